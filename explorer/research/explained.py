@@ -8,13 +8,13 @@ import torch
 from torch import Tensor
 
 from explorer.engine.attacks.target import Target
-from explorer.engine.certificate import TAU_TRAINED, certify
+from explorer.engine.certificate import certify
 from explorer.engine.data import Dataset
-from explorer.engine.explanations.cells import KINK, Extent, slopes_at
+from explorer.engine.explanations.cells import Extent
 from explorer.engine.explanations.splitting import (
+    TRAINED_MARGIN,
     Explanation,
     changed,
-    explanation_of,
     extent_at,
     free_direction,
     kinks_at,
@@ -22,18 +22,16 @@ from explorer.engine.explanations.splitting import (
     pinned_points,
     predicted_jump,
     remainder,
-    residual,
     slackness,
     split,
+    training_explanation,
 )
-from explorer.engine.network import Network, phi, scaled_network
+from explorer.engine.network import Network
 
 STEPS = 61  # arbitrary: places of the curve along a line
-EXACT_MARGIN, TRAINED_MARGIN = 1e-6, 0.05  # arbitrary: |y Phi - 1| up to this is on the margin
+EXACT_MARGIN = 1e-6  # arbitrary: |y Phi - 1| up to this is on the margin, as `TRAINED_MARGIN`
 EXPLAINS = 1e-5  # arbitrary: ten times the tolerance of the linear programs
 BESIDE = 1e-6  # arbitrary: the curve has places so near to a wall on both sides, relative
-EXACT = 1e-6  # the certificate's light "exact"
-ANGLE = 0.02  # radians: `merging`'s own default
 SAME = 0.01  # of what the truth leaves: so much less well is as well; arbitrary
 LEAST = 1e-9  # of the plane: shorter drags are none
 
@@ -124,19 +122,7 @@ def first_explained(target: Target, truth: Dataset, base: float | None = None) -
     """
     if base is None:
         base = unexplained(target, truth.x, truth.y)
-    net = target.net.to(dtype=torch.float64, device="cpu")
-    x, y = truth.x.cpu().double(), truth.y.cpu().double()
-    e = explanation_of(net, x, y, KINK)
-    exact = residual(net, e) < EXACT
-    if not exact:
-        net = target.merged(ANGLE).to(dtype=torch.float64, device="cpu")
-        low = float((y * phi(net, x)).min())
-        net = scaled_network(net, low ** (-1 / net.order)) if low > 0 else net
-        near = y * phi(net, x) <= 1 + TRAINED_MARGIN  # a trained margin is never quite level
-        e = explanation_of(net, x[near], y[near], TAU_TRAINED)
-        e = replace(e, origin=near.nonzero().squeeze(1)[e.origin])  # in the whole set
-        if net.depth > 2:
-            e = replace(e, slopes=slopes_at(net, e.x))
+    net, e, exact = training_explanation(target, truth.x, truth.y)
     reference = remainder(net, e)
     return Explained(
         target=target, net=net, truth=e, exact=exact, base=base, left=base, reference=reference,

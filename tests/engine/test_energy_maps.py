@@ -15,7 +15,6 @@ from explorer.engine.energy.maps import (
     bilevel,
     features,
     grid,
-    level_direction,
     line,
     ridge,
     split,
@@ -54,8 +53,8 @@ def test_halves_along_the_level_line_are_free_and_others_where_both_stay_in_the_
     for seed in range(8):
         net, x, y = exact_set(2, 7, seed)
         for index in range(7):
-            u, ends, _ = level_direction(net, x, y, index)
-            free = min(ends or (0.0, 0.0))
+            whole = split(net, x, y, index, x[index : index + 1], 1e-7)
+            u, free = whole.u, whole.free
             if free < 0.05:
                 continue
             assert torch.linalg.vector_norm(u) == pytest.approx(1)
@@ -97,15 +96,14 @@ def test_a_split_is_the_same_from_both_halves_and_whole_at_the_point(d, widths):
 def test_a_pinned_point_rises_only_where_the_map_does():
     rising = np.full(9, 0.5)
     u = torch.tensor([1.0, 0.0])
-    assert not Split(u, 0.0, 0.0, rising, 0.1).explains.any()
+    assert not Split(u, 0.0, rising, 0.1).explains.any()
     flat = rising.copy()
     flat[:6] = 0.0
-    low = Split(u, 0.0, 0.0, flat, 0.0)
+    low = Split(u, 0.0, flat, 0.0)
     assert low.pinned and low.explains.mean() == pytest.approx(2 / 3)
-    whole = Split(u, 0.0, 0.0, rising, 0.5)  # a trained point in one piece
+    whole = Split(u, 0.0, rising, 0.5)  # a trained point in one piece
     assert whole.explains.all()
-    assert not Split(u, math.inf, math.inf, rising, 0.5).pinned
-    assert Split(u, math.inf, math.inf, rising, 0.5, level=False).pinned
+    assert not Split(u, math.inf, rising, 0.5).pinned
 
 
 def test_a_point_without_a_multiplier_has_nothing_to_split():
@@ -120,9 +118,9 @@ def test_a_pinned_point_says_so():
     for seed in range(8):
         net, x, y = exact_set(2, 7, seed)
         for index in range(7):
-            if level_direction(net, x, y, index)[1] == (0.0, 0.0):
-                found = split(net, x, y, index, grid(1.0, 4), 0.02)
-                assert found.pinned and np.isfinite(found.values).all()
+            found = split(net, x, y, index, grid(1.0, 4), 0.02)
+            if found.carries and found.pinned:
+                assert found.free == 0 and np.isfinite(found.values).all()
                 return
     pytest.fail("no pinned point in eight sets")
 

@@ -13,7 +13,7 @@ import torch
 from explorer.engine.data import preset
 from explorer.engine.energy.points import energy
 from explorer.engine.energy.questions import Answers, Picture
-from explorer.engine.explanations.splitting import extent_at
+from explorer.engine.explanations.splitting import free_direction
 from explorer.engine.progress import no_progress
 from explorer.page import play
 from explorer.page.apps.explorer import App
@@ -22,7 +22,6 @@ from explorer.page.history import History
 from explorer.page.parts.energy_charts import colour_bar
 from explorer.page.shades import shades, span_of
 from explorer.page.stages import explain, landscape
-from explorer.research.explained import free_direction
 from tests.page.pages import choose, on_plane, opened, press, send
 
 WIDE = Picture("point", np.array([[1e-3, 2e-2], [4e-1, 5e-2], [1e-1, 3e-2]]), (-2, 2, -3, 3),
@@ -127,17 +126,13 @@ def test_the_line_of_a_split_is_where_both_halves_stay_in_the_cell(app: App) -> 
     landscape.show_map(app.session, "split")
     seen = 0
     for i in range(state.truth.n):
-        u = free_direction(state.net, state.truth, i)
-        if u is None:
+        found = free_direction(state.net, state.truth, i)
+        if found is None:
             continue
         landscape.map_point(app.session, int(state.truth.origin[i]))
-        extent = extent_at(state.net, state.truth, i, u)
-        free = min(extent.plus, extent.minus)
+        free = min(found[1].plus, found[1].minus)
         ends = app.session.frame.point_map.segment
         assert panel.picture.about.free == pytest.approx(free, rel=1e-3)
-        if free <= 1e-9:
-            assert ends is None
-            continue
         place = landscape.candidates(app.session).x[landscape.candidates(app.session).mapped]
         np.testing.assert_allclose(ends.mean(0), place.numpy(), atol=1e-9)
         drawn = np.hypot(*(ends[1] - ends[0])) / 2

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from explorer.engine.data import preset
+from explorer.engine.energy.questions import Answers, Question
 from explorer.page import play
 from explorer.page.apps.explorer import App
 from explorer.page.panels.arena import other_row
@@ -50,6 +51,29 @@ def test_a_point_that_is_offered_becomes_two_and_no_other_does(name: str, steps:
         else:
             assert now.now.n == state.truth.n + 1 and not session.message
             assert now.change < 1e-6 and float((now.now.x[i] - now.now.x[-1]).norm()) > 1e-4
+
+
+@pytest.mark.parametrize(
+    ("name", "steps", "widths"),
+    [("moons", 0, ()), ("moons", 500, (20,)), ("random-circle", 2000, (100,)),
+     ("alternating-circle", 2000, (10, 10)), ("xor", 500, (20,)), ("alternating-line", 500, (20,))],
+)  # fmt: skip
+def test_the_landscape_splits_the_points_that_explain_splits(
+    name: str, steps: int, widths: tuple[int, ...]
+) -> None:
+    session = Session(preset(name, n=8, seed=1))
+    if steps:
+        session.train_config = replace(session.train_config, widths=widths, steps=steps)
+        play.go(session, "train")
+        play.advance(session, steps=steps)
+    else:
+        train.jump_to_exact(session)
+    play.go(session, "explain")
+    state, frame = explain.explanation(session), session.frame
+    for i, pinned in zip(state.truth.origin.tolist(), state.pinned.tolist(), strict=True):
+        q = Question("split", frame.target.net, frame.truth, None, frame.truth.x, i, 1.0)
+        made = Answers().answer(q, 2).about
+        assert made.carries and made.pinned == pinned, i
 
 
 @pytest.fixture(scope="module")

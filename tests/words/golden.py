@@ -230,12 +230,11 @@ def of_energy() -> Named:
         sentence(Energies(np.full(1000, 0.5), 0.0, 1e-6 * (1 + 5e-7), 0.0328)),
     )
     u = tensor(1, 0)
-    yield "split, pinned", sentence(Split(u, 0.0, 0.0, RISING, 0.1))
-    yield "split, pinned, refitted", sentence(Split(u, 0.0, 0.0, FLAT, 0.0))
-    yield "split, no level direction", sentence(Split(u, 0.0, 0.0, FLAT, 0.0, level=False))
-    yield "split, nothing to split", sentence(Split(u, 0.0, 0.0, RISING, 0.5, False))
-    yield "split, everywhere free", sentence(Split(u, math.inf, math.inf, RISING, 0.5))
-    yield "split, free", sentence(Split(u, 1.0, 0.5, FLAT, 0.0))
+    yield "split, none", sentence(Split(u, 0.0, RISING, 0.1))
+    yield "split, none, refitted", sentence(Split(u, 0.0, FLAT, 0.0))
+    yield "split, nothing to split", sentence(Split(u, 0.0, RISING, 0.5, False))
+    yield "split, everywhere free", sentence(Split(u, math.inf, RISING, 0.5))
+    yield "split, free", sentence(Split(u, 0.5, FLAT, 0.0))
     yield "starts", sentence(OfStarts(1e-9, 0.123, 0.98, 0.0345, 66))
     yield "ridge", sentence(OfRidge(False, 0.0123, 1.5, 0.0345))
     yield "last layer", sentence(OfRidge(True, 0.0123, 1.5, 0.0345))
@@ -813,7 +812,7 @@ def answers() -> Named:
             yield f"answer, {name}, {k} certain", folded(told(k))
     for name, far in (("farthest", FARTHEST), ("no other", replace(FARTHEST, distance=0.01))):
         yield f"answer, {name}", folded(explanations.farthest(far))
-    split = Split(tensor(1, 0), 1.0, 0.5, FLAT, 0.0)
+    split = Split(tensor(1, 0), 0.5, FLAT, 0.0)
     for name, about in (("point", SEEN), ("split", split)):
         picture = replace(PICTURE, about=about)
         yield f"answer, energy of a {name}", folded(page_energy.picture_words(picture))

@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from explorer.engine.attacks.bilevel.models import with_one
+from explorer.engine.attacks.target import Target
 from explorer.engine.energy.points import Energies, energy, moving_parts, pairs
-from explorer.engine.explanations.cells import KINK, level_directions
-from explorer.engine.explanations.splitting import explanation_of, extent_at
+from explorer.engine.explanations.splitting import free_direction, training_explanation
 from explorer.engine.network import Network
 from explorer.engine.piecewise import describe
 
@@ -210,22 +210,19 @@ class Split:
     """Where the two halves of a point may be: one at each place, the other opposite it.
 
     Attributes:
-        u: a direction (d,) of length 1 along which Phi stays, where there is one.
-        plus: a+, how far x + a u stays in the cell; infinite where nothing stops it.
-        minus: a-, likewise x - a u.
+        u: a direction (d,) of length 1 along which the point splits; zeros where there is none.
+        free: how far both halves can go along u and stay in the cell, and on the margin; infinite
+            where nothing stops them.
         values: energies (p,) with a half at each place z and the other at 2 x - z.
         here: the energy with the point in one piece.
         carries: whether the point has a multiplier to be split.
-        level: whether there is a direction along which Phi stays.
     """
 
     u: Tensor
-    plus: float
-    minus: float
+    free: float
     values: Array
     here: float
     carries: bool = True
-    level: bool = True
 
     @property
     def explains(self) -> NDArray[np.bool_]:
@@ -234,44 +231,14 @@ class Split:
         return found
 
     @property
-    def free(self) -> float:
-        """Return how far both halves can go along u and stay in the cell, and on the margin."""
-        return min(self.plus, self.minus) if self.level else 0.0
-
-    @property
     def pinned(self) -> bool:
-        """Whether neurons stand on the point, so that no split of it stays on the margin."""
-        return self.free <= 1e-9
-
-
-def level_direction(
-    net: Network, x: Tensor, y: Tensor, index: int, tau: float = KINK
-) -> tuple[Tensor, tuple[float, float] | None, bool]:
-    """A direction of point `index` along which Phi stays, how far it is free both ways, if any is.
-
-    0 where it is pinned; None in place of the two where the point carries no multiplier; last,
-    whether there is such a direction at all.
-    """
-    e = explanation_of(net, x, y, tau)
-    mine = (e.origin == index).nonzero().flatten()
-    ends = None
-    if len(mine):
-        i = int(mine[0])
-        basis = level_directions(net, e.x[i], e.at(i))
-        if basis.shape[1]:
-            extent = extent_at(net, e, i, basis[:, 0])
-            return basis[:, 0], (extent.plus, extent.minus), True
-        basis, ends = level_directions(net, e.x[i]), (0.0, 0.0)
-    else:
-        basis = level_directions(net, x[index])
-    if basis.shape[1]:
-        return basis[:, 0], ends, True
-    return torch.eye(net.d, dtype=x.dtype)[0], ends, False
+        """Whether the point cannot be split; `splitting.free_direction` says so."""
+        return self.free == 0
 
 
 def split(
     net: Network, x: Tensor, y: Tensor, index: int, places: Tensor, tau: float,
-    slope_tau: float = KINK, through: Through = at_once,
+    whole: Network | None = None, through: Through = at_once,
 ) -> Split:  # fmt: skip
     """The energies with point `index` split in two, a half at each of the places (p, d).
 
@@ -284,15 +251,19 @@ def split(
         index: which point is split.
         places: of one half.
         tau: relative distance of a kink.
-        slope_tau: kinks of the cell; larger for trained weights.
+        whole: the weights that tell whether the point can be split, before neurons were merged.
         through: goes through the splits (p, 2 d), both halves in a row, by a function of some.
     """
-    u, ends, level = level_direction(net, x, y, index, slope_tau)
-    plus, minus = ends or (0.0, 0.0)
+    merged, e, _ = training_explanation(Target(net if whole is None else whole), x, y)
+    mine = (e.origin == index).nonzero().flatten().tolist()
+    found = free_direction(merged, e, mine[0]) if mine else None
+    u, free = torch.zeros_like(e.x[0]), 0.0
+    if found is not None:
+        u, free = found[0], min(found[1].plus, found[1].minus)
     halves = torch.cat([places, 2 * x[index] - places], 1)
 
     def shares(some: Tensor) -> Array:
         return pairs(net, x, y, index, some[:, : net.d], some[:, net.d :], tau)
 
     values, here = through(halves, shares), energy(net, x, y, tau)
-    return Split(u, plus, minus, values, here, ends is not None, level)
+    return Split(u, free, values, here, bool(mine))

@@ -389,7 +389,7 @@ def _curve(q: Question, made: Line, size: int) -> Picture:
 def _split(q: Question, net: Network, size: int, progress: Progress) -> Picture:
     places = _line_places(q, size) if net.d == 1 else grid(q.extent, size)
     made = split(
-        net, q.x, q.truth.y.double(), q.index, places, q.tau, TAU_TRAINED,
+        net, q.x, q.truth.y.double(), q.index, places, q.tau, q.net,
         lambda some, at: in_slices(some, at, progress, SLICE_OF_PAIRS),
     )  # fmt: skip
     at = int(made.values.argmin())

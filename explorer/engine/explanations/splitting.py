@@ -24,6 +24,8 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
+from explorer.engine.attacks.target import Target
+from explorer.engine.certificate import TAU_TRAINED
 from explorer.engine.even_multipliers import even_multipliers
 from explorer.engine.explanations.cells import (
     KINK,
@@ -36,10 +38,13 @@ from explorer.engine.explanations.cells import (
 from explorer.engine.gradients import gradient
 from explorer.engine.gradients import residual as residual_vector
 from explorer.engine.multipliers import Fit, fit_multipliers
-from explorer.engine.network import Network, phi
+from explorer.engine.network import Network, phi, scaled_network
 
 _SLACK_PRICE = 1e-3  # arbitrary: the certificate's
 USED = 1e-6  # arbitrary: multipliers below this share of their sum are not points of an explanation
+EXACT = 1e-6  # the certificate's light "exact"
+TRAINED_MARGIN = 0.05  # arbitrary: |y Phi - 1| up to this is on the margin of trained weights
+ANGLE = 0.02  # radians: `merging`'s own default
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,6 +136,36 @@ def explanation_of(net: Network, x: Tensor, y: Tensor, tau: float = KINK) -> Exp
         ValueError: where no multiplier is positive: these points explain nothing.
     """
     return fitted_explanation(net, x, y, tau)[0]
+
+
+def training_explanation(target: Target, x: Tensor, y: Tensor) -> tuple[Network, Explanation, bool]:
+    """The explanation by the points trained on: network, explanation, whether it is exact.
+
+    Exact where it can be. Else the network's parallel neurons are merged, points up to
+    `TRAINED_MARGIN` above the least margin are taken, and kinks are as near as after training.
+
+    Args:
+        target: the weights.
+        x: points (n, d).
+        y: labels (n,).
+
+    Raises:
+        ValueError: as of `explanation_of`.
+    """
+    net = target.net.to(dtype=torch.float64, device="cpu")
+    x, y = x.detach().cpu().double(), y.detach().cpu().double()
+    e = explanation_of(net, x, y)
+    if residual(net, e) < EXACT:
+        return net, e, True
+    net = target.merged(ANGLE).to(dtype=torch.float64, device="cpu")
+    low = float((y * phi(net, x)).min())
+    net = scaled_network(net, low ** (-1 / net.order)) if low > 0 else net
+    near = y * phi(net, x) <= 1 + TRAINED_MARGIN  # a trained margin is never quite level
+    e = explanation_of(net, x[near], y[near], TAU_TRAINED)
+    e = replace(e, origin=near.nonzero().squeeze(1)[e.origin])  # in the whole set
+    if net.depth > 2:
+        e = replace(e, slopes=slopes_at(net, e.x))
+    return net, e, False
 
 
 def fitted_explanation(

@@ -49,14 +49,9 @@ def split(made: Split) -> str:
             "This point carries no multiplier, so that nothing of it is to be split. With the "
             f"other points refitted {share} {left}."
         )
-    if not made.level:
-        return (
-            "Φ changes along the line, so that the halves cannot both stay on the margin. With "
-            f"the other points refitted {share} {left}."
-        )
     if made.pinned:
         return (
-            "This point is pinned: neurons stand on it, so that its halves cannot both stay on the "
+            "This point cannot be split: along no line do both halves stay in its cell and on the "
             f"margin. With the other points refitted {share} {left}."
         )
     far = f"{made.free:.2f}" if np.isfinite(made.free) else "any distance"
