@@ -6,8 +6,8 @@
 For each set, network and seed: neurons of different directions, what the points leave of the
 weights, how many points are certified (the radius of half width 0.03 exceeds that), how many every
 explanation has mass near (`forced`), and how far an explanation as good as that by the points can
-be from them on average: one that was found, and the bound over all of them. Certified places are
-also looked for around as many random places; they are false where no point is near.
+be from them on average: one that was found, and the bound over all of them. Random places,
+as many, are asked for as well: a certified one is false where no point is near.
 """
 
 from __future__ import annotations

@@ -54,7 +54,7 @@ def seen(net, data):
         "explained": (misfit(state), state.exact),
         "pinned": (state.pinned.tolist(), [state.kinks(i) for i in range(state.now.n)]),
         "multipliers": [round(v, 5) for v in (state.now.lam / state.now.mass).tolist()],
-        "forced": (found.forced.tolist(), sharp.forced.tolist(), bare(words.sentence(found))),
+        "forced": (found.forced.tolist(), sharp.forced.tolist()),
         "farthest": bare(words.sentence(farthest(sample_of(net, x, y, 2.0, 1e-6, 10)))),
     }
     if net.d == 2:

@@ -36,7 +36,7 @@ from explorer.engine.energy.points import Archetype, Energies
 from explorer.engine.energy.questions import OfRidge, OfStarts, Picture
 from explorer.engine.exact import Exact
 from explorer.engine.exact.finish import Finished
-from explorer.engine.explanations.alternatives import AsWell, Determined
+from explorer.engine.explanations.alternatives import AsWell
 from explorer.engine.explanations.certainty import Certainty, RadiusMap
 from explorer.engine.explanations.masses import Farthest as OverAll
 from explorer.engine.explanations.programs import Farthest, Scope
@@ -107,7 +107,7 @@ AS_WELL = AsWell(OTHERS, 0.412, 0.431, 0.1234, 0.125, replace(SCOPE, exact=False
 FARTHEST = Farthest(OTHERS, 0.52, 3e-7, 1e-8, SCOPE)
 CERTAIN = Certainty(tensor(0.45, 0.1, 0.0), 0.03, 0.01, 0.05, 0.07, 0.15, 2.5, 1.01)
 OVER_ALL = Determination(
-    CERTAIN, tensor(1, 0, 0, 0), tensor(1, 0, 0, 0) > 0, 0.0712, 0.04, 1.5, 0.01,
+    CERTAIN, tensor(1, 0, 0, 0), tensor(1, 0, 0, 0) > 0, 0.0712, 0.04, 1.5,
     OverAll(0.01, 0.0123, 0.07, 0.0712, torch.zeros(2, 2), tensor(1, 1), tensor(1, 1)),
 )  # fmt: skip
 SEEN = Energies(np.array([0.001, *[0.5] * 999]), 0.001, 0.5, 0.0328)
@@ -201,12 +201,7 @@ def of_verdicts() -> Named:
 
 
 def of_explanations() -> Named:
-    """What is determined, and other sets that explain the weights."""
-    found = Determined(tensor(1, 1, 0, 0) > 0, tensor(0, 0, 0, 0) > 0, tensor(1, 1, 0, 0), SCOPE)
-    yield "determined", sentence(found)
-    sampled = replace(found, scope=replace(SCOPE, exact=False, tolerance=0.012))
-    yield "determined, up to sampling", sentence(sampled)
-    yield "determined, one at the edge", sentence(replace(found, edge=tensor(0, 0, 1, 0) > 0))
+    """Points at the edge, and other sets that explain the weights."""
     yield "several at the edge", explanations.edge(tensor(1, 0, 1) > 0)
     yield "as well", sentence(AS_WELL)
     yield "as well, exact", sentence(replace(AS_WELL, residual=9e-6, truth=2e-14))

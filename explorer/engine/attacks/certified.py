@@ -344,7 +344,7 @@ def words(state: CertifiedState, config: CertifiedConfig) -> str:
     if not state.looked:
         return (
             f"Some explanation leaves {state.least:.1%} of the weights; a place is likely where "
-            f"every explanation without a point there leaves more than {state.threshold:.1%}. "
+            f"explanations without a point there leave more than {state.threshold:.1%}. "
             f"Explanations are those with {scope(state.box, 1 + state.band)}."
         )
     left = f" {len(state.waiting)} places wait." if len(state.waiting) else ""
@@ -369,8 +369,8 @@ def belongs(target: Target, state: CertifiedState, config: CertifiedConfig) -> b
 
 ATTACK = Attack(
     place=7, heavy=True, key="certified_places", title="Likely places", paper="own",
-    sentence="Places likely to hold a training point of a label: without one every explanation "
-    "leaves more of the weights than a threshold, which is found from the weights alone.",
+    sentence="Places likely to hold a training point of a label: without one, explanations in a "
+    "box leave more of the weights than a threshold, which is found from the weights alone.",
     config=CertifiedConfig, state=CertifiedState,
     first=init, step=step, terminate=terminate, report=report, fits=_possible,
     shapes=shapes, words=words, belongs=belongs,

@@ -470,9 +470,9 @@ def result(state: HingeState, config: HingeConfig) -> str:
     open_ = sum(at_edge(v, state.limit) and v < state.limit for v in state.without.tolist())
     edge = f" ({open_} of them at the edge)" if open_ else ""
     return (
-        f"{count} fitted places are needed: no explanation does without a point within "
-        f"{config.radius:g} of them. The others{edge} are not recoverable with certainty from "
-        "these weights: other points explain them as well."
+        f"{count} fitted places are needed: without the candidates within {config.radius:g} the "
+        f"fit leaves more than {state.limit:.1%} of the weights. By that threshold they are "
+        f"likely, not certified. Without the others{edge} it leaves no more."
     )
 
 
@@ -501,7 +501,7 @@ def _lines(state: HingeState) -> Array:
 ATTACK = Attack(
     place=5, heavy=True, key="hinge", title="Hinges", paper="own",
     sentence="Crossings of the kinks and the margin as candidates, fitted by a convex program; "
-    "claims the places that no other explanation can do without.",
+    "claims the places without which the fit leaves more than a threshold.",
     config=HingeConfig, state=HingeState,
     first=init, step=step, terminate=terminate, report=report,
     fits=fits, shapes=shapes, words=words, belongs=belongs,

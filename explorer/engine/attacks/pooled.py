@@ -363,8 +363,8 @@ def words(state: PooledState, config: PooledConfig) -> str:
         return _weight(state, int(asked[-1])) if len(asked) else hinge.result(state, config)
     return (
         f"{int(state.needed.sum())} of {len(state.x)} fitted places are needed, "
-        f"{int(state.also.sum())} of them by the largest component alone. Others are not "
-        "recoverable with certainty from these weights. Which places were fitted depends on the "
+        f"{int(state.also.sum())} of them by the largest component alone: by these thresholds they "
+        "are likely, not certified. Which places were fitted depends on the "
         "starts, their last bits included: another processor may name others."
     )
 
@@ -380,7 +380,7 @@ def _weight(state: PooledState, i: int) -> str:
 ATTACK = Attack(
     place=6, heavy=True, key="pooled", title="Pooled", paper="own",
     sentence="Claims of several KKT reconstructions and crossings in one explanation; claims the "
-    "places that no other explanation can do without.",
+    "places without which the fit leaves more than a threshold.",
     config=PooledConfig, state=PooledState,
     first=init, step=step, terminate=terminate, report=report,
     fits=hinge.fits, shapes=shapes, words=words, belongs=hinge.belongs,

@@ -46,7 +46,7 @@ T = TypeVar("T")
 LEAST_TOP = 0.05  # of the axis of the change: rounding is not to fill the chart; arbitrary
 A_ROW = 25  # dots; arbitrary
 SIDES = {1: 240, 2: 40}  # pixels of a map of radii; arbitrary
-ASK, HIDE = "How certain is a point here?", "Hide the map"
+ASK, HIDE = "How likely is a point here?", "Hide the map"
 FREE_TIPS = (
     "Both halves keep Φ = ±1: stationarity and margin stay",
     "Stationarity alone; Shift does it for one drag",
@@ -66,8 +66,9 @@ class ExplainPanel(Panel):
         self.drag = ChartView()
         self.drag.on_handle(lambda at: self.command(lambda: self._pull(at))(None))
         self.forced = JobRow(
-            "Which points are certified?", "Within 0.03 of which training point every set has one "
-            "that explains the weights as well, and how much of λ there, at least",
+            "Which points are certified?", "Near which training points no set of the "
+            "certificate’s box and margins that explains the weights as well does without one, and "
+            "how much of λ is there, at least",
             lambda: self.command(self._ask_forced)(None),
         )  # fmt: skip
         self.farthest = JobRow(
@@ -76,7 +77,7 @@ class ExplainPanel(Panel):
             lambda: self._start(self.farthest, farthest, 80, self._show_farthest),
         )  # fmt: skip
         self.radii = JobRow(
-            ASK, "From the weights alone: how much of them every explanation leaves that has no "
+            ASK, "From the weights alone: how much of them a set leaves at least that has no "
             "point near a place, drawn as a map",
             lambda: self.command(self._ask_radii)(None),
         )  # fmt: skip

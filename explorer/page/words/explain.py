@@ -1,4 +1,4 @@
-"""What the explain stage says of points, of the one in hand, and of what every set shares."""
+"""What the explain stage says of points, of the one in hand, and of which are certified."""
 
 from __future__ import annotations
 
@@ -78,8 +78,8 @@ def radii(drawn: RadiusMap) -> str:
     """Return what the colours of a map of radii mean."""
     near = f"{drawn.half + drawn.reach:.2g}"
     return (
-        f"Share of the weights that every set misses without a point within {near} of here, at "
-        "least. Without colour: no point is likely there."
+        f"Share of the weights that a set with {scope(drawn.box, drawn.top)} misses without a "
+        f"point within {near} of here, at least. Without colour: no point is likely there."
     )
 
 
@@ -89,12 +89,12 @@ def all_alike(least: str) -> str:
 
 
 def forced(sample: Sample, count: int, of: int) -> str:
-    """Return how many points every set of a linear program has, over which sets."""
+    """Return how many points the sets of a linear program share, over which sets."""
     tolerance = plain(f"{sample.tolerance:.0e}")
     sampled = "" if sample.exact else ", up to sampling"
-    which = "none" if not count else f"{count}"
+    which = f"{count or 'none'} {'are' if count > 1 else 'is'}"
     return (
-        f"Nothing is certified of these weights. Of {of} points {which} is in every set that was "
+        f"Nothing is certified of these weights. Of {of} points {which} in every set that was "
         f"bounded{sampled}. These sets are on the margin, within ±{sample.extent:g}, explain the "
         f"weights to {tolerance}, and have a point within {sample.radius:g} of it, with at least "
         "the share of λ written there."

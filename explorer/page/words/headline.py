@@ -219,7 +219,7 @@ def _compare(frame: Frame) -> Headline:
 
 
 def _certain(shown: Certain) -> Headline:
-    """Return what the map of radii says: whether a point must lie anywhere, by the weights."""
+    """Return what the map of radii says: where a point is likely, by the weights."""
     made = shown.map
     places = made.places
     known = made.values[np.isfinite(made.values)]
@@ -241,7 +241,7 @@ def _certain(shown: Certain) -> Headline:
         return Headline(title, words, "good", fold)
     if not shown.done:
         return Headline(
-            "How certain is a point here?", "From the weights alone, place by place.", "", fold
+            "How likely is a point here?", "From the weights alone, place by place.", "", fold
         )
     words = made.why or (
         f"Some set misses {share(made.least)} of them. Without a point in the brightest "
@@ -292,8 +292,8 @@ def _explain(state: Explained) -> Headline:
         return Headline(title, words, "warn", fold, Action("train", "Train on"))
     if still == n:
         words = (
-            "Neurons hold each of them. That does not make one certain: other sets may do without "
-            "it. Drag one freely (Shift) to see what breaks."
+            "Where they stand none becomes two. That certifies none: other sets may do without it. "
+            "Drag one freely (Shift) to see what breaks."
         )
         title = f"None of the {n} points that carry the weights can be split"
         if n == 1:

@@ -10,7 +10,10 @@ ROWS: dict[str, tuple[str, str]] = {
     "unused": ("tried, not claimed", "A point that was tried and is no part of a claim."),
     "wrong": ("wrong claim", "A wrong claim: no training point of its class is near."),
     "found": ("found", "Found: this claim is close to a training point of its class."),
-    "certified": ("certified", "Certified: every set that explains as much has a point here."),
+    "certified": (
+        "certified",
+        "Certified: in its box and margins no set explains as much without a point here.",
+    ),
     "likely": ("likely", "Likely to hold a training point, by a threshold: it can be wrong."),
     "beside": (
         "beside a found point",
@@ -21,7 +24,7 @@ ROWS: dict[str, tuple[str, str]] = {
         "cannot be split",
         "It cannot become two; another set may do without it all the same.",
     ),
-    "other": ("another set", "A point of another set that explains the same weights."),
+    "other": ("another set", "A point of another set that explains the weights, too."),
     "cross": ("moved or looked at", "A moved point, or a place that the attack looks at."),
     "ring": ("chosen place", "A place that the attack on screen has chosen; its words say why."),
     "diamond": ("lowest place", "The lowest place: a point here explains most."),

@@ -27,7 +27,7 @@ from explorer.research.words import verdicts
 from explorer.research.words.explanations import VOID
 from explorer.research.words.numbers import PLAIN, digits, share
 
-ONE_SIDED = "of three layers the proof is one-sided, and they may be certain all the same"
+ONE_SIDED = "of three layers the proof is one-sided, and they may be needed all the same"
 AS_WELL = 0.02  # arbitrary: share of the norm up to which candidates explain the weights
 MOST = 800  # arbitrary: candidates of one attack
 NEAR = (Light.NEAR, Light.EXACT)
@@ -97,7 +97,9 @@ def _judged(frame: Frame, made: Verdict, running: bool) -> Headline:
     if isinstance(state, CertifiedState) and not _at_work(frame):
         if len(state.x):
             return _squares(frame, made, state)
-        nothing = "By its threshold no place needs a training point. That proves no safety, either."
+        nothing = (
+            "By its threshold no place is likely to hold a training point. That proves no safety."
+        )
         return Headline("No place is likely to hold a point", state.why or nothing, "warn")
     if isinstance(state, HingeState) and not made.claims and not _at_work(frame):
         many = count(len(state.x), "place")

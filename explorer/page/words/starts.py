@@ -69,7 +69,9 @@ def number(value: float) -> str:
     """Return an energy as the page prints it."""
     if not np.isfinite(value):
         return "–"
-    return f"{value:.2f}" if value >= 0.095 else f"{value:.1g}" if value >= 1e-4 else "below 0.0001"
+    if value < 1e-4:
+        return "less than 0.0001"
+    return f"{value:.2f}" if value >= 0.095 else f"{value:.1g}"
 
 
 def why_none(frame: Frame) -> str:

@@ -98,8 +98,8 @@ def _of_point(seen: Energies, forced: float) -> str:
         return f"{energies(seen)}{_bounds(seen)}"
     amount = "all" if forced > 0.995 else f"{forced:.0%} or more"
     must = (
-        f"by a linear program every set on the margin that explains the weights has {amount} of "
-        "this point's multiplier at its place, up to sampling."
+        f"the sets on the margin that a linear program samples have {amount} of this point's "
+        "multiplier at its place, if they explain the weights. That certifies nothing."
     )
     if seen.archetype is Archetype.NEEDLE:
         return f"{energies(seen)}{_bounds(seen)} And {must}"

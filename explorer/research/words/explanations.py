@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from torch import Tensor
 
-from explorer.engine.explanations.alternatives import BAND, FORCED, AsWell, Determined
+from explorer.engine.explanations.alternatives import BAND, FORCED, AsWell
 from explorer.engine.explanations.cone import scope
 from explorer.engine.explanations.programs import AS_WELL, COARSE, Farthest, Scope
 from explorer.engine.explanations.splitting import Merging
@@ -27,19 +27,6 @@ def edge(points: Tensor) -> str:
     return (
         f" {which} at the edge: the least mass there is within a factor {BAND:g} of {FORCED:.0e} "
         "of the whole, from which it would count."
-    )
-
-
-def determination(made: Determined) -> str:
-    """Return how many points the weights determine, with tolerance and sampling."""
-    scope, within = made.scope, f"within ±{made.scope.extent:.3g}"
-    if not scope.exact:
-        within = f"on {scope.points} sampled margin points {within}, so up to sampling"
-    return (
-        f"{int(made.forced.sum())} of {len(made.forced)} points are determined by the weights: "
-        "every training set on the margin that explains them has mass within "
-        f"{scope.radius:g} of each ({within}, tolerance {scope.tolerance:.0e} of the norm)."
-        f"{edge(made.edge)}"
     )
 
 

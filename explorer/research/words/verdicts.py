@@ -125,7 +125,7 @@ def _why_not(made: Verdict, why: Unknowable) -> str:
     if why is Unknowable.NO_CLAIMS:
         return (
             "Nothing is claimed: no candidate passes the attack's own test (on the margin with a "
-            "multiplier of its own, or needed by every explanation)."
+            "multiplier of its own, or needed by the threshold)."
         )
     if why is Unknowable.FEW_POINTS:
         return (
