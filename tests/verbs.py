@@ -32,7 +32,7 @@ RUNS: dict[str, tuple[str, ...]] = {
         f"repeat {LINK} --out repeated.safetensors",
         "settings kkt",
         "univariate --preset alternating-line --n 6 --out univariate.png",
-        "weight-decay --n 6 --m 6 --attack-steps 5",
+        "weight-decay --n 8 --m 6 --attack-steps 5",
         "grid --preset blobs --attack bilevel --side 2 --n 6 --set steps=2 --out grid.png",
         "bilevel --preset blobs --n 6 --set steps=2 --set width=3 --set mu=0.1",
         f"sweep --executor threads --workers 1 {ROWS} --out rows.jsonl",

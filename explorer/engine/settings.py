@@ -33,7 +33,7 @@ from typing import (
     get_type_hints,
 )
 
-from explorer.engine.files import safe_name
+from explorer.engine.files import one_line, safe_name
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter, ValidationError
@@ -48,6 +48,7 @@ WORDS: dict[Kind, str] = {
     "real": "a finite number", "whole": "a whole number", "flag": "True or False",
     "word": "a word", "wholes": "whole numbers such as [100, 100]", "table": "settings by name",
 }  # fmt: skip
+MOST_UNKNOWN = 30  # characters of a name that no setting has: the list of those there are follows
 MOST_INT = 2**63 - 1  # what a seed and a tensor hold
 FLAGS = {"true": True, "false": False}
 NOTHING = ("none", "null")
@@ -354,7 +355,8 @@ def _short(value: Any) -> str:  # noqa: ANN401 - anything
 
 
 def _unknown(who: str, name: str, known: Iterable[str]) -> str:
-    return f"{who} has no setting {safe_name(repr(name))}; it has: {', '.join(known)}"
+    said = one_line(repr(name), MOST_UNKNOWN)  # short: the list of what there is follows
+    return f"{who} has no setting {said}; it has: {', '.join(known)}"
 
 
 def _sentence(kind: type[Any], error: ValidationError, given: Mapping[str, Any]) -> str:

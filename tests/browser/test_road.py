@@ -51,10 +51,13 @@ def test_mouse_draws_trains_attacks_reads_the_verdict_and_goes_back_in_time(
     app.click(LATE)
     app.expect_points(13)
     app.wait_for_step(app.step() + 50)
-    app.press("Undo")
+    onward = page.evaluate("window.steps")
+    assert len(onward) > 2 and onward == sorted(onward)  # a point more, and it trains on
+    app.press("Undo")  # brings back points and network, as they were
     app.expect_points(12)
     app.press("Redo")
     app.expect_points(13)
+    page.evaluate("window.steps.length = 0")
     app.wait_for_step(app.step() + 50)
     expect(app.button("Pause")).to_be_visible()  # it never stopped
     expect(app.verdict).to_contain_text(NEAR_KKT)

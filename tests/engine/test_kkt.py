@@ -330,7 +330,7 @@ def test_float32_stays_float32():
         ({"m": 0}, "Try 2"),
         ({"multipliers": "free"}, "'free'"),
         ({"optimizer": "lbfgs"}, "'lbfgs'"),
-        ({"relu_alpha": 0.0}, "relu_alpha must be positive; got 0.0"),
+        ({"relu_alpha": 0.0}, "relu_alpha must be at least 1e-06; got 0.0"),
         ({"prior": -1.0}, "prior must be positive, or None; got -1.0"),
         ({"steps": 0}, "steps must be positive"),
         ({"lr_x": math.nan}, "lr_x must be a finite number; got nan"),

@@ -471,8 +471,8 @@ def result(state: HingeState, config: HingeConfig) -> str:
     edge = f" ({open_} of them at the edge)" if open_ else ""
     return (
         f"{count} fitted places are needed: without the candidates within {config.radius:g} the "
-        f"fit leaves more than {state.limit:.1%} of the weights. By that threshold they are "
-        f"likely, not certified. Without the others{edge} it leaves no more."
+        "fit leaves more of the weights than a threshold. By that they are likely, not certified. "
+        f"Without the others{edge} it leaves no more than that."
     )
 
 

@@ -33,7 +33,7 @@ IN_SIGHT = 0.95  # of the half width of the plane; arbitrary
 
 
 class OtherPanel(Panel):
-    """A toggle that computes the set once and draws it; the sentence gives both residuals."""
+    """A toggle that computes the set once and draws it; the sentence says how far off it is."""
 
     stages = ("attack",)
 
