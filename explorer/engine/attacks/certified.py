@@ -56,8 +56,8 @@ class CertifiedConfig:
 
     # fmt: off
     threshold: Annotated[float, setting(
-        "The least radius of a claim, a share of |θ|: so far must the weights be from every "
-        "explanation without a point there", title="least radius", form="sight", place=1,
+        "The least radius of a claim, a share of |θ|: so much does an explanation in the box leave "
+        "that has no point there", title="least radius", form="sight", place=1,
         page=(0, 1), ge=0, lt=1, note="Three times the residual of the least explanation is taken "
         "where that is more, in the plane 1.75 times where that residual is 10% at most; "
         "what moves and storage in few bits may leave is added. Arbitrary.",
