@@ -106,7 +106,7 @@ def test_the_handle_is_dragged_by_mouse_and_by_keys(
     page.mouse.move(*triangle.at(1, 0, 0), steps=20)
     page.mouse.up()
     triangle.rests_at(100, 0, 0)
-    expect(triangle.said).to_contain_text("energy below")  # an exact network
+    expect(triangle.said).to_contain_text("energy less than")  # an exact network
     page.mouse.click(*triangle.at(0.2, 0.5, 0.3))
     triangle.rests_at(20, 50, 30)
     x, y = triangle.corners["unseen"]
