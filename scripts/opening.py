@@ -50,7 +50,7 @@ CERTAINTY = RUN.with_suffix(".json")
 PRESET, TRAINED, ATTACKED = "alternating-circle", 20_000, 2000
 RATE = 16  # frames a second
 SCENES = {"draw": 36, "train": 54, "attack": 50, "end": 10}  # frames: nine seconds
-MAP, UNIT = 61, 8192  # samples a side; of int16
+MAP, UNIT = 61, 4096  # samples a side; of int16, so numbers below 8, and marks and classes exactly
 KEPT = 60  # states of each run in the file of the run
 
 
@@ -130,10 +130,13 @@ def pale(values: np.ndarray) -> np.ndarray:
 
 
 def packed(array: np.ndarray) -> np.ndarray:
-    """An array as the recording holds it."""
+    """An array as the recording holds it. ValueError: a number is not finite, or 8 or more."""
     if array.dtype == np.uint8:
         return array
-    return np.clip(np.round(UNIT * array), -32768, 32767).astype("<i2")
+    held = np.round(UNIT * array)
+    if not (abs(held) < 2**15).all():
+        raise ValueError(f"the recording holds numbers below {2**15 // UNIT}; got {array}")
+    return held.astype("<i2")
 
 
 def encoded(every: list[Picture]) -> bytes:

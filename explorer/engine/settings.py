@@ -355,7 +355,7 @@ def _short(value: Any) -> str:  # noqa: ANN401 - anything
 
 
 def _unknown(who: str, name: str, known: Iterable[str]) -> str:
-    said = one_line(repr(name), MOST_UNKNOWN)  # short: the list of what there is follows
+    said = one_line(repr(name), MOST_UNKNOWN)
     return f"{who} has no setting {said}; it has: {', '.join(known)}"
 
 

@@ -105,11 +105,9 @@ def test_unused_candidates_fade_and_claims_get_rings(painter: Painter) -> None:
     assert near(used, BLUE)
     assert near(unused, tuple(round(255 - 0.15 * (255 - v)) for v in BLUE))
     ring = painter.paint({"claims": np.array([[0.0, 0.0, 1.0]])})
-    right = ring[SIZE // 2, SIZE // 2 :]
-    assert any(near(tuple(v), GREEN, 60) for v in right), "a ring around the claim"
-    assert near(tuple(right[0]), (255, 255, 255), 40), "and nothing in its middle"
-    rounded = painter.paint({"claims": np.array([[0.0, 0.0, 0.9999]])})
-    assert (rounded == ring).all(), "a recording rounds the number of a mark"
+    middle = ring[SIZE // 2 - 15 : SIZE // 2 + 15, SIZE // 2 - 15 : SIZE // 2 + 15]
+    assert any(near(tuple(v), GREEN, 40) for v in middle.reshape(-1, 3)), "a ring round the claim"
+    assert near(at(ring, 0, 0), (255, 255, 255), 40), "and nothing in its middle"
     cross = painter.paint({"claims": np.array([[0.0, 0.0, 0.0]])})
     assert max(cross[SIZE // 2, SIZE // 2]) < 80
 

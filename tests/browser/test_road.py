@@ -53,8 +53,10 @@ def test_mouse_draws_trains_attacks_reads_the_verdict_and_goes_back_in_time(
     app.wait_for_step(app.step() + 50)
     onward = page.evaluate("window.steps")
     assert len(onward) > 2 and onward == sorted(onward)  # a point more, and it trains on
+    page.evaluate("window.steps.length = 0")
     app.press("Undo")  # brings back points and network, as they were
     app.expect_points(12)
+    page.wait_for_function(f"window.steps.some(step => step < {onward[-1]})")
     app.press("Redo")
     app.expect_points(13)
     page.evaluate("window.steps.length = 0")

@@ -60,6 +60,18 @@ def test_the_recording_is_small_and_has_all_scenes(script: dict[str, Any]) -> No
     assert {"points", "candidates", "claims", "links", "map", "neurons"} <= {*frames[-1]["arrays"]}
 
 
+def test_marks_and_classes_come_back_exactly_and_what_does_not_fit_is_refused(
+    script: dict[str, Any],
+) -> None:
+    kinds = np.array([[0.1, -1.0, kind] for kind in range(7)])
+    picture = script["Picture"]("end", {"claims": kinds}, {}, {})
+    (frame,) = frames_of(script["encoded"]([picture]))
+    assert frame["arrays"]["claims"][:, 2].tolist() == [0, 1, 2, 3, 4, 5, 6]
+    for bad in (8.0, -9.0, np.nan):
+        with pytest.raises(ValueError, match="holds numbers below 8"):
+            script["packed"](np.array([0.0, bad]))
+
+
 def test_a_run_of_today_ends_where_the_recording_ends(script: dict[str, Any]) -> None:
     recording, _, every, _ = script["opening"]()
     kept, made = frames_of(script["RECORDING"].read_bytes()), frames_of(recording)

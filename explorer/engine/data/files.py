@@ -273,16 +273,10 @@ def _array(content: bytes, name: str, kinds: str = "fiu") -> np.ndarray:
         raise DataError(f"array {name} is damaged: its header says {shape}. {NPZ}")
     raw.seek(0)
     array: np.ndarray = np.lib.format.read_array(raw, allow_pickle=False)
-    if array.dtype.kind == "f" and bool(_too_large(array).any()):
+    most = np.float64(LARGEST)  # as float64, so that it is a number beside floats of any width
+    if array.dtype.kind == "f" and bool(((abs(array) > most) & np.isfinite(array)).any()):
         raise DataError(f"array {name}: its numbers must {TOO_LARGE}")
     return array
-
-
-def _too_large(array: np.ndarray) -> np.ndarray:
-    """Which numbers of an array of floats, of any width, are finite and beyond `LARGEST`."""
-    values = array.astype(np.float64)
-    large: np.ndarray = (abs(values) > LARGEST) & np.isfinite(values)
-    return large
 
 
 def _numbers(line: int, row: list[str], head: list[str]) -> list[float]:

@@ -245,7 +245,7 @@ const paintResults = (context, frame, paints, { X, Y, unit }) => {
     context.beginPath(); context.moveTo(X(x), Y(y)); context.lineTo(X(a), Y(b)); context.stroke();
   });
   for (const rows of [frame.marks, frame.claims])
-    eachRow(rows, ([x, y, kind]) => GLYPHS[markOf(kind)](context, X(x), Y(y), paints, unit));
+    eachRow(rows, ([x, y, kind]) => GLYPHS[MARKS[kind]](context, X(x), Y(y), paints, unit));
   eachRow(frame.claims, ([x, y], i) => {
     if (frame.certain?.[i]) paintShare(context, X(x), Y(y), frame.certain[i], paints, unit);
   });
@@ -253,7 +253,6 @@ const paintResults = (context, frame, paints, { X, Y, unit }) => {
 // One glyph, one meaning: `page/parts/marks.py` says which is where, `page/words/marks.py` what each
 // means, and the legend draws its rows with these same functions.
 const MARKS = ["wrong", "found", "certified", "likely", "beside", "unknown", "fixed"];
-const markOf = (kind) => MARKS[Math.round(kind)]; // a recording rounds its numbers
 // A path in a colour, over a wider one in the colour of the card, so that it is seen on any map.
 const edged = (context, colour, width, paints, unit, path, dash = []) => {
   for (const [ink, wide] of [[paints.card, width + 2.3], [colour, width]]) {
@@ -393,7 +392,7 @@ const sentenceAt = (frame, u, v, size) => {
     });
     return best;
   };
-  const mark = (row) => told[markOf(row[2])] || "";
+  const mark = (row) => told[MARKS[row[2]]] || "";
   const certain = (row, i) => mark(row) + (frame.certain?.[i] ? ` Without it ${frame.certain[i]} or more are left.` : "");
   return near(frame.claims, certain, 13) || near(frame.marks, mark, 13) || near(frame.likely, () => told.likely, 13)
     || near(frame.other, () => told.other, 10)
