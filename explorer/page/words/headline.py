@@ -52,10 +52,11 @@ def headline(frame: Frame, running: bool = False, hidden: bool = False) -> Headl
     and so is what would tell them.
     """
     if frame.stage == "attack" and hidden and frame.truth is not None and frame.truth.n:
-        state = frame.attack.state
-        begun = state is not None and state.t > 0
+        if running:
+            return HIDDEN
+        begun = frame.attack.state is not None and frame.attack.state.t > 0
         press = Action("reveal", "Reveal the truth") if begun else Action("play", "Attack")
-        return HIDDEN if running else replace(HIDDEN, action=press)
+        return replace(HIDDEN, action=press)
     if frame.stage == "attack" and frame.attack.state is not None:
         return outcome(frame, running)
     if frame.stage == "landscape":
