@@ -101,6 +101,7 @@ const render = ({ model, el }) => {
   };
   const soon = () => { el.closest(".mx-app")?.querySelectorAll(".widget-upload").forEach(uncount); timer = timer || setTimeout(() => { timer = null; mend(); }, 500); };
   const watch = new MutationObserver(soon);
+  model.on("change:tips", soon); // they may arrive after the controls that they are of
   const begin = () => {
     const app = el.closest(".mx-app");
     if (!app) return void setTimeout(begin, 200);
@@ -124,6 +125,7 @@ const render = ({ model, el }) => {
     system.removeEventListener("change", dress);
     model.off("change:present", present);
     model.off("change:task", task);
+    model.off("change:tips", soon);
   };
 };
 export default { render };
