@@ -642,6 +642,7 @@ def attacked_frames() -> Iterator[tuple[str, Frame]]:
     yield "candidates explain little", frame(open_, far)
     yield "mostly wrong", frame(replace(open_, claims=9), far)
     yield "mostly wrong, others as well", frame(replace(open_, claims=9))
+    yield "perhaps by chance, certified", frame(replace(open_, certified=2))
     yield "not near", frame(open_, known=replace(CERTIFICATE, light=Light.SEPARATED, residual=0.6))
     slack = replace(CERTIFICATE, light=Light.APPROACHING, slackness=0.1)
     yield "not near, off the margin", frame(open_, known=slack)

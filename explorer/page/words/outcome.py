@@ -164,17 +164,20 @@ def _squares(frame: Frame, made: Verdict, state: CertifiedState) -> Headline:
     return Headline(title, words, tone, action=_explain(frame, "Could they be elsewhere?"))
 
 
-def _met(made: Verdict) -> str:
+def _met(made: Verdict, luck: str = "") -> str:
     """Return how many points of those in reach the claims meet; what chance meets too, is met only.
 
     A point counts as recovered where chance is ruled out.
     """
     beyond = made.why_not is None and made.doubt is None and made.chance < made.found
     verb = "recovered" if beyond or not made.found else "met"
-    sure = f", {made.certified} certified" if made.certified and made.found else ""
+    sure = ""
+    if made.certified and made.found:  # certified points need not be among those that are met
+        sure = f", {made.certified}" if made.found == made.n else f"; {made.certified} of {made.n}"
+        sure += " certified"
     if made.in_reach is not None and made.reached is not None and made.in_reach < made.n:
-        return f"{made.reached} of {made.in_reach} points that leave a trace {verb}{sure}"
-    return f"{made.found} of {made.n} points {verb}{sure}"
+        return f"{made.reached} of {made.in_reach} points that leave a trace {verb}{luck}{sure}"
+    return f"{made.found} of {made.n} points {verb}{luck}{sure}"
 
 
 def _by_chance(made: Verdict) -> tuple[str, str] | None:
@@ -188,7 +191,7 @@ def _by_chance(made: Verdict) -> tuple[str, str] | None:
     many = "as many" if as_many else f"{made.chance:.2g} on average"
     verdict = "this is no recovery" if as_many else "this is not shown to be a recovery"
     words = f"On {_sets(made)} the same claims match {many}: {verdict}."
-    return f"{_met(made)}, {title}", words
+    return _met(made, f", {title}"), words
 
 
 def _against(frame: Frame, made: Verdict) -> str:
@@ -273,7 +276,10 @@ def _reason(frame: Frame, made: Verdict) -> tuple[str, Action | None]:
         why = f"The points explain only {explained(known.residual)} of these weights"
         if known.slackness > known.residual:
             why = "Points off the margin still carry part of these weights"
-        return f"{why}: training has not come near a KKT point.", Action("train", "Train on")
+        how = "has not come near a KKT point"
+        if known.light is Light.APPROACHING:
+            how = "is on the way to a KKT point, not there yet"
+        return f"{why}: training {how}.", Action("train", "Train on")
     apart = _apart(frame, known)
     if made.kind is Kind.NOT_RECOVERABLE and made.in_reach is not None:
         verbs = ("holds", "has") if made.in_reach == 1 else ("hold", "have")
