@@ -20,7 +20,7 @@ from explorer.page.frame import Certain, Frame, Training
 from explorer.page.words import energy, starts
 from explorer.page.words.found import percent
 from explorer.page.words.outcome import outcome
-from explorer.page.words.statement import Action, Headline, count, explained, left
+from explorer.page.words.statement import ON_THE_WAY, Action, Headline, count, explained, left
 from explorer.research.explained import FARTHEST, Explained, misfit
 from explorer.research.words import weights
 from explorer.research.words.numbers import digits, share
@@ -170,7 +170,7 @@ def _nearness(part: Training, state: TrainState) -> tuple[str, str, bool]:
         return f"{when}they explained the weights up to rounding: a KKT point.", "good", True
     where = {
         Light.NEAR: "close to a KKT point.",
-        Light.APPROACHING: "on the way to a KKT point, not there yet.",
+        Light.APPROACHING: f"{ON_THE_WAY}.",
         Light.SEPARATED: "far from a KKT point.",
     }[made.light]
     verb = "The points explain" if now else f"{when}the points explained"

@@ -21,7 +21,7 @@ from explorer.engine.scoring import MIN_POINTS, Doubt, Kind, Unknowable, Verdict
 from explorer.page.frame import Frame
 from explorer.page.words import found
 from explorer.page.words.found import UNMET, percent
-from explorer.page.words.statement import Action, Headline, count, explained, left
+from explorer.page.words.statement import ON_THE_WAY, Action, Headline, count, explained, left
 from explorer.research.runs import certified_places
 from explorer.research.words import verdicts
 from explorer.research.words.explanations import VOID
@@ -171,13 +171,13 @@ def _met(made: Verdict, luck: str = "") -> str:
     """
     beyond = made.why_not is None and made.doubt is None and made.chance < made.found
     verb = "recovered" if beyond or not made.found else "met"
-    sure = ""
-    if made.certified and made.found:  # certified points need not be among those that are met
-        sure = f", {made.certified}" if made.found == made.n else f"; {made.certified} of {made.n}"
-        sure += " certified"
+    sure = f", {made.certified} certified"
+    if made.found < made.n:  # the certified points need not be among those that are met
+        sure = f"; {made.certified} of {made.n} certified"
+    tail = luck + (sure if made.certified and made.found else "")
     if made.in_reach is not None and made.reached is not None and made.in_reach < made.n:
-        return f"{made.reached} of {made.in_reach} points that leave a trace {verb}{luck}{sure}"
-    return f"{made.found} of {made.n} points {verb}{luck}{sure}"
+        return f"{made.reached} of {made.in_reach} points that leave a trace {verb}{tail}"
+    return f"{made.found} of {made.n} points {verb}{tail}"
 
 
 def _by_chance(made: Verdict) -> tuple[str, str] | None:
@@ -276,9 +276,8 @@ def _reason(frame: Frame, made: Verdict) -> tuple[str, Action | None]:
         why = f"The points explain only {explained(known.residual)} of these weights"
         if known.slackness > known.residual:
             why = "Points off the margin still carry part of these weights"
-        how = "has not come near a KKT point"
-        if known.light is Light.APPROACHING:
-            how = "is on the way to a KKT point, not there yet"
+        on_the_way = known.light is Light.APPROACHING
+        how = f"is {ON_THE_WAY}" if on_the_way else "has not come near a KKT point"
         return f"{why}: training {how}.", Action("train", "Train on")
     apart = _apart(frame, known)
     if made.kind is Kind.NOT_RECOVERABLE and made.in_reach is not None:

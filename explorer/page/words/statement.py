@@ -8,6 +8,8 @@ from html import escape
 
 from explorer.research.words.numbers import share
 
+ON_THE_WAY = "on the way to a KKT point, not there yet"  # of weights whose light is APPROACHING
+
 
 @dataclass(frozen=True)
 class Action:
