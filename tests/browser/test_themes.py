@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -42,6 +42,15 @@ WITHOUT_TOOLTIP = """() => {
   }).map(e => (e.closest('.widget-inline-hbox') || e).innerText || e.outerHTML);
 }"""
 MENDED_WITHIN = 20  # looks, half a second apart; arbitrary, for a loaded machine
+# Tooltips that the kernel sends when all controls have stood for a while.
+LATE = """
+import ipywidgets as w
+from explorer.page.parts.access import Access
+access, tell = Access(), w.Button(description="tell")
+tell.on_click(lambda _: setattr(access, "tips", {"step rule": "How long a step is"}))
+rule = w.Dropdown(options=["constant"], description="step rule")
+w.VBox([access, rule, tell]).add_class("mx-app")
+"""
 INPUTS = {"button", "checkbox", "combobox", "spinbutton", "textbox", "slider", "radio"}
 
 
@@ -63,6 +72,25 @@ def test_page_fits_and_every_control_explains_and_names_itself(
     expect(app.where).to_have_text("step 100 of 100")
     fits(app)
     explains_itself(app)
+
+
+@pytest.fixture(scope="module")
+def late_server() -> Iterator[server.Server]:
+    """A page whose tooltips come when one asks for them."""
+    with server.start(port=0, cells=(LATE,)) as started:
+        yield started
+
+
+def test_tooltips_that_come_after_their_controls_are_put_on_them(
+    page: Page, late_server: server.Server
+) -> None:
+    page.goto(late_server.url)
+    box = page.locator(".mx-app .widget-dropdown")
+    expect(box).to_be_visible()
+    page.wait_for_timeout(2000)  # the look at new controls, half a second after them, is over
+    expect(box).not_to_have_attribute("title", "How long a step is")
+    page.get_by_role("button", name="tell").click()
+    expect(box).to_have_attribute("title", "How long a step is")
 
 
 @pytest.mark.parametrize("name", ["membership", "digits"])
