@@ -14,7 +14,7 @@ from explorer.engine.network import init_network
 from explorer.engine.roster import ROSTER
 from explorer.page import play
 from explorer.page.apps.explorer import App
-from explorer.page.gestures import Gestures
+from explorer.page.gestures import DrawHand
 from explorer.page.parts.scene import leads
 from explorer.page.session import Session
 from explorer.page.stages import attack, draw
@@ -31,7 +31,7 @@ def trained(name: str = "three-blobs") -> Session:
 
 def test_keys_choose_the_class_and_points_take_it() -> None:
     session = Session(empty(2))
-    hand = Gestures(session)
+    hand = DrawHand(session)
     for key, label in (("positive", 1), ("negative", -1), ("third", 3), ("fourth", 4)):
         hand.handle({"events": [{"kind": key, "x": 0.5, "y": 0.5}]})
         hand.handle({"events": [{"kind": "act", "x": 0.2 * abs(label), "y": 0.5, "gesture": 1}]})
@@ -43,7 +43,7 @@ def test_keys_choose_the_class_and_points_take_it() -> None:
 
 def test_a_line_has_two_classes() -> None:
     session = Session(preset("alternating-line"))
-    hand = Gestures(session)
+    hand = DrawHand(session)
     hand.handle({"events": [{"kind": "third", "x": 0.5, "y": 0.5}]})
     assert session.label == 0 and "two classes" in hand.say
     with pytest.raises(ValueError, match="a line 2; got 3 classes"):

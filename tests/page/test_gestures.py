@@ -6,7 +6,7 @@ import pytest
 
 from explorer.engine.data import empty, preset
 from explorer.page import play
-from explorer.page.gestures import Gestures
+from explorer.page.gestures import DrawHand
 from explorer.page.session import Session
 from explorer.page.stages import draw
 
@@ -16,8 +16,8 @@ def at(kind: str, x: float, y: float, gesture: int = 1) -> dict[str, object]:
     return {"kind": kind, "x": (x / 2 + 1) / 2, "y": (y / 2 + 1) / 2, "gesture": gesture}
 
 
-def hand(*events: dict[str, object], session: Session) -> Gestures:
-    gestures = Gestures(session)
+def hand(*events: dict[str, object], session: Session) -> DrawHand:
+    gestures = DrawHand(session)
     gestures.handle({"events": list(events)})
     return gestures
 
@@ -124,7 +124,7 @@ def test_the_201st_point_is_refused_with_the_remedy_and_the_rest_stays() -> None
 )  # fmt: skip
 def test_a_foreign_message_changes_nothing(content: object) -> None:
     session = Session()
-    Gestures(session).handle(content)
+    DrawHand(session).handle(content)
     assert session.frame.dataset.n == 0
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from explorer.engine.attacks.shapes import EMPTY
 from explorer.page import play
 from explorer.page.frame import Frame
-from explorer.page.gestures import ExplainHand, Gestures, LandscapeHand
+from explorer.page.gestures import DrawHand, ExplainHand, Hand, LandscapeHand
 from explorer.page.lessons import course
 from explorer.page.panels.base import Panel
 from explorer.page.parts.scene import Arrays, Look, backdrop, network, scene
@@ -47,8 +47,11 @@ class PlanePanel(Panel):
     def build(self) -> None:
         """The canvas with its pad."""
         session = self.session
-        self.gestures, self._odd = Gestures(session), False
-        self.explain_hand, self.landscape_hand = ExplainHand(session), LandscapeHand(session)
+        self.draw_hand = DrawHand(session)
+        self.hands: dict[str, Hand] = {
+            "explain": ExplainHand(session),
+            "landscape": LandscapeHand(session),
+        }  # of the stages that have one of their own
         self._behind: Arrays = {}
         self._of: tuple[Any, ...] = ()  # what these arrays were made of
         # Frames on their way to a browser, by the view's number and the session's.
@@ -64,11 +67,7 @@ class PlanePanel(Panel):
         if not isinstance(content, dict) or "events" not in content:
             return
         try:
-            stage = self.session.frame.stage
-            hands: dict[str, Any] = {
-                "explain": self.explain_hand, "landscape": self.landscape_hand,
-            }  # fmt: skip
-            hand = hands.get(stage, self.gestures)
+            hand = self.hands.get(self.session.frame.stage, self.draw_hand)
             hand.handle(content)
             self.view.say = hand.say
         except Exception as error:  # would vanish in the kernel's log

@@ -33,7 +33,6 @@ class PlaneView(CanvasView):
         active: whether it takes anything.
         echo: whether a dot shows at once, before the kernel answers.
         spacing: px between two events of one stroke.
-        hover: whether places are told without a press.
         stops: points that Tab goes through; 0: arrows move a cursor instead.
         ink: colour of the dots.
         cursor: shape of the mouse's cursor.
@@ -48,7 +47,6 @@ class PlaneView(CanvasView):
     active = Bool(True).tag(sync=True)
     echo = Bool(True).tag(sync=True)
     spacing = Int(14).tag(sync=True)
-    hover = Bool(False).tag(sync=True)
     stops = Int(0).tag(sync=True)
     ink = Unicode("#000").tag(sync=True)
     cursor = Unicode("crosshair").tag(sync=True)

@@ -59,7 +59,7 @@ const attachPad = (model, el) => {
     push({ kind: "down", x: last[0], y: last[1], shift: e.shiftKey }, true);
   });
   surface.addEventListener("pointermove", (e) => {
-    if (!down) { if (model.get("hover")) { const p = place(e); push({ kind: "hover", x: p[0], y: p[1] }, false); } return; }
+    if (!down) return;
     const p = place(e), r = surface.getBoundingClientRect();
     if (Math.hypot((p[0] - last[0]) * r.width, (p[1] - last[1]) * r.height) < model.get("spacing")) return;
     last = p;
