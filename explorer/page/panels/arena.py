@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import fields
-from functools import partial
 from typing import Any
 
 import ipywidgets as w
@@ -16,8 +15,9 @@ from explorer.engine.intervals import Share, share
 from explorer.engine.progress import Progress, between
 from explorer.engine.roster import ROSTER
 from explorer.page import play
+from explorer.page.ask import Ask, attacked
 from explorer.page.frame import Frame, Shown
-from explorer.page.job import Job, JobState
+from explorer.page.job import JobState
 from explorer.page.panels.base import Panel
 from explorer.page.parts.job_row import JobButton, progress_bar
 from explorer.page.stages import arena as arena_stage
@@ -48,7 +48,8 @@ class Arena(Panel):
         self.rows: list[dict[str, Any]] = []
         self.other: Otherwise | None = None
         self.running = ""  # key of the attack that runs
-        self.job = Job()
+        self.planned: list[str] = []  # key of each run of this board, in their order
+        self.job = Ask(self, attacked)
         self._ticks: dict[str, bool] = {}  # by hand
         self._suits: tuple[Target | None, dict[str, str]] = (None, {})
         self.table = TableView(head=list(HEAD), note=NOTE)
@@ -95,7 +96,8 @@ class Arena(Panel):
             for seed in range(first, first + self.seeds.value)
             for key in chosen
         ]
-        self.running, self.said.value = planned[0][0], ""
+        self.planned = [key for key, *_ in planned]
+        self.running, self.said.value = chosen[0], ""
         self.draw()
 
         def work(progress: Progress) -> Iterator[dict[str, Any] | Otherwise | None]:
@@ -105,17 +107,13 @@ class Arena(Panel):
                 yield arena.attack_row(victim, key, seed, given, watch_of(part))
             yield otherwise(victim, between(progress, RUNS_SHARE, 1.0))
 
-        self.job.start(
-            work, partial(self._take, [key for key, *_ in planned]),
-            partial(self._ended, len(planned)),
-            lambda: self.session.frame.target is not victim.target,
-        )  # fmt: skip
+        self.job.begin(work, self._take, self._ended)
 
-    def _take(self, planned: list[str], part: dict[str, Any] | Otherwise | None) -> None:
+    def _take(self, part: dict[str, Any] | Otherwise | None) -> None:
         """One more run; after the last of them, what else explains the weights."""
         if isinstance(part, dict):
             self.rows.append(part)
-            more = planned[len(self.rows) :]
+            more = self.planned[len(self.rows) :]
             self.running = more[0] if more else OTHER
             if not more:
                 self._show(arena.best(self.lines()))
@@ -123,12 +121,12 @@ class Arena(Panel):
             self.other = part
         self.draw()
 
-    def _ended(self, planned: int) -> None:
+    def _ended(self) -> None:
         self.running = ""
         if self.job.state is JobState.CANCELLED:
-            self.said.value = f"Cancelled after {len(self.rows)} of {planned} runs, which stay."
+            there = f"{len(self.rows)} of {len(self.planned)} runs"
+            self.said.value = f"Cancelled after {there}, which stay."
         self.draw()
-        self.tell_failure(self.job.error)
 
     def _settings(self, key: str) -> dict[str, Any]:
         """Those of the attack as it was left on the page; of others the defaults."""
@@ -209,10 +207,6 @@ class Arena(Panel):
             self.target, self.rows, self.other = None, [], None
             self.table.chosen, self.said.value = "", ""
         self.draw()
-
-    def end(self) -> None:
-        """End the runs when the page ends."""
-        self.job.close()
 
 
 def refusal(key: str, target: Target | None) -> str:

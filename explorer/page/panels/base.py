@@ -13,6 +13,7 @@ import ipywidgets as w
 from explorer.engine.roster import by_key
 from explorer.page import play
 from explorer.page.frame import Aim, Frame
+from explorer.page.job import Job
 from explorer.page.session import Refusal, Session
 from explorer.page.view.chart import Chart, ChartView
 from explorer.page.words.failures import failure
@@ -34,6 +35,7 @@ class Panel:
         """Follow the session. A panel in a fold is built when the fold is first opened."""
         self.session, self._drawn_s = session, 0.0
         self.unfolded, self.on_screen = unfolded, False
+        self.asks: list[Job] = []  # what is asked beside the page; it ends with the panel
         self._aim: Aim | None = None  # when it was drawn last
         session.observe(self._on_frame, names=["shown"])
         self._draw(session.frame)
@@ -125,11 +127,13 @@ class Panel:
         return run
 
     def end(self) -> None:
-        """Stop background work; called only if the panel was built."""
+        """Stop what else works beside the page; called only if the panel was built."""
 
     def close(self) -> None:
         """Unfollow the session and free the widgets in the browser."""
         self.session.unobserve(self._on_frame, names=["shown"])
+        for ask in self.asks:
+            ask.close()
         if self.widget is not None:
             self.end()
             self.box.close()

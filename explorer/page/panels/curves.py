@@ -13,8 +13,8 @@ from explorer.engine.progress import Progress, with_progress
 from explorer.engine.roster import by_key
 from explorer.engine.training import TrainState
 from explorer.page import branches
+from explorer.page.ask import Ask
 from explorer.page.frame import Frame
-from explorer.page.job import Job
 from explorer.page.panels.base import ChartPanel
 from explorer.page.session import IN_CLASS
 from explorer.page.stages import train
@@ -135,9 +135,9 @@ class ResidualCurves(CurvesPanel):
     columns = (("unexplained", "unexplained"),)
 
     def build(self) -> None:
-        """Make the job that fills the curve."""
+        """Make what fills the curve."""
         super().build()
-        self.job = Job(pause_s=BREATH_S)
+        self.job = Ask(self, pause_s=BREATH_S)
 
     def named(self, frame: Frame, axis: Axis, values: np.ndarray[Any, Any]) -> str:
         """Return what the headline says of the step on screen; where it says nothing, nothing."""
@@ -176,22 +176,17 @@ class ResidualCurves(CurvesPanel):
                 or (now.stage != "train" or self.session.timeline is not line)
             )
 
-        self.job.start(work, self._take, self._filled, stale)
+        self.job.begin(work, self._take, self._show, stale)
 
     def _take(self, part: tuple[TrainState, Certificate]) -> None:
         train.note(self.session, *part)
         now = perf_counter()
         if now - self._drawn_s >= self.every_s:
             self._drawn_s = now
-            self.view.draw(self.chart(self.session.frame))
+            self._show()
 
-    def _filled(self) -> None:
+    def _show(self) -> None:
         self.view.draw(self.chart(self.session.frame))
-        self.tell_failure(self.job.error)
-
-    def end(self) -> None:
-        """End looking with the page."""
-        self.job.close()
 
 
 class LossCurves(CurvesPanel):

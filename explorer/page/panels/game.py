@@ -12,8 +12,8 @@ from typing import Any
 from explorer.engine.data import Dataset
 from explorer.engine.progress import Progress
 from explorer.page import play
+from explorer.page.ask import Ask
 from explorer.page.frame import Frame
-from explorer.page.job import Job
 from explorer.page.panels.base import Panel
 from explorer.page.parts.controls import Game as Control
 from explorer.page.session import CLASS_KEY, IN_CLASS
@@ -31,7 +31,7 @@ class GamePanel(Panel):
 
     def build(self) -> None:
         """One control; the computer plays beside the page."""
-        session, self.job = self.session, Job()
+        session, self.job = self.session, Ask(self)
         self.mine = secrets.token_hex(8)  # no other page signs the same score
         self.view = self.widget = Control({
             "hide": self.command(lambda: game.begin(session)),
@@ -71,8 +71,8 @@ class GamePanel(Panel):
         def take(made: Hidden) -> None:
             self.session.guarded(game.take_computers, self.session, made)
 
-        self.job.start(work, take, self._ended)
-        self._draw(self.session.frame)
+        self.job.begin(work, take, self._show)
+        self._show()
 
     def _ask_machine(self) -> None:
         """Let the computer guess too, once the truth is known."""
@@ -86,10 +86,9 @@ class GamePanel(Panel):
         def take(guess: Dataset) -> None:
             self.session.guarded(game.score_machine, self.session, now, guess)
 
-        self.job.start(work, take, self._ended)
+        self.job.begin(work, take, self._show)
 
-    def _ended(self) -> None:
-        self.tell_failure(self.job.error)
+    def _show(self) -> None:
         self._draw(self.session.frame)
 
     def _save(self) -> None:
@@ -115,10 +114,6 @@ class GamePanel(Panel):
             reveal=now.reveal if now.hides else "", guess=now.guess_text, scores=_scores(now),
             busy=self.job.busy, signed=_signed(now, self.mine),
         )  # fmt: skip
-
-    def end(self) -> None:
-        """End what the computer does."""
-        self.job.close()
 
 
 def _signed(now: game.Game, page: str) -> dict[str, str] | None:

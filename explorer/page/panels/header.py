@@ -9,9 +9,9 @@ from typing import Any
 
 from explorer.engine.progress import Progress
 from explorer.page import play
+from explorer.page.ask import Ask
 from explorer.page.files import check_room
 from explorer.page.frame import STAGES, Frame
-from explorer.page.job import Job
 from explorer.page.lessons import course
 from explorer.page.lessons.file import contents, packaged, read
 from explorer.page.opening import opening, opening_scenario
@@ -44,7 +44,7 @@ class Header(Panel):
 
     def build(self) -> None:
         """One control holds them all."""
-        self.job = Job(in_thread=False, pause_s=BREATH_S)  # it works on the session
+        self.job = Ask(self, in_thread=False, pause_s=BREATH_S)  # it works on the session
         self.view = self.widget = Head(
             {"stage": self._on_stage, "example": self._on_example, "share": self._on_share,
              "lesson": self._on_lesson, "lesson-file": self._on_lesson_file,
@@ -119,7 +119,7 @@ class Header(Panel):
                 self.session.show()
                 shown = now
 
-        self.job.start(work, show, lambda: self.tell_failure(self.job.error))
+        self.job.begin(work, show)
 
     def render(self, frame: Frame) -> None:
         """Show the stage of this frame, and which ones are done or not yet to be had."""
@@ -131,10 +131,6 @@ class Header(Panel):
                 for key, title, tip in STAGES
             ],
         )  # fmt: skip
-
-    def end(self) -> None:
-        """Stop opening an example."""
-        self.job.close()
 
 
 def _state(frame: Frame, stage: str) -> str:

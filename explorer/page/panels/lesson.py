@@ -9,8 +9,8 @@ from typing import Any
 import ipywidgets as w
 
 from explorer.engine.progress import Progress
+from explorer.page.ask import Ask
 from explorer.page.frame import Frame
-from explorer.page.job import Job
 from explorer.page.lessons import course
 from explorer.page.lessons.course import Draft, Walk
 from explorer.page.lessons.file import file_name, link_of, packaged, read, read_link, write
@@ -40,7 +40,7 @@ class LessonPanel(Panel):
 
     def build(self) -> None:
         """One control to read a lesson with, one to write it with."""
-        self.job = Job(in_thread=False, pause_s=BREATH_S)  # it works on the session
+        self.job = Ask(self, in_thread=False, pause_s=BREATH_S)  # it works on the session
         self.job.observe(self._tell_share)
         self.asked: Walk | None = None  # the step that the page is being put to
         self.view = LessonBox({
@@ -136,12 +136,11 @@ class LessonPanel(Panel):
         def take(_: float) -> None:
             self.session.show()
 
-        self.job.start(work, take, self._ended, lambda: self.session.lesson is not walk)
+        self.job.begin(work, take, self._ended, lambda: self.session.lesson is not walk)
 
     def _ended(self) -> None:
         if self.job.error is not None:
             course.give_up(self.session)
-        self.tell_failure(self.job.error)
 
     def _tell_share(self) -> None:
         share = round(self.job.share, 2) if self.job.busy else None
@@ -163,10 +162,6 @@ class LessonPanel(Panel):
             if held.waiting and held is not self.asked:
                 self._put(held)
             course.check(self.session)
-
-    def end(self) -> None:
-        """Stop what is being put up."""
-        self.job.close()
 
 
 def _place(walk: Walk) -> int | None:

@@ -10,8 +10,9 @@ import ipywidgets as w
 
 from explorer.engine.attacks.target import Target
 from explorer.engine.progress import Progress
+from explorer.page.ask import Ask, attacked
 from explorer.page.frame import Frame, Shown
-from explorer.page.job import Job, JobState
+from explorer.page.job import JobState
 from explorer.page.panels.base import Panel, with_title
 from explorer.page.parts.job_row import cancel_button, progress_bar
 from explorer.page.stages import attack
@@ -45,7 +46,7 @@ class OtherPanel(Panel):
             "true one: linear programs on sampled points, seconds on trained networks",
         )  # fmt: skip
         self.shown.observe(self._on_toggle, names=["value"])
-        self.job = Job()
+        self.job = Ask(self, attacked)
         self.stop = cancel_button(self.job, "Stop looking for another set")
         self.progress = progress_bar(self.job, "Share of the search", "120px")
         self.said = w.HTML().add_class("mx-note")
@@ -85,18 +86,15 @@ class OtherPanel(Panel):
             self._put(found)
 
         self.said.value = "Looking for other points that explain these weights …"
-        self.job.start(work, take, self._ended, lambda: self.session.frame.target is not target)
+        self.job.begin(work, take, self._ended)
 
     def _ended(self) -> None:
         if self.job.state is JobState.CANCELLED:
             self._release()
             self.said.value = "Cancelled; press again to look anew."
-        elif self.job.error is not None:
-            error = self.job.error
+        elif self.job.state is JobState.FAILED:
             self._release()
-            self.said.value = escape(str(error)) if isinstance(error, ValueError) else ""
-            if not isinstance(error, ValueError):
-                self.fail(error)
+            self._tell(self.session.frame)
 
     # --- what is seen -------------------------------------------------------------------------
     def _put(self, found: Other) -> None:
@@ -137,7 +135,3 @@ class OtherPanel(Panel):
             self._tell(frame)
         if not self._why and not self.shown.value and self.said.value in ("", OPEN, SURE):
             self._tell(frame)
-
-    def end(self) -> None:
-        """Stop the search."""
-        self.job.close()

@@ -18,8 +18,9 @@ from explorer.engine.progress import Progress
 from explorer.engine.roster import AttackState
 from explorer.engine.scoring import RADII, RecallCurve, Verdict, recall_curve
 from explorer.page import play
+from explorer.page.ask import Ask
 from explorer.page.frame import Aim, Frame
-from explorer.page.job import Job, JobState, page_waits
+from explorer.page.job import JobState, page_waits
 from explorer.page.panels.base import Panel
 from explorer.page.parts.row import Item, Row
 from explorer.page.session import IN_CLASS
@@ -59,7 +60,7 @@ class Scoreboard(Panel):
         self._of: tuple[Verdict | None, bool] = (None, False)
         self._met: Callable[[tuple[float, ...]], RecallCurve] | None = None
         self._whole: RecallCurve | None = None
-        self.job = Job()
+        self.job = Ask(self)
         self._asked: AttackState | None = None  # whose claims were asked for last
         self.job.observe(self._tell)
         self.curve, self.dots = ChartView(), ChartView(_dom_classes=["mx-dots"])
@@ -136,12 +137,9 @@ class Scoreboard(Panel):
             else:
                 yield certify_claims(target, claims, progress=progress)
 
-        def take(made: Certainty) -> None:
-            attack.take_certainty(self.session, made)
-
-        self.job.start(
-            work, take, lambda: self.tell_failure(self.job.error),
-            lambda: not self._rests(self.session.frame, state),
+        self.job.begin(
+            work, partial(attack.take_certainty, self.session),
+            stale=lambda: not self._rests(self.session.frame, state),
         )  # fmt: skip
 
     def _ask(self) -> None:
@@ -166,10 +164,6 @@ class Scoreboard(Panel):
         made = frame.certainty if self.session.entry.victim is None else None
         share = self.job.share if self.job.state is JobState.RUNNING else None
         self.dots.draw(dots(self._met((self.radius,)), frame.target, made, share))
-
-    def end(self) -> None:
-        """End the work when the page ends."""
-        self.job.close()
 
 
 def known_of(frame: Frame) -> Certainty | None:

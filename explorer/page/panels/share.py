@@ -10,8 +10,8 @@ from explorer.engine import store
 from explorer.engine.data import write_csv, write_npz
 from explorer.engine.progress import Progress
 from explorer.page import files, play
+from explorer.page.ask import Ask
 from explorer.page.frame import Frame
-from explorer.page.job import Job
 from explorer.page.panels.base import Panel
 from explorer.page.parts.controls import Share
 from explorer.page.sharing import described, film_of, gap, made_of
@@ -43,7 +43,7 @@ class SharePanel(Panel):
 
     def build(self) -> None:
         """One control; films are made beside the page."""
-        self.job = Job()
+        self.job = Ask(self)
         self.view = self.widget = Share(
             {"save": self._on_save, "open": self._on_open, "recorded": self._on_recorded},
             ("mx-share",),
@@ -95,7 +95,7 @@ class SharePanel(Panel):
             else:
                 self.view.send({"kind": "frames", "name": name, "times": times}, content)
 
-        self.job.start(work, take, lambda: self.tell_failure(self.job.error))
+        self.job.begin(work, take)
 
     def picture(self, kind: str) -> bytes:
         """The plane and the margins as matplotlib draws them for paper."""
@@ -106,10 +106,6 @@ class SharePanel(Panel):
             None if attacked is None else attacked.claims,
         )  # fmt: skip
         return planes.as_bytes(figure, kind)
-
-    def end(self) -> None:
-        """Stop drawing."""
-        self.job.close()
 
 
 MAKERS: dict[str, Callable[[SharePanel], bytes]] = {

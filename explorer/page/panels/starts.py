@@ -15,8 +15,8 @@ from explorer.engine.energy.starts import mix_from_weights
 from explorer.engine.progress import Progress
 from explorer.engine.roster import ROSTER
 from explorer.page import branches, play
+from explorer.page.ask import Ask
 from explorer.page.frame import Frame, Starts
-from explorer.page.job import Job
 from explorer.page.panels.base import Panel
 from explorer.page.parts.energies import Energies, path
 from explorer.page.parts.job_row import JobButton, progress_bar
@@ -44,7 +44,7 @@ class StartsPanel(Panel):
     def build(self) -> None:
         """Card 1, card 2, the buttons; what is folded is built when it is opened."""
         self.energies = Energies(self._on_energies, self._on_energies)
-        self.attack_job = Job()
+        self.attack_job = Ask(self)
         self._shown: tuple[Any, ...] = ()  # what the triangle's frame was made of
         self._setting = False
         self.runs = RunsBox(self, self.command, None, lambda: (self.attack,))
@@ -303,12 +303,11 @@ class StartsPanel(Panel):
         def take(part: tuple[Any, Weights, float]) -> None:
             self.command(lambda: landscape.follow_run(self.session, *part))(None)
 
-        def ended() -> None:
-            self.tell_failure(self.attack_job.error)
+        def keep() -> None:
             if len(kept) > 1:
                 self.command(lambda: self._keep_run(held.of.attack, config, mix, kept))(None)
 
-        self.attack_job.start(work, take, ended, lambda: self._gone(held))
+        self.attack_job.begin(work, take, keep, lambda: self._gone(held))
 
     def _keep_run(self, name: str, config: Any, mix: tuple[float, float], kept: list[Any]) -> None:  # noqa: ANN401
         """Give the run to the Attack stage, and say where an earlier one is kept."""
@@ -362,5 +361,4 @@ class StartsPanel(Panel):
     def end(self) -> None:
         """End the work with the page."""
         self.energies.close()
-        for job in (self.attack_job, self.runs.job):
-            job.close()
+        self.runs.job.close()

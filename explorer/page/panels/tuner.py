@@ -17,8 +17,9 @@ from explorer.engine.attacks.kkt.config import PUBLISHED
 from explorer.engine.attacks.target import Target
 from explorer.engine.progress import Progress, between, no_progress
 from explorer.page import branches, play
+from explorer.page.ask import Ask
 from explorer.page.frame import Frame
-from explorer.page.job import Job, JobState
+from explorer.page.job import JobState
 from explorer.page.panels.base import Panel, button
 from explorer.page.parts.job_row import JobButton, progress_bar
 from explorer.page.parts.pick import Pick
@@ -105,7 +106,7 @@ class Tuner(Panel):
         self.target: Target | None = None
         self.rows: list[Trial] = []
         self.config = TuneConfig()  # of the search whose trials these are
-        self.job = Job()
+        self.job = Ask(self)
         published = [(f"as published, {name}", name) for name in PUBLISHED]
         self.ready = choice(
             "ready settings", "Defaults, or a published run of Haim et al. 2022 in our units, on "
@@ -189,7 +190,10 @@ class Tuner(Panel):
                 yield trial
             yield self.verdict(config, rows, frame, lambda _: progress(1.0))
 
-        self.job.start(work, partial(self._take, begun), self._ended, self._stale)
+        self.job.begin(
+            work, partial(self._take, begun), self._ended,
+            lambda: not self._same_weights(self.session.frame),
+        )  # fmt: skip
 
     def _take(self, begun: str, part: Trial | str) -> None:
         """One more trial, or the verdict; `begun` is said all the while."""
@@ -205,15 +209,11 @@ class Tuner(Panel):
     def _judging(self, begun: str) -> None:
         self.said.value = f"{begun}Trying the best and the defaults from a fresh noise."
 
-    def _stale(self) -> bool:
-        return not self._same_weights(self.session.frame)
-
     def _ended(self) -> None:
         if self.job.state is JobState.CANCELLED:
             self.said.value = self._cancelled(len(self.rows) >= self.config.trials)
         elif self.job.error is not None:
             self.said.value = ""
-            self.tell_failure(self.job.error)
 
     def _cancelled(self, judging: bool) -> str:
         there = f"{len(self.rows)} trials, which stay"
@@ -284,7 +284,3 @@ class Tuner(Panel):
     def unseen(self, frame: Frame) -> None:
         """Do the same out of sight."""
         self.render(frame)
-
-    def end(self) -> None:
-        """End the search when the page ends."""
-        self.job.close()

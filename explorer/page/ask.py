@@ -1,0 +1,84 @@
+"""What a panel asks beside its page: every such job begins, goes stale, ends and fails alike."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Protocol, TypeVar
+
+from explorer.engine.attacks.target import Target
+from explorer.page import play
+from explorer.page.frame import Frame
+from explorer.page.job import Job, JobState, Work
+from explorer.page.session import Session
+
+T = TypeVar("T")
+
+
+class Asker(Protocol):
+    """The panel that asks."""
+
+    session: Session
+    asks: list[Job]
+
+    def tell_failure(self, error: Exception | None) -> None:
+        """Show how a job failed."""
+
+
+def attacked(frame: Frame) -> Target | None:
+    """Return the attacked weights: what most answers are about."""
+    return frame.target
+
+
+def _nothing(*_: object) -> None:
+    """Do nothing."""
+
+
+class Ask(Job):
+    """One question of a panel, asked again and again; it ends with its panel.
+
+    It is stale as soon as what it is `about` is another object. When it has ended, the words for
+    that end are said, and a failure is shown on the page.
+    """
+
+    def __init__(
+        self, panel: Asker, about: Callable[[Frame], object] = _nothing,
+        words: Mapping[JobState, str] | None = None, say: Callable[[str], None] | None = None,
+        in_thread: bool = True, pause_s: float = 0.0,
+    ) -> None:  # fmt: skip
+        """Declare what a panel asks.
+
+        Args:
+            panel: asks, and shows failures.
+            about: returns what of a frame the answer is of.
+            words: what is said when the work has ended so.
+            say: shows the words; by default at the head of the page.
+            in_thread: as of `Job`.
+            pause_s: as of `Job`.
+        """
+        super().__init__(in_thread, pause_s)
+        self._panel, self._about, self._words = panel, about, words or {}
+        self._say = say or (lambda said: play.tell(panel.session, said))
+        panel.asks.append(self)
+
+    def begin(
+        self, work: Work[T], take: Callable[[T], None] = _nothing,
+        ended: Callable[[], None] = _nothing, stale: Callable[[], bool] | None = None,
+    ) -> None:  # fmt: skip
+        """Begin `work` on the present frame.
+
+        Args:
+            work: as in `Job.start`.
+            take: called with each part.
+            ended: called after the last part, before a failure is shown.
+            stale: decides in place of `about`.
+        """
+        session, about = self._panel.session, self._about
+        asked = about(session.frame)
+
+        def end() -> None:
+            if self.state in self._words:
+                self._say(self._words[self.state])
+            ended()
+            self._panel.tell_failure(self.error)
+
+        self.start(work, take, end, stale or (lambda: about(session.frame) is not asked))
