@@ -17,12 +17,11 @@ import time
 
 import torch
 
-from explorer.engine.attacks.certified import fits
 from explorer.engine.attacks.target import Target
 from explorer.engine.data import preset
 from explorer.engine.exact import maximum_margin
 from explorer.engine.explanations.certainty import certainty
-from explorer.engine.explanations.certified import groups_left
+from explorer.engine.explanations.certified import groups_left, obstacle
 from explorer.engine.training import TrainConfig
 from explorer.research import runs
 from explorer.research.determined import determined
@@ -86,7 +85,7 @@ def main():
                 if isinstance(target, str):
                     print(f"{name} | {how} | {seed} | {target}", flush=True)
                     continue
-                groups, why = groups_left(target.net), fits(target)
+                groups, why = groups_left(target.net), obstacle(target)
                 if why:
                     print(f"{name} | {how} | {seed} | {groups} | refused", flush=True)
                     continue

@@ -12,12 +12,12 @@ from tqdm import tqdm
 
 from explorer.commands import base
 from explorer.commands.outputs import check_pictures
-from explorer.engine.attacks.certified import fits
 from explorer.engine.attacks.target import Target
 from explorer.engine.certificate import TAU_TRAINED
 from explorer.engine.data import Dataset, preset
 from explorer.engine.explanations.alternatives import forced_points
 from explorer.engine.explanations.cells import KINK
+from explorer.engine.explanations.certified import obstacle
 from explorer.engine.explanations.programs import farthest, forced_mass, sample_of
 from explorer.engine.explanations.safe_split import MARKS, SafeSplitConfig, in_space, safe_splits
 from explorer.engine.network import Network
@@ -78,7 +78,7 @@ def _explanations(
 
     mass = forced_mass(sample, progress)
     bar.close()
-    over = None if fits(target) else determined(target, points)
+    over = None if obstacle(target) else determined(target, points)
     forced, edge = (int(which.sum()) for which in forced_points(mass, sample.mass))
     content: dict[str, Any] = {
         "points": points.n, "support": state.truth.n, "exact": state.exact,
@@ -106,7 +106,7 @@ def _explanations(
     if over is not None:
         rows.append(("over all explanations", explanations.over_all(over)))
     else:
-        rows.append(("over all explanations", f"Not bounded. {fits(target)}"))
+        rows.append(("over all explanations", f"Not bounded. {obstacle(target)}"))
     if out is not None:
         explanation_pictures.sets(out, state, found.explanation, mass, extent)
         content["picture"], rows = out, [*rows, ("picture", str(out))]

@@ -12,8 +12,8 @@ import typer
 from explorer.commands import base
 from explorer.commands.outputs import check_files, set_aside
 from explorer.engine import store
-from explorer.engine.attacks.certified import fits
 from explorer.engine.attacks.target import Target
+from explorer.engine.explanations.certified import obstacle
 from explorer.engine.files import naming
 from explorer.engine.roster import DEFAULT, by_key
 from explorer.engine.store import Run, thinned_run
@@ -165,7 +165,7 @@ def _why_uncertified(target: Any, attack: str) -> str:  # noqa: ANN401 - of the 
     """Why the claims of an attack cannot be certified, or an empty string."""
     if by_key(attack).victim is not None:
         return "The attack trains weights of its own."
-    return fits(target)
+    return obstacle(target)
 
 
 def show(

@@ -25,7 +25,6 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from explorer.engine.attacks.certified import fits
 from explorer.engine.attacks.claims import Report, claims
 from explorer.engine.attacks.descent import DescentConfig
 from explorer.engine.attacks.target import Target
@@ -34,6 +33,7 @@ from explorer.engine.classes import fair_labels
 from explorer.engine.controls import Controls
 from explorer.engine.data import Dataset
 from explorer.engine.data.drawings import generator_of
+from explorer.engine.explanations.certified import obstacle
 from explorer.engine.margin import q_of
 from explorer.engine.modules import ModelError, Reading, read_model
 from explorer.engine.multipliers import fit_multipliers
@@ -334,7 +334,7 @@ def audit(
             device,
         )  # fmt: skip
         tried = tuple(case.attacked(entry) for entry in wanted or _entries(target))
-        why = fits(target)
+        why = obstacle(target)
         if attacks is None and not why:
             told = determined(target, z, share * spread)
     return Audit(

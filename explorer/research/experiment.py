@@ -19,13 +19,13 @@ from typing import Annotated, Any, Literal
 import torch
 from torch import Tensor
 
-from explorer.engine.attacks.certified import fits
 from explorer.engine.attacks.claims import Report
 from explorer.engine.attacks.target import Target
 from explorer.engine.certificate import SUPPORT, TAU_TRAINED, Certificate, in_reach
 from explorer.engine.controls import Controls, control_sets, meeting_counts
 from explorer.engine.data import Dataset, preset
 from explorer.engine.explanations.alternatives import AsWell, as_well
+from explorer.engine.explanations.certified import obstacle
 from explorer.engine.explanations.programs import sample_of
 from explorer.engine.multipliers import fit_multipliers
 from explorer.engine.progress import Progress, between, no_progress
@@ -175,7 +175,7 @@ def otherwise(victim: Victim, progress: Progress = no_progress) -> Otherwise | N
     if made is None or no_other(victim.target, truth, made):
         return None
     sure = None
-    if not fits(victim.target):
+    if not obstacle(victim.target):
         sure = certified_points(victim.target, truth, progress=between(progress, 0.0, 0.5)).certain
     other = other_set(victim.target, truth, made, between(progress, 0.5, 1.0))
     return Otherwise(sure, other.claims, explanations.as_well(other.far))
@@ -249,7 +249,7 @@ def judge_claims(victim: Victim, claims: Report) -> dict[str, Any]:
 
 def _certified(victim: Victim) -> int | None:
     """How many points are certified; None beyond the line, where it takes many seconds."""
-    if victim.target.net.d > 1 or fits(victim.target) or not victim.truth.n:
+    if victim.target.net.d > 1 or obstacle(victim.target) or not victim.truth.n:
         return None
     return int(certified_points(victim.target, victim.truth).certain.sum())
 

@@ -24,7 +24,7 @@ import torch
 from torch import Tensor
 
 from explorer.engine import training
-from explorer.engine.attacks.certified import CertifiedState, cone_of, fits
+from explorer.engine.attacks.certified import CertifiedState
 from explorer.engine.attacks.claims import Report
 from explorer.engine.attacks.target import Target
 from explorer.engine.certificate import TAU_EXACT, TAU_TRAINED, Certificate, certify, in_reach
@@ -34,7 +34,7 @@ from explorer.engine.exact import Exact, maximum_margin
 from explorer.engine.exact import finish as finishing
 from explorer.engine.exact.finish import Finished
 from explorer.engine.explanations.certainty import Certainty, certainty
-from explorer.engine.explanations.certified import extent
+from explorer.engine.explanations.certified import cone_of, extent, obstacle
 from explorer.engine.explanations.cone import Cone
 from explorer.engine.files import naming, safe_name
 from explorer.engine.margin import q_of
@@ -430,7 +430,7 @@ def cone_around(target: Target, truth: Dataset | None, progress: Progress = no_p
         ValueError: where nothing can be certified; the message says why.
     """
     far = 0.0 if truth is None or not truth.n else float(truth.x.abs().max())
-    why = fits(target)
+    why = obstacle(target)
     if target.unit != 1:
         why = (
             f"these weights were trained on points divided by {target.unit:g}: give "

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 import torch
 
-from explorer.engine.attacks.certified import ATTACK, cone_of, fits
+from explorer.engine.attacks.certified import ATTACK
 from explorer.engine.attacks.target import Target
 from explorer.engine.data import Dataset, preset
 from explorer.engine.exact import maximum_margin
 from explorer.engine.explanations.certainty import certainty, radius_map, truth_residual
-from explorer.engine.explanations.certified import assumed, threshold
+from explorer.engine.explanations.certified import assumed, cone_of, obstacle, threshold
 from explorer.engine.explanations.cone import Assumptions, Cone
 from explorer.engine.margin import normalise, q_of
 from explorer.engine.progress import Stopped
@@ -174,6 +174,6 @@ def test_cone_is_kept_and_weights_that_are_refused_say_why():
         other = Target(make(widths))
         with pytest.raises(ValueError, match=r"at most 25000 weights|at most 200"):
             cone_of(other)
-        assert fits(other) and ATTACK.refusal(other)
+        assert obstacle(other) and ATTACK.refusal(other)
     asked = Target(make((70,)))
-    assert fits(asked) and not ATTACK.refusal(asked)
+    assert obstacle(asked) and not ATTACK.refusal(asked)

@@ -19,6 +19,7 @@ from explorer.engine.exact import maximum_margin
 from explorer.engine.explanations.certified import (
     assumed,
     extent,
+    obstacle,
     rounding,
     scatter,
     threshold,
@@ -387,9 +388,9 @@ def test_places_are_drawn_and_spoken_of(d):
 
 
 def test_too_many_neurons_of_the_plane_are_refused_by_the_attack():
-    why = attack.fits(Target(make((70,))))
+    why = obstacle(Target(make((70,))))
     assert "60 neurons" in why and "70" in why
-    assert attack.fits(Target(make((5,)))) == ""
+    assert obstacle(Target(make((5,)))) == ""
 
 
 def test_who_does_not_want_the_assumptions_any_more_is_heard():
@@ -433,7 +434,7 @@ def test_weights_trained_with_weight_decay_are_refused_where_that_is_known():
     assert attack.ATTACK.refusal(Target.of(net, 1.0)) == ""
     known = Target.of(net, 1.0, decayed=True)
     assert "weight decay" in attack.ATTACK.refusal(known)
-    assert attack.fits(known) == attack.ATTACK.refusal(known)
+    assert obstacle(known) == attack.ATTACK.refusal(known)
 
 
 def test_a_nearly_constant_neuron_does_not_widen_the_box():

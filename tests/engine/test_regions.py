@@ -9,11 +9,17 @@ import pytest
 import torch
 from scipy.optimize import nnls
 
-from explorer.engine.attacks.certified import ATTACK, fits
+from explorer.engine.attacks.certified import ATTACK
 from explorer.engine.attacks.target import Target
 from explorer.engine.data import preset
 from explorer.engine.explanations.certainty import certainty, radius_map
-from explorer.engine.explanations.certified import assumed, extent, rounding, threshold
+from explorer.engine.explanations.certified import (
+    assumed,
+    extent,
+    obstacle,
+    rounding,
+    threshold,
+)
 from explorer.engine.explanations.cone import Assumptions, Cone
 from explorer.engine.explanations.masses import allowed_residual, farthest, forced_masses
 from explorer.engine.explanations.places import grouped, places
@@ -316,10 +322,12 @@ def test_what_is_certified_of_itself_and_when_asked():
     def drawn(d, width):
         return Target(init_network(d, (width, width), generator=rng(0), first_scale=1.0))
 
-    assert not fits(drawn(1, 4)) and not fits(drawn(2, 4))
-    assert fits(drawn(2, 80)) and not ATTACK.refusal(drawn(2, 80))
-    assert fits(drawn(1, 600)) and ATTACK.refusal(drawn(1, 600))
-    assert fits(drawn(2, 80)) != fits(drawn(2, 600))  # asked for, it takes minutes; or not at all
+    assert not obstacle(drawn(1, 4)) and not obstacle(drawn(2, 4))
+    assert obstacle(drawn(2, 80)) and not ATTACK.refusal(drawn(2, 80))
+    assert obstacle(drawn(1, 600)) and ATTACK.refusal(drawn(1, 600))
+    assert obstacle(drawn(2, 80)) != obstacle(
+        drawn(2, 600)
+    )  # asked for, it takes minutes; or not at all
 
 
 def test_beyond_the_box_no_place_is_at_the_margin(trained):

@@ -26,27 +26,18 @@ from explorer.engine.attacks.claims import Report, in_units_of_data
 from explorer.engine.attacks.shapes import SQUARE, Shapes, joined
 from explorer.engine.attacks.target import Target
 from explorer.engine.explanations.certified import (
-    MOST,
     THRESHOLD,
-    assumed,
-    groups_left,
+    cone_of,
+    obstacle,
     threshold,
     unfounded,
 )
-from explorer.engine.explanations.cone import Array, Cone, refusal, scope
-from explorer.engine.progress import Progress, no_progress
+from explorer.engine.explanations.cone import Array, Cone, scope
 from explorer.engine.settings import setting, settings
 from explorer.engine.sizes import Size
 from explorer.engine.status import Status
 from explorer.engine.threads import few_threads
 
-MOST_ASKED = {1: MOST[1], 2: 200}  # groups where one asks for it; a place of 160 takes a second
-WEIGHTS = {1: 20_000, 2: 5_000}  # of more layers, without being asked: a tenth of a second a place
-WEIGHTS_ASKED = {1: 60_000, 2: 25_000}  # where one asks for it: one to two seconds a place
-DECAYED = (
-    "nothing can be certified of weights trained with weight decay: points beyond the margin leave "
-    "a trace as well, and the certificate looks for points on the margin alone. Train without it."
-)
 FINER = 2  # times as narrow are the next places
 
 
@@ -149,40 +140,8 @@ class CertifiedState:
 
 
 def fits(target: Target) -> str:
-    """Return why nothing can be certified of these weights within seconds, or an empty string.
-
-    What is computed without being asked for asks this; the attack itself takes `MOST_ASKED`.
-    """
-    return _refusal(target, MOST, WEIGHTS)
-
-
-def _possible(target: Target) -> str:
-    return _refusal(target, MOST_ASKED, WEIGHTS_ASKED)
-
-
-def _refusal(target: Target, most: dict[int, int], weights: dict[int, int]) -> str:
-    """Why a network is none of the certificate's, or has more groups or weights than these."""
-    why, d = refusal(target.net), target.net.d
-    if why:
-        return why
-    if target.decayed:
-        return DECAYED
-    minutes = "Choose the attack “Likely places”: it takes minutes."
-    if len(target.net.weights) > 2:
-        count = len(target.net.theta)
-        if count <= weights[d]:
-            return ""
-        return (
-            f"of three layers or more at most {weights[d]} weights are certified here; these are "
-            f"{count}. {minutes if count <= WEIGHTS_ASKED[d] else 'Train fewer neurons.'}"
-        )
-    groups = target.kept("certified, groups", lambda: groups_left(target.net))
-    if groups <= most[d]:
-        return ""
-    return (
-        f"at most {most[d]} neurons of different directions are certified here; these weights have "
-        f"{groups}. {minutes if groups <= MOST_ASKED[d] else 'Train fewer neurons.'}"
-    )
+    """Return why nothing can be certified of these weights within minutes, or an empty string."""
+    return obstacle(target, asked=True)
 
 
 def init(
@@ -246,30 +205,6 @@ def report(target: Target, state: CertifiedState, config: CertifiedConfig) -> Re
     """The centres of the narrowest proven places that do not meet, largest multiplier first."""
     order = torch.argsort(state.lam, descending=True, stable=True)
     return Report(state.x[order], state.y[order], state.lam[order])
-
-
-def cone_of(
-    target: Target, margin_error: float = 0.0, box: float | None = None,
-    progress: Progress = no_progress,
-) -> Cone:  # fmt: skip
-    """Return the cone of a target (`explanations.certified.assumed`), kept there once made.
-
-    Args:
-        target: the weights at margin 1.
-        margin_error: by how much the margin may be off, as a share of it.
-        box: half width of the box of all points, in units of the data; None: from the weights.
-        progress: hears of the search for assumptions, and may end it.
-
-    Raises:
-        ValueError: where the attack refuses these weights.
-    """
-    why = _possible(target)
-    if why:
-        raise ValueError(why)
-    key = ("certified", margin_error, box)
-    net = target.net.to(dtype=torch.float64, device="cpu")
-    found: Cone = target.kept(key, lambda: assumed(net, margin_error, box, progress))
-    return found
 
 
 def _first(cone: Cone, half: float) -> Array:
@@ -372,7 +307,7 @@ ATTACK = Attack(
     sentence="Places likely to hold a training point of a label: without one, explanations in a "
     "box leave more of the weights than a threshold, which is found from the weights alone.",
     config=CertifiedConfig, state=CertifiedState,
-    first=init, step=step, terminate=terminate, report=report, fits=_possible,
+    first=init, step=step, terminate=terminate, report=report, fits=fits,
     shapes=shapes, words=words, belongs=belongs,
     curves=(("proven", "places above the threshold"), ("waiting", "places waiting")),
 )  # fmt: skip

@@ -16,6 +16,7 @@ import numpy as np
 import torch
 from scipy.special import gammaincinv
 
+from explorer.engine.attacks.target import Target
 from explorer.engine.explanations.cone import Assumptions, Cone, refusal
 from explorer.engine.explanations.places import STEEP, Array, grouped, parts_of
 from explorer.engine.explanations.regions import Layers, regions
@@ -36,6 +37,7 @@ WAYS, ENDED = 128, 0.9  # directions; share of them in which the level set is in
 SPREAD = 0.03  # of the larger: neurons' lines that spread less are parallel; arbitrary
 FLAT = 0.003  # arbitrary: a slope below this share of those that it sums is noise
 MOST = {1: 400, 2: 60}  # groups: 130 in the plane prove little more and take eight times as long
+MOST_ASKED = {1: MOST[1], 2: 200}  # groups where one asks for it; a place of 160 takes a second
 HEAVY = 130  # groups where those cannot be had: a place takes half a second in the plane
 ROUGH = {1: 400, 2: 30}  # groups where only the steepness of places is asked
 LIGHT = (1e-4, 1e-5, 1e-6, 0.0)  # of the path weight, the first that widens the band by little
@@ -56,6 +58,12 @@ PRUNED = 0.1  # share of neurons that are 0; arbitrary: training leaves none
 OF_PRUNED = "{share:.0%} of the neurons are 0, as after pruning"
 OF_BALANCED = "the neurons are in balance far beyond what training leaves, as after merging"
 THRESHOLD = 0.05  # arbitrary: a radius up to this is no claim
+WEIGHTS = {1: 20_000, 2: 5_000}  # of more layers, without being asked: a tenth of a second a place
+WEIGHTS_ASKED = {1: 60_000, 2: 25_000}  # where one asks for it: one to two seconds a place
+DECAYED = (
+    "nothing can be certified of weights trained with weight decay: points beyond the margin leave "
+    "a trace as well, and the certificate looks for points on the margin alone. Train without it."
+)
 
 
 class Domain(NamedTuple):
@@ -303,3 +311,58 @@ def groups_left(net: Network) -> int:
     made = Assumptions(box=box, middle=MIDDLE * scale)
     angle, light = _thinned(net, made, MOST[net.d])
     return len(grouped(net, angle, 0.0, box, light).v)
+
+
+def obstacle(target: Target, asked: bool = False) -> str:
+    """Return why nothing can be certified of these weights, or an empty string.
+
+    Args:
+        target: the weights at margin 1.
+        asked: whether somebody waits for it, for minutes; else it is to take seconds.
+    """
+    most, weights = (MOST_ASKED, WEIGHTS_ASKED) if asked else (MOST, WEIGHTS)
+    why, d = refusal(target.net), target.net.d
+    if why:
+        return why
+    if target.decayed:
+        return DECAYED
+    minutes = "Choose the attack “Likely places”: it takes minutes."
+    if len(target.net.weights) > 2:
+        count = len(target.net.theta)
+        if count <= weights[d]:
+            return ""
+        return (
+            f"of three layers or more at most {weights[d]} weights are certified here; these are "
+            f"{count}. {minutes if count <= WEIGHTS_ASKED[d] else 'Train fewer neurons.'}"
+        )
+    groups = target.kept("certified, groups", lambda: groups_left(target.net))
+    if groups <= most[d]:
+        return ""
+    return (
+        f"at most {most[d]} neurons of different directions are certified here; these weights have "
+        f"{groups}. {minutes if groups <= MOST_ASKED[d] else 'Train fewer neurons.'}"
+    )
+
+
+def cone_of(
+    target: Target, margin_error: float = 0.0, box: float | None = None,
+    progress: Progress = no_progress,
+) -> Cone:  # fmt: skip
+    """Return the cone of a target (`assumed`), kept there once made.
+
+    Args:
+        target: the weights at margin 1.
+        margin_error: by how much the margin may be off, as a share of it.
+        box: half width of the box of all points, in units of the data; None: from the weights.
+        progress: hears of the search for assumptions, and may end it.
+
+    Raises:
+        ValueError: where nothing can be certified of these weights within minutes.
+    """
+    why = obstacle(target, asked=True)
+    if why:
+        raise ValueError(why)
+    key = ("certified", margin_error, box)
+    net = target.net.to(dtype=torch.float64, device="cpu")
+    found: Cone = target.kept(key, lambda: assumed(net, margin_error, box, progress))
+    return found

@@ -12,12 +12,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from explorer.engine.attacks.certified import cone_of
 from explorer.engine.attacks.target import Target
 from explorer.engine.certificate import TAU_TRAINED
 from explorer.engine.explanations.alternatives import forced_points
 from explorer.engine.explanations.cells import KINK
 from explorer.engine.explanations.certainty import Certainty, RadiusMap, radius_map
+from explorer.engine.explanations.certified import cone_of, obstacle
 from explorer.engine.explanations.masses import allowed_residual, forced_masses
 from explorer.engine.explanations.programs import (
     Farthest,
@@ -153,7 +153,7 @@ class ExplainPanel(Panel):
             return
         if target is None or any(other.job.busy for other in self.questions):
             return
-        why = words.no_radii(target)
+        why = obstacle(target)
         if why:
             raise ValueError(why)
         axes, d = self.session.axes, target.net.d
@@ -195,7 +195,7 @@ class ExplainPanel(Panel):
             return
         if any(other.job.busy for other in self.questions):
             return
-        if words.no_radii(target):
+        if obstacle(target):
             self._start(self.forced, forced_mass, 0, self._show_forced)
             return
         state, points = held.present, aim.truth

@@ -10,10 +10,10 @@ import ipywidgets as w
 import numpy as np
 from torch import Tensor
 
-from explorer.engine.attacks.certified import fits
 from explorer.engine.attacks.target import Target
 from explorer.engine.controls import Controls
 from explorer.engine.explanations.certainty import Certainty
+from explorer.engine.explanations.certified import obstacle
 from explorer.engine.progress import Progress
 from explorer.engine.roster import AttackState
 from explorer.engine.scoring import RADII, RecallCurve, Verdict, recall_curve
@@ -122,7 +122,7 @@ class Scoreboard(Panel):
         new = (
             state is not None and self._rests(frame, state) and known_of(frame) is None
             and self._asked is not state and target is not None and page_waits()
-            and not fits(target)
+            and not obstacle(target)
         )  # fmt: skip
         waits = new and IN_CLASS and self._wanted is not state
         self.found.children = [self.curve, self.dots, *([self.ask] if waits else [])]

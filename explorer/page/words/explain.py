@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from explorer.engine.attacks.certified import fits
-from explorer.engine.attacks.target import Target
 from explorer.engine.explanations.certainty import Certainty, RadiusMap
 from explorer.engine.explanations.cone import scope
 from explorer.engine.explanations.programs import Sample
@@ -67,11 +65,6 @@ def _held(d: int, kinks: int) -> str:
     if kinks == 1:
         return "a neuron stands on it, across the level line"
     return "a neuron’s line runs through it, across the level line"
-
-
-def no_radii(target: Target) -> str:
-    """Return why there is no map of radii for these weights, or an empty string."""
-    return fits(target)
 
 
 def radii(drawn: RadiusMap) -> str:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 
-from explorer.engine.attacks.certified import fits
 from explorer.engine.attacks.target import Target
 from explorer.engine.explanations.certainty import Certainty
+from explorer.engine.explanations.certified import obstacle
 from explorer.engine.explanations.cone import refusal
 from explorer.engine.scoring import RecallCurve
 from explorer.research.words.explanations import VOID
@@ -70,7 +70,7 @@ def certified(target: Target | None, share: float | None, met: int, sure: int | 
 
 def why_none(target: Target) -> str:
     """Return in a few words why nothing is certified for these weights, or an empty string."""
-    if not refusal(target.net) and fits(target):
+    if not refusal(target.net) and obstacle(target):
         many = "weights" if len(target.net.weights) > 2 else "neurons of different directions"
         return f"No certificate at once: too many {many}."
     return ""  # no theorem is spoken of here at all
