@@ -8,6 +8,7 @@ import torch
 
 from explorer.engine.attacks.kkt import KKTConfig
 from explorer.engine.certificate import ON_MARGIN
+from explorer.engine.charts import Axis, Chart, Series
 from explorer.engine.controls import control_sets
 from explorer.engine.data import empty, preset
 from explorer.engine.scoring import RADII, judge, recall_curve, score
@@ -15,7 +16,7 @@ from explorer.page import play
 from explorer.page.apps.explorer import App
 from explorer.page.history import LOG_STEPS
 from explorer.page.stages import draw
-from explorer.page.view.chart import Axis, Chart, ChartView, Series
+from explorer.page.view.chart import ChartView
 from tests.page.pages import send
 
 

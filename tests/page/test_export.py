@@ -9,12 +9,13 @@ import sys
 import numpy as np
 import pytest
 
+from explorer.engine.charts import Axis, Chart, Rule, Series
 from explorer.page import play
 from explorer.page.apps.membership import MembershipApp
 from explorer.page.apps.membership_scene import Settings
 from explorer.page.view.base import CanvasView
 from explorer.page.view.canvases import PlaneView, StripView, TriangleView
-from explorer.page.view.chart import Axis, Chart, ChartView, Rule, Series
+from explorer.page.view.chart import ChartView
 from explorer.page.view.export import SETS, chart_figure
 from tests.page.pages import send, trained
 

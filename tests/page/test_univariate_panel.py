@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 
 from explorer import cli
 from explorer.engine.attacks.univariate import UnivariateConfig
+from explorer.engine.charts import Series
 from explorer.engine.data import preset
 from explorer.engine.roster import by_key
 from explorer.page import play
@@ -21,7 +22,7 @@ from explorer.page.panels.univariate import UnivariatePanel
 from explorer.page.parts.settings import rows_of
 from explorer.page.parts.shapes import shapes_of
 from explorer.page.stages import attack, train
-from explorer.page.view.chart import ChartView, Series
+from explorer.page.view.chart import ChartView
 from tests.page.pages import on_plane, press
 
 

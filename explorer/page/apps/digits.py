@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 import ipywidgets as w
 
+from explorer.engine.charts import NOTHING
 from explorer.engine.data.images import KINDS, TASKS, Choice, Draw, draw
 from explorer.engine.network import Network
 from explorer.engine.progress import Progress
@@ -35,7 +36,7 @@ from explorer.page.parts.keeper import Keeper
 from explorer.page.parts.membership_charts import key
 from explorer.page.parts.page import Page, show, way_back
 from explorer.page.parts.remembered import Remembered
-from explorer.page.view.chart import NOTHING, ChartView
+from explorer.page.view.chart import ChartView
 from explorer.page.words.found import images
 from explorer.research import image_runs
 from explorer.research.grid import grid_attacks

@@ -13,6 +13,7 @@ from typing import Any
 import ipywidgets as w
 import numpy as np
 
+from explorer.engine.charts import NOTHING
 from explorer.engine.data.highdim import ASSUMPTIONS, LABELS, LAWS, TITLES, Law
 from explorer.engine.membership.experiment import (
     MembershipConfig,
@@ -48,7 +49,7 @@ from explorer.page.parts.membership_charts import (
 )
 from explorer.page.parts.page import Page, show, way_back
 from explorer.page.parts.remembered import Remembered
-from explorer.page.view.chart import NOTHING, ChartView
+from explorer.page.view.chart import ChartView
 from explorer.page.words import membership as says
 from explorer.research import rates
 from explorer.research.words.membership import rule

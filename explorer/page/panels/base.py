@@ -10,12 +10,13 @@ from typing import Any
 
 import ipywidgets as w
 
+from explorer.engine.charts import Chart
 from explorer.engine.roster import by_key
 from explorer.page import play
 from explorer.page.frame import Aim, Frame
 from explorer.page.job import Job
 from explorer.page.session import Refusal, Session
-from explorer.page.view.chart import Chart, ChartView
+from explorer.page.view.chart import ChartView
 from explorer.page.words.failures import failure
 
 

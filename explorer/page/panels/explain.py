@@ -14,6 +14,7 @@ from torch import Tensor
 
 from explorer.engine.attacks.target import Target
 from explorer.engine.certificate import TAU_TRAINED
+from explorer.engine.charts import NOTHING, Axis, Chart, Rule, Series, next_step
 from explorer.engine.explanations.alternatives import forced_points
 from explorer.engine.explanations.cells import KINK
 from explorer.engine.explanations.certainty import Certainty, RadiusMap, radius_map
@@ -34,7 +35,7 @@ from explorer.page.panels.base import Panel
 from explorer.page.parts.row import Item, JobRow, Row, choices
 from explorer.page.shades import SHADING, radius_span
 from explorer.page.stages import attack, explain
-from explorer.page.view.chart import NOTHING, Axis, Chart, ChartView, Rule, Series, next_step
+from explorer.page.view.chart import ChartView
 from explorer.page.words import explain as words
 from explorer.page.words.found import percent
 from explorer.page.words.statement import folded

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from explorer.engine.attacks.hinge import HingeState
+from explorer.engine.charts import NOTHING, Axis, Chart, Rule, Series
 from explorer.engine.roster import by_key
 from explorer.page.frame import Frame
 from explorer.page.panels.base import ChartPanel
-from explorer.page.view.chart import NOTHING, Axis, Chart, Rule, Series
 
 TOP = 3.0  # dots above this many bounds stand at it
 TITLE = "Places that the weights need"

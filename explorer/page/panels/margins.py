@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from explorer.engine.certificate import ON_MARGIN
+from explorer.engine.charts import NOTHING, Axis, Chart, Rule, Series
 from explorer.page import play
 from explorer.page.frame import Frame
 from explorer.page.panels.base import ChartPanel
-from explorer.page.view.chart import NOTHING, Axis, Chart, Rule, Series
 from explorer.style import CLASS_INKS, LABELS, NAMES
 
 TOP = 3.0  # q / q_min shown; points beyond stand at the top edge

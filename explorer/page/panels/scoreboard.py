@@ -11,6 +11,7 @@ import numpy as np
 from torch import Tensor
 
 from explorer.engine.attacks.target import Target
+from explorer.engine.charts import NOTHING, Axis, Chart, Series
 from explorer.engine.controls import Controls
 from explorer.engine.explanations.certainty import Certainty
 from explorer.engine.explanations.certified import obstacle
@@ -25,7 +26,7 @@ from explorer.page.panels.base import Panel
 from explorer.page.parts.row import Item, Row
 from explorer.page.session import IN_CLASS
 from explorer.page.stages import attack
-from explorer.page.view.chart import NOTHING, Axis, Chart, ChartView, Series
+from explorer.page.view.chart import ChartView
 from explorer.page.words.found import (
     CERTIFY,
     CERTIFY_TIP,

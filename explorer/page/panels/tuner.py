@@ -15,6 +15,7 @@ import numpy as np
 from explorer.engine.attacks.kkt import KKTConfig, KKTState
 from explorer.engine.attacks.kkt.config import PUBLISHED
 from explorer.engine.attacks.target import Target
+from explorer.engine.charts import Axis, Chart, Series, decades, next_step
 from explorer.engine.progress import Progress, between, no_progress
 from explorer.page import branches, play
 from explorer.page.ask import Ask
@@ -24,7 +25,7 @@ from explorer.page.panels.base import Panel, button
 from explorer.page.parts.job_row import JobButton, progress_bar
 from explorer.page.parts.pick import Pick
 from explorer.page.parts.settings import choice, whole
-from explorer.page.view.chart import Axis, Chart, ChartView, Series, decades, next_step
+from explorer.page.view.chart import ChartView
 from explorer.research import runs, tuning
 from explorer.research.tuning import Trial, TuneConfig
 from explorer.research.words import verdicts

@@ -12,13 +12,14 @@ from explorer.engine.attacks.target import Target
 from explorer.engine.attacks.univariate import UnivariateConfig, UnivariateState
 from explorer.engine.attacks.univariate.config import NEARLY
 from explorer.engine.attacks.univariate.view import SWEEP, SweepPoint, sweep
+from explorer.engine.charts import Axis, Chart, Rule, Series, next_step
 from explorer.engine.progress import Progress, with_progress
 from explorer.engine.roster import by_key
 from explorer.page.frame import Frame
 from explorer.page.job import JobState
 from explorer.page.panels.base import Panel, with_title
 from explorer.page.parts.row import JobRow
-from explorer.page.view.chart import Axis, Chart, ChartView, Rule, Series, next_step
+from explorer.page.view.chart import ChartView
 from explorer.page.words.univariate import claims, rules
 
 LOWEST = 1e-12  # a miss that is rounding

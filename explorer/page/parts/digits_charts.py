@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import ipywidgets as w
 
+from explorer.engine.charts import Axis, Chart, Rule, Series
 from explorer.engine.data.images import Draw
 from explorer.engine.images import NCC_LEAST, SSIM_LEAST
 from explorer.engine.network import Network
-from explorer.page.view.chart import Axis, Chart, Rule, Series
 from explorer.research import image_sheets
 from explorer.research.image_runs import VOTES, Scored
 from explorer.style import NEGATIVE, POSITIVE, PROVEN

@@ -8,8 +8,8 @@ from html import escape
 import numpy as np
 from numpy.typing import NDArray
 
+from explorer.engine.charts import NOTHING, Axis, Chart, Rule, Series
 from explorer.page.apps.membership_scene import Outcome, World
-from explorer.page.view.chart import NOTHING, Axis, Chart, Rule, Series
 from explorer.research.rates import Interval, Roc
 
 Array = NDArray[np.float64]

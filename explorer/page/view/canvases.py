@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from traitlets import Bool, Float, Int, Tuple, Unicode
 
+from explorer.engine.charts import Axis, Chart, Rule, Series
 from explorer.engine.energy.landscape import Weights
 from explorer.page.view.base import CanvasView, script
-from explorer.page.view.chart import Axis, Chart, Rule, Series
 from explorer.page.view.export import Export, Frame, of_chart, of_plane, of_triangle
 
 Arrays = dict[str, NDArray[Any]]

@@ -18,7 +18,7 @@ from explorer.research.planes import plain
 from explorer.style import PAPER_INKS
 
 if TYPE_CHECKING:
-    from explorer.page.view.chart import Axis, Chart, Series
+    from explorer.engine.charts import Axis, Chart, Series
 
 Kind = Literal["pdf", "csv", "npz"]
 TYPES: dict[Kind, str] = {
