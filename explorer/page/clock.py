@@ -81,7 +81,7 @@ class Pace:
         return INTERVAL_S if self.delay < PROMPT_S else min(2 * self.delay, SLOWEST_S)
 
 
-class Share:
+class Rest:
     """How long a page of a class rests between two slices of work, so that no click has to queue.
 
     It sees by itself how many work at once: its own work takes that much longer than its processor
@@ -174,7 +174,7 @@ class Player:
         begun = heard = perf_counter()
         drawn, taken, speed, first = session.drawn, 0, _speed(session), _step(session)
         next_frame, next_assess = 0.0, begun + FIRST_ASSESS_S
-        pace, share = Pace(), Share()
+        pace, rests = Pace(), Rest()
         while session.running and self._run == run:
             turn, own = perf_counter(), process_time()
             if _speed(session) != speed:  # what was due until now is forgotten
@@ -209,7 +209,7 @@ class Player:
                     next_assess = now + cost / ASSESS_SHARE
                 pace.send(session.shown, now)
                 next_frame = now + max(pace.interval, cost / SHARE)
-            rest = share.rest(perf_counter() - turn, process_time() - own) if IN_CLASS else 0.0
+            rest = rests.rest(perf_counter() - turn, process_time() - own) if IN_CLASS else 0.0
             wait = 0.0 if due >= 1 else _rest(due, speed)
             await (asyncio.sleep(max(rest, wait)) if rest or wait else _give_way())
 

@@ -84,7 +84,7 @@ def test_runs_fill_the_rows_with_the_numbers_of_the_scoreboard(app: App) -> None
     assert claims is not None and panel.table.chosen == "inversion"
     assert len(on_plane(app)["candidates"]) == len(claims.x)
     shown = app.session.frame.arena
-    assert app.panels["Headline"].said == f"{shown.title} {shown.sentence}" and shown.title
+    assert app.panels["HeadlinePanel"].said == f"{shown.title} {shown.sentence}" and shown.title
     send(panel.table, kind="choose", key="other")  # another set that explains the weights
     assert app.session.frame.claims is panel.other.other
     assert "as well" in app.session.frame.arena.sentence

@@ -46,7 +46,7 @@ def parts(message: Message) -> list[list[Any]]:
 def test_a_frame_is_one_message_to_a_browser_that_can_open_it(
     page: App, sent: list[Message]
 ) -> None:
-    plane, title = page.panels["PlanePanel"].view, page.panels["Headline"].view
+    plane, title = page.panels["PlanePanel"].view, page.panels["HeadlinePanel"].view
     send(page.bundle, kind="ready")
     play.step(page.session, 1)  # the headline and the time line change with it
     sent.clear()
@@ -67,7 +67,7 @@ def test_before_that_every_message_goes_alone(page: App, sent: list[Message]) ->
 def test_a_browser_that_opens_later_is_told_all_that_was_carried(
     page: App, sent: list[Message]
 ) -> None:
-    plane, title = page.panels["PlanePanel"].view, page.panels["Headline"].view
+    plane, title = page.panels["PlanePanel"].view, page.panels["HeadlinePanel"].view
     send(page.bundle, kind="ready")
     play.step(page.session, 1)
     sent.clear()

@@ -75,7 +75,7 @@ def test_landscape_asks_for_starts_rather_than_for_play() -> None:
     train.jump_to_exact(app.session)
     play.go(app.session, "attack")
     play.go(app.session, "landscape")
-    words = app.panels["Headline"].said
+    words = app.panels["HeadlinePanel"].said
     assert "starts" in words and "Play" not in words
     app.close()
 
@@ -84,7 +84,7 @@ def test_an_attack_that_began_at_the_truth_says_so_and_is_no_find() -> None:
     app = App(preset("circles", n=12, seed=1))
     train.jump_to_exact(app.session)
     play.go(app.session, "attack")
-    panel = app.panels["Headline"]
+    panel = app.panels["HeadlinePanel"]
     assert "attacker" not in panel.said
     attack.remix(app.session, 0.5, 1.0)
     assert "50%" in panel.said

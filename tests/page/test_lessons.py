@@ -469,7 +469,7 @@ def test_a_lesson_travels_as_a_link_and_a_damaged_one_is_refused_in_a_sentence()
 
 def test_an_empty_plane_of_a_lesson_speaks_of_nothing_that_the_lesson_hides() -> None:
     app = App(lesson=0)
-    hint, head = app.panels["PlanePanel"].view, app.panels["Headline"].view
+    hint, head = app.panels["PlanePanel"].view, app.panels["HeadlinePanel"].view
     course.turn(app.session, 1)
     put(app.session)
     assert app.session.frame.dataset.n == 0

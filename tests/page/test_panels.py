@@ -41,11 +41,11 @@ def test_the_whole_road_by_its_buttons(app: App, monkeypatch: pytest.MonkeyPatch
     send(header.view, kind="stage", value="train")
     send(transport.view, kind="steps", value=1500)
     assert session.frame.training.state.t == 1500
-    assert "KKT" in app.panels["Headline"].said
+    assert "KKT" in app.panels["HeadlinePanel"].said
     send(header.view, kind="stage", value="attack")
     send(transport.view, kind="steps", value=20)
     assert session.frame.attack.state.t == 20
-    said = app.panels["Headline"].said
+    said = app.panels["HeadlinePanel"].said
     assert "of 8" in said or "claim" in said
     no_failures(app)
 
@@ -255,9 +255,9 @@ def test_every_control_explains_itself(app: App) -> None:
 
 def test_closing_unfollows_the_session(app: App) -> None:
     app.close()
-    before = app.panels["Headline"].said
+    before = app.panels["HeadlinePanel"].said
     draw.load(app.session, preset("moons"))
-    assert app.panels["Headline"].said == before
+    assert app.panels["HeadlinePanel"].said == before
 
 
 def solve(app: App, meanwhile: Callable[[JobButton], None]) -> None:

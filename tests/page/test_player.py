@@ -16,7 +16,7 @@ from explorer.engine.data import preset
 from explorer.engine.roster import ROSTER
 from explorer.page import clock
 from explorer.page import play as play_stage
-from explorer.page.clock import Pace, Player, Share, steps_due
+from explorer.page.clock import Pace, Player, Rest, steps_due
 from explorer.page.session import SLOW_START, Session
 from explorer.page.stages import attack, train
 from explorer.page.stages import draw as draw_stage
@@ -293,7 +293,7 @@ def test_who_goes_on_at_once_waits_for_no_certificate(monkeypatch: pytest.Monkey
 
 def test_a_page_rests_the_more_the_longer_it_waits_for_its_turn() -> None:
     def rest(crowd: float) -> float:
-        share = Share()
+        share = Rest()
         return [share.rest(0.01 * crowd, 0.01) for _ in range(50)][-1]
 
     assert rest(1.0) == 0.0, "alone it takes what it can get"
@@ -304,7 +304,7 @@ def test_a_page_rests_the_more_the_longer_it_waits_for_its_turn() -> None:
 def test_thirty_that_rest_leave_the_cores_free_for_a_click() -> None:
     """Each has work for four cores, again and again, and all are served alike."""
     draw = random.Random(0)
-    shares, until, now, tick, queue = [Share() for _ in range(30)], [0.0] * 30, 0.0, 0.001, []
+    shares, until, now, tick, queue = [Rest() for _ in range(30)], [0.0] * 30, 0.0, 0.001, []
     own = [draw.uniform(0.005, 0.03) for _ in shares]
     left, began = [*own], [0.0] * 30
     while now < 10:

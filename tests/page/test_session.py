@@ -480,7 +480,7 @@ def test_hidden_points_are_told_by_nothing_on_the_page() -> None:
     play.go(session, "attack")
     play.configure(session, steps=300)
     play.step(session, 300)
-    board, said = app.panels["Scoreboard"], app.panels["Headline"]
+    board, said = app.panels["Scoreboard"], app.panels["HeadlinePanel"]
     shown = said.said
     assert board.on_screen and str(session.frame.attack.verdict.found) in shown
     play.set_truth_shown(session, False)

@@ -20,7 +20,7 @@ from explorer.engine.data import Dataset, preset
 from explorer.engine.roster import ROSTER
 from explorer.page import branches, files, play
 from explorer.page.opening import opening
-from explorer.page.panels.headline import Headline
+from explorer.page.panels.headline import HeadlinePanel
 from explorer.page.panels.share import SharePanel
 from explorer.page.session import Session
 from explorer.page.sharing import described, gap
@@ -217,7 +217,7 @@ def test_no_headline_bids_to_press_play_while_a_link_is_opened() -> None:
     session = Session(by_hand(), seed=4)
     kkt(session)
     run, other = described(session), Session()
-    panel = Headline(other)
+    panel = HeadlinePanel(other)
     for _ in opening(other, run, "The link", "done", seconds=0.002):
         other.show()
         made = headline(other.frame, running=True)

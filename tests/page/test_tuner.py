@@ -318,7 +318,7 @@ def test_biases_everywhere_are_said_on_the_page(app) -> None:
     play.go(session, "train")
     play.configure(session, all_biases=True)
     play.step(session, 800)
-    headline = app.panels["Headline"]
+    headline = app.panels["HeadlinePanel"]
     assert "no theorem" in headline.said.lower()
     play.go(session, "attack")
     play.step(session, 3)

@@ -32,9 +32,9 @@ from explorer.page.parts.digits_charts import (
     share_chart,
 )
 from explorer.page.parts.job_row import JobButton
-from explorer.page.parts.keeper import Keeper
+from explorer.page.parts.keeper import BrowserKeeper
 from explorer.page.parts.membership_charts import key
-from explorer.page.parts.page import Page, show, way_back
+from explorer.page.parts.page import PageNotes, show, way_back
 from explorer.page.parts.remembered import Remembered
 from explorer.page.view.chart import ChartView
 from explorer.page.words.found import images
@@ -310,7 +310,7 @@ def _recovered(found: Scored) -> str:
 SMALL_SCALE = 1e-4  # of the second network of lesson 12
 
 
-class DigitsApp(Page):
+class DigitsApp(PageNotes):
     """One visitor's page."""
 
     def __init__(self, run: ImageRun | None = None) -> None:
@@ -343,7 +343,7 @@ class DigitsApp(Page):
                       layout=w.Layout(overflow="visible"))  # fmt: skip
         remembered = Remembered(self.controls.fields)
         self.access = Access(tips=tips_of(page))
-        parts = [w.HTML(CSS + PIXELATED), self.access, Keeper(), remembered, page]
+        parts = [w.HTML(CSS + PIXELATED), self.access, BrowserKeeper(), remembered, page]
         return w.VBox(parts, layout=w.Layout(overflow="visible")).add_class("mx-app")
 
     # --- what is there ------------------------------------------------------------------------

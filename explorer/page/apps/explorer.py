@@ -24,7 +24,7 @@ from explorer.page.panels.files import Files
 from explorer.page.panels.forms import AttackForm, NetworkForm, TrainForm, TrainMore
 from explorer.page.panels.game import GamePanel
 from explorer.page.panels.header import Header
-from explorer.page.panels.headline import Headline
+from explorer.page.panels.headline import HeadlinePanel
 from explorer.page.panels.hinges import HingesPanel
 from explorer.page.panels.keeping import Keeping, KeptDrawings
 from explorer.page.panels.lesson import LessonPanel
@@ -87,7 +87,7 @@ class App:
         self.player = Player(self.session)
         self.open = ""  # the fold that is open
         self.header = header = Header(self.session, lambda: self.toggle(SHARE))
-        shown = (*PLANE, Headline, *CARDS, Transport, LessonPanel)
+        shown = (*PLANE, HeadlinePanel, *CARDS, Transport, LessonPanel)
         folded = [kind for kinds in FOLDS.values() for kind in kinds]
         made = [header, Keeping(self.session), *(kind(self.session) for kind in shown)]
         made += [kind(self.session, unfolded=False) for kind in folded]
@@ -122,8 +122,9 @@ class App:
         """Head, plane and side, transport: the grid itself is in page.css."""
         box = {name: panel.box for name, panel in self.panels.items() if panel.on_screen}
         plane = w.Box([box[kind.__name__] for kind in PLANE]).add_class("mx-stage")
-        side = w.Box([box["Headline"], self.cards, self.drawer, self.folds]).add_class("mx-side")
-        main = w.Box([self.panels["LessonPanel"].box, plane, side]).add_class("mx-main")
+        side = w.Box([box["HeadlinePanel"], self.cards, self.drawer, self.folds])
+        lesson = self.panels["LessonPanel"].box
+        main = w.Box([lesson, plane, side.add_class("mx-side")]).add_class("mx-main")
         unseen = [w.HTML(CSS), self.access, self.welcome, box["Keeping"]]
         head = w.Box(unseen).add_class("mx-unseen")
         screen = w.Box([head, box["Header"], main, box["Transport"]]).add_class("mx-screen")

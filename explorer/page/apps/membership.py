@@ -35,7 +35,7 @@ from explorer.page.apps.membership_scene import (
 from explorer.page.job import Job
 from explorer.page.parts.access import Access, tips_of
 from explorer.page.parts.job_row import JobButton
-from explorer.page.parts.keeper import Keeper
+from explorer.page.parts.keeper import BrowserKeeper
 from explorer.page.parts.membership_charts import (
     FRESH,
     LIMIT,
@@ -47,7 +47,7 @@ from explorer.page.parts.membership_charts import (
     roc_chart,
     trained_chart,
 )
-from explorer.page.parts.page import Page, show, way_back
+from explorer.page.parts.page import PageNotes, show, way_back
 from explorer.page.parts.remembered import Remembered
 from explorer.page.view.chart import ChartView
 from explorer.page.words import membership as says
@@ -249,7 +249,7 @@ class TrainedControls:
 START = "Run the trained experiment"
 
 
-class MembershipApp(Page):
+class MembershipApp(PageNotes):
     """One visitor's page."""
 
     def __init__(self, settings: Settings | None = None) -> None:
@@ -293,7 +293,7 @@ class MembershipApp(Page):
                        self.trained.widget, self.failure, self.theorem, self.timing])  # fmt: skip
         remembered = Remembered(self.controls.fields | self.trained.fields)
         self.access = Access(tips=tips_of(body))
-        parts = [w.HTML(CSS), self.access, Keeper(), remembered, body]
+        parts = [w.HTML(CSS), self.access, BrowserKeeper(), remembered, body]
         return w.VBox(parts, layout=w.Layout(overflow="visible")).add_class("mx-app")
 
     # --- the exact network --------------------------------------------------------------------

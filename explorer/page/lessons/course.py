@@ -58,7 +58,7 @@ BEGUN_ELSEWHERE = (
 
 
 @dataclass(frozen=True, eq=False)
-class Kept:
+class KeptPage:
     """What a page held before a lesson: its moment, its settings and its branches."""
 
     frame: Frame
@@ -99,7 +99,7 @@ class Walk:
     """
 
     lesson: Lesson
-    kept: Kept
+    kept: KeptPage
     at: int = 0
     done: frozenset[int] = frozenset()
     waiting: bool = True
@@ -191,14 +191,14 @@ def end_walk(session: Session) -> None:
         leave(session)
 
 
-def keep(session: Session) -> Kept:
+def keep(session: Session) -> KeptPage:
     """Return what the page holds."""
     session.branch.last = session.frame
     traits = {name: getattr(session, name) for name in KEPT}
-    return Kept(session.frame, dict(session.configs), traits)
+    return KeptPage(session.frame, dict(session.configs), traits)
 
 
-def bring_back(session: Session, kept: Kept) -> None:
+def bring_back(session: Session, kept: KeptPage) -> None:
     """Show what the page held."""
     session.running, session.message = False, ""
     session.frame, session.configs = kept.frame, dict(kept.configs)

@@ -15,7 +15,7 @@ from explorer.page import play
 from explorer.page.ask import Ask
 from explorer.page.frame import Frame
 from explorer.page.panels.base import Panel
-from explorer.page.parts.controls import Game as Control
+from explorer.page.parts.controls import GameBox
 from explorer.page.session import CLASS_KEY, IN_CLASS
 from explorer.page.stages import game
 from explorer.page.words import share as words
@@ -33,7 +33,7 @@ class GamePanel(Panel):
         """One control; the computer plays beside the page."""
         session, self.job = self.session, Ask(self)
         self.mine = secrets.token_hex(8)  # no other page signs the same score
-        self.view = self.widget = Control({
+        self.view = self.widget = GameBox({
             "hide": self.command(lambda: game.begin(session)),
             "computer": self.command(self._computer),
             "hand_in": self.command(self._hand_in),

@@ -12,7 +12,7 @@ from explorer.page.play import act
 from explorer.page.words.headline import headline
 
 
-class Headline(Panel):
+class HeadlinePanel(Panel):
     """Title and sentence of the present frame, its tone as a colour, its next action."""
 
     look = ("mx-headline-box",)

@@ -12,7 +12,7 @@ from explorer.page.frame import Frame
 from explorer.page.lessons import course
 from explorer.page.lessons.course import Draft, Walk
 from explorer.page.panels.base import Panel
-from explorer.page.parts.keeper import Keeper, KeptList
+from explorer.page.parts.keeper import BrowserKeeper, KeptList
 from explorer.page.session import Session
 from explorer.page.words.keeping import kept_words
 
@@ -27,7 +27,7 @@ class Keeping(Panel):
 
     def build(self) -> None:
         """One widget, without a picture of its own."""
-        self.view = self.widget = Keeper(self.begin, self._on_take_up)
+        self.view = self.widget = BrowserKeeper(self.begin, self._on_take_up)
         self._kept: tuple[Any, ...] | None = None  # what was kept last; None before the first act
         self._opened: tuple[Any, ...] = ()  # what was there before the first act
         self._points: set[tuple[float, ...]] = set()  # of what was kept last

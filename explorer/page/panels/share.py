@@ -13,7 +13,7 @@ from explorer.page import files, play
 from explorer.page.ask import Ask
 from explorer.page.frame import Frame
 from explorer.page.panels.base import Panel
-from explorer.page.parts.controls import Share
+from explorer.page.parts.controls import ShareBox
 from explorer.page.sharing import described, film_of, gap, made_of
 from explorer.page.words.share import FILES, MAKING, NO_VIDEO, RECORDING, size_of
 from explorer.research import planes
@@ -44,7 +44,7 @@ class SharePanel(Panel):
     def build(self) -> None:
         """One control; films are made beside the page."""
         self.job = Ask(self)
-        self.view = self.widget = Share(
+        self.view = self.widget = ShareBox(
             {"save": self._on_save, "open": self._on_open, "recorded": self._on_recorded},
             ("mx-share",),
         )  # fmt: skip

@@ -97,13 +97,13 @@ class Segments(Control):
     _esm = script("segments.js")
 
 
-class Share(Control):
+class ShareBox(Control):
     """A link, the code, and files of the present moment."""
 
     _esm = script("share.js", "video.js", "copy.js")
 
 
-class Game(Control):
+class GameBox(Control):
     """Two players: one hides points in weights, the other guesses them."""
 
     _esm = script("game.js", "copy.js")

@@ -16,7 +16,7 @@ KEPT = (HERE / "kept.js").read_text(encoding="utf-8")
 TakeUp = Callable[[str, str], None]  # given the text of a page, and that of a lesson or ""
 
 
-class Keeper(anywidget.AnyWidget):
+class BrowserKeeper(anywidget.AnyWidget):
     """Keeps a text in the browser, and asks the kernel now and then whether it answers.
 
     Attributes:

@@ -31,7 +31,7 @@ class Showable(Protocol):
 P = TypeVar("P", bound=Showable)
 
 
-class Page:
+class PageNotes:
     """The verdict and the failure of a page. A page puts both where it wants them."""
 
     def __init__(self) -> None:
