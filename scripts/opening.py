@@ -30,15 +30,16 @@ from explorer.engine.data import Dataset, empty, preset
 from explorer.engine.explanations.certainty import Certainty, RadiusMap
 from explorer.engine.threads import limit_threads
 from explorer.page import files, play
-from explorer.page.axes import Axes
 from explorer.page.frame import Frame
 from explorer.page.panels.explain import ExplainPanel
-from explorer.page.parts.scene import Arrays, Look, backdrop, field, network, scene
+from explorer.page.parts.scene import Arrays, Look, backdrop, network, scene
 from explorer.page.parts.shapes import shapes_of
 from explorer.page.session import Session
 from explorer.page.stages import attack, draw
 from explorer.page.words.headline import headline
 from explorer.page.words.screen import RECORDED
+from explorer.research.axes import Axes
+from explorer.research.fields import field
 from explorer.research.runs import certified_points
 
 HERE = Path(__file__).resolve().parents[1] / "explorer"

@@ -15,9 +15,9 @@ from explorer.engine.roster import ROSTER
 from explorer.page import play
 from explorer.page.apps.explorer import App
 from explorer.page.gestures import DrawHand
-from explorer.page.parts.scene import leads
 from explorer.page.session import Session
 from explorer.page.stages import attack, draw
+from explorer.research.fields import leads
 from explorer.style import COLOURS, LABELS, MARKERS, NAMES
 from tests.page.pages import of_class, on_plane
 

@@ -20,8 +20,8 @@ from explorer.page.apps.explorer import App
 from explorer.page.frame import first_candidates
 from explorer.page.history import History
 from explorer.page.parts.energy_charts import colour_bar
-from explorer.page.shades import shades, span_of
 from explorer.page.stages import explain, landscape
+from explorer.research.shades import shades, span_of
 from tests.page.pages import choose, on_plane, opened, press, send
 
 WIDE = Picture("point", np.array([[1e-3, 2e-2], [4e-1, 5e-2], [1e-1, 3e-2]]), (-2, 2, -3, 3),

@@ -17,11 +17,11 @@ from explorer.page import play
 from explorer.page.apps.explorer import App
 from explorer.page.panels.energy import ON, STOP, EnergyPanel
 from explorer.page.parts.energy_charts import LADDER, colour_bar
-from explorer.page.shades import span_of
 from explorer.page.stages import landscape, train
 from explorer.page.words import starts
 from explorer.page.words.energy import COMPUTING
 from explorer.page.words.headline import headline
+from explorer.research.shades import span_of
 from explorer.research.words import energy as words
 from explorer.research.words import sentence
 from tests.page.pages import choose, classes, on_plane, opened, press, send

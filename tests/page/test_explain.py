@@ -11,10 +11,10 @@ import torch
 from explorer.engine.data import preset
 from explorer.page import play
 from explorer.page.apps.explorer import App
-from explorer.page.axes import Axes
 from explorer.page.parts import shapes
 from explorer.page.stages import draw, explain, train
 from explorer.page.words.headline import headline
+from explorer.research.axes import Axes
 from explorer.research.explained import Explained
 from tests.page.pages import opened, press, send
 

@@ -15,10 +15,10 @@ from explorer.engine.status import Status
 from explorer.engine.training import TrainConfig
 from explorer.page import branches, files, play
 from explorer.page.apps.explorer import App
-from explorer.page.axes import Axes
 from explorer.page.session import Session
 from explorer.page.stages import attack, draw, landscape, train
 from explorer.research import report, runs
+from explorer.research.axes import Axes
 
 
 def trained(steps: int = 1500, name: str = "alternating-line") -> Session:

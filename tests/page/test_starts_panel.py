@@ -15,13 +15,13 @@ from explorer.engine.energy.points import energy
 from explorer.page import play
 from explorer.page.apps.explorer import App
 from explorer.page.panels.starts import StartsPanel
-from explorer.page.shades import by_rank, colours_of, shades, start_shades
 from explorer.page.stages import attack, landscape, train
 from explorer.page.view.canvases import weights_in
 from explorer.page.words import starts as words
 from explorer.page.words.headline import headline
 from explorer.research.grid import grid_attacks
 from explorer.research.runs import RADIUS
+from explorer.research.shades import by_rank, colours_of, shades, start_shades
 from tests.page.pages import choose, opened, press, send
 
 CORNERS = {"truth": (1.0, 0.0, 0.0), "heldout": (0.0, 1.0, 0.0), "noise": (0.0, 0.0, 1.0)}

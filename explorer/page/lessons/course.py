@@ -26,7 +26,6 @@ from explorer.engine import training
 from explorer.engine.certificate import Light
 from explorer.engine.training import TrainConfig, TrainState
 from explorer.page import play
-from explorer.page.axes import Axes, fitted
 from explorer.page.frame import LAYERS, Branch, Frame
 from explorer.page.history import History, Timeline
 from explorer.page.lessons.file import (
@@ -43,6 +42,7 @@ from explorer.page.lessons.file import (
 from explorer.page.lessons.goals import ELSEWHERE, KINDS
 from explorer.page.session import LIVE_STEPS, Session
 from explorer.page.stages import attack, landscape, train
+from explorer.research.axes import Axes, fitted
 
 KEPT = (
     "train_config", "attack_config", "seed", "mix", "tool", "label", "truth_shown", "layers",

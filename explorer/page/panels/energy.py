@@ -19,7 +19,6 @@ from explorer.page.parts.energy_charts import EnergyWork, colour_bar, curve_char
 from explorer.page.parts.map_tabs import map_tabs, tab_of
 from explorer.page.parts.row import Item, Row, choices
 from explorer.page.session import Session
-from explorer.page.shades import FLOOR, span_of
 from explorer.page.stages import landscape
 from explorer.page.view.chart import ChartView
 from explorer.page.words.energy import (
@@ -32,6 +31,7 @@ from explorer.page.words.energy import (
     picture_words,
     reference,
 )
+from explorer.research.shades import FLOOR, span_of
 
 FOLDED = ("others", "pixels", "angle", "kappa")  # under "More"
 SLOW_S = 1.0  # of a drag without a new map: then the old one is dimmed; arbitrary

@@ -33,7 +33,6 @@ from explorer.page.frame import Certain, Frame
 from explorer.page.job import JobState
 from explorer.page.panels.base import Panel
 from explorer.page.parts.row import Item, JobRow, Row, choices
-from explorer.page.shades import SHADING, radius_span
 from explorer.page.stages import attack, explain
 from explorer.page.view.chart import ChartView
 from explorer.page.words import explain as words
@@ -41,6 +40,7 @@ from explorer.page.words.found import percent
 from explorer.page.words.statement import folded
 from explorer.research.explained import EXPLAINS, FARTHEST, SAME, Explained
 from explorer.research.runs import RADIUS, certified_points, cone_around
+from explorer.research.shades import SHADING, radius_span
 from explorer.research.words import explanations
 
 T = TypeVar("T")

@@ -24,12 +24,12 @@ from explorer.page.parts.map_tabs import map_tabs, tab_of
 from explorer.page.parts.row import Item, Row, choices
 from explorer.page.parts.runs_box import CANCEL, RunsBox
 from explorer.page.parts.settings import choice
-from explorer.page.shades import LEAST, SHADING, colours_of, span_of, start_shades
 from explorer.page.stages import landscape
 from explorer.page.view.canvases import Arrays, StripView, TriangleView
 from explorer.page.words import starts as words
 from explorer.research.grid import grid_attacks
 from explorer.research.landscape import Key, Of, Runs
+from explorer.research.shades import LEAST, SHADING, colours_of, span_of, start_shades
 
 Array = NDArray[np.float64]
 SAMPLES = 60  # of a run from the handle, for its trail and its timeline; arbitrary

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from explorer.page import play
-from explorer.page.axes import fitted
 from explorer.page.frame import LAYERS, Frame
 from explorer.page.panels.base import Panel
 from explorer.page.parts.controls import Palette
 from explorer.page.stages import draw
 from explorer.page.words.screen import legend
+from explorer.research.axes import fitted
 
 # sign, name, tooltip, value of the label, colour
 CLASSES = (("●", "● +1", "blue circle (key 1)", 1, "pos"),

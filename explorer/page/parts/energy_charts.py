@@ -13,7 +13,7 @@ from explorer.engine.charts import Axis, Chart, Rule, Series
 from explorer.engine.energy.questions import STANDARD, Answers, Picture, Question
 from explorer.engine.progress import Progress
 from explorer.page.job import Job, JobState, page_waits
-from explorer.page.shades import SHADING, span_of
+from explorer.research.shades import SHADING, span_of
 from explorer.research.words.numbers import plain
 from explorer.style import INK
 

@@ -13,8 +13,8 @@ from explorer.engine.explanations.cells import cell_interval, cell_of, cell_poly
 from explorer.engine.explanations.certainty import RadiusMap
 from explorer.engine.explanations.splitting import free_direction
 from explorer.engine.roster import by_key
-from explorer.page.axes import Axes
 from explorer.page.frame import Candidates, Frame, PointMap, Starts
+from explorer.research.axes import Axes
 from explorer.research.explained import Explained
 
 # --- What the explain stage draws: the cell of the point in hand, its level line, least masses

@@ -11,10 +11,10 @@ from explorer.engine import data, training
 from explorer.engine.data import Dataset
 from explorer.engine.status import Status
 from explorer.engine.training import TrainState
-from explorer.page.axes import Axes, fitted
 from explorer.page.frame import Attacking, Frame, Moment, Recipe, Stage, Training, numbers
 from explorer.page.history import MOST_BYTES, History, Timeline
 from explorer.page.session import Session, standing
+from explorer.research.axes import Axes, fitted
 
 WHOLE = 1.05  # times as far from the middle: so marks at the edge are whole; arbitrary
 NO_PAST, NO_FUTURE = "no edit was made before.", "no edit was taken back."

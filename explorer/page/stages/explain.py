@@ -17,11 +17,11 @@ from explorer.engine.explanations.splitting import (
     remainder,
 )
 from explorer.engine.network import Network
-from explorer.page.axes import Axes
 from explorer.page.frame import Certain
 from explorer.page.history import History
 from explorer.page.session import Session
 from explorer.page.words import explain as words
+from explorer.research.axes import Axes
 from explorer.research.explained import (
     FARTHEST,
     LEAST,

@@ -18,10 +18,10 @@ from explorer.engine.roster import AttackState, by_key
 from explorer.page.frame import Candidates, PointMap, Starts, first_candidates
 from explorer.page.history import History, Timeline
 from explorer.page.session import Session
-from explorer.page.shades import colours_of
 from explorer.page.stages import attack
 from explorer.research.grid import even
 from explorer.research.landscape import SIDES, Arrivals, Of, landscape_of
+from explorer.research.shades import colours_of
 
 NO_PAST, NO_FUTURE = "no point was dragged yet.", "no drag was taken back."
 

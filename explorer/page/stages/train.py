@@ -18,10 +18,10 @@ from explorer.engine.files import safe_name
 from explorer.engine.network import Network
 from explorer.engine.status import Status
 from explorer.engine.training import TrainState
-from explorer.page.axes import fitted
 from explorer.page.frame import Attacking, Frame, Recipe, Training, numbers
 from explorer.page.history import LOG_STEPS, Timeline
 from explorer.page.session import Session
+from explorer.research.axes import fitted
 from explorer.research.words import weights
 
 # Of a network on a page, wherever it comes from. Arbitrary: the form offers so many layers and

@@ -64,7 +64,7 @@ class TriangleView(CanvasView):
     """A triangle of truth, unseen points and noise, a handle between, and runs begun on it.
 
     A frame has these arrays, each of which may be left out: `fill` (side, side), row noise and
-    column truth, see `page.shades`; `trails` (k, t, 3), places of k runs, the last one repeated
+    column truth, see `research.shades`; `trails` (k, t, 3), places of k runs, the last one repeated
     where a run is shorter; `ends` (k,), the set that each run is nearest to: 0 truth, 1 unseen
     points, 2 noise, 3 still running.
 
