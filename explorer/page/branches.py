@@ -105,7 +105,7 @@ def make_room(session: Session) -> str:
         Where the run that was there is kept, as a sentence, or an empty string.
     """
     old, now = session.branch, session.frame
-    reached = max(old.attack.last_t, 0 if now.attack.state is None else now.attack.state.t)
+    reached = max(old.attack.last_t, now.attack.t)
     again = old.loaded is not None and old.attack.states[-1:] == [old.loaded]
     if reached <= 0 or (again and reached == old.attack.last_t):
         return ""

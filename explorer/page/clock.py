@@ -17,7 +17,7 @@ from typing import Any
 from explorer.engine.status import Status
 from explorer.page import play
 from explorer.page.session import IN_CLASS, SLOW_START, Refusal, Session
-from explorer.page.stages import landscape
+from explorer.page.stages import attack, landscape
 from explorer.page.words.failures import failure
 from explorer.research.words import weights
 
@@ -172,23 +172,23 @@ class Player:
         session = self.session
         await asyncio.sleep(INTERVAL_S)  # the answer to the click leaves the kernel first
         begun = heard = perf_counter()
-        drawn, taken, speed, first = session.drawn, 0, _speed(session), _step(session)
+        drawn, taken, speed, first = session.drawn, 0, _speed(session), session.frame.t
         next_frame, next_assess = 0.0, begun + FIRST_ASSESS_S
         pace, rests = Pace(), Rest()
         while session.running and self._run == run:
             turn, own = perf_counter(), process_time()
             if _speed(session) != speed:  # what was due until now is forgotten
-                speed, first, taken = _speed(session), _step(session), 0
+                speed, first, taken = _speed(session), session.frame.t, 0
                 begun = perf_counter()
             due = min(steps_due(first, perf_counter() - begun, speed) - taken, 1e9)
             if session.stop_at >= 0:
-                due = min(due, session.stop_at - _step(session))
+                due = min(due, session.stop_at - session.frame.t)
                 if due <= 0:
                     break
             if due >= 1:
                 taken += await self._advance(int(due))
             now = perf_counter()
-            if session.drawn != drawn or (play.heavy(session) and session.drawn == session.shown):
+            if session.drawn != drawn or (attack.heavy(session) and session.drawn == session.shown):
                 drawn, heard = session.drawn, now  # no frame is on its way during a heavy step
                 pace.draw(drawn, now)
             if session.frame.status.over:
@@ -215,9 +215,9 @@ class Player:
 
     async def _advance(self, steps: int) -> int:
         """Take steps; heavy ones in a thread, so that the page answers meanwhile."""
-        if not play.heavy(self.session):
+        if not attack.heavy(self.session):
             return play.advance(self.session, seconds=SLICE_S, steps=steps)
-        work, take = play.steps_beside(self.session, steps, HEAVY_SLICE_S)
+        work, take = attack.steps_beside(self.session, steps, HEAVY_SLICE_S)
         return take(await asyncio.to_thread(work))
 
 
@@ -235,8 +235,3 @@ def _rest(due: float, speed: float) -> float:
 def _speed(session: Session) -> float:
     """Return the speed of the run; steps that were asked for by number are taken at once."""
     return session.steps_per_second if session.stop_at < 0 else math.inf
-
-
-def _step(session: Session) -> int:
-    state = session.frame.state
-    return 0 if state is None else state.t

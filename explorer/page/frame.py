@@ -199,6 +199,11 @@ class Training:
     given: bool = False
     recipe: Recipe | None = None
 
+    @property
+    def t(self) -> int:
+        """Return the steps of the run; 0 where there is none."""
+        return 0 if self.state is None else self.state.t
+
 
 @dataclass(frozen=True, eq=False)
 class Aim:
@@ -253,6 +258,11 @@ class Attacking:
     other: Shown | None = None
     seed: int | None = None
     certainty: Certainty | None = None
+
+    @property
+    def t(self) -> int:
+        """Return the steps of the run; 0 where there is none."""
+        return 0 if self.state is None else self.state.t
 
 
 @dataclass(frozen=True, eq=False)
@@ -344,6 +354,11 @@ class Frame:
         if self.stage in BEFORE:
             return self.training.state
         return self.attack.state if self.stage == "attack" else None
+
+    @property
+    def t(self) -> int:
+        """Return the steps of the present stage's run; 0 where there is none."""
+        return 0 if self.state is None else self.state.t
 
 
 @dataclass(frozen=True, eq=False)

@@ -118,10 +118,10 @@ def _training(session: Session, run: Run, seconds: float) -> Iterator[float]:
     """Take the steps of the training."""
     last, whole = run.steps[0], max(sum(run.steps), 1)
     descent = last if run.finish is None else min(run.finish, last)
-    while (done := _step(session)) < descent:
+    while (done := session.frame.training.t) < descent:
         if not play.advance(session, seconds=seconds, steps=descent - done):
             break
-        yield _step(session) / whole
+        yield session.frame.training.t / whole
     begun_at = session.frame.training.state
     if run.finish is None or begun_at is None or begun_at.t >= last:
         return
@@ -155,11 +155,6 @@ def _left(session: Session, held: tuple[Any, Any], words: str, what: str) -> boo
         return True
     config = session.attack_config if attacking else session.train_config
     if config is not held[1] or session.running:
-        session.message = f"{what} was taken over at step {now.state.t if now.state else 0}."
+        session.message = f"{what} was taken over at step {now.t}."
         return True
     return False
-
-
-def _step(session: Session) -> int:
-    state = session.frame.training.state
-    return 0 if state is None else state.t

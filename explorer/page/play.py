@@ -1,31 +1,23 @@
-"""Commands of every stage: turn to one, take its steps, undo, begin again, change settings."""
+"""Commands of every stage: turn to one, take its steps, undo, begin again, act on a headline."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from time import perf_counter
 from typing import Any, Protocol
 
 from explorer.engine import training
-from explorer.engine.data import preset
-from explorer.engine.status import Status
-from explorer.engine.training import TrainConfig
-from explorer.page.frame import BEFORE, Recipe, Stage, Training, numbers
+from explorer.page.frame import BEFORE, Stage, numbers
 from explorer.page.history import History
 from explorer.page.job import page_waits
 from explorer.page.session import Session, standing
 from explorer.page.stages import attack, draw, explain, landscape, train
 
-# Settings that only a new run can have.
-BIRTH = {"widths", "bias", "all_biases", "init_scale", "init", "method"}
 AT_ONCE_S = 1.0  # arbitrary: longer, and a page without a sign of life would seem broken
 OLD_POINTS = (
     "These weights are those of the {} points that they were trained on: the points drawn now are "
     "others. Train again to attack weights of these."
 )
-
-
 BESIDE_TRUTH = ("landscape", "explain", "arena")  # stages that compare with the points
 NO_DATA = (
     "These weights came without their data, and this stage compares with it: draw or import the "
@@ -193,46 +185,18 @@ def reseed(session: Session) -> None:
 def configure(session: Session, **changes: Any) -> None:  # noqa: ANN401 - fields of the configs
     """Change settings of the present stage: the attack starts anew, training goes on.
 
-    In the landscape they are those of the attacks that start there.
-
-    Settings of the architecture or the initialisation start training anew.
+    In the landscape they are those of the attacks that start there. Settings of the architecture
+    or the initialisation start training anew.
 
     Raises:
         ValueError: for a value that the setting does not take.
     """
     if session.frame.stage == "landscape":
         landscape.configure(session, **changes)
-        return
-    if session.frame.stage == "attack":
-        session.attack_config = replace(session.attack_config, **changes)
-        session.running = False
-        attack.restart(session)
-        return
-    config, data = replace(session.train_config, **changes), session.frame.dataset
-    train.check_room(config.widths, data.d, data.outputs)
-    session.train_config = config
-    state = session.frame.training.state
-    if state is None:
-        return
-    if changes.keys() & BIRTH:
-        session.running = False
-        train.begin(session)
-        return
-    now = session.frame.training
-    part = replace(now, recipe=_recipe_after(now, changes, session.train_config))
-    if "loss" in changes:
-        same = replace(session.train_config, revive=False)
-        part = replace(part, state=training.refresh(session.frame.dataset, state, same))
-    session.show(training=part, status=Status.RUNNING)
-
-
-def _recipe_after(now: Training, changes: dict[str, Any], config: TrainConfig) -> Recipe | None:
-    """Return the recipe of a run whose settings changed: none, unless no step was taken by others.
-
-    How many steps are planned, no step depends on.
-    """
-    free = now.state is None or not now.state.t or set(changes) <= {"steps"}
-    return replace(now.recipe, config=config) if now.recipe is not None and free else None
+    elif session.frame.stage == "attack":
+        attack.configure(session, **changes)
+    else:
+        train.configure(session, **changes)
 
 
 def advance(session: Session, seconds: float = float("inf"), steps: int = 10**9) -> int:
@@ -263,67 +227,16 @@ def advance(session: Session, seconds: float = float("inf"), steps: int = 10**9)
         if perf_counter() - begun - spent < (seconds - spent) / 8:
             at_once *= 2
     if attacking:
-        session.put(attack=replace(now.attack, state=state), status=status)
+        attack.reach(session, state, status)
     else:
-        decay = config.weight_decay if taken else now.training.weight_decay
-        known = now.training.recipe
-        if (
-            taken and known is not None and known.finish is not None
-        ):  # a finished one goes elsewhere
-            known = replace(known, finish=None) if state.t - taken <= known.finish else None
-        part = replace(now.training, state=state, weight_decay=decay, recipe=known)
-        session.put(training=part, status=status)
+        train.reach(session, state, status)
     return taken
-
-
-def heavy(session: Session) -> bool:
-    """Return whether a single step of this stage may take a second."""
-    return session.frame.stage == "attack" and session.entry.heavy
-
-
-def steps_beside(
-    session: Session, steps: int, seconds: float
-) -> tuple[Callable[[], list[Any]], Callable[[list[Any]], int]]:
-    """Return work that takes steps of the attack, for a thread, and the command that shows them.
-
-    Args:
-        session: stays as it is while the work goes on.
-        steps: how many at most, 1 or more.
-        seconds: after these the work takes no further step.
-
-    Returns:
-        The work, which returns states; and a command that takes them and returns how many steps
-        they are: none where the run was paused meanwhile, or is another one.
-    """
-    now, entry, config = session.frame, session.entry, session.attack_config
-    first: Any = now.attack.state
-
-    def work() -> list[Any]:
-        made, begun = [first], perf_counter()
-        while len(made) <= steps and not entry.terminate(made[-1], config).over:
-            made.append(entry.step(now.target, made[-1], config))
-            if perf_counter() - begun > seconds:
-                break
-        return made[1:]
-
-    def take(made: list[Any]) -> int:
-        same = session.frame.attack.state is first and session.attack_config is config
-        if not same or not session.running or session.frame.stage != "attack":
-            return 0
-        for state in made:
-            session.timeline.append(state, numbers)
-        last = made[-1] if made else first
-        part = replace(session.frame.attack, state=last)
-        session.put(attack=part, status=entry.terminate(last, config))
-        return len(made)
-
-    return work, take
 
 
 def step(session: Session, n: int = 1) -> None:
     """Pause, and take n steps; heavy ones beside the page, as a run that pauses by itself."""
     _pause_in_run(session)
-    if heavy(session) and page_waits():
+    if attack.heavy(session) and page_waits():
         _run_to(session, n)
         return
     advance(session, steps=n)
@@ -341,7 +254,7 @@ def _pause_in_run(session: Session) -> None:
 
 def go_on(session: Session, n: int) -> None:
     """Take n steps: at once if that is quick, else as a run that pauses by itself."""
-    if heavy(session) and page_waits():
+    if attack.heavy(session) and page_waits():
         step(session, n)
         return
     _pause_in_run(session)
@@ -360,21 +273,6 @@ def _run_to(session: Session, n: int) -> None:
 
 
 # --- What a headline offers: one press carries it out --------------------------------------------
-POINTS = "alternating-circle"  # every point holds the margin, so every point leaves a trace
-
-
-def take_points(session: Session) -> None:
-    """Draw points that alternate around a circle; one undo brings back what was drawn."""
-    draw.load(session, preset(POINTS, seed=session.seed))
-
-
-def turn_class(session: Session) -> None:
-    """Take up the class that has no point yet."""
-    drawn = set(session.frame.dataset.y.tolist())
-    draw.set_tool(session, "place")
-    draw.set_label(session, -1 if 1.0 in drawn else 1)
-
-
 def train_on(session: Session) -> None:
     """Turn to training, and let it run."""
     if session.frame.stage != "train" and session.frame.training.state is not None:
@@ -403,8 +301,8 @@ def add_candidates(session: Session) -> None:
 
 
 ACTIONS: dict[str, Callable[[Session], None]] = {
-    "points": take_points,
-    "other-class": turn_class,
+    "points": draw.take_points,
+    "other-class": draw.turn_class,
     "draw": lambda session: go(session, "draw"),
     "train": train_on,
     "reseed": attack_again,

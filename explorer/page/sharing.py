@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Any
 
 from explorer.engine.store import Run
-from explorer.engine.training import TrainState
 from explorer.page.frame import Frame, Recipe
 from explorer.page.session import Session
 from explorer.page.words.share import ANEW, ATTACK_ANEW, WEIGHTS
@@ -23,7 +22,7 @@ def described(session: Session) -> Run:
     out: the run then stands before its first step; `gap` says so.
     """
     now = session.frame
-    known, state = recipe(now), now.training.state
+    known = recipe(now)
     if known is None:
         return Run(
             now.dataset, session.train_config, attack_name=now.attack.name,
@@ -34,7 +33,7 @@ def described(session: Session) -> Run:
     return Run(
         now.dataset, known.config, attack_name=now.attack.name,
         attack_config=session.attack_config, seed=known.seed, mix=session.mix, stage=now.stage,
-        steps=(_t(state), 0 if attacked is None else attacked.t), attack_seed=other,
+        steps=(now.training.t, 0 if attacked is None else attacked.t), attack_seed=other,
         exact=known.exact, finish=known.finish, repeatable=True,
     )  # fmt: skip
 
@@ -86,7 +85,3 @@ def film_of(session: Session, of: str, pixels: int) -> tuple[int, Iterator[Any]]
         raise ValueError("There is no film yet: let it run first.")
     states = list(line.states)
     return min(len(states), planes.MOST_FRAMES), planes.film(now.dataset, states, net, pixels)
-
-
-def _t(state: TrainState | None) -> int:
-    return 0 if state is None else state.t

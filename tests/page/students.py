@@ -12,7 +12,7 @@ from explorer.page import play
 from explorer.page.frame import PointMap, Shown
 from explorer.page.lessons import course
 from explorer.page.session import Session
-from explorer.page.stages import arena, attack, draw, explain, landscape, train
+from explorer.page.stages import attack, draw, explain, landscape, train
 
 Student = Callable[[Session], None]
 TRUTH, UNSEEN, HALF = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.5, 0.5, 0.0)
@@ -114,7 +114,7 @@ def compares(session: Session) -> None:
     """Click the row of an attack that was run."""
     frame = session.frame
     assert frame.target is not None
-    arena.show_claims(session, Shown(frame.target, "claims"))
+    attack.show_claims(session, Shown(frame.target, "claims"))
 
 
 def goes(stage: str) -> Student:

@@ -433,7 +433,7 @@ def state_of(session: Session) -> State:
         network=network if run is not None else "none", steps=steps,
         stage=cast(Any, now.stage), attack=now.attack.name,
         settings=_changed(session.attack_config, session.entry.config()) or None,
-        attack_steps=now.attack.state.t if attacked and now.attack.state is not None else 0,
+        attack_steps=now.attack.t if attacked else 0,
         mix=session.mix, map=cast(Any, now.map_kind if now.map_kind in MAPPED else "starts"),
         point=1 if now.landscape is None else now.landscape.present.mapped + 1,
         truth=session.truth_shown,

@@ -20,7 +20,7 @@ from explorer.page.frame import Frame, Shown
 from explorer.page.job import JobState
 from explorer.page.panels.base import Panel
 from explorer.page.parts.job_row import JobButton, progress_bar
-from explorer.page.stages import arena as arena_stage
+from explorer.page.stages import attack
 from explorer.page.view.chart import TableView
 from explorer.research import arena
 from explorer.research.arena import Line
@@ -198,7 +198,7 @@ class Arena(Panel):
     def _put(self, key: str, claims: Report | None, words: str, title: str = "") -> None:
         if self.target is not None:
             self.table.chosen = key
-            arena_stage.show_claims(self.session, Shown(self.target, words, claims, title))
+            attack.show_claims(self.session, Shown(self.target, words, claims, title))
 
     def render(self, frame: Frame) -> None:
         """Drop runs on weights that are no longer attacked."""

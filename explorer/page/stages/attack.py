@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from time import perf_counter
 from typing import Any, cast
 
 import torch
@@ -12,7 +14,7 @@ from explorer.engine.attacks.target import Target
 from explorer.engine.controls import Controls, control_sets
 from explorer.engine.energy.starts import attack_start
 from explorer.engine.explanations.certainty import Certainty
-from explorer.engine.roster import ROSTER, AnyAttack, AttackConfig, by_key
+from explorer.engine.roster import ROSTER, AnyAttack, AttackConfig, AttackState, by_key
 from explorer.engine.settings import schema
 from explorer.engine.status import Status
 from explorer.page.frame import Aim, Attacking, Frame, Shown, numbers
@@ -146,6 +148,65 @@ def remix(session: Session, mix_truth: float, mix_data: float) -> None:
     restart(session)
 
 
+def configure(session: Session, **changes: Any) -> None:  # noqa: ANN401 - fields of the settings
+    """Change settings of the attack, which starts anew.
+
+    Raises:
+        ValueError: for a value that the setting does not take.
+    """
+    session.attack_config = replace(session.attack_config, **changes)
+    session.running = False
+    restart(session)
+
+
+def reach(session: Session, state: AttackState, status: Status) -> None:
+    """Take over the state that the run has reached; the next `show` draws it."""
+    session.put(attack=replace(session.frame.attack, state=state), status=status)
+
+
+def heavy(session: Session) -> bool:
+    """Return whether a single step of this stage may take a second."""
+    return session.frame.stage == "attack" and session.entry.heavy
+
+
+def steps_beside(
+    session: Session, steps: int, seconds: float
+) -> tuple[Callable[[], list[Any]], Callable[[list[Any]], int]]:
+    """Return work that takes steps of the attack, for a thread, and the command that shows them.
+
+    Args:
+        session: stays as it is while the work goes on.
+        steps: how many at most, 1 or more.
+        seconds: after these the work takes no further step.
+
+    Returns:
+        The work, which returns states; and a command that takes them and returns how many steps
+        they are: none where the run was paused meanwhile, or is another one.
+    """
+    now, entry, config = session.frame, session.entry, session.attack_config
+    first: Any = now.attack.state
+
+    def work() -> list[Any]:
+        made, begun = [first], perf_counter()
+        while len(made) <= steps and not entry.terminate(made[-1], config).over:
+            made.append(entry.step(now.target, made[-1], config))
+            if perf_counter() - begun > seconds:
+                break
+        return made[1:]
+
+    def take(made: list[Any]) -> int:
+        same = session.frame.attack.state is first and session.attack_config is config
+        if not same or not session.running or session.frame.stage != "attack":
+            return 0
+        for state in made:
+            session.timeline.append(state, numbers)
+        last = made[-1] if made else first
+        reach(session, last, entry.terminate(last, config))
+        return len(made)
+
+    return work, take
+
+
 def judge(session: Session) -> None:
     """Judge what the attack claims now, and show scores and verdict."""
     aim, attack = session.frame.aim, session.frame.attack
@@ -185,6 +246,11 @@ def _counted(attack: Attacking, made: Certainty | None) -> Attacking:
 def show_other(session: Session, other: Shown | None) -> None:
     """Show another set that explains the attacked weights, or none."""
     session.show(attack=replace(session.frame.attack, other=other))
+
+
+def show_claims(session: Session, shown: Shown) -> None:
+    """Draw the claims of a run of the arena, with their sentence on top of the page."""
+    session.show(arena=shown)
 
 
 def turn_to(session: Session, name: str) -> None:

@@ -8,7 +8,7 @@ from dataclasses import replace
 import torch
 
 from explorer.engine import data, training
-from explorer.engine.data import Dataset
+from explorer.engine.data import Dataset, preset
 from explorer.engine.status import Status
 from explorer.engine.training import TrainState
 from explorer.page.frame import Attacking, Frame, Moment, Recipe, Stage, Training, numbers
@@ -17,6 +17,7 @@ from explorer.page.session import Session, standing
 from explorer.research.axes import Axes, fitted
 
 WHOLE = 1.05  # times as far from the middle: so marks at the edge are whole; arbitrary
+POINTS = "alternating-circle"  # every point holds the margin, so every point leaves a trace
 NO_PAST, NO_FUTURE = "no edit was made before.", "no edit was taken back."
 REVIVED = (
     "Neurons that were off on every point were drawn anew: without them the network could not "
@@ -73,6 +74,18 @@ def load(session: Session, dataset: Dataset) -> None:
     fit(session, dataset, loaded=True)
     awaited = session.frame.training.given and not session.frame.dataset.n
     (_go_on if awaited else _begin_anew)(session, drawing)
+
+
+def take_points(session: Session) -> None:
+    """Draw points that alternate around a circle; one undo brings back what was drawn."""
+    load(session, preset(POINTS, seed=session.seed))
+
+
+def turn_class(session: Session) -> None:
+    """Take up the class that has no point yet."""
+    drawn = set(session.frame.dataset.y.tolist())
+    set_tool(session, "place")
+    set_label(session, -1 if 1.0 in drawn else 1)
 
 
 def check_shown(dataset: Dataset) -> None:

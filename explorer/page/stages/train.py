@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
+from typing import Any
 
 import torch
 
@@ -17,7 +18,7 @@ from explorer.engine.exact.finish import Finished
 from explorer.engine.files import safe_name
 from explorer.engine.network import Network
 from explorer.engine.status import Status
-from explorer.engine.training import TrainState
+from explorer.engine.training import TrainConfig, TrainState
 from explorer.page.frame import Attacking, Frame, Recipe, Training, numbers
 from explorer.page.history import LOG_STEPS, Timeline
 from explorer.page.session import Session
@@ -27,6 +28,8 @@ from explorer.research.words import weights
 # Of a network on a page, wherever it comes from. Arbitrary: the form offers so many layers and
 # neurons, and with two layers of 1000 plane, merging and landscape stay below 1 GB.
 MOST_LAYERS, MOST_WIDTH, MOST_WEIGHTS = 4, 2000, 2**20
+# Settings that only a new run can have.
+BIRTH = {"widths", "bias", "all_biases", "init_scale", "init", "method"}
 
 
 def begin(session: Session, net: Network | None = None, exact: bool = False) -> None:
@@ -111,6 +114,49 @@ def check_room(widths: Sequence[int], d: int, outputs: int) -> None:
             f"{MOST_WEIGHTS} weights on a page; got {safe_name(list(widths))}. "
             "The command line takes larger ones."
         )
+
+
+def configure(session: Session, **changes: Any) -> None:  # noqa: ANN401 - fields of TrainConfig
+    """Change settings of training, which goes on; those of BIRTH start it anew.
+
+    Raises:
+        ValueError: for a value that the setting does not take.
+    """
+    config, now = replace(session.train_config, **changes), session.frame
+    check_room(config.widths, now.dataset.d, now.dataset.outputs)
+    session.train_config = config
+    if now.training.state is None:
+        return
+    if changes.keys() & BIRTH:
+        session.running = False
+        begin(session)
+        return
+    part = replace(now.training, recipe=_recipe_after(now.training, changes, config))
+    if "loss" in changes:
+        same = replace(config, revive=False)
+        part = replace(part, state=training.refresh(now.dataset, now.training.state, same))
+    session.show(training=part, status=Status.RUNNING)
+
+
+def _recipe_after(now: Training, changes: dict[str, Any], config: TrainConfig) -> Recipe | None:
+    """Return the recipe of a run whose settings changed: none, unless no step was taken by others.
+
+    How many steps are planned, no step depends on.
+    """
+    free = now.state is None or not now.state.t or set(changes) <= {"steps"}
+    return replace(now.recipe, config=config) if now.recipe is not None and free else None
+
+
+def reach(session: Session, state: TrainState, status: Status) -> None:
+    """Take over the state that the run has reached; the next `show` draws it."""
+    now, config = session.frame.training, session.train_config
+    begun, known = now.t, now.recipe
+    taken = state.t > begun
+    if taken and known is not None and known.finish is not None:  # a finished one goes elsewhere
+        known = replace(known, finish=None) if begun <= known.finish else None
+    decay = config.weight_decay if taken else now.weight_decay
+    part = replace(now, state=state, weight_decay=decay, recipe=known)
+    session.put(training=part, status=status)
 
 
 def jump_to_exact(session: Session, exact: Exact | None = None) -> None:
