@@ -23,17 +23,13 @@ import torch
 from explorer.engine import training
 from explorer.engine.attacks import decoreco, kkt
 from explorer.engine.attacks.decoreco import DecoRecoConfig
-from explorer.engine.attacks.kkt import KKTConfig, Start
-from explorer.engine.attacks.kkt import blocks as packed
+from explorer.engine.attacks.kkt import KKTConfig, Start, loops
 from explorer.engine.attacks.kkt.blocks import Replay
-from explorer.engine.attacks.kkt.loss import apart
 from explorer.engine.attacks.target import Target
 from explorer.engine.classes import class_numbers, labels
 from explorer.engine.data import Dataset, preset
 from explorer.engine.exact import maximum_margin
-from explorer.engine.kernels.batched import Prepared, through
-from explorer.engine.kernels.deep import gram
-from explorer.engine.kernels.small import Workspace
+from explorer.engine.kernels.batched import Prepared, gram, through
 from explorer.engine.scoring import RADII, score
 from explorer.engine.training import TrainConfig
 
@@ -86,10 +82,13 @@ def trained(*widths: int, steps: int = 20_000) -> Target:
 
 
 class Blocks:
-    """The same steps in blocks, with no state in between (`replay`)."""
+    """The same steps in blocks, with no state in between."""
 
     def __init__(self, run: Run, steps: int) -> None:
+        net = run.target.prepared_network(run.config.merge_angle, run.config.same_slopes)
         self.run, self.steps = Replay(run.target, run.state, run.config), steps
+        if loops.serves(net, run.state, run.config):
+            self.run = loops.LoopRun(run.target, net, run.state, run.config)
 
     def step(self) -> None:
         """One block."""
@@ -107,12 +106,10 @@ def circle_rows(repeats: int) -> Iterator[Row]:
     runs = [Run(target, same, Start(x, y)), Run(target, merged, Start(x, y))]
     batch = Run(target, merged, starts)
     blocks = [Blocks(run, n) for run, n in zip((*runs, batch), (100, 100, 10), strict=True)]
-    net = target.prepared_network(merged.merge_angle, True)
-    floor = _passes(net, apart(net, batch.state.x), batch.state.x)
-    calls = [(run.step, 100) for run in (theirs, *runs)] + [(batch.step, 10), (floor, 10)]
+    calls = [(run.step, 100) for run in (theirs, *runs)] + [(batch.step, 10)]
     times = medians(calls + [(block.step, 1) for block in blocks], repeats)
-    a, b, c, d, h = times[:5]
-    e, f, g = (t / block.steps for t, block in zip(times[5:], blocks, strict=True))
+    a, b, c, d = times[:4]
+    e, f, g = (t / block.steps for t, block in zip(times[4:], blocks, strict=True))
     k = target.merged(merged.merge_angle).widths[0]
     nets = target.prepared_network(0.0), target.prepared_network(merged.merge_angle, True)
     whole, less = (through(net, x, ALPHA).fit(lam * y).loss for net in nets)
@@ -124,12 +121,6 @@ def circle_rows(repeats: int) -> Iterator[Row]:
     yield "25 starts of m = 40 at once, against one after another", 25 * c, d, "6 x"
     yield "25 starts in blocks, against one after another step by step", 25 * c, g, "6 x"
     yield "25 starts in blocks, against one after another in blocks", 25 * f, g, "6 x"
-    yield (
-        "25 starts in blocks: one sigmoid and the five products alone, share of the step",
-        h,
-        g,
-        "",
-    )
     usual = KKTConfig(m=m, steps=200, multipliers="joint")
     first = kkt.init(target, usual, torch.Generator().manual_seed(0))
     whole = [(lambda n=n: deque(kkt.iterate(target, first, usual, n), 0), 1) for n in (1, 20)]
@@ -293,24 +284,6 @@ def classes_rows(repeats: int) -> Iterator[Row]:
         )
 
 
-def _passes(net: Prepared, groups: list[slice], x: torch.Tensor) -> Callable[[], None]:
-    """What no step of many starts can do without, group by group, and nothing else."""
-    first = Workspace(net, (groups[0].stop,), x.shape[1])
-    first.lay(x[groups[0]], ALPHA)
-    first.explain(torch.ones(x[groups[0]].shape[:-1]).double())
-
-    def run() -> None:
-        for _ in groups:
-            torch.matmul(first.steep.mT, first.a, out=first.r)
-            torch.sigmoid(first.r, out=first.s)
-            torch.matmul(first.ca, first.sr.mT, out=first.made)
-            torch.matmul(first.pulled.mT, first.a, out=first.t)
-            torch.matmul(first.plain, first.us, out=first.onto_a)
-            torch.matmul(first.along, first.rt, out=first.sum_c)
-
-    return run
-
-
 def deep_rows(repeats: int) -> Iterator[Row]:
     """Three layers: against the reference, and against the matrix products alone."""
     for d, m in ((2, 100), (64, 200)):
@@ -395,9 +368,9 @@ def main() -> None:
     torch.set_num_threads(1)
     torch.set_flush_denormal(True)
     if args.plain:
-        packed.compiled_module = lambda _: None
-    loops = "compiled loops" if packed.compiled_module("compiled") else "torch's own calls"
-    print(f"Blocks on two inputs descend in {loops}.")
+        loops.compiled_module = lambda _: None
+    way = "compiled loops" if loops.compiled_module("compiled") else "torch's own calls"
+    print(f"Blocks on two inputs descend in {way}.")
     reference.main()
     parts = PARTS | ({"training": training_rows} if args.long or args.only == "training" else {})
     print("| work, float64, one core | reference | ours | ratio | asked |\n|---|---|---|---|---|")

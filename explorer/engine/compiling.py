@@ -26,7 +26,6 @@ from explorer.engine.attacks.decoreco import DecoRecoConfig
 from explorer.engine.attacks.kkt import KKTConfig
 from explorer.engine.attacks.target import Target
 from explorer.engine.data import preset
-from explorer.engine.kernels import loading
 from explorer.engine.kernels.loading import compiled_module
 from explorer.engine.threads import few_threads
 from explorer.engine.training import TrainConfig
@@ -68,18 +67,16 @@ def all_kept() -> bool:
 
 
 def _stamp() -> Path | None:
-    """The file that says so, beside what numba keeps; its name holds what must not have changed."""
-    loops: Any = compiled_module("compiled")
-    if loops is None:
+    """The file that says so, beside what is kept: of these sources, this numba and machine."""
+    kept: Any = compiled_module("jit")
+    if kept is None:
         return None
     import llvmlite.binding
     import numba
 
-    sources = sorted(Path(loading.__file__).parent.glob("compiled*.py"))
-    made = f"{max(each.stat().st_mtime_ns for each in sources)}-{len(sources)}"
     machine = f"{numba.__version__}-{llvmlite.binding.get_host_cpu_name()}"
     python = "".join(map(str, sys.version_info[:2]))
-    return Path(loops.descend.stats.cache_path) / f"all-{python}-{machine}-{made}"
+    return Path(kept.folder()) / f"all-{python}-{machine}"
 
 
 def _end_with_parent(parent: int) -> None:

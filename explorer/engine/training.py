@@ -35,7 +35,16 @@ from explorer.engine.classes import check_labels, margins, soft_contrast
 from explorer.engine.data import Dataset, unit_of
 from explorer.engine.data.unit import in_its_unit
 from explorer.engine.kernels import training_device, training_loops
-from explorer.engine.margin import Loss, gain_of, gamma_bar, log_loss, pull_weights, smoothed_margin
+from explorer.engine.kernels.steps import TrainRule
+from explorer.engine.margin import (
+    MAX_LOG_GAIN,
+    Loss,
+    gain_of,
+    gamma_bar,
+    log_loss,
+    pull_weights,
+    smoothed_margin,
+)
 from explorer.engine.network import Network, init_network, revived_network, scaled_network
 from explorer.engine.settings import setting, settings
 from explorer.engine.sizes import Size
@@ -502,11 +511,11 @@ def _leap(target: Dataset, state: TrainState, config: TrainConfig, steps: int) -
         return state
     now = np.array([state.log_scale, state.log_loss, state.log_pull, state.kappa, state.rho])
     held = (state.net.theta, state.velocity, state.grads, state.q)
-    rule = (
+    rule = TrainRule(
         config.method == "ascent", config.rule == "constant", config.loss == "logistic",
         rate_on(config, target.n), config.momentum, config.weight_decay, math.log(config.beta_end),
         float(config.ascent_steps), TRUST, NORM_RANGE if state.net.homogeneous else math.inf,
-        MAX_EXPONENT, *training_loops.LARGEST,
+        MAX_EXPONENT, optim.MAX_DECAY, MAX_LOG_GAIN,
     )  # fmt: skip
     batch = None if config.batch is None or config.batch >= target.n else config.batch
     run = kind(*held, now, state.t, batch, state.batch_seed)

@@ -9,8 +9,9 @@ import torch
 
 from explorer.engine import training
 from explorer.engine.attacks import kkt
+from explorer.engine.attacks.descent import step_table
 from explorer.engine.attacks.kkt import KKTConfig, Start
-from explorer.engine.attacks.kkt.blocks import Replay, step_table
+from explorer.engine.attacks.kkt.blocks import Replay
 from explorer.engine.attacks.target import Target
 from explorer.engine.classes import from_numbers
 from explorer.engine.data import Dataset, preset

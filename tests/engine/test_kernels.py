@@ -1,7 +1,6 @@
 """Kernels x networks x laws: every program of the stationarity loss against its definition.
 
-The definition is `kernels.reference`, and it is held against torch's own derivatives. A kernel is
-one program for one purpose; it serves the networks that it is made for, `KERNELS` says which.
+The definition is `kernels.reference`, and it is held against torch's own derivatives.
 """
 
 from __future__ import annotations
@@ -9,20 +8,25 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import numpy as np
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from numba import njit
+from scipy.special import expit
 from torch import Tensor
 
 from explorer.engine.attacks import kkt
 from explorer.engine.attacks.descent import EPS, steepness
-from explorer.engine.attacks.kkt import KKTConfig, KKTState, Start, blocks
+from explorer.engine.attacks.kkt import KKTConfig, KKTState, Start, loops
 from explorer.engine.attacks.kkt.blocks import Replay
 from explorer.engine.attacks.target import Target
 from explorer.engine.gradients import residual
-from explorer.engine.kernels import deep
-from explorer.engine.kernels.batched import few, reused_pass, through
-from explorer.engine.kernels.deep import Columns, Deeper, TwoLayers
-from explorer.engine.kernels.prepared import Alpha, Pass, Prepared
+from explorer.engine.kernels import batched
+from explorer.engine.kernels.batched import Alpha, LossPass, Prepared, reused_pass, through
+from explorer.engine.kernels.compiled import sigmoid as sigmoid_of
+from explorer.engine.kernels.jit import FAST
 from explorer.engine.kernels.reference import (
     covector_signals,
     input_gradient,
@@ -31,13 +35,12 @@ from explorer.engine.kernels.reference import (
     stationarity,
     values_at,
 )
-from explorer.engine.kernels.small import Workspace
 from explorer.engine.network import Network, init_network
 from explorer.engine.optim import BETA_SQUARE
 from tests.engine.draws import ModifiedRelu, draw, published_phi, rng
 
 ALPHA = 9.0
-Made = Callable[[Prepared, Tensor, Alpha], Pass]  # a pass at x (..., m, d)
+Made = Callable[[Prepared, Tensor, Alpha], LossPass]  # a pass at x (..., m, d)
 Values = dict[str, Tensor]
 
 
@@ -96,52 +99,26 @@ CASES = {
 }
 
 
-def deep_one(net: Prepared) -> bool:
-    """More than two layers, or a bias at the output."""
-    return len(net.blocks) > 2
-
-
-def two(net: Prepared) -> bool:
-    """Two layers without a bias at the output."""
-    return len(net.blocks) == 2 and net.blocks[1] is net.weights[1]
-
-
-Kernels = dict[str, tuple[Made, Callable[[Prepared], bool]]]
-KERNELS: Kernels = {
-    "two layers, many inputs": (TwoLayers, two),
-    "any depth": (Deeper, lambda _: True),
-    "few inputs, arrays kept": (
-        lambda net, x, alpha: Workspace(net, tuple(x.shape[:-2]), x.shape[-2]).lay(x, alpha), few,
-    ),
-    "deep, one start, arrays kept": (
-        lambda net, x, alpha: Columns(net, len(x)).lay(x, alpha), deep_one,
-    ),
-}  # fmt: skip
-CHOSEN: Kernels = {
-    "the one chosen": (through, lambda _: True),
-    "the one chosen, arrays kept": (reused_pass, lambda _: True),
-}
-ONE_START = "deep, one start, arrays kept"
+KERNELS: dict[str, Made] = {"fresh arrays": through, "arrays kept": reused_pass}
 
 
 @pytest.fixture(autouse=True)
 def small_strips(monkeypatch):
     """Gram matrices of these few candidates are made in strips too, as those of many are."""
-    monkeypatch.setattr(deep, "STRIP", 2)
-    monkeypatch.setattr(deep, "TALL", 3)
+    monkeypatch.setattr(batched, "STRIP", 2)
+    monkeypatch.setattr(batched, "TALL", 3)
 
 
-def table(kernels: Kernels, bias: str = "") -> pytest.MarkDecorator:
-    """Every kernel with every network that it serves; those of one kind of bias alone."""
+def table(bias: str = "") -> pytest.MarkDecorator:
+    """Every kernel with every network; those of one kind of bias alone."""
     return pytest.mark.parametrize(("made", "case"), [
         pytest.param(made, case, id=f"{kernel}: {name}")
-        for kernel, (made, serves) in kernels.items()
-        for name, case in CASES.items()
-        if serves(Prepared.of(case.net)) and bias in ("", case.bias)
+        for kernel, made in KERNELS.items() for name, case in CASES.items()
+        if bias in ("", case.bias)
     ])  # fmt: skip
 
 
-each = table(KERNELS)
+each = table()
 
 
 def by_kernel(made: Made, net: Network, x: Tensor, c: Tensor, alpha: Alpha = ALPHA) -> Values:
@@ -224,21 +201,18 @@ def test_the_residual_of_the_weights_has_the_loss_as_its_square(case):
     torch.testing.assert_close(left.square().sum(), loss, rtol=1e-5, atol=0)
 
 
-@table(KERNELS | CHOSEN)
+@each
 def test_a_kernel_is_the_definition(made, case):
     mine = by_kernel(made, case.net, case.x, case.c)
     check(mine, by_reference(case.net, case.x, case.c), case.dtype)
 
 
 @each
-def test_the_gradients_alone_are_those_of_the_fit_times_the_share(made, case):
-    net, theirs = Prepared.of(case.net), by_reference(case.net, case.x, case.c)
-    grad_x, grad_c = made(net, case.x, ALPHA).pull(case.c, 0.25)
-    check({"grad_x": 4 * grad_x, "grad_c": 4 * grad_c},
-          {k: theirs[k] for k in ("grad_x", "grad_c")}, case.dtype)  # fmt: skip
-    fit = made(net, case.x, ALPHA).fit(case.c, 0.25)
-    check({"loss": 4 * fit.loss, "grad_x": 4 * fit.grad_x}, {k: theirs[k] for k in
-          ("loss", "grad_x")}, case.dtype)  # fmt: skip
+def test_the_fit_is_scaled_by_its_share(made, case):
+    fit = made(Prepared.of(case.net), case.x, ALPHA).fit(case.c, 0.25)
+    theirs = by_reference(case.net, case.x, case.c)
+    names = ("loss", "grad_x", "grad_c")
+    check({k: 4 * getattr(fit, k) for k in names}, {k: theirs[k] for k in names}, case.dtype)
 
 
 @each
@@ -287,7 +261,7 @@ def test_the_loss_is_a_parabola_in_the_multipliers(made, case):
         check(mine, {"loss": wanted.to(case.dtype)}, case.dtype)
 
 
-@table(KERNELS, "none")
+@table("none")
 def test_points_twice_as_far_take_half_the_multipliers(made, case):
     """Without biases grad Phi(2 x) at alpha / 2 is 2 grad Phi(x) at alpha."""
     mine = by_kernel(made, case.net, 2 * case.x, case.c / 2, ALPHA / 2)
@@ -336,7 +310,7 @@ def test_ties_at_kinks_are_those_of_the_definition(made, case, alpha):
     check(mine, theirs, case.dtype)
 
 
-@table({k: v for k, v in (KERNELS | CHOSEN).items() if k != ONE_START})
+@each
 def test_many_starts_at_once_are_each_start_alone(made, case):
     x = torch.stack([case.x, 0.5 * case.x.flip(0), case.x + 1.0])
     c = torch.stack([case.c, 2 * case.c, case.c.flip(0)])
@@ -373,7 +347,12 @@ def _in_block(target: Target, state: KKTState, config: KKTConfig, steps: int) ->
     return run.state()
 
 
-STEPS = {"one after another": _stepped, "compiled loops": _in_block, "calls": _in_block}
+STEPS = {
+    "one after another": _stepped,
+    "calls": _stepped,
+    "in one go": kkt.advance,
+    "blocks": _in_block,
+}
 
 
 def by_hand(
@@ -413,7 +392,7 @@ def by_hand(
 def test_steps_are_those_of_the_definition(name, how, optimizer, steps, monkeypatch):
     case = CASES[name]
     if how == "calls":
-        monkeypatch.setattr(blocks, "compiled_module", lambda _: None)
+        monkeypatch.setattr(loops, "compiled_module", lambda _: None)
     rate = 0.02 if optimizer == "adam" else 1e-4  # plain descent leaves 65 inputs at once
     config = KKTConfig(
         m=2 * case.m, steps=20, multipliers="joint", optimizer=optimizer, weight_margin=0.0,
@@ -442,3 +421,31 @@ def test_steps_keep_the_order_of_candidates(name, how):
         ends.append(STEPS[how](target, first, config, 5))
     torch.testing.assert_close(ends[1].x, ends[0].x[order], rtol=1e-8, atol=1e-9)
     torch.testing.assert_close(ends[1].lam, ends[0].lam[order], rtol=1e-8, atol=1e-9)
+
+
+# --- The sigmoid of compiled loops ---------------------------------------------------------------
+
+
+@njit(**FAST)
+def _all(z, out):
+    for i in range(len(z)):
+        out[i] = sigmoid_of(z[i])
+
+
+def sigmoid(z):
+    z, out = np.asarray(z, dtype=np.float64), np.empty(len(z))
+    _all(z, out)
+    return out
+
+
+@given(st.lists(st.floats(-800, 800), min_size=1, max_size=40))
+def test_the_sigmoid_is_that_of_scipy(z):
+    z = np.array(z)
+    made, true = sigmoid(z), expit(np.clip(z, -708, 708))
+    assert (abs(made - true) <= np.where(abs(z) < 40, 3e-15, 3e-14) * true).all()
+
+
+def test_the_sigmoid_at_the_ends_and_of_what_is_no_number():
+    assert sigmoid([np.inf, 40.0, 0.0]).tolist() == [1.0, 1.0, 0.5]
+    assert 0 <= sigmoid([-np.inf])[0] < 1e-307
+    assert np.isnan(sigmoid([np.nan])).all()

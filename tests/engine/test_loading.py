@@ -8,15 +8,16 @@ import sys
 from importlib import import_module
 from pathlib import Path
 
+import numba
 import pytest
 
 from explorer.engine import compiling, kernels
+from explorer.engine.kernels import jit
 from explorer.engine.kernels.loading import compiled_module
 
+KERNELS = Path(kernels.__file__).parent
 ROOT = Path(__file__).resolve().parents[2]
-NAMES = [
-    "compiled", "compiled_classes", "compiled_deep", "compiled_training", "compiled_training_deep",
-]  # fmt: skip
+NAMES = ["compiled", "compiled_classes", "compiled_deep", "compiled_training"]
 TRAIN_AND_ATTACK = f"""
 import torch
 from explorer import *
@@ -91,17 +92,41 @@ def test_what_changes_makes_all_loops_anew(tmp_path, monkeypatch) -> None:
     """A later version of one file, or of numba."""
     monkeypatch.setattr(compiling, "compiled_module", lambda _: None)
     assert not compiling.all_kept()
-    kept = type("Kept", (), {"stats": type("Stats", (), {"cache_path": str(tmp_path)})})
-    loops = type("Loops", (), {"descend": kept})
-    monkeypatch.setattr(compiling, "compiled_module", lambda _: loops)
+    monkeypatch.undo()
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path / "kept"))
     monkeypatch.setattr(compiling, "compile_all", lambda: None)
-    assert not compiling.all_kept()
-    compiling.main()
-    assert compiling.all_kept()
-    with monkeypatch.context() as patch:
-        patch.setattr("numba.__version__", "0.0")
+    copied = tmp_path / "jit.py"
+    for name in (name for pattern in jit.SOURCES for name in KERNELS.glob(pattern)):
+        (tmp_path / name.name).write_bytes(name.read_bytes())
+    monkeypatch.setattr(jit, "__file__", str(copied))
+    jit.folder.cache_clear()
+    try:
         assert not compiling.all_kept()
-    for source in Path(kernels.__file__).parent.glob("compiled*.py"):
-        (tmp_path / source.name).write_text("")
-    monkeypatch.setattr(compiling.loading, "__file__", str(tmp_path / "loading.py"))
-    assert not compiling.all_kept()
+        compiling.main()
+        assert compiling.all_kept()
+        with monkeypatch.context() as patch:
+            patch.setattr("numba.__version__", "0.0")
+            assert not compiling.all_kept()
+        copied.write_text("")
+        jit.folder.cache_clear()
+        assert not compiling.all_kept()
+    finally:
+        jit.folder.cache_clear()
+
+
+def test_where_no_folder_can_be_written_there_are_no_loops(tmp_path, monkeypatch) -> None:
+    """Neither the one asked for, nor, where none is, that beside the sources and the user's."""
+    closed = tmp_path / "a file"
+    closed.write_text("")
+    with monkeypatch.context() as patch:
+        patch.setattr(numba.config, "CACHE_DIR", str(closed))
+        jit.folder.cache_clear()
+        with pytest.raises(RuntimeError, match="set NUMBA_CACHE_DIR"):
+            jit.folder()
+    with monkeypatch.context() as patch:  # a disk that is only read
+        patch.setattr(numba.config, "CACHE_DIR", "")
+        patch.setattr(jit.appdirs, "user_cache_dir", lambda *_: str(tmp_path / "user"))
+        patch.setattr(jit, "__file__", str(closed / "jit.py"))
+        jit.folder.cache_clear()
+        assert jit.folder().parent == tmp_path / "user"
+    jit.folder.cache_clear()

@@ -9,8 +9,8 @@ import pytest
 import torch
 
 from explorer.engine.attacks import kkt
-from explorer.engine.attacks.kkt import KKTConfig, Start, blocks, loss
-from explorer.engine.attacks.kkt.blocks import Replay, advance
+from explorer.engine.attacks.kkt import KKTConfig, Start, loops, loss
+from explorer.engine.attacks.kkt.blocks import Replay
 from explorer.engine.attacks.target import Target
 from explorer.engine.network import init_network
 
@@ -21,12 +21,6 @@ SHAPES = {"two layers": (12,), "three layers": (9, 7), "one by one": (3000,)}
 
 def rng(seed):
     return torch.Generator().manual_seed(seed)
-
-
-@pytest.fixture(params=[True, False], ids=["loops", "calls"], autouse=True)
-def compiled(request, monkeypatch):
-    if not request.param:
-        monkeypatch.setattr(blocks, "compiled_module", lambda _: None)
 
 
 @pytest.mark.parametrize("config", [CONFIG, PLAIN], ids=["adam", "sgd"])
@@ -52,7 +46,9 @@ def _is_as_many_steps(config, widths, starts, d=2):
     slow = first
     for _ in range(7):
         slow = kkt.step(target, slow, config)
-    fast = advance(target, first, config, 7)
+    run = Replay(target, first, config)
+    run.advance(7)
+    fast = run.state()
     assert fast.t == slow.t == 7 and fast.moments.t == 7
     for name in ("x", "lam", "grad_x", "grad_lam", "loss", "l_margin"):
         torch.testing.assert_close(getattr(fast, name), getattr(slow, name), rtol=1e-10, atol=1e-10)
@@ -70,14 +66,22 @@ def test_the_states_taken_on_the_way_are_not_moved():
     assert torch.equal(there.x, x) and run.state().t == 6
 
 
+@pytest.fixture(params=[True, False], ids=["loops", "calls"])
+def way(request, monkeypatch):
+    if not request.param:
+        monkeypatch.setattr(loops, "compiled_module", lambda _: None)
+
+
+@pytest.mark.usefixtures("way")
 def test_steps_that_are_not_finite_are_not_taken():
     target = Target(init_network(2, (12,), generator=rng(0), first_scale=0.7))
     wild = replace(PLAIN, lr_x=1e160, decay=1.0)
     first = kkt.init(target, wild, rng(2))
-    after = advance(target, first, wild, 20)
-    assert after.diverged and after.x is first.x
+    after = kkt.advance(target, first, wild, 20)
+    assert after.diverged and torch.equal(after.x, first.x)
 
 
+@pytest.mark.usefixtures("way")
 @pytest.mark.parametrize("multipliers", ["joint", "projected"])
 @pytest.mark.parametrize("starts", [(), (2,)], ids=["single", "batch"])
 def test_a_stride_leaves_states_out_and_changes_none(multipliers, starts):
@@ -96,6 +100,7 @@ def test_a_stride_leaves_states_out_and_changes_none(multipliers, starts):
             torch.testing.assert_close(getattr(state, name), wanted, rtol=1e-10, atol=1e-10)
 
 
+@pytest.mark.usefixtures("way")
 def test_a_stride_ends_where_the_steps_do():
     target = Target(init_network(2, (12,), generator=rng(0), first_scale=0.7))
     wild = replace(PLAIN, lr_x=10.0, lr_lam=10.0, decay=1.0, steps=400)

@@ -13,8 +13,9 @@ from torch.utils._pytree import tree_flatten
 
 from explorer.commands.base import Device
 from explorer.engine.attacks import kkt
+from explorer.engine.attacks.descent import step_table
 from explorer.engine.attacks.kkt import KKTConfig
-from explorer.engine.attacks.kkt.blocks import Replay, start_bytes, step_table
+from explorer.engine.attacks.kkt.blocks import Replay, start_bytes
 from explorer.engine.attacks.target import Target
 from explorer.engine.data import preset
 from explorer.engine.network import init_network

@@ -16,7 +16,7 @@ from explorer.engine.attacks.attack import Attack, Start
 from explorer.engine.attacks.claims import Report, claims, in_units_of_data
 from explorer.engine.attacks.cones import coefficients
 from explorer.engine.attacks.descent import (
-    EPS,
+    PIECE,
     RIDGE,
     DescentConfig,
     DescentState,
@@ -25,10 +25,12 @@ from explorer.engine.attacks.descent import (
     descent_step,
     first_config,
     on_pictures,
+    rule_of,
     start_config,
     steepness,
+    step_table,
+    terms_of,
 )
-from explorer.engine.attacks.kkt.blocks import PIECE, step_table
 from explorer.engine.attacks.kkt.config import KKTConfig, Knobs
 from explorer.engine.attacks.target import Target
 from explorer.engine.classes import (
@@ -51,8 +53,9 @@ from explorer.engine.kernels.reference import (
     stationarity,
     values_at,
 )
+from explorer.engine.kernels.steps import Multipliers
 from explorer.engine.network import Network
-from explorer.engine.optim import BETA_SQUARE, Moments
+from explorer.engine.optim import Moments
 from explorer.engine.rare import Rare, in_blocks, now
 from explorer.engine.settings import setting, settings
 from explorer.engine.sizes import Like, Size
@@ -454,22 +457,18 @@ def _leap(
     pulled = state.grad_coef * (unit if joint else 0.0)
     shares = torch.stack([state.coef / unit, mean_of, square_of, pulled]).numpy()
     signed, several = config.contribution == "outputs", net.outputs > 1
-    kind = (signed, not joint, config.rivals == "runner-up" and several and not signed)
+    runner_up = config.rivals == "runner-up" and several and not signed
+    kind = Multipliers(signed, not joint, runner_up, unit, RIDGE, FINE, _ROUNDING)
     basis = _basis(state.x.new_zeros(len(state.x), net.outputs), state.y, config).contiguous()
     own = class_numbers(state.y) - 1 if several else torch.zeros_like(state.y).long()
-    prior = math.inf if config.prior is None else config.prior
-    how = (
-        rho2, target.level, unit, config.lam_min, config.weight_dual, config.weight_prior, prior,
-        FINE, _ROUNDING, RIDGE,
-    )  # fmt: skip
-    rule = (config.optimizer == "adam", float(config.momentum), BETA_SQUARE, EPS)
+    terms, rule = terms_of(config, rho2, target.level), rule_of(config)
     table = np.array(step_table(config, state.t, state.moments.t, steps, 1.0)).reshape(-1, 6)
     losses, grad_coef = np.array([0.0] * 4 + [float(state.loss)]), np.zeros(shares.shape[1:])
     piece, sound = max(1, PIECE // (shares[0].size * net.widths[0])), True
     for i in range(0, steps, piece):
         sound = sound and loops.reconstruct(
             points, shares, net.d, basis.numpy(), own.numpy(), state.y.numpy(),
-            table[i : i + piece], layers, tuple(map(float, how)), kind, rule, grad_coef, losses,
+            table[i : i + piece], layers, terms, kind, rule, grad_coef, losses,
         )  # fmt: skip
     after = _made(state, steps, points[:, :, : net.d], shares, unit, basis, grad_coef, losses)
     if signed:

@@ -12,7 +12,15 @@ from torch import Tensor
 
 from explorer.engine.attacks.target import Target
 from explorer.engine.factor import cholesky_factor, rounding_ridge
-from explorer.engine.optim import Moments, Tensors, adam_step, half_cosine, momentum_step
+from explorer.engine.kernels.steps import DescentRule, LossTerms
+from explorer.engine.optim import (
+    BETA_SQUARE,
+    Moments,
+    Tensors,
+    adam_step,
+    half_cosine,
+    momentum_step,
+)
 from explorer.engine.rare import Rare, now
 from explorer.engine.settings import setting, settings
 from explorer.engine.sizes import Like, Size
@@ -23,6 +31,7 @@ RIDGE = 1e-10  # arbitrary, of the trace: the Gram matrix of close candidates st
 # Measured: candidates on 20 points of a circle leave them at 0.005 (their energy climbs by 0.25),
 # and stay at 0.002; with 300 steps of 0.002 candidates that lie between would not arrive.
 NEAR_STEP, NEAR_WAY = 0.002, 4.0
+PIECE = 2**24  # candidates x neurons x steps between two looks for Ctrl-C; arbitrary
 EPS = 1e-12  # arbitrary: below Adam's usual 1e-8, as gradients of a share of ||theta||^2 are small
 
 
@@ -258,6 +267,42 @@ def descent_status(state: Descending, steps: int, *grads: Tensor) -> Status:
     if not any(bool(grad.any()) for grad in grads):
         return Status.CONVERGED
     return Status.FINISHED if state.t >= steps else Status.RUNNING
+
+
+def rule_of(config: DescentConfig) -> DescentRule:
+    """How the optimiser moves, for compiled loops."""
+    return DescentRule(config.optimizer == "adam", float(config.momentum), BETA_SQUARE, EPS)
+
+
+def terms_of(config: DescentConfig, square: float, level: float) -> LossTerms:
+    """What the losses of weights of this squared norm are made with, for compiled loops."""
+    prior = math.inf if config.prior is None else config.prior
+    numbers = config.lam_min, config.weight_dual, prior, config.weight_prior
+    return LossTerms(square, level, *map(float, numbers))
+
+
+def step_table(
+    config: DescentConfig, t: int, moved: int, steps: int, steep: float
+) -> list[list[float]]:
+    """A row of six numbers for each step after t, the optimiser having moved so many times.
+
+    The rates of x and of lam, Adam's second correction, the share of the rates, alpha and the
+    margin's weight.
+    """
+    rows = []
+    for at in range(t, t + steps):
+        moved += 1
+        first, second = 1.0, 1.0
+        if config.optimizer == "adam":
+            first -= config.momentum**moved
+            second -= BETA_SQUARE**moved
+        margin = config.weight_margin * min((at + 1) / config.steps, 1.0)
+        share = config.rate(at) / first
+        rows.append([
+            config.lr_x * share, config.lr_lam * share, second**-0.5, share,
+            config.alpha(at + 1, steep), margin,
+        ])  # fmt: skip
+    return rows
 
 
 def cone_coefficients(

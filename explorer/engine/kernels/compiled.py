@@ -1,12 +1,19 @@
-"""The steps of `packed` as compiled loops, for two inputs.
+r"""The steps of the KKT attack as compiled loops, for two layers and two inputs.
 
-Loaded by `loading.compiled_module`. A step goes through the neurons
-once: of each, the row of m candidates stays in the processor's first cache from z~ = alpha z to its
-share of the gradients. The formulas are those of `small`, the results equal to rounding.
+Loaded by `loading.compiled_module`. With z~ = alpha z, r = relu(z~), s = sigmoid(z~), a = (x, 1),
+and v for the weight of a neuron whose first weights and bias are w:
 
-Shapes: p, mean, square, grad (b, 4, m), rows as in `packed`; w, times (k, 3), the last column that
-of the bias; v, slopes (k,); signed (b, m); a row of the table as in `Replay`. What is compiled is
-kept on disk and made anew when this file changes: all that comes from other files is an argument.
+    left = w - v sum_j c_j s_j a_j      left_v = v / alpha - sum_j c_j r_j / alpha^2
+    t_j  = v <left, a_j> s_j,  u_j = t_j (1 - s_j)
+    dl/dx_j = -2 c_j sum over neurons of alpha w u_j + (v left + alpha w left_v) s_j
+    dl/dc_j = -2     sum over neurons of t_j + left_v r_j
+
+A step goes through the neurons once: of each, the row of m candidates stays in the processor's
+first cache from z~ to its share of the gradients.
+
+Shapes: p, mean, square, grad (b, 4, m), rows being the coordinates of x, a one, and lam / mean; w,
+times = v (k, 3), the last column that of the bias, 0 where there is none; v, slopes (k,); signed
+(b, m) the labels times the mean multiplier; a row of the table as in `descent.step_table`.
 """
 
 from __future__ import annotations
@@ -20,18 +27,22 @@ from llvmlite import ir
 from numba import njit, types
 from numba.extending import intrinsic
 
+from explorer.engine.kernels.jit import FAST, kept
+from explorer.engine.kernels.steps import (
+    ALPHA,
+    MARGIN,
+    RATE_LAM,
+    RATE_X,
+    SECOND,
+    DescentRule,
+    LossTerms,
+)
+
 Array = npt.NDArray[np.float64]
 Net = tuple[Array, Array, Array, Array]  # w, times, v, slopes
-How = tuple[float, ...]  # level, factor of the loss, floor, its weight, box, its weight
-Rule = tuple[bool, float, float, float]  # whether Adam; momentum, beta of the squares, eps
-
-# Sums in any order, and no branch for a division by zero, are what lets loops take whole vectors;
-# nan and infinity keep their meaning.
-FAST: Any = {
-    "fastmath": {"reassoc", "contract", "nsz", "arcp"},
-    "error_model": "numpy",
-    "nogil": True,
-}
+# Rows of `work` (9, m): c, r and s of one neuron, then sums over all: the gradient on x and on c,
+# Phi and its slopes.
+C, R, S, ON_1, ON_2, ON_C, PHI, PHI_1, PHI_2 = range(9)
 _LOG2_E, _LN2_HIGH, _LN2_LOW = 1.4426950408889634, 0.6931471803691238, 1.9082149292705877e-10
 _LARGEST = 708.0  # exp of it is finite
 
@@ -94,37 +105,58 @@ def sigmoid_single(z: float) -> float:
 
 
 @njit(**FAST)
-def move(p: Array, mean: Array, square: Array, grad: Array, row: Array, rule: Rule) -> None:
+def move(p: Array, mean: Array, square: Array, grad: Array, row: Array, rule: DescentRule) -> None:
     """One step of the optimiser, in place; the row of ones stays."""
-    adam, momentum, beta, eps = rule
     ones = len(p) - 2
     for i in range(len(p)):
         if i == ones:
             continue
-        rate = row[0] if i < ones else row[1]
+        rate = row[RATE_X] if i < ones else row[RATE_LAM]
         for j in range(p.shape[1]):
             g = grad[i, j]
-            if adam:
-                mean[i, j] += (g - mean[i, j]) * (1 - momentum)
-                square[i, j] = square[i, j] * beta + g * g * (1 - beta)
-                p[i, j] -= rate * mean[i, j] / (np.sqrt(square[i, j]) * row[2] + eps)
+            if rule.adam:
+                mean[i, j] += (g - mean[i, j]) * (1 - rule.momentum)
+                square[i, j] = square[i, j] * rule.beta + g * g * (1 - rule.beta)
+                p[i, j] -= rate * mean[i, j] / (np.sqrt(square[i, j]) * row[SECOND] + rule.eps)
             else:
-                mean[i, j] = mean[i, j] * momentum - rate * g
+                mean[i, j] = mean[i, j] * rule.momentum - rate * g
                 p[i, j] += mean[i, j]
 
 
 @njit(**FAST)
-def _pull(p: Array, signed: Array, row: Array, net: Net, work: Array) -> None:
-    """What the neurons pull, into `work` (9, m): c, r and s of one neuron, then sums over all."""
+def on_box(x: float, terms: LossTerms) -> float:
+    """The gradient of the weighted box on a coordinate."""
+    far = x - terms.prior if x > terms.prior else x + terms.prior if x < -terms.prior else 0.0
+    return 2 * terms.weight_prior * far
+
+
+@njit(**FAST)
+def on_floor(share: float, terms: LossTerms) -> float:
+    """The gradient of the weighted floor on a multiplier over its mean."""
+    low = share - terms.lam_min
+    return 0.0 if low > 0 else 2 * terms.weight_dual * low
+
+
+@njit(**FAST)
+def on_margin(phi: float, signed: float, weight: float, terms: LossTerms) -> float:
+    """The gradient of the weighted margin on Phi of a candidate with this label."""
+    off = phi - (terms.level if signed > 0 else -terms.level)
+    return off * (2 * weight / (terms.level * terms.level))
+
+
+@njit(**FAST)
+def _pull(p: Array, signed: Array, row: Array, net: Net, work: Array, margin: bool) -> float:
+    """What the neurons pull, into `work`, Phi with it if `margin`; what is left of ||theta||^2."""
     w, times, v, slopes = net
-    m, margin = p.shape[1], row[5] > 0
-    x1, x2, c, r, s = p[0], p[1], work[0], work[1], work[2]
-    on1, on2, on_c, phi, phi1, phi2 = work[3], work[4], work[5], work[6], work[7], work[8]
-    work[3:] = 0.0
+    m, total = p.shape[1], 0.0
+    x1, x2, c, r, s = p[0], p[1], work[C], work[R], work[S]
+    on1, on2, on_c = work[ON_1], work[ON_2], work[ON_C]
+    phi, phi1, phi2 = work[PHI], work[PHI_1], work[PHI_2]
+    work[ON_1:] = 0.0
     for j in range(m):
         c[j] = p[3, j] * signed[j]
     for k in range(len(v)):
-        alpha = row[4] * slopes[k]
+        alpha = row[ALPHA] * slopes[k]
         w1, w2, w0 = alpha * w[k, 0], alpha * w[k, 1], alpha * w[k, 2]
         made1, made2, made0, made_r = 0.0, 0.0, 0.0, 0.0
         for j in range(m):
@@ -138,10 +170,11 @@ def _pull(p: Array, signed: Array, row: Array, net: Net, work: Array) -> None:
             made2 += cs * x2[j]
             r[j] = 0.0 if r[j] < 0 else r[j]
             made_r += c[j] * r[j]
-        left1 = (w[k, 0] - made1 * times[k, 0]) * times[k, 0]
-        left2 = (w[k, 1] - made2 * times[k, 1]) * times[k, 1]
-        left0 = (w[k, 2] - made0 * times[k, 2]) * times[k, 2]
-        left_v = v[k] / alpha - made_r / (alpha * alpha)
+        left1, left2 = w[k, 0] - made1 * times[k, 0], w[k, 1] - made2 * times[k, 1]
+        left0, left_v = w[k, 2] - made0 * times[k, 2], v[k] / alpha - made_r / (alpha * alpha)
+        total += left1 * left1 + left2 * left2 + left0 * left0
+        total += (left_v * alpha) * (left_v * alpha)
+        left1, left2, left0 = left1 * times[k, 0], left2 * times[k, 1], left0 * times[k, 2]
         line1, line2 = left1 + w1 * left_v, left2 + w2 * left_v
         for j in range(m):
             t = (left1 * x1[j] + left2 * x2[j] + left0) * s[j]
@@ -155,38 +188,46 @@ def _pull(p: Array, signed: Array, row: Array, net: Net, work: Array) -> None:
                 phi[j] += phi_of * r[j]
                 phi1[j] += along1 * s[j]
                 phi2[j] += along2 * s[j]
+    return total
 
 
 @njit(**FAST)
-def _gather(p: Array, grad: Array, signed: Array, margin: float, how: How, work: Array) -> None:
-    """The gradients of `kkt_loss.pulls` from `work`: loss, margin, floor of lam, box of x."""
-    level, share_of, lam_min, weight_dual, prior, weight_prior = how
+def _gather(
+    p: Array, grad: Array, signed: Array, margin: float, terms: LossTerms, work: Array
+) -> None:
+    """The gradients of `kkt.loss.pulls` from `work`: loss, margin, floor of lam, box of x."""
+    share_of = -2 / terms.square
     for j in range(p.shape[1]):
-        off = work[6, j] - (level if signed[j] > 0 else -level)
         for i in range(2):
-            x = p[i, j]
-            outside = x - prior if x > prior else x + prior if x < -prior else 0.0
-            grad[i, j] = work[3 + i, j] * work[0, j] * share_of + 2 * weight_prior * outside
+            grad[i, j] = work[ON_1 + i, j] * work[C, j] * share_of + on_box(p[i, j], terms)
             if margin > 0:
-                grad[i, j] += work[7 + i, j] * off * (2 * margin / (level * level))
-        low = p[3, j] - lam_min
-        grad[3, j] = work[5, j] * signed[j] * share_of
-        grad[3, j] += 0.0 if low > 0 else 2 * weight_dual * low
+                onto_phi = on_margin(work[PHI, j], signed[j], margin, terms)
+                grad[i, j] += work[PHI_1 + i, j] * onto_phi
+        grad[3, j] = work[ON_C, j] * signed[j] * share_of + on_floor(p[3, j], terms)
 
 
-@njit(cache=True, **FAST)
+@kept
 def descend(
-    held: tuple[Array, Array, Array, Array], signed: Array, table: Array, net: Net, how: How,
-    rule: Rule,
-) -> None:  # fmt: skip
-    """A step of each start for each row of the table, in place. `held`: p, mean, square, grad."""
+    held: tuple[Array, Array, Array, Array], signed: Array, table: Array, net: Net,
+    terms: LossTerms, rule: DescentRule, outs: tuple[Array, Array, Array],
+) -> bool:  # fmt: skip
+    """A step of each start for each row of the table, in place. `held`: p, mean, square, grad.
+
+    `outs` at the end: what is left of ||theta||^2 (b,), Phi (b, m) and the gradient on lam / mean
+    (b, m). Returns whether all that is left is finite.
+    """
     p, mean, square, grad = held
-    work = np.empty((9, p.shape[2]))
+    left, phi, on_share = outs
+    work, last = np.empty((9, p.shape[2])), len(table) - 1
     for b in range(len(p)):
-        for row in table:
+        for t, row in enumerate(table):
             move(p[b], mean[b], square[b], grad[b], row, rule)
-            _pull(p[b], signed[b], row, net, work)
-            _gather(p[b], grad[b], signed[b], row[5], how, work)
+            left[b] = _pull(p[b], signed[b], row, net, work, row[MARGIN] > 0 or t == last)
+            _gather(p[b], grad[b], signed[b], row[MARGIN], terms, work)
+        on_share[b], phi[b] = grad[b, 3], work[PHI]
+        if not left[b] < np.inf:
+            return False
+    return True
 
 
 # --- Projected multipliers -----------------------------------------------------------------------
@@ -216,17 +257,17 @@ def _lay(
         phi, on1, on2, square_s, square_r, steep = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
         for k in range(len(v)):
             z = w1[k] * x1 + w2[k] * x2 + w0[k]
-            slope = sigmoid(row[4] * slopes[k] * z)
+            slope = sigmoid(row[ALPHA] * slopes[k] * z)
             steep += v[k] * z * slope
             z = 0.0 if z < 0 else z
             sj[k], rj[k] = slope, z
             phi += v[k] * z
             square_r += z * z
             square_s += v[k] * v[k] * slope * slope
-        for k in range(len(v) if row[5] > 0 else 0):
+        for k in range(len(v) if row[MARGIN] > 0 else 0):
             on1 += w1[k] * t1[k] * sj[k]
             on2 += w2[k] * t2[k] * sj[k]
-        work[6, j], work[7, j], work[8, j], inner[j] = phi, on1, on2, phi + steep
+        work[PHI, j], work[PHI_1, j], work[PHI_2, j], inner[j] = phi, on1, on2, phi + steep
         size[j] = square_s * (bias + x1 * x1 + x2 * x2) + square_r
 
 
@@ -283,20 +324,20 @@ def _gains(
 
 @njit(**FAST)
 def _onto(p: Array, row: Array, net: Net, s: Array, r: Array, left: Array, work: Array) -> None:
-    """The gradient on x of the candidates that carry a multiplier, into rows 3 and 4 of work."""
+    """The gradient on x of the candidates that carry a multiplier, into work."""
     first, _, v, slopes = net
     w1, w2 = first[0], first[1]
     l1, l2, l0, lv = left[0], left[1], left[2], left[3]
     for j in range(p.shape[1]):
         on1, on2 = 0.0, 0.0
-        if work[0, j] != 0:
+        if work[C, j] != 0:
             x1, x2, sj = p[0, j], p[1, j], s[j]
             for k in range(len(v)):
                 t = (l1[k] * x1 + l2[k] * x2 + l0[k]) * sj[k]
-                u = (t - t * sj[k]) * row[4] * slopes[k] + lv[k] * sj[k]
+                u = (t - t * sj[k]) * row[ALPHA] * slopes[k] + lv[k] * sj[k]
                 on1 += w1[k] * u + l1[k] * sj[k]
                 on2 += w2[k] * u + l2[k] * sj[k]
-        work[3, j], work[4, j] = on1, on2
+        work[ON_1, j], work[ON_2, j] = on1, on2
 
 
 @njit(**FAST)
@@ -438,13 +479,13 @@ def active_set(
 
 @njit(**FAST)
 def _solve(
-    p: Array, signed: Array, row: Array, net: Net, how: How, work: Array, active: Array,
+    p: Array, signed: Array, row: Array, net: Net, terms: LossTerms, work: Array, active: Array,
     bias: float, ridge: float,
 ) -> float:  # fmt: skip
     """Multipliers into p[3], what they leave and its pull into work; nan where none are found."""
-    m, width, floor = p.shape[1], len(net[2]), how[2]
+    m, width, floor = p.shape[1], len(net[2]), terms.lam_min
     s, r, left = np.empty((m, width)), np.empty((m, width)), np.empty((4, width))
-    size, right, c, gain = np.empty(m), np.empty(m), work[0], work[5]
+    size, right, c, gain = np.empty(m), np.empty(m), work[C], work[ON_C]
     known = np.zeros(m, np.bool_)
     _lay(p, row, net, s, r, work, bias, size, right)
     trace, tol, before_it = 0.0, 0.0, np.zeros(m)
@@ -494,34 +535,34 @@ def _solve(
     return loss
 
 
-@njit(cache=True, **FAST)
+@kept
 def project(
-    held: tuple[Array, Array, Array, Array], signed: Array, table: Array, net: Net, how: How,
-    rule: Rule, bias: float, ridge: float, outs: tuple[Array, Array, Array],
+    held: tuple[Array, Array, Array, Array], signed: Array, table: Array, net: Net,
+    terms: LossTerms, rule: DescentRule, bias: float, ridge: float,
+    outs: tuple[Array, Array, Array],
 ) -> bool:  # fmt: skip
     """A step of each start for each row of the table, in place, its multipliers solved for.
 
     As in `descend`, but w and times are (3, k). Returns False where a number is not finite or no
-    multipliers are found: the arrays are then spoilt. `outs` at the end: what is left of
-    ||theta||^2 (b,), Phi (b, m) and the gradient on lam / mean (b, m).
+    multipliers are found: the arrays are then spoilt.
     """
     p, mean, square, grad = held
     left, phi, on_share = outs
     work = np.empty((9, p.shape[2]))
     for b in range(len(p)):
-        active = p[b, 3] > how[2]
+        active = p[b, 3] > terms.lam_min
         for row in table:
             move(p[b], mean[b], square[b], grad[b], row, rule)
-            left[b] = _solve(p[b], signed[b], row, net, how, work, active, bias, ridge)
+            left[b] = _solve(p[b], signed[b], row, net, terms, work, active, bias, ridge)
             if not abs(left[b]) < np.inf:
                 return False
-            _gather(p[b], grad[b], signed[b], row[5], how, work)
-            on_share[b], phi[b] = grad[b, 3], work[6]
+            _gather(p[b], grad[b], signed[b], row[MARGIN], terms, work)
+            on_share[b], phi[b] = grad[b, 3], work[PHI]
             grad[b, 3] = 0.0
     return True
 
 
-@njit(cache=True, **FAST)
+@kept
 def settle(gram: Array, right: Array, above: Array, ridge: float, tol: float) -> bool:
     """Put the multipliers of `active_set` in place of the guess `above`; False where it fails."""
     n = len(right)
@@ -550,7 +591,7 @@ def _without(low: Array, r: int, n: int, turns: Array) -> None:
         row[j] = length
 
 
-@njit(cache=True, **FAST)
+@kept
 def positive(gram: Array, gains: Array, weight: Array, ridge: float) -> bool:
     """Lawson and Hanson's inner loop on `weight` (n,), in place: 0 for columns that leave.
 

@@ -6,22 +6,27 @@ once. Multipliers under a floor are solved for as in `compiled`: Gram matrices a
 alone that were above it at the step before, and of those that the residual asks for.
 
 Shapes: x (m, D) with a last column of ones where the first layer has a bias; first (D, k), second
-(C, k) the weights; a candidate has q multipliers, each with a covector: basis (m, q, C). What is
-compiled is kept on disk and made anew when this file changes or `compiled`, whose time is part of
-what numba looks for.
+(C, k) the weights; a candidate has q multipliers, each with a covector: basis (m, q, C).
 """
 
 from __future__ import annotations
-
-from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-from explorer.engine.kernels import compiled
-from explorer.engine.kernels.compiled import FAST, active_set, factored, sigmoid, solved
+from explorer.engine.kernels.compiled import active_set, factored, on_box, on_floor, sigmoid, solved
+from explorer.engine.kernels.jit import FAST, kept
+from explorer.engine.kernels.steps import (
+    ALPHA,
+    MARGIN,
+    RATE_LAM,
+    RATE_X,
+    SECOND,
+    DescentRule,
+    LossTerms,
+    Multipliers,
+)
 
 Array = npt.NDArray[np.float64]
 Whole = npt.NDArray[np.int64]
@@ -29,34 +34,27 @@ Net = tuple[Array, Array, Array]  # first, second, the biases of the second or n
 # What is left of theta: its squared norm, its products with grad Phi_c(x_i) (m, C), both layers of
 # it, the first times x, and the slopes times pull V (m, k).
 Left = tuple[float, Array, Array, Array, Array, Array]
-# ||theta||^2, level, mean multiplier, floor in it, weights of floor and box, box, share that is
-# fine, loss that is rounding, ridge.
-How = tuple[float, ...]
-# Whether multipliers are of any sign, are solved for, and belong to the runner-up alone.
-Kind = tuple[bool, bool, bool]
-Rule = tuple[bool, float, float, float]  # as in `compiled`
 
 _TOLERANCE = 1e-13  # as in `compiled`
 _ROUNDS = 3  # as in `decoreco`
 
 
 @njit(**FAST)
-def _move(held: Array, inner: int, rate: float, row: Array, rule: Rule, live: bool) -> None:
+def _move(held: Array, inner: int, rate: float, row: Array, rule: DescentRule, live: bool) -> None:
     """One step of the optimiser, in place: of held (4, m, .) the first columns; see `compiled`.
 
     `live`: whether the gradient is more than rounding.
     """
-    adam, momentum, beta, eps = rule
     p, mean, square, grad = held[0], held[1], held[2], held[3]
     for i in range(len(p)):
         for j in range(inner):
             g = grad[i, j] if live else 0.0
-            if adam:
-                mean[i, j] += (g - mean[i, j]) * (1 - momentum)
-                square[i, j] = square[i, j] * beta + g * g * (1 - beta)
-                p[i, j] -= rate * mean[i, j] / (np.sqrt(square[i, j]) * row[2] + eps)
+            if rule.adam:
+                mean[i, j] += (g - mean[i, j]) * (1 - rule.momentum)
+                square[i, j] = square[i, j] * rule.beta + g * g * (1 - rule.beta)
+                p[i, j] -= rate * mean[i, j] / (np.sqrt(square[i, j]) * row[SECOND] + rule.eps)
             else:
-                mean[i, j] = mean[i, j] * momentum - rate * g
+                mean[i, j] = mean[i, j] * rule.momentum - rate * g
                 p[i, j] += mean[i, j]
 
 
@@ -227,14 +225,14 @@ def _improved(
 
 @njit(**FAST)
 def _solve(
-    coef: Array, floor: float, signed: bool, how: How, basis: Array, x: Array, s: Array, r: Array,
-    z: Array, phi: Array, net: Net,
+    coef: Array, floor: float, terms: LossTerms, kind: Multipliers, basis: Array, x: Array,
+    s: Array, r: Array, z: Array, phi: Array, net: Net,
 ) -> bool:  # fmt: skip
     """The multipliers of least loss into coef (m, q), from those of the step before there."""
     back, right, trace = _equations(x, s, r, z, phi, basis, net)
-    n, ridge, flat, biased = len(right), how[9] * trace, coef.reshape(-1), len(net[2]) > 0
+    n, ridge, flat, biased = len(right), kind.ridge * trace, coef.reshape(-1), len(net[2]) > 0
     at, gram, low, most = np.empty(n, np.int64), np.empty((n, n)), np.empty((n, n)), 0
-    if signed:
+    if kind.signed:
         for p in range(n):
             at[p] = p
         _fill(at, 0, n, back, basis, x, r, biased, gram)
@@ -244,7 +242,7 @@ def _solve(
         most, floor = n, -np.inf
         square = _left(_pull(coef, basis), x, s, r, net)[0]
     else:
-        above, asked, before, tol, square = np.empty(n), np.empty(n), np.zeros(n), 0.0, how[0]
+        above, asked, before, tol, square = np.empty(n), np.empty(n), np.zeros(n), 0.0, terms.square
         wanted, known, new = np.zeros(n, np.bool_), np.zeros(n, np.bool_), 0
         for p in range(n):
             wanted[p], before[p] = flat[p] > floor, max(flat[p] - floor, 0.0)
@@ -273,7 +271,7 @@ def _solve(
                 flat[at[a]] = floor + above[a]
             left = _left(_pull(coef, basis), x, s, r, net)
             square, gain = left[0], _gain(left[1], basis)
-    if square < how[7] * how[0]:
+    if square < kind.fine * terms.square:
         return _improved(coef, floor, at, most, gram, ridge, low, basis, x, s, r, net)
     return True
 
@@ -281,15 +279,15 @@ def _solve(
 @njit(**FAST)
 def _onto_x(
     x: Array, d: int, alpha: float, weight: float, own: Whole, y: Array, phi: Array, pull: Array,
-    left: Left, s: Array, net: Net, how: How, grad: Array,
+    left: Left, s: Array, net: Net, terms: LossTerms, grad: Array,
 ) -> tuple[float, float]:  # fmt: skip
     """Write the gradient on the coordinates of x; l_prior and l_margin.
 
     `weight`: that of the margin, below 0 where there is none.
     """
     _, _, first, second, t, back = left
-    level, outside, l_prior, l_margin = how[1], how[6], 0.0, 0.0
-    through, share = np.dot(pull, second), -2 / how[0]
+    level, l_prior, l_margin = terms.level, 0.0, 0.0
+    through, share = np.dot(pull, second), -2 / terms.square
     for i in range(len(x)):
         off, best, sign = 0.0, 0, 1.0
         if weight >= 0 and phi.shape[1] == 1:
@@ -308,10 +306,9 @@ def _onto_x(
     down, along = np.dot(through, net[0].T), np.dot(back, first.T)
     for i in range(len(x)):
         for e in range(d):
-            far = max(abs(x[i, e]) - outside, 0.0)
+            far = max(abs(x[i, e]) - terms.prior, 0.0)
             l_prior += far * far
-            grad[i, e] = down[i, e] + share * along[i, e]
-            grad[i, e] += 2 * how[5] * far * (1.0 if x[i, e] > 0 else -1.0)
+            grad[i, e] = down[i, e] + share * along[i, e] + on_box(x[i, e], terms)
     return l_prior, l_margin
 
 
@@ -324,72 +321,65 @@ def _rivals(phi: Array, own: Whole, basis: Array) -> None:
         basis[i, 0, _runner_up(phi[i], own[i])] = -1.0
 
 
-def _made(stamp: int) -> Callable[..., bool]:
-    @njit(cache=True, **FAST)
-    def reconstruct(
-        points: Array, shares: Array, d: int, basis: Array, own: Whole, y: Array, table: Array,
-        net: Net, how: How, kind: Kind, rule: Rule, grad_coef: Array, losses: Array,
-    ) -> bool:  # fmt: skip
-        """A step for each row of the table, in place; False where it cannot be taken.
+@kept
+def reconstruct(
+    points: Array, shares: Array, d: int, basis: Array, own: Whole, y: Array, table: Array,
+    net: Net, terms: LossTerms, kind: Multipliers, rule: DescentRule, grad_coef: Array,
+    losses: Array,
+) -> bool:  # fmt: skip
+    """A step for each row of the table, in place; False where it cannot be taken.
 
-        The arrays are then spoilt.
+    The arrays are then spoilt.
 
-        Args:
-            points: x, and mean, square and gradient (4, m, D).
-            shares: the same of multipliers over their mean (4, m, q).
-            d: coordinates of a point; D without that of a bias.
-            basis: the covectors; written here where they belong to the runner-up.
-            own: numbers of the candidates' classes (m,), 0 of one output.
-            y: labels (m,).
-            table: of `blocks.step_table`.
-            net: see above.
-            how: see above.
-            kind: see above.
-            rule: see above.
-            grad_coef: the gradient on the multipliers (m, q), written at the end.
-            losses: stationarity, floor, box, margin and their weighted sum (5,), as they are.
-        """
-        if not stamp:
+    Args:
+        points: x, and mean, square and gradient (4, m, D).
+        shares: the same of multipliers over their mean (4, m, q).
+        d: coordinates of a point; D without that of a bias.
+        basis: the covectors; written here where they belong to the runner-up.
+        own: numbers of the candidates' classes (m,), 0 of one output.
+        y: labels (m,).
+        table: of `descent.step_table`.
+        net: see above.
+        terms: of the loss.
+        kind: of the multipliers.
+        rule: of the optimiser.
+        grad_coef: the gradient on the multipliers (m, q), written at the end.
+        losses: stationarity, floor, box, margin and their weighted sum (5,), as they are.
+    """
+    x, share, unit, floor = points[0], shares[0], kind.mean, terms.lam_min * kind.mean
+    coef, s = np.empty(share.shape), np.empty((len(x), net[0].shape[1]))
+    r = np.empty(s.shape)
+    for row in table:
+        live = losses[4] > kind.rounding
+        _move(points, d, row[RATE_X], row, rule, live)
+        _move(shares, share.shape[1], row[RATE_LAM], row, rule, live)
+        z, phi = _lay(x, row[ALPHA], net, s, r)
+        if kind.runner_up:
+            _rivals(phi, own, basis)
+        for i in range(len(coef)):
+            for q in range(coef.shape[1]):
+                coef[i, q] = share[i, q] * unit
+        if kind.projected and not _solve(coef, floor, terms, kind, basis, x, s, r, z, phi, net):
             return False
-        signed, projected, runner_up = kind
-        x, share, unit, lam_min = points[0], shares[0], how[2], how[3]
-        coef, s = np.empty(share.shape), np.empty((len(x), net[0].shape[1]))
-        r = np.empty(s.shape)
-        for row in table:
-            live = losses[4] > how[8]
-            _move(points, d, row[0], row, rule, live)
-            _move(shares, share.shape[1], row[1], row, rule, live)
-            z, phi = _lay(x, row[4], net, s, r)
-            if runner_up:
-                _rivals(phi, own, basis)
-            for i in range(len(coef)):
-                for q in range(coef.shape[1]):
-                    coef[i, q] = share[i, q] * unit
-            if projected:
-                found = _solve(coef, lam_min * unit, signed, how, basis, x, s, r, z, phi, net)
-                if not found:
-                    return False
-            pull = _pull(coef, basis)
-            left = _left(pull, x, s, r, net)
-            gain, l_dual, weight = _gain(left[1], basis), 0.0, -1.0 if signed else row[5]
-            for i in range(len(coef)):
-                for q in range(coef.shape[1]):
-                    share[i, q] = coef[i, q] / unit
-                    low = 0.0 if signed else max(lam_min - share[i, q], 0.0)
-                    l_dual += low * low
-                    grad_coef[i, q] = -2 / how[0] * gain[i * coef.shape[1] + q]
-                    grad_coef[i, q] -= how[4] * 2 * low / unit
-                    shares[3, i, q] = 0.0 if projected else grad_coef[i, q] * unit
-            l_prior, l_margin = _onto_x(
-                x, d, row[4], weight, own, y, phi, pull, left, s, net, how, points[3]
-            )
-            losses[0], losses[1], losses[2], losses[3] = left[0] / how[0], l_dual, l_prior, l_margin
-            losses[4] = losses[0] + how[4] * l_dual + how[5] * l_prior + max(weight, 0.0) * l_margin
-            if not abs(losses[4]) < np.inf:
-                return False
-        return True
-
-    return reconstruct
-
-
-reconstruct = _made(Path(compiled.__file__).stat().st_mtime_ns)
+        pull = _pull(coef, basis)
+        left = _left(pull, x, s, r, net)
+        gain, l_dual = _gain(left[1], basis), 0.0
+        weight = -1.0 if kind.signed else row[MARGIN]
+        for i in range(len(coef)):
+            for q in range(coef.shape[1]):
+                share[i, q] = coef[i, q] / unit
+                grad_coef[i, q] = -2 / terms.square * gain[i * coef.shape[1] + q]
+                if not kind.signed:
+                    l_dual += max(terms.lam_min - share[i, q], 0.0) ** 2
+                    grad_coef[i, q] += on_floor(share[i, q], terms) / unit
+                shares[3, i, q] = 0.0 if kind.projected else grad_coef[i, q] * unit
+        l_prior, l_margin = _onto_x(
+            x, d, row[ALPHA], weight, own, y, phi, pull, left, s, net, terms, points[3]
+        )
+        losses[0], losses[1], losses[2] = left[0] / terms.square, l_dual, l_prior
+        losses[3] = l_margin
+        losses[4] = losses[0] + terms.weight_dual * l_dual + terms.weight_prior * l_prior
+        losses[4] += max(weight, 0.0) * l_margin
+        if not abs(losses[4]) < np.inf:
+            return False
+    return True

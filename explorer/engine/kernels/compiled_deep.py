@@ -1,23 +1,20 @@
 """The projected attack's steps on three layers and more as compiled loops.
 
-Loaded by `loading.compiled_module`. Rows are neurons and columns candidates, as in `deep`. Products
-of matrices are calls of BLAS; whatever lies between them goes through each array once. Gram
-matrices are made of the candidates that were active at the step before, and of those that the
+Loaded by `loading.compiled_module`. Rows are neurons and columns candidates, as in `batched`.
+Products of matrices are calls of BLAS; whatever lies between them goes through each array once.
+Gram matrices are made of the candidates that were active at the step before, and of those that the
 residual asks for; all but the pass through the network is made of those with a multiplier.
 
 What has the size of a layer is in the type of the weights, float64 or float32; candidates,
 multipliers and all sums that are subtracted from each other are in float64.
 
-Shapes: x, mean, square, grad (b, d + 2, m), rows as in `packed`; signed (b, m). A network is its
-layers' weights with the bias, where there is one, as last column, one layer after another. What is
-compiled is kept on disk and made anew when this file changes or `compiled`, whose time is part of
-what numba looks for.
+Shapes: x, mean, square, grad (b, d + 2, m), rows as in `compiled`; signed (b, m). A network is its
+layers' weights with the bias, where there is one, as last column, one layer after another.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -25,15 +22,20 @@ import numpy.typing as npt
 from numba import njit, types
 from numba.extending import overload
 
-from explorer.engine.kernels import compiled
-from explorer.engine.kernels.compiled import FAST, active_set, move, sigmoid, sigmoid_single
+from explorer.engine.kernels.compiled import (
+    active_set,
+    move,
+    on_box,
+    on_margin,
+    sigmoid,
+    sigmoid_single,
+)
+from explorer.engine.kernels.jit import FAST, kept
+from explorer.engine.kernels.steps import ALPHA, MARGIN, DescentRule, LossTerms, Tolerances
 
 Array = npt.NDArray[Any]
 # Weights; neurons (L,) and inputs (L,); slopes; squared norm of all but the last layer.
 Net = tuple[Array, Array, Array, Array, float]
-How = tuple[float, ...]  # as in `compiled`
-Rule = tuple[bool, float, float, float]
-Near = tuple[float, float, float]  # ridge, of the trace; of each diagonal entry; tolerance of gains
 
 
 def slope_of(z: float) -> float:
@@ -158,7 +160,7 @@ def _products(
 
 @njit(**FAST)
 def _multipliers(
-    a: list[Array], b: list[Array], right: Array, signed: Array, share: Array, near: Near,
+    a: list[Array], b: list[Array], right: Array, signed: Array, share: Array, near: Tolerances,
     reads: list[Array], sends: list[Array],
 ) -> tuple[bool, Array, Array]:  # fmt: skip
     """Put the multipliers in place of `share`, and in place of `right` what they leave to ask for.
@@ -167,7 +169,7 @@ def _multipliers(
     """
     m, tol, most = len(right), 0.0, 0
     for j in range(m):
-        tol = max(tol, near[2] * abs(right[j]))
+        tol = max(tol, near.gain * abs(right[j]))
     known, at = np.zeros(m, np.bool_), np.empty(m, np.int64)
     cross, gram, low = np.empty((m, m)), np.empty((m, m)), np.empty((m, m))
     asked, above, gain = np.empty(m), np.empty(m), right.copy()
@@ -186,8 +188,8 @@ def _multipliers(
                 cross[i, j] *= signed[at[i]] * signed[j]
             for j in range(i + 1):
                 gram[i, j] = gram[j, i] = cross[i, at[j]]
-            gram[i, i] *= 1 + near[1]
-        if not active_set(gram, asked, most, above, near[0], tol, low):
+            gram[i, i] *= 1 + near.rounding
+        if not active_set(gram, asked, most, above, near.ridge, tol, low):
             return False, at[:0], at[:0]
         for j in range(m):
             gain[j] = right[j]
@@ -278,67 +280,62 @@ def _pull(
 
 @njit(**FAST)
 def _to_margin(
-    p: Array, grad: Array, slope: Array, phi: Array, signed: Array, margin: float, how: How
+    p: Array,
+    grad: Array,
+    slope: Array,
+    phi: Array,
+    signed: Array,
+    margin: float,
+    terms: LossTerms,
 ) -> None:
     """Add the gradients on x of the margin and of the box."""
-    level, prior, weight_prior = how[0], how[4], how[5]
     for i in range(len(p)):
         for j in range(len(phi)):
-            x, off = p[i, j], phi[j] - (level if signed[j] > 0 else -level)
-            outside = x - prior if x > prior else x + prior if x < -prior else 0.0
-            grad[i, j] += 2 * weight_prior * outside
+            grad[i, j] += on_box(p[i, j], terms)
             if margin > 0:
-                grad[i, j] += slope[i, j] * off * (2 * margin / (level * level))
+                grad[i, j] += slope[i, j] * on_margin(phi[j], signed[j], margin, terms)
 
 
-def _made(stamp: int) -> Callable[..., bool]:
-    @njit(cache=True, **FAST)
-    def project(
-        held: tuple[Array, Array, Array, Array], signed: Array, table: Array, net: Net, how: How,
-        rule: Rule, near: Near, outs: tuple[Array, Array, Array],
-    ) -> bool:  # fmt: skip
-        """As `compiled.project`, for any depth and any number of inputs, with a floor of 0."""
-        if not stamp:
-            return False
-        p, mean, square, grad = held
-        left, phi, on_share = outs
-        m, d, ws, of = p.shape[2], p.shape[1] - 2, _layers(net), net[0].dtype
-        a = [np.ones((w.shape[1], m), of) for w in ws]
-        outer = [np.empty((w.shape[1], m), of) for w in ws[1:]]
-        z = [np.empty((len(w), m), of) for w in ws[:-1]]
-        s, b = [np.empty_like(v) for v in z], [np.empty_like(v) for v in z]
-        reads, sends = [np.empty((m, m), of) for _ in z], [np.empty((m, m), of) for _ in z]
-        inner, size, slope = np.empty(m), np.empty(m), np.zeros((1, 1), of)
-        for i in range(len(p)):
-            share = p[i, d + 1]
-            for row in table:
-                move(p[i], mean[i], square[i], grad[i], row, rule)
-                _lay(p[i, :d], row[4], ws, net[3], a, z, s, b, outer)
-                _known(ws, a, z, b, phi[i], inner, size)
-                trace = 0.0
-                for j in range(m):
-                    inner[j] *= signed[i, j]
-                    trace += size[j] * signed[i, j] * signed[i, j]
-                own = near[0] * trace, near[1], near[2]
-                solved, at, rows = _multipliers(a, b, inner, signed[i], share, own, reads, sends)
-                if not solved:
-                    return False
-                onto = grad[i, :d]
-                onto[:] = 0.0
-                c = share[at] * signed[i][at]
-                left[i] = _pull(at, rows, c, row[4], net, ws, a, z, s, b, outer, reads, sends, onto)
-                if not abs(left[i]) < np.inf:
-                    return False
-                onto *= how[1]
-                if row[5] > 0:
-                    slope = np.dot(ws[0].T, b[0])
-                _to_margin(p[i, :d], onto, slope, phi[i], signed[i], row[5], how)
-                for j in range(m):
-                    on_share[i, j] = inner[j] * how[1]
-                grad[i, d + 1] = 0.0
-        return True
-
-    return project
-
-
-project = _made(Path(compiled.__file__).stat().st_mtime_ns)
+@kept
+def project(
+    held: tuple[Array, Array, Array, Array], signed: Array, table: Array, net: Net,
+    terms: LossTerms, rule: DescentRule, near: Tolerances, outs: tuple[Array, Array, Array],
+) -> bool:  # fmt: skip
+    """As `compiled.project`, for any depth and any number of inputs, with a floor of 0."""
+    p, mean, square, grad = held
+    left, phi, on_share = outs
+    m, d, ws, of = p.shape[2], p.shape[1] - 2, _layers(net), net[0].dtype
+    a = [np.ones((w.shape[1], m), of) for w in ws]
+    outer = [np.empty((w.shape[1], m), of) for w in ws[1:]]
+    z = [np.empty((len(w), m), of) for w in ws[:-1]]
+    s, b = [np.empty_like(v) for v in z], [np.empty_like(v) for v in z]
+    reads, sends = [np.empty((m, m), of) for _ in z], [np.empty((m, m), of) for _ in z]
+    inner, size, slope = np.empty(m), np.empty(m), np.zeros((1, 1), of)
+    for i in range(len(p)):
+        share = p[i, d + 1]
+        for row in table:
+            move(p[i], mean[i], square[i], grad[i], row, rule)
+            _lay(p[i, :d], row[ALPHA], ws, net[3], a, z, s, b, outer)
+            _known(ws, a, z, b, phi[i], inner, size)
+            trace = 0.0
+            for j in range(m):
+                inner[j] *= signed[i, j]
+                trace += size[j] * signed[i, j] * signed[i, j]
+            own = Tolerances(near.ridge * trace, near.rounding, near.gain)
+            solved, at, rows = _multipliers(a, b, inner, signed[i], share, own, reads, sends)
+            if not solved:
+                return False
+            onto = grad[i, :d]
+            onto[:] = 0.0
+            c = share[at] * signed[i][at]
+            left[i] = _pull(at, rows, c, row[ALPHA], net, ws, a, z, s, b, outer, reads, sends, onto)
+            if not abs(left[i]) < np.inf:
+                return False
+            onto *= -2 / terms.square
+            if row[MARGIN] > 0:
+                slope = np.dot(ws[0].T, b[0])
+            _to_margin(p[i, :d], onto, slope, phi[i], signed[i], row[MARGIN], terms)
+            for j in range(m):
+                on_share[i, j] = inner[j] * (-2 / terms.square)
+            grad[i, d + 1] = 0.0
+    return True

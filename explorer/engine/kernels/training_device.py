@@ -16,7 +16,8 @@ from torch import Tensor
 
 from explorer.engine import backprop
 from explorer.engine.classes import margins, soft_contrast
-from explorer.engine.kernels.training_loops import CompiledRun, Rule
+from explorer.engine.kernels.steps import TrainRule
+from explorer.engine.kernels.training_loops import CompiledRun
 from explorer.engine.margin import Loss, log_each, slopes_of
 from explorer.engine.network import Network
 from explorer.engine.optim import batch_masks
@@ -47,7 +48,7 @@ class Held:
 class DeviceRun(CompiledRun):
     """The same for a device: its steps are calls of torch that read nothing back."""
 
-    def advance(self, net: Network, x: Tensor, y: Tensor, rule: Rule, steps: int) -> DeviceRun:
+    def advance(self, net: Network, x: Tensor, y: Tensor, rule: TrainRule, steps: int) -> DeviceRun:
         """So many steps on, as of `CompiledRun`."""
         now = torch.from_numpy(self.now).to(x.device)
         alive = torch.ones_like(now[0], dtype=torch.bool)
@@ -69,16 +70,16 @@ class DeviceRun(CompiledRun):
 
 
 def moved(
-    net: Network, x: Tensor, y: Tensor, rule: Rule, held: Held, t: int, mask: Tensor | None
+    net: Network, x: Tensor, y: Tensor, rule: TrainRule, held: Held, t: int, mask: Tensor | None
 ) -> Held:
     """One step, to iterate t; no number is read. The same where it cannot be taken."""
-    sound, move = (_decayed if rule[5] else _pulled)(net.depth, rule, held)
-    velocity = rule[4] * held.velocity + move
+    sound, move = (_decayed if rule.weight_decay else _pulled)(net.depth, rule, held)
+    velocity = rule.momentum * held.velocity + move
     theta = held.theta + velocity
     rho = torch.dot(theta, theta).double().sqrt()
     log_scale = held.now[0]
     if net.homogeneous:
-        norm_range = rule[9]
+        norm_range = rule.norm_range
         far = (rho > 0) & ((rho < 1 / norm_range) | (rho > norm_range))
         power = torch.where(far, torch.frexp(rho).exponent - 1, 0).double()
         factor = torch.exp2(-power)
@@ -87,13 +88,15 @@ def moved(
     net = net.with_theta(theta)
     inputs, outputs = backprop.forward(net, x)
     q = margins(outputs, y, known=True)
-    if rule[0]:
-        log_scale = _ascent_scale(q, net.depth, min(1.0, t / rule[7]) * rule[6], log_scale)
-    gain = (net.depth * log_scale).clamp_max(rule[12]).exp()
+    if rule.ascent:
+        log_scale = _ascent_scale(
+            q, net.depth, min(1.0, t / rule.ascent_steps) * rule.log_beta, log_scale
+        )
+    gain = (net.depth * log_scale).clamp_max(rule.max_gain).exp()
     smooth, cover = soft_contrast(outputs, y, gain.to(outputs), known=True)
     values = backprop.backward(net, inputs, outputs, cover)
     norms = backprop.squared_norms(net, values).double()
-    loss: Loss = "logistic" if rule[2] else "exponential"
+    loss: Loss = "logistic" if rule.logistic else "exponential"
     p, pulled = _pull(smooth, norms, loss, gain)
     coef = p.to(q) if mask is None else p.to(q) * mask
     now = torch.stack([log_scale, *pulled, rho])
@@ -107,17 +110,17 @@ def moved(
     return Held(theta, velocity, grads, q, now, alive, held.taken + alive)
 
 
-def _pulled(order: int, rule: Rule, held: Held) -> tuple[Tensor, Tensor]:
+def _pulled(order: int, rule: TrainRule, held: Held) -> tuple[Tensor, Tensor]:
     """Whether the next displacement (P,) is finite, and the displacement, without weight decay."""
     rate = _rate(order, rule, held)
     return rate.isfinite(), rate.to(held.grads) * held.grads
 
 
-def _decayed(order: int, rule: Rule, held: Held) -> tuple[Tensor, Tensor]:
+def _decayed(order: int, rule: TrainRule, held: Held) -> tuple[Tensor, Tensor]:
     """The same with weight decay: see `optim.constant_decay` and `optim.scaled_decay`."""
     log_scale, _, log_pull, kappa, rho = held.now.unbind()
-    rate, mu, most = rule[3], rule[5], rule[11]
-    if rule[1]:
+    rate, mu, most = rule.rate, rule.weight_decay, rule.max_decay
+    if rule.constant:
         pull = (log_pull + (order - 2) * log_scale).clamp_max(most).exp()
         move = (rate * pull).to(held.grads) * held.grads - rate * mu * held.theta
         return torch.ones_like(held.alive), move
@@ -127,22 +130,22 @@ def _decayed(order: int, rule: Rule, held: Held) -> tuple[Tensor, Tensor]:
     move = (rate * pull).to(held.grads) * held.grads
     move = move + (rate * torch.expm1(share)).to(held.grads) * held.theta
     length = torch.dot(move, move).double().sqrt()
-    reach = rule[8] * (1 - rule[4]) * rho
+    reach = rule.trust * (1 - rule.momentum) * rho
     move = torch.where(length <= reach, move, move * (reach / length).to(move))
     return torch.ones_like(held.alive), torch.where(kappa == 0, 0.0, move)
 
 
-def _rate(order: int, rule: Rule, held: Held) -> Tensor:
+def _rate(order: int, rule: TrainRule, held: Held) -> Tensor:
     """The factor of the gradient in the next displacement: see `training`."""
     log_scale, _, log_pull, kappa, rho = held.now.unbind()
-    if rule[1]:
+    if rule.constant:
         exponent = log_pull + (order - 2) * log_scale
-        return torch.where(exponent < rule[10], rule[3] * exponent.exp(), torch.inf)
-    gain = (order * log_scale).clamp_max(rule[10]).exp()
+        return torch.where(exponent < rule.max_exponent, rule.rate * exponent.exp(), torch.inf)
+    gain = (order * log_scale).clamp_max(rule.max_exponent).exp()
     length = torch.dot(held.grads, held.grads).double().sqrt()
-    most = rule[8] * (1 - rule[4]) * rho / length
+    most = rule.trust * (1 - rule.momentum) * rho / length
     none = (kappa == 0) | (gain == 0) | (length == 0)
-    return torch.where(none, 0.0, torch.minimum(rule[3] / (kappa * gain), most))
+    return torch.where(none, 0.0, torch.minimum(rule.rate / (kappa * gain), most))
 
 
 def _ascent_scale(q: Tensor, order: int, log_beta: float, log_scale: Tensor) -> Tensor:

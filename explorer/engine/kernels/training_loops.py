@@ -12,14 +12,13 @@ from torch import Tensor
 
 from explorer.engine.classes import class_numbers
 from explorer.engine.kernels.loading import compiled_module
-from explorer.engine.margin import MAX_LOG_GAIN
+from explorer.engine.kernels.steps import TrainRule
 from explorer.engine.network import Network
-from explorer.engine.optim import MAX_DECAY, batch_masks
+from explorer.engine.optim import batch_masks
 
 MOST_INPUTS = 16  # arbitrary: beyond it the first layer is a product worth a call of BLAS
 PIECE = 2**24  # points x neurons x steps in one call; Ctrl-C is heard between; arbitrary
 MOST_MASKS = 2**12  # mini-batches drawn in one go; arbitrary
-LARGEST = (MAX_DECAY, MAX_LOG_GAIN)  # the last of a rule
 _FUSED = 64  # weights that products take in the time of a neuron in loops; arbitrary
 _AT_ONCE = 4  # points that loops over neurons take together
 # Points x (inputs and neurons) that loops of products take: they lie near the processor, and beyond
@@ -28,7 +27,6 @@ MOST_NUMBERS = 2**18
 NEAR = 2**17  # arbitrary: weights whose gradient is kept from one step to the next, 1 MB
 
 Array = npt.NDArray[np.float64]
-Rule = tuple[bool, bool, bool, float, float, float, float, float, float, float, float, float, float]
 
 
 def serves(net: Network, x: Tensor) -> bool:
@@ -68,14 +66,16 @@ class CompiledRun:
     batch: int | None
     seed: int
 
-    def advance(self, net: Network, x: Tensor, y: Tensor, rule: Rule, steps: int) -> CompiledRun:
+    def advance(
+        self, net: Network, x: Tensor, y: Tensor, rule: TrainRule, steps: int
+    ) -> CompiledRun:
         """So many steps on; fewer where no gradient is left or the next step is not finite.
 
         Args:
             net: a network of this architecture, for its shape.
             x: points (n, d).
             y: labels (n,).
-            rule: see `compiled_training.Rule`.
+            rule: how it moves.
             steps: how many.
         """
         work = len(x) * (net.widths[0] if _narrow(net) else len(self.theta) // _FUSED + 1)
@@ -91,12 +91,10 @@ class CompiledRun:
         return run
 
     def _train(
-        self, net: Network, points: tuple[Array, Array], rule: Rule, steps: int
+        self, net: Network, points: tuple[Array, Array], rule: TrainRule, steps: int
     ) -> tuple[CompiledRun, bool]:
         """The run where the loops stopped, and whether its numbers are finite."""
-        loops: Any = compiled_module(
-            "compiled_training" if _narrow(net) else "compiled_training_deep"
-        )
+        loops: Any = compiled_module("compiled_training")
         held = (self.theta.clone(), self.velocity.clone(), self.grads.clone())
         arrays, biased = tuple(v.numpy() for v in held), [b is not None for b in net.biases]
         n, q, now = len(self.q), np.zeros(len(points[1])), self.now.copy()

@@ -42,8 +42,8 @@ from explorer.engine.attacks.descent import (
 )
 from explorer.engine.attacks.kkt.blocks import BLOCK, Replay, start_bytes
 from explorer.engine.attacks.kkt.config import KKTConfig
+from explorer.engine.attacks.kkt.loops import LoopRun, serves
 from explorer.engine.attacks.kkt.loss import KKTState, evaluate
-from explorer.engine.attacks.kkt.projected import Projected, serves
 from explorer.engine.attacks.target import Target
 from explorer.engine.optim import Moments
 from explorer.engine.status import Status
@@ -162,6 +162,12 @@ def step(target: Target, state: KKTState, config: KKTConfig) -> KKTState:
         >>> kkt.step(target, state, config).t
         1
     """
+    net = target.prepared_network(config.merge_angle, config.same_slopes)
+    if serves(net, state, config):
+        run = LoopRun(target, net, state, config)
+        run.advance(1)
+        if run.sound and _all_finite(after := run.state()) and _all_finite(state):
+            return after
     mean = target.mass / state.x.shape[-2]
     lr_x, lr_lam = (rate * config.rate(state.t) for rate in (config.lr_x, config.lr_lam))
     joint = config.multipliers == "joint"
@@ -171,8 +177,6 @@ def step(target: Target, state: KKTState, config: KKTConfig) -> KKTState:
         config.optimizer, params, state.moments, grads, (lr_x, lr_lam), config.momentum
     )
     after = evaluate(target, config, state.t + 1, x, state.y, share * mean, moments)
-    if after.loss.ndim == 0 and math.isfinite(after.loss.item()):  # the same, sooner
-        return after
     sound = _finite(after) & _finite(state)
     if bool(sound.all()):
         return after
@@ -207,7 +211,7 @@ def terminate(state: KKTState, config: KKTConfig) -> Status:
 def advance(target: Target, state: KKTState, config: KKTConfig, steps: int) -> KKTState:
     """Return the state after so many steps, or the last one where the run is over before.
 
-    The steps are those of `step`, to rounding, and faster: see `blocks` and `projected`.
+    The steps are those of `step`, to rounding, and faster: see `blocks` and `loops`.
 
     Args:
         target: the attacked weights.
@@ -255,7 +259,7 @@ def iterate(
         >>> [later.t for later in kkt.iterate(target, state, config, stride=4)]
         [4, 8, 10]
     """
-    run: Replay | Projected | None = None
+    run: Replay | LoopRun | None = None
     while not terminate(state, config).over:
         steps = min(stride - state.t % stride, config.steps - state.t)
         with few_threads():
@@ -264,8 +268,8 @@ def iterate(
 
 
 def _leap(
-    target: Target, state: KKTState, config: KKTConfig, steps: int, run: Replay | Projected | None
-) -> tuple[KKTState, Replay | Projected | None]:
+    target: Target, state: KKTState, config: KKTConfig, steps: int, run: Replay | LoopRun | None
+) -> tuple[KKTState, Replay | LoopRun | None]:
     """The state so many steps on, and the run that has come to it, if one can take it up there."""
     if steps < 1:
         return state, run
@@ -287,18 +291,17 @@ def _leap(
 
 def _run_from(
     target: Target, state: KKTState, config: KKTConfig, steps: int
-) -> Replay | Projected | None:
+) -> Replay | LoopRun | None:
     """What takes many steps faster than `step`; None where nothing does."""
     if terminate(state, config).over:
         return None
-    if config.multipliers == "joint":
-        # its losses are one step more
-        return Replay(target, state, config, min(steps, BLOCK)) if steps > 1 else None
     net = target.prepared_network(config.merge_angle, config.same_slopes)
     if serves(net, state, config):
-        return Projected(target, net, state, config)
-    away = state.x.device.type not in ("cpu", "mps")  # where multipliers are solved for in float64
-    return Replay(target, state, config, min(steps, BLOCK)) if away and steps > 1 else None
+        return LoopRun(target, net, state, config)
+    # Projected multipliers are solved for in float64.
+    quick = config.multipliers == "joint" or state.x.device.type not in ("cpu", "mps")
+    # The losses of a block are one step more.
+    return Replay(target, state, config, min(steps, BLOCK)) if quick and steps > 1 else None
 
 
 def _moving(state: KKTState) -> bool:
@@ -392,6 +395,13 @@ def _check_start(target: Target, x: Tensor, y: Tensor) -> None:
 def _finite(state: KKTState) -> Tensor:
     """Which starts have a finite loss; whatever else is not would show there at the next step."""
     return torch.isfinite(state.loss)
+
+
+def _all_finite(state: KKTState) -> bool:
+    """Whether all starts have a finite loss."""
+    if state.loss.ndim:
+        return bool(_finite(state).all())
+    return math.isfinite(state.loss.item())  # the same, sooner
 
 
 def _choice(sound: Tensor, after: KKTState, before: KKTState) -> KKTState:

@@ -11,12 +11,10 @@ from torch import Tensor
 
 from explorer.engine.attacks.cones import coefficients
 from explorer.engine.attacks.descent import DescentState, steepness
-from explorer.engine.attacks.kkt.active import active_fit
 from explorer.engine.attacks.kkt.config import KKTConfig
 from explorer.engine.attacks.target import Target
-from explorer.engine.kernels.batched import Alpha, Pass, Prepared, reused_pass
+from explorer.engine.kernels.batched import Alpha, LossPass, Prepared, reused_pass, square
 from explorer.engine.kernels.reference import denormals_flushed
-from explorer.engine.kernels.small import square
 from explorer.engine.optim import Moments
 from explorer.engine.sizes import Size
 
@@ -101,7 +99,7 @@ def pulls(
     at: tuple[Tensor, Tensor, Tensor],
     alpha: Alpha,
     weight_margin: Alpha,
-    project: Callable[[Pass], None] | None = None,
+    project: Callable[[LossPass], None] | None = None,
 ) -> tuple[Tensor, Tensor]:
     """The gradients of `evaluate` alone, on x and on lam / mean.
 
@@ -130,8 +128,8 @@ def pulls(
     if project is not None:
         project(run)
     signed = y * scale.mean
-    grad_x, grad_c = run.pull(share * signed, 1 / net.square)
-    grad_share = grad_c.mul_(signed)
+    fit = run.fit(share * signed, 1 / net.square)
+    grad_x, grad_share = fit.grad_x, fit.grad_c.mul_(signed)
     low = (config.lam_min - share).clamp_min_(0)
     grad_share.add_(low, alpha=-2 * config.weight_dual)
     if config.weight_margin:
@@ -197,11 +195,6 @@ def _share_left(
         made = _by_group(groups, len(x), of)
         return (made[0], made[1], made[2]), made[3], made[4], made[5] if sloped else None
     run = reused_pass(net, x, alpha)
-    if floor == 0 and x.ndim == 2:
-        along = run.slope() if sloped else None
-        if (settled := active_fit(run, y, lam, 1 / net.square)) is not None:
-            fit, lam = settled
-            return (fit.loss, fit.grad_x, fit.grad_c), lam, run.phi, along
     if floor is not None:
         gram, inner = run.normal()
         gram, inner = gram * (y.unsqueeze(-1) * y.unsqueeze(-2)), inner * y

@@ -1,8 +1,9 @@
-"""The projected KKT attack in compiled loops.
+"""The KKT attack in compiled loops.
 
-The steps are those of `kkt.step` with `multipliers="projected"`, to rounding. Two layers and at
-most two inputs go through `kernels.compiled`, others through `kernels.compiled_deep`. Rows are as
-in `blocks`; a single input of two layers has a second coordinate that is 0.
+The steps are those of `kkt.step`, to rounding. Two layers and at most two inputs go through
+`kernels.compiled`; projected multipliers of others through `kernels.compiled_deep`. A start is rows
+of its candidates: the coordinates of x, a one, and lam / mean; a single input of two layers has a
+second coordinate that is 0.
 
 In float32 the weights and what the layers hold are float32 from three layers on; candidates, their
 moments and the multipliers' equations are float64 within a block. Two layers go in float64, which
@@ -18,18 +19,24 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from explorer.engine.attacks.descent import EPS, RIDGE, steepness
-from explorer.engine.attacks.kkt.active import TOLERANCE
-from explorer.engine.attacks.kkt.blocks import PIECE, step_table
+from explorer.engine.attacks.descent import (
+    PIECE,
+    RIDGE,
+    rule_of,
+    steepness,
+    step_table,
+    terms_of,
+)
 from explorer.engine.attacks.kkt.config import KKTConfig
 from explorer.engine.attacks.kkt.loss import KKTState
 from explorer.engine.attacks.target import Target
-from explorer.engine.kernels.batched import few
+from explorer.engine.kernels.batched import Prepared
 from explorer.engine.kernels.loading import compiled_module
-from explorer.engine.kernels.prepared import Prepared
-from explorer.engine.optim import BETA_SQUARE, Moments
+from explorer.engine.kernels.steps import Tolerances
+from explorer.engine.optim import Moments
 
 INPUTS = 2  # of the loops of two layers
+TOLERANCE = {torch.float64: 1e-13, torch.float32: 1e-6}  # arbitrary: a gain that is rounding
 Array = npt.NDArray[np.float64]
 _PRODUCT = 16  # weights that a product takes in the time of a slope; arbitrary
 
@@ -37,73 +44,75 @@ _PRODUCT = 16  # weights that a product takes in the time of a slope; arbitrary
 def serves(net: Prepared, state: KKTState, config: KKTConfig) -> bool:
     """Whether there are loops for these weights and settings: float64 or float32, on the CPU.
 
-    With a floor of the multipliers, two layers of few inputs alone.
+    With joint multipliers or a floor of theirs, two layers of few inputs alone.
     """
-    first = net.weights[0]
+    first, narrow = net.weights[0], _narrow(net)
     return (
-        (_narrow(net) or not config.lam_min)
+        (narrow or (config.multipliers == "projected" and not config.lam_min))
         and first.device.type == "cpu" and state.x.dtype == first.dtype
         and first.dtype in (torch.float64, torch.float32)
-        and compiled_module("compiled" if _narrow(net) else "compiled_deep") is not None
+        and compiled_module("compiled" if narrow else "compiled_deep") is not None
     )  # fmt: skip
 
 
 def _narrow(net: Prepared) -> bool:
-    return few(net) and net.weights[0].shape[1] <= INPUTS
+    return net.two_layers and net.weights[0].shape[1] <= INPUTS
 
 
-class Projected:
+class LoopRun:
     """A run, x (m, d) or (b, m, d), moved on by `advance`."""
 
     def __init__(self, target: Target, net: Prepared, state: KKTState, config: KKTConfig) -> None:
         """Start from `state`; `net` is the prepared network of `target`."""
         self.config, self.level, self.y, self.dtype = config, target.level, state.y, state.x.dtype
-        self.steep = steepness(target, config)
+        self.steep, self.projected = steepness(target, config), config.multipliers == "projected"
         self.t, self.moved, self.sound = state.t, state.moments.t, True
         self.shape, self.mean_lam = state.x.shape, target.mass / state.x.shape[-2]
-        share, zero = state.lam / self.mean_lam, torch.zeros_like(state.lam)
-        mean, square = state.moments.mean, state.moments.square
-        pairs = (state.x, share), mean, square, (state.grad_x, zero)
-        inputs = INPUTS if _narrow(net) else self.shape[-1]
+        share, mean, square = state.lam / self.mean_lam, state.moments.mean, state.moments.square
+        on_share = state.grad_lam * (0.0 if self.projected else self.mean_lam)
+        pairs = (state.x, share), mean, square, (state.grad_x, on_share)
+        narrow = _narrow(net)
+        inputs = INPUTS if narrow else self.shape[-1]
         self.rows = tuple(_rows(x, v, inputs, float(i == 0)) for i, (x, v) in enumerate(pairs))
         b, _, m = self.rows[0].shape
-        signed = state.y.expand(state.lam.shape).double() * self.mean_lam
-        self.signed = np.ascontiguousarray(signed.reshape(b, m).numpy())
-        prior = np.inf if config.prior is None else config.prior
-        self.how = (
-            target.level, -2 / net.square, config.lam_min, config.weight_dual, prior,
-            config.weight_prior,
-        )  # fmt: skip
-        self.rule = (config.optimizer == "adam", float(config.momentum), BETA_SQUARE, EPS)
-        self.outs = np.empty(b), np.empty((b, m)), np.empty((b, m))
-        self.narrow = _narrow(net)
-        self.net, bias = _laid_two(net) if self.narrow else (_laid_deep(net), 0.0)
-        rounding = 0.0 if self.dtype == torch.float64 else m * torch.finfo(self.dtype).eps
-        near = RIDGE, rounding, TOLERANCE[self.dtype]
-        self.last = (bias, RIDGE) if self.narrow else (near,)
+        self.signed = np.empty((b, m))
+        self.signed[:] = state.y.numpy()
+        self.signed *= self.mean_lam
+        self.terms, self.rule = terms_of(config, net.square, target.level), rule_of(config)
+        outs = np.empty(b), np.empty((b, m)), np.empty((b, m))
+        self.left, self.phi, self.on_share = outs
+        loops: Any = compiled_module("compiled" if narrow else "compiled_deep")
+        self.loop = loops.project if self.projected else loops.descend
+        self.last: tuple[Any, ...] = (outs,)
+        if narrow:
+            key = ("narrow loops", config.merge_angle, config.same_slopes, self.projected)
+            self.net, bias = target.kept(key, lambda: _laid_two(net, self.projected))
+            if self.projected:
+                self.last = (bias, RIDGE, outs)
+        else:
+            self.net = _laid_deep(net)
+            rounding = 0.0 if self.dtype == torch.float64 else m * torch.finfo(self.dtype).eps
+            self.last = (Tolerances(RIDGE, rounding, TOLERANCE[self.dtype]), outs)
         numbers = sum(len(w) + w.numel() // _PRODUCT for w in net.weights)
         self.piece = max(1, PIECE // (b * m * numbers))
 
     def advance(self, steps: int) -> None:
         """So many steps further. Where one start cannot take them, `sound` is False, for all."""
-        name = "compiled" if self.narrow else "compiled_deep"
-        project = compiled_module(name).project  # type: ignore[union-attr]
-        rows = step_table(self.config, self.t, self.moved, steps, self.steep)
-        table = np.array(rows).reshape(-1, 6)
+        table = np.array(step_table(self.config, self.t, self.moved, steps, self.steep))
         self.t, self.moved = self.t + steps, self.moved + steps
-        for i in range(0, len(table) if self.sound else 0, self.piece):
+        for i in range(0, steps if self.sound else 0, self.piece):
             some = table[i : i + self.piece]
-            self.sound = self.sound and project(
-                self.rows, self.signed, some, self.net, self.how, self.rule, *self.last, self.outs
+            self.sound = self.sound and self.loop(
+                self.rows, self.signed, some, self.net, self.terms, self.rule, *self.last
             )
+        self.sound = self.sound and bool(np.isfinite(self.rows[2]).all())  # squares overflow first
 
     def state(self) -> KKTState:
         """The state after one step or more, with its losses; of tensors of its own."""
         config, lead = self.config, self.shape[:-1]
         (x, share), mean, square_of, (grad_x, _) = (self._apart(rows) for rows in self.rows)
-        left, phi, on_share = self.outs
-        l_stationary = left.reshape(lead[:-1]) * (-self.how[1] / 2)
-        off = phi.reshape(lead) - self.y.numpy() * self.level
+        l_stationary = self.left.reshape(lead[:-1]) / self.terms.square
+        off = self.phi.reshape(lead) - self.y.numpy() * self.level
         l_margin = np.square(off).sum(-1) / self.level**2
         l_dual = np.square(np.maximum(config.lam_min - share, 0)).sum(-1)
         loss = l_stationary + config.weight_dual * l_dual
@@ -114,7 +123,7 @@ class Projected:
             l_prior = np.square(outside).sum((-1, -2))
             loss = loss + config.weight_prior * l_prior
         moments = Moments(self.moved, self._pair(mean), self._pair(square_of))
-        lam, on_lam = share * self.mean_lam, on_share.reshape(lead) / self.mean_lam
+        lam, on_lam = share * self.mean_lam, self.on_share.reshape(lead) / self.mean_lam
         made = self._tensor
         return KKTState(
             self.t, made(x), self.y, made(lam), made(l_stationary), made(l_dual), made(l_prior),
@@ -134,8 +143,8 @@ class Projected:
         return self._tensor(both[0]), self._tensor(both[1])
 
 
-def _laid_two(net: Prepared) -> tuple[tuple[Any, ...], float]:
-    """The weights of two layers as `compiled.project` wants them, and whether there is a bias."""
+def _laid_two(net: Prepared, projected: bool) -> tuple[tuple[Any, ...], float]:
+    """The weights of two layers as `compiled` wants them, and whether there is a bias."""
     w, block, v = net.weights[0], net.blocks[0], net.weights[1][0].double().numpy()
     d, biased = w.shape[1], block is not w
     first, times = np.zeros((3, len(v))), np.zeros((3, len(v)))
@@ -143,6 +152,8 @@ def _laid_two(net: Prepared) -> tuple[tuple[Any, ...], float]:
     if biased:
         first[2], times[2] = block[:, -1].numpy(), v
     slopes = np.ones(len(v)) if net.slopes is None else net.slopes[0].double().numpy()
+    if not projected:
+        first, times = (np.ascontiguousarray(rows.T) for rows in (first, times))
     return (first, times, np.ascontiguousarray(v), slopes), float(biased)
 
 
@@ -160,7 +171,8 @@ def _laid_deep(net: Prepared) -> tuple[Any, ...]:
 def _rows(x: Tensor, share: Tensor, inputs: int, one: float) -> Array:
     """Rows of x, of `one` and of the share (b, inputs + 2, m)."""
     m, d = x.shape[-2:]
-    rows = np.zeros((x[..., 0].numel() // m, inputs + 2, m))
-    rows[:, :d], rows[:, inputs] = x.reshape(-1, m, d).mT.numpy(), one
-    rows[:, -1] = share.reshape(-1, m).numpy()
+    points = x.numpy().reshape(-1, m, d)
+    rows = np.zeros((len(points), inputs + 2, m))
+    rows[:, :d], rows[:, inputs] = points.swapaxes(1, 2), one
+    rows[:, -1] = share.numpy().reshape(-1, m)
     return rows
