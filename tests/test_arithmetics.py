@@ -18,12 +18,12 @@ from explorer.engine.energy.points import Archetype, Energies, energy, moving
 from explorer.engine.exact import maximum_margin
 from explorer.engine.explanations.alternatives import FORCED, determination, forced_points
 from explorer.engine.explanations.programs import farthest, sample_of
+from explorer.engine.numbers import digits
 from explorer.engine.rounding import EDGE, NOTHING, at_edge
 from explorer.engine.scoring import score
 from explorer.page.stages.explain import first_explained
 from explorer.research import words
 from explorer.research.explained import misfit
-from explorer.research.words.numbers import digits
 
 EXACT_SETS = ("moons", "circles", "xor", "blobs", "random-circle", "alternating-circle",
               "alternating-line", "pairs-line", "two-points")  # fmt: skip

@@ -91,11 +91,15 @@ def public() -> dict[str, Any]:
 
 
 def members(kind: type) -> Iterator[tuple[str, Any]]:
-    """The public methods and properties of a class, those of its parents in the package too."""
+    """The public methods and properties of a class, those of its parents in the package too.
+
+    A field whose default is a function is told among the attributes.
+    """
     for owner in kind.__mro__:
         if owner.__module__.startswith("explorer"):
             for name, value in vars(owner).items():
-                if not name.startswith("_") and function_of(value) is not None:
+                told = name.startswith("_") or name in getattr(kind, "__dataclass_fields__", ())
+                if not told and function_of(value) is not None:
                     yield name, value
 
 

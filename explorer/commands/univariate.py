@@ -44,7 +44,7 @@ def univariate(
     )  # fmt: skip
     state = done.states[-1]
     assert isinstance(state, UnivariateState) and isinstance(config, UnivariateConfig)
-    account = ATTACK.account(state, config)
+    account = ATTACK.words(state, config)
     line_picture(out, target, state, points, account)
     verdict = verdicts.verdict(done.verdict) if done.verdict else ""
     content = {

@@ -204,9 +204,9 @@ def _open(run: Run) -> Session:
         attack.take_target(session)
         if session.frame.attack.name != run.attack_name:
             raise store.StoreError(f"these weights cannot be attacked by {run.attack_name}")
-        held, belongs = run.attack_states[-1], session.entry.belongs
+        held = run.attack_states[-1]
         target, config = cast(Any, (session.frame.target, session.attack_config))
-        if belongs is not None and not belongs(target, held, config):
+        if not session.entry.belongs(target, held, config):
             raise store.StoreError("the attack of this run is one on other weights than it holds")
         for candidates in run.attack_states:
             session.branch.attack.append(candidates, numbers, always=True)

@@ -81,8 +81,8 @@ def _attack(run: Run) -> Lines:
     entry = by_key(run.attack_name)
     config = run.attack_config or entry.config()
     seed = run.seed if run.attack_seed is None else run.attack_seed
-    labels = "" if entry.victim is None else ", data.y"
-    proof = "known" if entry.victim is None else "None"  # it has weights of its own training
+    labels = "" if entry.own is None else ", data.y"
+    proof = "known" if entry.own is None else "None"  # it has weights of its own training
     start = ["start = None"]
     if entry.takes_start:
         size, mix = "config.m, config.sigma_x", run.mix or (0.0, 0.0)

@@ -111,10 +111,10 @@ def attack_load(
     dtype: torch.dtype | None,
 ) -> Load | None:
     """Return what an attack with m candidates takes; None where nobody knows."""
-    memory = entry.memory
-    if memory is None or not m:
+    many = entry.many
+    if many is None or not m:
         return None
-    return Load("candidates", m, lambda m: memory(target, config, m, dtype))
+    return Load("candidates", m, lambda m: many.memory(target, config, m, dtype))
 
 
 def starts_load(
@@ -222,7 +222,7 @@ def descended(
 
     Args:
         target: the weights, of the attack's kind.
-        entry: an attack with `apart`.
+        entry: an attack with `many`.
         config: its settings.
         seeds: of the starts.
         device: where to run.
@@ -234,7 +234,7 @@ def descended(
         DeviceError: where the device is not there.
         MemoryFull: where its memory is used up.
     """
-    assert entry.apart is not None
+    assert entry.many is not None
     with on_device(device, dtype, starts_load(entry, target, config, len(seeds), dtype)):
         aimed = placed(target, entry, device, dtype)
         drawn: Any = [torch.Generator().manual_seed(seed) for seed in seeds]
@@ -243,4 +243,4 @@ def descended(
         count = math.ceil(entry.step_count(config, 1) / stride)
         for following in with_progress(states, count, progress):
             state = following
-        return [to_cpu(one) for one in entry.apart(state)]
+        return [to_cpu(one) for one in entry.many.apart(state)]

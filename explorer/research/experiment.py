@@ -210,7 +210,7 @@ def run_attack(
         RunFailed: where it diverged.
     """
     why = by_key(key).refusal(victim.target)
-    if by_key(key).victim is not None:
+    if by_key(key).own is not None:
         why = "It attacks weights of its own training, not these: see `margin-explorer bilevel`."
     if why:
         raise Refused(why)

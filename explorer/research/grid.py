@@ -308,7 +308,7 @@ def _problem(text: str) -> Problem:
     truth, control, own = _sets(cell)
     entry = by_key(cell.attack)
     config: Any = entry.config(**{"steps": STEPS, "m": even(truth.n), **cell.settings})
-    given = None if entry.victim else own or _target(cell, truth)
+    given = None if entry.own else own or _target(cell, truth)
     seen = Pictures((1, *IMAGE)) if cell.data == DIGITS else None
     return problem_of(entry, config, given, truth, control, cell.seed, seen, cell.device)
 
@@ -328,7 +328,7 @@ def problem_of(
     `labels` (m,): of the candidates; None for `config.m` of them, as many of each class.
     """
     # Where training itself is seen through, labels and their number are known.
-    y = truth.y if entry.victim else labels
+    y = truth.y if entry.own else labels
     y = fair_labels(config.m, truth.outputs) if y is None else y
     generator = torch.Generator().manual_seed(seed)
     size = (len(y), truth.d)
@@ -345,7 +345,7 @@ def problem_of(
         states = entry.states(target, chosen, drawn, (x, y), stride)
         return states if device == "cpu" else map(to_cpu, states)
 
-    return Problem(target, parts, config, run, entry.config_for)
+    return Problem(target, parts, config, run, entry.suit)
 
 
 def open_cell(cell: Cell) -> tuple[Dataset, Target]:

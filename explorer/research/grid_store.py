@@ -114,7 +114,7 @@ def identity(of: Of) -> Row:
     if not of.ready or of.truth is None or of.heldout is None:
         raise ValueError("No weights to attack: train a network first.")
     weights = "its own"  # made of points, settings and seed
-    if by_key(of.attack).victim is None and of.target is not None:
+    if by_key(of.attack).own is None and of.target is not None:
         net = of.target.net
         weights = _digest(net.theta, json.dumps((net.d, *net.widths, net.outputs)))
     own = () if own_labels(of.truth) is None else ("own labels",)

@@ -175,7 +175,7 @@ def aim(draw: Draw, run: ImageRun, state: TrainState | None) -> Aimed:
         ValueError: where the training has not separated the images.
     """
     entry = by_key(run.attack)
-    if entry.victim is not None:
+    if entry.own is not None:
         made: Any = entry.target_for(None, draw.train.x, draw.train.y, run.config, run.seed)
         return Aimed(made, made.net)
     if state is None or state.q_min <= 0:
@@ -217,7 +217,7 @@ def train_and_attack(
         RunFailed: where the images are not separated, or the attack diverges.
     """
     state = None
-    if by_key(run.attack).victim is None:
+    if by_key(run.attack).own is None:
         trained = runs.train(
             draw.train, run.training, run.seed, keep=1, watch=watch, device=device,
             dtype=wide_on(device),

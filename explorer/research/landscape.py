@@ -52,10 +52,9 @@ def landscape_of(problem: Problem, attack: str) -> Landscape:
     Raises:
         ValueError: for weights without an energy.
     """
-    parts, entry = problem.parts, by_key(attack)
-    own = entry.energy
-    if own is not None and entry.victim is not None:
-        return Landscape(parts, lambda x: own(problem.target, x, parts.y))
+    parts, own = problem.parts, by_key(attack).own
+    if own is not None:
+        return Landscape(parts, lambda x: own.energy(problem.target, x, parts.y))
     net, y = problem.target.net.to(dtype=torch.float64), parts.y.double()
     truth, tau = parts.truth.double(), tau_of(PLANE, STANDARD, PIXELS)
     check_energy(net, truth, y, tau)
@@ -92,7 +91,7 @@ class Of:
     @property
     def ready(self) -> bool:
         """Whether there is something to attack: weights, or a victim of the attack's own."""
-        known = self.target is not None or by_key(self.attack).victim is not None
+        known = self.target is not None or by_key(self.attack).own is not None
         return known and self.truth is not None and self.heldout is not None
 
     def problem(self, k: int = 0) -> Problem:

@@ -133,7 +133,7 @@ def _attacked(
         raise StoreError(why)
     controls, start = control_sets(data), None
     if entry.takes_start:
-        y = None if entry.victim is None else data.y
+        y = None if entry.own is None else data.y
         mix = run.mix or (0.0, 0.0)
         start = attack_start(data, controls.sets[0], config.m, config.sigma_x, seed, mix, y)
     aimed = entry.target_for(target, data.x, data.y, config, seed)
@@ -142,5 +142,5 @@ def _attacked(
         found = entry.advance(aimed, found, config, min(max(1, last // SEEN), last - found.t))
         watch("attack", found.t, last)
     claims = entry.report(target, found, config)
-    held = judgement(claims, data, controls, None if entry.victim else made, more=True)
+    held = judgement(claims, data, controls, None if entry.own else made, more=True)
     return Attacked((first, found), target, claims, held.scores, held.verdict)

@@ -16,12 +16,12 @@ from explorer.engine.data import Dataset
 from explorer.engine.explanations.certainty import Certainty
 from explorer.engine.explanations.cone import scope
 from explorer.engine.network import Network
+from explorer.engine.numbers import digits
 from explorer.engine.store import Run
 from explorer.research.planes import attack_picture
 from explorer.research.runs import RADIUS, Attacked, Trained
 from explorer.research.starts import Starts
 from explorer.research.words import verdicts, weights
-from explorer.research.words.numbers import digits
 
 __all__ = [
     "attack_picture",

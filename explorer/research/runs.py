@@ -398,7 +398,7 @@ def attack(
     if truth is None:
         return done
     sets = control_sets(truth) if controls is None else controls
-    made = None if entry.victim is not None else certificate  # it was trained otherwise
+    made = None if entry.own is not None else certificate  # it was trained otherwise
     found = judgement(done.claims, truth, sets, made)
     return replace(done, scores=found.scores, verdict=found.verdict)
 

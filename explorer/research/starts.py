@@ -5,7 +5,7 @@
 
 Each start is the run of its seed alone. On the CPU they descend one after another, where compiled
 loops are quickest. On another device all that its memory takes descend in one program, where the
-attack has one (`Attack.apart`); the program is that of a single start, with an axis before.
+attack has one (`Attack.many`); the program is that of a single start, with an axis before.
 
 More starts make more claims, and more claims meet more points by chance. So the union is judged as
 the claims of one attack are: the same claims against the controls. Which start leaves least
@@ -150,7 +150,7 @@ def attack_starts(
     if truth is not None:
         aimed = entry.target_for(target, truth.x, truth.y, config, chosen[0])
     check_device(device, dtype)
-    run = _at_once if torch.device(device).type != "cpu" and entry.apart else _in_turn
+    run = _at_once if torch.device(device).type != "cpu" and entry.many else _in_turn
     ends, together = run(aimed, entry, config, chosen, device, dtype, progress)
     good = {seed: end for seed, end in zip(chosen, ends, strict=True) if end is not None}
     if not good:
@@ -159,7 +159,7 @@ def attack_starts(
     made = _joined(tuple(good), tuple(good.values()), together, lost)
     if truth is None:
         return made
-    proof = None if entry.victim is not None else certificate  # its victim was trained otherwise
+    proof = None if entry.own is not None else certificate  # its victim was trained otherwise
     return _judged(made, truth, control_sets(truth) if controls is None else controls, proof)
 
 

@@ -10,6 +10,7 @@ import torch
 
 from explorer.engine.data import Dataset
 from explorer.engine.explanations.certainty import Certainty
+from explorer.engine.numbers import percent
 from explorer.engine.training import TrainConfig
 from explorer.page import play
 from explorer.page.apps.explorer import App
@@ -18,7 +19,6 @@ from explorer.page.panels import scoreboard
 from explorer.page.panels.explain import ASK, HIDE, ExplainPanel
 from explorer.page.panels.scoreboard import Scoreboard
 from explorer.page.stages import draw
-from explorer.page.words.found import percent
 from explorer.page.words.headline import headline
 from tests.page.pages import hold_jobs, on_plane, opened, press
 

@@ -10,6 +10,7 @@ from dataclasses import replace
 import pytest
 import torch
 
+from explorer.engine.attacks.statement import Statement
 from explorer.engine.certificate import Light, certify, in_reach
 from explorer.engine.data import Dataset, empty, preset
 from explorer.engine.network import phi
@@ -21,7 +22,7 @@ from explorer.page.opening import opening_scenario
 from explorer.page.play import ACTIONS, act
 from explorer.page.session import Session
 from explorer.page.stages import attack, draw, explain, landscape, train
-from explorer.page.words.headline import Headline, headline
+from explorer.page.words.headline import headline
 from explorer.research.runs import RADIUS
 
 COUNTED = re.compile(r"(\d+) of (\d+) points|(?:All (\d+)|Both) points")
@@ -70,7 +71,7 @@ def chance(session: Session) -> float:
 def reach(session: Session) -> torch.Tensor | None:
     """Which points of the truth leave a trace in the attacked weights, computed anew."""
     aim = session.frame.aim
-    if by_key(session.frame.attack.name).victim is not None or not aim.net.homogeneous:
+    if by_key(session.frame.attack.name).own is not None or not aim.net.homogeneous:
         return None
     return in_reach(certify(aim.net, aim.truth.x, aim.truth.y), aim.truth.n)
 
@@ -96,7 +97,7 @@ def expected(session: Session, title: str) -> tuple[int, int]:
     return int(state.pinned.sum()), state.now.n
 
 
-def check(session: Session) -> Headline:
+def check(session: Session) -> Statement:
     """Compare the headline, paused and played, with what its frame holds."""
     frame = session.frame
     for running in (True, False):
@@ -111,7 +112,7 @@ def check(session: Session) -> Headline:
     return made
 
 
-def _check_words(session: Session, made: Headline) -> None:
+def _check_words(session: Session, made: Statement) -> None:
     frame, told = session.frame, f"{made.title} {made.words}"
     state = frame.training.state
     if "has not begun" in told:
@@ -418,7 +419,7 @@ def test_an_unknown_action_is_refused() -> None:
         act(Session(empty(2)), "x")
 
 
-def ended(session: Session) -> Headline:
+def ended(session: Session) -> Statement:
     """The headline at the end of the attack."""
     while play.advance(session, steps=200) and not session.frame.status.over:
         pass

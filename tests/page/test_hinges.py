@@ -37,5 +37,5 @@ def test_marks_lie_on_the_side_of_the_bound_that_the_claims_say() -> None:
     total = sum(len(s.x) for s in dots.values())
     assert total == int((~torch.isnan(state.without)).sum())
     assert len(shapes_of(session.frame, session.axes).rings) == len(needed.x)
-    assert panel.view.shown.foot == by_key("hinge").account(state, session.attack_config)
+    assert panel.view.shown.foot == by_key("hinge").words(state, session.attack_config)
     panel.close()

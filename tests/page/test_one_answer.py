@@ -11,6 +11,7 @@ import pytest
 
 from explorer.engine.data import preset
 from explorer.engine.energy.questions import Answers, Question
+from explorer.engine.numbers import share
 from explorer.page import play
 from explorer.page.apps.explorer import App
 from explorer.page.panels.arena import other_row
@@ -20,7 +21,6 @@ from explorer.page.words import explain as words
 from explorer.page.words.headline import headline
 from explorer.research.experiment import Victim, otherwise
 from explorer.research.runs import certified_points
-from explorer.research.words.numbers import share
 from tests.page.pages import on_plane, press
 
 SETS = ("moons", "alternating-circle", "random-circle", "xor", "alternating-line", "blobs")

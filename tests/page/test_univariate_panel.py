@@ -55,7 +55,7 @@ def test_the_walk_is_told_and_drawn(app):
     state = session.frame.attack.state
     seen = shapes_of(session.frame, session.axes)
     assert (
-        by_key("univariate").account(state, session.attack_config).split("(")[0]
+        by_key("univariate").words(state, session.attack_config).split("(")[0]
         in panel(app).words.value
     )
     assert len(seen.spans) == len(state.groups) == 1

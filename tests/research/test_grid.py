@@ -105,7 +105,7 @@ def test_unequal_classes_are_measured_against_all_of_their_points():
 def test_settings_come_back_from_a_start_with_data(given):
     kkt = by_key("kkt")
     config = kkt.config(**given)
-    assert kkt.config_for(kkt.config_for(config, 0.7), 0.0) == replace(config, near=False)
+    assert kkt.suit(kkt.suit(config, 0.7), 0.0) == replace(config, near=False)
 
 
 def circle_run(mix, **given):
@@ -192,13 +192,13 @@ def test_a_long_run_keeps_about_twenty_places():
 def test_annealing_is_for_noise_alone():
     kkt, bilevel = by_key("kkt"), by_key("bilevel")
     usual = kkt.config()
-    assert kkt.config_for(usual, 0.0) == usual
-    assert kkt.config_for(usual, 0.5).alpha(0) == usual.relu_alpha
+    assert kkt.suit(usual, 0.0) == usual
+    assert kkt.suit(usual, 0.5).alpha(0) == usual.relu_alpha
     asked = kkt.config(steps=300, relu_alpha_start=30.0)  # as given, where a start is noise
     cell = Cell("blobs", "kkt", 0.0, 0.0, n=6, settings={"steps": 3, "relu_alpha_start": 30.0})
-    assert kkt.config_for(asked, 0.0).steps == 300
+    assert kkt.suit(asked, 0.0).steps == 300
     assert run_cell(cell)["noise"] != run_cell(replace(cell, settings={"steps": 3}))["noise"]
-    assert bilevel.config_for(bilevel.config(), 0.5) == bilevel.config()
+    assert bilevel.suit(bilevel.config(), 0.5) == bilevel.config()
 
 
 def test_unknown_names_are_refused():

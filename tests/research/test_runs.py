@@ -39,7 +39,7 @@ def test_a_start_a_grid_and_a_run_end_in_one_state(target) -> None:
     problem = problem_of(entry, CONFIG, target, DATA, control, 3)
     *_, cell = problem.states(1.0, 0.5)
     start = attack_start(DATA, control, CONFIG.m, CONFIG.sigma_x, 3, (1.0, 0.5))
-    suited = entry.config_for(CONFIG, 0.5)
+    suited = entry.suit(CONFIG, 0.5)
     done = runs.attack(target, suited, 3, name=entry, start=start, keep=1)
     assert torch.equal(done.states[-1].x, cell.x) and torch.equal(done.states[-1].lam, cell.lam)
     assert [state.t for state in done.states] == [0, CONFIG.steps]

@@ -118,13 +118,11 @@ def test_every_attack_accounts_for_its_first_states_or_says_nothing(key: str) ->
         config = replace(config, starts=1, m=4, descent=5)
     aimed: Any = row.target_for(target(data), data.x, data.y, config, 0)
     state = row.init(aimed, config, torch.Generator().manual_seed(0))
-    texts = [row.account(state, config)]
+    texts = [row.words(state, config)]
     for _ in range(2):
         state = row.step(aimed, state, config)
-        texts.append(row.account(state, config))
-    if row.words is None:
-        assert texts == [""] * 3
-    else:
+        texts.append(row.words(state, config))
+    if texts != [""] * 3:  # it has words of its own
         assert all(text.endswith(".") for text in texts) and len(set(texts)) == 3
 
 
@@ -133,7 +131,7 @@ def test_an_attack_brings_words_of_its_own() -> None:
     data = preset("xor", 4)
     config = row.config(m=8)
     state = row.init(target(data), config, torch.Generator().manual_seed(0))
-    assert row.account(state, config) == "8 of 8."
+    assert row.words(state, config) == "8 of 8."
 
 
 # --- files of version 0.1 -----------------------------------------------------------------------
@@ -149,7 +147,7 @@ def test_a_run_that_holds_its_sentences_opens_and_speaks_of_the_same_numbers(
         then = json.loads(file.metadata()["run"])["fields"]["attack_states"]
     assert len(run.attack_states) == len(then) > 1
     for state, old in zip(run.attack_states, then, strict=True):
-        text = ROSTER[run.attack_name].account(state, run.attack_config)
+        text = ROSTER[run.attack_name].words(state, run.attack_config)
         figures = set(NUMBER.findall(old["fields"]["sentence"]))
         assert text.endswith((".", "?")) and set(NUMBER.findall(text)) <= figures, text
 

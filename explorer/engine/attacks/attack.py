@@ -18,7 +18,8 @@ import torch
 from torch import Tensor
 
 from explorer.engine.attacks.claims import Report
-from explorer.engine.attacks.shapes import Shapes
+from explorer.engine.attacks.shapes import EMPTY, Shapes
+from explorer.engine.attacks.statement import Judged, Statement
 from explorer.engine.attacks.target import NO_THEOREM, Target
 from explorer.engine.sizes import Size
 from explorer.engine.status import Status
@@ -103,6 +104,88 @@ class First(Protocol[T_in, C_in, S_out]):
         """The first state; `start` is None for attacks that take none."""
 
 
+# --- What an attack may bring beside its four functions ----------------------------------------
+@dataclass(frozen=True, eq=False)
+class Leaps(Generic[T, C, S]):
+    """Many steps at once, sooner than one by one.
+
+    Attributes:
+        advance: (target, state, config, steps) -> the state so many steps on, or the last one where
+            the run is over before.
+        iterate: (target, state, config, stride) -> those states after `state` whose t the stride
+            divides, and the last one; None: by `advance`.
+    """
+
+    advance: Callable[[T, S, C, int], S]
+    iterate: Callable[[T, S, C, int], Iterator[S]] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class ManyStarts(Generic[T, C, S]):
+    """Many starts that descend as one program, which pays on a device.
+
+    `first` then takes several generators as well, one for each start.
+
+    Attributes:
+        apart: (state of many starts) -> the state of each.
+        memory: (weights, config, candidates, dtype) -> bytes that one run takes there, about.
+    """
+
+    apart: Callable[[S], list[S]]
+    memory: Callable[[T, C, int, torch.dtype | None], int]
+
+
+class OwnModel(Protocol):
+    """Weights of an attack's own training, as the plane draws them."""
+
+    @property
+    def d(self) -> int:
+        """Coordinates of a point."""
+
+    def outputs(self, x: Tensor) -> Tensor:
+        """Return the output at places x (k, d), of which the sign is the class. -> (k,)."""
+
+
+@dataclass(frozen=True, eq=False)
+class OwnVictim(Generic[T, C, S]):
+    """Weights of its own training, which an attack attacks in place of the page's.
+
+    Attributes:
+        train: (x (n, d), y (n,), config, generator) -> the weights.
+        energy: (weights, x, y) -> which share of these weights training on the candidates x (m, d)
+            with labels y (m,) misses.
+        model: (state) -> the weights that the run attacks.
+    """
+
+    train: Callable[[Tensor, Tensor, C, torch.Generator], T]
+    energy: Callable[[T, Tensor, Tensor], float]
+    model: Callable[[S], OwnModel]
+
+
+def _nothing(*_: Any) -> str:  # noqa: ANN401 - whatever a row is asked
+    return ""
+
+
+def _no_statement(state: Any, known: Judged) -> None:  # noqa: ANN401 - of the attack's own class
+    return None
+
+
+def _no_shapes(target: Target, state: Any) -> Shapes:  # noqa: ANN401 - likewise
+    return EMPTY
+
+
+def _unchanged(config: C, mix_data: float) -> C:
+    return config
+
+
+def _no_room(config: Any, d: int) -> int:  # noqa: ANN401 - likewise
+    return 0
+
+
+def _any_state(target: Any, state: Any, config: Any) -> bool:  # noqa: ANN401 - likewise
+    return True
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Attack(Generic[T, C, S]):
     """One attack.
@@ -119,38 +202,26 @@ class Attack(Generic[T, C, S]):
         step: (target, state, config) -> the next state.
         terminate: (state, config) -> how the run stands.
         report: (target, state, config) -> what the attacker claims.
-        fits: (target) -> why it cannot be used on these weights, or an empty text; None: on any.
-        shapes: (the weights on screen, state) -> what the plane shows beside points and candidates;
-            None: nothing.
-        words: (state, config) -> what the last step did, in a sentence; None: nothing is shown.
-        curves: columns of `state.numbers()` with their names on screen, at most four.
-        takes_start: whether it begins at given candidates, so that starts can be mixed. Its
-            settings then hold `m`, how many, and `sigma_x`, the noise of a start.
-        suit: (config, mix_data) -> settings for a start with this share of held-out data; None: the
-            same for all.
+        fits: (target) -> why it cannot be used on these weights, or an empty text.
         several: whether it understands networks with one output per class.
         anywhere: whether it runs on the device of the weights; else on the CPU alone.
         non_homogeneous: whether it makes sense where the network is not homogeneous.
-        leap: (target, state, config, steps) -> the state so many steps on, or the last one where
-            the run is over before, sooner than by single steps; None: by those.
-        strided: (target, state, config, stride) -> those states after `state` whose t the stride
-            divides, and the last one; None: by `leap`.
-        apart: (state of many starts) -> the state of each. Where it is given, `first` takes several
-            generators as well, one for each start, and they descend as one program, which pays on
-            a device. None: starts go one after another.
+        curves: columns of `state.numbers()` with their names on screen, at most four.
+        shapes: (the weights on screen, state) -> what the plane shows beside points and candidates.
+        words: (state, config) -> what the last step did, in a sentence.
+        headline: (state, what is known of the run) -> what is said of its end; None: the page's own
+            words.
+        takes_start: whether it begins at given candidates, so that starts can be mixed. Its
+            settings then hold `m`, how many, and `sigma_x`, the noise of a start.
+        suit: (config, mix_data) -> settings for a start with this share of held-out data.
+        room: (config, d) -> numbers that a state holds beside its candidates: a file may not ask
+            for more than memory has.
+        belongs: (target, state, config) -> whether a state of a file can be one on these weights.
         pictures: (n, outputs, steps) -> settings that suit n training images and so many outputs of
             the network; steps None takes as many as they need. None: not offered on images.
-        victim: (x (n, d), y (n,), config, generator) -> weights of its own training that it attacks
-            in place of the page's; None for attacks on any weights.
-        energy: (weights of its own training, x, y) -> which share of these weights training on the
-            candidates x (m, d) with labels y (m,) misses; for attacks with `victim`. None: see
-            `explorer.engine.energy.points.energy`.
-        room: (config, d) -> numbers that a state holds beside its candidates: a file may not ask
-            for more than memory has. None: few.
-        belongs: (target, state, config) -> whether a state of a file can be one on these weights;
-            None: each can.
-        memory: (weights, config, candidates, dtype) -> bytes that a run takes on a device, about;
-            None: it is not known.
+        leaps: many steps at once; None: one after another.
+        many: many starts at once; None: one after another.
+        own: weights of its own training that it attacks; None for attacks on any weights.
         heavy: whether a single step may take a second; a page then takes its steps in a thread.
         place: its order on the page, the least first.
 
@@ -174,24 +245,22 @@ class Attack(Generic[T, C, S]):
     step: Callable[[T, S, C], S]
     terminate: Callable[[S, C], Status]
     report: Callable[[T, S, C], Report]
-    fits: Callable[[Target], str] | None = None
-    shapes: Callable[[Target, S], Shapes] | None = None
-    words: Callable[[S, C], str] | None = None
-    curves: tuple[tuple[str, str], ...] = ()
-    takes_start: bool = False
-    suit: Callable[[C, float], C] | None = None
+    fits: Callable[[Target], str] = _nothing
     several: bool = False
     anywhere: bool = False
     non_homogeneous: bool = False
-    leap: Callable[[T, S, C, int], S] | None = None
-    strided: Callable[[T, S, C, int], Iterator[S]] | None = None
-    apart: Callable[[S], list[S]] | None = None
+    curves: tuple[tuple[str, str], ...] = ()
+    shapes: Callable[[Target, S], Shapes] = _no_shapes
+    words: Callable[[S, C], str] = _nothing
+    headline: Callable[[S, Judged], Statement | None] = _no_statement
+    takes_start: bool = False
+    suit: Callable[[C, float], C] = _unchanged
+    room: Callable[[C, int], int] = _no_room
+    belongs: Callable[[T, S, C], bool] = _any_state
     pictures: Callable[[int, int, int | None], C] | None = None
-    victim: Callable[[Tensor, Tensor, C, torch.Generator], T] | None = None
-    energy: Callable[[T, Tensor, Tensor], float] | None = None
-    room: Callable[[C, int], int] | None = None
-    belongs: Callable[[T, S, C], bool] | None = None
-    memory: Callable[[T, C, int, torch.dtype | None], int] | None = None
+    leaps: Leaps[T, C, S] | None = None
+    many: ManyStarts[T, C, S] | None = None
+    own: OwnVictim[T, C, S] | None = None
     heavy: bool = False
     place: int = 100
 
@@ -218,19 +287,7 @@ class Attack(Generic[T, C, S]):
             )
         if not (target.net.homogeneous or self.non_homogeneous):
             return f"{self.title} rests on homogeneity. {NO_THEOREM}"
-        return "" if self.fits is None else self.fits(target)
-
-    def account(self, state: S, config: C) -> str:
-        """Return what the last step did, in a sentence.
-
-        Args:
-            state: a state of a run.
-            config: its settings.
-
-        Returns:
-            The sentence, or "" where the attack has no words for it.
-        """
-        return "" if self.words is None else self.words(state, config)
+        return self.fits(target)
 
     def target_for(
         self, target: Target | None, x: Tensor, y: Tensor, config: C, seed: int
@@ -247,9 +304,9 @@ class Attack(Generic[T, C, S]):
         Returns:
             The target, or None where there are no weights.
         """
-        if self.victim is None or (target is not None and self.refusal(target)):
+        if self.own is None or (target is not None and self.refusal(target)):
             return target
-        return self.victim(x, y, config, torch.Generator().manual_seed(seed))
+        return self.own.train(x, y, config, torch.Generator().manual_seed(seed))
 
     def init(
         self, target: T, config: C, generator: torch.Generator,
@@ -287,8 +344,8 @@ class Attack(Generic[T, C, S]):
         Returns:
             The state.
         """
-        if self.leap is not None and not self.terminate(state, config).over:
-            return self.leap(target, state, config, steps)
+        if self.leaps is not None and not self.terminate(state, config).over:
+            return self.leaps.advance(target, state, config, steps)
         for _ in range(steps):
             if self.terminate(state, config).over:
                 break
@@ -307,8 +364,8 @@ class Attack(Generic[T, C, S]):
         Yields:
             States; steps are taken when the next one is asked for.
         """
-        if self.strided is not None:
-            yield from self.strided(target, state, config, stride)
+        if self.leaps is not None and self.leaps.iterate is not None:
+            yield from self.leaps.iterate(target, state, config, stride)
             return
         while not self.terminate(state, config).over:
             state = self.advance(target, state, config, stride - state.t % stride)
@@ -337,18 +394,6 @@ class Attack(Generic[T, C, S]):
         yield first
         yield from self.iterate(target, first, config, stride)
 
-    def config_for(self, config: C, mix_data: float) -> C:
-        """Return settings that are made fit for a start with held-out data in it.
-
-        Args:
-            config: the settings.
-            mix_data: the share of truth and held-out data in the start, in [0, 1].
-
-        Returns:
-            The settings, changed or not.
-        """
-        return config if self.suit is None else self.suit(config, mix_data)
-
     def step_count(self, config: C, usual: int) -> int:
         """Return the number of steps of a whole run.
 
@@ -371,8 +416,7 @@ class Attack(Generic[T, C, S]):
         Returns:
             The largest count of numbers in one tensor of a state, about.
         """
-        more = 0 if self.room is None else self.room(config, d)
-        return max(self.candidate_count(config) * d, more)
+        return max(self.candidate_count(config) * d, self.room(config, d))
 
     def candidate_count(self, config: C) -> int:
         """Return how many candidates these settings ask for.

@@ -24,6 +24,7 @@ from torch import Tensor
 from explorer.engine.attacks.attack import Attack, Start
 from explorer.engine.attacks.claims import Report, in_units_of_data
 from explorer.engine.attacks.shapes import SQUARE, Shapes, joined
+from explorer.engine.attacks.statement import Action, Judged, Statement
 from explorer.engine.attacks.target import Target
 from explorer.engine.explanations.certified import (
     THRESHOLD,
@@ -33,6 +34,7 @@ from explorer.engine.explanations.certified import (
     unfounded,
 )
 from explorer.engine.explanations.cone import Array, Cone, scope
+from explorer.engine.numbers import count, percent, share
 from explorer.engine.settings import setting, settings
 from explorer.engine.sizes import Size
 from explorer.engine.status import Status
@@ -296,6 +298,37 @@ def words(state: CertifiedState, config: CertifiedConfig) -> str:
     )
 
 
+def headline(state: CertifiedState, known: Judged) -> Statement:
+    """Return how many places are certified and likely; whether their centres are near is less."""
+    if not len(state.x):
+        nothing = (
+            "By its threshold no place is likely to hold a training point. That proves no safety."
+        )
+        return Statement("No place is likely to hold a point", state.why or nothing, "warn")
+    many, sure = len(state.x), known.certified
+    if sure == many:
+        each = "it holds" if many == 1 else "each holds"
+        title = f"{count(many, 'place')} certified: {each} a training point"
+    elif sure:
+        title = f"{sure} of {count(many, 'place')} certified, {many - sure} likely"
+    else:
+        title = f"{count(many, 'place')} likely to hold a training point"
+    reach = f" or within {state.reach:.2g} of it" if state.reach else ""
+    words = (
+        f"Without a point there{reach} every explanation with "
+        f"{scope(state.box, 1 + state.band)} leaves {percent(float(state.radius.min()))} of the "
+        "weights or more"
+    )
+    words += (
+        f"; your points leave {share(known.residual)}."
+        if known.box == state.box
+        else f". That the points leave less is judged by a threshold, {share(state.threshold)}."
+    )
+    words += f" Their centres are within {known.radius:g} of {known.found} of {known.n} points."
+    tone = "good" if sure == many else "warn"
+    return Statement(title, words, tone, action=Action("explain", "Could they be elsewhere?"))
+
+
 def belongs(target: Target, state: CertifiedState, config: CertifiedConfig) -> bool:
     """Return whether the rows of places have the columns of these weights' points."""
     d = target.net.d
@@ -308,6 +341,6 @@ ATTACK = Attack(
     "box leave more of the weights than a threshold, which is found from the weights alone.",
     config=CertifiedConfig, state=CertifiedState,
     first=init, step=step, terminate=terminate, report=report, fits=fits,
-    shapes=shapes, words=words, belongs=belongs,
+    shapes=shapes, words=words, headline=headline, belongs=belongs,
     curves=(("proven", "places above the threshold"), ("waiting", "places waiting")),
 )  # fmt: skip

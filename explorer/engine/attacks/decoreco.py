@@ -12,7 +12,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from explorer.engine.attacks.attack import Attack, Start
+from explorer.engine.attacks.attack import Attack, Leaps, Start
 from explorer.engine.attacks.claims import Report, claims, in_units_of_data
 from explorer.engine.attacks.cones import coefficients
 from explorer.engine.attacks.descent import (
@@ -521,5 +521,5 @@ ATTACK = Attack(
     curves=(("l_stationary", "stationarity"), ("l_margin", "margin"), ("l_dual", "λ floor"),
             ("l_prior", "prior box")),
     takes_start=True, suit=start_config, several=True, pictures=pictures, anywhere=True,
-    leap=advance,
+    leaps=Leaps(advance),
 )  # fmt: skip

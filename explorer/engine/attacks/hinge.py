@@ -16,8 +16,10 @@ from explorer.engine.attacks.claims import Report, in_units_of_data, merge_candi
 from explorer.engine.attacks.crossings import curve_vertices
 from explorer.engine.attacks.pursuit import Explanation, Pool
 from explorer.engine.attacks.shapes import NONE, Array, Shapes, joined, places
+from explorer.engine.attacks.statement import Action, Judged, Statement
 from explorer.engine.attacks.target import Target
 from explorer.engine.network import Network
+from explorer.engine.numbers import count
 from explorer.engine.rounding import EDGE, at_edge
 from explorer.engine.settings import setting, settings
 from explorer.engine.sizes import Size
@@ -163,6 +165,7 @@ class HingeState:
             "residual": self.residual,
             "candidates": float(len(self.x)),
             "asked": float((~self.without.isnan()).sum()),
+            "needed": float(self.needed.sum()),
         }
 
 
@@ -476,6 +479,18 @@ def result(state: HingeState, config: HingeConfig) -> str:
     )
 
 
+def headline(state: HingeState, known: Judged) -> Statement | None:
+    """Return that other places explain the weights as well, where none is claimed."""
+    if known.claims:
+        return None
+    words = (
+        f"The attack explains the weights by {count(len(state.x), 'place')}, and the weights can "
+        "do without each of them: other places explain them as well."
+    )
+    action = Action("explain", "See which others explain them")
+    return Statement("No place is needed", words, "warn", action=action)
+
+
 MOST_LINES = 80  # arbitrary: more cannot be told apart
 MOST_DOTS = 400  # arbitrary: more hide the plane
 LONG = 8.0  # half length of a line: leaves any plane that is drawn
@@ -504,6 +519,6 @@ ATTACK = Attack(
     "claims the places without which the fit leaves more than a threshold.",
     config=HingeConfig, state=HingeState,
     first=init, step=step, terminate=terminate, report=report,
-    fits=fits, shapes=shapes, words=words, belongs=belongs,
+    fits=fits, shapes=shapes, words=words, headline=headline, belongs=belongs,
     curves=(("residual", "unexplained share"),),
 )  # fmt: skip

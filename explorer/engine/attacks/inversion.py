@@ -27,7 +27,7 @@ from typing import Annotated, Literal
 import torch
 from torch import Tensor
 
-from explorer.engine.attacks.attack import Attack
+from explorer.engine.attacks.attack import Attack, Leaps
 from explorer.engine.attacks.claims import (
     MARGIN_BAND,
     MERGE_RADIUS,
@@ -238,6 +238,6 @@ ATTACK = Attack(
     config=InversionConfig, state=InversionState,
     first=init, step=step, terminate=terminate, report=report,
     fits=fits, curves=(("output", "output y Φ"), ("off_margin", "off the margin")),
-    pictures=pictures, anywhere=True, leap=advance,
+    pictures=pictures, anywhere=True, leaps=Leaps(advance),
     non_homogeneous=True,  # outputs are all it needs
 )  # fmt: skip

@@ -230,7 +230,7 @@ class Controls:
         self._lock(False, None)
         self.train.filled, self.go.filled = not ready, ready
         self.train.disabled = not images
-        own = by_key(self.attack.value).victim is not None  # it trains what it attacks
+        own = by_key(self.attack.value).own is not None  # it trains what it attacks
         self.go.disabled = not (images and (ready or own))
         self.bar.layout.visibility = "hidden"
 

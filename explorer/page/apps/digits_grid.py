@@ -82,7 +82,7 @@ class DigitsGrid:
             raise ValueError(f"{entry.title} takes no start; take one of {names}.")
         settings: Any = run.config
         config = replace(settings, m=even(drawn.train.n), steps=self.grid.steps.value)
-        given = None if entry.victim else self._target(trained)
+        given = None if entry.own else self._target(trained)
         side = self.grid.side.value
         return Of(given, drawn.train, drawn.other, run.attack, config, run.seed, side, drawn.seen)
 

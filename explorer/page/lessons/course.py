@@ -249,7 +249,7 @@ def _putting(session: Session, walk: Walk, state: State, seconds: float) -> Iter
         return
     attack.choose(session, state.attack)
     session.mix = state.mix
-    session.attack_config = session.entry.config_for(state.attack_config(), state.mix[1])
+    session.attack_config = session.entry.suit(state.attack_config(), state.mix[1])
     if state.stage == "attack" or state.attack_steps:
         play.go(session, "attack")
         if session.frame.attack.name != state.attack:

@@ -22,13 +22,12 @@ from typing import Annotated, Literal
 import numpy as np
 import torch
 
-from explorer.engine.attacks.hinge import HingeState
 from explorer.engine.certificate import ON_MARGIN
+from explorer.engine.numbers import PLAIN, plain
 from explorer.engine.scoring import Verdict
 from explorer.engine.settings import setting, settings
 from explorer.page.frame import STAGES, Frame
 from explorer.research.explained import FARTHEST, misfit
-from explorer.research.words.numbers import PLAIN, plain
 
 ELSEWHERE = "task of its page"  # not of the frame: that page tells it, `course.note_done`
 FORMER = "page opened"  # its name in lesson files of before
@@ -133,11 +132,6 @@ def _counted(frame: Frame, name: str) -> float:
     return math.nan if state is None else state.numbers().get(name, math.nan)
 
 
-def _needed(frame: Frame) -> int:
-    state = frame.attack.state  # the one attack that asks this of its places
-    return int(state.needed.sum()) if isinstance(state, HingeState) else -1
-
-
 def _energy(frame: Frame) -> float:
     return math.nan if frame.starts is None else frame.starts.energy
 
@@ -236,8 +230,8 @@ KINDS: dict[str, Kind] = {
     "p at most": Kind("Recover more than chance does: p at most {}", _most(_p), 0, 1, 0.05),
     "proven at least": Kind("Prove at least {} points or places",
                             _least(lambda f: _counted(f, "proven")), 1, 200, 1),
-    "needed at least": Kind("Find at least {} places that the weights need", _least(_needed), 1,
-                            200, 1),
+    "needed at least": Kind("Find at least {} places that the weights need",
+                            _least(lambda f: _counted(f, "needed")), 1, 200, 1),
     "upper loss at most": Kind("Bring ½‖θ(x) − θ*‖² to at most {}",
                                _most(lambda f: _counted(f, "l_upper")), 0, usual=1e-3),
     "energies known": Kind("The energy of all starts is on screen", _known_energies),

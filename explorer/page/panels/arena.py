@@ -211,7 +211,7 @@ class Arena(Panel):
 
 def refusal(key: str, target: Target | None) -> str:
     """Return why an attack cannot be run on these weights here; "" where it can."""
-    if ROSTER[key].victim is not None:
+    if ROSTER[key].own is not None:
         return "attacks weights of its own training, not these"
     why = "" if target is None else ROSTER[key].refusal(target)
     return (why.partition(": ")[2] or why).partition(";")[0]

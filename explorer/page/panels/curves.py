@@ -10,6 +10,7 @@ import numpy as np
 
 from explorer.engine.certificate import Certificate
 from explorer.engine.charts import Axis, Chart, Series, decades, next_step
+from explorer.engine.numbers import plain, share
 from explorer.engine.progress import Progress, with_progress
 from explorer.engine.roster import by_key
 from explorer.engine.training import TrainState
@@ -19,7 +20,6 @@ from explorer.page.frame import Frame
 from explorer.page.panels.base import ChartPanel
 from explorer.page.session import IN_CLASS
 from explorer.page.stages import train
-from explorer.research.words.numbers import plain, share
 from explorer.style import LINES
 
 # Before each moment that nobody asked for; arbitrary: a click after a pause finds the kernel free.

@@ -27,6 +27,7 @@ from explorer.engine.explanations.programs import (
     forced_mass,
     sample_of,
 )
+from explorer.engine.numbers import percent
 from explorer.engine.progress import Progress, between
 from explorer.page import play
 from explorer.page.frame import Certain, Frame
@@ -36,7 +37,6 @@ from explorer.page.parts.row import Item, JobRow, Row, choices
 from explorer.page.stages import attack, explain
 from explorer.page.view.chart import ChartView
 from explorer.page.words import explain as words
-from explorer.page.words.found import percent
 from explorer.page.words.statement import folded
 from explorer.research.explained import EXPLAINS, FARTHEST, SAME, Explained
 from explorer.research.runs import RADIUS, certified_points, cone_around

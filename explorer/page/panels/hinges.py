@@ -35,7 +35,7 @@ class HingesPanel(ChartPanel):
             )
             if mine.any()
         ]  # fmt: skip
-        said = by_key(frame.attack.name).account(state, self.session.attack_config)
+        said = by_key(frame.attack.name).words(state, self.session.attack_config)
         rules = [Rule(1.0, "needed from here")] if len(height) else []
         x = Axis(0.0, len(height) + 1.0, "places, most needed first", "place", whole=True,
                  hidden=not len(height))  # fmt: skip

@@ -60,7 +60,7 @@ class OtherPanel(Panel):
 
     def seen(self, frame: Frame) -> bool:
         """Return whether the attack is on these weights, not on a model that it trains itself."""
-        return super().seen(frame) and self.session.entry.victim is None
+        return super().seen(frame) and self.session.entry.own is None
 
     # --- the search ---------------------------------------------------------------------------
     def _on_toggle(self, change: dict[str, Any]) -> None:

@@ -154,7 +154,7 @@ class Scoreboard(Panel):
         return (
             frame.stage == "attack" and not self.session.running and frame.status.over
             and part.judged is state and part.state is state and part.claims is not None
-            and len(part.claims.x) > 0 and self.session.entry.victim is None
+            and len(part.claims.x) > 0 and self.session.entry.own is None
         )  # fmt: skip
 
     def _tell(self) -> None:
@@ -162,7 +162,7 @@ class Scoreboard(Panel):
         if self._met is None:
             return
         frame = self.session.frame
-        made = frame.certainty if self.session.entry.victim is None else None
+        made = frame.certainty if self.session.entry.own is None else None
         share = self.job.share if self.job.state is JobState.RUNNING else None
         self.dots.draw(dots(self._met((self.radius,)), frame.target, made, share))
 

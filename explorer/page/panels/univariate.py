@@ -60,7 +60,7 @@ class UnivariatePanel(Panel):
             self._of = target
             self._forget()
         config = self.session.attack_config
-        self.words.value = escape(by_key(frame.attack.name).account(state, config))
+        self.words.value = escape(by_key(frame.attack.name).words(state, config))
         fold = f"<summary>Rules and assumptions</summary>{rules(target, state)}"
         self.rules.value = f"<details class='mx-more'>{fold}</details>"
         fitted = not np.isnan(state.miss)

@@ -11,10 +11,10 @@ import numpy as np
 
 from explorer.engine.charts import Axis, Chart, Rule, Series
 from explorer.engine.energy.questions import STANDARD, Answers, Picture, Question
+from explorer.engine.numbers import plain
 from explorer.engine.progress import Progress
 from explorer.page.job import Job, JobState, page_waits
 from explorer.research.shades import SHADING, span_of
-from explorer.research.words.numbers import plain
 from explorer.style import INK
 
 MOST_LOWEST = 0.02  # of the places, for a mark on the lowest; arbitrary

@@ -16,8 +16,8 @@ from torch import Tensor
 from explorer.engine.attacks.shapes import Array
 from explorer.engine.data import Dataset
 from explorer.engine.explanations.certainty import Certainty
+from explorer.engine.numbers import percent
 from explorer.page.frame import Frame
-from explorer.page.words.found import percent
 from explorer.page.words.marks import ROWS
 from explorer.research.axes import Axes
 from explorer.research.runs import judged_places

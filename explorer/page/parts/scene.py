@@ -6,14 +6,14 @@ Pure numpy and torch; no widgets. Places are shares of the half sizes, as `resea
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
 from contourpy import contour_generator
 from numpy.typing import NDArray
 
-from explorer.engine.attacks.bilevel import BilevelState, BilevelTarget
+from explorer.engine.attacks.attack import OwnModel
 from explorer.engine.attacks.claims import MERGE_RADIUS, Report
 from explorer.engine.attacks.shapes import Array, Level, Shapes, joined
 from explorer.engine.certificate import in_reach
@@ -59,7 +59,7 @@ class Look:
     running: bool = False
 
 
-def network(frame: Frame) -> tuple[Network | BilevelTarget | None, float]:
+def network(frame: Frame) -> tuple[Network | OwnModel | None, float]:
     """Return the network to draw and the value that counts as its margin.
 
     Where an attack attacks a model of its own training, that is the one to draw.
@@ -79,20 +79,21 @@ def network(frame: Frame) -> tuple[Network | BilevelTarget | None, float]:
     return frame.training.state.net, max(low if low > 0 else float(q.median()), 1e-300)
 
 
-def _own_model(frame: Frame) -> BilevelTarget | None:
+def _own_model(frame: Frame) -> OwnModel | None:
     """The attacked model where it is not the network of the page."""
-    state = frame.attack.state
-    if frame.stage == "attack" and isinstance(state, BilevelState):
-        return state.victim
+    own, state = by_key(frame.attack.name).own, frame.attack.state
+    if frame.stage == "attack" and own is not None and state is not None:
+        return own.model(state)
     held = frame.starts if frame.stage == "landscape" and frame.map_kind == "starts" else None
-    target = None if held is None else held.problem.target
-    return target if isinstance(target, BilevelTarget) else None
+    if held is None or by_key(held.of.attack).own is None:
+        return None
+    return cast(OwnModel, held.problem.target)
 
 
-def backdrop(net: Network | BilevelTarget, unit: float, axes: Axes, look: Look) -> Arrays:
+def backdrop(net: Network | OwnModel, unit: float, axes: Axes, look: Look) -> Arrays:
     """Return what stands behind the points: map and lines of neurons; on a line the graph."""
     made: Arrays = {}
-    if isinstance(net, BilevelTarget):
+    if not isinstance(net, Network):
         return _own_backdrop(net, axes, look)
     if net.d == 1:
         made["graph"] = graph(net, axes, unit)
@@ -109,9 +110,9 @@ def backdrop(net: Network | BilevelTarget, unit: float, axes: Axes, look: Look) 
     return made
 
 
-def _own_backdrop(model: BilevelTarget, axes: Axes, look: Look) -> Arrays:
+def _own_backdrop(model: OwnModel, axes: Axes, look: Look) -> Arrays:
     """Map or graph of a model without a margin: its usual output counts as one."""
-    if model.lower.shape.d == 1:
+    if model.d == 1:
         shares = np.linspace(-1, 1, GRAPH)
         x = torch.from_numpy(axes.x[0] + shares * axes.x[1])
         heights = _usual(model.outputs(x[:, None]).numpy())
@@ -205,7 +206,7 @@ def _points(frame: Frame, axes: Axes, look: Look) -> Array:
 
 def _traceless(frame: Frame, look: Look, n: int) -> Array:
     """Which points (n,) are shown, at the end of an attack, to leave no trace in the weights."""
-    own = by_key(frame.attack.name).victim is not None  # weights of the attack's own training
+    own = by_key(frame.attack.name).own is not None  # weights of the attack's own training
     if own or frame.aim is None or not _finished(frame, look):
         return np.zeros(n)
     reach = in_reach(frame.aim.certificate, n)

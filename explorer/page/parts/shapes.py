@@ -185,12 +185,6 @@ def shapes_of(frame: Frame, axes: Axes) -> Shapes:
         return EMPTY if frame.starts is None else starts_shapes(frame.starts)
     if frame.stage == "landscape" and frame.landscape is not None:
         return landscape_shapes(frame.landscape.present, frame.point_map)
-    draw = by_key(frame.attack.name).shapes
-    if (
-        frame.stage != "attack"
-        or draw is None
-        or frame.target is None
-        or frame.attack.state is None
-    ):
+    if frame.stage != "attack" or frame.target is None or frame.attack.state is None:
         return EMPTY
-    return draw(frame.target, frame.attack.state)
+    return by_key(frame.attack.name).shapes(frame.target, frame.attack.state)

@@ -144,7 +144,7 @@ def remix(session: Session, mix_truth: float, mix_data: float) -> None:
     """Start the attack anew from another mix of truth, held-out data and noise."""
     session.running = False
     session.mix = (mix_truth, mix_data)
-    session.attack_config = session.entry.config_for(session.attack_config, mix_data)
+    session.attack_config = session.entry.suit(session.attack_config, mix_data)
     restart(session)
 
 
@@ -212,7 +212,7 @@ def judge(session: Session) -> None:
     aim, attack = session.frame.aim, session.frame.attack
     if aim is not None and attack.state is not None:
         claims = session.entry.report(aim.target, attack.state, session.attack_config)
-        own = session.entry.victim is not None  # weights of its own training
+        own = session.entry.own is not None  # weights of its own training
         known = None if own else aim.certificate
         # While it runs, and before its first step, the first controls must do.
         more = not session.running and attack.state.t > 0
@@ -231,7 +231,7 @@ def take_certainty(session: Session, made: Certainty) -> None:
     if not made.proven or aim is None:
         session.show(attack=replace(attack, certainty=made))
         return
-    own = session.entry.victim is not None
+    own = session.entry.own is not None
     session.show(aim=replace(aim, certainty=made), attack=attack if own else _counted(attack, made))
 
 
@@ -274,11 +274,11 @@ def first_state(
     if aim is None:
         raise ValueError("No attack to start: train a network, then turn to Attack.")
     start, given = None, cast(Any, config)
-    if entry.victim is not None and not aim.truth.n:
+    if entry.own is not None and not aim.truth.n:
         raise ValueError(f"{entry.title} trains on the points itself, and there are none.")
     if entry.takes_start and aim.truth.n:
         # Where training itself is seen through, labels and their number are known.
-        y = aim.truth.y if entry.victim is not None else None
+        y = aim.truth.y if entry.own is not None else None
         start = attack_start(aim.truth, aim.heldout, given.m, given.sigma_x, seed, mix, y)
     aimed = entry.target_for(aim.target, aim.truth.x, aim.truth.y, config, seed)
     return entry.init(aimed, config, torch.Generator().manual_seed(seed), start)

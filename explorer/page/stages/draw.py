@@ -186,7 +186,7 @@ def _begin_anew(session: Session, history: History[Dataset]) -> None:
     session.branch.train, session.branch.attack = Timeline(), Timeline()
     if any(session.mix):  # of the points before
         session.mix = (0.0, 0.0)
-        session.attack_config = session.entry.config_for(session.attack_config, 0.0)
+        session.attack_config = session.entry.suit(session.attack_config, 0.0)
     session.frame = Frame("draw", history, attack=Attacking(session.frame.attack.name))
     session.show()
 

@@ -66,7 +66,7 @@ def problem(session: Session, side: int = SIDES[0]) -> Of:
     now, entry = session.frame, session.entry
     settings: Any = session.attack_config
     m = even(now.truth.n) if now.truth is not None else 2
-    config = entry.config_for(replace(settings, m=m), 0.0)  # anew with every start
+    config = entry.suit(replace(settings, m=m), 0.0)  # anew with every start
     return Of(
         now.target, now.truth, now.heldout, now.attack.name, config, session.seed, side
     )  # fmt: skip
@@ -79,7 +79,7 @@ def begin_starts(session: Session) -> None:
         session.show(starts=None, no_starts="")
         return
     of, entry = problem(session), session.entry
-    usual = 0 if entry.victim else entry.candidate_count(session.attack_config)
+    usual = 0 if entry.own else entry.candidate_count(session.attack_config)
     if now.starts is not None and now.starts.of == of:
         session.put(starts=replace(now.starts, usual=usual))
         return
@@ -172,7 +172,7 @@ def travel(session: Session, seconds: float) -> None:
 def settings_of_run(session: Session, mix: tuple[float, float]) -> Any:  # noqa: ANN401
     """Return the settings of a run from a mix."""
     of = starts(session).of
-    return by_key(of.attack).config_for(of.config, mix[1])
+    return by_key(of.attack).suit(of.config, mix[1])
 
 
 def show_run(

@@ -7,9 +7,9 @@ import numpy as np
 from explorer.engine.explanations.certainty import Certainty, RadiusMap
 from explorer.engine.explanations.cone import scope
 from explorer.engine.explanations.programs import Sample
+from explorer.engine.numbers import plain, share
 from explorer.research.explained import Explained
 from explorer.research.words import explanations
-from explorer.research.words.numbers import plain, share
 
 TITLE, NOTE = "Can this point be somewhere else?", "each dot is one of the filled points"
 DRAG, WALL = "While you drag", "wall: a neuron switches"

@@ -8,9 +8,9 @@ from explorer.engine.attacks.target import Target
 from explorer.engine.explanations.certainty import Certainty
 from explorer.engine.explanations.certified import obstacle
 from explorer.engine.explanations.cone import refusal
+from explorer.engine.numbers import percent
 from explorer.engine.scoring import RecallCurve
 from explorer.research.words.explanations import VOID
-from explorer.research.words.numbers import plain
 
 UNMET = "the points do not meet the assumptions that these weights suggest"
 
@@ -80,15 +80,3 @@ def images(found: int, n: int, chance: float) -> str:
     """Return in plain words how many training images are matched; `chance`: share of unseen."""
     plain = f"{found} of {n} training images recovered"
     return plain if math.isnan(chance) else f"{plain}; by chance {n * chance:.2g} would be"
-
-
-def percent(share: float) -> str:
-    """Return a proven share in per cent, rounded down; a tiny one to its first digit.
-
-    >>> percent(0.0549), percent(0.00062), percent(0.0)
-    ('5.4%', '0.06%', '0%')
-    """
-    if share <= 0 or share >= 1e-3:
-        return f"{math.floor(1000 * share) / 10:g}%"
-    step = 10.0 ** math.floor(math.log10(100 * share))
-    return f"{plain(f'{math.floor(100 * share / step) * step:.0e}')}%"

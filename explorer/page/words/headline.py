@@ -10,33 +10,33 @@ from dataclasses import replace
 
 import numpy as np
 
+from explorer.engine.attacks.statement import Action, Statement
 from explorer.engine.certificate import ON_MARGIN, Certificate, Light
 from explorer.engine.classes import labels
 from explorer.engine.data import Dataset
 from explorer.engine.explanations.cone import scope
+from explorer.engine.numbers import count, digits, percent, share
 from explorer.engine.status import Status
 from explorer.engine.training import TrainState
 from explorer.page.frame import Certain, Frame, Training
 from explorer.page.words import energy, starts
-from explorer.page.words.found import percent
 from explorer.page.words.outcome import outcome
-from explorer.page.words.statement import ON_THE_WAY, Action, Headline, count, explained, left
+from explorer.page.words.statement import ON_THE_WAY, explained
 from explorer.research.explained import FARTHEST, Explained, misfit
 from explorer.research.words import weights
-from explorer.research.words.numbers import digits, share
 
-__all__ = ["Action", "Headline", "headline"]
+__all__ = ["Action", "Statement", "headline"]
 
 NO_LIMIT = "With biases beyond the first layer no theorem says what training converges to."
 DECAY = "With weight decay training stops short of a KKT point, and every point leaves a trace."
 FURTHER = "Play would train these weights further, and change them."
-WITHOUT_DATA = Headline(
+WITHOUT_DATA = Statement(
     "These weights came without their data",
     "Draw or import the points they were trained on, or attack without: then nothing tells which "
     "claims are right.",
     action=Action("attack", "Attack without the data"),
 )
-HIDDEN = Headline(
+HIDDEN = Statement(
     "Where are the training points?",
     "They are hidden, and what was found of them. Watch where the candidates go, and guess.",
 )
@@ -45,7 +45,7 @@ EXPLAINING = 0.05  # share of the norm that a certificate near a KKT point leave
 MARKS = {1: "●", -1: "▲", 3: "■", 4: "◆"}  # as the plane draws the classes
 
 
-def headline(frame: Frame, running: bool = False, hidden: bool = False) -> Headline:
+def headline(frame: Frame, running: bool = False, hidden: bool = False) -> Statement:
     """Return the headline of a frame.
 
     `running`: it is played, or opened from a link; `hidden`: the points that are looked for are,
@@ -75,9 +75,9 @@ def headline(frame: Frame, running: bool = False, hidden: bool = False) -> Headl
 
 
 # --- draw -----------------------------------------------------------------------------------
-def _draw(data: Dataset, run: TrainState | None) -> Headline:
+def _draw(data: Dataset, run: TrainState | None) -> Statement:
     if not data.n:
-        return Headline(
+        return Statement(
             "Can a network’s weights give away its training data?",
             "Draw points of two classes on the plane, train a network on them, and steal them back "
             "from its weights.",
@@ -85,7 +85,7 @@ def _draw(data: Dataset, run: TrainState | None) -> Headline:
         )
     clash = data.conflict()
     if clash is not None:
-        return Headline(
+        return Statement(
             "No network can separate these points",
             f"Points {clash[0] + 1} and {clash[1] + 1} lie on each other and are of different "
             "classes. Move or erase one of them.",
@@ -98,7 +98,7 @@ def _draw(data: Dataset, run: TrainState | None) -> Headline:
     parts = f"{', '.join(most)} and {last}" if most else last
     if len(held) < 2:
         other = -1 if 1 in held else 1
-        return Headline(
+        return Statement(
             "Now points of another class",
             f"There {'is' if data.n == 1 else 'are'} {count(data.n, 'point')} of one class so far. "
             "A margin lies between two.",
@@ -106,7 +106,7 @@ def _draw(data: Dataset, run: TrainState | None) -> Headline:
         )
     begun = run is not None and run.t > 0
     after = f" Training goes on from step {run.t:,}." if run is not None and begun else ""
-    return Headline(
+    return Statement(
         f"{count(data.n, 'point')} of {len(held)} classes",
         f"{parts}. Train a network on them, and see which of them its weights give away.{after}",
         action=Action("train", "Train on" if begun else f"Train on these {data.n} points"),
@@ -114,7 +114,7 @@ def _draw(data: Dataset, run: TrainState | None) -> Headline:
 
 
 # --- train ----------------------------------------------------------------------------------
-def _train(frame: Frame, state: TrainState, running: bool) -> Headline:
+def _train(frame: Frame, state: TrainState, running: bool) -> Statement:
     stopped = _stopped(frame, state)
     if stopped is not None:
         return stopped
@@ -130,22 +130,22 @@ def _train(frame: Frame, state: TrainState, running: bool) -> Headline:
             words = "Training has not begun. Press Play, and watch the network turn around them."
         else:
             words = "Training moves the network until all of them are: only then is there a margin."
-        return Headline(title, words, "", fold, on)
+        return Statement(title, words, "", fold, on)
     attack = Action("attack", "Attack these weights")
     if not state.net.homogeneous:
-        return Headline(f"All {n} points on their side", NO_LIMIT, "warn", fold, attack)
+        return Statement(f"All {n} points on their side", NO_LIMIT, "warn", fold, attack)
     if frame.training.weight_decay:
-        return Headline(f"All {n} points on their side", DECAY, "warn", fold, attack)
+        return Statement(f"All {n} points on their side", DECAY, "warn", fold, attack)
     held = int((state.q <= (1 + ON_MARGIN) * state.q.min()).sum())
     every = "Both points" if n == 2 else f"All {n} points"
     title = f"{every if held == n else f'{held} of {n} points'} hold the margin"
     words, tone, near = _nearness(frame.training, state)
     if frame.training.given and not state.t and not running:
         words = f"{words} {FURTHER}"
-    return Headline(title, words, tone, fold, attack if near else on)
+    return Statement(title, words, tone, fold, attack if near else on)
 
 
-def _stopped(frame: Frame, state: TrainState) -> Headline | None:
+def _stopped(frame: Frame, state: TrainState) -> Statement | None:
     titles = {
         Status.DEAD: "Training stopped: no neuron sees a point",
         Status.DIVERGED: "Training stopped: the next step would be infinite",
@@ -154,7 +154,7 @@ def _stopped(frame: Frame, state: TrainState) -> Headline | None:
         return None
     fold = _train_numbers(frame.training, state)
     again = Action("reseed", "Begin with other weights")
-    return Headline(titles[frame.status], weights.status(frame.status), "bad", fold, again)
+    return Statement(titles[frame.status], weights.status(frame.status), "bad", fold, again)
 
 
 def _nearness(part: Training, state: TrainState) -> tuple[str, str, bool]:
@@ -200,29 +200,31 @@ def _certificate_numbers(made: Certificate) -> list[tuple[str, str]]:
 
 
 # --- the other stages -----------------------------------------------------------------------
-def _landscape(frame: Frame) -> Headline:
+def _landscape(frame: Frame) -> Statement:
     found, mixed = starts.headline(frame), frame.map_kind == "starts"
     if mixed and frame.starts is None and starts.why_none(frame) != energy.nothing(frame):
-        return Headline(starts.NONE, starts.why_none(frame), "warn")
+        return Statement(starts.NONE, starts.why_none(frame), "warn")
     if frame.starts is None if mixed else frame.landscape is None:
-        return Headline("These weights have no energy", energy.nothing(frame), "warn")
+        return Statement("These weights have no energy", energy.nothing(frame), "warn")
     if found is not None:
-        return Headline(*found)
-    return Headline(
+        return Statement(*found)
+    return Statement(
         "Which starts lead to the truth?",
         "Each place is a start: a mix of training points, unseen points and noise. Drag the "
         "handle, and attack from there.",
     )
 
 
-def _compare(frame: Frame) -> Headline:
+def _compare(frame: Frame) -> Statement:
     shown = frame.arena
     if shown is not None and shown.target is frame.target:
-        return Headline(shown.title or WHICH, shown.sentence)
-    return Headline(WHICH, "Choose attacks, and let each meet the same weights from several seeds.")
+        return Statement(shown.title or WHICH, shown.sentence)
+    return Statement(
+        WHICH, "Choose attacks, and let each meet the same weights from several seeds."
+    )
 
 
-def _certain(shown: Certain) -> Headline:
+def _certain(shown: Certain) -> Statement:
     """Return what the map of radii says: where a point is likely, by the weights."""
     made = shown.map
     places = made.places
@@ -242,9 +244,9 @@ def _certain(shown: Certain) -> Headline:
             f"weights or more, at best {share(made.least)}. From the weights alone, so "
             f"likely by a threshold ({share(made.threshold)}), not certified."
         )
-        return Headline(title, words, "good", fold)
+        return Statement(title, words, "good", fold)
     if not shown.done:
-        return Headline(
+        return Statement(
             "How likely is a point here?", "From the weights alone, place by place.", "", fold
         )
     words = made.why or (
@@ -252,48 +254,49 @@ def _certain(shown: Certain) -> Headline:
         f"place {percent(top)} or more are missed, by {scope(made.box, made.top)}; a place "
         f"is likely above {share(made.threshold)}."
     )
-    return Headline("The weights alone make no place likely", words, "", fold)
+    return Statement("The weights alone make no place likely", words, "", fold)
 
 
-def _explain(state: Explained) -> Headline:
+def _explain(state: Explained) -> Statement:
     n, still = state.now.n, int(state.pinned.sum())
     fold = (
-        ("unexplained by your points", left(state.base)), ("change of the sum", left(state.change)),
+        ("unexplained by your points", share(state.base)),
+        ("change of the sum", share(state.change)),
         ("slackness", digits(state.slackness, "+.1e")),
         ("margin error", digits(state.margin_error, ".2g")),
         ("cannot be split", f"{still} of {n}"),
     )  # fmt: skip
     off = misfit(state)
     if off == "residual" and state.words.startswith(FARTHEST):
-        return Headline(
+        return Statement(
             "This set explains the weights less well",
-            f"It leaves {left(state.left)} unexplained, your points {left(state.base)}: the "
+            f"It leaves {share(state.left)} unexplained, your points {share(state.base)}: the "
             f"program lets every weight miss a little. {state.words}",
             "warn", fold,
         )  # fmt: skip
     if off == "residual":
-        return Headline(
+        return Statement(
             "These points explain the weights no longer",
-            f"A point left its cell, and the sum changes by {left(state.change)} of the weights. "
+            f"A point left its cell, and the sum changes by {share(state.change)} of the weights. "
             "Drag it back inside, or undo.",
             "bad", fold,
         )  # fmt: skip
     if off == "margin":
-        return Headline(
+        return Statement(
             "A point is off the margin",
             "The sum of the gradients is still the weights, but training would not stop here.",
             "warn", fold,
         )  # fmt: skip
     if state.now is not state.truth:
-        words = f"{count(n, 'point')} leave {left(state.left)} unexplained. {state.words}"
+        words = f"{count(n, 'point')} leave {share(state.left)} unexplained. {state.words}"
         if state.base > EXPLAINING:  # neither set explains the weights
-            return Headline("Other points leave as much unexplained", words.rstrip(), "warn", fold)
-        return Headline("Other points, the same weights", words.rstrip(), "good", fold)
+            return Statement("Other points leave as much unexplained", words.rstrip(), "warn", fold)
+        return Statement("Other points, the same weights", words.rstrip(), "good", fold)
     if state.base > EXPLAINING:
         free = f"{n - still} of the {count(n, 'point')} on the margin can become two and leave no"
         words = f"{free} more. Train further before you read anything from them."
-        title = f"These points leave {left(state.base)} of the weights unexplained"
-        return Headline(title, words, "warn", fold, Action("train", "Train on"))
+        title = f"These points leave {share(state.base)} of the weights unexplained"
+        return Statement(title, words, "warn", fold, Action("train", "Train on"))
     if still == n:
         words = (
             "Where they stand none becomes two. That certifies none: other sets may do without it. "
@@ -302,8 +305,8 @@ def _explain(state: Explained) -> Headline:
         title = f"None of the {n} points that carry the weights can be split"
         if n == 1:
             title = "The one point that carries the weights cannot be split"
-        return Headline(title, words, "", fold, Action("compare", "Compare attacks"))
-    return Headline(
+        return Statement(title, words, "", fold, Action("compare", "Compare attacks"))
+    return Statement(
         f"{n - still} of {n} points that carry the weights can become two",
         "Drag one along its line: it becomes two that explain the same weights, until the wall.",
         "", fold,

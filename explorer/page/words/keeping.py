@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from explorer.engine.numbers import count
 from explorer.page.frame import Frame
-from explorer.page.words.statement import count
 
 REFUSED = "What this browser kept cannot be taken up: {}"
 NOT_KEPT = (

@@ -8,24 +8,23 @@ explain the weights as well; the candidates do not explain them yet.
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
-from explorer.engine.attacks.bilevel import AGREE
-from explorer.engine.attacks.certified import CertifiedState
-from explorer.engine.attacks.hinge import HingeState
+from explorer.engine.attacks.statement import Action, Judged, Statement
 from explorer.engine.attacks.target import NO_THEOREM
 from explorer.engine.certificate import Certificate, Light
 from explorer.engine.controls import SHAPED, Origin
 from explorer.engine.explanations.cone import scope
+from explorer.engine.numbers import count, share
 from explorer.engine.roster import AttackState, by_key
 from explorer.engine.scoring import MIN_POINTS, Doubt, Kind, Unknowable, Verdict
 from explorer.page.frame import Frame
 from explorer.page.words import found
-from explorer.page.words.found import UNMET, percent
-from explorer.page.words.statement import ON_THE_WAY, Action, Headline, count, explained, left
-from explorer.research.runs import certified_places
+from explorer.page.words.found import UNMET
+from explorer.page.words.statement import ON_THE_WAY, explained
+from explorer.research.runs import judged_places
 from explorer.research.words import verdicts
 from explorer.research.words.explanations import VOID
-from explorer.research.words.numbers import PLAIN, digits, share
 
 ONE_SIDED = "of three layers the proof is one-sided, and they may be needed all the same"
 AS_WELL = 0.02  # arbitrary: share of the norm up to which candidates explain the weights
@@ -36,7 +35,7 @@ OTHERS = "See which others explain them"
 ALTERNATE = Action("points", "Try points that alternate")
 
 
-def outcome(frame: Frame, running: bool) -> Headline:
+def outcome(frame: Frame, running: bool) -> Statement:
     """Return what the attack on screen came to, so far or at its end."""
     part = frame.attack
     assert part.state is not None  # the stage has one
@@ -47,7 +46,7 @@ def outcome(frame: Frame, running: bool) -> Headline:
     fold = _numbers(frame, part.verdict, part.judged)
     if part.judged is not part.state:
         title = f"{_met(part.verdict)} at step {part.judged.t:,}"
-        return Headline(title, by_key(part.name).sentence, "", fold)
+        return Statement(title, by_key(part.name).sentence, "", fold)
     said = _judged(frame, part.verdict, running)
     words, tone = said.words, said.tone
     mixed = _mixed(frame)
@@ -55,113 +54,89 @@ def outcome(frame: Frame, running: bool) -> Headline:
         words, tone = f"It began with {mixed}, which no attacker has. {words}", "warn"
     if not _homogeneous(frame):
         words, tone = f"{words} No theorem covers these biases.", "warn"
-    return Headline(said.title, words, tone, fold, said.action)
+    return Statement(said.title, words, tone, fold, said.action)
 
 
-def _start(frame: Frame, state: AttackState, running: bool) -> Headline:
+def _start(frame: Frame, state: AttackState, running: bool) -> Statement:
     m, mixed = len(state.x), _mixed(frame)
     if running or state.t:
-        return Headline("The attack is on its way", by_key(frame.attack.name).sentence)
+        return Statement("The attack is on its way", by_key(frame.attack.name).sentence)
     press = Action("play", "Attack")
     if not m or (_own(frame) and not mixed):
         title = "The attack knows only the weights"
         if m:
             title = f"{count(m, 'candidate')} at their start"
-        return Headline(title, by_key(frame.attack.name).sentence, action=press)
+        return Statement(title, by_key(frame.attack.name).sentence, action=press)
     if mixed:
         words = f"They have {mixed}, which no attacker has"
         made = frame.attack.verdict
         if made is not None:
             words += f", and meet {made.found} of {made.n} points before the first step"
         words += "."
-        return Headline(f"{count(m, 'candidate')} at their start", words, "warn", action=press)
+        return Statement(f"{count(m, 'candidate')} at their start", words, "warn", action=press)
     words = "They know only the weights. Watch them look for the points that the weights remember."
-    return Headline(f"{count(m, 'candidate')} at their start", words, action=press)
+    return Statement(f"{count(m, 'candidate')} at their start", words, action=press)
 
 
-def _unjudged(frame: Frame) -> Headline:
+def _unjudged(frame: Frame) -> Statement:
     """Return how many places are claimed, where nobody told the points."""
     part = frame.attack
     if part.claims is None or part.judged is None:
-        return Headline("The attack is on its way", by_key(part.name).sentence)
+        return Statement("The attack is on its way", by_key(part.name).sentence)
     title = count(len(part.claims.x), "claim")
     if part.judged is not part.state:
         title += f" at step {part.judged.t:,}"
     fold = (("claimed at step", f"{part.judged.t:,}"),)
     words = "Nobody told the points of these weights, so nothing tells which claims are right."
-    return Headline(title, words, "", fold)
+    return Statement(title, words, "", fold)
 
 
-def _judged(frame: Frame, made: Verdict, running: bool) -> Headline:
-    state = frame.attack.state
-    if isinstance(state, CertifiedState) and not _at_work(frame):
-        if len(state.x):
-            return _squares(frame, made, state)
-        nothing = (
-            "By its threshold no place is likely to hold a training point. That proves no safety."
-        )
-        return Headline("No place is likely to hold a point", state.why or nothing, "warn")
-    if isinstance(state, HingeState) and not made.claims and not _at_work(frame):
-        many = count(len(state.x), "place")
-        words = (
-            f"The attack explains the weights by {many}, and the weights can do without each of "
-            "them: other places explain them as well."
-        )
-        return Headline("No place is needed", words, "warn", action=_explain(frame, OTHERS))
+def _judged(frame: Frame, made: Verdict, running: bool) -> Statement:
+    own = None if _at_work(frame) else _own_statement(frame, made)
+    if own is not None and own.title:
+        return own
     if made.why_not is Unknowable.NO_CLAIMS and _at_work(frame):
         words = (
             "So far no candidate passes the attack’s own test: on the margin, with a multiplier."
         )
-        return Headline("No claim yet", words, action=None if running else Action("play", "Go on"))
+        return Statement("No claim yet", words, action=None if running else Action("play", "Go on"))
     if made.why_not is not None:
         return _unknowable(made, made.why_not)
     if made.kind is Kind.CANNOT_KNOW:
         few = f"With {verdicts.sets(made.origin, made.controls)} chance cannot be ruled out."
         action = None if running else _explain(frame, OTHERS) or ANEW
-        return Headline(_met(made), few, action=action)
-    reason, action = _reason(frame, made)
+        return Statement(_met(made), few, action=action)
+    reason, action = (own.words, own.action) if own else _reason(frame, made)
     if made.kind is Kind.FOUND and made.chance < made.found:
-        return Headline(
+        return Statement(
             _met(made), f"{_against(frame, made)}{_sure(frame, made)}{_traceless(made)}", "good",
             action=None if _at_work(frame) else _explain(frame, "Could they be elsewhere?"),
         )  # fmt: skip
     if running or _at_work(frame):
-        return Headline(_met(made), reason, action=None if running else action)
+        return Statement(_met(made), reason, action=None if running else action)
     luck = _by_chance(made)
     if made.kind is Kind.NOT_RECOVERABLE and made.in_reach is not None:
         title = f"{made.n - made.in_reach} of {made.n} points leave no trace"
-        return Headline(title, reason if luck is None else f"{reason} {luck[1]}", "warn",
+        return Statement(title, reason if luck is None else f"{reason} {luck[1]}", "warn",
                         action=action)  # fmt: skip
     if luck is not None:
-        return Headline(luck[0], f"{luck[1]} {reason}", "warn", action=action)
-    return Headline(_met(made), reason, "bad" if not made.found else "warn", action=action)
+        return Statement(luck[0], f"{luck[1]} {reason}", "warn", action=action)
+    return Statement(_met(made), reason, "bad" if not made.found else "warn", action=action)
 
 
-def _squares(frame: Frame, made: Verdict, state: CertifiedState) -> Headline:
-    """Return how many places are certified and likely; whether their centres are near is less."""
-    many, known = len(state.x), frame.certainty
-    sure = int(certified_places(state, known).sum())
-    if sure == many:
-        each = "it holds" if many == 1 else "each holds"
-        title = f"{count(many, 'place')} certified: {each} a training point"
-    elif sure:
-        title = f"{sure} of {count(many, 'place')} certified, {many - sure} likely"
-    else:
-        title = f"{count(many, 'place')} likely to hold a training point"
-    reach = f" or within {state.reach:.2g} of it" if state.reach else ""
-    words = (
-        f"Without a point there{reach} every explanation with "
-        f"{scope(state.box, 1 + state.band)} leaves {percent(float(state.radius.min()))} of the "
-        "weights or more"
-    )
-    words += (
-        f"; your points leave {left(_residual(frame))}."
-        if known is not None and known.truth is not None and known.box == state.box
-        else f". That the points leave less is judged by a threshold, {left(state.threshold)}."
-    )
-    words = f"{words} Their centres are within {made.radius:g} of {made.found} of {made.n} points."
-    tone = "good" if sure == many else "warn"
-    return Headline(title, words, tone, action=_explain(frame, "Could they be elsewhere?"))
+def _own_statement(frame: Frame, made: Verdict) -> Statement | None:
+    """Return what the attack itself says of its end; the page leaves out what cannot be done."""
+    part, known, truth = frame.attack, frame.certainty, frame.truth
+    assert part.state is not None and truth is not None  # it was judged
+    places = judged_places(part.state, truth, known)
+    said = by_key(part.name).headline(part.state, Judged(
+        made.n, made.found, made.claims, made.radius, _residual(frame),
+        0 if places is None else int(places[1].sum()),
+        known.box if known is not None and known.truth is not None else None,
+    ))  # fmt: skip
+    if said is None or said.action is None or said.action.key != "explain":
+        return said
+    return replace(said, action=_explain(frame, said.action.label))
 
 
 def _met(made: Verdict, luck: str = "") -> str:
@@ -224,12 +199,10 @@ def _sure(frame: Frame, made: Verdict) -> str:
         why = "other points explain the weights as well"
         return f" None is certified: {why if known.tight else ONE_SIDED}."
     return (
-        f" Certified: every explanation with {scope(known.box, known.top)} as good as your points "
-        f"({left(_residual(frame))} unexplained) has a point within {known.half + known.reach:.2g}."
+        f" Certified: every explanation with {scope(known.box, known.top)} as good as your "
+        f"points ({share(_residual(frame))} unexplained) has a point within "
+        f"{known.half + known.reach:.2g}."
     )
-
-
-LONGER = "Set more steps, or begin elsewhere."
 
 
 def _sets(made: Verdict) -> str:
@@ -240,35 +213,34 @@ def _sets(made: Verdict) -> str:
     return verdicts.sets(made.origin, made.controls)
 
 
-def _unknowable(made: Verdict, why: Unknowable) -> Headline:
+def _unknowable(made: Verdict, why: Unknowable) -> Statement:
     if why is Unknowable.NO_CLAIMS:
         words = "No candidate passes the attack’s own test: on the margin, with a multiplier."
-        return Headline("The attack claims nothing", words, "bad", action=ANEW)
+        return Statement("The attack claims nothing", words, "bad", action=ANEW)
     if why is Unknowable.FEW_POINTS:
         words = (
             f"A comparison with chance takes {MIN_POINTS} points or more: draw more of them. "
             "A proof needs none."
         )
-        return Headline(_met(made), words, action=Action("draw", "Draw more points"))
+        return Statement(_met(made), words, action=Action("draw", "Draw more points"))
     if why is Unknowable.NO_CONTROLS:
         words = "There are no unseen sets, so chance is not measured."
-        return Headline(_met(made), words, action=ANEW)
+        return Statement(_met(made), words, action=ANEW)
     words = (
         f"Unseen points alone lie within {made.radius:g} of {made.chance:.2g} of them: the points "
         "are too close together to tell a find from luck."
     )
-    return Headline(_met(made), words, "warn", action=Action("draw", "Draw points farther apart"))
+    return Statement(_met(made), words, "warn", action=Action("draw", "Draw points farther apart"))
 
 
 # --- why so few, and what next ----------------------------------------------------------------
 def _reason(frame: Frame, made: Verdict) -> tuple[str, Action | None]:
     known = None if frame.aim is None else frame.aim.certificate
-    own = _own(frame)
     if _at_work(frame):
         step = 0 if frame.attack.state is None else frame.attack.state.t
         return f"So far, at step {step:,}: the attack is not at its end.", Action("play", "Go on")
-    if own:
-        return _seen_through(frame, made)
+    if _own(frame):
+        return f"{made.found} of {made.claims} claims are right.", ANEW
     if known is not None and known.light not in NEAR:
         if frame.newest and frame.training.weight_decay:
             why = f"The points explain {explained(known.residual)} of these weights"
@@ -294,21 +266,9 @@ def _reason(frame: Frame, made: Verdict) -> tuple[str, Action | None]:
         return f"{apart[0].upper()}{apart[1:]}.", _explain(frame, OTHERS)
     share_left = _left_by_candidates(frame)
     if share_left is not None:
-        words = f"The candidates miss {left(share_left)} of the weights."
+        words = f"The candidates miss {share(share_left)} of the weights."
         return words, _more_candidates(frame)
     return f"{made.found} of {made.claims} claims are right.", ANEW
-
-
-def _seen_through(frame: Frame, made: Verdict) -> tuple[str, Action | None]:
-    """Return how far the weights agree that training on the candidates and on the points gives."""
-    state = frame.attack.state
-    loss = math.inf if state is None else state.numbers().get("l_upper", math.inf)
-    said = f"½‖θ(x) − θ*‖² is {share(loss) if loss < PLAIN else digits(loss)}"
-    if loss > AGREE:
-        return f"Not converged: the weights do not agree yet, {said}. {LONGER}", ANEW
-    if made.found == made.n:
-        return f"Training on the claims gives the attacked weights: {said}.", None
-    return f"Training on the claims gives the attacked weights, too: {said}.", None
 
 
 def _certainty(frame: Frame, made: Verdict, at: AttackState) -> list[tuple[str, str]]:
@@ -345,8 +305,8 @@ def _apart(frame: Frame, known: Certificate | None) -> str:
         return ""
     how = "as well" if share_left <= known.residual else "nearly as well"
     return (
-        f"other points explain the weights {how} (the candidates miss {left(share_left)}; "
-        f"{left(known.residual)} is unexplained by yours)"
+        f"other points explain the weights {how} (the candidates miss {share(share_left)}; "
+        f"{share(known.residual)} is unexplained by yours)"
     )
 
 
@@ -377,7 +337,7 @@ def _more_candidates(frame: Frame) -> Action:
 # --- the frame --------------------------------------------------------------------------------
 def _own(frame: Frame) -> bool:
     """Return whether the attacked weights are those of the attack's own training."""
-    return by_key(frame.attack.name).victim is not None
+    return by_key(frame.attack.name).own is not None
 
 
 def _mixed(frame: Frame) -> str:
@@ -407,7 +367,7 @@ def _numbers(frame: Frame, made: Verdict, at: AttackState) -> tuple[tuple[str, s
         rows.append(("unexplained by the points", share(frame.aim.certificate.residual)))
     share_left = _left_by_candidates(frame)
     if share_left is not None and at is frame.attack.state:
-        rows.append(("missed by the candidates", left(share_left)))
+        rows.append(("missed by the candidates", share(share_left)))
     if not _homogeneous(frame):
         rows.append(("theorem", NO_THEOREM))
     return tuple(rows)

@@ -83,7 +83,7 @@ def why_none(frame: Frame) -> str:
     entry = by_key(frame.attack.name)
     if not entry.takes_start:
         return f"{entry.title} does not begin at given candidates: choose {choices()}."
-    if entry.energy is None and frame.landscape is None:
+    if entry.own is None and frame.landscape is None:
         return nothing(frame)
     sentence = frame.no_starts[:1].upper() + frame.no_starts[1:]
     return f"{entry.title}: {sentence} Its settings are under More settings."
@@ -102,7 +102,7 @@ def headline(frame: Frame) -> tuple[str, str] | None:
     held = frame.starts
     if held is None:
         return None
-    own = by_key(held.of.attack).energy is not None
+    own = by_key(held.of.attack).own is not None
     if len(held.trail) > 1:
         return rolled(held.weights, held.trail[0][1], held.energy, beside(held))
     if held.arrivals is not None:
@@ -312,7 +312,7 @@ def said(weights: Weights, energy: float) -> str:
 
 def unit(attack: str, colours: str) -> str:
     """Return what the energies of this attack are shares of, and what its colours say."""
-    of = UNIT if by_key(attack).energy is None else UNIT_BILEVEL
+    of = UNIT if by_key(attack).own is None else UNIT_BILEVEL
     return f"{of}, {BRIGHT[colours]}"
 
 

@@ -8,7 +8,7 @@ from explorer.engine.attacks.target import Target
 from explorer.engine.attacks.univariate import UnivariateState, doubt_words
 from explorer.engine.attacks.univariate.intervals import distinct
 from explorer.engine.attacks.univariate.view import Known, active_everywhere
-from explorer.research.words.numbers import plain
+from explorer.engine.numbers import plain
 from explorer.style import PROVEN
 
 ACTIVE = {

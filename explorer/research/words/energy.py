@@ -7,8 +7,8 @@ import numpy as np
 from explorer.engine.energy.maps import Split
 from explorer.engine.energy.points import LOW, Archetype, Energies
 from explorer.engine.energy.questions import OfRidge, OfStarts, Picture
+from explorer.engine.numbers import digits
 from explorer.engine.rounding import NOTHING
-from explorer.research.words.numbers import digits
 
 _ARCHETYPES = {
     Archetype.NEEDLE: "a needle: with the others where they are, one place, or a few isolated "

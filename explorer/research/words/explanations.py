@@ -10,7 +10,7 @@ from explorer.engine.explanations.alternatives import BAND, FORCED, AsWell
 from explorer.engine.explanations.cone import scope
 from explorer.engine.explanations.programs import AS_WELL, COARSE, Farthest, Scope
 from explorer.engine.explanations.splitting import Merging
-from explorer.research.words.numbers import digits
+from explorer.engine.numbers import digits
 
 VOID = 0.5  # arbitrary: where the points leave more of the weights, nothing follows from them
 

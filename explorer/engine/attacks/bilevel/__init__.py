@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from explorer.engine.attacks.attack import Attack, Start
+from explorer.engine.attacks.attack import Attack, OwnVictim, Start
 from explorer.engine.attacks.bilevel.lower import (
     Lower,
     Method,
@@ -25,8 +25,10 @@ from explorer.engine.attacks.bilevel.models import Shape
 from explorer.engine.attacks.claims import MERGE_RADIUS, Report, merge_candidates
 from explorer.engine.attacks.descent import SIGMA_PICTURES, descent_status, descent_step
 from explorer.engine.attacks.shapes import EMPTY, Level, Shapes
+from explorer.engine.attacks.statement import Action, Judged, Statement
 from explorer.engine.attacks.target import Target
 from explorer.engine.network import Network
+from explorer.engine.numbers import PLAIN, digits, share
 from explorer.engine.optim import Moments, half_cosine
 from explorer.engine.settings import setting, settings
 from explorer.engine.sizes import Like, Size
@@ -183,6 +185,11 @@ class BilevelTarget:
         return self.lower.shape.at(self.theta, x).z
 
     @property
+    def d(self) -> int:
+        """Coordinates of a point."""
+        return self.lower.shape.d
+
+    @property
     def net(self) -> Network:
         """The weights as a ReLU network with biases in all layers."""
         return self.lower.shape.network(self.theta)
@@ -314,6 +321,18 @@ def report(target: BilevelTarget, state: BilevelState, config: BilevelConfig) ->
     return merge_candidates(state.x, state.y, state.lam, MERGE_RADIUS)
 
 
+def headline(state: BilevelState, known: Judged) -> Statement:
+    """Return how far the weights agree that training on the candidates and on the points gives."""
+    loss = float(state.l_upper)
+    said = f"½‖θ(x) − θ*‖² is {share(loss) if loss < PLAIN else digits(loss)}"
+    if loss > AGREE:
+        more = "Set more steps, or begin elsewhere."
+        words = f"Not converged: the weights do not agree yet, {said}. {more}"
+        return Statement("", words, action=Action("restart", "Attack again"))
+    too = "" if known.found == known.n else ", too"
+    return Statement("", f"Training on the claims gives the attacked weights{too}: {said}.")
+
+
 def implicit(point: Point, gap: Tensor, config: BilevelConfig) -> Solved:
     """P with (H + damping I) p = gap (P,), H the Hessian of E at `point`."""
     if config.solver == "exact":
@@ -440,8 +459,8 @@ ATTACK = Attack(
     config=BilevelConfig, state=BilevelState,
     first=init, step=step, terminate=terminate, report=report,
     curves=(("l_upper", "½‖θ(x) − θ*‖²"), ("surrogate", "surrogate ‖∇E‖²")),
-    takes_start=True, victim=victim, energy=energy, shapes=shapes,
-    pictures=pictures,
+    takes_start=True, own=OwnVictim(victim, energy, lambda state: state.victim), shapes=shapes,
+    headline=headline, pictures=pictures,
     room=lambda config, d: config.width * (d + 3 + config.width),
     non_homogeneous=True,  # asks for no margin; see `Attack.refusal`
 )  # fmt: skip

@@ -31,7 +31,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from explorer.engine.attacks.attack import Attack, Start
+from explorer.engine.attacks.attack import Attack, Leaps, ManyStarts, Start
 from explorer.engine.attacks.claims import Report, claims, in_units_of_data
 from explorer.engine.attacks.descent import (
     descent_status,
@@ -435,6 +435,6 @@ ATTACK = Attack(
     first=init, step=step, terminate=terminate, report=report,
     curves=(("l_stationary", "stationarity"), ("l_margin", "margin"), ("l_dual", "λ floor"),
             ("l_prior", "prior box")),
-    takes_start=True, suit=start_config, anywhere=True, non_homogeneous=True, leap=advance,
-    strided=iterate, apart=single_states, pictures=pictures, memory=memory,
+    takes_start=True, suit=start_config, anywhere=True, non_homogeneous=True, pictures=pictures,
+    leaps=Leaps(advance, iterate), many=ManyStarts(single_states, memory),
 )  # fmt: skip

@@ -51,3 +51,20 @@ def per_cent_above(value: float) -> str:
         return "0%"
     step = 10.0 ** (math.floor(math.log10(100 * value)) - 1)
     return f"{math.ceil(100 * value / step) * step:.2g}%"
+
+
+def percent(share: float) -> str:
+    """Return a proven share in per cent, rounded down; a tiny one to its first digit.
+
+    >>> percent(0.0549), percent(0.00062), percent(0.0)
+    ('5.4%', '0.06%', '0%')
+    """
+    if share <= 0 or share >= 1e-3:
+        return f"{math.floor(1000 * share) / 10:g}%"
+    step = 10.0 ** math.floor(math.log10(100 * share))
+    return f"{plain(f'{math.floor(100 * share / step) * step:.0e}')}%"
+
+
+def count(n: int, noun: str) -> str:
+    """Return so many of a thing, such as "1 point" or "2 points"."""
+    return f"{n} {noun}" + ("" if n == 1 else "s")
