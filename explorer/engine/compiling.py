@@ -51,7 +51,7 @@ def compile_all() -> None:
                 several = DecoRecoConfig(m=4, steps=4)
                 seen = decoreco.init(target, several, torch.Generator().manual_seed(0))
                 decoreco.advance(target, seen, several, 4)
-    loops: Any = compiled_module("compiled")
+    loops: Any = compiled_module("compiled_nonnegative")
     if loops is not None:
         loops.positive(np.eye(2), np.ones(2), np.ones(2), 0.0)
 

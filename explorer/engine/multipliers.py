@@ -198,7 +198,7 @@ def _solve(gram: Array, gains: Array) -> Array:
 
 def _descend(gram: Tensor, gains: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
     """Lawson and Hanson's inner loop: the least-squares weights on a positive subset of columns."""
-    loops = compiled_module("compiled") if len(weight) >= MANY else None
+    loops = compiled_module("compiled_nonnegative") if len(weight) >= MANY else None
     if loops is not None:
         made, whole = weight.numpy().copy(), np.ascontiguousarray(gram.numpy())
         if loops.positive(whole, gains.numpy(), made, _JITTER * len(made)):

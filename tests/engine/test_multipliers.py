@@ -237,7 +237,7 @@ def test_loops_leave_the_fit_that_lapack_leaves(price, monkeypatch):
     assert torch.equal(looped.point, plain.point)
     torch.testing.assert_close(looped.lam, plain.lam, rtol=1e-7, atol=1e-9)
     assert looped.residual == pytest.approx(plain.residual, rel=1e-9)
-    loops = compiled_module("compiled")
+    loops = compiled_module("compiled_nonnegative")
     before = np.ones(2)
     assert not loops.positive(np.array([[1.0, 2.0], [2.0, 1.0]]), np.ones(2), before, 0.0)
     assert before.tolist() == [1.0, 1.0]

@@ -292,7 +292,7 @@ def nonnegative(gram: Array, inner: Array, start: Array) -> Array:
     gram[np.diag_indices(len(norm))] += RIDGE
     inner, c = inner / norm, start * norm
     steep, alone = 1e-12 * float(np.abs(inner).max(initial=1e-300)), False
-    loops = compiled_module("compiled")
+    loops = compiled_module("compiled_nonnegative")
     if loops is not None:
         made = c.copy()
         if loops.settle(gram, inner, made, 0.0, steep):

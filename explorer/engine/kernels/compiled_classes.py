@@ -15,7 +15,8 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-from explorer.engine.kernels.compiled import active_set, factored, on_box, on_floor, sigmoid, solved
+from explorer.engine.kernels.compiled import on_box, on_floor, sigmoid
+from explorer.engine.kernels.compiled_nonnegative import active_set, factored, solved
 from explorer.engine.kernels.jit import FAST, kept
 from explorer.engine.kernels.steps import (
     ALPHA,

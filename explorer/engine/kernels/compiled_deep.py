@@ -23,13 +23,13 @@ from numba import njit, types
 from numba.extending import overload
 
 from explorer.engine.kernels.compiled import (
-    active_set,
     move,
     on_box,
     on_margin,
     sigmoid,
     sigmoid_single,
 )
+from explorer.engine.kernels.compiled_nonnegative import active_set
 from explorer.engine.kernels.jit import FAST, kept
 from explorer.engine.kernels.steps import ALPHA, MARGIN, DescentRule, LossTerms, Tolerances
 
