@@ -43,10 +43,11 @@ def demo(
         config = base.train_config(widths, steps, method, train_set)
         hit = base.attack_config(attack, settings, m=m, steps=attack_steps)
     else:
-        row = by_name(scenario)
-        points, seed, attack, hit = row.dataset(), row.seed, row.attack_name, row.attack
-        config = replace(row.train, steps=row.freeze)
-        method = base.Method.exact if row.exact else base.Method.gradient
+        run = by_name(scenario).run
+        points, seed, attack = run.dataset, run.seed, run.attack_name
+        hit = run.attack_config or by_key(attack).config()
+        config = replace(run.train_config, steps=run.steps[0])
+        method = base.Method.exact if run.exact else base.Method.gradient
     if points.d in (1, 2):
         check_files(out)
     trained = base.train_network(points, config, seed, method, device, dtype)

@@ -15,7 +15,7 @@ from explorer.engine.roster import by_key
 from explorer.engine.store import Run
 from explorer.engine.training import TrainConfig
 from explorer.page import branches, play
-from explorer.page.frame import STAGES, Recipe, Training, numbers
+from explorer.page.frame import STAGES, Training, numbers
 from explorer.page.session import Session, standing
 from explorer.page.sharing import described
 from explorer.page.stages import attack, draw, train
@@ -196,9 +196,13 @@ def _open(run: Run) -> Session:
         if run.steps[0]:
             play.go(session, "train")
         return session
+    config, plan = run.train_config, None
+    if run.repeatable:
+        plan = Run(run.dataset, config, seed=run.seed, exact=run.exact, finish=run.finish,
+                   repeatable=True)  # fmt: skip
     session.show(stage="train", training=Training(
-        run.train_states[-1], weight_decay=run.train_config.weight_decay,
-        given=not run.dataset.n, recipe=_recipe(run)))  # fmt: skip
+        run.train_states[-1], weight_decay=config.weight_decay, given=not run.dataset.n,
+        plan=plan))  # fmt: skip
     play.assess(session)
     if run.attack_states:
         attack.take_target(session)
@@ -224,10 +228,3 @@ def _open(run: Run) -> Session:
         with contextlib.suppress(ValueError):  # a stage that these weights do not have
             play.go(session, run.stage)
     return session
-
-
-def _recipe(run: Run) -> Recipe | None:
-    """Return how the weights of a file can be made again, where it says that they can."""
-    if not run.repeatable:
-        return None
-    return Recipe(run.dataset, run.train_config, run.seed, run.exact, run.finish)

@@ -22,7 +22,8 @@ from explorer.engine.network import Network
 from explorer.engine.roster import DEFAULT, AttackConfig, AttackState
 from explorer.engine.scoring import Score, Verdict
 from explorer.engine.status import Status
-from explorer.engine.training import TrainConfig, TrainState
+from explorer.engine.store import Run
+from explorer.engine.training import TrainState
 from explorer.page.history import History, Timeline
 from explorer.research.explained import Explained
 from explorer.research.grid import Problem
@@ -145,25 +146,6 @@ class Shown:
 
 
 @dataclass(frozen=True, eq=False)
-class Recipe:
-    """What the present weights can be made again from: nothing else has changed them.
-
-    Attributes:
-        dataset: the points from the first step on.
-        config: the settings, likewise.
-        seed: of the first weights.
-        exact: whether they were those of the exact network.
-        finish: the step from which the network was trained to the end; None where it was not.
-    """
-
-    dataset: Dataset
-    config: TrainConfig
-    seed: int
-    exact: bool = False
-    finish: int | None = None
-
-
-@dataclass(frozen=True, eq=False)
 class Certain:
     """The certified radius around every place of the plane, so far.
 
@@ -188,8 +170,8 @@ class Training:
         certified: the state that was certified, this one or an earlier one of the run.
         weight_decay: the setting of the run; training then ends at no KKT point.
         given: whether the run began at weights of a file, which came without their points.
-        recipe: how these weights can be made again; None where points or settings changed in
-            between, or they came in a file.
+        plan: the run that makes these weights again, without states; None where points or settings
+            changed in between, or they came in a file.
     """
 
     state: TrainState | None = None
@@ -197,7 +179,7 @@ class Training:
     certified: TrainState | None = None
     weight_decay: float = 0.0
     given: bool = False
-    recipe: Recipe | None = None
+    plan: Run | None = None
 
     @property
     def t(self) -> int:

@@ -51,8 +51,7 @@ def opening_scenario(session: Session, name: str, seconds: float = float("inf"))
         ValueError: for an unknown name, with the names there are.
     """
     row = by_name(name)
-    run = row.run()
-    live = replace(run, train_config=replace(run.train_config, steps=LIVE_STEPS))
+    live = replace(row.run, train_config=replace(row.run.train_config, steps=LIVE_STEPS))
     yield from opening(session, live, f"The example {name!r}", row.sentence, seconds)
 
 
@@ -89,39 +88,29 @@ def _opened(session: Session, run: Run, what: str, words: str, seconds: float) -
     if run.dataset.n or run.dataset.d != session.frame.dataset.d or session.frame.dataset.n:
         draw.load(session, run.dataset)
     if trains and run.dataset.n:
-        (train.jump_to_exact if run.exact else train.begin)(session)
-    held = session.frame.dataset, session.train_config
-    for share in _training(session, run, seconds):
-        yield share
-        if _left(session, held, f"{what} was left before it was trained.", what):
-            return
+        for share in training_as(session, run, seconds):
+            held: tuple[Any, Any] = session.frame.dataset, session.train_config
+            yield share
+            if _left(session, held, f"{what} was left before it was trained.", what):
+                return
     if session.frame.training.state is not None:
         play.assess(session)
-    attack.choose(session, run.attack_name)
-    session.attack_config = run.attack_config or by_key(run.attack_name).config()
-    session.mix = run.mix or (0.0, 0.0)
-    if attacks:
-        session.seed = run.seed if run.attack_seed is None else run.attack_seed
-        play.go(session, "attack")
-        aimed = session.frame.aim, session.attack_config
-        for share in _attacking(session, run, seconds):
-            yield share
-            if _left(session, aimed, f"{what} was left before its attack was done.", what):
-                return
-        play.assess(session)
+    for share in attacking_as(session, run, seconds, attacks):
+        held = session.frame.aim, session.attack_config
+        yield share
+        if _left(session, held, f"{what} was left before its attack was done.", what):
+            return
     if run.stage:
         play.go(session, run.stage)
     session.message = words
 
 
-def _training(session: Session, run: Run, seconds: float) -> Iterator[float]:
-    """Take the steps of the training."""
+def training_as(session: Session, run: Run, seconds: float) -> Iterator[float]:
+    """Train the points on the page as a run says, in slices; yield its share that is done."""
+    (train.jump_to_exact if run.exact else train.begin)(session)
     last, whole = run.steps[0], max(sum(run.steps), 1)
-    descent = last if run.finish is None else min(run.finish, last)
-    while (done := session.frame.training.t) < descent:
-        if not play.advance(session, seconds=seconds, steps=descent - done):
-            break
-        yield session.frame.training.t / whole
+    for t in _steps(session, last if run.finish is None else min(run.finish, last), seconds):
+        yield t / whole
     begun_at = session.frame.training.state
     if run.finish is None or begun_at is None or begun_at.t >= last:
         return
@@ -132,15 +121,28 @@ def _training(session: Session, run: Run, seconds: float) -> Iterator[float]:
             return
 
 
-def _attacking(session: Session, run: Run, seconds: float) -> Iterator[float]:
-    """Take the steps of the attack."""
+def attacking_as(session: Session, run: Run, seconds: float, begins: bool) -> Iterator[float]:
+    """Choose the attack of a run, and if it `begins`, attack likewise and judge."""
+    attack.choose(session, run.attack_name)
+    session.attack_config = run.attack_config or by_key(run.attack_name).config()
+    session.mix = run.mix or (0.0, 0.0)
+    if not begins:
+        return
+    session.seed = run.seed if run.attack_seed is None else run.attack_seed
+    play.go(session, "attack")
     done, whole = run.steps[0], max(sum(run.steps), 1)
-    while done < sum(run.steps):
-        taken = play.advance(session, seconds=seconds, steps=sum(run.steps) - done)
-        if not taken:
-            break
-        done += taken
-        yield done / whole
+    yield done / whole
+    for t in _steps(session, run.steps[1], seconds):
+        yield (done + t) / whole
+    play.assess(session)
+
+
+def _steps(session: Session, last: int, seconds: float) -> Iterator[int]:
+    """Take the steps of this stage up to `last`, in slices; yield where it stands."""
+    while (now := session.frame.state) is not None and now.t < last:
+        if not play.advance(session, seconds=seconds, steps=last - now.t):
+            return
+        yield session.frame.state.t if session.frame.state else last
 
 
 def _left(session: Session, held: tuple[Any, Any], words: str, what: str) -> bool:

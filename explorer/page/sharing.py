@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from explorer.engine.store import Run
-from explorer.page.frame import Frame, Recipe
+from explorer.page.frame import Frame
 from explorer.page.session import Session
 from explorer.page.words.share import ANEW, ATTACK_ANEW, WEIGHTS
 from explorer.research import planes
@@ -22,7 +22,7 @@ def described(session: Session) -> Run:
     out: the run then stands before its first step; `gap` says so.
     """
     now = session.frame
-    known = recipe(now)
+    known = plan_of(now)
     if known is None:
         return Run(
             now.dataset, session.train_config, attack_name=now.attack.name,
@@ -30,17 +30,16 @@ def described(session: Session) -> Run:
         )  # fmt: skip
     attacked = now.attack.state if now.newest and now.attack.seed is not None else None
     other = None if attacked is None or now.attack.seed == known.seed else now.attack.seed
-    return Run(
-        now.dataset, known.config, attack_name=now.attack.name,
-        attack_config=session.attack_config, seed=known.seed, mix=session.mix, stage=now.stage,
-        steps=(now.training.t, 0 if attacked is None else attacked.t), attack_seed=other,
-        exact=known.exact, finish=known.finish, repeatable=True,
+    return replace(
+        known, attack_name=now.attack.name, attack_config=session.attack_config, mix=session.mix,
+        stage=now.stage, attack_seed=other,
+        steps=(now.training.t, 0 if attacked is None else attacked.t),
     )  # fmt: skip
 
 
-def recipe(now: Frame) -> Recipe | None:
-    """Return how the present weights can be made again; None where they cannot."""
-    known, state = now.training.recipe, now.training.state
+def plan_of(now: Frame) -> Run | None:
+    """Return the run that makes the present weights again; None where none does."""
+    known, state = now.training.plan, now.training.state
     if state is None or known is None or known.dataset is not now.dataset:
         return None
     return known
@@ -51,7 +50,7 @@ def gap(session: Session) -> str:
     now = session.frame
     if now.training.state is None:
         return ""
-    if recipe(now) is None:
+    if plan_of(now) is None:
         return WEIGHTS if now.training.given else ANEW
     loaded = now.newest and now.attack.state is not None and now.attack.seed is None
     return ATTACK_ANEW if loaded else ""

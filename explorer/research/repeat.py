@@ -6,13 +6,12 @@ made = repeat(run)  # trains, attacks and judges, as the page did
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
 import torch
 
-from explorer.engine import training
 from explorer.engine.attacks.target import Target
 from explorer.engine.certificate import Certificate, certify
 from explorer.engine.controls import control_sets
@@ -23,7 +22,7 @@ from explorer.engine.roster import by_key
 from explorer.engine.store import Run, StoreError
 from explorer.engine.store.check import check_run
 from explorer.engine.training import TrainState
-from explorer.research.runs import Attacked, judgement, to_the_end
+from explorer.research.runs import Attacked, judgement, training_states
 from explorer.research.state import REMEDY
 
 UNTRAINED = ("", "draw")  # stages without a network
@@ -88,35 +87,19 @@ def repeat(run: Run, watch: Callable[[str, int, int], None] = lambda *_: None) -
         return Repeated(run)
     if not run.dataset.n:
         raise StoreError(f"the link holds steps of a run, but no points to train on. {REMEDY}")
-    states = training_states(run, max(1, run.steps[0] // SEEN))
-    state, known = next(states)
-    for state, made in states:
-        known = made
-        watch("training", state.t, run.steps[0])
-    data = run.dataset
-    proof = certify(state.net, data.x, data.y) if state.net.homogeneous else None
-    done = Repeated(run, state, proof, known)
-    return replace(done, attacked=_attacked(run, state, proof, watch)) if attacks else done
-
-
-def training_states(run: Run, every: int) -> Iterator[tuple[TrainState, Finished | None]]:
-    """Train again, and yield the state after at most `every` steps each; the last is at its step.
-
-    The first is at t = 0. Those of a finish come with what is known then.
-    """
-    data, config, last = run.dataset, run.train_config, run.steps[0]
+    data, last = run.dataset, run.steps[0]
+    known: list[Finished | None] = [None]
     net = maximum_margin(data.x, data.y).net if run.exact else None
-    state = training.init(data, config, torch.Generator().manual_seed(run.seed), net)
-    yield state, None
-    descent = last if run.finish is None else min(run.finish, last)
-    while state.t < descent and not training.terminate(state, config).over:
-        state = training.advance(data, state, config, min(every, descent - state.t))
-        yield state, None
-    if run.finish is not None and state.t < last:
-        for later, made in to_the_end(data, state, config):
-            yield later, made
-            if later.t >= last:
-                return
+    states = training_states(
+        data, run.train_config, run.seed, net, every=max(1, last // SEEN), last=last,
+        finish=run.finish, note=known.append,
+    )  # fmt: skip
+    state = next(states)
+    for state in states:
+        watch("training", state.t, last)
+    proof = certify(state.net, data.x, data.y) if state.net.homogeneous else None
+    done = Repeated(run, state, proof, known[-1])
+    return replace(done, attacked=_attacked(run, state, proof, watch)) if attacks else done
 
 
 def _attacked(

@@ -213,6 +213,33 @@ def to_the_end(
         yield training.with_net(data, state, config, made.net, state.t + made.rounds), made
 
 
+def training_states(
+    data: Dataset, config: TrainConfig, seed: int, net: Network | None = None, *, every: int = 1,
+    last: float = math.inf, finish: int | None = None,
+    note: Callable[[Finished | None], object] = bool,
+) -> Iterator[TrainState]:  # fmt: skip
+    """Yield the states of a training, from weights of the seed or from `net`, to step `last`.
+
+    Beside the first and the last only those whose t `every` divides. From the step `finish` on it
+    is finished exactly (`to_the_end`); `note` is called with what is known of each state then.
+    """
+    state = training.init(data, config, torch.Generator().manual_seed(seed), net)
+    yield state
+    descent = last if finish is None else min(finish, last)
+    while state.t < descent and not training.terminate(state, config).over:
+        state = training.advance(
+            data, state, config, int(min(every - state.t % every, descent - state.t))
+        )
+        yield state
+    if finish is None or state.t >= last:
+        return
+    for later, made in to_the_end(data, state, config):
+        note(made)
+        yield later
+        if later.t >= last:
+            return
+
+
 def train(
     data: Dataset, config: TrainConfig, seed: int, *, exact: bool = False, finish: bool = False,
     device: str = "cpu", dtype: torch.dtype = torch.float64, keep: int = KEPT,
@@ -238,10 +265,10 @@ def train(
     ended: list[Finished | None] = [None]
     try:
         with on_device(device, dtype, training_load(data.n, data.d, config.widths, dtype)):
-            placed, drawn = data.to(device=device, dtype=dtype), torch.Generator().manual_seed(seed)
-            states = training.states(placed, config, drawn, net, between)
-            if finish:
-                states = _noted(placed, next(states), config, ended)
+            states = training_states(
+                data.to(device=device, dtype=dtype), config, seed, net, every=between,
+                finish=0 if finish else None, note=ended.append,
+            )  # fmt: skip
             seen = _through(watch, states, math.ceil(config.steps / between), "training")
             done = Trained(thin(seen, config.steps, keep), data, solved, ended[-1])
     except finishing.NotSeparated as error:
@@ -255,16 +282,6 @@ def train(
             "Take more steps, more neurons or another seed."
         )
     return done
-
-
-def _noted(
-    data: Dataset, first: TrainState, config: TrainConfig, ended: list[Finished | None]
-) -> Iterator[TrainState]:
-    """The states of `to_the_end`, the first among them; what is known goes to `ended`."""
-    yield first
-    for state, made in to_the_end(data, first, config):
-        ended.append(made)
-        yield state
 
 
 def in_own_unit(run: Run) -> Run:

@@ -13,7 +13,7 @@ from explorer.engine.attacks.hinge import HingeConfig
 from explorer.engine.attacks.inversion import InversionConfig
 from explorer.engine.attacks.kkt import KKTConfig
 from explorer.engine.attacks.univariate import UnivariateConfig
-from explorer.engine.data import Dataset, Source, preset
+from explorer.engine.data import Source, preset
 from explorer.engine.roster import DEFAULT, AttackConfig
 from explorer.engine.store import Run
 from explorer.engine.training import TrainConfig
@@ -21,165 +21,138 @@ from explorer.engine.training import TrainConfig
 
 @dataclass(frozen=True)
 class Scenario:
-    """One row.
-
-    Attributes:
-        name: key in `SCENARIOS`.
-        sentence: what it shows.
-        source: the preset to draw, with n, noise and seed.
-        train: how to train.
-        attack: how to attack.
-        seed: of the first weights and the first candidates.
-        freeze: the training step to stop at; 0 for an exact network.
-        exact: take the exact maximum-margin network of the points instead of training one.
-        attack_name: key of the attack in the roster.
-        stage: where the page opens.
-    """
+    """One row: its key in `SCENARIOS`, what it shows, and the run without states to make."""
 
     name: str
     sentence: str
-    source: Source
-    train: TrainConfig
-    attack: AttackConfig
-    seed: int
-    freeze: int
-    attack_name: str = DEFAULT
-    stage: str = "train"
-    exact: bool = False
-
-    def __post_init__(self) -> None:
-        """Refuse a freeze beyond the plan."""
-        if not 0 <= self.freeze <= self.train.steps:
-            raise ValueError(
-                f"freeze must be within the {self.train.steps} planned steps; got {self.freeze}"
-            )
-
-    def dataset(self) -> Dataset:
-        """The points, drawn."""
-        source = self.source
-        return preset(source.preset, source.n, source.noise, source.seed)
-
-    def run(self) -> Run:
-        """The run that it stands for, without states: `repeat` makes them."""
-        return Run(
-            self.dataset(), self.train, attack_name=self.attack_name, attack_config=self.attack,
-            seed=self.seed, stage=self.stage, steps=(self.freeze, 0), exact=self.exact,
-        )  # fmt: skip
+    run: Run
 
 
 _LEVEL = TrainConfig(steps=12_000)  # measured: levels the margins of every row below
 
+
+def _row(
+    name: str, sentence: str, points: Source, train: TrainConfig = _LEVEL,
+    attack: AttackConfig | None = None, key: str = DEFAULT, stage: str = "train",
+    freeze: int | None = None, exact: bool = False,
+) -> Scenario:  # fmt: skip
+    """Return a row that trains all its planned steps, unless it freezes before or is exact."""
+    steps = 0 if exact else train.steps if freeze is None else freeze
+    data = preset(points.preset, points.n, points.noise, points.seed)
+    hit = attack or KKTConfig()
+    return Scenario(name, sentence, Run(
+        data, train, attack_name=key, attack_config=hit, stage=stage, steps=(steps, 0), exact=exact,
+    ))  # fmt: skip
+
+
 _ROWS = (
-    Scenario(
+    _row(
         "alternating circle",
         "Every point is needed to hold the margin, so every point leaves a trace in the weights.",
         Source("alternating-circle", 20, 0.0, 0),
-        _LEVEL, KKTConfig(), 0, 12_000,
     ),
-    Scenario(
+    _row(
         "random circle",
         "The toy of Haim et al. (2022), narrower: three layers, 20 points, labels at random.",
         Source("random-circle", 20, 0.0, 1),
-        TrainConfig(widths=(100, 100), steps=12_000), KKTConfig(), 0, 12_000,
+        TrainConfig(widths=(100, 100), steps=12_000),
     ),
-    Scenario(
+    _row(
         "moons",
         "Only the points between the two arcs hold the margin; the others leave no trace.",
         Source("moons", 20, 0.06, 0),
-        _LEVEL, KKTConfig(), 0, 12_000,
     ),
-    Scenario(
+    _row(
         "moons, too early",
         "The same after 100 steps: separated, but far from a KKT point, and the attack is lost.",
         Source("moons", 20, 0.06, 0),
-        _LEVEL, KKTConfig(), 0, 100,
+        freeze=100,
     ),
-    Scenario(
+    _row(
         "xor",
         "Four clouds, two classes: a handful of neurons, and few points that they betray.",
         Source("xor", 20, 0.05, 0),
-        _LEVEL, KKTConfig(), 0, 12_000,
     ),
-    Scenario(
+    _row(
         "alternating line",
         "One dimension: the graph of the network breaks on the points themselves.",
         Source("alternating-line", 8, 0.0, 0),
-        _LEVEL, KKTConfig(m=40), 0, 12_000,
+        _LEVEL, KKTConfig(m=40),
     ),
-    Scenario(
+    _row(
         "two points",
         "The smallest case, with a closed form: both points are breakpoints of the graph.",
         Source("two-points", 2, 0.0, 0),
-        TrainConfig(steps=4000), KKTConfig(m=10), 0, 4000,
+        TrainConfig(steps=4000), KKTConfig(m=10),
     ),
-    Scenario(
+    _row(
         "inversion",
         "The baseline: candidates go where the output is largest, which is not where points are.",
         Source("alternating-circle", 20, 0.0, 0),
-        _LEVEL, InversionConfig(), 0, 12_000, "inversion", "attack",
+        _LEVEL, InversionConfig(), "inversion", "attack",
     ),
-    Scenario(
+    _row(
         "biases everywhere",
         "Biases in every layer: the network is not homogeneous and no theorem speaks of it.",
         Source("alternating-circle", 20, 0.0, 0),
-        TrainConfig(all_biases=True, steps=12_000), KKTConfig(), 0, 12_000,
+        TrainConfig(all_biases=True, steps=12_000),
     ),
-    Scenario(
+    _row(
         "proof on the line",
         "The graph of Φ breaks at most twice between two support points. The network is an exact "
         "one: step, and see its points proven.",
         Source("alternating-line", 5, 0.0, 0),
-        _LEVEL, UnivariateConfig(), 0, 0, attack_name="univariate", stage="attack", exact=True,
+        _LEVEL, UnivariateConfig(), "univariate", stage="attack", exact=True,
     ),
-    Scenario(
+    _row(
         "hinges",
         "Lines of neurons pass through the points: crossings on the margin, and which are needed.",
         Source("alternating-circle", 14, 0.0, 0),
-        TrainConfig(init_scale=1e-3, steps=12_000), HingeConfig(), 0, 12_000,
-        attack_name="hinge", stage="attack",
+        TrainConfig(init_scale=1e-3, steps=12_000), HingeConfig(), "hinge",
+        stage="attack",
     ),
-    Scenario(
+    _row(
         "other explanations",
         "Drag a point along its line: it becomes two, and the weights do not notice.",
         Source("moons", 20, 0.06, 0),
-        TrainConfig(method="ascent", beta_end=1e5, steps=8000), KKTConfig(), 0, 8000,
+        TrainConfig(method="ascent", beta_end=1e5, steps=8000),
         stage="explain",
     ),
-    Scenario(
+    _row(
         "arena",
         "Every attack that fits meets the same weights: who finds most, and who only claims most.",
         Source("random-circle", 12, 0.0, 0),
-        _LEVEL, KKTConfig(m=50, steps=1000), 0, 12_000, stage="arena",
+        _LEVEL, KKTConfig(m=50, steps=1000), stage="arena",
     ),
-    Scenario(
+    _row(
         "three classes",
         "Every class has two rivals; the attack gives each rival a multiplier of its own.",
         Source("three-blobs", 18, 0.25, 0),
-        _LEVEL, DecoRecoConfig(), 0, 12_000, "decoreco", "attack",
+        _LEVEL, DecoRecoConfig(), "decoreco", "attack",
     ),
-    Scenario(
+    _row(
         "four classes",
         "Four quarters of a pie: the weights are explained by points at the inner corners.",
         Source("pie", 24, 0.0, 0),
-        _LEVEL, DecoRecoConfig(), 0, 12_000, "decoreco", "attack",
+        _LEVEL, DecoRecoConfig(), "decoreco", "attack",
     ),
-    Scenario(
+    _row(
         "bilevel",
         "Train on candidates, move them until the weights agree: they soon do, and are elsewhere.",
         Source("blobs", 12, 0.35, 0),
-        _LEVEL, BilevelConfig(lr_x=0.03), 0, 12_000, "bilevel", "attack",
+        _LEVEL, BilevelConfig(lr_x=0.03), "bilevel", "attack",
     ),
-    Scenario(
+    _row(
         "energy maps",
         "Drag a point of moons and watch where another could be: needles, fans, redundant points.",
         Source("moons", 10, 0.06, 0),
-        _LEVEL, KKTConfig(), 0, 12_000, stage="landscape",
+        stage="landscape",
     ),
-    Scenario(
+    _row(
         "grid of starts",
         "One attack from 21 mixtures of truth, held-out points and noise: see where each ends.",
         Source("moons", 12, 0.06, 0),
-        _LEVEL, KKTConfig(), 0, 12_000, stage="landscape",
+        stage="landscape",
     ),
 )  # fmt: skip
 

@@ -197,8 +197,8 @@ def test_how_the_weights_were_made_is_kept_beside_the_settings_of_the_next_run()
     page.train_config = replace(page.train_config, widths=(7,))
     other = back(page)
     assert (other.seed, other.train_config.widths) == (11, (7,))
-    known = other.frame.training.recipe
-    assert (known.seed, known.config.widths) == (3, (100,))
+    known = other.frame.training.plan
+    assert (known.seed, known.train_config.widths) == (3, (100,))
 
 
 def test_edits_in_a_row_are_kept_once_more_when_the_hand_rests() -> None:

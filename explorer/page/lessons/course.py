@@ -24,6 +24,7 @@ import torch
 
 from explorer.engine import training
 from explorer.engine.certificate import Light
+from explorer.engine.store import Run
 from explorer.engine.training import TrainConfig, TrainState
 from explorer.page import play
 from explorer.page.frame import LAYERS, Branch, Frame
@@ -40,9 +41,12 @@ from explorer.page.lessons.file import (
     write,
 )
 from explorer.page.lessons.goals import ELSEWHERE, KINDS
+from explorer.page.opening import attacking_as, training_as
 from explorer.page.session import LIVE_STEPS, Session
-from explorer.page.stages import attack, landscape, train
+from explorer.page.stages import landscape, train
 from explorer.research.axes import Axes, fitted
+from explorer.research.repeat import begun
+from explorer.research.state import to_text
 
 KEPT = (
     "train_config", "attack_config", "seed", "mix", "tool", "label", "truth_shown", "layers",
@@ -233,28 +237,20 @@ def putting(session: Session, seconds: float = float("inf")) -> Iterator[float]:
 
 
 def _putting(session: Session, walk: Walk, state: State, seconds: float) -> Iterator[float]:
-    _clear(session, state)
+    run = state.run()
+    _clear(session, state, run)
     yield 0.0
-    data = session.frame.dataset
-    if state.network == "exact":
-        train.jump_to_exact(session)
-    elif state.network == "trained":
-        yield from _trained(session, walk, state, seconds)
-    elif state.stage == "train" and data.n:
-        train.begin(session)
+    if state.network != "none" or (state.stage == "train" and run.dataset.n):
+        yield from _trained(session, walk, run, seconds)
     if state.stage in ("draw", "train"):
         session.message = ""
         session.show(stage=state.stage)
         play.assess(session)
         return
-    attack.choose(session, state.attack)
-    session.mix = state.mix
-    session.attack_config = session.entry.suit(state.attack_config(), state.mix[1])
-    if state.stage == "attack" or state.attack_steps:
-        play.go(session, "attack")
+    for share in attacking_as(session, run, seconds, begun(run)[1]):
         if session.frame.attack.name != state.attack:
             raise ValueError(session.message)
-        yield from _advanced(session, state.attack_steps, seconds)
+        yield share
     play.go(session, state.stage)
     if state.stage == "landscape":
         landscape.show_map(session, state.map)
@@ -264,13 +260,13 @@ def _putting(session: Session, walk: Walk, state: State, seconds: float) -> Iter
     play.assess(session)
 
 
-def _clear(session: Session, state: State) -> None:
+def _clear(session: Session, state: State, run: Run) -> None:
     """Show the points of a state alone, with its settings and nothing trained."""
-    data = state.dataset()
+    data = run.dataset
     session.running, session.game = False, None
     session.branches, session.branch_index = [Branch("main")], 0
-    session.seed, session.mix, session.configs = state.seed, (0.0, 0.0), {}
-    session.train_config = replace(state.train_config(), steps=LIVE_STEPS)
+    session.seed, session.mix, session.configs = run.seed, (0.0, 0.0), {}
+    session.train_config = replace(run.train_config, steps=LIVE_STEPS)
     session.frame = Frame("draw", History(data))
     session.axes = fitted(Axes(), data, loaded=True)
     session.tool, session.label = "place", 0 if data.d == 1 else 1
@@ -279,29 +275,20 @@ def _clear(session: Session, state: State) -> None:
     session.show()
 
 
-def _trained(session: Session, walk: Walk, state: State, seconds: float) -> Iterator[float]:
-    """Train as far as the state says, or take what was trained for an earlier step."""
-    known = repr([getattr(state, name) for name in
-                  ("preset", "n", "noise", "points", "seed", "train", "steps")])  # fmt: skip
-    train.begin(session)
-    line = walk.trained.get(known)
+def _trained(session: Session, walk: Walk, run: Run, seconds: float) -> Iterator[float]:
+    """Train as far as the run says, or take what was trained for an earlier step."""
+    known = to_text(Run(run.dataset, run.train_config, seed=run.seed, steps=(run.steps[0], 0)))
+    line = None if run.exact else walk.trained.get(known)
     if line is None:
-        yield from _advanced(session, state.steps, seconds)
+        yield from training_as(session, run, seconds)
         walk.trained[known] = session.branch.train.up_to(len(session.branch.train.states))
         last = session.frame.training.state
         if last is not None and walk.trained[known].last_t < last.t:
             walk.trained[known].append(last, lambda _: {}, always=True)
         return
+    train.begin(session)
     session.branch.train = line.up_to(len(line.states))
     session.show(training=replace(session.frame.training, state=line.states[-1]))
-
-
-def _advanced(session: Session, steps: int, seconds: float) -> Iterator[float]:
-    """Take steps of the present stage until it stands at `steps`."""
-    while (now := session.frame.state) is not None and now.t < steps:
-        if not play.advance(session, seconds=seconds, steps=steps - now.t):
-            break
-        yield min(session.frame.state.t / steps, 1.0) if session.frame.state else 1.0
 
 
 # --- recording ----------------------------------------------------------------------------------

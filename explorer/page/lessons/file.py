@@ -21,6 +21,7 @@ import dataclasses
 import json
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
@@ -32,6 +33,7 @@ from explorer.engine.data.presets import PRESETS
 from explorer.engine.files import FileError, check_size, one_line, reading, safe_name
 from explorer.engine.roster import DEFAULT, AttackConfig, by_key
 from explorer.engine.settings import config_of, json_schema, setting, settings
+from explorer.engine.store import Run
 from explorer.engine.training import TrainConfig
 from explorer.page.lessons.goals import ELSEWHERE, FORMER, GOALS, Goal
 from explorer.page.stages import attack, draw, train
@@ -126,6 +128,20 @@ class State:
             raise ValueError(f"point must be one of the {data.n} points; got {self.point}")
         train.check_room(self.train_config().widths, data.d, data.outputs)
         attack.check_room(self.attack_config())
+
+    def run(self) -> Run:
+        """Return the run without states that it names; no attack before the stage of one."""
+        run = Run(
+            self.dataset(), self.train_config(), seed=self.seed, stage=self.stage,
+            exact=self.network == "exact",
+            steps=(self.steps if self.network == "trained" else 0, 0),
+        )  # fmt: skip
+        if self.stage in ("draw", "train"):
+            return run
+        return replace(
+            run, attack_name=self.attack, mix=self.mix, steps=(run.steps[0], self.attack_steps),
+            attack_config=by_key(self.attack).suit(self.attack_config(), self.mix[1]),
+        )  # fmt: skip
 
     def dataset(self) -> Dataset:
         """Return the points. ValueError for points that the plane cannot show."""

@@ -152,8 +152,8 @@ def _examples() -> list[dict[str, Any]]:
     return [
         {"group": title, "rows": [
             {"name": row.name, "sentence": row.sentence}
-            for row in SCENARIOS.values() if row.stage == stage
+            for row in SCENARIOS.values() if row.run.stage == stage
         ]}
         for stage, title in GROUPS.items()
-        if any(row.stage == stage for row in SCENARIOS.values())
+        if any(row.run.stage == stage for row in SCENARIOS.values())
     ]  # fmt: skip

@@ -10,8 +10,9 @@ import torch
 from explorer.engine import data, training
 from explorer.engine.data import Dataset, preset
 from explorer.engine.status import Status
+from explorer.engine.store import Run
 from explorer.engine.training import TrainState
-from explorer.page.frame import Attacking, Frame, Moment, Recipe, Stage, Training, numbers
+from explorer.page.frame import Attacking, Frame, Moment, Stage, Training, numbers
 from explorer.page.history import MOST_BYTES, History, Timeline
 from explorer.page.session import Session, standing
 from explorer.research.axes import Axes, fitted
@@ -219,22 +220,22 @@ def _go_on(session: Session, history: History[Dataset]) -> None:
             session.message = REVIVED
     fit(session, dataset)
     part = Training(state, weight_decay=old.training.weight_decay, given=old.training.given,
-                    recipe=known)  # fmt: skip
+                    plan=known)  # fmt: skip
     aim = old.aim if old.aim is not None and old.aim.truth.n else None
     session.branch.carried = part.state, old.attack.state
     session.show(drawing=history, training=part, stage=stage, aim=aim, status=Status.RUNNING)
 
 
-def _begun_again(old: Training, dataset: Dataset) -> tuple[TrainState, Recipe] | None:
+def _begun_again(old: Training, dataset: Dataset) -> tuple[TrainState, Run] | None:
     """Return the first state of a run that has taken no step, on other points; None else.
 
     Its weights are drawn from the seed again, so that they can be once more.
     """
-    if old.state is None or old.state.t or old.recipe is None or old.recipe.exact:
+    if old.state is None or old.state.t or old.plan is None or old.plan.exact:
         return None
-    made = replace(old.recipe, dataset=dataset)
+    made = replace(old.plan, dataset=dataset)
     generator = torch.Generator().manual_seed(made.seed)
-    return training.init(dataset, made.config, generator), made
+    return training.init(dataset, made.train_config, generator), made
 
 
 def refit(session: Session) -> None:

@@ -18,8 +18,9 @@ from explorer.engine.exact.finish import Finished
 from explorer.engine.files import safe_name
 from explorer.engine.network import Network
 from explorer.engine.status import Status
+from explorer.engine.store import Run
 from explorer.engine.training import TrainConfig, TrainState
-from explorer.page.frame import Attacking, Frame, Recipe, Training, numbers
+from explorer.page.frame import Attacking, Frame, Training, numbers
 from explorer.page.history import LOG_STEPS, Timeline
 from explorer.page.session import Session
 from explorer.research.axes import fitted
@@ -50,9 +51,11 @@ def begin(session: Session, net: Network | None = None, exact: bool = False) -> 
     session.branch.train, session.branch.attack = Timeline(), Timeline()
     session.branch.train.append(state, numbers)
     held, config = session.frame.attack, session.train_config
-    known = None if net is not None and not exact else Recipe(dataset, config, session.seed, exact)
+    known = None
+    if net is None or exact:
+        known = Run(dataset, config, seed=session.seed, exact=exact, repeatable=True)
     session.show(stage="train", aim=None, status=Status.RUNNING,
-                 training=Training(state, weight_decay=config.weight_decay, recipe=known),
+                 training=Training(state, weight_decay=config.weight_decay, plan=known),
                  attack=Attacking(held.name, mix=held.mix))  # fmt: skip
     certify(session)
 
@@ -131,31 +134,31 @@ def configure(session: Session, **changes: Any) -> None:  # noqa: ANN401 - field
         session.running = False
         begin(session)
         return
-    part = replace(now.training, recipe=_recipe_after(now.training, changes, config))
+    part = replace(now.training, plan=_plan_after(now.training, changes, config))
     if "loss" in changes:
         same = replace(config, revive=False)
         part = replace(part, state=training.refresh(now.dataset, now.training.state, same))
     session.show(training=part, status=Status.RUNNING)
 
 
-def _recipe_after(now: Training, changes: dict[str, Any], config: TrainConfig) -> Recipe | None:
-    """Return the recipe of a run whose settings changed: none, unless no step was taken by others.
+def _plan_after(now: Training, changes: dict[str, Any], config: TrainConfig) -> Run | None:
+    """Return the plan of a run whose settings changed: none, unless no step was taken by others.
 
     How many steps are planned, no step depends on.
     """
     free = now.state is None or not now.state.t or set(changes) <= {"steps"}
-    return replace(now.recipe, config=config) if now.recipe is not None and free else None
+    return replace(now.plan, train_config=config) if now.plan is not None and free else None
 
 
 def reach(session: Session, state: TrainState, status: Status) -> None:
     """Take over the state that the run has reached; the next `show` draws it."""
     now, config = session.frame.training, session.train_config
-    begun, known = now.t, now.recipe
+    begun, known = now.t, now.plan
     taken = state.t > begun
     if taken and known is not None and known.finish is not None:  # a finished one goes elsewhere
         known = replace(known, finish=None) if begun <= known.finish else None
     decay = config.weight_decay if taken else now.weight_decay
-    part = replace(now, state=state, weight_decay=decay, recipe=known)
+    part = replace(now, state=state, weight_decay=decay, plan=known)
     session.put(training=part, status=status)
 
 
@@ -179,10 +182,10 @@ def take(session: Session, state: TrainState, made: Finished | None = None) -> N
     session.branch.train.append(state, numbers, always=made is not None)
     status = training.terminate(state, session.train_config)
     now = session.frame.training
-    known = now.recipe
+    known = now.plan
     if made is not None and known is not None and known.finish is None and now.state is not None:
         known = replace(known, finish=now.state.t)  # begun there or before, it comes to the same
-    session.show(training=replace(now, state=state, recipe=known), status=status)
+    session.show(training=replace(now, state=state, plan=known), status=status)
     if made is not None:
         session.message = weights.finished(made)
 
