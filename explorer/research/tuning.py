@@ -40,6 +40,8 @@ from explorer.research.words import weights
 if TYPE_CHECKING:
     import optuna
 
+TUNED = kkt.ATTACK
+READY = tuple(PUBLISHED)  # published runs whose settings can be taken
 Search = Literal["auto", "random"]
 
 # The defaults of KKTConfig, as a point of the space of "auto".
@@ -154,7 +156,7 @@ def attempt(
         if device == "cpu":
             ends = _in_turn(target, settings, seeds, progress)
         else:
-            ends = descended(target, kkt.ATTACK, settings, seeds, device, None, BLOCK, progress)
+            ends = descended(target, TUNED, settings, seeds, device, None, BLOCK, progress)
     except DeviceError:
         raise
     except ValueError as error:
@@ -175,7 +177,7 @@ def _in_turn(
     ends: list[KKTState] = []
     for k, seed in enumerate(seeds):
         drawn = torch.Generator().manual_seed(seed)
-        run = kkt.ATTACK.states(target, settings, drawn, stride=BLOCK)
+        run = TUNED.states(target, settings, drawn, stride=BLOCK)
         end = next(run)
         here = between(progress, k / len(seeds), (k + 1) / len(seeds))
         for state in with_progress(run, math.ceil(settings.steps / BLOCK), here):
@@ -220,6 +222,17 @@ def best(trials: Sequence[Trial], search: Search = "auto") -> Trial | None:
 def full_length(trial: Trial, m: int = KKTConfig.m, steps: int = KKTConfig.steps) -> KKTConfig:
     """The settings of a trial for an attack of the usual size."""
     return replace(trial.config, m=m, steps=steps)
+
+
+def ready(target: Target, run: str, now: KKTConfig) -> KKTConfig:
+    """Return the settings of a published run on these weights, of as many candidates as `now`.
+
+    Args:
+        target: the attacked weights.
+        run: one of `READY`; "" for the defaults.
+        now: how many candidates and steps.
+    """
+    return KKTConfig.from_paper(target, run, now.m, now.steps) if run else KKTConfig()
 
 
 # --- Optuna -------------------------------------------------------------------------------------

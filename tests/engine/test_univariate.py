@@ -11,7 +11,7 @@ import torch
 from explorer.engine import store, training
 from explorer.engine.attacks import univariate
 from explorer.engine.attacks.target import Target
-from explorer.engine.attacks.univariate import Doubt, UnivariateConfig
+from explorer.engine.attacks.univariate import Inexact, UnivariateConfig
 from explorer.engine.attacks.univariate.config import CERTIFIED, EXACT
 from explorer.engine.attacks.univariate.intervals import crossings, distinct, guarantee
 from explorer.engine.attacks.univariate.proof import Programs, System, system
@@ -262,7 +262,7 @@ def test_exact_weights_in_fewer_bits_prove_nothing(fresh_sets, kind):
             continue
         last = walked(target)[0][-1]
         assert not last.proven.any() and last.guaranteed == 0
-        assert last.doubt is Doubt.OFF
+        assert last.doubt is Inexact.OFF
         likely += int(last.likely.sum())
     assert likely > 30
 
@@ -308,7 +308,7 @@ def test_trained_and_merged_weights_prove_nothing(trained_line):
 def test_proofs_need_the_tolerances_of_rounding():
     last = walked(exact(*FIVE), weights="trained")[0][-1]
     assert last.likely.any() and not last.proven.any()
-    assert last.doubt is Doubt.TOLERANCES
+    assert last.doubt is Inexact.TOLERANCES
 
 
 def test_a_run_that_does_not_say_how_exact_it_was_proves_nothing():
@@ -316,7 +316,7 @@ def test_a_run_that_does_not_say_how_exact_it_was_proves_nothing():
     assert last.proven.all()
     old = replace(last, defect=float("nan"))
     assert not old.proven.any() and old.likely.all()
-    assert old.doubt is Doubt.UNKNOWN
+    assert old.doubt is Inexact.UNKNOWN
 
 
 def test_imbalance_alone_forbids_a_proof():

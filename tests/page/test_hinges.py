@@ -9,7 +9,7 @@ from explorer.engine.data import preset
 from explorer.engine.roster import by_key
 from explorer.engine.training import TrainConfig
 from explorer.page import play
-from explorer.page.panels.hinges import HingesPanel
+from explorer.page.panels.own import OwnCurve
 from explorer.page.parts.shapes import shapes_of
 from explorer.page.session import Session
 from explorer.page.stages import attack, train
@@ -18,7 +18,7 @@ from explorer.page.stages import attack, train
 def test_marks_lie_on_the_side_of_the_bound_that_the_claims_say() -> None:
     session = Session(preset("alternating-circle", n=6))
     session.train_config = TrainConfig(widths=(40,), steps=1500, init_scale=1e-3)
-    panel = HingesPanel(session)
+    panel = OwnCurve(session)
     train.begin(session)
     play.advance(session, steps=1500)
     play.assess(session)

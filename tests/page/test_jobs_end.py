@@ -81,7 +81,7 @@ def tuning():
 def margins():
     page = opened("attack", "alternating-line", n=6)
     attack.choose(page.session, "univariate")
-    row = page.panels["UnivariatePanel"].sweep
+    row = page.panels["OwnPanel"].question
     return (
         page,
         row.job,

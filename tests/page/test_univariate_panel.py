@@ -18,7 +18,7 @@ from explorer.engine.data import preset
 from explorer.engine.roster import by_key
 from explorer.page import play
 from explorer.page.apps.explorer import App
-from explorer.page.panels.univariate import UnivariatePanel
+from explorer.page.panels.own import OwnPanel
 from explorer.page.parts.settings import rows_of
 from explorer.page.parts.shapes import shapes_of
 from explorer.page.stages import attack, train
@@ -37,9 +37,9 @@ def app():
     made.close()
 
 
-def panel(app: App) -> UnivariatePanel:
-    found = app.panels["UnivariatePanel"]
-    assert isinstance(found, UnivariatePanel)
+def panel(app: App) -> OwnPanel:
+    found = app.panels["OwnPanel"]
+    assert isinstance(found, OwnPanel)
     return found
 
 
@@ -67,8 +67,8 @@ def test_the_walk_is_told_and_drawn(app):
     state = session.frame.attack.state
     assert state.phase == "done"
     assert len(shapes_of(session.frame, session.axes).rings) == int(state.proven.sum()) == 5
-    assert "5 of 5" in panel(app).bar_words.value
-    assert len(drawn(panel(app).bars, "one explanation").x) == 5
+    assert "5 of 5" in panel(app).note.value
+    assert len(drawn(panel(app).chart, "one explanation").x) == 5
     assert session.frame.attack.verdict.kind.name == "FOUND"
 
 
@@ -96,10 +96,10 @@ def test_likely_points_are_drawn_and_told_otherwise(app):
     assert len(seen.likely) == int(state.likely.sum())
     shown = on_plane(app)
     assert "rings" not in shown and len(shown["likely"]) == len(seen.likely)
-    assert "not proven" in here.bar_words.value and "◌" in here.bar_words.value
-    assert "exact KKT" in here.bar_words.value
+    assert "not proven" in here.note.value and "◌" in here.note.value
+    assert "exact KKT" in here.note.value
     assert "nothing is" in here.rules.value and "must be" not in here.rules.value
-    likely, proven = (drawn(here.bars, name) for name in ("likely", "proven"))
+    likely, proven = (drawn(here.chart, name) for name in ("likely", "proven"))
     assert np.nanmax(likely.y) > 0 and not len(proven.y)
     assert likely.look["width"] < proven.look["width"]
     rows = state.likely.numpy()
@@ -126,22 +126,22 @@ def test_the_margin_is_swept_and_can_be_cancelled(app):
     here = panel(app)
 
     async def swept(cancel: bool) -> None:
-        press(here.sweep.box, "ask")
+        press(here.question.box, "ask")
         await asyncio.sleep(0)
-        assert not any(here.sweep.box.items[name].hidden for name in ("share", "cancel"))
+        assert not any(here.question.box.items[name].hidden for name in ("share", "cancel"))
         if cancel:
             await asyncio.sleep(0)
-            press(here.sweep.box, "cancel")
-        await here.sweep.job.done()
-        assert here.sweep.box.items["share"].hidden
+            press(here.question.box, "cancel")
+        await here.question.job.done()
+        assert here.question.box.items["share"].hidden
 
     asyncio.run(swept(True))
-    assert "cancelled" in here.sweep.said and here.swept.children == ()
+    assert "cancelled" in here.question.said and here.answer.children == ()
     asyncio.run(swept(False))
-    assert here.swept.children == (here.miss, here.sizes)
-    assert len(drawn(here.miss, "least miss").x) == 41
-    assert (np.diff(drawn(here.sizes, "candidates").x) > 0).all()
-    assert "to 1.00" in here.sweep.said
+    miss, sizes = here.answer.children
+    assert len(drawn(miss, "least miss").x) == 41
+    assert (np.diff(drawn(sizes, "candidates").x) > 0).all()
+    assert "to 1.00" in here.question.said
 
 
 def test_the_verb_prints_groups_and_proofs_and_draws(tmp_path, monkeypatch):

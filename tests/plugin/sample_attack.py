@@ -10,8 +10,11 @@ from torch import Tensor
 
 from explorer.engine.attacks.attack import Attack, Start
 from explorer.engine.attacks.claims import Report, merge_candidates
+from explorer.engine.attacks.panel import AttackPanel, PanelContent
 from explorer.engine.attacks.shapes import Shapes, places
+from explorer.engine.attacks.statement import Judged, Statement
 from explorer.engine.attacks.target import Target
+from explorer.engine.charts import Axis, Chart, Series
 from explorer.engine.network import phi
 from explorer.engine.settings import setting, settings
 from explorer.engine.sizes import Size
@@ -66,6 +69,22 @@ def shapes(target: Target, state: SampleState) -> Shapes:
     return Shapes(dots=places(target, state.before), rings=places(target, state.x[state.off < 0.1]))
 
 
+def headline(state: SampleState, known: Judged) -> Statement:
+    there = int((state.off < 0.1).sum())
+    return Statement(
+        f"{there} of {len(state.x)} candidates hold the margin",
+        f"They meet {known.found} of {known.n} points, no more than places of the margin would.",
+    )
+
+
+def show(target: Target, state: SampleState, config: SampleConfig,
+         across: tuple[float, float]) -> PanelContent:  # fmt: skip
+    off = state.off.sort().values.numpy()
+    x, y = Axis(0, len(off), short="candidate"), Axis(0, max(1, off.max()), short="|y Φ − 1|")
+    series = [Series(range(len(off)), off, "off the margin", "dots")]
+    return PanelContent(Chart(series, x, y), note=f"{len(off)} candidates, sorted")
+
+
 def _at(target: Target, t: int, x: Tensor, y: Tensor, before: Tensor) -> SampleState:
     off = (y * phi(target.net, x) / target.level - 1).abs()
     return SampleState(t, x, y, torch.zeros_like(y), off, before)
@@ -75,5 +94,6 @@ ATTACK = Attack(
     key="sample", title="Sample", paper="docs/write-an-attack.md", config=SampleConfig,
     sentence="Candidates step onto the margin; the sample of a package of its own.",
     state=SampleState, first=init, step=step, terminate=terminate, report=report, shapes=shapes,
-    curves=(("off", "off the margin"),),
+    curves=(("off", "off the margin"),), headline=headline,
+    panel=AttackPanel(show, "Off the margin"),
 )  # fmt: skip

@@ -26,6 +26,7 @@ from explorer.engine.attacks.hinge import HingeConfig, HingeState
 from explorer.engine.attacks.pooled import PooledConfig, PooledState
 from explorer.engine.attacks.target import Target
 from explorer.engine.attacks.univariate import UnivariateConfig, UnivariateState
+from explorer.engine.attacks.univariate import panel as univariate_panel
 from explorer.engine.attacks.univariate.config import EXACT
 from explorer.engine.attacks.univariate.intervals import Group
 from explorer.engine.certificate import Certificate, Light
@@ -51,13 +52,13 @@ from explorer.engine.status import Status
 from explorer.page.apps.membership_scene import Outcome
 from explorer.page.frame import Aim, Attacking, Certain, Frame, PointMap, Shown, Starts, Training
 from explorer.page.history import History
+from explorer.page.panels.own import ruled, with_rings
 from explorer.page.words import energy as page_energy
 from explorer.page.words import explain as page_explain
 from explorer.page.words import failures, glossary, keeping
 from explorer.page.words import found as found_words
 from explorer.page.words import membership as page_membership
 from explorer.page.words import starts as page_starts
-from explorer.page.words import univariate as page_univariate
 from explorer.page.words.headline import headline
 from explorer.page.words.statement import folded
 from explorer.research import arena, explained
@@ -770,19 +771,19 @@ def of_page() -> Named:
     )
     yield from starts_words(empty, attacked(NET), attacked(SEVERAL))
     walk = dict(walks())
-    yield "univariate panel, proven", page_univariate.claims(walk["proven"])
-    yield "univariate panel, likely", page_univariate.claims(walk["likely"])
+    yield "univariate panel, proven", with_rings(univariate_panel.claims(walk["proven"]))
+    yield "univariate panel, likely", with_rings(univariate_panel.claims(walk["likely"]))
     net = Target(Network((torch.ones(2, 1), torch.ones(1, 2)), (torch.ones(2), None)))
     groups = (Group("3.2", -1.0, 1.0, (-0.5, 0.5), (1.0, -1.0), True),
               Group("3.2", 1.0, 2.0, (0.5, 1.5), (-1.0, 1.0), False))  # fmt: skip
     exact = replace(walk["proven"], groups=groups)
-    yield "univariate panel, rules", page_univariate.rules(net, exact)
+    yield "univariate panel, rules", ruled(univariate_panel.rules(net, exact))
     off = replace(walk["likely"], groups=groups)
-    yield "univariate panel, rules, off", page_univariate.rules(net, off)
-    yield "univariate panel, rules, no group", page_univariate.rules(net, walk["proven"])
+    yield "univariate panel, rules, off", ruled(univariate_panel.rules(net, off))
+    yield "univariate panel, rules, no group", ruled(univariate_panel.rules(net, walk["proven"]))
     bare = replace(exact, groups=(replace(groups[0], x=(), y=()),))
-    yield "univariate panel, rules, empty group", page_univariate.rules(net, bare)
-    for known, text in page_univariate.ACTIVE.items():
+    yield "univariate panel, rules, empty group", ruled(univariate_panel.rules(net, bare))
+    for known, text in univariate_panel.ACTIVE.items():
         yield f"univariate panel, (a) {known.value}", text
     proof: Any = SimpleNamespace(rho=0.25, error_free=True)
     there: Any = SimpleNamespace(made=SimpleNamespace(ok=True), proof=proof, members=tensor(1, 1))

@@ -18,6 +18,7 @@ import torch
 from torch import Tensor
 
 from explorer.engine.attacks.claims import Report
+from explorer.engine.attacks.panel import AttackPanel
 from explorer.engine.attacks.shapes import EMPTY, Shapes
 from explorer.engine.attacks.statement import Judged, Statement
 from explorer.engine.attacks.target import NO_THEOREM, Target
@@ -211,6 +212,7 @@ class Attack(Generic[T, C, S]):
         words: (state, config) -> what the last step did, in a sentence.
         headline: (state, what is known of the run) -> what is said of its end; None: the page's own
             words.
+        panel: what it shows of itself beside its stage; None: nothing.
         takes_start: whether it begins at given candidates, so that starts can be mixed. Its
             settings then hold `m`, how many, and `sigma_x`, the noise of a start.
         suit: (config, mix_data) -> settings for a start with this share of held-out data.
@@ -253,6 +255,7 @@ class Attack(Generic[T, C, S]):
     shapes: Callable[[Target, S], Shapes] = _no_shapes
     words: Callable[[S, C], str] = _nothing
     headline: Callable[[S, Judged], Statement | None] = _no_statement
+    panel: AttackPanel | None = None
     takes_start: bool = False
     suit: Callable[[C, float], C] = _unchanged
     room: Callable[[C, int], int] = _no_room

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Annotated, ClassVar, Literal
 from weakref import WeakKeyDictionary
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -14,10 +15,12 @@ from explorer.engine.attacks import crossings, pursuit
 from explorer.engine.attacks.attack import Attack
 from explorer.engine.attacks.claims import Report, in_units_of_data, merge_candidates
 from explorer.engine.attacks.crossings import curve_vertices
+from explorer.engine.attacks.panel import AttackPanel, PanelContent
 from explorer.engine.attacks.pursuit import Explanation, Pool
 from explorer.engine.attacks.shapes import NONE, Array, Shapes, joined, places
 from explorer.engine.attacks.statement import Action, Judged, Statement
 from explorer.engine.attacks.target import Target
+from explorer.engine.charts import Axis, Chart, Rule, Series
 from explorer.engine.network import Network
 from explorer.engine.numbers import count
 from explorer.engine.rounding import EDGE, at_edge
@@ -491,6 +494,39 @@ def headline(state: HingeState, known: Judged) -> Statement | None:
     return Statement("No place is needed", words, "warn", action=action)
 
 
+TOP = 3.0  # dots above this many bounds stand at it
+TITLE = "Places that the weights need"
+
+
+def show(
+    target: Target, state: HingeState, config: HingeConfig, across: tuple[float, float]
+) -> PanelContent:
+    """Return the answers so far, sorted: the unexplained share without each place, by the bound.
+
+    Green: needed; grey: not.
+    """
+    asked = state.without[~state.without.isnan()].cpu().numpy()
+    height = np.sort(np.minimum(asked / max(state.limit, 1e-300), TOP))[::-1]
+    rank = np.arange(1, len(height) + 1)
+    series = [
+        Series(rank[mine], height[mine], name, "dots", colour=colour)
+        for name, colour, mine in (
+            ("needed", "good", height >= 1), ("not needed", "ink3", height < 1),
+        )
+        if mine.any()
+    ]  # fmt: skip
+    rules = [Rule(1.0, "needed from here")] if len(height) else []
+    x = Axis(0.0, len(height) + 1.0, "places, most needed first", "place", whole=True,
+             hidden=not len(height))  # fmt: skip
+    y = Axis(0.0, TOP + 0.2, short="unexplained without it, over the bound",
+             ticks=(0, 1, 2, [3, "3 +"]), hidden=not len(height))  # fmt: skip
+    note = "unexplained without it, over the bound" if len(height) else ""
+    return PanelContent(Chart(series, x, y, TITLE, note, rules=rules))
+
+
+PANEL = AttackPanel(show)
+
+
 MOST_LINES = 80  # arbitrary: more cannot be told apart
 MOST_DOTS = 400  # arbitrary: more hide the plane
 LONG = 8.0  # half length of a line: leaves any plane that is drawn
@@ -519,6 +555,7 @@ ATTACK = Attack(
     "claims the places without which the fit leaves more than a threshold.",
     config=HingeConfig, state=HingeState,
     first=init, step=step, terminate=terminate, report=report,
-    fits=fits, shapes=shapes, words=words, headline=headline, belongs=belongs,
+    fits=fits, shapes=shapes, words=words, headline=headline,
+    panel=PANEL, belongs=belongs,
     curves=(("residual", "unexplained share"),),
 )  # fmt: skip

@@ -383,7 +383,7 @@ ATTACK = Attack(
     "places without which the fit leaves more than a threshold.",
     config=PooledConfig, state=PooledState,
     first=init, step=step, terminate=terminate, report=report,
-    fits=hinge.fits, shapes=shapes, words=words, headline=hinge.headline,
+    fits=hinge.fits, shapes=shapes, words=words, headline=hinge.headline, panel=hinge.PANEL,
     belongs=hinge.belongs,
     curves=(("residual", "unexplained share"),),
 )  # fmt: skip

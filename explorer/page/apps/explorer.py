@@ -25,13 +25,13 @@ from explorer.page.panels.forms import AttackForm, NetworkForm, TrainForm, Train
 from explorer.page.panels.game import GamePanel
 from explorer.page.panels.header import Header
 from explorer.page.panels.headline import HeadlinePanel
-from explorer.page.panels.hinges import HingesPanel
 from explorer.page.panels.keeping import Keeping, KeptDrawings
 from explorer.page.panels.lesson import LessonPanel
 from explorer.page.panels.margins import MarginsPanel
 from explorer.page.panels.mixpad import MixPad
 from explorer.page.panels.notice import Notice
 from explorer.page.panels.other import OtherPanel
+from explorer.page.panels.own import OwnCurve, OwnPanel
 from explorer.page.panels.plane import PlanePanel
 from explorer.page.panels.presets import Presets
 from explorer.page.panels.scoreboard import Scoreboard
@@ -40,7 +40,6 @@ from explorer.page.panels.starts import StartsPanel
 from explorer.page.panels.tools import Tools
 from explorer.page.panels.transport import Transport
 from explorer.page.panels.tuner import Tuner
-from explorer.page.panels.univariate import UnivariatePanel
 from explorer.page.parts.access import Access, Welcome, tips_of
 from explorer.page.parts.controls import Folds
 from explorer.page.parts.page import show, under_voila
@@ -55,14 +54,14 @@ from explorer.style import CSS
 PLANE: tuple[type[Panel], ...] = (PlanePanel, Tools, Notice)
 CARDS: tuple[type[Panel], ...] = (
     Presets, NetworkForm, ResidualCurves, MarginsPanel, TrainForm, Scoreboard, Chooser, MixPad,
-    UnivariatePanel, StartsPanel, EnergyPanel, ExplainPanel, Arena,
+    OwnPanel, StartsPanel, EnergyPanel, ExplainPanel, Arena,
 )  # fmt: skip
 HALF = (Chooser, MixPad)  # these two stand side by side
 # What opens over the side; a title is in sight while one of its panels belongs to the stage.
 SHARE = "Share"
 FOLDS: dict[str, tuple[type[Panel], ...]] = {
     "More settings": (TrainMore, AttackForm),
-    "More curves": (MarginCurves, HingesPanel, LossCurves),
+    "More curves": (MarginCurves, OwnCurve, LossCurves),
     "Tune": (Tuner,),
     "Another set": (OtherPanel,),
     SHARE: (SharePanel, GamePanel, Files, KeptDrawings),

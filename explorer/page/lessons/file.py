@@ -50,7 +50,7 @@ REMEDY = "Save it again on the page, or see docs/lessons.md for the format."
 CARDS: dict[str, tuple[str, ...]] = {
     "sets": ("Presets",), "network": ("NetworkForm",), "curves": ("ResidualCurves",),
     "margins": ("MarginsPanel",), "training": ("TrainForm",), "score": ("Scoreboard",),
-    "attack": ("Chooser",), "start": ("MixPad",), "line": ("UnivariatePanel",),
+    "attack": ("Chooser",), "start": ("MixPad",), "line": ("OwnPanel",),
     "starts": ("StartsPanel",), "map": ("EnergyPanel",), "explain": ("ExplainPanel",),
     "compare": ("Arena",),
 }  # fmt: skip

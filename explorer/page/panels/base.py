@@ -11,7 +11,6 @@ from typing import Any
 import ipywidgets as w
 
 from explorer.engine.charts import Chart
-from explorer.engine.roster import by_key
 from explorer.page import play
 from explorer.page.frame import Aim, Frame
 from explorer.page.job import Job
@@ -29,7 +28,6 @@ class Panel:
     widget: w.Widget | None = None
     look: tuple[str, ...] = ("mx-card",)  # style classes; mx-setting: not where one presents
     stages: tuple[str, ...] = ()  # drawn in these stages only; empty: in all
-    state: type | None = None  # in the attack stage, for attacks with such a state; None: for all
     every_s = 0.0  # while running, no oftener: what is read rather than watched can be slower
 
     def __init__(self, session: Session, unfolded: bool = True) -> None:
@@ -68,9 +66,6 @@ class Panel:
 
     def seen(self, frame: Frame) -> bool:
         """Return whether this view belongs to the stage and the attack on screen."""
-        if self.state is not None and frame.stage == "attack":
-            if not issubclass(by_key(frame.attack.name).state, self.state):
-                return False
         return not self.stages or frame.stage in self.stages
 
     def _on_frame(self, _: dict[str, Any]) -> None:

@@ -7,16 +7,14 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, replace
 from functools import partial
 from html import escape
-from typing import cast
 
 import ipywidgets as w
 import numpy as np
 
-from explorer.engine.attacks.kkt import KKTConfig, KKTState
-from explorer.engine.attacks.kkt.config import PUBLISHED
 from explorer.engine.attacks.target import Target
 from explorer.engine.charts import Axis, Chart, Series, decades, next_step
 from explorer.engine.progress import Progress, between, no_progress
+from explorer.engine.roster import by_key
 from explorer.page import branches, play
 from explorer.page.ask import Ask
 from explorer.page.frame import Frame
@@ -100,7 +98,10 @@ class Tuner(Panel):
     """Tune, watch the front, click a trial; or take published settings."""
 
     stages = ("attack",)
-    state = KKTState
+
+    def seen(self, frame: Frame) -> bool:
+        """Return whether the attack on screen is the one that is tuned."""
+        return super().seen(frame) and by_key(frame.attack.name) is tuning.TUNED
 
     def build(self) -> None:
         """Make controls above the trials as a chart and as a list."""
@@ -108,7 +109,7 @@ class Tuner(Panel):
         self.rows: list[Trial] = []
         self.config = TuneConfig()  # of the search whose trials these are
         self.job = Ask(self)
-        published = [(f"as published, {name}", name) for name in PUBLISHED]
+        published = [(f"as published, {name}", name) for name in tuning.READY]
         self.ready = choice(
             "ready settings", "Defaults, or a published run of Haim et al. 2022 in our units, on "
             "these weights at margin 1", (OURS, ""), *published,
@@ -134,11 +135,7 @@ class Tuner(Panel):
 
     # --- settings ---------------------------------------------------------------------------
     def _load_ready(self) -> None:
-        target, now = self._aimed(), cast(KKTConfig, self.session.attack_config)
-        if not self.ready.value:
-            config = KKTConfig()
-        else:
-            config = KKTConfig.from_paper(target, self.ready.value, now.m, now.steps)
+        config = tuning.ready(self._aimed(), self.ready.value, self.session.attack_config)
         kept = branches.make_room(self.session)
         play.configure(self.session, **asdict(config))
         play.tell(self.session, kept.strip())
@@ -146,7 +143,7 @@ class Tuner(Panel):
     def load(self, index: int) -> None:
         """Put the settings of the drawn trial with this index into the form."""
         trial = [t for t in self.rows if not t.failure][index]
-        now = cast(KKTConfig, self.session.attack_config)
+        now = self.session.attack_config
         kept = branches.make_room(self.session)
         play.configure(self.session, **asdict(tuning.full_length(trial, now.m, now.steps)))
         self.front.pick.choose(index)
@@ -241,7 +238,7 @@ class Tuner(Panel):
         if truth is None:
             return HINT
         texts, made = [], frame.training.certificate
-        usual = KKTConfig(m=config.m, steps=config.steps)
+        usual = tuning.TUNED.config(m=config.m, steps=config.steps)
         for k, settings in enumerate((chosen.config, usual)):
             try:
                 done = runs.attack(

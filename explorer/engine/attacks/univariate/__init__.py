@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from enum import Enum
 from typing import Annotated, ClassVar, Literal
 
 import numpy as np
@@ -17,12 +16,12 @@ from explorer.engine.attacks.claims import Report, in_units_of_data
 from explorer.engine.attacks.shapes import NONE, Array, Shapes
 from explorer.engine.attacks.target import Target
 from explorer.engine.attacks.univariate.config import (
-    CERTIFIED,
     EXACT,
     SAFE,
     Tolerances,
     UnivariateConfig,
 )
+from explorer.engine.attacks.univariate.doubt import Inexact, doubt, doubt_words
 from explorer.engine.attacks.univariate.intervals import (
     Group,
     Point,
@@ -32,6 +31,7 @@ from explorer.engine.attacks.univariate.intervals import (
     guarantee,
     turn,
 )
+from explorer.engine.attacks.univariate.panel import PANEL
 from explorer.engine.attacks.univariate.view import defect, merged_graph, programs, tolerances
 from explorer.engine.certificate import balance
 from explorer.engine.multipliers import fit_multipliers
@@ -108,7 +108,7 @@ class UnivariateState:
         return self.tol == EXACT
 
     @property
-    def doubt(self) -> Doubt | None:
+    def doubt(self) -> Inexact | None:
         """Why nothing is proven on these weights; None where they are an exact KKT point."""
         return doubt(self.defect, self.tol)
 
@@ -147,23 +147,6 @@ class UnivariateState:
             "likely": float(self.likely.sum()),
             **miss,
         }
-
-
-class Doubt(Enum):
-    """Why nothing is proven: the weights are no exact KKT point, or are not taken for one."""
-
-    UNKNOWN = "unknown"
-    OFF = "off"
-    TOLERANCES = "tolerances"
-
-
-def doubt(defect: float, tol: Tolerances) -> Doubt | None:
-    """Why nothing is proven on weights so far from a KKT point; None where they are exact."""
-    if math.isnan(defect):
-        return Doubt.UNKNOWN
-    if defect > CERTIFIED:
-        return Doubt.OFF
-    return None if tol == EXACT else Doubt.TOLERANCES
 
 
 # --- The provable attack on networks of one input (Smorodinsky, Vardi and Safran, Algorithm 1) --
@@ -453,21 +436,6 @@ def _asked(state: UnivariateState, i: int) -> str:
     return f"x = {x:.3f} has λ between {low:.3g} and {high:.3g}; {verdict}."
 
 
-def doubt_words(state: UnivariateState) -> str:
-    """Why nothing is proven, as part of a sentence; "" where the weights are exact."""
-    if state.doubt is Doubt.TOLERANCES:
-        return "the tolerances in force are those of trained weights"
-    if state.doubt is None:
-        return ""
-    off = f"off by {state.defect:.1e} of |θ|"
-    if state.doubt is Doubt.UNKNOWN:
-        off = "nobody looked how far"
-    return (
-        f"the weights are not an exact KKT point of this margin: {off}, and a proof needs "
-        f"{CERTIFIED:.0e}"
-    )
-
-
 FALSE = "Of trained weights 0.2 to 4% of such points are false."  # docs/univariate.md
 FAR = 50.0  # beyond every plane: where an unbounded interval is drawn to end
 FOOT = -1.95  # height of the bar under the intervals looked at; arbitrary
@@ -522,5 +490,5 @@ ATTACK = Attack(
     "where they were trained.",
     config=UnivariateConfig, state=UnivariateState,
     first=init, step=step, terminate=terminate, report=report, fits=fits, shapes=shapes,
-    words=words,
+    words=words, panel=PANEL,
 )  # fmt: skip
