@@ -167,6 +167,8 @@ def labels() -> set[str]:
         if panel.widget is None:  # built when it is first seen
             panel.build()
     roots = [*(panel.widget for panel in app.panels.values()), *(o.widget for o in others)]
+    asked = [row.panel.question for row in ROSTER.values() if row.panel is not None]
+    found |= {question.label for question in asked if question is not None}
     roots += [r.widget for entry in ROSTER.values() for part in rows_of(entry.config) for r in part]
     while roots:
         widget = roots.pop()

@@ -27,7 +27,7 @@ import torch
 from explorer.engine.attacks import kkt
 from explorer.engine.attacks.claims import agreement
 from explorer.engine.attacks.kkt import KKTConfig, KKTState
-from explorer.engine.attacks.kkt.config import Knobs
+from explorer.engine.attacks.kkt.config import PUBLISHED, Knobs
 from explorer.engine.attacks.target import Target
 from explorer.engine.progress import Progress, between, no_progress, with_progress
 from explorer.engine.settings import setting, settings
