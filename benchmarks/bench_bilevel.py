@@ -14,7 +14,7 @@ import torch
 
 from explorer.commands.grid import MODELS, PAPER, THREE
 from explorer.engine.attacks.bilevel import BilevelConfig
-from explorer.research.grid import Cell, run_cell
+from explorer.research.grid import GridCell, run_cell
 
 
 def main() -> None:
@@ -32,7 +32,7 @@ def main() -> None:
             found, cost = [], []
             for seed in seeds:
                 begun = time.process_time()
-                cell = Cell("digits", "bilevel", a, b, options.n, seed=seed, settings=settings)
+                cell = GridCell("digits", "bilevel", a, b, options.n, seed=seed, settings=settings)
                 found.append(run_cell(cell))
                 cost.append(1e3 * (time.process_time() - begun) / max(found[-1]["steps"], 1))
 

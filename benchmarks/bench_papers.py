@@ -48,7 +48,7 @@ from explorer.engine.roster import by_key
 from explorer.engine.scoring import score
 from explorer.engine.training import TrainConfig, TrainState
 from explorer.research import image_runs
-from explorer.research.grid import Cell, run_cell
+from explorer.research.grid import GridCell, run_cell
 from explorer.research.image_runs import MERGE_ANGLE, ImageRun, Scored
 from explorer.research.runs import RADIUS
 
@@ -386,7 +386,9 @@ def runkel_table(seeds: tuple[int, ...]) -> Iterator[Line]:
     both = (*((k, *item) for k, item in enumerate(MODELS.items())), (1, "longer", LONGER))
     for k, model, settings in both:
         for start, (a, b) in THREE.items():
-            cells = [Cell("digits", "bilevel", a, b, 20, seed=s, settings=settings) for s in seeds]
+            cells = [
+                GridCell("digits", "bilevel", a, b, 20, seed=s, settings=settings) for s in seeds
+            ]
             ends = [2 * run_cell(cell)["numbers"]["l_upper"] for cell in cells]
             yield geometric(f"{model}, from {start} (paper: {PAPER[start][k]:.2e})", ends)
 
@@ -396,7 +398,7 @@ def edge(seeds: tuple[int, ...], fixed: str, names: tuple[str, str]) -> Iterator
     for attack in ("bilevel", "decoreco"):
         for moving in (0.0, 0.25, 0.5, 0.75, 1.0):
             mix = (1.0, moving) if fixed == "truth" else (moving, 1.0)
-            ends = [run_cell(Cell("digits", attack, *mix, 20, seed=s)) for s in seeds]
+            ends = [run_cell(GridCell("digits", attack, *mix, 20, seed=s)) for s in seeds]
             for name in names:
                 to = "partition" if name == "heldout" else name
                 what = f"{attack}, λ = {moving:g}: distance to {to}"

@@ -40,7 +40,7 @@ from explorer.research.grid import (
     DIGITS,
     STEPS,
     WORDS,
-    Cell,
+    GridCell,
     grid_attacks,
     grid_rows,
     maps,
@@ -125,7 +125,7 @@ def bilevel(
         source |= {"file": fingerprint(data), "csv": True}
     given = assignments(ATTACK.config, set_, ATTACK.key)
     cells = [
-        Cell(data, ATTACK.key, a, b, seed=seed, settings={**chosen, **given}, **source)
+        GridCell(data, ATTACK.key, a, b, seed=seed, settings={**chosen, **given}, **source)
         for chosen in MODELS.values()
         for a, b in THREE.values()
         for seed in seeds_of(seeds)
@@ -205,7 +205,7 @@ def _data(
     return DIGITS if digits else preset
 
 
-def _check(cell: Cell) -> None:
+def _check(cell: GridCell) -> None:
     """Raise ValueError for settings or points with which no cell could run."""
     config_of(by_key(cell.attack).config, cell.settings, cell.attack)
     if cell.csv:
@@ -218,7 +218,7 @@ def _check(cell: Cell) -> None:
         drawn(cell.data, cell.n, cell.noise, cell.seed)
 
 
-def _run(given: Sequence[Cell], workers: int, path: Path | None) -> list[dict[str, Any]]:
+def _run(given: Sequence[GridCell], workers: int, path: Path | None) -> list[dict[str, Any]]:
     """Return all finished cells; failures go to stderr. RunFailed if none finished."""
     cells = {key_of(cell): cell for cell in given}
     settings = {json.dumps(cell.settings, sort_keys=True): cell for cell in given}

@@ -27,7 +27,7 @@ from explorer.engine.training import TrainState
 from explorer.page.history import History, Timeline
 from explorer.research.explained import Explained
 from explorer.research.grid import Problem
-from explorer.research.landscape import Arrivals, Of
+from explorer.research.landscape import Arrivals
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,8 +64,7 @@ class Starts:
     """Where attacks start: a place of the triangle of truth, unseen points and noise.
 
     Attributes:
-        of: the problem whose starts these are.
-        problem: its target and the three sets that are mixed.
+        problem: the grid whose starts these are, its target and the three sets that are mixed.
         landscape: the energy of every start.
         weights: the place of the handle: shares of truth, unseen points and noise.
         candidates: the points there, or where a run from there has brought them.
@@ -78,7 +77,6 @@ class Starts:
         arrivals: where the runs from all places ended; None while none has.
     """
 
-    of: Of
     problem: Problem
     landscape: Landscape
     weights: Weights

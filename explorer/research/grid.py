@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
@@ -30,7 +30,7 @@ from explorer.engine.energy.starts import (
 )
 from explorer.engine.exact import maximum_margin
 from explorer.engine.files import safe_name
-from explorer.engine.roster import ROSTER, AnyAttack, by_key
+from explorer.engine.roster import ROSTER, by_key
 from explorer.engine.threads import limit_threads
 from explorer.engine.training import TrainConfig
 from explorer.research.devices import placed, to_cpu
@@ -166,7 +166,7 @@ TRAIL = 20  # arbitrary: places kept of a trajectory
 
 
 @dataclass(frozen=True)
-class Cell:
+class GridCell:
     """A start of the grid, and all that determines its run.
 
     Attributes:
@@ -220,44 +220,118 @@ def grid_rows(
     side: int = SIDE,
     seeds: Iterable[int] = (0,),
     **more: Any,  # noqa: ANN401
-) -> list[Cell]:
+) -> list[GridCell]:
     """The distinct starts of a grid, for each seed; the corners of all seeds first."""
     seeds = list(seeds)
     return [
-        Cell(data, attack, a, b, seed=seed, **more) for a, b in starts(side) for seed in seeds
+        GridCell(data, attack, a, b, seed=seed, **more) for a, b in starts(side) for seed in seeds
     ]  # fmt: skip
+
+
+def own_labels(truth: Dataset) -> Tensor | None:
+    """Return the labels of the truth where its classes differ in size; else None.
+
+    The candidates of a page carry them, so that the corner of the truth is the whole truth.
+    """
+    fair = fair_labels(even(truth.n), truth.outputs)
+    same = len(fair) == truth.n and torch.equal(fair.sort().values, truth.y.to(fair).sort().values)
+    return None if same else truth.y
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A grid of starts to run: equal settings on the very same weights and points are the same one.
+
+    Attributes:
+        target: the attacked weights; None where there are none, or the attack trains its own.
+        truth: the points they were trained on.
+        heldout: points of the same kind.
+        attack: key of the attack.
+        config: its settings.
+        seed: of the noise, and of the next seeds' after it.
+        side: cells along an axis.
+        pictures: how points are pictures, or None.
+        device: where to attack, where the attack can.
+        fair: whether candidates have as many labels of each class, whatever the truth has.
+    """
+
+    target: Target | None
+    truth: Dataset | None
+    heldout: Dataset | None
+    attack: str
+    config: Any
+    seed: int
+    side: int
+    pictures: Pictures | None = None
+    device: str = "cpu"
+    fair: bool = False
+
+    @property
+    def ready(self) -> bool:
+        """Whether there is something to attack: weights, or a victim of the attack's own."""
+        known = self.target is not None or by_key(self.attack).own is not None
+        return known and self.truth is not None and self.heldout is not None
+
+    def problem(self, k: int = 0) -> Problem:
+        """Return what the cells of seed number `k` share.
+
+        Raises:
+            ValueError: where there is nothing to attack, or the attack cannot be used on it.
+        """
+        truth, control, entry = self.truth, self.heldout, by_key(self.attack)
+        if not self.ready or truth is None or control is None:
+            raise ValueError("No weights to attack: train a network first.")
+        # Where training itself is seen through, labels and their number are known.
+        y = truth.y if entry.own else None if self.fair else own_labels(truth)
+        y = fair_labels(self.config.m, truth.outputs) if y is None else y
+        generator, size = torch.Generator().manual_seed(self.seed + k), (len(y), truth.d)
+        if self.pictures is not None:  # pixels U(0, 1), as published for images
+            noise = torch.rand(size, generator=generator, dtype=torch.float64) - self.pictures.mean
+        else:
+            noise = torch.randn(size, generator=generator, dtype=torch.float64)
+            noise = self.config.sigma_x * noise
+        sets = (truth.x, truth.y), (control.x, control.y)
+        near = partner_points(truth, y), partner_points(control, y)
+        aimed = entry.target_for(self.target, truth.x, truth.y, self.config, self.seed + k)
+        return Problem(
+            self, placed(aimed, entry, self.device), Parts(y, *near, noise, self.pictures, sets),
+            self.seed + k,
+        )  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
 class Problem:
     """What the cells of one seed share: the target, the parts of a start, a way to run."""
 
+    of: Grid
     target: Any  # Target, or one of the attack's own
     parts: Parts
-    config: Any
-    run: Any  # (x, config, stride) -> iterator over states, the first one at t = 0
-    config_for: Callable[[Any, float], Any]  # (config, mix_data) -> settings of a run from there
+    seed: int
 
-    def states(self, mix_truth: float, mix_data: float, stride: int = 1) -> Iterator[Any]:
-        """The run from a start; states that `stride` does not divide may be left out."""
-        config = self.config_for(self.config, mix_data) if mix_data else self.config
-        states: Iterator[Any] = self.run(self.parts.start(mix_truth, mix_data), config, stride)
-        return states
+    def states(
+        self, mix_truth: float, mix_data: float, stride: int = 1, config: Any = None,  # noqa: ANN401
+    ) -> Iterator[Any]:  # fmt: skip
+        """Yield the run from a start; states that `stride` does not divide may be left out.
+
+        With `config` it has these settings; else those of the problem, made fit for the start.
+        """
+        entry, start = by_key(self.of.attack), self.parts.start(mix_truth, mix_data)
+        if config is None:
+            config = self.of.config
+            config = entry.suit(config, mix_data) if mix_data else config
+        drawn = torch.Generator().manual_seed(self.seed)
+        states = entry.states(self.target, config, drawn, (start, self.parts.y), stride)
+        return states if self.of.device == "cpu" else map(to_cpu, states)
 
 
-def run_cell(cell: Cell) -> dict[str, Any]:
+def run_cell(cell: GridCell) -> dict[str, Any]:
     """Run one cell. -> its distances at the start and at the end, its loss and its trajectory."""
     limit_threads()
     shared = replace(cell, mix_truth=0.0, mix_data=0.0)
     problem = _problem(json.dumps(asdict(shared), sort_keys=True))
-    stride = max(1, problem.config.steps // (2 * TRAIL))
-    return outcome(problem.parts, problem.states(cell.mix_truth, cell.mix_data, stride))
-
-
-def outcome(parts: Parts, states: Iterable[Any]) -> dict[str, Any]:
-    """Return the result of a run as plain data. The trajectory holds about TRAIL places."""
-    trace = Trace(parts)
-    for state in states:
+    stride = max(1, problem.of.config.steps // (2 * TRAIL))
+    trace = Trace(problem.parts)
+    for state in problem.states(cell.mix_truth, cell.mix_data, stride):
         trace.add(state)
     return trace.result()
 
@@ -304,13 +378,16 @@ class Trace:
 
 @lru_cache(maxsize=8)  # arbitrary: seeds that follow each other in one worker
 def _problem(text: str) -> Problem:
-    cell = Cell(**json.loads(text))
-    truth, control, own = _sets(cell)
+    cell = GridCell(**json.loads(text))
+    truth, control, own = _sets_of(cell)
     entry = by_key(cell.attack)
     config: Any = entry.config(**{"steps": STEPS, "m": even(truth.n), **cell.settings})
     given = None if entry.own else own or _target(cell, truth)
     seen = Pictures((1, *IMAGE)) if cell.data == DIGITS else None
-    return problem_of(entry, config, given, truth, control, cell.seed, seen, cell.device)
+    made = Grid(
+        given, truth, control, cell.attack, config, cell.seed, SIDE, seen, cell.device, fair=True
+    )
+    return made.problem()
 
 
 def even(n: int) -> int:
@@ -318,37 +395,7 @@ def even(n: int) -> int:
     return n + n % 2
 
 
-def problem_of(
-    entry: AnyAttack, config: Any, given: Target | None, truth: Dataset, control: Dataset,  # noqa: ANN401
-    seed: int, pictures: Pictures | None = None, device: str = "cpu",
-    labels: Tensor | None = None,
-) -> Problem:  # fmt: skip
-    """What the cells of one seed share. `given`: the attacked weights, where they are there.
-
-    `labels` (m,): of the candidates; None for `config.m` of them, as many of each class.
-    """
-    # Where training itself is seen through, labels and their number are known.
-    y = truth.y if entry.own else labels
-    y = fair_labels(config.m, truth.outputs) if y is None else y
-    generator = torch.Generator().manual_seed(seed)
-    size = (len(y), truth.d)
-    if pictures is not None:  # pixels U(0, 1), as published for images
-        noise = torch.rand(size, generator=generator, dtype=torch.float64) - pictures.mean
-    else:
-        noise = config.sigma_x * torch.randn(size, generator=generator, dtype=torch.float64)
-    sets = (truth.x, truth.y), (control.x, control.y)
-    parts = Parts(y, partner_points(truth, y), partner_points(control, y), noise, pictures, sets)
-    target = placed(entry.target_for(given, truth.x, truth.y, config, seed), entry, device)
-
-    def run(x: Tensor, chosen: Any, stride: int) -> Iterator[Any]:  # noqa: ANN401
-        drawn = torch.Generator().manual_seed(seed)
-        states = entry.states(target, chosen, drawn, (x, y), stride)
-        return states if device == "cpu" else map(to_cpu, states)
-
-    return Problem(target, parts, config, run, entry.suit)
-
-
-def open_cell(cell: Cell) -> tuple[Dataset, Target]:
+def open_cell(cell: GridCell) -> tuple[Dataset, Target]:
     """Points and weights of a cell's saved run.
 
     Raises:
@@ -365,7 +412,7 @@ def open_cell(cell: Cell) -> tuple[Dataset, Target]:
     return truth, aim(net, truth, None)[0]
 
 
-def _sets(cell: Cell) -> tuple[Dataset, Dataset, Target | None]:
+def _sets_of(cell: GridCell) -> tuple[Dataset, Dataset, Target | None]:
     """Points, held-out points, and the weights of a saved run."""
     if cell.csv:
         truth = points_in(cell.data, cell.file)
@@ -379,7 +426,7 @@ def _sets(cell: Cell) -> tuple[Dataset, Dataset, Target | None]:
     return truth, heldout(truth, 1), None
 
 
-def _target(cell: Cell, truth: Dataset) -> Target:
+def _target(cell: GridCell, truth: Dataset) -> Target:
     if truth.d <= 2:
         return Target.of(maximum_margin(truth.x, truth.y).net, 1.0)
     config = TrainConfig(widths=(cell.width,), method="ascent", steps=TrainConfig.ascent_steps)

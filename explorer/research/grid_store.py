@@ -29,7 +29,8 @@ from explorer.engine.files import FileError, safe_name
 from explorer.engine.roster import by_key
 from explorer.engine.store.codec import before
 from explorer.research.experiment import plain
-from explorer.research.landscape import Key, Of, Runs, own_labels
+from explorer.research.grid import Grid, own_labels
+from explorer.research.landscape import Key, Runs
 from explorer.research.records import RowFile, RowKind, csv_of, rows_in, text_of
 
 KEEP = "MARGIN_EXPLORER_KEEP"  # "1": kept on disk, for everybody who opens a page on this machine
@@ -106,7 +107,7 @@ def folder() -> Path | None:
     return base / "margin-explorer" / "grid"
 
 
-def identity(of: Of) -> Row:
+def identity(of: Grid) -> Row:
     """Return what decides whether two problems have the same rows, without the seed of the noise.
 
     The side of the grid is left out: a cell is one run, on whichever grid it lies.
@@ -145,7 +146,7 @@ def row_of(found: Runs, key: Key, of: Row) -> Row:
     """A finished cell as a line; its seed is that of the noise, whatever the page's."""
     k, a, b = key
     seed = found.of.seed + k
-    result = plain(found.rows[key]["result"])
+    result = plain(found.rows[key])
     return {
         "key": f"{seed} {a:.9g} {b:.9g}", "of": of, "mix_truth": a, "mix_data": b, "seed": seed,
         "result": result,
@@ -173,7 +174,7 @@ def take(found: Runs, rows: Iterable[Mapping[str, Any]], of: Row) -> tuple[int, 
         if k < 0:
             aside += 1
         elif (k, a, b) not in found.rows:
-            new[k, a, b] = {"mix_truth": a, "mix_data": b, "seed": k, "result": row["result"]}
+            new[k, a, b] = row["result"]
     found.rows |= new
     return len(new), aside
 
@@ -201,7 +202,7 @@ def difference(mine: Row, theirs: Mapping[str, Any]) -> str:
     return ""
 
 
-class Keeper:
+class CellStore:
     """The rows of one problem: on the page, in a file where one is kept, and to take along."""
 
     def __init__(self, found: Runs) -> None:

@@ -12,18 +12,16 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from explorer.engine.attacks.target import Target
-from explorer.engine.classes import fair_labels
-from explorer.engine.data import PLANE, Dataset
+from explorer.engine.data import PLANE
 from explorer.engine.energy.landscape import Landscape
 from explorer.engine.energy.maps import tau_of
 from explorer.engine.energy.points import check_energy, energy
 from explorer.engine.energy.questions import DROP, STANDARD
-from explorer.engine.energy.starts import NAMES, Pictures, mix_of, places_of
+from explorer.engine.energy.starts import NAMES, mix_of, places_of
 from explorer.engine.merging import merge_neurons
 from explorer.engine.progress import Progress, no_progress
 from explorer.engine.roster import by_key
-from explorer.research.grid import TRAIL, Problem, Trace, even, problem_of
+from explorer.research.grid import TRAIL, Grid, Problem, Trace
 from explorer.research.runs import RADIUS
 
 Array = NDArray[np.float64]
@@ -32,27 +30,16 @@ PIXELS = 0.5  # of a map of STANDARD of the usual plane: half the band of a kink
 SIDES = (6, 11, 26)  # places a side of the triangle from which attacks run: 21, 66, 351 in all
 
 
-def own_labels(truth: Dataset) -> Tensor | None:
-    """The labels of the truth where its classes differ in size; else None.
-
-    The candidates of a page carry them, so that the corner of the truth is the whole truth.
-    """
-    fair = fair_labels(even(truth.n), truth.outputs)
-    same = len(fair) == truth.n and torch.equal(fair.sort().values, truth.y.to(fair).sort().values)
-    return None if same else truth.y
-
-
-def landscape_of(problem: Problem, attack: str) -> Landscape:
+def landscape_of(problem: Problem) -> Landscape:
     """The energies of all starts of a problem, as shares of the weights.
 
     Args:
         problem: the target and the three sets.
-        attack: key of the attack that starts there.
 
     Raises:
         ValueError: for weights without an energy.
     """
-    parts, own = problem.parts, by_key(attack).own
+    parts, own = problem.parts, by_key(problem.of.attack).own
     if own is not None:
         return Landscape(parts, lambda x: own.energy(problem.target, x, parts.y))
     net, y = problem.target.net.to(dtype=torch.float64), parts.y.double()
@@ -73,39 +60,6 @@ MOST_NUMBERS = 2**22  # arbitrary: coordinates in all states kept; a state takes
 
 EXPLAINED = 0.05  # of the weights: what leaves less explains them; arbitrary
 Key = tuple[int, float, float]  # number of the seed, mix_truth, mix_data
-
-
-@dataclass(frozen=True)
-class Of:
-    """Which problem: equal settings on the very same weights and points are the same one."""
-
-    target: Target | None
-    truth: Dataset | None
-    heldout: Dataset | None
-    attack: str
-    config: Any
-    seed: int
-    side: int
-    pictures: Pictures | None = None
-
-    @property
-    def ready(self) -> bool:
-        """Whether there is something to attack: weights, or a victim of the attack's own."""
-        known = self.target is not None or by_key(self.attack).own is not None
-        return known and self.truth is not None and self.heldout is not None
-
-    def problem(self, k: int = 0) -> Problem:
-        """What the cells of seed number `k` share.
-
-        Raises:
-            ValueError: where there is nothing to attack, or the attack cannot be used on it.
-        """
-        if not self.ready or self.truth is None or self.heldout is None:
-            raise ValueError("No weights to attack: train a network first.")
-        return problem_of(
-            by_key(self.attack), self.config, self.target, self.truth, self.heldout,
-            self.seed + k, self.pictures, labels=own_labels(self.truth),
-        )  # fmt: skip
 
 
 def _block(between: int) -> int:
@@ -145,7 +99,7 @@ class Runs:
 
     Attributes:
         of: the problem.
-        rows: finished runs, as `maps.maps` takes them, with the energy of their end.
+        rows: results of the finished runs (`Trace.result`), with the energy of their end.
         states: kept states of runs, the first and the last among them, of pictures the last alone;
             those of the oldest runs go where there would be too many.
         problems: what the runs of each seed share.
@@ -153,7 +107,7 @@ class Runs:
         measure: the energy of candidates, kept with each run; None where there is none.
     """
 
-    of: Of
+    of: Grid
     rows: dict[Key, dict[str, Any]] = field(default_factory=dict)
     states: dict[Key, list[Any]] = field(default_factory=dict)
     problems: dict[int, Problem] = field(default_factory=dict)
@@ -165,11 +119,6 @@ class Runs:
         """Return the runs that are not finished, those of the first seed first."""
         all_of = [(k, a, b) for k in range(seeds) for a, b in places_of(self.of.side)]
         return [key for key in all_of if key not in self.rows]
-
-    def share(self, seeds: int) -> float:
-        """Return the share of finished runs."""
-        total = len(places_of(self.of.side)) * seeds
-        return 1 - len(self.todo(seeds)) / total
 
     def prepare(self, seeds: int, progress: Progress = no_progress) -> None:
         """Make what the runs share. ValueError where the attack cannot be used here."""
@@ -212,17 +161,17 @@ class Runs:
         )  # fmt: skip
 
     def _part_of(self, key: Key) -> float:
-        trace, problem = self.rolling.get(key), self.problems.get(key[0])
-        if trace is None or trace.last is None or problem is None:
+        trace = self.rolling.get(key)
+        if trace is None or trace.last is None:
             return 0.0
-        return float(min(1.0, trace.last.t / max(problem.config.steps, 1)))
+        return float(min(1.0, trace.last.t / max(self.of.config.steps, 1)))
 
     def _run(self, key: Key) -> Iterator[None]:
         """One run, from place to place of its trail; it is kept when it has ended."""
         k, a, b = key
         problem = self.problems[k]
         kept: list[Any] = []
-        steps, pictures = problem.config.steps, self.of.pictures is not None
+        steps, pictures = self.of.config.steps, self.of.pictures is not None
         stride = max(1, steps // (KEPT if self.of.side <= SIDES[0] else FEWEST))
         between = gcd(stride, max(1, steps // TRAIL))  # those of the trail are seen
         pace = _block(between)
@@ -255,14 +204,14 @@ class Runs:
         numbers = sum(state.x.numel() for state in kept)
         while len(self.states) > max(1, MOST_NUMBERS // numbers):
             del self.states[next(iter(self.states))]
-        self.rows[key] = {"mix_truth": a, "mix_data": b, "seed": k, "result": result}
+        self.rows[key] = result
         del self.rolling[key]
         self._live.pop(key, None)
 
     # --- what is drawn --------------------------------------------------------------------------
     def trails(self) -> list[tuple[Key, list[list[float]], int]]:
         """Return each run with its places and the set it ends nearest to: 0 to 2, 3 if it rolls."""
-        made = [(key, row["result"]["trail"], nearest_set(row)) for key, row in self.rows.items()]
+        made = [(key, row["trail"], nearest_set(row)) for key, row in self.rows.items()]
         return made + [(key, t.places, ROLLING) for key, t in list(self.rolling.items())
                        if t.places]  # fmt: skip
 
@@ -273,7 +222,7 @@ class Runs:
         file may lie beside the lattice: they are drawn, and not counted here.
         """
         asked = {(k, a, b) for k in range(seeds) for a, b in places_of(self.of.side)}
-        rows = [row["result"] for key, row in self.rows.items() if key in asked]
+        rows = [row for key, row in self.rows.items() if key in asked]
         if not (rows or self.rolling) or not all("apart" in row and "began" in row for row in rows):
             return None
         truth = [row["apart"][0] <= RADIUS for row in rows]
@@ -295,7 +244,7 @@ class Runs:
         for k in range(last + 1):
             for i in range(last + 1 - k):
                 mix = mix_of(i, last - k - i, k)
-                found = [row["result"].get("energy", np.nan) for key, row in self.rows.items()
+                found = [row.get("energy", np.nan) for key, row in self.rows.items()
                          if key[1:] == mix]  # fmt: skip
                 if found:
                     out[k, i] = float(np.mean(found))
@@ -304,4 +253,4 @@ class Runs:
 
 def nearest_set(row: dict[str, Any]) -> int:
     """Return the set that a finished run ends nearest to, as its number in NAMES."""
-    return int(np.argmin([row["result"][name] for name in NAMES]))
+    return int(np.argmin([row[name] for name in NAMES]))

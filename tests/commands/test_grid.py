@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from explorer.cli import app
 from explorer.engine.store import load_run
-from explorer.research.grid import Cell, fingerprint, open_cell
+from explorer.research.grid import GridCell, fingerprint, open_cell
 
 FEW = ("--n", "6", "--set", "steps=2")
 
@@ -50,7 +50,7 @@ def test_a_saved_run_is_attacked_with_its_own_weights(
     assert found["data"] == str(run) and len(found["cells"]) == 3
     truth = next(c for c in found["cells"] if (c["mix_truth"], c["mix_data"]) == (1, 1))
     assert truth["truth_before"] == 0  # its points
-    cell = Cell(str(run), "kkt", 0, 0, file=fingerprint(run))
+    cell = GridCell(str(run), "kkt", 0, 0, file=fingerprint(run))
     points, target = open_cell(cell)
     kept = load_run(run)
     assert torch.equal(points.x, kept.dataset.x)

@@ -26,7 +26,8 @@ from explorer.engine.membership.experiment import MembershipConfig, membership_e
 from explorer.engine.progress import Stopped
 from explorer.engine.training import TrainConfig
 from explorer.research.experiment import Victim, other_set, otherwise
-from explorer.research.landscape import Of, Runs
+from explorer.research.grid import Grid
+from explorer.research.landscape import Runs
 from explorer.research.tuning import TuneConfig, tune
 
 
@@ -64,7 +65,7 @@ def victim():
 
 def cells(progress):
     data, target, _ = trained()
-    runs = Runs(Of(target, data, heldout(data, 1), "kkt", KKTConfig(m=4, steps=60), 0, 5))
+    runs = Runs(Grid(target, data, heldout(data, 1), "kkt", KKTConfig(m=4, steps=60), 0, 5))
     runs.prepare(2, lambda _: progress(0.0))
     for _ in runs.roll([(0, 0.0, 1.0)], progress):
         pass

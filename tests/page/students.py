@@ -57,7 +57,7 @@ def attacks_from_here(session: Session) -> None:
     play.set_seed(session, 0)
     state = attack.first_state(session.frame, session.entry, config, 0, (0.0, 1.0))
     for _ in range(40):
-        state = session.entry.advance(held.of.target, state, config, 50)
+        state = session.entry.advance(held.problem.of.target, state, config, 50)
         place = held.problem.parts.weights(state.x)
         landscape.follow_run(session, state, place, held.landscape.measure(state.x))
         if done(session):

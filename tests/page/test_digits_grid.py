@@ -104,7 +104,7 @@ def test_cells_are_kept_on_disk_and_a_new_page_goes_on(
         assert not again.found.states
         again.load(key)  # it has no states: it runs again, and ends where it did
         (last,) = again.found.states[key]
-        assert again.found.problems[0].parts.distances(last.x)[0] == done[key]["result"]["truth"]
+        assert again.found.problems[0].parts.distances(last.x)[0] == done[key]["truth"]
         assert "training images" in second.sentence.value
         for page in (first, second):
             well(page)

@@ -130,7 +130,7 @@ def test_a_cancelled_set_of_runs_goes_on_where_it_was(app: App, monkeypatch) -> 
     assert len(box.found.rows) == PLACES and not box.found.rolling
     sent = card(app).view.frame  # the browser has seen that they ended
     assert sent["trails"].shape[0] == PLACES and (sent["ends"] != ROLLING).all()
-    assert all(row["result"]["steps"] == 60 for row in box.found.rows.values())
+    assert all(row["steps"] == 60 for row in box.found.rows.values())
     assert sum(box.counts()) == PLACES and ROLLING not in box.arrays()["ends"]
     whole(app)
     fresh = opened("landscape", "moons", n=8)  # in one go: the same runs
@@ -138,7 +138,7 @@ def test_a_cancelled_set_of_runs_goes_on_where_it_was(app: App, monkeypatch) -> 
     steps(fresh, 60)
     other.run()
     for key, row in box.found.rows.items():
-        assert row["result"] == other.found.rows[key]["result"]
+        assert row == other.found.rows[key]
     fresh.close()
 
 
@@ -204,7 +204,7 @@ def test_another_attack_has_runs_of_its_own_and_the_old_ones_are_kept(app: App) 
     run(box)
     held = box.found
     assert len(held.rows) == PLACES
-    truth = held.rows[0, 1.0, 1.0]["result"]
+    truth = held.rows[0, 1.0, 1.0]
     assert truth["truth"] == 0 and truth["steps"] == 0 and truth["energy"] < 1e-12
     card(app).attack.value = "kkt"
     assert box.found is not held and not box.found.rows

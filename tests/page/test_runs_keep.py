@@ -96,7 +96,7 @@ def test_a_grid_goes_on_in_a_new_kernel_and_is_forgotten(home, monkeypatch) -> N
     assert "whoever" in grid.files.said.value and str(home) not in grid.files.said.value
     run(grid)
     assert len(grid.found.rows) == 21 == len(rows_in(path.read_bytes(), CELLS))
-    assert all(grid.found.rows[key]["result"] == row["result"] for key, row in done.items())
+    assert all(grid.found.rows[key] == row for key, row in done.items())
     grid.files.forget.click()
     assert len(grid.found.rows) == 21 and path.exists()  # asked once
     grid.files.forget.click()
@@ -153,7 +153,7 @@ def test_what_is_downloaded_is_taken_up_in_another_kernel(home) -> None:
     grid.load(key)
     last = grid.found.states[key][-1]
     assert app.session.frame.attack.state is last
-    assert grid.found.problems[0].parts.distances(last.x)[0] == done[key]["result"]["truth"]
+    assert grid.found.problems[0].parts.distances(last.x)[0] == done[key]["truth"]
     app.close()
 
 

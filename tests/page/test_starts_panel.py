@@ -126,7 +126,7 @@ def test_another_attack_has_its_own_energies_and_one_without_a_start_says_so(app
     first = app.session.frame.starts.energy
     landscape.choose_attack(app.session, "bilevel")
     held = app.session.frame.starts
-    assert held.of.attack == "bilevel" and held.energy != first
+    assert held.problem.of.attack == "bilevel" and held.energy != first
     assert words.UNIT_BILEVEL in panel(app).aside.value("title")
     drag(app, 1, 0, 0)
     assert app.session.frame.starts.energy < 1e-12  # trained on the truth it is what was trained

@@ -14,7 +14,7 @@ from explorer.engine.attacks.target import Target
 from explorer.engine.network import init_network
 from explorer.engine.status import iterates
 from explorer.research import runs
-from explorer.research.grid import Cell, run_cell
+from explorer.research.grid import GridCell, run_cell
 
 JOINT = KKTConfig(m=6, steps=250, multipliers="joint", lr_x=0.002, lr_lam=0.002)
 
@@ -50,7 +50,7 @@ def test_an_attack_without_a_page_goes_in_blocks(monkeypatch, no_single_step):
 
 def test_a_cell_of_the_grid_goes_in_blocks(monkeypatch, no_single_step):
     settings = {k: v for k, v in asdict(JOINT).items() if k in ("multipliers", "steps", "lr_x")}
-    cell = Cell("alternating-circle", "kkt", 0.5, 0.25, n=6, settings=settings)
+    cell = GridCell("alternating-circle", "kkt", 0.5, 0.25, n=6, settings=settings)
     fast = run_cell(cell)
     monkeypatch.undo()
     monkeypatch.setattr(Attack, "iterate", one_by_one)

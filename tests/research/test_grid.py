@@ -29,16 +29,16 @@ from explorer.engine.roster import by_key
 from explorer.engine.training import TrainConfig
 from explorer.research import runs
 from explorer.research.grid import (
-    Cell,
+    Grid,
+    GridCell,
     band,
     grid_attacks,
     grid_rows,
     maps,
     of_sweep,
-    problem_of,
     run_cell,
 )
-from explorer.research.landscape import MOST_STEPS, Of, Runs, landscape_of
+from explorer.research.landscape import MOST_STEPS, Runs, landscape_of
 from explorer.research.sweep import sweep, threads
 
 
@@ -95,7 +95,7 @@ def test_unequal_classes_are_measured_against_all_of_their_points():
     control = Dataset(x + 5, truth.y)
     target = Target.of(maximum_margin(truth.x, truth.y).net, 1.0)
     config = replace(by_key("kkt").config(), m=10, steps=2)
-    parts = problem_of(by_key("kkt"), config, target, truth, control, 0).parts
+    parts = Grid(target, truth, control, "kkt", config, 0, 2, fair=True).problem().parts
     assert len(parts.truth.unique(dim=0)) < 10  # half of the candidates are of the small class
     at = torch.cat([x[3:8], x[8:].repeat(3, 1)[:5]])
     assert parts.distances(at)[0] == 0 and parts.distances(at + 5)[1] == 0
@@ -113,8 +113,9 @@ def circle_run(mix, **given):
     truth = preset("alternating-circle", 12)
     done = runs.train(truth, TrainConfig(widths=(100,), steps=4000), 0, keep=1)
     target, kkt = Target.of(done.net, done.q_min), by_key("kkt")
-    problem = problem_of(kkt, kkt.config(m=12, **given), target, truth, heldout(truth, 1), 0)
-    measure = landscape_of(problem, "kkt").measure
+    config = kkt.config(m=12, **given)
+    problem = Grid(target, truth, heldout(truth, 1), "kkt", config, 0, 2).problem()
+    measure = landscape_of(problem).measure
     states = list(problem.states(*mix, stride=20))
     return states, [measure(state.x) for state in states]
 
@@ -151,7 +152,7 @@ def test_candidates_stand_within_the_triangle_by_their_distances_in_any_order():
 
 
 def test_a_cell_from_the_truth_stays_under_bilevel():
-    cell = Cell("moons", "bilevel", 1.0, 1.0, n=8, settings={"steps": 5, "loss": "ridge"})
+    cell = GridCell("moons", "bilevel", 1.0, 1.0, n=8, settings={"steps": 5, "loss": "ridge"})
     result = run_cell(cell)
     assert result["steps"] == 0 and result["truth"] == 0
     assert result["numbers"]["l_upper"] == 0
@@ -160,7 +161,7 @@ def test_a_cell_from_the_truth_stays_under_bilevel():
 
 @pytest.mark.parametrize("attack", ["kkt", "bilevel"])
 def test_a_cell_ends_where_the_attack_ends(attack):
-    cell = Cell("blobs", attack, 0.5, 0.5, n=6, settings={"steps": 7})
+    cell = GridCell("blobs", attack, 0.5, 0.5, n=6, settings={"steps": 7})
     result = run_cell(cell)
     assert result["steps"] == 7 and len(result["trail"]) == 8
     assert all(np.isfinite(result[name]) for name in ("truth", "heldout", "noise"))
@@ -170,7 +171,7 @@ def test_a_cell_ends_where_the_attack_ends(attack):
 
 def test_digits_are_cells_too():
     pytest.importorskip("sklearn")
-    cell = Cell("digits", "bilevel", 0.0, 1.0, n=6, settings={"steps": 3})
+    cell = GridCell("digits", "bilevel", 0.0, 1.0, n=6, settings={"steps": 3})
     result = run_cell(cell)
     assert result["start"]["heldout"] == 0
     assert result["heldout"] < result["truth"]  # it stays nearer to the partition
@@ -185,7 +186,7 @@ def test_digits_are_cells_too():
 
 
 def test_a_long_run_keeps_about_twenty_places():
-    trail = run_cell(Cell("blobs", "bilevel", 0.0, 0.0, n=6, settings={"steps": 150}))["trail"]
+    trail = run_cell(GridCell("blobs", "bilevel", 0.0, 0.0, n=6, settings={"steps": 150}))["trail"]
     assert 20 <= len(trail) <= 41
 
 
@@ -195,7 +196,7 @@ def test_annealing_is_for_noise_alone():
     assert kkt.suit(usual, 0.0) == usual
     assert kkt.suit(usual, 0.5).alpha(0) == usual.relu_alpha
     asked = kkt.config(steps=300, relu_alpha_start=30.0)  # as given, where a start is noise
-    cell = Cell("blobs", "kkt", 0.0, 0.0, n=6, settings={"steps": 3, "relu_alpha_start": 30.0})
+    cell = GridCell("blobs", "kkt", 0.0, 0.0, n=6, settings={"steps": 3, "relu_alpha_start": 30.0})
     assert kkt.suit(asked, 0.0).steps == 300
     assert run_cell(cell)["noise"] != run_cell(replace(cell, settings={"steps": 3}))["noise"]
     assert bilevel.suit(bilevel.config(), 0.5) == bilevel.config()
@@ -203,9 +204,9 @@ def test_annealing_is_for_noise_alone():
 
 def test_unknown_names_are_refused():
     with pytest.raises(ValueError, match="digits or one of"):
-        Cell("rings", "kkt", 0, 0)
+        GridCell("rings", "kkt", 0, 0)
     with pytest.raises(ValueError, match="attacks with a start"):
-        Cell("moons", "inversion", 0, 0)
+        GridCell("moons", "inversion", 0, 0)
     assert {"kkt", "bilevel"} <= set(grid_attacks())
 
 
@@ -253,10 +254,10 @@ def test_long_cells_can_be_ended_between_blocks_and_keep_the_same_states() -> No
     target = Target.of(maximum_margin(data.x, data.y).net, 1.0)
     config = KKTConfig(m=4, steps=12_000, multipliers="joint")
     shares: list[float] = []
-    found = Runs(Of(target, data, heldout(data, 1), "kkt", config, 0, 6))
+    found = Runs(Grid(target, data, heldout(data, 1), "kkt", config, 0, 6))
     found.prepare(1)
     found.run_again((0, 0.0, 0.0), shares.append)
     assert max(b - a for a, b in pairwise([0.0, *shares])) <= MOST_STEPS / config.steps
     ends = [state.t for state in found.states[0, 0.0, 0.0]]
     assert ends == list(range(0, 12_001, 600))
-    assert len(found.rows[0, 0.0, 0.0]["result"]["trail"]) == 21
+    assert len(found.rows[0, 0.0, 0.0]["trail"]) == 21

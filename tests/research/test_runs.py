@@ -17,7 +17,7 @@ from explorer.engine.margin import q_of
 from explorer.engine.training import TrainConfig
 from explorer.research import report, runs
 from explorer.research.experiment import Experiment, key_of, run_experiment
-from explorer.research.grid import problem_of
+from explorer.research.grid import Grid
 
 DATA = preset("moons", 6, 0.05, 0)
 TRAINING = TrainConfig(widths=(20,), steps=600)
@@ -36,7 +36,7 @@ def target(trained) -> Target:
 
 def test_a_start_a_grid_and_a_run_end_in_one_state(target) -> None:
     entry, control = ATTACK, heldout(DATA, 1)
-    problem = problem_of(entry, CONFIG, target, DATA, control, 3)
+    problem = Grid(target, DATA, control, entry.key, CONFIG, 3, 2, fair=True).problem()
     *_, cell = problem.states(1.0, 0.5)
     start = attack_start(DATA, control, CONFIG.m, CONFIG.sigma_x, 3, (1.0, 0.5))
     suited = entry.suit(CONFIG, 0.5)

@@ -712,7 +712,7 @@ def starts_words(empty: Frame, begun: Frame, several: Frame) -> Named:
     yield "starts, rolled", ": ".join(says.rolled(place, 0.9, 0.02, "20 candidates"))
     for m, usual in ((1, 1), (20, 20), (20, 100)):
         report = Report(torch.zeros(m, 2), torch.ones(m), torch.ones(m))
-        held = Starts(None, None, None, place, report, 0.5, usual=usual)
+        held = Starts(None, None, place, report, 0.5, usual=usual)
         yield f"starts, {m} candidates for {usual}", says.beside(held)
     yield "starts, readout", says.readout(place, 0.0123)
     yield "starts, readout of a run", says.readout(place, 1e-9, True)
@@ -722,7 +722,7 @@ def starts_words(empty: Frame, begun: Frame, several: Frame) -> Named:
     yield "starts, unit, bilevel", says.unit("bilevel", "log")
     yield "starts, said", says.said(place, 0.5)
     yield "starts, all", says.attack_all(21)
-    row = {"result": {"truth": 0.1, "heldout": 0.2, "noise": 0.3, "energy": 0.02}}
+    row = {"truth": 0.1, "heldout": 0.2, "noise": 0.3, "energy": 0.02}
     yield "starts, a run", says.run((0, 0.5, 0.5), row)
     yield "starts, a run of another seed", says.run((1, 0.5, 0.5), row)
     yield "starts, loaded", says.loaded((0.5, 0.5), 200)

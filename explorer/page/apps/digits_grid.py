@@ -17,9 +17,9 @@ from explorer.page.panels.base import with_title
 from explorer.page.parts.runs_box import RunsBox
 from explorer.page.view.canvases import TriangleView
 from explorer.page.words import starts as words
-from explorer.research.grid import even, grid_attacks
+from explorer.research.grid import Grid, even, grid_attacks
 from explorer.research.image_runs import Aimed, ImageRun
-from explorer.research.landscape import Key, Of, Runs
+from explorer.research.landscape import Key, Runs
 
 STEPS = 100  # arbitrary: about half a minute for 21 runs on 20 digits
 UNTRAINED = "Train the network first."
@@ -73,7 +73,7 @@ class DigitsGrid:
         self.drawn()
 
     # --- what the grid asks of its page -------------------------------------------------------
-    def problem(self) -> Of:
+    def problem(self) -> Grid:
         """The cells of what is chosen now."""
         drawn, run, trained = self._ready()
         entry = by_key(run.attack)
@@ -84,7 +84,7 @@ class DigitsGrid:
         config = replace(settings, m=even(drawn.train.n), steps=self.grid.steps.value)
         given = None if entry.own else self._target(trained)
         side = self.grid.side.value
-        return Of(given, drawn.train, drawn.other, run.attack, config, run.seed, side, drawn.seen)
+        return Grid(given, drawn.train, drawn.other, run.attack, config, run.seed, side, drawn.seen)
 
     def _target(self, trained: TrainState | None) -> Target:
         if trained is None or trained.q_min <= 0:

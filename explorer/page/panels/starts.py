@@ -27,8 +27,8 @@ from explorer.page.parts.settings import choice
 from explorer.page.stages import landscape
 from explorer.page.view.canvases import Arrays, StripView, TriangleView
 from explorer.page.words import starts as words
-from explorer.research.grid import grid_attacks
-from explorer.research.landscape import Key, Of, Runs
+from explorer.research.grid import Grid, grid_attacks
+from explorer.research.landscape import Key, Runs
 from explorer.research.shades import LEAST, SHADING, colours_of, span_of, start_shades
 
 Array = NDArray[np.float64]
@@ -181,7 +181,7 @@ class StartsPanel(Panel):
         if held is not None:
             self.runs.take(self._of(), held.landscape.measure)
 
-    def _of(self) -> Of:
+    def _of(self) -> Grid:
         return landscape.problem(self.session, self.runs.setting("side"))
 
     # --- what is drawn --------------------------------------------------------------------------
@@ -215,7 +215,7 @@ class StartsPanel(Panel):
         filled = ends if at_end else values
         title = words.AFTER if at_end else words.TITLE
         colours = "log" if filled is None else colours_of(filled)
-        unit = words.unit(held.of.attack, colours)
+        unit = words.unit(held.problem.of.attack, colours)
         self.aside.put("title", value=words.heading(title, unit))
         found = self.runs.found
         rolled = (0, 0)
@@ -291,7 +291,7 @@ class StartsPanel(Panel):
         def work(progress: Progress) -> Iterator[tuple[Any, Weights, float]]:
             last, every = None, max(1, config.steps // SAMPLES)
             parts, measure = held.problem.parts, held.landscape.measure
-            for last in held.problem.run(parts.start(*mix), config, stride):
+            for last in held.problem.states(*mix, stride, config):
                 progress(last.t / max(config.steps, 1))
                 if last.t % every == 0:
                     kept.append(last)
@@ -305,7 +305,9 @@ class StartsPanel(Panel):
 
         def keep() -> None:
             if len(kept) > 1:
-                self.command(lambda: self._keep_run(held.of.attack, config, mix, kept))(None)
+                self.command(lambda: self._keep_run(held.problem.of.attack, config, mix, kept))(
+                    None
+                )
 
         self.attack_job.begin(work, take, keep, lambda: self._gone(held))
 
@@ -319,7 +321,7 @@ class StartsPanel(Panel):
         return now is None or now.landscape is not held.landscape or now.weights != held.weights
 
     # --- what the runs ask of their page --------------------------------------------------------
-    def problem(self) -> Of:
+    def problem(self) -> Grid:
         """The runs of the attack on screen, on the weights of the page."""
         landscape.starts(self.session)
         play.pause(self.session)

@@ -21,8 +21,9 @@ from explorer.page.parts.pick import Pick
 from explorer.page.parts.settings import choice, whole
 from explorer.page.view.canvases import Arrays
 from explorer.page.words import starts as words
-from explorer.research.grid_store import Keeper
-from explorer.research.landscape import SIDES, Arrivals, Key, Of, Runs
+from explorer.research.grid import Grid
+from explorer.research.grid_store import CellStore
+from explorer.research.landscape import SIDES, Arrivals, Key, Runs
 
 CANCEL = "Cancel"
 DRAW_S = 0.08  # arbitrary: between two looks at the runs while they roll
@@ -34,7 +35,7 @@ Guard = Callable[[Callable[[], None]], Callable[[Any], None]]
 class Host(Protocol):
     """The page of the runs."""
 
-    def problem(self) -> Of:
+    def problem(self) -> Grid:
         """Return the problem to run now. ValueError if there is none."""
 
     def show(self, found: Runs, key: Key) -> str:
@@ -65,7 +66,7 @@ class RunsBox:
         """`first` makes controls of the page's own; `steps` of a run, None for the attack's."""
         self.host, self._guard = host, guard
         self.found: Runs | None = None
-        self.keeper: Keeper | None = None
+        self.keeper: CellStore | None = None
         self._known: list[Runs] = []
         self.job, self._drawn_at = Job(), 0.0
         self.chosen: Key | None = None
@@ -162,7 +163,7 @@ class RunsBox:
         self.go.name(words.attack_all(count))
 
     # --- which problem ----------------------------------------------------------------------
-    def take(self, of: Of | None, measure: Callable[[Tensor], float] | None = None) -> None:
+    def take(self, of: Grid | None, measure: Callable[[Tensor], float] | None = None) -> None:
         """Show this problem with its known runs; None for no problem.
 
         `measure`: the energy of candidates, where there is one.
@@ -176,7 +177,7 @@ class RunsBox:
             self.found = known or Runs(of, measure=measure)
             others = [one for one in self._known if one is not self.found]
             self._known = [self.found, *others][:PROBLEMS]
-            self.keeper = Keeper(self.found)
+            self.keeper = CellStore(self.found)
         self._say("")
         self._draw(anew=True)
 

@@ -85,7 +85,7 @@ def _own_model(frame: Frame) -> OwnModel | None:
     if frame.stage == "attack" and own is not None and state is not None:
         return own.model(state)
     held = frame.starts if frame.stage == "landscape" and frame.map_kind == "starts" else None
-    if held is None or by_key(held.of.attack).own is None:
+    if held is None or by_key(held.problem.of.attack).own is None:
         return None
     return cast(OwnModel, held.problem.target)
 

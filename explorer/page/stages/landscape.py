@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from explorer.engine.attacks.claims import Report
-from explorer.engine.energy.landscape import Weights, edge_place, on_edge
+from explorer.engine.energy.landscape import Landscape, Weights, edge_place, on_edge
 from explorer.engine.energy.questions import MAPS
 from explorer.engine.energy.starts import mix_weights
 from explorer.engine.roster import AttackState, by_key
@@ -19,8 +19,8 @@ from explorer.page.frame import Candidates, PointMap, Starts, first_candidates
 from explorer.page.history import History, Timeline
 from explorer.page.session import Session
 from explorer.page.stages import attack
-from explorer.research.grid import even
-from explorer.research.landscape import SIDES, Arrivals, Of, landscape_of
+from explorer.research.grid import Grid, Problem, even
+from explorer.research.landscape import SIDES, Arrivals, landscape_of
 from explorer.research.shades import colours_of
 
 NO_PAST, NO_FUTURE = "no point was dragged yet.", "no drag was taken back."
@@ -57,7 +57,7 @@ def begin(session: Session) -> None:
 # --- the starts -------------------------------------------------------------------------------
 
 
-def problem(session: Session, side: int = SIDES[0]) -> Of:
+def problem(session: Session, side: int = SIDES[0]) -> Grid:
     """Return the starts of the present attack on the attacked weights, a candidate for each point.
 
     All else is as the attack has it: what a place leaves unexplained takes six times as long to
@@ -67,9 +67,7 @@ def problem(session: Session, side: int = SIDES[0]) -> Of:
     settings: Any = session.attack_config
     m = even(now.truth.n) if now.truth is not None else 2
     config = entry.suit(replace(settings, m=m), 0.0)  # anew with every start
-    return Of(
-        now.target, now.truth, now.heldout, now.attack.name, config, session.seed, side
-    )  # fmt: skip
+    return Grid(now.target, now.truth, now.heldout, now.attack.name, config, session.seed, side)
 
 
 def begin_starts(session: Session) -> None:
@@ -80,22 +78,22 @@ def begin_starts(session: Session) -> None:
         return
     of, entry = problem(session), session.entry
     usual = 0 if entry.own else entry.candidate_count(session.attack_config)
-    if now.starts is not None and now.starts.of == of:
+    if now.starts is not None and now.starts.problem.of == of:
         session.put(starts=replace(now.starts, usual=usual))
         return
     at = now.starts.weights if now.starts is not None else mix_weights(*session.mix)
     try:
         shared = of.problem()
-        made = _start(of, shared, landscape_of(shared, of.attack), at)
+        made = _start(shared, landscape_of(shared), at)
         session.show(starts=replace(made, usual=usual), no_starts="")
     except ValueError as error:
         session.show(starts=None, no_starts=str(error))  # the panel says why
 
 
-def _start(of: Of, shared: Any, energies: Any, weights: Weights) -> Starts:  # noqa: ANN401
+def _start(shared: Problem, energies: Landscape, weights: Weights) -> Starts:
     x = energies.candidates(weights)
     report = Report(x, shared.parts.y, torch.ones(len(x), dtype=x.dtype))
-    return Starts(of, shared, energies, weights, report, energies.energy(weights))
+    return Starts(shared, energies, weights, report, energies.energy(weights))
 
 
 def starts(session: Session) -> Starts:
@@ -133,7 +131,7 @@ def place_handle(session: Session, weights: Weights) -> None:
         ValueError: for weights that are negative or do not sum to 1; the handle stays.
     """
     held = starts(session)
-    placed = _start(held.of, held.problem, held.landscape, weights)
+    placed = _start(held.problem, held.landscape, weights)
     session.show(starts=replace(placed, energies=held.energies, colours=held.colours,
                                 arrivals=held.arrivals, usual=held.usual))  # fmt: skip
 
@@ -171,7 +169,7 @@ def travel(session: Session, seconds: float) -> None:
 
 def settings_of_run(session: Session, mix: tuple[float, float]) -> Any:  # noqa: ANN401
     """Return the settings of a run from a mix."""
-    of = starts(session).of
+    of = starts(session).problem.of
     return by_key(of.attack).suit(of.config, mix[1])
 
 

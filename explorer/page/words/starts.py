@@ -102,7 +102,7 @@ def headline(frame: Frame) -> tuple[str, str] | None:
     held = frame.starts
     if held is None:
         return None
-    own = by_key(held.of.attack).own is not None
+    own = by_key(held.problem.of.attack).own is not None
     if len(held.trail) > 1:
         return rolled(held.weights, held.trail[0][1], held.energy, beside(held))
     if held.arrivals is not None:
@@ -256,10 +256,9 @@ def first(why: str) -> str:
     )
 
 
-def run(key: Key, row: Mapping[str, Any]) -> str:
+def run(key: Key, result: Mapping[str, Any]) -> str:
     """Return a finished run in the list: where it began and where it ended."""
     seed, *mix = key
-    result = row["result"]
     nearest = SETS[int(np.argmin([result[name] for name in NAMES]))]
     again = f" (seed {seed + 1})" if seed else ""
     energy = result.get("energy")

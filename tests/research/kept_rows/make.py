@@ -25,9 +25,9 @@ from explorer.engine.data import Dataset
 from explorer.engine.store import load
 from explorer.research.arena import arena_rows, lines_of
 from explorer.research.experiment import Experiment, experiments, key_of, run_experiment
-from explorer.research.grid import grid_rows, maps, of_sweep, run_cell
-from explorer.research.grid_store import CELLS, Keeper, identity, take
-from explorer.research.landscape import Of, Runs
+from explorer.research.grid import Grid, grid_rows, maps, of_sweep, run_cell
+from explorer.research.grid_store import CELLS, CellStore, identity, take
+from explorer.research.landscape import Runs
 from explorer.research.records import RowFile, rows_in, write_csv
 from explorer.research.sweep import ROWS, sweep
 from explorer.research.tuning import (
@@ -102,7 +102,7 @@ def page() -> Runs:
     """The problem of a grid on a page, of points that no rounding changes."""
     truth = load(RUN.read_bytes()).dataset
     other, config = Dataset(-truth.x, truth.y), KKTConfig(m=6, steps=12, deep_alpha=0.0)
-    return Runs(Of(target(), truth, other, "kkt", config, 0, 2))
+    return Runs(Grid(target(), truth, other, "kkt", config, 0, 2))
 
 
 def numbers(folder: Path) -> dict[str, Any]:
@@ -125,7 +125,13 @@ def numbers(folder: Path) -> dict[str, Any]:
     found, cells = page(), rows_in((folder / "page.jsonl").read_bytes(), CELLS)
     version = cells[0]["of"]["version"]  # cells of another one are refused, and this is older
     taken = take(found, cells, {**identity(found.of), "version": version})
-    kept = maps(2, [{**row, "seed": key[0]} for key, row in found.rows.items()])
+    kept = maps(
+        2,
+        [
+            {"seed": k, "mix_truth": a, "mix_data": b, "result": row}
+            for (k, a, b), row in found.rows.items()
+        ],
+    )
     rows = [_digest(row) for row in cells]
     said["page"] = {"taken": taken, "rows": rows, "start": kept.start, "end": kept.end}
     for name, config in TUNES.items():
@@ -169,7 +175,7 @@ def main() -> None:
     found.prepare(1)
     for key in found.todo(1):
         found.run(key, Event())
-    (folder / "page.jsonl").write_text(Keeper(found).texts()[0], encoding="utf-8")
+    (folder / "page.jsonl").write_text(CellStore(found).texts()[0], encoding="utf-8")
     for name, config in TUNES.items():
         search = RowFile(folder / f"{name}.jsonl", search_rows(target(), config))
         for trial in tune(target(), config):
