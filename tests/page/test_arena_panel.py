@@ -6,7 +6,6 @@ import asyncio
 
 import pytest
 
-from explorer.engine.attacks.kkt import KKTConfig
 from explorer.engine.intervals import share
 from explorer.engine.roster import ROSTER
 from explorer.page import play
@@ -31,18 +30,13 @@ def only(app: App, *keys: str) -> None:
     assert {r["key"] for r in app.panels["Arena"].table.rows if r["ticked"]} == {*keys}
 
 
-def run(app: App, cancelled: bool = False) -> None:
-    """Press Run, and where `cancelled` Cancel in the first attack."""
+def run(app: App) -> None:
+    """Press Run, and wait."""
     panel = app.panels["Arena"]
 
     async def pressed() -> None:
         panel.go.press()
-        assert panel.job.busy
-        if cancelled:
-            while not panel.job.share:
-                await asyncio.sleep(0.01)
-            assert panel.go.label == CANCEL
-            panel.go.press()
+        assert panel.job.busy and panel.go.label == CANCEL
         await panel.job.done()
 
     asyncio.run(pressed())
@@ -92,15 +86,6 @@ def test_runs_fill_the_rows_with_the_numbers_of_the_scoreboard(app: App) -> None
     assert panel.table.chosen == "other"
     play.go(app.session, "attack")
     assert app.session.frame.claims is None
-
-
-def test_cancel_keeps_what_is_done_and_the_page_goes_on(app: App) -> None:
-    panel = app.panels["Arena"]
-    only(app, "kkt")
-    app.session.attack_config = KKTConfig(m=100, steps=100_000)
-    run(app, cancelled=True)
-    assert "0 of 3" in panel.said.value
-    assert panel.go.label == RUN
 
 
 def test_other_weights_clear_the_board(app: App) -> None:

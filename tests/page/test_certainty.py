@@ -97,7 +97,7 @@ def deep(width: int) -> App:
     play.advance(app.session, steps=200)
     play.go(app.session, "attack")
     play.configure(app.session, steps=20)
-    play.go_on(app.session, 20)
+    play.step(app.session, 20)
     assert app.session.frame.status.over and len(app.session.frame.attack.claims.x)
     return app
 

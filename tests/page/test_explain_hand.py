@@ -212,21 +212,6 @@ def test_forced_points_are_counted_and_one_program_runs_at_a_time(app: App) -> N
     assert panel.forced.box.items["cancel"].hidden
 
 
-@pytest.mark.parametrize("which", ["forced", "farthest"])
-def test_a_cancelled_program_changes_nothing_and_says_so(app: App, which: str) -> None:
-    question, before = getattr(app.panels["ExplainPanel"], which), state(app)
-
-    async def ask() -> None:
-        press(question.box, "ask")
-        await asyncio.sleep(0)
-        press(question.box, "cancel")
-        await question.job.done()
-
-    asyncio.run(ask())
-    assert question.said.startswith("Cancelled")
-    assert state(app) is before and question.box.items["share"].hidden
-
-
 def test_both_halves_are_marked_with_their_shares_of_the_multiplier(app: App) -> None:
     i = movable(app)[0]
     explain.choose(app.session, i)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-
 import torch
 
 from explorer.engine.data import Dataset, preset
@@ -12,7 +10,6 @@ from explorer.page import play
 from explorer.page.apps.explorer import App
 from explorer.page.panels.other import OPEN, SURE, OtherPanel
 from explorer.page.stages import train
-from explorer.research.experiment import Other, other_set
 from tests.page.pages import on_plane
 
 
@@ -99,37 +96,4 @@ def test_three_classes_and_biases_everywhere_are_refused_in_a_sentence() -> None
         play.step(app.session, 200)
     play.go(app.session, "attack")
     assert panel(app).shown.disabled and "homogeneous" in panel(app).said.value
-    app.close()
-
-
-def test_a_cancelled_search_leaves_everything_as_it_was(monkeypatch) -> None:
-    app = opened(preset("moons", n=10))
-    other = panel(app)
-    asked: list[float] = []
-
-    def slow(target, truth, made, progress, plane) -> Other:
-        while True:
-            progress(0.5)
-            asked.append(0.5)
-
-    async def go() -> None:
-        other.shown.value = True
-        while other.progress.value != 0.5:
-            await asyncio.sleep(0.01)
-        assert not other.stop.disabled
-        other.stop.click()
-        await other.job.done()
-
-    monkeypatch.setattr("explorer.page.panels.other.other_set", slow)
-    asyncio.run(go())
-    assert asked and not other.shown.value and other.stop.disabled
-    assert "Cancelled" in other.said.value and app.session.frame.attack.other is None
-    monkeypatch.setattr("explorer.page.panels.other.other_set", other_set)
-
-    async def again() -> None:
-        other.shown.value = True
-        await other.job.done()
-
-    asyncio.run(again())
-    assert other.shown.value and drawn(app)
     app.close()

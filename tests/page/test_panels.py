@@ -16,7 +16,6 @@ from explorer.page import play
 from explorer.page.apps.explorer import FOLDS, App
 from explorer.page.frame import STAGES
 from explorer.page.panels.base import Panel
-from explorer.page.parts.job_row import JobButton
 from explorer.page.parts.row import Row
 from explorer.page.stages import draw, landscape, train
 from tests.page.pages import of_class, on_plane, press, send, walk
@@ -260,34 +259,20 @@ def test_closing_unfollows_the_session(app: App) -> None:
     assert app.panels["HeadlinePanel"].said == before
 
 
-def solve(app: App, meanwhile: Callable[[JobButton], None]) -> None:
-    """Press the button for many points, do something, and wait for the end."""
-
-    async def run() -> None:
-        play.go(app.session, "train")
-        form = app.panels["TrainForm"]
-        form.jump.press()
-        await asyncio.sleep(0)
-        assert form.jump.label == "Cancel solving"
-        meanwhile(form.jump)
-        await form.job.done()
-
-    asyncio.run(run())
-    assert app.panels["TrainForm"].jump.label.startswith("Jump")
-
-
 def test_many_points_are_solved_beside_the_page(app: App) -> None:
     draw.load(app.session, preset("alternating-line", n=50))
-    solve(app, lambda jump: None)
+    form = app.panels["TrainForm"]
+
+    async def solve(meanwhile: Callable[[], None]) -> None:
+        play.go(app.session, "train")
+        form.jump.press()
+        await asyncio.sleep(0)
+        meanwhile()
+        await form.job.done()
+
+    points = app.session.frame.dataset.without([0])
+    asyncio.run(solve(lambda: draw.edit(app.session, points)))
+    now = app.session.frame.training
+    assert now.t == 0 and now.certificate is None and "changed meanwhile" in app.session.message
+    asyncio.run(solve(lambda: None))
     assert app.session.frame.training.certificate.light.name == "EXACT"
-
-
-def test_solving_can_be_cancelled_and_leaves_edited_points_alone(app: App) -> None:
-    draw.load(app.session, preset("alternating-line", n=50))
-    solve(app, lambda jump: jump.press())
-    assert app.session.frame.training.state.t == 0 and "cancelled" in app.session.message
-    solve(app, lambda jump: draw.edit(app.session, app.session.frame.dataset.without([0])))
-    assert (
-        app.session.frame.training.certificate is None
-        and "changed meanwhile" in app.session.message
-    )

@@ -201,6 +201,7 @@ def test_another_attack_has_runs_of_its_own_and_the_old_ones_are_kept(app: App) 
     box = panel(app)
     card(app).attack.value = "bilevel"
     assert app.session.frame.attack.name == "bilevel"
+    steps(app, 3)
     run(box)
     held = box.found
     assert len(held.rows) == PLACES

@@ -248,7 +248,7 @@ def test_without_matplotlib_what_needs_it_names_the_extra(monkeypatch) -> None:
 
 def test_a_film_is_saved_as_gif_or_given_to_the_browser_frame_by_frame(monkeypatch) -> None:
     session = Session(by_hand())
-    play.step(session, 30)
+    play.step(session, 5)
     panel, sent = SharePanel(session), []
     session.show()
     monkeypatch.setattr(panel.view, "send", lambda told, buffers=(): sent.append((told, buffers)))

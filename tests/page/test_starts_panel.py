@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -181,10 +180,10 @@ def test_every_attack_is_dragged_and_run_on_three_layers(name: str, n: int) -> N
         if key == "bilevel":
             play.configure(session, model="deep", width=4, mu=1e-3)
             assert session.frame.starts.problem.target.net.depth == 3
+        play.configure(session, steps=15)
         drag(made, 0.8, 0.1, 0.1)
         first = session.frame.starts
         assert first is not None and first.of.attack == key and np.isfinite(first.energy)
-        session.attack_config = replace(session.attack_config, steps=15)
         panel(made).here.press()
         last = session.frame.starts
         assert len(last.trail) > 2 and np.isfinite(last.energy)
