@@ -14,8 +14,9 @@ from explorer.engine.roster import ROSTER
 from explorer.engine.settings import Setting
 from explorer.engine.training import TrainConfig, TrainState
 from explorer.page import play
+from explorer.page.ask import Ask
 from explorer.page.frame import Frame
-from explorer.page.job import Job, JobState
+from explorer.page.job import JobState
 from explorer.page.panels.base import Panel
 from explorer.page.parts.job_row import JobButton, progress_bar
 from explorer.page.parts.settings import Row, rows_of
@@ -103,6 +104,16 @@ class TrainMore(Form):
     config_trait, kind, parts, fields = "train_config", TrainConfig, ("more",), NETWORK
 
 
+SOLVING = {
+    JobState.STALE: "The points changed meanwhile; press again to solve for these.",
+    JobState.CANCELLED: "Solving was cancelled; the network is as it was.",
+}
+FINISHING = {
+    JobState.STALE: "Finishing ended: the network on screen is another one now.",
+    JobState.CANCELLED: "Finishing was cancelled; training stands where it was.",
+}
+
+
 class TrainForm(Form):
     """Architecture, loss and optimiser; and the two ways to the end without training."""
 
@@ -113,13 +124,13 @@ class TrainForm(Form):
 
     def actions(self) -> list[w.Widget]:
         """Return the button that solves for the limit without training."""
-        self.job = Job()
+        self.job = Ask(self, lambda frame: frame.dataset, SOLVING)
         self.jump = JobButton(
             self.job, JUMP, "Cancel solving",
             "Solve for the exact maximum-margin network: two layers, 1-D and 2-D",
             self.command(self._jump),
         )  # fmt: skip
-        self.finishing = Job()
+        self.finishing = Ask(self, words=FINISHING)
         self.finish = JobButton(
             self.finishing, FINISH, "Cancel finishing",
             "Train some hundred steps, then take the best network over the cells of its neurons "
@@ -142,14 +153,7 @@ class TrainForm(Form):
             session.guarded(train.jump_to_exact, session, exact)
 
         play.tell(session, f"Solving for {data.n} points; this may take ten seconds.")
-        self.job.start(work, take, self._ended, lambda: session.frame.dataset is not data)
-
-    def _ended(self) -> None:
-        if self.job.state is JobState.STALE:
-            play.tell(self.session, "The points changed meanwhile; press again to solve for these.")
-        elif self.job.state is JobState.CANCELLED:
-            play.tell(self.session, "Solving was cancelled; the network is as it was.")
-        self.tell_failure(self.job.error)
+        self.job.begin(work, take)
 
     def _finish(self) -> None:
         """Train on from the present network, then finish exactly, beside the page."""
@@ -177,21 +181,11 @@ class TrainForm(Form):
         def stale() -> bool:
             return session.running or session.frame.training.state is not shown
 
-        self.finishing.start(work, take, self._finished, stale)
+        self.finishing.begin(work, take, self._finished, stale)
 
     def _finished(self) -> None:
         if self.finishing.state is JobState.DONE:
             train.certify(self.session)
-        elif self.finishing.state is JobState.STALE:
-            play.tell(self.session, "Finishing ended: the network on screen is another one now.")
-        elif self.finishing.state is JobState.CANCELLED:
-            play.tell(self.session, "Finishing was cancelled; training stands where it was.")
-        self.tell_failure(self.finishing.error)
-
-    def end(self) -> None:
-        """End solving with the page."""
-        self.job.close()
-        self.finishing.close()
 
 
 class AttackForm(Panel):

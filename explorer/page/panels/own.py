@@ -12,6 +12,7 @@ from explorer.engine.attacks.panel import AttackPanel, PanelAnswer, PanelContent
 from explorer.engine.charts import NOTHING, Chart
 from explorer.engine.progress import Progress
 from explorer.engine.roster import by_key
+from explorer.page.ask import Ask, attacked
 from explorer.page.frame import Frame
 from explorer.page.job import JobState
 from explorer.page.panels.base import ChartPanel, Panel
@@ -117,14 +118,15 @@ class OwnPanel(Panel):
             chart.close()
 
     def _row(self, asked: PanelQuestion) -> JobRow:
-        row = JobRow(asked.label, asked.tip, lambda: self._ask(asked, row))
-        self.asks.append(row.job)
+        words = {JobState.CANCELLED: escape(asked.cancelled)}
+        job = Ask(self, attacked, words, lambda said: row.say(said))
+        row = JobRow(asked.label, asked.tip, lambda: self._ask(asked, row, job), job)
         return row
 
-    def _ask(self, asked: PanelQuestion, row: JobRow) -> None:
+    def _ask(self, asked: PanelQuestion, row: JobRow, job: Ask) -> None:
         """Compute the answer beside the page."""
         target, config = self.session.frame.target, self.session.attack_config
-        if row.job.busy or target is None:
+        if job.busy or target is None:
             return
 
         def work(progress: Progress) -> Iterator[PanelAnswer]:
@@ -138,12 +140,7 @@ class OwnPanel(Panel):
             self.answer.children = views
             row.say(escape(answer.words))
 
-        def ended() -> None:
-            if row.job.state is JobState.CANCELLED:
-                row.say(escape(asked.cancelled))
-            self.tell_failure(row.job.error)
-
-        row.job.start(work, take, ended, lambda: self.session.frame.target is not target)
+        job.begin(work, take)
 
 
 def ruled(rules: Sequence[tuple[str, str]]) -> str:

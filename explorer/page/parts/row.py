@@ -148,9 +148,11 @@ class JobRow:
         box: the row.
     """
 
-    def __init__(self, label: str, tooltip: str, ask: Callable[[], None]) -> None:
+    def __init__(
+        self, label: str, tooltip: str, ask: Callable[[], None], job: Job | None = None
+    ) -> None:
         """`ask` is called by the button, also while the job works: it says what that means."""
-        self.job = Job()
+        self.job = job or Job()
         self.box = Row(
             ("mx-question",),
             ask=Item("button", label, tooltip, call=lambda _: ask()),
