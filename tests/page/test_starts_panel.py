@@ -183,7 +183,7 @@ def test_every_attack_is_dragged_and_run_on_three_layers(name: str, n: int) -> N
         play.configure(session, steps=15)
         drag(made, 0.8, 0.1, 0.1)
         first = session.frame.starts
-        assert first is not None and first.of.attack == key and np.isfinite(first.energy)
+        assert first is not None and first.problem.of.attack == key and np.isfinite(first.energy)
         panel(made).here.press()
         last = session.frame.starts
         assert len(last.trail) > 2 and np.isfinite(last.energy)
