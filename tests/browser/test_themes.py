@@ -45,7 +45,7 @@ MENDED_WITHIN = 20  # looks, half a second apart; arbitrary, for a loaded machin
 # Tooltips that the kernel sends when all controls have stood for a while.
 LATE = """
 import ipywidgets as w
-from explorer.page.parts.access import Access
+from explorer.page.controls.access import Access
 access, tell = Access(), w.Button(description="tell")
 tell.on_click(lambda _: setattr(access, "tips", {"step rule": "How long a step is"}))
 rule = w.Dropdown(options=["constant"], description="step rule")

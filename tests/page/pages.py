@@ -14,8 +14,8 @@ from explorer.engine.attacks.kkt import KKTConfig
 from explorer.engine.data import preset
 from explorer.page import play
 from explorer.page.apps.explorer import App
+from explorer.page.controls.row import Row
 from explorer.page.job import Job, Work
-from explorer.page.parts.row import Row
 from explorer.page.stages import train
 
 

@@ -8,9 +8,9 @@ from queue import Empty
 import numpy as np
 import pytest
 
+from explorer.page.apps import page
 from explorer.page.apps.explorer import App
-from explorer.page.parts import page
-from explorer.page.parts.page import lose_nothing, show
+from explorer.page.apps.page import lose_nothing, show
 
 manager = pytest.importorskip("jupyter_client.manager")
 
@@ -33,7 +33,7 @@ def test_a_kernel_holds_back_what_its_page_says_at_once(asked: bool) -> None:
     try:
         if asked:
             client.execute(
-                "from explorer.page.parts.page import lose_nothing\nlose_nothing()", reply=True
+                "from explorer.page.apps.page import lose_nothing\nlose_nothing()", reply=True
             )
         client.execute(BURST, reply=True, timeout=PATIENCE_S)
         heard, wait = 0, PATIENCE_S if asked else QUIET_S

@@ -14,9 +14,9 @@ from explorer.engine.data import preset
 from explorer.engine.roster import ROSTER
 from explorer.page import play
 from explorer.page.apps.explorer import FOLDS, App
+from explorer.page.controls.row import Row
 from explorer.page.frame import STAGES
 from explorer.page.panels.base import Panel
-from explorer.page.parts.row import Row
 from explorer.page.stages import draw, landscape, train
 from tests.page.pages import of_class, on_plane, press, send, walk
 

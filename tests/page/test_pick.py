@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from explorer.page.parts.pick import Pick
+from explorer.page.controls.pick import Pick
 
 NONE = "choose a trial …"
 

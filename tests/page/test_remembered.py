@@ -9,7 +9,7 @@ import pytest
 
 from explorer.page.apps.digits import DigitsApp
 from explorer.page.apps.membership import MembershipApp
-from explorer.page.parts.remembered import Remembered
+from explorer.page.controls.remembered import Remembered
 from tests.page.pages import send
 from tests.page.test_digits import TINY
 

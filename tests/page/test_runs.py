@@ -12,8 +12,8 @@ from explorer.engine.data import preset
 from explorer.engine.energy.starts import mix_from_weights, mix_of, places_of
 from explorer.page import branches, play
 from explorer.page.apps.explorer import App
+from explorer.page.controls.job_row import BEGIN, CANCELLING, END
 from explorer.page.panels.starts import StartsPanel
-from explorer.page.parts.job_row import BEGIN, CANCELLING, END
 from explorer.page.parts.runs_box import CANCEL, RunsBox, trail_arrays
 from explorer.page.stages import attack, draw, landscape
 from explorer.research.landscape import ROLLING, SIDES

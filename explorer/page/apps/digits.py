@@ -19,8 +19,12 @@ from explorer.engine.scoring import Kind
 from explorer.engine.threads import limit_threads
 from explorer.engine.training import TrainState
 from explorer.page.apps.digits_grid import UNTRAINED, DigitsGrid
+from explorer.page.apps.page import PageNotes, show, way_back
+from explorer.page.controls.access import Access, tips_of
+from explorer.page.controls.job_row import JobButton
+from explorer.page.controls.keeper import BrowserKeeper
+from explorer.page.controls.remembered import Remembered
 from explorer.page.job import Job
-from explorer.page.parts.access import Access, tips_of
 from explorer.page.parts.digits_charts import (
     CONTROL,
     MATCHED,
@@ -31,11 +35,7 @@ from explorer.page.parts.digits_charts import (
     output_chart,
     share_chart,
 )
-from explorer.page.parts.job_row import JobButton
-from explorer.page.parts.keeper import BrowserKeeper
 from explorer.page.parts.membership_charts import key
-from explorer.page.parts.page import PageNotes, show, way_back
-from explorer.page.parts.remembered import Remembered
 from explorer.page.view.chart import ChartView
 from explorer.page.words.found import images
 from explorer.research import image_runs

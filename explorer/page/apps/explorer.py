@@ -10,7 +10,10 @@ import ipywidgets as w
 from explorer.engine.data import Dataset
 from explorer.engine.files import read_file
 from explorer.engine.threads import limit_threads
+from explorer.page.apps.page import show, under_voila
 from explorer.page.clock import Player
+from explorer.page.controls.access import Access, Welcome, tips_of
+from explorer.page.controls.control import Folds
 from explorer.page.lessons import course, file
 from explorer.page.lessons.file import Lesson, packaged, read
 from explorer.page.opening import open_recorded
@@ -40,9 +43,6 @@ from explorer.page.panels.starts import StartsPanel
 from explorer.page.panels.tools import Tools
 from explorer.page.panels.transport import Transport
 from explorer.page.panels.tuner import Tuner
-from explorer.page.parts.access import Access, Welcome, tips_of
-from explorer.page.parts.controls import Folds
-from explorer.page.parts.page import show, under_voila
 from explorer.page.session import Session
 from explorer.page.stages import draw, game
 from explorer.page.view.bundle import Bundle

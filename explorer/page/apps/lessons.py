@@ -10,9 +10,9 @@ from urllib.parse import parse_qs
 
 import ipywidgets as w
 
+from explorer.page.apps.page import show, under_voila, way_back
+from explorer.page.controls.access import Access
 from explorer.page.lessons.file import Lesson, packaged
-from explorer.page.parts.access import Access
-from explorer.page.parts.page import show, under_voila, way_back
 from explorer.research.pages import FIRST
 from explorer.style import CSS
 

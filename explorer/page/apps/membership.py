@@ -32,10 +32,12 @@ from explorer.page.apps.membership_scene import (
     scene,
     world,
 )
+from explorer.page.apps.page import PageNotes, show, way_back
+from explorer.page.controls.access import Access, tips_of
+from explorer.page.controls.job_row import JobButton
+from explorer.page.controls.keeper import BrowserKeeper
+from explorer.page.controls.remembered import Remembered
 from explorer.page.job import Job
-from explorer.page.parts.access import Access, tips_of
-from explorer.page.parts.job_row import JobButton
-from explorer.page.parts.keeper import BrowserKeeper
 from explorer.page.parts.membership_charts import (
     FRESH,
     LIMIT,
@@ -47,8 +49,6 @@ from explorer.page.parts.membership_charts import (
     roc_chart,
     trained_chart,
 )
-from explorer.page.parts.page import PageNotes, show, way_back
-from explorer.page.parts.remembered import Remembered
 from explorer.page.view.chart import ChartView
 from explorer.page.words import membership as says
 from explorer.research import rates

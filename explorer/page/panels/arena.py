@@ -16,10 +16,10 @@ from explorer.engine.progress import Progress, between
 from explorer.engine.roster import ROSTER
 from explorer.page import play
 from explorer.page.ask import Ask, attacked
+from explorer.page.controls.job_row import JobButton, progress_bar
 from explorer.page.frame import Frame, Shown
 from explorer.page.job import JobState
 from explorer.page.panels.base import Panel
-from explorer.page.parts.job_row import JobButton, progress_bar
 from explorer.page.stages import attack
 from explorer.page.view.chart import TableView
 from explorer.research import arena

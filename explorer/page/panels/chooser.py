@@ -6,9 +6,9 @@ from typing import Any
 
 from explorer.engine.attacks.target import Target
 from explorer.engine.roster import ROSTER
+from explorer.page.controls.control import Segments
 from explorer.page.frame import Frame
 from explorer.page.panels.base import Panel
-from explorer.page.parts.controls import Segments
 from explorer.page.stages import attack
 
 UNFIT = " (not for this network)"

@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from explorer.engine.energy.maps import Split
 from explorer.engine.energy.questions import MAPS, Picture, Question
 from explorer.page import play
+from explorer.page.controls.row import Item, Row, choices
 from explorer.page.frame import Frame, PointMap
 from explorer.page.panels.base import Panel
 from explorer.page.parts.energy_charts import EnergyWork, colour_bar, curve_chart, marked
 from explorer.page.parts.map_tabs import map_tabs, tab_of
-from explorer.page.parts.row import Item, Row, choices
 from explorer.page.session import Session
 from explorer.page.stages import landscape
 from explorer.page.view.chart import ChartView

@@ -30,10 +30,10 @@ from explorer.engine.explanations.programs import (
 from explorer.engine.numbers import percent
 from explorer.engine.progress import Progress, between
 from explorer.page import play
+from explorer.page.controls.row import Item, JobRow, Row, choices
 from explorer.page.frame import Certain, Frame
 from explorer.page.job import JobState
 from explorer.page.panels.base import Panel
-from explorer.page.parts.row import Item, JobRow, Row, choices
 from explorer.page.stages import attack, explain
 from explorer.page.view.chart import ChartView
 from explorer.page.words import explain as words

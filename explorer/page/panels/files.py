@@ -7,9 +7,9 @@ import ipywidgets as w
 from explorer.engine.data import read_csv
 from explorer.engine.files import FileError, safe_name
 from explorer.page import files
+from explorer.page.controls.files import upload
 from explorer.page.frame import Frame
 from explorer.page.panels.base import Panel, with_title
-from explorer.page.parts.files import upload
 from explorer.page.stages import draw
 
 

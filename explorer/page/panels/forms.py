@@ -15,10 +15,10 @@ from explorer.engine.settings import Setting
 from explorer.engine.training import TrainConfig, TrainState
 from explorer.page import play
 from explorer.page.ask import Ask
+from explorer.page.controls.job_row import JobButton, progress_bar
 from explorer.page.frame import Frame
 from explorer.page.job import JobState
 from explorer.page.panels.base import Panel
-from explorer.page.parts.job_row import JobButton, progress_bar
 from explorer.page.parts.settings import Row, rows_of
 from explorer.page.session import Session
 from explorer.page.stages import train

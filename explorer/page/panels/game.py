@@ -13,9 +13,9 @@ from explorer.engine.data import Dataset
 from explorer.engine.progress import Progress
 from explorer.page import play
 from explorer.page.ask import Ask
+from explorer.page.controls.control import GameBox
 from explorer.page.frame import Frame
 from explorer.page.panels.base import Panel
-from explorer.page.parts.controls import GameBox
 from explorer.page.session import CLASS_KEY, IN_CLASS
 from explorer.page.stages import game
 from explorer.page.words import share as words

@@ -10,13 +10,13 @@ from typing import Any
 from explorer.engine.progress import Progress
 from explorer.page import play
 from explorer.page.ask import Ask
+from explorer.page.controls.control import Head
 from explorer.page.files import check_room
 from explorer.page.frame import STAGES, Frame
 from explorer.page.lessons import course
 from explorer.page.lessons.file import contents, packaged, read
 from explorer.page.opening import opening, opening_scenario
 from explorer.page.panels.base import Panel
-from explorer.page.parts.controls import Head
 from explorer.page.session import Session
 from explorer.page.words.screen import KEYS, legend, opening_words, stage_tip
 from explorer.page.words.share import OPENED, OPENED_POINTS, opening_link

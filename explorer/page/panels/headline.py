@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from explorer.page.controls.control import Title
 from explorer.page.frame import Frame
 from explorer.page.lessons import course
 from explorer.page.panels.base import Panel
-from explorer.page.parts.controls import Title
 from explorer.page.play import act
 from explorer.page.words.headline import headline
 

@@ -8,11 +8,11 @@ from typing import Any
 
 from explorer.engine.store import StoreError
 from explorer.page import files
+from explorer.page.controls.keeper import BrowserKeeper, KeptList
 from explorer.page.frame import Frame
 from explorer.page.lessons import course
 from explorer.page.lessons.course import Draft, Walk
 from explorer.page.panels.base import Panel
-from explorer.page.parts.keeper import BrowserKeeper, KeptList
 from explorer.page.session import Session
 from explorer.page.words.keeping import kept_words
 

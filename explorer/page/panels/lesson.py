@@ -10,13 +10,13 @@ import ipywidgets as w
 
 from explorer.engine.progress import Progress
 from explorer.page.ask import Ask
+from explorer.page.controls.control import LessonBox, LessonForm
 from explorer.page.frame import Frame
 from explorer.page.lessons import course
 from explorer.page.lessons.course import Draft, Walk
 from explorer.page.lessons.file import file_name, link_of, packaged, read, read_link, write
 from explorer.page.lessons.goals import ELSEWHERE, KINDS
 from explorer.page.panels.base import Panel
-from explorer.page.parts.controls import LessonBox, LessonForm
 from explorer.page.session import Session
 from explorer.page.words import lessons as words
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from explorer.page import play
+from explorer.page.controls.control import Toast
 from explorer.page.panels.base import Panel
-from explorer.page.parts.controls import Toast
 from explorer.page.session import Refusal
 
 

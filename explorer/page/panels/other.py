@@ -11,10 +11,10 @@ import ipywidgets as w
 from explorer.engine.attacks.target import Target
 from explorer.engine.progress import Progress
 from explorer.page.ask import Ask, attacked
+from explorer.page.controls.job_row import cancel_button, progress_bar
 from explorer.page.frame import Frame, Shown
 from explorer.page.job import JobState
 from explorer.page.panels.base import Panel, with_title
-from explorer.page.parts.job_row import cancel_button, progress_bar
 from explorer.page.stages import attack
 from explorer.research.experiment import Other, no_other, other_set
 from explorer.style import NEGATIVE, POSITIVE

@@ -13,10 +13,10 @@ from explorer.engine.charts import NOTHING, Chart
 from explorer.engine.progress import Progress
 from explorer.engine.roster import by_key
 from explorer.page.ask import Ask, attacked
+from explorer.page.controls.row import JobRow
 from explorer.page.frame import Frame
 from explorer.page.job import JobState
 from explorer.page.panels.base import ChartPanel, Panel
-from explorer.page.parts.row import JobRow
 from explorer.page.session import Session
 from explorer.page.view.chart import ChartView
 from explorer.style import PROVEN

@@ -8,9 +8,9 @@ from typing import Any
 
 from explorer.engine.data import PRESETS, preset
 from explorer.page import play
+from explorer.page.controls.control import Thumbs
 from explorer.page.frame import Frame
 from explorer.page.panels.base import Panel
-from explorer.page.parts.controls import Thumbs
 from explorer.page.stages import draw
 
 LOOKS = {1: ("circle", "pos"), -1: ("triangle", "neg"), 3: ("square", "third"),

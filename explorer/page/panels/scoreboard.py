@@ -20,10 +20,10 @@ from explorer.engine.roster import AttackState
 from explorer.engine.scoring import RADII, RecallCurve, Verdict, recall_curve
 from explorer.page import play
 from explorer.page.ask import Ask
+from explorer.page.controls.row import Item, Row
 from explorer.page.frame import Aim, Frame
 from explorer.page.job import JobState, page_waits
 from explorer.page.panels.base import Panel
-from explorer.page.parts.row import Item, Row
 from explorer.page.session import IN_CLASS
 from explorer.page.stages import attack
 from explorer.page.view.chart import ChartView

@@ -11,9 +11,9 @@ from explorer.engine.data import write_csv, write_npz
 from explorer.engine.progress import Progress
 from explorer.page import files, play
 from explorer.page.ask import Ask
+from explorer.page.controls.control import ShareBox
 from explorer.page.frame import Frame
 from explorer.page.panels.base import Panel
-from explorer.page.parts.controls import ShareBox
 from explorer.page.sharing import described, film_of, gap, made_of
 from explorer.page.words.share import FILES, MAKING, NO_VIDEO, RECORDING, size_of
 from explorer.research import planes

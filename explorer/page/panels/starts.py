@@ -16,12 +16,12 @@ from explorer.engine.progress import Progress
 from explorer.engine.roster import ROSTER
 from explorer.page import branches, play
 from explorer.page.ask import Ask
+from explorer.page.controls.job_row import JobButton, progress_bar
+from explorer.page.controls.row import Item, Row, choices
 from explorer.page.frame import Frame, Starts
 from explorer.page.panels.base import Panel
 from explorer.page.parts.energies import Energies, path
-from explorer.page.parts.job_row import JobButton, progress_bar
 from explorer.page.parts.map_tabs import map_tabs, tab_of
-from explorer.page.parts.row import Item, Row, choices
 from explorer.page.parts.runs_box import CANCEL, RunsBox
 from explorer.page.parts.settings import choice
 from explorer.page.stages import landscape

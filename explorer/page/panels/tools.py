@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from explorer.page import play
+from explorer.page.controls.control import Palette
 from explorer.page.frame import LAYERS, Frame
 from explorer.page.panels.base import Panel
-from explorer.page.parts.controls import Palette
 from explorer.page.stages import draw
 from explorer.page.words.screen import legend
 from explorer.research.axes import fitted

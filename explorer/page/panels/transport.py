@@ -6,9 +6,9 @@ import math
 from typing import Any
 
 from explorer.page import branches, play
+from explorer.page.controls.control import TimeBar
 from explorer.page.frame import Branch, Frame
 from explorer.page.panels.base import Panel
-from explorer.page.parts.controls import TimeBar
 from explorer.page.session import SLOW_START
 
 SPEEDS = (("ever faster", SLOW_START), ("1 step/s", 1.0), ("10 steps/s", 10.0),

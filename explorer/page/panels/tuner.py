@@ -17,11 +17,11 @@ from explorer.engine.progress import Progress, between, no_progress
 from explorer.engine.roster import by_key
 from explorer.page import branches, play
 from explorer.page.ask import Ask
+from explorer.page.controls.job_row import JobButton, progress_bar
+from explorer.page.controls.pick import Pick
 from explorer.page.frame import Frame
 from explorer.page.job import JobState
 from explorer.page.panels.base import Panel, button
-from explorer.page.parts.job_row import JobButton, progress_bar
-from explorer.page.parts.pick import Pick
 from explorer.page.parts.settings import choice, whole
 from explorer.page.view.chart import ChartView
 from explorer.research import runs, tuning

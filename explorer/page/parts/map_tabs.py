@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from explorer.page.controls.row import Item, choices
 from explorer.page.frame import Frame
-from explorer.page.parts.row import Item, choices
 from explorer.page.session import Session
 from explorer.page.stages import landscape
 

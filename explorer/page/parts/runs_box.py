@@ -14,10 +14,10 @@ from torch import Tensor
 
 from explorer.engine.energy.starts import NAMES, places_of
 from explorer.engine.progress import Progress
+from explorer.page.controls.files import GridFiles
+from explorer.page.controls.job_row import JobButton, progress_bar
+from explorer.page.controls.pick import Pick
 from explorer.page.job import Job, JobState
-from explorer.page.parts.files import GridFiles
-from explorer.page.parts.job_row import JobButton, progress_bar
-from explorer.page.parts.pick import Pick
 from explorer.page.parts.settings import choice, whole
 from explorer.page.view.canvases import Arrays
 from explorer.page.words import starts as words

@@ -7,8 +7,8 @@ from typing import Any
 
 import ipywidgets as w
 
+from explorer.page.controls.row import Item, Row
 from explorer.page.job import Job, JobState
-from explorer.page.parts.row import Item, Row
 
 CANCELLING = "Cancelling …"
 BEGIN, END = "begin", "end"  # what a press on the button means

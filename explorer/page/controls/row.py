@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from explorer.page.controls.control import Control, script
 from explorer.page.job import Job, JobState
-from explorer.page.parts.controls import Control, script
 
 Kind = Literal["button", "segments", "select", "number", "bar", "words"]
 Call = Callable[[Any], None]

@@ -1,0 +1,1 @@
+"""The controls of the page: the kit that panels are built of, and what it does not draw itself."""
