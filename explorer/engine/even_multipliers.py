@@ -20,11 +20,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from explorer.engine.energy.cones import residual as cone
 from explorer.engine.energy.rays import set_rays
 from explorer.engine.gradients import gradient
 from explorer.engine.multipliers import Fit
 from explorer.engine.network import Network
+from explorer.engine.nonnegative import nonnegative
 
 Array = NDArray[np.float64]
 EXACT = 1e-6  # of |theta|: a fit that leaves less has multipliers to choose from
@@ -69,7 +69,7 @@ def even_multipliers(
     ridge = _RIDGE * float(np.trace(gram))
     c = np.zeros(len(inner))
     for _ in range(_STEPS):
-        c = cone(gram + ridge * np.eye(len(inner)), inner + ridge * c)[0]
+        c = nonnegative(gram + ridge * np.eye(len(inner)), inner + ridge * c, c)
     slopes = (made.back[0] * (y[made.owner, None] * net.weights[1]) > 0).to(x)
     rows = y[made.owner, None] * gradient(net, x[made.owner], [slopes])
     c = _nearest_fit(rows.numpy(), net.theta.numpy(), c)

@@ -25,11 +25,12 @@ from explorer.engine.explanations.certified import (
     threshold,
     unfounded,
 )
-from explorer.engine.explanations.cone import Assumptions, Cone, nonnegative, refusal
+from explorer.engine.explanations.cone import Assumptions, Cone, refusal
 from explorer.engine.explanations.places import cut, grouped, places, whole
 from explorer.engine.margin import normalise, q_of
 from explorer.engine.merging import merge_neurons
 from explorer.engine.network import Network
+from explorer.engine.nonnegative import nonnegative
 from explorer.engine.progress import Stopped
 from explorer.engine.training import TrainConfig
 from explorer.research.runs import RunFailed, train

@@ -6,8 +6,12 @@ import pytest
 import torch
 from scipy.optimize import nnls
 
-from explorer.engine.attacks.cones import MOST, cones, settled_cones
-from explorer.engine.attacks.descent import cone_coefficients
+from explorer.engine.nonnegative import (
+    MOST,
+    cone_coefficients,
+    pivoted,
+    settled_coefficients,
+)
 from tests.engine.draws import rng
 
 
@@ -25,7 +29,7 @@ def problems(count: int, r: int, near: float, seed: int, dtype: torch.dtype = to
 @pytest.mark.parametrize("floor", [0.0, 0.02])
 def test_each_of_a_batch_is_solved_as_alone(seed: int, near: float, floor: float) -> None:
     _, _, gram, inner = problems(7, 24, near, seed)
-    made = settled_cones(gram, inner, floor, torch.zeros_like(inner, dtype=torch.bool))
+    made = settled_coefficients(gram, inner, floor, torch.zeros_like(inner, dtype=torch.bool))
     alone = cone_coefficients(gram, inner, floor)
     assert bool((made >= floor).all()) and 0 < int((made > floor).sum()) < made.numel()
     torch.testing.assert_close(made, alone, rtol=0, atol=1e-6 * float(alone.abs().max()))
@@ -34,18 +38,18 @@ def test_each_of_a_batch_is_solved_as_alone(seed: int, near: float, floor: float
 def test_a_start_from_the_solution_takes_one_round() -> None:
     _, _, gram, inner = problems(5, 20, 0.5, 0)
     known = torch.ones_like(inner, dtype=torch.bool)
-    cold = cones(gram, inner, known, 1)
+    cold = pivoted(gram, inner, known, 1)
     assert bool(cold.unsettled.all())  # the set of all is that of none of them
-    made = cones(gram, inner, known, MOST)
+    made = pivoted(gram, inner, known, MOST)
     assert not bool(made.unsettled.any())
-    again = cones(gram, inner, made.u > 0, 1)
+    again = pivoted(gram, inner, made.u > 0, 1)
     assert not bool(again.unsettled.any())
     torch.testing.assert_close(again.u, made.u, rtol=1e-12, atol=0)
 
 
 def test_single_precision_explains_as_much() -> None:
     columns, theta, gram, inner = problems(6, 30, 1e-2, 1, torch.float32)
-    made = settled_cones(gram, inner, 0.0, inner > 0).double()
+    made = settled_coefficients(gram, inner, 0.0, inner > 0).double()
     for a, b, u in zip(columns.double(), theta, made, strict=True):
         left = float((a @ u[:, None] - b).norm())
         assert left <= nnls(a.numpy(), b[:, 0].numpy())[1] * (1 + 1e-4)
@@ -56,7 +60,7 @@ def test_equal_columns_and_empty_ones_are_no_obstacle() -> None:
     columns[..., 4:7] = columns[..., 3:4]
     columns[..., 9] = 0
     gram, inner = columns.mT @ columns, (columns.mT @ theta).squeeze(-1)
-    made = cones(gram, inner, inner > 0, MOST)
+    made = pivoted(gram, inner, inner > 0, MOST)
     assert not bool(made.unsettled.any()) and bool(made.u.isfinite().all())
     for a, b, u in zip(columns, theta, made.u, strict=True):
         left = float((a @ u[:, None] - b).norm())
@@ -66,6 +70,6 @@ def test_equal_columns_and_empty_ones_are_no_obstacle() -> None:
 def test_what_is_not_finite_asks_for_no_more_rounds() -> None:
     _, _, gram, inner = problems(2, 6, 1.0, 3)
     inner[1, 2] = float("nan")
-    made = cones(gram, inner, inner > 0, 50)
+    made = pivoted(gram, inner, inner > 0, 50)
     assert made.unsettled.tolist() == [False, False]
     assert bool(made.u[1].isnan().all()) and bool(made.u[0].isfinite().all())

@@ -11,12 +11,12 @@ import torch
 from explorer.engine.attacks import decoreco
 from explorer.engine.attacks import decoreco as decoreco_fit
 from explorer.engine.attacks.decoreco import DecoRecoConfig, Start
-from explorer.engine.attacks.descent import cone_coefficients
 from explorer.engine.attacks.target import Target
 from explorer.engine.classes import class_numbers, rivals
 from explorer.engine.data import heldout, preset
 from explorer.engine.kernels.reference import covector_signals, normal_equations, values_at
 from explorer.engine.network import phi_all
+from explorer.engine.nonnegative import cone_coefficients, signed_coefficients
 from explorer.engine.weight_decay import DecayConfig, settle
 from tests.engine.draws import draw, rng
 from tests.engine.test_classes import make
@@ -82,7 +82,8 @@ def test_multipliers_are_those_of_the_normal_equations_where_much_is_left(signed
     y = torch.tensor([1.0, -1, 3, 3], dtype=torch.float64)
     basis = rivals(at.values[-1], y, float("inf"))[1].reshape(4, 2, 3)
     rows = covector_signals(net, at, basis.flatten(0, 1), torch.arange(4).repeat_interleave(2))
-    plain = cone_coefficients(*normal_equations(rows), 0.0, signed)
+    equations = normal_equations(rows)
+    plain = signed_coefficients(*equations) if signed else cone_coefficients(*equations, 0.0)
     assert torch.equal(
         decoreco_fit.multipliers_at(
             net, at, basis, 0.0, signed, 50.0, float(net.rho) ** 2

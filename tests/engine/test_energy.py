@@ -13,13 +13,13 @@ from scipy.optimize import nnls
 from benchmarks.energy_oracle import oracle
 from explorer.engine.data import preset
 from explorer.engine.energy import cones
-from explorer.engine.energy.cones import batch
 from explorer.engine.energy.maps import grid, line, tau_of
 from explorer.engine.energy.points import Archetype, Energies, energy, moving, pairs
 from explorer.engine.energy.rays import place_rays, rays, set_rays
 from explorer.engine.exact import maximum_margin
 from explorer.engine.multipliers import fit_multipliers
 from explorer.engine.network import Network
+from explorer.engine.nonnegative import nonnegative
 from tests.engine.draws import draw, make
 
 SETS = [(1, 6, 0), (1, 8, 1), (2, 6, 2), (2, 9, 3), (2, 12, 4)]
@@ -185,7 +185,7 @@ def test_descent_ends_where_rays_repeat_one_another():
         a = rng.normal(size=(5, 4)) @ np.abs(rng.normal(size=(4, 12)))
         theta = rng.normal(size=5) + a[:, 0]
         gram, inner = a.T @ a, a.T @ theta
-        c = batch(gram[None], inner[None], np.zeros((1, 12)))[0]
+        c = nonnegative(gram, inner)
         assert (c >= 0).all()
         assert np.linalg.norm(a @ c - theta) == pytest.approx(nnls(a, theta)[1], abs=1e-7)
 

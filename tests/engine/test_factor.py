@@ -7,11 +7,15 @@ import torch
 
 from explorer.engine import training
 from explorer.engine.attacks import decoreco, kkt
-from explorer.engine.attacks.descent import RIDGE, cone_coefficients
 from explorer.engine.attacks.target import Target
 from explorer.engine.data import preset
 from explorer.engine.exact import maximum_margin
-from explorer.engine.factor import cholesky_factor, rounding_ridge
+from explorer.engine.nonnegative import (
+    RIDGE,
+    cholesky_factor,
+    cone_coefficients,
+    rounding_ridge,
+)
 from explorer.engine.scoring import score
 from explorer.engine.training import TrainConfig
 from tests.engine.draws import rng

@@ -15,11 +15,12 @@ import torch
 from torch import Tensor
 
 from explorer.engine.attacks import kkt
-from explorer.engine.attacks.descent import RIDGE, steepness
+from explorer.engine.attacks.descent import steepness
 from explorer.engine.attacks.kkt import KKTConfig, KKTState, Start, loops
 from explorer.engine.attacks.target import Target
 from explorer.engine.kernels.reference import normal_equations, signals_at
 from explorer.engine.network import init_network
+from explorer.engine.nonnegative import RIDGE
 from tests.engine.draws import rng
 
 CONFIG = KKTConfig(m=8, steps=40, lr_x=0.01)

@@ -14,13 +14,10 @@ from torch import Tensor
 
 from explorer.engine.attacks.attack import Attack, Leaps, Start
 from explorer.engine.attacks.claims import Report, claims, in_units_of_data
-from explorer.engine.attacks.cones import coefficients
 from explorer.engine.attacks.descent import (
     PIECE,
-    RIDGE,
     DescentConfig,
     DescentState,
-    cone_coefficients,
     descent_status,
     descent_step,
     first_config,
@@ -42,7 +39,6 @@ from explorer.engine.classes import (
     from_numbers,
     margins,
 )
-from explorer.engine.factor import cholesky_factor, rounding_ridge
 from explorer.engine.kernels.loading import compiled_module
 from explorer.engine.kernels.reference import (
     Signals,
@@ -55,6 +51,13 @@ from explorer.engine.kernels.reference import (
 )
 from explorer.engine.kernels.steps import Multipliers
 from explorer.engine.network import Network
+from explorer.engine.nonnegative import (
+    RIDGE,
+    cholesky_factor,
+    coefficients,
+    rounding_ridge,
+    signed_coefficients,
+)
 from explorer.engine.optim import Moments
 from explorer.engine.rare import Rare, in_blocks, now
 from explorer.engine.settings import setting, settings
@@ -124,7 +127,7 @@ class DecoRecoConfig(DescentConfig):
 # --- The multipliers of `decoreco` that leave least of the weights unexplained ------------------
 # min || theta - sum_ik c_ik g_ik ||^2,   g_ik = grad <basis_ik, Phi(x_i)>,   c >= floor or signed
 #
-# `cone_coefficients` solves the normal equations with a ridge of 1e-10, which leaves up to 6e-14 of
+# `coefficients` solves the normal equations with a ridge of 1e-10, which leaves up to 6e-14 of
 # ||theta||^2 where nothing need be left (measured on networks trained with weight decay, at their
 # training points). The gradient on the candidates is then rounding, up to 4e-8, but Adam divides a
 # gradient by its own size and walks away from the truth on it at full step. So where less than
@@ -158,7 +161,7 @@ def multipliers_at(
     rows = covector_signals(net, at, basis.flatten(0, 1), index)
     gram, inner = normal_equations(rows)
     if signed:
-        coef = cone_coefficients(gram, inner, floor, signed, rare)
+        coef = signed_coefficients(gram, inner, rare)
     else:
         coef = coefficients(gram, inner, floor, inner > 0, rare)
     left = rho2 - 2 * (coef @ inner) + coef @ (gram @ coef)

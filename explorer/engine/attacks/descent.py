@@ -6,12 +6,9 @@ import math
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, ClassVar, Literal, Protocol, TypeVar
 
-import torch
-from scipy.optimize import nnls
 from torch import Tensor
 
 from explorer.engine.attacks.target import Target
-from explorer.engine.factor import cholesky_factor, rounding_ridge
 from explorer.engine.kernels.steps import DescentRule, LossTerms
 from explorer.engine.optim import (
     BETA_SQUARE,
@@ -21,12 +18,10 @@ from explorer.engine.optim import (
     half_cosine,
     momentum_step,
 )
-from explorer.engine.rare import Rare, now
 from explorer.engine.settings import setting, settings
 from explorer.engine.sizes import Like, Size
 from explorer.engine.status import Status
 
-RIDGE = 1e-10  # arbitrary, of the trace: the Gram matrix of close candidates stays definite
 # Of Adam from a start that holds data: its least rate, and the way its rates may add up to.
 # Measured: candidates on 20 points of a circle leave them at 0.005 (their energy climbs by 0.25),
 # and stay at 0.002; with 300 steps of 0.002 candidates that lie between would not arrive.
@@ -303,41 +298,6 @@ def step_table(
             config.alpha(at + 1, steep), margin,
         ])  # fmt: skip
     return rows
-
-
-def cone_coefficients(
-    gram: Tensor, inner: Tensor, floor: float, signed: bool = False, rare: Rare = now
-) -> Tensor:
-    """The coefficients of least || theta - sum_j c_j g_j ||, c >= floor unless signed.
-
-    Args:
-        gram: <g_i, g_j> (..., r, r).
-        inner: <theta, g_i> (..., r).
-        floor: the least coefficient.
-        signed: any sign, no floor; solved on the device where that has float64, else on the CPU.
-        rare: whether to look if the equations can be solved.
-
-    Returns:
-        (..., r); nan where the equations are not finite, or no ridge makes them definite. The
-        smallest norm among near-equal ones, by a ridge of 1e-10 of the trace and, where the
-        equations were not made in float64, of what their rounding takes (`factor.rounding_ridge`).
-    """
-    if inner.ndim > 1:
-        each = zip(gram.flatten(0, -3), inner.flatten(0, -2), strict=True)
-        return torch.stack([cone_coefficients(g, i, floor, signed) for g, i in each]).view_as(inner)
-    where = gram.device if signed and gram.device.type != "mps" else "cpu"
-    full, inner_of = gram.to(where, torch.float64), inner.to(where, torch.float64)
-    ridge = RIDGE * full.trace() + rounding_ridge(full.diagonal(), gram.dtype)
-    factor = cholesky_factor(full, ridge, rare)
-    right = inner_of if signed else inner_of - floor * full.sum(1)
-    right = torch.linalg.solve_triangular(factor, right[:, None], upper=False)
-    if rare(~(torch.isfinite(right).all() & torch.isfinite(factor).all())):
-        return torch.full_like(inner, math.nan)
-    if signed:
-        solved: Tensor = torch.linalg.solve_triangular(factor.T, right, upper=True)
-        return solved[:, 0].to(inner)
-    above, _ = nnls(factor.T.numpy(), right[:, 0].numpy())
-    return torch.from_numpy(above + floor).to(inner)
 
 
 def start_config(config: C, mix_data: float) -> C:

@@ -1,12 +1,12 @@
-r"""Non-negative least squares by descent, many problems side by side.
+r"""Nonnegative least squares over cones, for thousands of them that share most of their rays.
 
-    min || theta - sum_r c_r g_r ||^2,    c >= 0
+    E = min || theta - sum_f c_f g_f - sum_v c_v h_v ||^2,    c >= 0,
 
-The active-set method of Lawson and Hanson (1974): take up the ray of steepest descent, solve on the
-rays in use, go there as far as no coefficient turns negative, drop those that reach zero. Every
-step goes down, so it ends where rays repeat one another, which makes pivoting cycle. All problems
-take their steps at once; their systems are padded to one size. They begin at the optimum of the
-rays they share, which is mostly a few steps from theirs.
+where the g_f are the same in every problem and the few h_v are its own. Only Gram matrices are
+needed. Block principal pivoting on the shared rays (Kim and Park 2011), all problems with the same
+guess at once: one factorisation serves them, and the own rays, up to four, are solved for exactly
+by trying their subsets. What has more, or has not ended after a few rounds, is solved whole, from
+the set of the rays that all problems share (`nonnegative`).
 """
 
 from __future__ import annotations
@@ -16,113 +16,12 @@ from itertools import combinations
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from scipy.optimize import nnls
 
 from explorer.engine.energy.rays import Rays
+from explorer.engine.nonnegative import nonnegative
 
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
-
-MOST_BYTES = 32 * 2**20  # of Gram matrices at once; arbitrary
-RIDGE = 1e-13  # of a unit ray's square: keeps a padded system solvable; arbitrary
-STEEP = 1e-10  # of |theta|: the least descent per unit ray that counts; arbitrary
-MOST = 6  # steps per ray before a problem is given up as done; arbitrary, about 1 is usual
-
-
-def descend(
-    shared: Array, shared_inner: Array, cross: Array, own: Array, own_inner: Array, first: Array
-) -> Array:
-    """Coefficients (p, f + v) of problems as in `cones.explained_shares`, from `first` (f,) on."""
-    p, f = len(own), len(shared_inner)
-    size = f + own.shape[1]
-    out = np.zeros((p, size))
-    step = max(1, MOST_BYTES // (8 * size * size))
-    for low in range(0, p, step):
-        mine = slice(low, min(low + step, p))
-        count = mine.stop - low
-        gram = np.empty((count, size, size))
-        gram[:, :f, :f] = shared
-        gram[:, f:, :f], gram[:, f:, f:] = cross[mine], own[mine]
-        gram[:, :f, f:] = cross[mine].transpose(0, 2, 1)
-        inner = np.concatenate([np.tile(shared_inner, (count, 1)), own_inner[mine]], axis=1)
-        start = np.concatenate([np.tile(first, (count, 1)), np.zeros_like(own_inner[mine])], axis=1)
-        out[mine] = batch(gram, inner, start)
-    return out
-
-
-def batch(gram: Array, inner: Array, start: Array) -> Array:
-    """Coefficients (p, r) of p problems: gram (p, r, r), inner (p, r), start (p, r) >= 0."""
-    norm = np.sqrt(np.maximum(np.einsum("prr->pr", gram), 1e-300))
-    gram = gram / (norm[:, :, None] * norm[:, None, :])
-    inner = inner / norm
-    c = start * norm
-    steep = STEEP * np.abs(inner).max(axis=1, initial=1e-300)
-    barred = np.zeros(c.shape, dtype=bool)  # taken up in vain: rounding
-    live = np.arange(len(c))
-    for _ in range(MOST * gram.shape[1]):
-        slope = inner[live] - np.einsum("prs,ps->pr", gram[live], c[live])
-        slope[(c[live] > 0) | barred[live]] = -np.inf
-        best = slope.argmax(axis=1)
-        going = slope[np.arange(len(live)), best] > steep[live]
-        live, best = live[going], best[going]
-        if not len(live):
-            break
-        _take_up(gram, inner, c, barred, live, best)
-    out: Array = c / norm
-    return out
-
-
-def _take_up(
-    gram: Array, inner: Array, c: Array, barred: Flags, live: NDArray[np.int64],
-    best: NDArray[np.int64],
-) -> None:  # fmt: skip
-    """One step of the problems `live`, in place: ray `best` comes in, others may go."""
-    used = c[live] > 0
-    used[np.arange(len(live)), best] = True
-    todo = np.arange(len(live))
-    while len(todo):
-        at = live[todo]
-        aim = _least_squares(gram, inner, at, used[todo])
-        below = used[todo] & (aim <= 0)
-        fresh = below[np.arange(len(todo)), best[todo]] & (c[at, best[todo]] <= 0)
-        barred[at[fresh], best[todo[fresh]]] = True
-        stuck = below.any(axis=1)
-        here = c[at]
-        with np.errstate(divide="ignore", invalid="ignore"):
-            ratio = np.where(below, here / (here - aim), np.inf)
-        share = np.minimum(ratio.min(axis=1), 1.0)
-        here = here + share[:, None] * (aim - here)
-        # Those that set the length of the step are zero, whatever rounding says.
-        gone = below & (ratio <= share[:, None] * (1 + 1e-12))
-        here[gone | ~used[todo]] = 0.0
-        c[at] = np.maximum(here, 0.0)
-        used[todo] &= ~gone
-        todo = todo[stuck]
-
-
-def _least_squares(gram: Array, inner: Array, at: NDArray[np.int64], used: Flags) -> Array:
-    """Least squares on the rays in use, zero elsewhere. (q, r)."""
-    size = int(used.sum(axis=1).max(initial=0))
-    which = np.argsort(~used, axis=1, kind="stable")[:, :size]
-    real = np.take_along_axis(used, which, axis=1)
-    block = gram[at[:, None, None], which[:, :, None], which[:, None, :]]
-    block *= real[:, :, None] & real[:, None, :]
-    block[:, np.arange(size), np.arange(size)] += RIDGE + (~real)
-    right = np.where(real, np.take_along_axis(inner[at], which, axis=1), 0.0)
-    found = np.linalg.solve(block, right[:, :, None])[:, :, 0]
-    out = np.zeros(used.shape)
-    np.put_along_axis(out, which, np.where(real, found, 0.0), axis=1)
-    return out
-
-
-# --- Least squares over cones, for thousands of them that share most of their rays --------------
-# E = min || theta - sum_f c_f g_f - sum_v c_v h_v ||^2,    c >= 0,
-#
-# where the g_f are the same in every problem and the few h_v are its own. Only Gram matrices are
-# needed. Block principal pivoting on the shared rays (Kim and Park 2011), all problems with the
-# same guess at once: one factorisation serves them, and the own rays, up to four, are solved for
-# exactly by trying their subsets. What has more, or has not ended after a few rounds, goes to
-# `cone_descent`.
 
 ROUNDS = 2  # of pivoting; of 1 to 6 the fastest on trained moons, within a tenth of it on circles
 FEWEST = 6  # problems with one guess, below which a factorisation of their own does not pay
@@ -134,17 +33,23 @@ TOLERANCE = 1e-9  # of the largest number of its kind; arbitrary
 
 def residual(gram: Array, inner: Array) -> tuple[Array, float]:
     """Coefficients (r,) and how much of ||theta||^2 they explain. gram (r, r), inner (r,)."""
-    if not gram.any():  # no ray, or none of any length: nothing is explained
-        return np.zeros(len(inner)), 0.0
-    ridge = RIDGE_OF_CONE * float(np.trace(gram)) * np.eye(len(inner))
-    try:
-        factor = np.linalg.cholesky(gram + ridge)
-    except np.linalg.LinAlgError:
-        values, vectors = np.linalg.eigh(gram)
-        factor = vectors * np.sqrt(np.clip(values, 1e-14 * values[-1], None))
-    right = np.linalg.solve(factor, inner)
-    c = nnls(factor.T, right, maxiter=100 * len(inner))[0]
+    c = nonnegative(gram, inner)
     return c, float(2 * inner @ c - c @ gram @ c)
+
+
+def _in_full(
+    shared: Array, shared_inner: Array, cross: Array, own: Array, own_inner: Array, first: Array
+) -> Array:
+    """Coefficients (p, f + v) of problems as in `explained_shares`, from `first` (f,) on."""
+    f = len(first)
+    size = f + own.shape[1]
+    gram, start = np.empty((size, size)), np.concatenate([first, np.zeros(own.shape[1])])
+    gram[:f, :f] = shared
+    out = np.empty((len(own), size))
+    for i in range(len(own)):
+        gram[f:, :f], gram[:f, f:], gram[f:, f:] = cross[i], cross[i].T, own[i]
+        out[i] = nonnegative(gram, np.concatenate([shared_inner, own_inner[i]]), start)
+    return out
 
 
 def explained_shares(
@@ -182,7 +87,7 @@ def explained_shares(
             active[at] ^= wrong
         todo = todo[np.isnan(out[todo])]
     if len(todo):
-        c[todo] = descend(
+        c[todo] = _in_full(
             shared, shared_inner, cross[todo], own[todo], own_inner[todo], first
         )  # fmt: skip
         out[todo] = _gain(
@@ -290,7 +195,7 @@ def frozen_gains(fixed: Rays, kept: Array, moved: Rays) -> Array:
         if own.shape[1] <= MOST_OWN:
             c = few(own, left[rows], np.einsum("pvv->pv", own))
         else:
-            c = batch(own, left[rows], np.zeros(rows.shape))
+            c = np.array([nonnegative(*each) for each in zip(own, left[rows], strict=True)])
         out[points] = np.einsum("pv,pv->p", c, left[rows])
     return out
 

@@ -29,7 +29,6 @@ from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import lapack
 
 from explorer.engine.explanations.places import (
     Neurons,
@@ -43,14 +42,13 @@ from explorer.engine.explanations.places import (
     whole,
 )
 from explorer.engine.explanations.regions import Layers, RegionRays, regions
-from explorer.engine.kernels.loading import compiled_module
 from explorer.engine.network import Network
+from explorer.engine.nonnegative import nonnegative
 
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 Index = NDArray[np.int64]
 
-RIDGE = 1e-13  # of a unit ray's square: repeated rays stay solvable; arbitrary
 ROUNDS = 200  # of column generation; arbitrary, 15 to 40 are usual, and the bound holds at any
 BATCH = 150  # rays that join in a round; 60 leave a gap four times as wide (circle, 160 groups)
 COARSE = 0.02  # of the box, between rays of one round; 5e-6 takes five times as many rounds
@@ -60,8 +58,6 @@ GAP = 0.02  # of the radius, between what is proven and what is reached; arbitra
 FINE = 1e-4  # of |theta|: a gap that nobody asks to close; arbitrary
 SMOOTH = 0.6  # share of the best dual vector in that which prices rays (Wentges 1997); arbitrary
 STILL = 10  # rounds without any gain after which rounding alone is left; arbitrary
-NEAR = 0.3  # of the steepest slope: rays that join in one step of the active set; 1 takes twice
-VAIN = 5  # steps of the active set in a row without descent, of repeated rays; arbitrary
 SAFE = 1e-12  # share of a bound that its own rounding may be; arbitrary
 ROUND = 1e-13  # of |theta|^2: rounding of an inner product; 100 times float64's
 
@@ -279,72 +275,6 @@ class Bound:
         """Whether this explanation has no point of label y in the open box."""
         inside = ((self.x > low) & (self.x < high)).all(axis=1)
         return not bool((inside & (self.y == y)).any())
-
-
-def nonnegative(gram: Array, inner: Array, start: Array) -> Array:
-    """Coefficients c >= 0 of least c' gram c / 2 - inner' c, begun at start >= 0.
-
-    The active-set method of Lawson and Hanson (1974), several rays joining in one step; one by one
-    where that leads nowhere.
-    """
-    norm = np.sqrt(np.maximum(np.diag(gram), 1e-300))
-    gram = gram / (norm[:, None] * norm)
-    gram[np.diag_indices(len(norm))] += RIDGE
-    inner, c = inner / norm, start * norm
-    steep, alone = 1e-12 * float(np.abs(inner).max(initial=1e-300)), False
-    loops = compiled_module("compiled_nonnegative")
-    if loops is not None:
-        made = c.copy()
-        if loops.settle(gram, inner, made, 0.0, steep):
-            return np.asarray(made / norm)
-    used, barred, joining = c > 0, np.zeros(len(c), dtype=bool), np.zeros(len(c), dtype=bool)
-    last, stuck = np.inf, 0
-    for _ in range(6 * len(c) + 6):
-        c, dropped = _descended(gram, inner, c, used)
-        if alone:
-            barred |= dropped & joining
-        slope = inner - gram @ c
-        value = -0.5 * float(c @ (inner + slope))
-        slope[used | barred] = -np.inf
-        most = float(slope.max(initial=-np.inf))
-        if most <= steep:
-            break
-        stuck = 0 if value < last - 1e-15 * abs(value) else stuck + 1
-        if stuck == VAIN:
-            break
-        alone, last = stuck > 0, value
-        joining = slope >= (most if alone else NEAR * most)
-        used |= joining
-    found: Array = c / norm
-    return found
-
-
-def _descended(gram: Array, inner: Array, c: Array, used: Flags) -> tuple[Array, Flags]:
-    """The optimum on the rays in use, or on those of them that stay above 0; changes `used`."""
-    dropped = np.zeros(len(c), dtype=bool)
-    while used.any():
-        on = np.flatnonzero(used)
-        aim = np.zeros(len(c))
-        aim[on] = _solved(gram[np.ix_(on, on)], inner[on])
-        below = used & (aim <= 0)
-        if not below.any():
-            return aim, dropped
-        ratio = np.full(len(c), np.inf)
-        ratio[below] = c[below] / np.maximum(c[below] - aim[below], 1e-300)
-        share = min(float(ratio.min()), 1.0)
-        c = np.maximum(np.where(used, c + share * (aim - c), 0.0), 0.0)
-        gone = below & (ratio <= share * (1 + 1e-12))
-        c[gone] = 0.0
-        used &= ~gone
-        dropped |= gone
-    return np.zeros(len(c)), dropped
-
-
-def _solved(gram: Array, inner: Array) -> Array:
-    _, found, failed = lapack.dposv(gram, inner, lower=1)
-    if failed:
-        found = np.linalg.lstsq(gram, inner, rcond=None)[0]
-    return np.asarray(found, dtype=np.float64)
 
 
 @dataclass(frozen=True, eq=False)

@@ -33,12 +33,12 @@ from explorer.engine.explanations.cone import (
     Flags,
     Index,
     Rays,
-    nonnegative,
     rays_of,
     steepest,
 )
 from explorer.engine.explanations.places import Places, cut, joined
 from explorer.engine.explanations.regions import RegionRays
+from explorer.engine.nonnegative import nonnegative
 from explorer.engine.progress import Progress, no_progress, with_progress
 from explorer.engine.threads import few_threads
 

@@ -21,7 +21,6 @@ from torch import Tensor
 
 from explorer.engine.attacks.descent import (
     PIECE,
-    RIDGE,
     rule_of,
     steepness,
     step_table,
@@ -33,6 +32,7 @@ from explorer.engine.attacks.target import Target
 from explorer.engine.kernels.batched import Prepared
 from explorer.engine.kernels.loading import compiled_module
 from explorer.engine.kernels.steps import Tolerances
+from explorer.engine.nonnegative import RIDGE
 from explorer.engine.optim import Moments
 
 INPUTS = 2  # of the loops of two layers

@@ -9,12 +9,12 @@ from typing import Annotated
 import torch
 from torch import Tensor
 
-from explorer.engine.attacks.cones import coefficients
 from explorer.engine.attacks.descent import DescentState, steepness
 from explorer.engine.attacks.kkt.config import KKTConfig
 from explorer.engine.attacks.target import Target
 from explorer.engine.kernels.batched import Alpha, LossPass, Prepared, reused_pass, square
 from explorer.engine.kernels.reference import denormals_flushed
+from explorer.engine.nonnegative import coefficients
 from explorer.engine.optim import Moments
 from explorer.engine.sizes import Size
 

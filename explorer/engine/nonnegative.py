@@ -1,0 +1,234 @@
+r"""Nonnegative least squares from Gram matrices: of one problem, and of many at once.
+
+    min_u  u' (G + ridge) u / 2 - h' u,   u >= 0
+
+One problem is solved by the active-set method of Lawson and Hanson (1974), in compiled loops from a
+guess on, or where there are none by scipy (`nonnegative`).
+
+Many are solved at once, with no number read back from the device, by block principal pivoting
+(`pivoted`): where the solution on a set of variables is negative, or a variable outside of the set
+would lower the value, all of these change sides; where that has not lessened their number for some
+rounds, one of them alone does, which ends (Portugal, Judice and Vicente 1994; Kim and Park 2011). A
+round is one Cholesky factor per problem, under a mask: the same program whatever the sets are. From
+the set of the step before, few rounds are enough; `Pivoted.unsettled` says where they were not.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from scipy.optimize import nnls
+from torch import Tensor
+
+from explorer.engine.kernels.loading import compiled_module
+from explorer.engine.rare import Rare, now
+
+Array = NDArray[np.float64]
+
+RIDGE = 1e-10  # arbitrary, of the trace: the Gram matrix of close candidates stays definite
+RIDGE_ALONE = 1e-13  # of a unit column's square: repeated ones stay solvable; arbitrary
+STEEP = 1e-12  # of the largest |h| of unit columns: gains below it are rounding; arbitrary
+TIMES, TRIES = 10.0, 6  # arbitrary: the last ridge is 1e5 times the first
+PATIENCE = 3  # rounds of full exchange without progress; Kim and Park 2011
+TOLERANCE = 1e-11  # arbitrary, of the largest |h|: gains below it are rounding
+ROUNDS = 8  # arbitrary: mostly enough from the set of the step before
+MOST = 256  # arbitrary: rounds after which what is known is taken
+
+
+# --- One problem --------------------------------------------------------------------------------
+
+
+def nonnegative(gram: Array, inner: Array, start: Array | None = None) -> Array:
+    """Return the coefficients u >= 0 (r,) of least u' gram u / 2 - inner' u.
+
+    Args:
+        gram: Gram matrix (r, r) of columns of any length.
+        inner: h (r,).
+        start: a guess (r,) >= 0; its positive entries are tried first.
+
+    Returns:
+        (r,); nan where no ridge makes the Gram matrix definite.
+    """
+    norm = np.sqrt(np.maximum(np.diag(gram), 1e-300))
+    unit, aim = gram / (norm[:, None] * norm), inner / norm
+    unit[np.diag_indices(len(norm))] += RIDGE_ALONE
+    u = np.zeros_like(aim) if start is None else start * norm
+    loops: Any = compiled_module("compiled_nonnegative")
+    steep = STEEP * float(np.abs(aim).max(initial=1e-300))
+    if loops is None or not loops.settle(unit, aim, u, 0.0, steep):
+        factor = cholesky_factor(torch.from_numpy(unit), torch.tensor(RIDGE_ALONE)).numpy()
+        if not np.isfinite(factor).all():
+            return np.full_like(aim, math.nan)
+        u = nnls(factor.T, np.linalg.solve(factor, aim), maxiter=100 * len(aim))[0]
+    found: Array = u / norm
+    return found
+
+
+def cone_coefficients(gram: Tensor, inner: Tensor, floor: float) -> Tensor:
+    """The coefficients of least || theta - sum_j c_j g_j ||, c >= floor, one problem at a time.
+
+    Args:
+        gram: <g_i, g_j> (..., r, r).
+        inner: <theta, g_i> (..., r).
+        floor: the least coefficient.
+
+    Returns:
+        (..., r); nan where the equations are not finite, or no ridge makes them definite. The
+        smallest norm among near-equal ones, by the ridge of `_ridge`.
+    """
+    if inner.ndim > 1:
+        each = zip(gram.flatten(0, -3), inner.flatten(0, -2), strict=True)
+        return torch.stack([cone_coefficients(g, i, floor) for g, i in each]).view_as(inner)
+    full = gram.to("cpu", torch.float64)
+    right = inner.to("cpu", torch.float64) - floor * full.sum(1)
+    full = full + torch.diag(_ridge(full.diagonal(), gram.dtype))
+    if not bool(torch.isfinite(right).all() and torch.isfinite(full).all()):
+        return torch.full_like(inner, math.nan)
+    return torch.from_numpy(nonnegative(full.numpy(), right.numpy()) + floor).to(inner)
+
+
+def signed_coefficients(gram: Tensor, inner: Tensor, rare: Rare = now) -> Tensor:
+    """As `cone_coefficients` of one problem, of any sign; on the device where it has float64.
+
+    `rare`: whether to look if the equations can be solved.
+    """
+    where = gram.device if gram.device.type != "mps" else "cpu"
+    full = gram.to(where, torch.float64)
+    factor = cholesky_factor(full, _ridge(full.diagonal(), gram.dtype), rare)
+    right = inner.to(where, torch.float64)[:, None]
+    if rare(~(torch.isfinite(right).all() & torch.isfinite(factor).all())):
+        return torch.full_like(inner, math.nan)
+    solved: Tensor = torch.cholesky_solve(right, factor)
+    return solved[:, 0].to(inner)
+
+
+def _ridge(diagonal: Tensor, made_in: torch.dtype) -> Tensor:
+    """The ridge (..., r) of a Gram matrix: `RIDGE` of the trace and what its rounding takes."""
+    return RIDGE * diagonal.sum(-1, keepdim=True) + rounding_ridge(diagonal, made_in)
+
+
+# --- Many problems at once ----------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Pivoted:
+    """Solutions u >= 0 (..., r), nan where one is not finite; which (...,) need more rounds.
+
+    Problems that are not finite themselves need none.
+    """
+
+    u: Tensor
+    unsettled: Tensor
+
+
+def pivoted(gram: Tensor, h: Tensor, known: Tensor, rounds: int = ROUNDS) -> Pivoted:
+    """The solutions after so many rounds, 1 or more; solved in float64.
+
+    Args:
+        gram: G (..., r, r), positive semidefinite.
+        h: (..., r).
+        known: which variables are positive, as far as is known (..., r).
+        rounds: how many.
+    """
+    made, right = gram.double(), h.double()
+    diagonal = made.diagonal(dim1=-2, dim2=-1)
+    ridge = _ridge(diagonal, gram.dtype)
+    tolerance = TOLERANCE * right.abs().amax(-1, keepdim=True)
+    least = torch.full_like(right[..., :1], right.shape[-1] + 1)
+    patience = torch.full_like(least, PATIENCE)
+    place = torch.arange(1, right.shape[-1] + 1, device=right.device, dtype=right.dtype)
+    for turn in range(rounds):
+        u, failed = _on_set(made, right, ridge, known)
+        gain = right - (made @ u.unsqueeze(-1)).squeeze(-1) - ridge * u
+        wrong = torch.where(known, u < 0, gain > tolerance) & ~failed
+        count = wrong.sum(-1, keepdim=True).to(right)
+        if turn == rounds - 1:
+            break
+        ridge = torch.where(failed, 10 * ridge, ridge)
+        patience = torch.where(count < least, PATIENCE, patience - 1)
+        least = torch.minimum(least, count)
+        last = torch.where(wrong, place, 0.0)
+        known = known ^ (wrong & ((patience >= 0) | (last == last.amax(-1, keepdim=True))))
+    sound = (gain.isfinite() & u.isfinite()).all(-1, keepdim=True) & ~failed
+    u = torch.where(sound, u.clamp_min(0), torch.nan)
+    # No round mends numbers that are not finite.
+    hopeful = (ridge.isfinite() & tolerance.isfinite()).all(-1, keepdim=True)
+    return Pivoted(u.to(h), (((count > 0) | ~sound) & hopeful).squeeze(-1))
+
+
+def _on_set(gram: Tensor, h: Tensor, ridge: Tensor, known: Tensor) -> tuple[Tensor, Tensor]:
+    """The solution, 0 outside of the set, and where (..., 1) the matrix was not definite."""
+    inside = known.unsqueeze(-1) & known.unsqueeze(-2)
+    held = torch.where(inside, gram, 0.0)
+    held.diagonal(dim1=-2, dim2=-1).add_(torch.where(known, ridge, 1.0))
+    factor, info = torch.linalg.cholesky_ex(held)
+    right = torch.where(known, h, 0.0).unsqueeze(-1)
+    right = torch.linalg.solve_triangular(factor, right, upper=False)
+    u: Tensor = torch.linalg.solve_triangular(factor.mT, right, upper=True)
+    return u.squeeze(-1), (info > 0).unsqueeze(-1)
+
+
+def coefficients(
+    gram: Tensor, inner: Tensor, floor: float, known: Tensor, rare: Rare = now
+) -> Tensor:
+    """The coefficients c >= floor (..., r) of `cone_coefficients`.
+
+    On the CPU they are made there, one problem after another, and for a device without float64;
+    else on the device, begun from the set `known` (..., r). `rare` looks after each doubling of the
+    rounds.
+    """
+    if gram.device.type in ("cpu", "mps"):
+        return cone_coefficients(gram, inner, floor)
+    return settled_coefficients(gram, inner, floor, known, rare)
+
+
+def settled_coefficients(
+    gram: Tensor, inner: Tensor, floor: float, known: Tensor, rare: Rare = now
+) -> Tensor:
+    """See `coefficients`: by pivoting, wherever the tensors are."""
+    h, rounds = inner - floor * gram.sum(-1), ROUNDS
+    found = pivoted(gram, h, known, rounds)
+    while rounds < MOST and rare(found.unsettled.any()):
+        rounds *= 2
+        found = pivoted(gram, h, found.u > 0, rounds)
+    return found.u + floor
+
+
+# --- Factors of Gram matrices that rounding has left a little short of positive definite --------
+
+
+def rounding_ridge(diagonal: Tensor, dtype: torch.dtype) -> Tensor:
+    """The ridge (..., r) that covers the rounding of a Gram matrix made in `dtype`; 0 in float64.
+
+    Each entry is rounded by about eps sqrt(G_ii G_jj), so all of them together take no more than
+    r eps G_ii from the form.
+    """
+    if dtype == torch.float64:  # the solvers' own ridges are far above it
+        return torch.zeros_like(diagonal)
+    return diagonal.shape[-1] * torch.finfo(dtype).eps * diagonal
+
+
+def cholesky_factor(gram: Tensor, ridge: Tensor, rare: Rare = now) -> Tensor:
+    """Lower factor (r, r) of gram + diag(ridge); a larger ridge where that is not definite.
+
+    Args:
+        gram: a Gram matrix (r, r).
+        ridge: the first ridge to try, () or (r,).
+        rare: whether to look if it will do.
+
+    Returns:
+        The factor; nan throughout where no ridge up to 1e5 times the first one will do.
+    """
+    eye = torch.eye(len(gram), dtype=gram.dtype, device=gram.device)
+    for _ in range(TRIES):
+        factor: Tensor
+        factor, failed = torch.linalg.cholesky_ex(gram + ridge * eye)
+        if not rare(failed > 0):
+            return factor
+        ridge = ridge * TIMES
+    return torch.full_like(gram, math.nan)
