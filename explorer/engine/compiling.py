@@ -54,6 +54,7 @@ def compile_all() -> None:
     loops: Any = compiled_module("compiled_nonnegative")
     if loops is not None:
         loops.positive(np.eye(2), np.ones(2), np.ones(2), 0.0)
+        loops.settle(np.eye(2), np.ones(2), np.zeros(2), 0.0, 0.0)
 
 
 def all_kept() -> bool:

@@ -45,6 +45,7 @@ from explorer.engine.rounding import NOTHING
 
 _NOISE = 1e-14  # arbitrary: residuals below this share of |theta| are rounding
 Array = NDArray[np.float64]
+_SWEEPS = 2  # over the layers of a deeper network, at each pricing; arbitrary
 _JITTER = 1e-13  # arbitrary: ridge on the Gram matrix of the columns at length one, by its trace
 MANY = 64  # columns; below it a factor is cheaper than what loops take to load; arbitrary
 _TIMES, _TRIES = 10.0, 6  # arbitrary: the last ridge is 1e5 times the first
@@ -74,6 +75,54 @@ class Fit:
     n_kinks: int
 
 
+def blocks_of(net: Network) -> list[Tensor]:
+    """Return theta layer by layer: (W_l, b_l)."""
+    pairs = zip(net.weights, net.biases, strict=True)
+    return [w if b is None else torch.cat([w, b[:, None]], dim=1) for w, b in pairs]
+
+
+def kinks_of(net: Network, inputs: list[Tensor], values: list[Tensor], tau: float) -> list[Tensor]:
+    """Return which slopes are free, |z_ij| <= tau |w~_j| |a_i|: (n, k_l) bool per hidden layer."""
+    layers = zip(blocks_of(net)[:-1], inputs[:-1], values[:-1], strict=True)
+    return [z.abs() <= tau * a.norm(dim=1)[:, None] * w.norm(dim=1) for w, a, z in layers]
+
+
+def best_slopes(
+    net: Network, reach: list[Tensor], cover: Tensor, hard: list[Tensor], kinks: list[Tensor],
+    slopes: list[Tensor],
+) -> list[Tensor]:  # fmt: skip
+    """Return for every point the slopes of largest gain; exact in two layers, local in deeper ones.
+
+    Args:
+        net: the network.
+        reach: A_{l-1} R_l^T (n, k_l) of the residual R.
+        cover: covector of each point (n, C).
+        hard: slopes where they are not free.
+        kinks: where they are free.
+        slopes: those to begin at, of deeper networks.
+    """
+    slopes = list(slopes)
+    for _ in range(1 if len(slopes) == 1 else _SWEEPS):
+        tangents = [reach[0]]  # how z_l moves when theta moves along the residual
+        for w, s, u in zip(net.weights[1:-1], slopes, reach[1:-1], strict=False):
+            tangents.append(u + (s * tangents[-1]) @ w.T)
+        b = cover
+        for layer in range(len(slopes) - 1, -1, -1):
+            above = b @ net.weights[layer + 1]
+            best = (above * tangents[layer] > 0).to(above)
+            slopes[layer] = torch.where(kinks[layer], best, hard[layer])
+            b = above * slopes[layer]
+    return slopes
+
+
+def blocks_left(
+    blocks: list[Tensor], inputs: list[Tensor], at: Tensor, signals: list[Tensor], weight: Tensor
+) -> list[Tensor]:
+    """Return the blocks of theta - sum_c weight_c column_c; `at` (C,): the point of each column."""
+    layers = zip(blocks, signals, inputs, strict=True)
+    return [block - (b * weight[:, None]).T @ a[at] for block, b, a in layers]
+
+
 @dataclass(frozen=True, eq=False)
 class _Problem:
     """What stays fixed: theta's blocks (W_l, b_l), the inputs A_{l-1}, the slopes and the kinks.
@@ -94,13 +143,7 @@ class _Problem:
     @staticmethod
     def of(net: Network, x: Tensor, cover: Tensor, tau: float, price: Tensor) -> _Problem:
         inputs, values, hard_slopes = forward_signals(net, x)
-        blocks = [
-            w if b is None else torch.cat([w, b[:, None]], dim=1)
-            for w, b in zip(net.weights, net.biases, strict=True)
-        ]
-        kinks = []
-        for block, a, z in zip(blocks[:-1], inputs[:-1], values[:-1], strict=True):
-            kinks.append(z.abs() <= tau * a.norm(dim=1)[:, None] * block.norm(dim=1))
+        blocks, kinks = blocks_of(net), kinks_of(net, inputs, values, tau)
         alike = [a @ a.T for a in inputs]
         rho = float(net.rho)
         return _Problem(net, cover, price, blocks, inputs, alike, hard_slopes, kinks, rho)
@@ -151,14 +194,6 @@ def _join(p: _Problem, old: _Columns, new: _Columns) -> _Columns:
     )
 
 
-def _residual(p: _Problem, columns: _Columns, weight: Tensor) -> list[Tensor]:
-    """Blocks of theta - sum_c weight_c column_c."""
-    return [
-        block - (b * weight[:, None]).T @ a[columns.point]
-        for block, b, a in zip(p.blocks, columns.signals, p.inputs, strict=True)
-    ]
-
-
 def _gains(p: _Problem, columns: _Columns, reach: list[Tensor]) -> Tensor:
     """<residual, column> - price (C,), from reach_l = A_{l-1} R_l^T (n, k_l)."""
     pairs = zip(columns.signals, reach, strict=True)
@@ -166,22 +201,6 @@ def _gains(p: _Problem, columns: _Columns, reach: list[Tensor]) -> Tensor:
         torch.stack([(b * u[columns.point]).sum(dim=1) for b, u in pairs]).sum(dim=0)
         - p.price[columns.point]
     )
-
-
-def _price(p: _Problem, reach: list[Tensor], slopes: list[Tensor], sweeps: int) -> list[Tensor]:
-    """For every point the pattern of largest gain: exact in two layers, local in deeper ones."""
-    slopes = list(slopes)
-    for _ in range(sweeps):
-        tangents = [reach[0]]  # how z_l moves when theta moves along the residual
-        for w, s, u in zip(p.net.weights[1:-1], slopes, reach[1:-1], strict=False):
-            tangents.append(u + (s * tangents[-1]) @ w.T)
-        b = p.cover
-        for layer in range(len(slopes) - 1, -1, -1):
-            above = b @ p.net.weights[layer + 1]
-            best = (above * tangents[layer] > 0).to(above.dtype)
-            slopes[layer] = torch.where(p.kinks[layer], best, p.hard[layer])
-            b = above * slopes[layer]
-    return slopes
 
 
 def _solve(gram: Array, gains: Array) -> Array:
@@ -277,10 +296,10 @@ def fit_multipliers(
     best, slopes, lowest = (columns, weight, 1.0, 1.0), p.hard, torch.inf
     two = len(net.weights) <= 2
     for _ in range(rounds if len(x) and p.rho > 0 else 0):
-        blocks = _residual(p, columns, weight)
+        blocks = blocks_left(p.blocks, p.inputs, columns.point, columns.signals, weight)
         norm = float(torch.stack([b.square().sum() for b in blocks]).sum().sqrt())
         reach = [a @ b.T for a, b in zip(p.inputs, blocks, strict=True)]
-        slopes = _price(p, reach, p.hard if two else slopes, 1 if two else 2)
+        slopes = best_slopes(net, reach, cover, p.hard, p.kinks, p.hard if two else slopes)
         new = _columns(p, everyone, slopes)
         gains = _gains(p, new, reach)
         # theta's projection has sum lam <= rho^2 / order, which turns gains into a duality gap

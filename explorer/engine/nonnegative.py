@@ -32,7 +32,7 @@ Array = NDArray[np.float64]
 
 RIDGE = 1e-10  # arbitrary, of the trace: the Gram matrix of close candidates stays definite
 RIDGE_ALONE = 1e-13  # of a unit column's square: repeated ones stay solvable; arbitrary
-STEEP = 1e-12  # of the largest |h| of unit columns: gains below it are rounding; arbitrary
+STEEP = 1e-13  # of the largest |h| of unit columns: gains below it are rounding; arbitrary
 TIMES, TRIES = 10.0, 6  # arbitrary: the last ridge is 1e5 times the first
 PATIENCE = 3  # rounds of full exchange without progress; Kim and Park 2011
 TOLERANCE = 1e-11  # arbitrary, of the largest |h|: gains below it are rounding
@@ -43,20 +43,23 @@ MOST = 256  # arbitrary: rounds after which what is known is taken
 # --- One problem --------------------------------------------------------------------------------
 
 
-def nonnegative(gram: Array, inner: Array, start: Array | None = None) -> Array:
+def nonnegative(
+    gram: Array, inner: Array, start: Array | None = None, ridge: float = RIDGE_ALONE
+) -> Array:
     """Return the coefficients u >= 0 (r,) of least u' gram u / 2 - inner' u.
 
     Args:
         gram: Gram matrix (r, r) of columns of any length.
         inner: h (r,).
         start: a guess (r,) >= 0; its positive entries are tried first.
+        ridge: of columns at length one.
 
     Returns:
         (r,); nan where no ridge makes the Gram matrix definite.
     """
     norm = np.sqrt(np.maximum(np.diag(gram), 1e-300))
     unit, aim = gram / (norm[:, None] * norm), inner / norm
-    unit[np.diag_indices(len(norm))] += RIDGE_ALONE
+    unit[np.diag_indices(len(norm))] += ridge
     u = np.zeros_like(aim) if start is None else start * norm
     loops: Any = compiled_module("compiled_nonnegative")
     steep = STEEP * float(np.abs(aim).max(initial=1e-300))
@@ -89,7 +92,7 @@ def cone_coefficients(gram: Tensor, inner: Tensor, floor: float) -> Tensor:
     full = full + torch.diag(_ridge(full.diagonal(), gram.dtype))
     if not bool(torch.isfinite(right).all() and torch.isfinite(full).all()):
         return torch.full_like(inner, math.nan)
-    return torch.from_numpy(nonnegative(full.numpy(), right.numpy()) + floor).to(inner)
+    return torch.from_numpy(nonnegative(full.numpy(), right.numpy(), ridge=0.0) + floor).to(inner)
 
 
 def signed_coefficients(gram: Tensor, inner: Tensor, rare: Rare = now) -> Tensor:

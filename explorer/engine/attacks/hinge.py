@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal, TypeVar
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -162,6 +162,11 @@ class HingeState:
         """Which places are needed, (m,) bool; one not asked about is not."""
         return self.without.nan_to_num(0.0) >= self.limit
 
+    @property
+    def explanation(self) -> Explanation:
+        """The explanation of theta by the candidates that carry it."""
+        return Explanation(self.active, self.mass, self.residual, list(self.left))
+
     def numbers(self) -> dict[str, float]:
         """For the curves: the residual, candidates in sight, and how many were asked about."""
         return {
@@ -209,6 +214,7 @@ __all__ = [
     "words",
 ]
 
+S = TypeVar("S", bound=HingeState)
 _GAIN = 0.995  # arbitrary: a round that lowers the residual by less than 0.5% is no progress
 _FIRST = 6  # arbitrary: rounds before that is asked; the first ones only fill the set
 _TRIES = 6  # arbitrary: rounds in which the rest may make up for a candidate, in three layers
@@ -335,8 +341,7 @@ def _open(target: Target, state: HingeState, config: HingeConfig) -> HingeState:
 
 
 def _fit(target: Target, state: HingeState, config: HingeConfig) -> HingeState:
-    now = Explanation(state.active, state.mass, state.residual, list(state.left))
-    return _grow(target, state, config, now)
+    return _grow(target, state, config, state.explanation)
 
 
 def _grow(target: Target, state: HingeState, config: HingeConfig, now: Explanation) -> HingeState:
@@ -344,14 +349,19 @@ def _grow(target: Target, state: HingeState, config: HingeConfig, now: Explanati
     after = pursuit.next_explanation(pool, now, config.batch, config.apart)
     rounds = state.t - 1
     slow = after.residual > _GAIN * now.residual and rounds >= _FIRST
-    x, y = pool.x[after.index], pool.y[after.index]
-    grown = replace(
-        state, stage="fit", x=x, y=y, lam=after.lam, without=after.lam * torch.nan,
-        residual=after.residual, active=after.index, mass=after.lam, left=tuple(after.left),
-    )  # fmt: skip
+    grown = fitted(state, pool, after)
     if not (slow or rounds >= config.rounds or after.residual < _DUST or after is now):
         return grown
     return _merge(grown, config)
+
+
+def fitted(state: S, pool: Pool, now: Explanation) -> S:
+    """Return the state that holds this explanation, its candidates in sight."""
+    return replace(
+        state, stage="fit", x=pool.x[now.index], y=pool.y[now.index], lam=now.lam,
+        without=now.lam * torch.nan, residual=now.residual, active=now.index, mass=now.lam,
+        left=tuple(now.left),
+    )  # fmt: skip
 
 
 def _merge(state: HingeState, config: HingeConfig) -> HingeState:
@@ -371,10 +381,8 @@ def _prove(target: Target, state: HingeState, config: HingeConfig) -> HingeState
         return replace(state, stage="done")
     i = int(open_[0])
     pool, stop = pool_of(target, state, config), state.limit
-    now = Explanation(state.active, state.mass, state.residual, list(state.left))
-    residual = without(pool, now, state.x[i], state.y[i], stop, config)
     answers = state.without.clone()
-    answers[i] = residual
+    answers[i] = without(pool, state.explanation, state.x[i], state.y[i], stop, config)
     return replace(state, without=answers, stage="prove" if len(open_) > 1 else "done")
 
 

@@ -16,7 +16,6 @@ from explorer.engine.attacks.attack import Attack
 from explorer.engine.attacks.claims import MERGE_RADIUS, Report, in_units_of_data, merge_candidates
 from explorer.engine.attacks.hinge import HingeConfig, HingeState
 from explorer.engine.attacks.kkt.config import KKTConfig
-from explorer.engine.attacks.pursuit import Explanation
 from explorer.engine.attacks.shapes import Shapes, places
 from explorer.engine.attacks.target import Target
 from explorer.engine.explanations.programs import Rows, Sample, sample_of
@@ -296,9 +295,8 @@ def _ask(target: Target, state: PooledState, config: PooledConfig) -> PooledStat
     rise, also = state.rise.clone(), state.also.clone()
     rise[i] = kept[1].rise(state.x[i], state.y[i], config.radius)
     if float(rise[i]) >= LARGEST:
-        now = Explanation(state.active, state.mass, state.residual, list(state.left))
         pool = hinge.pool_of(target, state, config)
-        left = hinge.without(pool, now, state.x[i], state.y[i], stop, config)
+        left = hinge.without(pool, state.explanation, state.x[i], state.y[i], stop, config)
         also[i] = left >= stop
     return replace(state, t=state.t + 1, rise=rise, also=also)
 
@@ -321,11 +319,7 @@ def _begin_fit(target: Target, state: PooledState, config: PooledConfig) -> Pool
     """Begin the fit: at the places of all starts, not at nothing."""
     pool = hinge.pool_of(target, state, config)
     now = pursuit.best_explanation(pool, torch.arange(len(_places(state))))
-    x, y = pool.x[now.index], pool.y[now.index]
-    return replace(
-        state, t=state.t + 1, stage="fit", x=x, y=y, lam=now.lam, without=now.lam * torch.nan,
-        residual=now.residual, active=now.index, mass=now.lam, left=tuple(now.left),
-    )  # fmt: skip
+    return replace(hinge.fitted(state, pool, now), t=state.t + 1)
 
 
 def shapes(target: Target, state: PooledState) -> Shapes:

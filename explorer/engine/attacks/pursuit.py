@@ -20,7 +20,13 @@ import torch
 from torch import Tensor
 
 from explorer.engine.gradients import backward_signals, forward_signals
-from explorer.engine.multipliers import Fit, fit_multipliers
+from explorer.engine.multipliers import (
+    best_slopes,
+    blocks_left,
+    blocks_of,
+    fit_multipliers,
+    kinks_of,
+)
 from explorer.engine.network import Network, phi
 
 
@@ -52,11 +58,7 @@ class Pool:
         y = phi(net, x).sign()
         y = torch.where(y == 0, torch.ones_like(y), y)
         inputs, values, hard = forward_signals(net, x)
-        kinks = [
-            z.abs() <= tau * a.norm(dim=1)[:, None] * block.norm(dim=1)
-            for block, a, z in zip(_blocks(net)[:-1], inputs[:-1], values[:-1], strict=True)
-        ]
-        return Pool(net, x, y, tau, inputs, hard, kinks)
+        return Pool(net, x, y, tau, inputs, hard, kinks_of(net, inputs, values, tau))
 
     def take(self, kept: Tensor) -> Pool:
         """The pool of some candidates, by index or mask."""
@@ -84,22 +86,15 @@ class Explanation:
     left: list[Tensor]
 
 
-def _blocks(net: Network) -> list[Tensor]:
-    return [
-        w if b is None else torch.cat([w, b[:, None]], dim=1)
-        for w, b in zip(net.weights, net.biases, strict=True)
-    ]
-
-
 def nothing(pool: Pool) -> Explanation:
     """The empty explanation: all of theta is left."""
     return Explanation(torch.zeros(0, dtype=torch.long), pool.x.new_zeros(0), 1.0,
-                       _blocks(pool.net))  # fmt: skip
+                       blocks_of(pool.net))  # fmt: skip
 
 
-def scores(pool: Pool, left: list[Tensor], sweeps: int = 2) -> Tensor:
+def scores(pool: Pool, left: list[Tensor]) -> Tensor:
     """The score of every candidate against the residual `left`, see the module. (N,)."""
-    gain, norm = _prices(pool, left, sweeps)
+    gain, norm = _prices(pool, left)
     return gain / norm.clamp_min(1e-300)
 
 
@@ -116,26 +111,16 @@ def at_least(pool: Pool, now: Explanation) -> float:
     size = now.residual * rho
     if not len(pool.x) or size <= 0:
         return now.residual
-    along = sum(float((a * b).sum()) for a, b in zip(now.left, _blocks(pool.net), strict=True))
-    most = max(float(_prices(pool, now.left, 2)[0].max()), 0.0)
+    along = sum(float((a * b).sum()) for a, b in zip(now.left, blocks_of(pool.net), strict=True))
+    most = max(float(_prices(pool, now.left)[0].max()), 0.0)
     return (along - rho**2 / pool.net.order * most) / (size * rho)
 
 
-def _prices(pool: Pool, left: list[Tensor], sweeps: int) -> tuple[Tensor, Tensor]:
+def _prices(pool: Pool, left: list[Tensor]) -> tuple[Tensor, Tensor]:
     """<R, y g> with the best slopes, and |g|, of every candidate. (N,), (N,)."""
     net = pool.net
     reach = [a @ r.T for a, r in zip(pool.inputs, left, strict=True)]
-    slopes = list(pool.hard)
-    for _ in range(sweeps if len(slopes) > 1 else 1):
-        tangents = [reach[0]]
-        for w, s, u in zip(net.weights[1:-1], slopes, reach[1:-1], strict=False):
-            tangents.append(u + (s * tangents[-1]) @ w.T)
-        b = pool.y[:, None]
-        for layer in range(len(slopes) - 1, -1, -1):
-            above = b @ net.weights[layer + 1]
-            best = (above * tangents[layer] > 0).to(above)
-            slopes[layer] = torch.where(pool.kinks[layer], best, pool.hard[layer])
-            b = above * slopes[layer]
+    slopes = best_slopes(net, reach, pool.y[:, None], pool.hard, pool.kinks, pool.hard)
     signals = [b * pool.y[:, None] for b in backward_signals(net, slopes, len(pool.x))]
     gain = torch.stack([(b * u).sum(1) for b, u in zip(signals, reach, strict=True)]).sum(0)
     norm = [b.square().sum(1) * a.square().sum(1)
@@ -152,18 +137,10 @@ def best_explanation(
     made = fit_multipliers(
         pool.net, pool.x[index], pool.y[index], pool.tau, accuracy=accuracy, rounds=rounds
     )
-    used = made.lam > 0
-    return Explanation(index[used], made.lam[used], made.residual, _remainder(pool, index, made))
-
-
-def _remainder(pool: Pool, index: Tensor, made: Fit) -> list[Tensor]:
-    at = index[made.point]
-    coef = (made.weight * pool.y[at])[:, None]
+    used, at = made.lam > 0, index[made.point]
     signals = backward_signals(pool.net, made.slopes, len(at))
-    return [
-        block - (b * coef).T @ a[at]
-        for block, b, a in zip(_blocks(pool.net), signals, pool.inputs, strict=True)
-    ]
+    left = blocks_left(blocks_of(pool.net), pool.inputs, at, signals, made.weight * pool.y[at])
+    return Explanation(index[used], made.lam[used], made.residual, left)
 
 
 def newcomers(pool: Pool, score: Tensor, batch: int, apart: float, share: float = 0.3) -> Tensor:
