@@ -7,7 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
-from explorer.commands import base
+from explorer.commands import base, options
+from explorer.commands.options import option
 from explorer.commands.outputs import check_files
 from explorer.engine.data.files import Table, class_of, read_table
 from explorer.engine.files import naming
@@ -25,27 +26,27 @@ def audit(
     data: Annotated[Path, typer.Argument(help="Training points: a CSV with a header, or NPZ.")],
     heldout: Annotated[
         Path | None,
-        base.option("--heldout", "Points of the same source that were not trained on."),
+        option("--heldout", "Points of the same source that were not trained on."),
     ] = None,
-    label: Annotated[str | None, base.option("--label", LABEL)] = None,
+    label: Annotated[str | None, option("--label", LABEL)] = None,
     classes: Annotated[
         str | None,
-        base.option("--classes", "In the order of the model, such as no,yes; else in their own."),
+        option("--classes", "In the order of the model, such as no,yes; else in their own."),
     ] = None,
     attacks: Annotated[
-        list[str] | None, base.option("--attack", "An attack of the roster; those that fit.")
+        list[str] | None, option("--attack", "An attack of the roster; those that fit.")
     ] = None,
-    steps: base.Length = None,
+    steps: options.Length = None,
     radius: Annotated[
-        float | None, base.option("--radius", "Of a find, as a share of the points' spread.")
+        float | None, option("--radius", "Of a find, as a share of the points' spread.")
     ] = None,
-    seed: base.Seed = 0,
-    device: base.Where = base.Device.cpu,
+    seed: options.Seed = 0,
+    device: options.Where = options.Device.cpu,
     out: Annotated[
         Path | None,
-        base.option("--out", "The audit as .html, .json, .csv, .svg, .pdf or .png."),
+        option("--out", "The audit as .html, .json, .csv, .svg, .pdf or .png."),
     ] = None,
-    as_json: base.Json = False,
+    as_json: options.Json = False,
 ) -> None:
     """Audit a trained model: what its weights give away of its training points."""
     check_files(out)

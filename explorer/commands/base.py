@@ -1,4 +1,4 @@
-"""What the verbs of the command line share: options, the guard, progress and printing."""
+"""What the verbs of the command line share: the guard, progress, printing, NAME=VALUE."""
 
 from __future__ import annotations
 
@@ -6,12 +6,9 @@ import json
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from enum import StrEnum
 from functools import wraps
-from pathlib import Path
-from typing import Annotated, Any, ParamSpec
+from typing import Any, ParamSpec
 
-import torch
 import typer
 from rich.console import Console
 from rich.table import Table
@@ -19,114 +16,16 @@ from tqdm import tqdm
 
 from explorer import __version__
 from explorer.commands import READER_LEFT
-from explorer.engine.attacks.kkt import KKTConfig
-from explorer.engine.data import PRESETS, Dataset, in_unit, preset, unit_of
 from explorer.engine.files import one_line, safe_name
-from explorer.engine.network import Network
 from explorer.engine.progress import Progress
-from explorer.engine.roster import ROSTER, AttackConfig, by_key
+from explorer.engine.roster import AttackConfig, by_key
 from explorer.engine.settings import config_of, setting_of, value_of
-from explorer.engine.training import TrainConfig
-from explorer.research import report, runs
-from explorer.research.experiment import Experiment
-from explorer.research.runs import RunFailed, State, Trained
-from explorer.research.scenarios import SCENARIOS
-from explorer.research.words import weights
+from explorer.research import report
+from explorer.research.runs import RunFailed, State
 
-MOST_SEED = 2**63 - 1  # what a generator takes
 PIPE_WIDTH = 10_000  # arbitrary: no row is as wide, and a table takes what it needs
 MOST_WORDS = 1000  # arbitrary: a list of all settings fits; what a file says is shorter
 P = ParamSpec("P")
-
-
-class Device(StrEnum):
-    """Where to train and to attack."""
-
-    cpu = "cpu"
-    cuda = "cuda"
-    mps = "mps"
-
-
-class Dtype(StrEnum):
-    """Floating type of the training."""
-
-    float64 = "float64"
-    float32 = "float32"
-
-
-class Method(StrEnum):
-    """How to reach the margin."""
-
-    gradient = "gradient"
-    ascent = "ascent"
-    finish = "finish"
-    exact = "exact"
-
-
-def option(name: str, text: str, **more: Any) -> Any:  # noqa: ANN401
-    """Return an option of a verb with its help."""
-    return typer.Option(name, help=text, **more)
-
-
-def setting_option(name: str, kind: type[Any], field: str, more: str = "", **options: Any) -> Any:  # noqa: ANN401
-    """Return an option that is a setting: its help and least value come from the declaration."""
-    row = setting_of(kind, field)
-    if row.low is not None and not row.open_low and row.multiple is None:
-        options["min"] = int(row.low) if row.kind == "whole" else row.low
-    return option(name, f"{row.help}{more}", **options)
-
-
-LAYERS = " Such as 100 or 100,100."
-WIDTHS = ",".join(map(str, TrainConfig.widths))
-STEPS = TrainConfig.steps
-Preset = Annotated[str, option("--preset", f"Points to draw: {', '.join(PRESETS)}.")]
-Count = Annotated[int | None, option("--n", "Number of points.", min=1)]
-Noise = Annotated[float | None, option("--noise", "Jitter of the points.", min=0)]
-Seed = Annotated[
-    int, option("--seed", "Of the points, the weights and the candidates.", min=0, max=MOST_SEED)
-]
-_SEEDS = "Of all that is drawn, such as 0-4 or 0,3,7-9."
-Seeds = Annotated[str, option("--seed", _SEEDS)]
-AnySeeds = Annotated[str | None, option("--seed", _SEEDS)]
-File = Annotated[Path | None, typer.Argument(help="A saved run instead of a preset.")]
-Data = Annotated[
-    str | None,
-    option("--data", "CSV with the header x1,x2,y, or a link of the page, instead of a preset."),
-]
-Widths = Annotated[str, setting_option("--widths", TrainConfig, "widths", LAYERS)]
-Steps = Annotated[int, setting_option("--steps", TrainConfig, "steps", " Of the training.")]
-How = Annotated[
-    Method,
-    option(
-        "--method",
-        "Gradient descent; ascent; finish: descent, then the best network over the cells of its "
-        "neurons; or the exact solution.",
-    ),
-]
-_DEVICE = f"{setting_of(Experiment, 'device').description}; see the page “Speed”."
-Where = Annotated[Device, option("--device", _DEVICE)]
-AnyWhere = Annotated[Device | None, option("--device", _DEVICE)]
-Type = Annotated[Dtype, option("--dtype", "Floating type of the training.")]
-AttackType = Annotated[
-    Dtype | None,
-    option("--dtype", "Floating type of the attack, in place of float64, where it has a choice."),
-]
-Json = Annotated[bool, option("--json", "Print JSON, and nothing else, on stdout.")]
-Candidates = Annotated[int | None, setting_option("--m", KKTConfig, "m")]
-Row = Annotated[str | None, option("--scenario", f"One of: {'; '.join(SCENARIOS)}.")]
-Truth = Annotated[Path | None, option("--truth", "CSV of the points it was trained on.")]
-Length = Annotated[int | None, setting_option("--steps", KKTConfig, "steps", min=1)]
-AttackSteps = Annotated[int | None, setting_option("--attack-steps", KKTConfig, "steps", min=1)]
-Margin = Annotated[float | None, option("--margin", "Smallest y Phi(x), if known.")]
-Which = Annotated[str, option("--attack", f"One of: {', '.join(ROSTER)}.")]
-Starts = Annotated[int, setting_option("--starts", Experiment, "starts")]
-TrainSet = Annotated[
-    list[str] | None,
-    option("--train-set", "A setting of the training, such as all_biases=True; see `settings`."),
-]
-Set = Annotated[
-    list[str] | None, option("--set", "A setting of the attack, such as lr_x=0.01; see `settings`.")
-]
 
 
 def guard(command: Callable[P, None]) -> Callable[P, None]:
@@ -178,66 +77,6 @@ def progress_bar(label: str) -> Iterator[Progress]:
         bar_format="{desc}: {percentage:3.0f}%|{bar}| [{elapsed}<{remaining}]",
     ) as bar:  # fmt: skip
         yield lambda share: bar.update(100 * share - bar.n)
-
-
-def points_of(
-    name: str, n: int | None, noise: float | None, seed: int, data: str | None
-) -> Dataset:
-    """Return the points of a preset, of a CSV file or of a link, whose settings are not taken.
-
-    Points of a file are divided by their unit (`unit_of`), and a line on stderr says so.
-    """
-    points = preset(name, n, noise, seed) if data is None else runs.points_at(data)
-    if not points.n:
-        raise ValueError(
-            f"{safe_name(Path(data).name if data else name)} holds no points. Add some to it."
-        )
-    if (unit := unit_of(points)) != 1:
-        print(f"margin-explorer: {weights.divided(unit)}", file=sys.stderr)
-    return in_unit(points)
-
-
-def widths_of(text: str) -> tuple[int, ...]:
-    """Return hidden widths from text such as 100 or 100,100."""
-    try:
-        return tuple(int(w) for w in text.split(","))
-    except ValueError as error:
-        raise ValueError(
-            f"--widths takes numbers such as 100,100; got {safe_name(repr(text))}"
-        ) from error
-
-
-def train_config(
-    widths: str, steps: int, method: Method, settings: list[str] | None = None
-) -> TrainConfig:
-    """Return settings of a training from the command line, then --train-set NAME=VALUE."""
-    sizes = widths_of(widths)
-    kind = "ascent" if method is Method.ascent else "gradient"
-    given = assignments(TrainConfig, settings, "the training")
-    return TrainConfig(**{"widths": sizes, "steps": steps, "method": kind, **given})
-
-
-def train_network(
-    points: Dataset, config: TrainConfig, seed: int, method: Method,
-    device: Device = Device.cpu, dtype: Dtype = Dtype.float64,
-) -> Trained:  # fmt: skip
-    """Train on a device. DeviceError where this machine does not have it, or it is too small."""
-    return runs.train(
-        points, config, seed, exact=method is Method.exact, finish=method is Method.finish,
-        device=device.value, dtype=getattr(torch, dtype.value), watch=watch,
-    )  # fmt: skip
-
-
-def open_or_train(
-    file: Path | None, preset: str, n: int | None, noise: float | None, seed: int,
-    data: str | None, widths: str, steps: int, method: Method, device: Device,
-) -> tuple[Dataset, Network]:  # fmt: skip
-    """Points and weights (float64) of a saved run, or without one of a network trained for this."""
-    if file is None:
-        points = points_of(preset, n, noise, seed, data)
-        config = train_config(widths, steps, method)
-        return points, train_network(points, config, seed, method, device).net
-    return runs.points_and_weights(file)
 
 
 def show_result(

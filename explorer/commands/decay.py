@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from enum import StrEnum
 from typing import Annotated, Any
 
 import torch
 
-from explorer.commands import base
+from explorer.commands import base, options
+from explorer.commands.options import option
 from explorer.engine.attacks.decoreco import ATTACK, DecoRecoConfig
 from explorer.engine.attacks.target import Target
 from explorer.engine.data import Dataset
@@ -19,47 +19,37 @@ from explorer.research.words import verdicts
 
 # The identity of weight decay needs no homogeneity; see `weight_decay`.
 BY_DECAY = replace(ATTACK, non_homogeneous=True)
-Mu = Annotated[float, base.option("--mu", "Weight decay mu, of mean loss + mu/2 |theta|^2.", min=0)]
-
-
-class LossName(StrEnum):
-    """The loss before the decay."""
-
-    squared = "squared"
-    logistic = "logistic"
-
-
-Loss = Annotated[
-    LossName, base.option("--loss", "squared, or logistic (cross-entropy with more classes).")
-]
-Everywhere = Annotated[
-    bool, base.option("--all-biases/--first-bias", "Biases in every layer, or in the first alone.")
-]
-Narrow = Annotated[
-    str, base.option("--widths", "Hidden widths; small ones settle, such as 2 or 2,2.")
+DECAY, MOONS = DecayConfig(), options.Points("moons", 30)
+Decay = Annotated[
+    DecayConfig,
+    options.fields(
+        widths=option("--widths", "Hidden widths; small ones settle, such as 2 or 2,2."),
+        loss=option("--loss", "squared, or logistic (cross-entropy with more classes)."),
+        weight_decay=option("--mu", "Weight decay mu, of mean loss + mu/2 |theta|^2.", min=0),
+        all_biases=option(
+            "--all-biases/--first-bias", "Biases in every layer, or in the first alone."
+        ),
+    ),
 ]
 
 
+@options.grouped
 def weight_decay(
-    preset: base.Preset = "moons", n: base.Count = 30, noise: base.Noise = None,
-    seed: base.Seed = 0, data: base.Data = None, widths: Narrow = "2",
-    loss: Loss = LossName.logistic, mu: Mu = DecayConfig.weight_decay,
-    all_biases: Everywhere = True, m: base.Candidates = None, attack_steps: base.AttackSteps = None,
-    device: base.Where = base.Device.cpu, as_json: base.Json = False,
+    points: options.Points = MOONS, config: Decay = DECAY, m: options.Candidates = None,
+    attack_steps: options.AttackSteps = None, device: options.Where = options.Device.cpu,
+    as_json: options.Json = False,
 ) -> None:  # fmt: skip
     """Train with weight decay to a stationary point, check it, attack by DecoReco."""
-    points = base.points_of(preset, n, noise, seed, data)
-    sizes = base.train_config(widths, 0, base.Method.gradient).widths
-    config = DecayConfig(widths=sizes, loss=loss.value, weight_decay=mu, all_biases=all_biases)
-    generator = torch.Generator().manual_seed(seed)
+    data, mu = points.draw(), config.weight_decay
+    generator = torch.Generator().manual_seed(points.seed)
     try:
-        done = settle(points.x, points.y, config, generator, points.outputs)
+        done = settle(data.x, data.y, config, generator, data.outputs)
     except ValueError as error:
         raise RunFailed(str(error)) from error
     given = {"m": m, "steps": attack_steps}
     chosen: dict[str, Any] = {k: v for k, v in given.items() if v is not None}
     hit = DecoRecoConfig(contribution="outputs", **chosen)
-    content, rows = _attack(points, done, hit, generator, device.value)
+    content, rows = _attack(data, done, hit, generator, device.value)
     apart = abs(done.residual - done.gradient_norm / mu) / float(done.net.rho)
     identity = {
         "attempt": done.attempt, "loss": done.loss, "gradient_norm": done.gradient_norm,
@@ -67,7 +57,7 @@ def weight_decay(
         "lam": done.lam,
     }  # fmt: skip
     head = [
-        ("points", f"{points.n} in {points.d}-D"),
+        ("points", f"{data.n} in {data.d}-D"),
         ("initialisations", f"{done.attempt + 1}, the last one settled"),
         ("gradient of the loss", f"{done.gradient_norm:.1e}"),
         ("theta unexplained by the points", f"{done.residual:.1e}"),

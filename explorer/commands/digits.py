@@ -2,78 +2,68 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
-from enum import StrEnum
+from dataclasses import asdict, replace
 from pathlib import Path
 from time import perf_counter
-from typing import Annotated, Any, cast
+from typing import Annotated, Any
 
-from explorer.commands.base import (
+from explorer.commands.base import show_result, watch
+from explorer.commands.options import (
+    LAYERS,
     MOST_SEED,
     Device,
     Json,
     Where,
-    Widths,
+    fields,
+    grouped,
     option,
-    show_result,
-    watch,
-    widths_of,
+    setting_option,
 )
 from explorer.commands.outputs import check_files
 from explorer.engine.attacks.target import Target
 from explorer.engine.certificate import certify
-from explorer.engine.data.images import KINDS, TASKS, Choice, Kind, Task, draw
-from explorer.engine.images import NCC_LEAST, SSIM_LEAST, Vote
+from explorer.engine.data.images import Choice, draw
+from explorer.engine.images import NCC_LEAST, SSIM_LEAST
 from explorer.engine.network import Network
-from explorer.engine.roster import DEFAULT, by_key
+from explorer.engine.roster import by_key
 from explorer.engine.threads import limit_threads
+from explorer.engine.training import TrainConfig
 from explorer.research import image_runs, image_sheets
 from explorer.research.devices import check_device
 from explorer.research.image_runs import (
     MERGE_ANGLE,
     STARTS,
-    VOTES,
     ImageRun,
     Scored,
-    Start,
     carried_numbers,
-    picture_attacks,
 )
 from explorer.research.words import verdicts
 from explorer.style import PROVEN
 
-_Kind = StrEnum("_Kind", {k: k for k in KINDS})  # type: ignore[misc]
-_Task = StrEnum("_Task", {k: k for k in TASKS})  # type: ignore[misc]
-_Start = StrEnum("_Start", {k: k for k in STARTS})  # type: ignore[misc]
-_Attack = StrEnum("_Attack", {k: k for k in picture_attacks()})  # type: ignore[misc]
-_Vote = StrEnum("_Vote", {k: k for k in VOTES})  # type: ignore[misc]
-_MIN = _Vote("min")
-_DIGITS, _TWO, _NOISE, _DEFAULT = _Kind("digits"), _Task("two"), _Start("noise"), _Attack(DEFAULT)
 COLUMNS = 10  # arbitrary: pairs per row of the picture
+CHOICE, RUN = Choice(), ImageRun()
+Images = Annotated[Choice, fields(
+    kind=option("--images", "Where they come from."),
+    folder=option("--folder", "Of MNIST's or CIFAR-10's files."),
+    task=option("--task", "Two classes or ten."),
+    n=option("--n", "Training images.", min=2),
+)]  # fmt: skip
+Run = Annotated[ImageRun, fields(
+    widths=setting_option("--widths", TrainConfig, "widths", LAYERS),
+    train_steps=option("--steps", "Training steps.", min=1),
+    init_scale=option("--init-scale", "Of the first layer; 0.1, or 0.03 for more layers."),
+    attack=option("--attack", "Which attack."),
+    start=option("--start", "Where candidates begin."),
+    steps=option("--attack-steps", "Steps of the attack.", min=1),
+    seed=option("--seed", "Of images, weights and candidates.", min=0, max=MOST_SEED),
+    vote=option("--vote", "One picture of all candidates within 1.1 of the nearest's distance."),
+)]  # fmt: skip
 
 
+@grouped
 def digits(
-    kind: Annotated[_Kind, option("--images", "Where they come from.")] = _DIGITS,
-    folder: Annotated[str, option("--folder", "Of MNIST's or CIFAR-10's files.")] = "",
-    task: Annotated[_Task, option("--task", "Two classes or ten.")] = _TWO,
-    n: Annotated[int, option("--n", "Training images.", min=2)] = Choice.n,
-    widths: Widths = "1000",
-    steps: Annotated[int, option("--steps", "Training steps.", min=1)] = ImageRun.train_steps,
-    init_scale: Annotated[
-        float | None, option("--init-scale", "Of the first layer; 0.1, or 0.03 for more layers.")
-    ] = None,
-    attack: Annotated[_Attack, option("--attack", "Which attack.")] = _DEFAULT,
-    start: Annotated[_Start, option("--start", "Where candidates begin.")] = _NOISE,
-    attack_steps: Annotated[
-        int | None, option("--attack-steps", "Steps of the attack.", min=1)
-    ] = None,
-    seed: Annotated[
-        int, option("--seed", "Of images, weights and candidates.", min=0, max=MOST_SEED)
-    ] = 0,
-    vote: Annotated[
-        _Vote,
-        option("--vote", "One picture of all candidates within 1.1 of the nearest's distance."),
-    ] = _MIN,
+    choice: Images = CHOICE,
+    run: Run = RUN,
     out: Annotated[Path, option("--out", "The picture.")] = Path("digits.png"),
     threads: Annotated[
         int | None,
@@ -85,16 +75,11 @@ def digits(
     """Attack a network trained on real images: share matched, held-out control, a picture."""
     if threads is not None:
         limit_threads(threads)
-    sizes = widths_of(widths)
-    choice = Choice(cast(Kind, kind.value), cast(Task, task.value), n, seed, folder)
-    run = ImageRun(
-        choice, sizes, steps, init_scale, attack.value, cast(Start, start.value),
-        attack_steps, seed, cast(Vote, vote.value),
-    )  # fmt: skip
+    run = replace(run, choice=replace(choice, seed=run.seed))
     check_device(device.value)
     check_files(out)
     begun = perf_counter()
-    found, net = image_runs.train_and_attack(draw(choice), run, watch, device.value)
+    found, net = image_runs.train_and_attack(draw(run.choice), run, watch, device.value)
     row = {**numbers(found), **weights(run, net), "seconds": perf_counter() - begun}
     image_sheets.write(out, picture(run, found))
     rows = [(k, _cell(v)) for k, v in row.items()]

@@ -13,54 +13,54 @@ import numpy as np
 from rich.table import Table
 from tqdm import tqdm
 
-from explorer.commands import base
+from explorer.commands import base, options
+from explorer.commands.options import option
 from explorer.commands.outputs import check_files, check_pictures
 from explorer.engine.data import heldout
 from explorer.engine.energy.maps import Split
-from explorer.engine.energy.questions import MAPS, STANDARD, Answers, Picture, Question
+from explorer.engine.energy.questions import MAPS, STANDARD, Answers, MapConfig, Picture, Question
 from explorer.engine.files import write_file
 from explorer.research import runs, words
 from explorer.research.figures import draw
 
 Kind = StrEnum("Kind", ["point", "split", "starts", "ridge", "last"])  # the keys of MAPS
 _POINT = Kind("point")
+TRAINED, CONFIG = options.Weights(), MapConfig()
 
-What = Annotated[Kind, base.option("--map", "What moves: " + ", ".join(MAPS) + ".")]
-Point = Annotated[int, base.option("--point", "Which point, from 1.", min=1)]
-Size = Annotated[int, base.option("--size", "Pixels a side of the map.", min=2, max=400)]
-Tau = Annotated[float, base.option("--kink-pixels", "Band of free slopes, pixels of 61.", min=0)]
-Angle = Annotated[float, base.option("--angle", "Radians within which neurons are merged.", min=0)]
-Frozen = Annotated[bool, base.option("--frozen", "Keep the other points' multipliers.")]
-Kappa = Annotated[float, base.option("--kappa", "Price of leaving the margin.", min=0)]
-Extent = Annotated[float, base.option("--extent", "Half width of the map.", min=0.1)]
-Out = Annotated[Path | None, base.option("--out", "The map: .csv or .npz.")]
-Drawn = Annotated[Path | None, base.option("--picture", "The map as a picture.")]
-All = Annotated[bool, base.option("--all", "The archetype of every point as a table.")]
+What = Annotated[Kind, option("--map", "What moves: " + ", ".join(MAPS) + ".")]
+Point = Annotated[int, option("--point", "Which point, from 1.", min=1)]
+Size = Annotated[int, option("--size", "Pixels a side of the map.", min=2, max=400)]
+How = Annotated[
+    MapConfig,
+    options.fields(
+        pixels="--kink-pixels", angle="--angle",
+        frozen=option("--frozen", "Keep the other points' multipliers."), kappa="--kappa",
+        extent=option("--extent", "Half width of the map.", min=0.1),
+    ),
+]  # fmt: skip
+Out = Annotated[Path | None, option("--out", "The map: .csv or .npz.")]
+Drawn = Annotated[Path | None, option("--picture", "The map as a picture.")]
+All = Annotated[bool, option("--all", "The archetype of every point as a table.")]
 
 
+@options.grouped
 def energy(
-    file: base.File = None, preset: base.Preset = "moons", n: base.Count = None,
-    noise: base.Noise = None, seed: base.Seed = 0, data: base.Data = None,
-    widths: base.Widths = base.WIDTHS, steps: base.Steps = base.STEPS,
-    method: base.How = base.Method.exact, device: base.Where = base.Device.cpu,
-    kind: What = _POINT, point: Point = 1, size: Size = STANDARD, kink_pixels: Tau = 0.5,
-    angle: Angle = 0.02, frozen: Frozen = False, kappa: Kappa = 0.0, extent: Extent = 2.0,
-    every: All = False, out: Out = None, picture: Drawn = None, as_json: base.Json = False,
+    weights: options.Weights = TRAINED,
+    kind: What = _POINT, point: Point = 1, size: Size = STANDARD, config: How = CONFIG,
+    every: All = False, out: Out = None, picture: Drawn = None, as_json: options.Json = False,
 ) -> None:  # fmt: skip
     """Map how much of the weights stays unexplained when a training point is elsewhere."""
     if out is not None and out.suffix not in (".csv", ".npz"):
         raise ValueError(f"--out takes a name in .csv or .npz; got {out.name}")
     check_files(out)
     check_pictures(picture)
-    points, net = base.open_or_train(
-        file, preset, n, noise, seed, data, widths, steps, method, device
-    )
+    points, net = weights.open()
     if point > points.n:
         raise ValueError(f"--point goes from 1 to {points.n}; got {point}")
     target = runs.aim(net, points, None)[0]
     q = Question(
-        kind.value, target.net, points, heldout(points, 1), points.x.double(), point - 1, extent,
-        frozen, kink_pixels, angle, kappa, seed,
+        kind.value, target.net, points, heldout(points, 1), points.x.double(), point - 1, config,
+        weights.points.seed,
     )  # fmt: skip
     answers = Answers()
     made = answers.answer(q, size)

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
 from tqdm import tqdm
 
-from explorer.commands import base
+from explorer.commands import base, options
+from explorer.commands.options import option
 from explorer.commands.outputs import check_pictures
 from explorer.engine.attacks.target import Target
 from explorer.engine.certificate import TAU_TRAINED
-from explorer.engine.data import Dataset, preset
+from explorer.engine.data import Dataset
 from explorer.engine.explanations.alternatives import forced_points
 from explorer.engine.explanations.cells import KINK
 from explorer.engine.explanations.certified import obstacle
@@ -29,36 +30,35 @@ from explorer.research.words import explanations
 
 Experiment = StrEnum("Experiment", {"explanations": "explanations", "longer": "longer"})
 _ONE = Experiment("explanations")
-What = Annotated[
-    Experiment, base.option("--experiment", "Of one network, or the split over training.")
+TRAINED, LONGER = options.Weights(), SafeSplitConfig()
+What = Annotated[Experiment, option("--experiment", "Of one network, or the split over training.")]
+Digits = Annotated[bool, option("--digits", "longer: the 8 x 8 digits instead of a preset.")]
+Extent = Annotated[float, option("--extent", "Half width of the box of explanations.", min=0.1)]
+Longer = Annotated[
+    SafeSplitConfig,
+    options.fields(
+        init_scale=option("--init-scale", "longer: of the first layer's first weights."),
+        share=option("--share", "longer: of the weights' norm a split may miss."),
+    ),
 ]
-Digits = Annotated[bool, base.option("--digits", "longer: the 8 x 8 digits instead of a preset.")]
-Extent = Annotated[
-    float, base.option("--extent", "Half width of the box of explanations.", min=0.1)
-]
-Scale = Annotated[float, base.option("--init-scale", "longer: of the first layer's first weights.")]
-Share = Annotated[float, base.option("--share", "longer: of the weights' norm a split may miss.")]
-Out = Annotated[Path | None, base.option("--out", "The figure.")]
+Out = Annotated[Path | None, option("--out", "The figure.")]
 
 
+@options.grouped
 def explain(
-    file: base.File = None, preset: base.Preset = "moons", n: base.Count = None,
-    noise: base.Noise = None, seed: base.Seed = 0, data: base.Data = None,
-    widths: base.Widths = base.WIDTHS, steps: base.Steps = base.STEPS,
-    method: base.How = base.Method.exact, device: base.Where = base.Device.cpu,
-    extent: Extent = 2.0,
-    experiment: What = _ONE, digits: Digits = False, init_scale: Scale = SafeSplitConfig.init_scale,
-    share: Share = SafeSplitConfig.share, out: Out = None, as_json: base.Json = False,
+    weights: options.Weights = TRAINED, extent: Extent = 2.0,
+    experiment: What = _ONE, digits: Digits = False, config: Longer = LONGER,
+    out: Out = None, as_json: options.Json = False,
 ) -> None:  # fmt: skip
     """Say which other points explain the same weights: splits, masses, the farthest set."""
     check_pictures(out)
     if experiment is not _ONE:
-        _longer(preset, n, noise, seed, steps, digits, init_scale, share, out, as_json)
+        points = weights.points
+        config = replace(config, steps=weights.training.steps, seed=points.seed)
+        _longer(points, digits, config, out, as_json)
         return
-    points, net = base.open_or_train(
-        file, preset, n, noise, seed, data, widths, steps, method, device
-    )
-    _explanations(points, net, extent, out, as_json)
+    data, net = weights.open()
+    _explanations(data, net, extent, out, as_json)
 
 
 def _explanations(
@@ -121,18 +121,15 @@ def _splits(state: explained.Explained, extent: float) -> dict[str, float]:
 
 
 def _longer(
-    name: str, n: int | None, noise: float | None, seed: int, steps: int, digits: bool,
-    init_scale: float, share: float, out: Path | None, as_json: bool,
+    drawn: options.Points, digits: bool, config: SafeSplitConfig, out: Path | None, as_json: bool,
 ) -> None:  # fmt: skip
     if digits:
         from explorer.engine.data.parity import parity_digits
 
-        points, low, high, label = parity_digits(n or 40, seed)[0], 0.0, 1.0, "digits"
+        points, low, high, label = parity_digits(drawn.n or 40, drawn.seed)[0], 0.0, 1.0, "digits"
     else:
-        points, low, high, label = in_space(preset(name, n, noise, seed)), -2.0, 2.0, name
-    config = SafeSplitConfig(
-        steps=steps, init_scale=init_scale, seed=seed, low=low, high=high, share=share
-    )
+        points, low, high, label = in_space(drawn.drawn()), -2.0, 2.0, drawn.preset
+    config = replace(config, low=low, high=high)
     rows = list(tqdm(
         safe_splits(points, config), total=MARKS, desc="training", file=sys.stderr, disable=None,
         leave=False,

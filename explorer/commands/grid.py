@@ -4,25 +4,26 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 from rich.table import Table
 
-from explorer.commands.base import (
+from explorer.commands.base import Printer, assignments, show_result
+from explorer.commands.options import (
     Count,
     Data,
     Device,
     File,
+    Group,
     Json,
     Noise,
-    Printer,
     Seeds,
     Set,
     Where,
-    assignments,
+    grouped,
     option,
-    show_result,
 )
 from explorer.commands.outputs import check_files, check_pictures
 from explorer.commands.rows import check_any_done, collect_rows, tell
@@ -64,18 +65,62 @@ MODELS: dict[str, dict[str, Any]] = {
 }
 
 PRESET = "moons"
-Preset = Annotated[str, option("--preset", f"Points to draw: {', '.join(PRESETS)}.")]
 Digits = Annotated[bool, option("--digits", "The 8 x 8 digits, odd against even, instead.")]
 Workers = Annotated[int, option("--workers", "Processes to run on; 0 runs in this one.", min=0)]
 Rows = Annotated[Path | None, option("--rows", "JSON lines to go on from and to append to.")]
 
 
+@dataclass(frozen=True)
+class Drawn(Group):
+    """Points by their name: of a preset, of the digits, or of a file."""
+
+    preset: Annotated[str, option("--preset", f"Points to draw: {', '.join(PRESETS)}.")] = PRESET
+    digits: Digits = False
+    n: Count = None
+    noise: Noise = None
+    data: Data = None
+
+    def name(self, file: Path | None = None) -> str:
+        """Return their name. ValueError for options that a file or digits do not use."""
+        others = (self.preset != PRESET, self.digits, self.n is not None, self.noise is not None)
+        away = "Leave --preset, --digits, --n and --noise away."
+        if file is not None and self.data is not None:
+            raise ValueError("a saved run has points of its own. Leave --data away.")
+        if file is not None or self.data is not None:
+            if any(others):
+                whose = "--data" if file is None else "a saved run"
+                raise ValueError(f"{whose} has points of its own. {away}")
+            return str(file or self.data)
+        if self.digits and (self.preset != PRESET or self.noise is not None):
+            raise ValueError(
+                "--digits takes the place of --preset and has no --noise. Leave them away."
+            )
+        return DIGITS if self.digits else self.preset
+
+
+@dataclass(frozen=True)
+class Many(Group):
+    """Which seeds, other settings of the attack, and how the rows are run and kept."""
+
+    seeds: Seeds = "0"
+    set_: Set = None
+    workers: Workers = 0
+    rows: Rows = None
+
+    def run(self, cells: Sequence[GridCell]) -> list[dict[str, Any]]:
+        """Return all finished cells."""
+        return _run(cells, self.workers, self.rows)
+
+
+MOONS, ONE = Drawn(), Many()
+
+
+@grouped
 def grid(
-    file: File = None, preset: Preset = PRESET, digits: Digits = False, n: Count = None,
-    noise: Noise = None, points: Data = None, device: Where = Device.cpu,
+    file: File = None, points: Drawn = MOONS, device: Where = Device.cpu,
     attack: Annotated[str, option("--attack", f"One of: {', '.join(grid_attacks())}.")] = DEFAULT,
     side: Annotated[int, option("--side", "Cells along an axis: 5, 11 or 26.", min=2)] = SIDE,
-    seeds: Seeds = "0", set_: Set = None, workers: Workers = 0, rows: Rows = None,
+    many: Many = ONE,
     out: Annotated[Path, option("--out", "The picture.")] = Path("grid.png"),
     table: Annotated[Path | None, option("--csv", "A table of all cells.")] = None,
     as_json: Json = False,
@@ -85,18 +130,19 @@ def grid(
     Points of a preset are attacked through their exact network, those of a saved run through its.
     """
     check_device(device.value)
-    data = _data(preset, digits, noise, n, file, points)
-    chosen = {"steps": STEPS, **assignments(by_key(attack).config, set_, attack)}
+    data = points.name(file)
+    chosen = {"steps": STEPS, **assignments(by_key(attack).config, many.set_, attack)}
     cells = grid_rows(
-        data, attack, side=side, seeds=seeds_of(seeds), n=n, noise=noise, settings=chosen,
-        file=fingerprint(data) if file or points else "", csv=points is not None,
+        data, attack, side=side, seeds=seeds_of(many.seeds), n=points.n, noise=points.noise,
+        settings=chosen, file=fingerprint(data) if file or points.data else "",
+        csv=points.data is not None,
         device=device.value,
     )  # fmt: skip
     check_files(table)
     check_pictures(out)
-    done = _run(cells, workers, rows)
+    done = many.run(cells)
     found = maps(side, done)
-    grid_picture(out, found, done, f"{attack} on {data}, seed {seeds}")
+    grid_picture(out, found, done, f"{attack} on {data}, seed {many.seeds}")
     if table is not None:
         write_file(table, table_of([_flat(row) for row in done]))
     content = {
@@ -113,29 +159,26 @@ def grid(
     )  # fmt: skip
 
 
-def bilevel(
-    preset: Preset = PRESET, digits: Digits = False, n: Count = None, noise: Noise = None,
-    points: Data = None, seeds: Seeds = "0", set_: Set = None, workers: Workers = 0,
-    rows: Rows = None, as_json: Json = False,
-) -> None:  # fmt: skip
+@grouped
+def bilevel(points: Drawn = MOONS, many: Many = ONE, as_json: Json = False) -> None:
     """Attack by the bilevel problem from noise, truth and a held-out partition; compare."""
-    data = _data(preset, digits, noise, None if points is None else n, None, points)
-    source: dict[str, Any] = {"n": n, "noise": noise}
-    if points is not None:
+    data = points.name()
+    source: dict[str, Any] = {"n": points.n, "noise": points.noise}
+    if points.data is not None:
         source |= {"file": fingerprint(data), "csv": True}
-    given = assignments(ATTACK.config, set_, ATTACK.key)
+    given = assignments(ATTACK.config, many.set_, ATTACK.key)
     cells = [
         GridCell(data, ATTACK.key, a, b, seed=seed, settings={**chosen, **given}, **source)
         for chosen in MODELS.values()
         for a, b in THREE.values()
-        for seed in seeds_of(seeds)
+        for seed in seeds_of(many.seeds)
     ]
-    done = _run(cells, workers, rows)
+    done = many.run(cells)
     entries = [_entry(done, model, start, k) for k, model in enumerate(MODELS) for start in THREE]
     if as_json:
-        show_result(True, {"data": data, "seeds": seeds, "rows": entries}, "", [])
+        show_result(True, {"data": data, "seeds": many.seeds, "rows": entries}, "", [])
         return
-    shown = Table(title=f"Bilevel attack on {data}, seed {seeds}: means over the seeds")
+    shown = Table(title=f"Bilevel attack on {data}, seed {many.seeds}: means over the seeds")
     for head in ("model", "start", "|θ*-θ|² before", "after", "converged", "paper (CIFAR-10)",
                  "to truth", "to partition", "nearer to"):  # fmt: skip
         shown.add_column(head)
@@ -177,32 +220,6 @@ def _entry(done: Sequence[dict[str, Any]], model: str, start: str, k: int) -> di
         **{name: mean(lambda r, name=name: r[name]) for name in NAMES},
         **{f"{name}_before": mean(lambda r, name=name: r["start"][name]) for name in NAMES},
     }  # fmt: skip
-
-
-def _data(
-    preset: str, digits: bool, noise: float | None, n: int | None = None,
-    file: Path | None = None, points: str | None = None,
-) -> str:  # fmt: skip
-    """Return the name of the points. ValueError for options that a file or digits do not use."""
-    if file is not None and points is not None:
-        raise ValueError("a saved run has points of its own. Leave --data away.")
-    if points is not None:
-        if digits or preset != PRESET or n is not None or noise is not None:
-            raise ValueError(
-                "--data has points of its own. Leave --preset, --digits, --n and --noise away."
-            )
-        return str(points)
-    if file is not None:
-        if digits or preset != PRESET or n is not None or noise is not None:
-            raise ValueError(
-                "a saved run has points of its own. Leave --preset, --digits, --n and --noise away."
-            )
-        return str(file)
-    if digits and (preset != PRESET or noise is not None):
-        raise ValueError(
-            "--digits takes the place of --preset and has no --noise. Leave them away."
-        )
-    return DIGITS if digits else preset
 
 
 def _check(cell: GridCell) -> None:

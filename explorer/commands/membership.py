@@ -4,25 +4,31 @@ from __future__ import annotations
 
 import json
 import sys
-from dataclasses import asdict
-from enum import StrEnum
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Annotated, Any, cast
+from typing import Annotated, Any
 
 from rich.table import Table
 from tqdm import tqdm
 
 from explorer import __version__
-from explorer.commands.base import MOST_SEED, Json, Printer, option
+from explorer.commands.base import Printer
+from explorer.commands.options import MOST_SEED, Json, fields, grouped, option
 from explorer.commands.outputs import check_folder
-from explorer.engine.data.highdim import LABELS, LAWS, Labels, Law
 from explorer.engine.membership.experiment import DIMS, MembershipConfig, membership_experiment
 from explorer.research import figures as membership_pictures
 from explorer.research import rates, report, words
 
-_Law = StrEnum("_Law", {law: law for law in LAWS})  # type: ignore[misc]
-_Labels = StrEnum("_Labels", {name: name for name in LABELS})  # type: ignore[misc]
-_SPHERE, _PARITY = _Law("sphere"), _Labels("parity")
+Config = Annotated[MembershipConfig, fields(
+    trials=option("--trials", "Networks per dimension.", min=1),
+    law=option("--distribution", "Of the points."),
+    labels=option("--labels", "How they are labelled."),
+    width=option("--width", "Hidden neurons.", min=1),
+    n=option("--n", "Training points.", min=1),
+    test=option("--test", "Fresh points.", min=1),
+    seed=option("--seed", "Of points and weights.", min=0, max=MOST_SEED),
+)]  # fmt: skip
+CONFIG = MembershipConfig()
 COLUMNS = (
     ("on_margin", "on the\nmargin"),
     ("beyond_signed", "y Φ ≥ m"),
@@ -50,29 +56,21 @@ def dims_of(text: str) -> tuple[int, ...]:
     return tuple(dict.fromkeys(found))
 
 
+@grouped
 def membership(
     d: Annotated[str, option("--d", "Dimensions: 10,20 or ranges such as 100:1150:50.")] = ",".join(
         map(str, DIMS)
     ),
-    trials: Annotated[int, option("--trials", "Networks per dimension.", min=1)] = 5,
-    law: Annotated[_Law, option("--distribution", "Of the points.")] = _SPHERE,
-    labels: Annotated[_Labels, option("--labels", "How they are labelled.")] = _PARITY,
-    width: Annotated[int, option("--width", "Hidden neurons.", min=1)] = MembershipConfig.width,
-    n: Annotated[int, option("--n", "Training points.", min=1)] = MembershipConfig.n,
-    test: Annotated[int, option("--test", "Fresh points.", min=1)] = MembershipConfig.test,
-    seed: Annotated[int, option("--seed", "Of points and weights.", min=0, max=MOST_SEED)] = 0,
+    config: Config = CONFIG,
     out: Annotated[Path | None, option("--out", "Folder for CSV and three figures.")] = None,
     as_json: Json = False,
 ) -> None:
     """Train in high dimension and infer membership: margins, false positives, ROC."""
-    config = MembershipConfig(
-        dims=dims_of(d), trials=trials, n=n, width=width, test=test,
-        law=cast(Law, law.value), labels=cast(Labels, labels.value), seed=seed,
-    )  # fmt: skip
+    config = replace(config, dims=dims_of(d))
     rates.ready()  # a missing library is reported before the work
     check_folder(out)
     made, rows = [], []
-    total = len(config.dims) * trials
+    total = len(config.dims) * config.trials
     for trial in tqdm(
         membership_experiment(config), total=total, desc="trials", file=sys.stderr,
         disable=None, leave=False,

@@ -9,7 +9,8 @@ from typing import Annotated, Any
 import torch
 import typer
 
-from explorer.commands import base
+from explorer.commands import base, options
+from explorer.commands.options import Device, Dtype, Method, option
 from explorer.commands.outputs import check_files, set_aside
 from explorer.engine import store
 from explorer.engine.attacks.target import Target
@@ -25,48 +26,48 @@ from explorer.research.starts import attack_starts
 from explorer.research.words import verdicts
 
 RUN = "run.safetensors"
+ON_CIRCLE, BY_GRADIENT = options.Points(), options.Training()
 
 
+@options.grouped
 def demo(
-    preset: base.Preset = "alternating-circle", n: base.Count = None, noise: base.Noise = None,
-    seed: base.Seed = 0, data: base.Data = None, widths: base.Widths = base.WIDTHS,
-    steps: base.Steps = base.STEPS, method: base.How = base.Method.gradient,
-    train_set: base.TrainSet = None, attack: base.Which = DEFAULT, m: base.Candidates = None,
-    attack_steps: base.AttackSteps = None, settings: base.Set = None, scenario: base.Row = None,
-    out: Annotated[Path, base.option("--out", "The picture.")] = Path("margin-explorer.png"),
-    device: base.Where = base.Device.cpu, dtype: base.Type = base.Dtype.float64,
-    as_json: base.Json = False,
+    points: options.Points = ON_CIRCLE, training: options.Training = BY_GRADIENT,
+    train_set: options.TrainSet = None, attack: options.Which = DEFAULT,
+    m: options.Candidates = None, attack_steps: options.AttackSteps = None,
+    settings: options.Set = None, scenario: options.Row = None,
+    out: Annotated[Path, option("--out", "The picture.")] = Path("margin-explorer.png"),
+    device: options.Where = Device.cpu, dtype: options.Type = Dtype.float64,
+    as_json: options.Json = False,
 ) -> None:  # fmt: skip
     """Run the whole road, print a table and write a picture."""
     if scenario is None:
-        points = base.points_of(preset, n, noise, seed, data)
-        config = base.train_config(widths, steps, method, train_set)
+        data, config, seed = points.draw(), training.config(train_set), points.seed
         hit = base.attack_config(attack, settings, m=m, steps=attack_steps)
     else:
         run = by_name(scenario).run
-        points, seed, attack = run.dataset, run.seed, run.attack_name
+        data, seed, attack = run.dataset, run.seed, run.attack_name
         hit = run.attack_config or by_key(attack).config()
         config = replace(run.train_config, steps=run.steps[0])
-        method = base.Method.exact if run.exact else base.Method.gradient
-    if points.d in (1, 2):
+        training = options.Training(method=Method.exact if run.exact else Method.gradient)
+    if data.d in (1, 2):
         check_files(out)
-    trained = base.train_network(points, config, seed, method, device, dtype)
-    decayed = config.weight_decay > 0 and method is not base.Method.exact
+    trained = training.train(data, config, seed, device, dtype)
+    decayed = config.weight_decay > 0 and training.method is not Method.exact
     target = Target.of(trained.net, trained.q_min, decayed)
     attacked = runs.attack(
-        target, hit, seed, name=attack, truth=points, certificate=trained.certificate,
+        target, hit, seed, name=attack, truth=data, certificate=trained.certificate,
         watch=base.watch, device=device.value,
     )  # fmt: skip
     verdict = verdicts.verdict(attacked.verdict) if attacked.verdict else ""
-    if points.d in (1, 2):
-        report.attack_picture(out, points, trained.net, attacked.claims, verdict)
+    if data.d in (1, 2):
+        report.attack_picture(out, data, trained.net, attacked.claims, verdict)
     content = {
-        **report.of_training(points, trained),
+        **report.of_training(data, trained),
         "attack": report.of_attack(attacked),
-        "picture": out if points.d in (1, 2) else None, "note": _where(device, attack),
+        "picture": out if data.d in (1, 2) else None, "note": _where(device, attack),
     }  # fmt: skip
     rows = [
-        *report.training_rows(points, trained),
+        *report.training_rows(data, trained),
         *report.attack_rows(attacked),
         ("picture", str(out)),
     ]
@@ -74,27 +75,25 @@ def demo(
     base.show_result(as_json, content, "Margin Explorer", rows)
 
 
+@options.grouped
 def train(
-    preset: base.Preset = "alternating-circle", n: base.Count = None, noise: base.Noise = None,
-    seed: base.Seed = 0, data: base.Data = None, widths: base.Widths = base.WIDTHS,
-    steps: base.Steps = base.STEPS, method: base.How = base.Method.gradient,
-    train_set: base.TrainSet = None,
+    points: options.Points = ON_CIRCLE, training: options.Training = BY_GRADIENT,
+    train_set: options.TrainSet = None,
     out: Annotated[
-        Path | None, base.option("--out", f"The file of the run, in place of {RUN}.")
+        Path | None, option("--out", f"The file of the run, in place of {RUN}.")
     ] = None,
-    device: base.Where = base.Device.cpu, dtype: base.Type = base.Dtype.float64,
-    as_json: base.Json = False,
+    device: options.Where = Device.cpu, dtype: options.Type = Dtype.float64,
+    as_json: options.Json = False,
 ) -> None:  # fmt: skip
     """Train a network and save the run, on one thread or on OMP_NUM_THREADS."""
-    points = base.points_of(preset, n, noise, seed, data)
-    config = base.train_config(widths, steps, method, train_set)
+    data, config, seed = points.draw(), training.config(train_set), points.seed
     path = out or Path(RUN)
     check_files(path)
-    trained = base.train_network(points, config, seed, method, device, dtype)
+    trained = training.train(data, config, seed, device, dtype)
     before = None if out else set_aside(path)  # a file that was not named is not replaced
-    store.save_run(thinned_run(Run(points, config, trained.states, seed=seed)), path)
-    content = {**report.of_training(points, trained), "run": path, "before": before}
-    rows = [*report.training_rows(points, trained), ("run", str(path))]
+    store.save_run(thinned_run(Run(data, config, trained.states, seed=seed)), path)
+    content = {**report.of_training(data, trained), "run": path, "before": before}
+    rows = [*report.training_rows(data, trained), ("run", str(path))]
     if before is not None:
         rows.append(("the run that was there", str(before)))
     base.show_result(as_json, content, "Training", rows)
@@ -102,17 +101,18 @@ def train(
 
 def attack_file(
     file: Annotated[Path, typer.Argument(help="A saved run, or the state_dict of a ReLU network.")],
-    truth: base.Truth = None,
-    margin: base.Margin = None,
-    attack: base.Which = DEFAULT, m: base.Candidates = None, seed: base.Seed = 0,
-    starts: base.Starts = 1, steps: base.Length = None,
-    settings: base.Set = None, device: base.Where = base.Device.cpu, dtype: base.AttackType = None,
+    truth: options.Truth = None,
+    margin: options.Margin = None,
+    attack: options.Which = DEFAULT, m: options.Candidates = None, seed: options.Seed = 0,
+    starts: options.Starts = 1, steps: options.Length = None,
+    settings: options.Set = None, device: options.Where = Device.cpu,
+    dtype: options.AttackType = None,
     certified: Annotated[
         bool,
-        base.option("--certified/--no-certified", "Say how certain each claim is, where it can."),
+        option("--certified/--no-certified", "Say how certain each claim is, where it can."),
     ] = True,
-    out: Annotated[Path | None, base.option("--out", "Save the run with the attack.")] = None,
-    as_json: base.Json = False,
+    out: Annotated[Path | None, option("--out", "Save the run with the attack.")] = None,
+    as_json: options.Json = False,
 ) -> None:  # fmt: skip
     """Attack trained weights; without the truth nobody can say which claims hold."""
     check_device(device.value)
@@ -156,7 +156,7 @@ def attack_file(
     base.show_result(as_json, content, f"Attack on {file.name}", rows)
 
 
-def _where(device: base.Device, attack: str) -> str:
+def _where(device: Device, attack: str) -> str:
     """That an attack stayed on the CPU where a device was asked for, or an empty string."""
     entry = by_key(attack)
     return verdicts.on_cpu(entry.title) if device.value != "cpu" and not entry.anywhere else ""
@@ -171,7 +171,7 @@ def _why_uncertified(target: Any, attack: str) -> str:  # noqa: ANN401 - of the 
 
 def show(
     file: Annotated[Path, typer.Argument(help="A saved run, or the state_dict of a ReLU network.")],
-    as_json: base.Json = False,
+    as_json: options.Json = False,
 ) -> None:
     """Say what a file holds."""
     with naming(file):
@@ -181,30 +181,26 @@ def show(
 
 
 def serve(
-    port: Annotated[int, base.option("--port", "A free one is taken when it is not.")] = 8866,
-    open_browser: Annotated[bool, base.option("--open/--no-open", "Open the page.")] = True,
-    theme: Annotated[str, base.option("--theme", "light or dark.")] = "light",
-    host: Annotated[
-        str, base.option("--host", "0.0.0.0 serves a class on the network.")
-    ] = "127.0.0.1",
+    port: Annotated[int, option("--port", "A free one is taken when it is not.")] = 8866,
+    open_browser: Annotated[bool, option("--open/--no-open", "Open the page.")] = True,
+    theme: Annotated[str, option("--theme", "light or dark.")] = "light",
+    host: Annotated[str, option("--host", "0.0.0.0 serves a class on the network.")] = "127.0.0.1",
     allow_host: Annotated[
         list[str] | None,
-        base.option("--allow-host", "A further name of this server, such as a proxy's."),
+        option("--allow-host", "A further name of this server, such as a proxy's."),
     ] = None,
     class_size: Annotated[
         int,
-        base.option(
-            "--class", "How many visitors have a place at once; 0: as memory allows.", min=0
-        ),
+        option("--class", "How many visitors have a place at once; 0: as memory allows.", min=0),
     ] = 0,
     per_address: Annotated[
-        int, base.option("--per-address", "How many places one address may have; 0: all.", min=0)
+        int, option("--per-address", "How many places one address may have; 0: all.", min=0)
     ] = 0,
     behind_proxy: Annotated[
-        bool, base.option("--behind-proxy", "Visitors' addresses stand in X-Forwarded-For.")
+        bool, option("--behind-proxy", "Visitors' addresses stand in X-Forwarded-For.")
     ] = False,
     base_path: Annotated[
-        str, base.option("--base-path", "Such as /margin/, where a proxy serves the page there.")
+        str, option("--base-path", "Such as /margin/, where a proxy serves the page there.")
     ] = "/",
 ) -> None:
     """Open the app in a browser."""

@@ -10,8 +10,10 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from explorer.commands.base import Printer, option
+from explorer.commands.base import Printer
+from explorer.commands.options import option
 from explorer.engine.data.images import Choice
+from explorer.engine.energy.questions import MapConfig
 from explorer.engine.explanations.safe_split import SafeSplitConfig
 from explorer.engine.membership.experiment import MembershipConfig
 from explorer.engine.roster import ROSTER
@@ -28,6 +30,7 @@ OTHERS: dict[str, tuple[str, type[Any], str]] = {
     "sweep": ("A row of a sweep", Experiment, "margin-explorer sweep --set NAME=VALUE"),
     "weight-decay": ("Weight decay", DecayConfig, "margin-explorer weight-decay"),
     "safe-split": ("Safe splits", SafeSplitConfig, "margin-explorer explain --experiment longer"),
+    "energy": ("A map of the energy", MapConfig, "margin-explorer energy"),
     "images": ("Images", Choice, "margin-explorer digits"),
     "digits": ("An attack on images", ImageRun, "margin-explorer digits"),
     "membership": ("Membership inference", MembershipConfig, "margin-explorer membership"),

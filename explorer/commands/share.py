@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 from tqdm import tqdm
 
-from explorer.commands import base
+from explorer.commands import base, options
 from explorer.commands.outputs import check_files
 from explorer.engine import store
 from explorer.engine.files import safe_name, write_file
@@ -23,11 +23,11 @@ from explorer.research.state import read_link
 
 def repeat_link(
     link: Annotated[str, typer.Argument(help="A link of the page, or its part behind “#”.")],
-    out: Annotated[Path | None, base.option("--out", "Save the run.")] = None,
+    out: Annotated[Path | None, options.option("--out", "Save the run.")] = None,
     page: Annotated[
-        Path | None, base.option("--report", "Write all that is needed to cite it, as HTML.")
+        Path | None, options.option("--report", "Write all that is needed to cite it, as HTML.")
     ] = None,
-    as_json: base.Json = False,
+    as_json: options.Json = False,
 ) -> None:
     """Do again what a link holds: train, attack, judge; print the numbers of the page."""
     run = read_link(link)
@@ -80,9 +80,9 @@ class Part(StrEnum):
 
 def film(
     file: Annotated[Path, typer.Argument(help="A saved run.")],
-    of: Annotated[Part, base.option("--of", "What it shows.")] = Part.training,
-    out: Annotated[Path | None, base.option("--out", "A GIF; else named after --of.")] = None,
-    as_json: base.Json = False,
+    of: Annotated[Part, options.option("--of", "What it shows.")] = Part.training,
+    out: Annotated[Path | None, options.option("--out", "A GIF; else named after --of.")] = None,
+    as_json: options.Json = False,
 ) -> None:
     """Make a film of the training or of the attack of a saved run."""
     path = out or Path(f"{of}.gif")

@@ -5,24 +5,27 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from rich.table import Table
 
-from explorer.commands import base
-from explorer.commands.base import (
+from explorer.commands import options
+from explorer.commands.base import Printer, show_result
+from explorer.commands.options import (
     LAYERS,
     WIDTHS,
     Data,
+    Device,
+    Group,
     Json,
-    Printer,
     Seeds,
+    grouped,
+    numbers_of,
     option,
     setting_option,
-    show_result,
-    widths_of,
 )
 from explorer.commands.outputs import check_files, check_folder
 from explorer.commands.rows import check_any_done, collect_rows
@@ -56,44 +59,63 @@ class Where(StrEnum):
     dask = "dask"
 
 
-Workers = Annotated[int, option("--workers", "How many at once.", min=1)]
-On = Annotated[Where, option("--executor", "Processes, threads, or a Dask cluster.")]
-Scheduler = Annotated[str | None, option("--scheduler", "Address of a Dask scheduler.")]
 Axis = Annotated[
     list[str] | None,
     option("--set", "FIELD=VALUE or FIELD=[VALUE, ...] of the rows; see `settings`."),
 ]
-Again = Annotated[bool, option("--again", "Run rows anew whose last run failed.")]
 
 
-@contextmanager
-def executor(where: Where, workers: int, scheduler: str | None) -> Iterator[Make]:
-    """What makes executors, and its end. ValueError where the options contradict."""
-    if scheduler is not None and where is not Where.dask:
-        raise ValueError(f"--scheduler belongs to --executor dask; got {where.value}")
-    if where is not Where.dask:
-        yield processes(workers) if where is Where.processes else threads(workers)
-        return
-    client = dask_client(scheduler, workers)
-    try:
-        yield client.get_executor
-    finally:
-        client.close()
+@dataclass(frozen=True)
+class Pool(Group):
+    """Where rows run, and which again."""
+
+    workers: Annotated[int, option("--workers", "How many at once.", min=1)] = 2
+    where: Annotated[Where, option("--executor", "Processes, threads, or a Dask cluster.")] = (
+        Where.processes
+    )
+    scheduler: Annotated[str | None, option("--scheduler", "Address of a Dask scheduler.")] = None
+    again: Annotated[bool, option("--again", "Run rows anew whose last run failed.")] = False
+
+    @contextmanager
+    def executor(self) -> Iterator[Make]:
+        """Yield what makes executors. ValueError where the options contradict."""
+        if self.scheduler is not None and self.where is not Where.dask:
+            raise ValueError(f"--scheduler belongs to --executor dask; got {self.where.value}")
+        if self.where is not Where.dask:
+            many = processes if self.where is Where.processes else threads
+            yield many(self.workers)
+            return
+        client = dask_client(self.scheduler, self.workers)
+        try:
+            yield client.get_executor
+        finally:
+            client.close()
+
+    def collect(
+        self, rows: list[Experiment], path: Path, fresh: bool = False
+    ) -> list[dict[str, Any]]:
+        """Return all rows, run and kept in a file; `fresh` begins the file anew."""
+        ahead = IN_FLIGHT * self.workers
+        with self.executor() as make:
+            running = sweep(rows, make, path=path, in_flight=ahead, again=self.again, fresh=fresh)
+            return collect_rows(running, len(rows), "rows", path)
 
 
+POOL = Pool()
+
+
+@grouped
 def sweep_rows(
     file: Annotated[Path | None, option("--table", "TOML: fields of rows; lists are axes.")] = None,
-    settings: Axis = None, data: Data = None, seeds: base.AnySeeds = None,
-    device: base.AnyWhere = None,
-    workers: Workers = 2, where: On = Where.processes,
-    scheduler: Scheduler = None, again: Again = False,
+    settings: Axis = None, data: Data = None, seeds: options.AnySeeds = None,
+    device: options.AnyWhere = None, pool: Pool = POOL,
     out: Annotated[Path | None, option("--out", "Rows, one line of JSON each; needed.")] = None,
     table: Annotated[Path | None, option("--csv", "The same as one table.")] = None,
     resume: Annotated[bool, option("--resume/--fresh", "Go on, or begin the file anew.")] = True,
     as_json: Json = False,
 ) -> None:  # fmt: skip
     """Run every combination of a table of settings, and keep each row as it is finished."""
-    check_device((device or base.Device.cpu).value)
+    check_device((device or Device.cpu).value)
     said = table_of(file, settings or [])
     said |= {} if data is None else {"data": str(data)}
     said |= {} if seeds is None else {"seed": seeds_of(seeds)}
@@ -108,10 +130,7 @@ def sweep_rows(
             "--out rows.jsonl."
         )
     check_files(out, table, make=True)
-    ahead = IN_FLIGHT * workers
-    with executor(where, workers, scheduler) as make:
-        running = sweep(rows, make, path=out, in_flight=ahead, again=again, fresh=not resume)
-        seen = collect_rows(running, len(rows), "rows", out)
+    seen = pool.collect(rows, out, fresh=not resume)
     if table is not None:
         write_csv(table, seen)
     count = {s: sum(r["status"] == s for r in seen) for s in ("done", "refused", "failed")}
@@ -123,6 +142,7 @@ def sweep_rows(
     check_any_done(seen, "rows")
 
 
+@grouped
 def arena(
     preset: Annotated[str, setting_option("--preset", Experiment, "preset")] = Experiment.preset,
     attacks: Annotated[str, option("--attacks", f"Of: {', '.join(ROSTER)}; or all.")] = "all",
@@ -132,9 +152,7 @@ def arena(
     widths: Annotated[str, setting_option("--widths", Experiment, "widths", LAYERS)] = WIDTHS,
     steps: Annotated[int, setting_option("--steps", Experiment, "steps", min=0)] = Experiment.steps,
     method: Annotated[str, setting_option("--method", Experiment, "method")] = Experiment.method,
-    starts: base.Starts = 1, device: base.Where = base.Device.cpu,
-    workers: Workers = 2, where: On = Where.processes, scheduler: Scheduler = None,
-    again: Again = False,
+    starts: options.Starts = 1, device: options.Where = Device.cpu, pool: Pool = POOL,
     determine: Annotated[bool, option("--determined/--fast", "Say what the weights determine.")]
     = True,
     out: Annotated[Path, option("--out", "Folder of rows, table and figure.")] = Path("arena"),
@@ -145,16 +163,13 @@ def arena(
     keys = list(dict.fromkeys(names))
     check_device(device.value)
     first = Experiment.of({
-        "preset": preset, "n": n, "noise": noise, "widths": widths_of(widths), "steps": steps,
+        "preset": preset, "n": n, "noise": noise, "widths": numbers_of(widths), "steps": steps,
         "method": method, "determine": determine, "data": None if data is None else str(data),
         "device": device.value, "starts": starts,
     })  # fmt: skip
     rows = arenas.arena_rows(first, keys, dict.fromkeys(seeds_of(seeds)))
     check_folder(out)
-    path = out / "rows.jsonl"
-    with executor(where, workers, scheduler) as make:
-        running = sweep(rows, make, path=path, in_flight=IN_FLIGHT * workers, again=again)
-        seen = collect_rows(running, len(rows), "rows", path)
+    seen = pool.collect(rows, out / "rows.jsonl")
     lines = arenas.lines_of(sorted(seen, key=lambda row: keys.index(row["trial"]["attack"])))
     write_csv(out / "arena.csv", plain(arenas.table(lines)))  # a missing figure is an empty cell
     write_csv(out / "rows.csv", seen)

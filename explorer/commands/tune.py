@@ -5,8 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from contextlib import nullcontext
-from dataclasses import asdict
-from enum import StrEnum
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -15,7 +14,7 @@ import typer
 from rich.table import Table
 from tqdm import tqdm
 
-from explorer.commands import base
+from explorer.commands import base, options
 from explorer.commands.outputs import check_files
 from explorer.engine.attacks.kkt import KKTConfig
 from explorer.engine.attacks.target import Target
@@ -28,52 +27,33 @@ from explorer.research.runs import RADIUS, RunFailed
 from explorer.research.tuning import Trial, TuneConfig
 
 SHOWN = ("lr_x", "relu_alpha", "relu_alpha_start", "lam_min", "weight_margin", "sigma_x")
+ON_CIRCLE, BY_GRADIENT, SEARCH = options.Points(), options.Training(), TuneConfig()
+Searched = Annotated[
+    TuneConfig, options.fields("search", "trials", "restarts", "m", steps="--trial-steps")
+]
+Log = Annotated[Path | None, options.option("--log", "JSONL file to resume from and add to.")]
 
 
-class Kind(StrEnum):
-    """Which search."""
-
-    auto = "auto"
-    random = "random"
-
-
-Search = Annotated[Kind, base.setting_option("--search", TuneConfig, "search")]
-Log = Annotated[Path | None, base.option("--log", "JSONL file to resume from and add to.")]
-
-
+@options.grouped
 def tune(
     file: Annotated[Path | None, typer.Argument(help="A saved run or a state_dict.")] = None,
-    preset: base.Preset = "alternating-circle", n: base.Count = None, noise: base.Noise = None,
-    seed: base.Seed = 0, data: base.Data = None, widths: base.Widths = base.WIDTHS,
-    steps: base.Steps = base.STEPS, method: base.How = base.Method.gradient,
-    device: base.Where = base.Device.cpu,
-    train_set: base.TrainSet = None, truth: base.Truth = None, margin: base.Margin = None,
-    search: Search = Kind.auto,
-    trials: Annotated[
-        int, base.setting_option("--trials", TuneConfig, "trials")
-    ] = TuneConfig.trials,
-    restarts: Annotated[
-        int, base.setting_option("--restarts", TuneConfig, "restarts")
-    ] = TuneConfig.restarts,
-    m: Annotated[int, base.setting_option("--m", TuneConfig, "m")] = TuneConfig.m,
-    trial_steps: Annotated[
-        int, base.setting_option("--trial-steps", TuneConfig, "steps")
-    ] = TuneConfig.steps,
+    points: options.Points = ON_CIRCLE, training: options.Training = BY_GRADIENT,
+    device: options.Where = options.Device.cpu, train_set: options.TrainSet = None,
+    truth: options.Truth = None, margin: options.Margin = None, config: Searched = SEARCH,
     log: Log = None,
-    out: Annotated[Path | None, base.option("--out", "Figure of the front, a PNG.")] = None,
-    as_json: base.Json = False,
+    out: Annotated[Path | None, options.option("--out", "Figure of the front, a PNG.")] = None,
+    as_json: options.Json = False,
 ) -> None:  # fmt: skip
     """Tune the KKT attack without the truth; Ctrl-C keeps what is done."""
-    config = TuneConfig(search.value, trials, restarts, m, trial_steps, seed)
+    config = replace(config, seed=points.seed)
     check_files(log, out)
     if file is None and not (margin is None and truth is None):
         raise ValueError("--margin and --truth go with a file; without one a network is trained.")
+    known: Dataset | None
     if file is None:
-        points = base.points_of(preset, n, noise, seed, data)
-        settings = base.train_config(widths, steps, method, train_set)
-        trained = base.train_network(points, settings, seed, method, device)
+        known = points.draw()
+        trained = training.train(known, training.config(train_set), points.seed, device)
         target, made, note = Target.of(trained.net, trained.q_min), trained.certificate, ""
-        known: Dataset | None = points
     else:
         _, net, known = runs.open_run(file, truth)
         target, made, note = runs.aim(net.to(dtype=torch.float64), known, margin)

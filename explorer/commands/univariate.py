@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any
 
-from explorer.commands import base
+from explorer.commands import base, options
 from explorer.commands.outputs import check_files
 from explorer.engine.attacks.univariate import (
     ATTACK,
@@ -17,38 +17,39 @@ from explorer.research import report, runs
 from explorer.research.figures import line_picture
 from explorer.research.words import verdicts
 
+ON_LINE = options.Points("alternating-line")
+EXACTLY = options.Training(method=options.Method.exact)
 
+
+@options.grouped
 def univariate(
-    preset: base.Preset = "alternating-line", n: base.Count = None, noise: base.Noise = None,
-    seed: base.Seed = 0, data: base.Data = None, widths: base.Widths = base.WIDTHS,
-    steps: base.Steps = base.STEPS, method: base.How = base.Method.exact,
-    device: base.Where = base.Device.cpu, settings: base.Set = None,
-    out: Annotated[Path, base.option("--out", "The picture.")] = Path("univariate.png"),
-    as_json: base.Json = False,
+    points: options.Points = ON_LINE, training: options.Training = EXACTLY,
+    device: options.Where = options.Device.cpu, settings: options.Set = None,
+    out: Annotated[Path, options.option("--out", "The picture.")] = Path("univariate.png"),
+    as_json: options.Json = False,
 ) -> None:  # fmt: skip
     """Attack a network of one input: groups, guarantee, proven or likely points."""
-    points = base.points_of(preset, n, noise, seed, data)
-    if points.d != 1:
+    data, seed = points.draw(), points.seed
+    if data.d != 1:
         raise ValueError(
-            f"the univariate attack needs points on a line; got {points.d}-D points. "
+            f"the univariate attack needs points on a line; got {data.d}-D points. "
             "Take --preset alternating-line."
         )
     config = base.attack_config(ATTACK.key, settings)
     check_files(out)
-    training = base.train_config(widths, steps, method)
-    trained = base.train_network(points, training, seed, method, device)
-    target, made, _ = runs.aim(trained.net, points, None)
+    trained = training.train(data, training.config(), seed, device)
+    target, made, _ = runs.aim(trained.net, data, None)
     done = runs.attack(
-        target, config, seed, name=ATTACK.key, truth=points, certificate=made, watch=base.watch,
+        target, config, seed, name=ATTACK.key, truth=data, certificate=made, watch=base.watch,
         device=device.value,
     )  # fmt: skip
     state = done.states[-1]
     assert isinstance(state, UnivariateState) and isinstance(config, UnivariateConfig)
     account = ATTACK.words(state, config)
-    line_picture(out, target, state, points, account)
+    line_picture(out, target, state, data, account)
     verdict = verdicts.verdict(done.verdict) if done.verdict else ""
     content = {
-        **report.of_training(points, trained),
+        **report.of_training(data, trained),
         "attack": {**_content(state), "sentence": account},
         "claims": [
             {"x": x[0], "y": int(y)}
@@ -57,7 +58,7 @@ def univariate(
         "verdict": verdict,
         "picture": out,
     }
-    rows = [*report.training_rows(points, trained), *_rows(state), ("last step", account)]
+    rows = [*report.training_rows(data, trained), *_rows(state), ("last step", account)]
     rows.append(("verdict", verdict))
     base.show_result(as_json, content, "The provable attack", [*rows, ("picture", str(out))])
 

@@ -54,6 +54,11 @@ def picture_attacks() -> list[str]:
     return [key for key, entry in ROSTER.items() if entry.pictures is not None]
 
 
+def attack_labels() -> tuple[tuple[str, str], ...]:
+    """Title and key of each of them."""
+    return tuple((by_key(key).title, key) for key in picture_attacks())
+
+
 @settings
 class ImageRun:
     """One attack on one network trained on images."""
@@ -71,6 +76,7 @@ class ImageRun:
     )] = None
     attack: Annotated[str, setting(
         "Key of the attack", note="One that has settings for images.",
+        labels=attack_labels(),
     )] = DEFAULT
     start: Annotated[Start, setting(
         "Where the candidates begin",

@@ -17,7 +17,7 @@ from explorer.engine.attacks.target import Target
 from explorer.engine.certificate import certify
 from explorer.engine.controls import control_sets
 from explorer.engine.data import heldout, preset
-from explorer.engine.energy.questions import MAPS, Answers, Question
+from explorer.engine.energy.questions import MAPS, Answers, MapConfig, Question
 from explorer.engine.exact import maximum_margin, newton
 from explorer.engine.explanations import alternatives, programs
 from explorer.engine.explanations.alternatives import as_well, determination
@@ -50,9 +50,7 @@ def sample(progress=lambda _: None):
 def energy(kind):
     def ask(progress):
         data, target, _ = trained()
-        asked = Question(
-            kind, target.net, data, heldout(data, 1), data.x, 0, 2.0, False, 0.5, 0.02, 0.0, 0
-        )
+        asked = Question(kind, target.net, data, heldout(data, 1), data.x, 0, MapConfig())
         Answers().answer(asked, 12 if kind == "starts" else 31, progress)
 
     return ask
@@ -74,7 +72,7 @@ def cells(progress):
 def on_a_line(progress):
     data = preset("alternating-line", 8)
     net = maximum_margin(data.x, data.y).net
-    asked = Question("point", net, data, heldout(data, 1), data.x, 0, 2.0, False, 0.5, 0.02, 0.0, 0)
+    asked = Question("point", net, data, heldout(data, 1), data.x, 0, MapConfig())
     Answers().answer(asked, 61, progress)
 
 

@@ -50,7 +50,7 @@ def test_one_question_is_answered_once_and_a_choice_asks_about_that_point(
     assert [q.index for q in asked] == [3] and landscape.candidates(app.session).mapped == 3
     app.session.seed = 7
     choose(panel.row, "kappa", 2.0)
-    assert (asked[-1].seed, asked[-1].kappa) == (7, 2.0) and len(asked) == 2
+    assert (asked[-1].seed, asked[-1].config.kappa) == (7, 2.0) and len(asked) == 2
     walk = landscape.candidates(app.session)
     assert (asked[-1].x, asked[-1].truth) == (walk.x, walk.truth)
 

@@ -99,10 +99,10 @@ def test_every_map_is_drawn(app: App, kind: str) -> None:
 def test_settings_ask_anew(app: App) -> None:
     energy = panel(app)
     first = energy.picture.values
-    choose(energy.row, "others", True)
+    choose(energy.row, "frozen", True)
     frozen = energy.picture.values
     assert (frozen >= first - 1e-9).all() and (frozen > first + 1e-6).any()
-    choose(energy.row, "others", False)
+    choose(energy.row, "frozen", False)
     choose(energy.row, "kappa", 1.0)
     assert (energy.picture.values >= first - 1e-12).all()
 
@@ -135,7 +135,7 @@ def test_it_refines_in_a_loop_and_a_stop_keeps_what_is_there(app: App) -> None:
             await asyncio.sleep(0.001)
         sizes.append(energy.picture.size)
         assert energy.row.items["stop"].disabled and energy.row.items["stop"].label == STOP
-        choose(energy.row, "others", True)
+        choose(energy.row, "frozen", True)
         while energy.picture.size == LADDER[-1]:
             await asyncio.sleep(0.001)
         press(energy.row, "stop")
@@ -217,7 +217,7 @@ def test_a_map_that_takes_long_is_sketched_while_one_drags(app: App) -> None:
     asyncio.run(go())
     assert [size for _, size in told] == [STANDARD, *LADDER]
     assert told[0][0].startswith("A sketch") and "sketch" not in told[1][0]
-    assert energy.shown.same(energy.work.asked) and not energy.shown.frozen
+    assert energy.shown.same(energy.work.asked) and not energy.shown.config.frozen
 
 
 def test_what_is_said_of_a_map_goes_when_another_kind_is_asked(app: App) -> None:
@@ -300,10 +300,10 @@ def test_the_mapped_point_moves_over_its_map_without_computing_it_anew(
     computed.clear()
     landscape.move_point(session, 1, landscape.candidates(session).x[1] + 0.1, 2)
     assert computed == [STANDARD**2]
-    choose(energy.row, "others", True)  # frozen, it depends on where the point is
+    choose(energy.row, "frozen", True)  # frozen, it depends on where the point is
     landscape.move_point(session, 0, place + 0.1, 3)
     assert computed == [STANDARD**2] * 3
-    choose(energy.row, "others", False)  # the refitted map is there still
+    choose(energy.row, "frozen", False)  # the refitted map is there still
     assert computed == [STANDARD**2] * 3
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from explorer.engine.data import preset
-from explorer.engine.energy.questions import Answers, Question
+from explorer.engine.energy.questions import Answers, MapConfig, Question
 from explorer.engine.numbers import share
 from explorer.page import play
 from explorer.page.apps.explorer import App
@@ -71,7 +71,9 @@ def test_the_landscape_splits_the_points_that_explain_splits(
     play.go(session, "explain")
     state, frame = explain.explanation(session), session.frame
     for i, pinned in zip(state.truth.origin.tolist(), state.pinned.tolist(), strict=True):
-        q = Question("split", frame.target.net, frame.truth, None, frame.truth.x, i, 1.0)
+        q = Question(
+            "split", frame.target.net, frame.truth, None, frame.truth.x, i, MapConfig(extent=1.0)
+        )
         made = Answers().answer(q, 2).about
         assert made.carries and made.pinned == pinned, i
 

@@ -11,7 +11,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_flatten
 
-from explorer.commands.base import Device
+from explorer.commands.options import Device
 from explorer.engine.attacks import kkt
 from explorer.engine.attacks.descent import step_table
 from explorer.engine.attacks.kkt import KKTConfig

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from time import perf_counter
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import torch
@@ -31,6 +31,7 @@ from explorer.engine.explanations.alternatives import determination
 from explorer.engine.merging import Merged, merge_neurons
 from explorer.engine.network import Network
 from explorer.engine.progress import Progress, no_progress
+from explorer.engine.settings import setting, settings
 
 Array = NDArray[np.float64]
 MAPS = {
@@ -45,6 +46,31 @@ LITTLE = 0.01  # arbitrary: what lies below this share of the highest value is c
 STANDARD = 61  # pixels a side that `pixels` counts in, so that refining changes nothing else
 
 
+@settings
+class MapConfig:
+    """The settings of a map."""
+
+    # fmt: off
+    pixels: Annotated[float, setting(
+        "A slope is free within so many pixels of a 61 × 61 map", title="kinks (px)", ge=0,
+        form="more", page=(0, 4), unit="px",
+    )] = 0.5
+    angle: Annotated[float, setting(
+        "Radians within which neurons count as one; 0: none", title="merge angle", ge=0,
+        form="more", page=(0, 0.5), unit="rad",
+    )] = 0.02
+    frozen: Annotated[bool, setting(
+        "Whether the other points' multipliers follow the moving point", title="others",
+        form="more", labels=(("refitted", False), ("frozen", True)),
+    )] = False
+    kappa: Annotated[float, setting(
+        "κ: charges points in use that are off the margin", title="margin price", ge=0,
+        form="more", page=(0, 100),
+    )] = 0.0
+    extent: Annotated[float, setting("Half width of the map", gt=0, unit="of the data")] = 2.0
+    # fmt: on
+
+
 @dataclass(frozen=True, eq=False)
 class Question:
     """What is asked.
@@ -56,11 +82,7 @@ class Question:
         heldout: the other corner of the starts.
         x: the candidates (n, d).
         index: which of them moves or splits.
-        extent: half width of the plane.
-        frozen: keep the others' multipliers.
-        pixels: half width of the band of a kink, in pixels of a map of STANDARD.
-        angle: of merged neurons, in radians.
-        kappa: price of leaving the margin.
+        config: how.
         seed: of the noise corner.
     """
 
@@ -70,11 +92,7 @@ class Question:
     heldout: Dataset | None
     x: Tensor
     index: int
-    extent: float
-    frozen: bool = False
-    pixels: float = 0.5
-    angle: float = 0.02
-    kappa: float = 0.0
+    config: MapConfig
     seed: int = 0
 
     def same(self, other: Question | None) -> bool:
@@ -93,7 +111,7 @@ class Question:
     @property
     def tau(self) -> float:
         """Relative distance of a kink."""
-        return tau_of(self.extent, STANDARD, self.pixels)
+        return tau_of(self.config.extent, STANDARD, self.config.pixels)
 
 
 @dataclass(frozen=True)
@@ -181,13 +199,13 @@ class Kept:
 
     def put(self, q: Question, size: int, values: Array, few: int) -> Map:
         """Keep a map, and give it back as `get` would."""
-        if not q.frozen:  # frozen multipliers are those with the point where it is
+        if not q.config.frozen:  # frozen multipliers are those with the point where it is
             self._maps[size] = (q, (values.copy(), few))
         return values, few
 
     def get(self, q: Question, size: int) -> Map | None:
         """The map that `q` asks for, to be drawn on, where it is known."""
-        if q.frozen or size not in self._maps:
+        if q.config.frozen or size not in self._maps:
             return None
         old, (values, few) = self._maps[size]
         if not old.moved_to(q):
@@ -274,12 +292,12 @@ class Answers:
     def merged(self, q: Question) -> Merged:
         """The merged network, and the change of Phi on the truth."""
         net, angle, made = self._merged
-        if made is None or net is not q.net or angle != q.angle:
-            if q.angle > 0:
-                made = merge_neurons(q.net.to(dtype=torch.float64), q.angle, DROP, q.truth.x)
+        if made is None or net is not q.net or angle != q.config.angle:
+            if q.config.angle > 0:
+                made = merge_neurons(q.net.to(dtype=torch.float64), q.config.angle, DROP, q.truth.x)
             else:
                 made = Merged(q.net.to(dtype=torch.float64), 0.0, ())
-            self._merged = (q.net, q.angle, made)
+            self._merged = (q.net, q.config.angle, made)
         return made
 
     def forced(self, q: Question, progress: Progress = no_progress) -> Tensor | None:
@@ -316,23 +334,27 @@ class Answers:
         return found if share is None else with_forced_share(found, float(share[q.index]))
 
 
+def _strip(q: Question) -> tuple[float, float, float, float]:
+    return (-q.config.extent, q.config.extent, 0.0, 1.0)
+
+
 def _plane(q: Question, size: int) -> tuple[float, float, float, float]:
-    return (-q.extent, q.extent, -q.extent, q.extent)
+    return (-q.config.extent, q.config.extent, -q.config.extent, q.config.extent)
 
 
 def _point(q: Question, net: Network, size: int, progress: Progress, kept: Kept) -> Picture:
     y = q.truth.y.double()
     if net.d == 1:
         made = line(
-            net, q.x, y, q.index, q.extent, 6 * size, q.tau, q.frozen, q.kappa,
+            net, q.x, y, q.index, q.config.extent, 6 * size, q.tau, q.config.frozen, q.config.kappa,
             lambda places, at: in_slices(places, at, progress),
         )  # fmt: skip
         at_home = _home(q, net)
         return _curve(q, replace(made, seen=replace(made.seen, home=at_home)), size)
     if net.d != 2:
         raise ValueError(f"maps are of points on a line or a plane; got {net.d} coordinates")
-    mover = moving_parts(net, q.x, y, q.index, q.tau, q.frozen, q.kappa)
-    places = grid(q.extent, size)
+    mover = moving_parts(net, q.x, y, q.index, q.tau, q.config.frozen, q.config.kappa)
+    places = grid(q.config.extent, size)
     there = kept.get(q, size)
     if there is None:
         there = kept.put(q, size, in_slices(places, mover.at, progress), mover.crowded(places))
@@ -340,7 +362,7 @@ def _point(q: Question, net: Network, size: int, progress: Progress, kept: Kept)
     known, at_home = [(q.x[q.index], mover.here)], _home(q, net)
     if at_home is not None:
         known.append((q.truth.x[q.index].double(), at_home))
-    low = _mark(places, values, known, q.extent, size)
+    low = _mark(places, values, known, q.config.extent, size)
     seen = replace(mover.energies(values, few), home=at_home)
     return Picture(
         q.kind, values.reshape(size, size), _plane(q, size), ("x₁", "x₂"), seen.here,
@@ -351,11 +373,11 @@ def _point(q: Question, net: Network, size: int, progress: Progress, kept: Kept)
 def _home(q: Question, net: Network) -> float | None:
     """The energy with the point back at its training place; None where it is there, or frozen."""
     truth = q.truth.x.double()
-    if q.frozen or q.index >= len(truth) or truth[q.index].equal(q.x[q.index]):
+    if q.config.frozen or q.index >= len(truth) or truth[q.index].equal(q.x[q.index]):
         return None
     there = q.x.clone()
     there[q.index] = truth[q.index]
-    return energy(net, there, q.truth.y.double(), q.tau, q.kappa)
+    return energy(net, there, q.truth.y.double(), q.tau, q.config.kappa)
 
 
 def _mark(
@@ -379,7 +401,7 @@ def _mark(
 def _curve(q: Question, made: Line, size: int) -> Picture:
     seen = made.seen
     low = float(made.z[seen.values.argmin()])
-    box = (-q.extent, q.extent, 0.0, 1.0)
+    box = _strip(q)
     return Picture(
         q.kind, seen.values[None], box, ("x", "energy"), seen.here, seen.without, seen,
         seen.archetype.value, (low, float(seen.values.min())), curve=made, size=size,
@@ -387,7 +409,7 @@ def _curve(q: Question, made: Line, size: int) -> Picture:
 
 
 def _split(q: Question, net: Network, size: int, progress: Progress) -> Picture:
-    places = _line_places(q, size) if net.d == 1 else grid(q.extent, size)
+    places = _line_places(q, size) if net.d == 1 else grid(q.config.extent, size)
     made = split(
         net, q.x, q.truth.y.double(), q.index, places, q.tau, q.net,
         lambda some, at: in_slices(some, at, progress, SLICE_OF_PAIRS),
@@ -397,7 +419,7 @@ def _split(q: Question, net: Network, size: int, progress: Progress) -> Picture:
         curve = Line(places[:, 0].numpy(), Energies(made.values, made.here, np.nan, 0.0),
                      np.zeros(0), np.zeros(0))  # fmt: skip
         return Picture(
-            q.kind, made.values[None], (-q.extent, q.extent, 0.0, 1.0), ("x", "energy"), made.here,
+            q.kind, made.values[None], _strip(q), ("x", "energy"), made.here,
             float("nan"), made, lowest=(float(places[at, 0]), float(made.values[at])), curve=curve,
             size=size,
         )  # fmt: skip
@@ -410,7 +432,7 @@ def _split(q: Question, net: Network, size: int, progress: Progress) -> Picture:
 
 def _line_places(q: Question, size: int) -> Tensor:
     """Even places of a line with the point among them, ascending (p, 1)."""
-    z = torch.linspace(-q.extent, q.extent, 6 * size, dtype=torch.float64)
+    z = torch.linspace(-q.config.extent, q.config.extent, 6 * size, dtype=torch.float64)
     return torch.cat([z, q.x[q.index]]).sort().values[:, None]
 
 
@@ -448,7 +470,7 @@ def _bilevel(q: Question, net: Network, size: int, progress: Progress) -> Pictur
     if net.d == 1:
         places = _line_places(q, size)
     else:
-        places = grid(q.extent, size)
+        places = grid(q.config.extent, size)
     known = torch.cat([places, q.x[q.index : q.index + 1]])
     last = net if q.kind == "last" else None
     found = in_slices(
@@ -463,7 +485,7 @@ def _bilevel(q: Question, net: Network, size: int, progress: Progress) -> Pictur
                      np.zeros(0), np.zeros(0))  # fmt: skip
         spot = (float(places[at, 0]), float(values[at]))
         return Picture(
-            q.kind, values[None], (-q.extent, q.extent, 0.0, 1.0), ("x", "loss"), here,
+            q.kind, values[None], _strip(q), ("x", "loss"), here,
             float("nan"), made_of, lowest=spot, curve=curve, size=size,
         )  # fmt: skip
     spot = (float(places[at, 0]), float(places[at, 1]))

@@ -11,13 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from explorer.engine.energy.maps import Split
-from explorer.engine.energy.questions import MAPS, Picture, Question
+from explorer.engine.energy.questions import MAPS, MapConfig, Picture, Question
+from explorer.engine.settings import setting_of
 from explorer.page import play
 from explorer.page.controls.row import Item, Row, choices
 from explorer.page.frame import Frame, PointMap
 from explorer.page.panels.base import Panel
 from explorer.page.parts.energy_charts import EnergyWork, colour_bar, curve_chart, marked
 from explorer.page.parts.map_tabs import map_tabs, tab_of
+from explorer.page.parts.settings import item_of
 from explorer.page.session import Session
 from explorer.page.stages import landscape
 from explorer.page.view.chart import ChartView
@@ -33,7 +35,7 @@ from explorer.page.words.energy import (
 )
 from explorer.research.shades import FLOOR, span_of
 
-FOLDED = ("others", "pixels", "angle", "kappa")  # under "More"
+FOLDED = ("frozen", "pixels", "angle", "kappa")  # under "More"
 SLOW_S = 1.0  # of a drag without a new map: then the old one is dimmed; arbitrary
 KINDS = ("point", "ridge", "last")  # of one point, on the plane
 STOP, ON = "Stop refining", "Go on refining"
@@ -63,11 +65,7 @@ class EnergyPanel(Panel):
         def button(label: str, tip: str, call: Callable[[Session], None]) -> Item:
             return Item("button", label, tip, call=self.command(partial(call, session)))
 
-        def number(label: str, tip: str, high: float, value: float) -> Item:
-            return Item("number", label, tip, value=value, high=high, call=anew, hidden=True)
-
         kinds = choices(*((MAPS[key], key) for key in KINDS))
-        ways = choices(("refitted", False), ("frozen", True))
         return {
             "tabs": map_tabs(session, self.command),
             "point": Item("select", "point", "Whose map; or click it on the plane", value=0,
@@ -82,14 +80,7 @@ class EnergyPanel(Panel):
             "share": Item("bar", tip="Share of the map computed", value=0.0, hidden=True),
             "more": Item("button", "More", "Kinks, merged neurons, price of the margin",
                          value=False, call=self._fold),
-            "others": Item("select", "others", "Whether the other points' multipliers follow the "
-                           "moving point", value=False, options=ways, call=anew, hidden=True),
-            "pixels": number("kinks (px)", "A slope is free within so many pixels of a 61 × 61 map",
-                             4.0, 0.5),
-            "angle": number("merge angle", "Radians within which neurons count as one; 0: none",
-                            0.5, 0.02),
-            "kappa": number("margin price", "κ: charges points in use that are off the margin",
-                            100.0, 0.0),
+            **{name: item_of(setting_of(MapConfig, name), anew, hidden=True) for name in FOLDED},
         }  # fmt: skip
 
     def _fold(self, more: bool) -> None:
@@ -112,12 +103,13 @@ class EnergyPanel(Panel):
         held = frame.landscape
         if held is None or frame.target is None or held.present.target is not frame.target:
             return None
-        points, of = held.present, self.row.value
+        points = held.present
+        config = MapConfig(
+            extent=self.session.extent, **{name: self.row.value(name) for name in FOLDED}
+        )
         return Question(
             frame.map_kind, frame.target.net, points.truth, frame.heldout, points.x,
-            points.mapped,
-            self.session.extent, of("others"), of("pixels"), of("angle"), of("kappa"),
-            self.session.seed,
+            points.mapped, config, self.session.seed,
         )  # fmt: skip
 
     def render(self, frame: Frame) -> None:

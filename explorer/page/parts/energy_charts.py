@@ -220,6 +220,6 @@ class EnergyWork:
             return [(q, s) for s in ladder if s >= known]
         quick = [s for s in ladder[:2] if s * s * pace < AT_ONCE_S]
         rungs = [(q, s) for s in ladder if s >= max(quick or ladder[:1])]
-        if q.kind == "point" and q.net.d == 2 and not q.frozen and not quick:
-            rungs.insert(0, (replace(q, frozen=True), STANDARD))
+        if q.kind == "point" and q.net.d == 2 and not q.config.frozen and not quick:
+            rungs.insert(0, (replace(q, config=replace(q.config, frozen=True)), STANDARD))
         return rungs

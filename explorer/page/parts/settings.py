@@ -13,6 +13,7 @@ from typing import Any
 import ipywidgets as w
 
 from explorer.engine.settings import Setting, schema
+from explorer.page.controls.row import Item, choices
 
 WIDE = "250px"
 
@@ -53,6 +54,21 @@ def real(name: str, tip: str, low: float, high: float) -> w.BoundedFloatText:
 def _with_name(widget: w.Widget) -> w.Widget:
     widget.style.description_width = "112px"
     return widget
+
+
+def item_of(setting: Setting, call: Callable[[Any], None], **more: Any) -> Item:  # noqa: ANN401
+    """Return one setting as an item of a row of controls; `call` is told a new value."""
+    if setting.choices:
+        options = choices(*setting.choices)
+        return Item("select", setting.title, setting.description, setting.default, options, call,
+                    **more)  # fmt: skip
+    low, high = setting.page or (setting.low, setting.high)
+    if low is None or high is None:
+        raise ValueError(f"the item of {setting.name} needs bounds. Give it a page=(low, high).")
+    return Item(
+        "number", setting.title, setting.description, setting.default, call=call, low=low,
+        high=high, whole=setting.kind == "whole", **more,
+    )  # fmt: skip
 
 
 Rows = tuple[list[Row], list[Row]]

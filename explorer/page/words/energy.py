@@ -71,7 +71,7 @@ def reference(picture: Picture) -> str:
 
 def merging(q: Question, answers: Answers) -> str:
     """Return how many neurons were merged, and what that changed."""
-    if q.angle == 0:
+    if q.config.angle == 0:
         return ""
     made = answers.merged(q)
     if sum(made.net.widths) == sum(q.net.widths):
