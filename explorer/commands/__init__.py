@@ -1,68 +1,36 @@
-"""The verbs of the command line, one file per topic; `explorer.cli` offers them."""
+"""The verbs of the command line, one file per topic; `explorer.cli` offers them.
 
-# Each verb: its file here, and the first line of its docstring. The command shows these lines
-# without importing a file, because an import takes seconds.
-VERBS = {
-    "demo": ("road", "Run the whole road, print a table and write a picture."),
-    "train": ("road", "Train a network and save the run, on one thread or on OMP_NUM_THREADS."),
-    "attack": (
-        "road",
-        "Attack trained weights; without the truth nobody can say which claims hold.",
-    ),
-    "audit": ("audit", "Audit a trained model: what its weights give away of its training points."),
-    "show": ("road", "Say what a file holds."),
-    "repeat": (
-        "share",
-        "Do again what a link holds: train, attack, judge; print the numbers of the page.",
-    ),
-    "film": ("share", "Make a film of the training or of the attack of a saved run."),
-    "serve": ("road", "Open the app in a browser."),
-    "weight-decay": (
-        "decay",
-        "Train with weight decay to a stationary point, check it, attack by DecoReco.",
-    ),
-    "digits": (
-        "digits",
-        "Attack a network trained on real images: share matched, held-out control, a picture.",
-    ),
-    "energy": (
-        "energy",
-        "Map how much of the weights stays unexplained when a training point is elsewhere.",
-    ),
-    "explain": (
-        "explain",
-        "Say which other points explain the same weights: splits, masses, the farthest set.",
-    ),
-    "membership": (
-        "membership",
-        "Train in high dimension and infer membership: margins, false positives, ROC.",
-    ),
-    "tune": ("tune", "Tune the KKT attack without the truth; Ctrl-C keeps what is done."),
-    "grid": (
-        "grid",
-        "Run an attack from a grid of starts; write a picture, a table, and one sentence.",
-    ),
-    "bilevel": (
-        "grid",
-        "Attack by the bilevel problem from noise, truth and a held-out partition; compare.",
-    ),
-    "sweep": (
-        "sweep",
-        "Run every combination of a table of settings, and keep each row as it is finished.",
-    ),
-    "arena": (
-        "sweep",
-        "Set attacks side by side on the same networks, with held-out controls and intervals.",
-    ),
-    "univariate": (
-        "univariate",
-        "Attack a network of one input: groups, guarantee, proven or likely points.",
-    ),
-    "settings": (
-        "settings",
-        "List the settings of an attack or of the training: default, bounds, unit, meaning.",
-    ),
-}
+A topic's file ends in `VERBS`, its verbs with their functions, and stands in this folder: nothing
+else names a verb. Names and help are read from the source, because an import takes seconds.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+FIRST = ("demo", "train", "attack", "audit", "show", "repeat", "film", "serve")  # in the help
+TABLE = re.compile(r"^VERBS\b[^=\n]*= \{(.*?)\}", re.MULTILINE | re.DOTALL)
+VERB = re.compile(r'"([\w-]+)": (\w+)')
 # Options that had another name once, by the name of now.
 RENAMED = {"--seeds": "--seed"}
 READER_LEFT = 141  # 128 + SIGPIPE: what a shell says when a reader, such as `head`, has left
+
+
+def _verbs() -> dict[str, tuple[str, str]]:
+    """Return each verb's file here and its help: those of `FIRST` first, the others by name.
+
+    The help is the first line of the docstring of the verb's function, which stands in that file.
+    """
+    found = {}
+    for path in Path(__file__).parent.glob("[!_]*.py"):
+        text = path.read_text(encoding="utf-8")
+        table = TABLE.search(text)
+        for verb, function in VERB.findall(table[1]) if table else ():
+            help_of = re.search(rf'^def {function}\(.*?"""(.+?)(?:"""|\n)', text, re.M | re.S)
+            found[verb] = path.stem, help_of[1] if help_of else ""
+    order = [*FIRST, *sorted(found)]
+    return {verb: found[verb] for verb in sorted(found, key=order.index)}
+
+
+VERBS = _verbs()

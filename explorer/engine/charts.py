@@ -1,6 +1,6 @@
 """A chart as plain numbers with their names: what the canvas of a page paints, and a figure.
 
-An attack may bring one of its own (`explorer.engine.attacks.panel`), so it stands in the engine.
+An attack may bring one of its own (`explorer.engine.attack_panel`), so it stands in the engine.
 """
 
 from __future__ import annotations

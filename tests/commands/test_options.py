@@ -47,6 +47,16 @@ def test_a_verb_that_can_take_it_spells_it_so(option: str, verbs: set[str]) -> N
     assert {verb for verb, names in options.items() if option in names} == verbs
 
 
+def test_the_help_of_a_verb_is_the_first_line_of_its_docstring() -> None:
+    """It is read from the source: a verb is one file, and nothing else names it."""
+    for verb, (module, words) in VERBS.items():
+        function = import_module(f"explorer.commands.{module}").VERBS[verb]
+        assert function.__doc__.partition("\n")[0] == words
+    for path in (Path(cli.__file__).parent / "commands").glob("[!_]*.py"):
+        offered = getattr(import_module(f"explorer.commands.{path.stem}"), "VERBS", {})
+        assert {verb for verb, (module, _) in VERBS.items() if module == path.stem} == {*offered}
+
+
 def test_a_sweep_runs_on_points_of_a_file_and_refuses_them_once_changed(call) -> None:
     words = (
         "sweep", "--data", "points.csv", "--seed", "0-1", "--executor", "threads", *FEW,

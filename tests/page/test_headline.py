@@ -10,12 +10,12 @@ from dataclasses import replace
 import pytest
 import torch
 
-from explorer.engine.attacks.statement import Statement
 from explorer.engine.certificate import Light, certify, in_reach
 from explorer.engine.data import Dataset, empty, preset
 from explorer.engine.network import phi
 from explorer.engine.roster import by_key
 from explorer.engine.scoring import Kind, Unknowable, kind_of, score
+from explorer.engine.statement import Statement
 from explorer.engine.training import TrainConfig
 from explorer.page import branches, play
 from explorer.page.opening import opening_scenario

@@ -15,9 +15,9 @@ from explorer.page import files, play
 from explorer.page.apps.explorer import App, lesson_of
 from explorer.page.apps.lessons import LessonsApp, picture
 from explorer.page.apps.membership import DIMS, MembershipApp
+from explorer.page.cards import CARDS, class_name
 from explorer.page.lessons import course, file
 from explorer.page.lessons.file import (
-    CARDS,
     Goal,
     Lesson,
     LessonError,
@@ -205,7 +205,7 @@ def test_every_lesson_has_a_picture_in_the_index() -> None:
 
 def test_every_card_of_a_lesson_is_one_of_the_page() -> None:
     app = App()
-    assert {name for names in CARDS.values() for name in names} <= set(app.panels)
+    assert {class_name(panel) for panel in CARDS.values()} <= set(app.panels)
     app.close()
 
 

@@ -8,16 +8,16 @@ from typing import Annotated
 import torch
 from torch import Tensor
 
+from explorer.engine.attack_panel import AttackPanel, PanelContent
 from explorer.engine.attacks.attack import Attack, Start
 from explorer.engine.attacks.claims import Report, merge_candidates
-from explorer.engine.attacks.panel import AttackPanel, PanelContent
 from explorer.engine.attacks.shapes import Shapes, places
-from explorer.engine.attacks.statement import Judged, Statement
 from explorer.engine.attacks.target import Target
 from explorer.engine.charts import Axis, Chart, Series
 from explorer.engine.network import phi
 from explorer.engine.settings import setting, settings
 from explorer.engine.sizes import Size
+from explorer.engine.statement import Judged, Statement
 from explorer.engine.status import Status
 
 

@@ -17,12 +17,12 @@ from typing import Any, ClassVar, Generic, Protocol, TypeVar
 import torch
 from torch import Tensor
 
+from explorer.engine.attack_panel import AttackPanel
 from explorer.engine.attacks.claims import Report
-from explorer.engine.attacks.panel import AttackPanel
 from explorer.engine.attacks.shapes import EMPTY, Shapes
-from explorer.engine.attacks.statement import Judged, Statement
 from explorer.engine.attacks.target import NO_THEOREM, Target
 from explorer.engine.sizes import Size
+from explorer.engine.statement import Judged, Statement
 from explorer.engine.status import Status
 
 MOST_CURVES = 4  # as many as there are colours on the page

@@ -24,7 +24,6 @@ from torch import Tensor
 from explorer.engine.attacks.attack import Attack, Start
 from explorer.engine.attacks.claims import Report, in_units_of_data
 from explorer.engine.attacks.shapes import SQUARE, Shapes, joined
-from explorer.engine.attacks.statement import Action, Judged, Statement
 from explorer.engine.attacks.target import Target
 from explorer.engine.explanations.certified import (
     THRESHOLD,
@@ -37,6 +36,7 @@ from explorer.engine.explanations.cone import Array, Cone, scope
 from explorer.engine.numbers import count, percent, share
 from explorer.engine.settings import setting, settings
 from explorer.engine.sizes import Size
+from explorer.engine.statement import Action, Judged, Statement
 from explorer.engine.status import Status
 from explorer.engine.threads import few_threads
 

@@ -11,14 +11,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from explorer.engine.attack_panel import AttackPanel, PanelContent
 from explorer.engine.attacks import crossings, pursuit
 from explorer.engine.attacks.attack import Attack
 from explorer.engine.attacks.claims import Report, in_units_of_data, merge_candidates
 from explorer.engine.attacks.crossings import curve_vertices
-from explorer.engine.attacks.panel import AttackPanel, PanelContent
 from explorer.engine.attacks.pursuit import Explanation, Pool
 from explorer.engine.attacks.shapes import NONE, Array, Shapes, joined, places
-from explorer.engine.attacks.statement import Action, Judged, Statement
 from explorer.engine.attacks.target import Target
 from explorer.engine.charts import Axis, Chart, Rule, Series
 from explorer.engine.network import Network
@@ -26,6 +25,7 @@ from explorer.engine.numbers import count
 from explorer.engine.rounding import EDGE, at_edge
 from explorer.engine.settings import setting, settings
 from explorer.engine.sizes import Size
+from explorer.engine.statement import Action, Judged, Statement
 from explorer.engine.status import Status, iterates
 from explorer.engine.threads import few_threads
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import ipywidgets as w
 from explorer.engine.data import Dataset
 from explorer.engine.files import read_file
 from explorer.engine.threads import limit_threads
+from explorer.page import cards
 from explorer.page.apps.page import show, under_voila
 from explorer.page.clock import Player
 from explorer.page.controls.access import Access, Welcome, tips_of
@@ -17,32 +19,16 @@ from explorer.page.controls.control import Folds
 from explorer.page.lessons import course, file
 from explorer.page.lessons.file import Lesson, packaged, read
 from explorer.page.opening import open_recorded
-from explorer.page.panels.arena import Arena
 from explorer.page.panels.base import Panel
-from explorer.page.panels.chooser import Chooser
-from explorer.page.panels.curves import LossCurves, MarginCurves, ResidualCurves
-from explorer.page.panels.energy import EnergyPanel
-from explorer.page.panels.explain import ExplainPanel
-from explorer.page.panels.files import Files
-from explorer.page.panels.forms import AttackForm, NetworkForm, TrainForm, TrainMore
-from explorer.page.panels.game import GamePanel
 from explorer.page.panels.header import Header
 from explorer.page.panels.headline import HeadlinePanel
-from explorer.page.panels.keeping import Keeping, KeptDrawings
+from explorer.page.panels.keeping import Keeping
 from explorer.page.panels.lesson import LessonPanel
-from explorer.page.panels.margins import MarginsPanel
-from explorer.page.panels.mixpad import MixPad
 from explorer.page.panels.notice import Notice
-from explorer.page.panels.other import OtherPanel
-from explorer.page.panels.own import OwnCurve, OwnPanel
 from explorer.page.panels.plane import PlanePanel
-from explorer.page.panels.presets import Presets
-from explorer.page.panels.scoreboard import Scoreboard
 from explorer.page.panels.share import SharePanel
-from explorer.page.panels.starts import StartsPanel
 from explorer.page.panels.tools import Tools
 from explorer.page.panels.transport import Transport
-from explorer.page.panels.tuner import Tuner
 from explorer.page.session import Session
 from explorer.page.stages import draw, game
 from explorer.page.view.bundle import Bundle
@@ -50,24 +36,17 @@ from explorer.research.game import is_challenge
 from explorer.research.state import read_link
 from explorer.style import CSS
 
-# Every view once, in the order in which it stands. A new panel is one row here.
+
+def panel_class(panel: str) -> type[Panel]:
+    """Return the class of a panel that `page.cards` names."""
+    module, _, name = panel.partition(".")
+    found: type[Panel] = getattr(import_module(f"explorer.page.panels.{module}"), name)
+    return found
+
+
 PLANE: tuple[type[Panel], ...] = (PlanePanel, Tools, Notice)
-CARDS: tuple[type[Panel], ...] = (
-    Presets, NetworkForm, ResidualCurves, MarginsPanel, TrainForm, Scoreboard, Chooser, MixPad,
-    OwnPanel, StartsPanel, EnergyPanel, ExplainPanel, Arena,
-)  # fmt: skip
-HALF = (Chooser, MixPad)  # these two stand side by side
-# What opens over the side; a title is in sight while one of its panels belongs to the stage.
-SHARE = "Share"
-FOLDS: dict[str, tuple[type[Panel], ...]] = {
-    "More settings": (TrainMore, AttackForm),
-    "More curves": (MarginCurves, OwnCurve, LossCurves),
-    "Tune": (Tuner,),
-    "Another set": (OtherPanel,),
-    SHARE: (SharePanel, GamePanel, Files, KeptDrawings),
-}
-
-
+CARDS = tuple(panel_class(panel) for panel in cards.CARDS.values())
+FOLDS = {title: tuple(map(panel_class, panels)) for title, panels in cards.FOLDS.items()}
 Drawn = Dataset | tuple[Any, Any] | str  # or points x and classes y, arrays or lists, or a link
 
 
@@ -85,7 +64,7 @@ class App:
         self.session = Session(_points_of(dataset), self.bundle.together, seed=seed)
         self.player = Player(self.session)
         self.open = ""  # the fold that is open
-        self.header = header = Header(self.session, lambda: self.toggle(SHARE))
+        self.header = header = Header(self.session, lambda: self.toggle(cards.SHARE))
         shown = (*PLANE, HeadlinePanel, *CARDS, Transport, LessonPanel)
         folded = [kind for kinds in FOLDS.values() for kind in kinds]
         made = [header, Keeping(self.session), *(kind(self.session) for kind in shown)]
@@ -94,8 +73,8 @@ class App:
         share = self.panels["SharePanel"]
         assert isinstance(share, SharePanel)
         share.on_link = self._on_link
-        for half in HALF:
-            self.panels[half.__name__].look += ("mx-half",)
+        for half in cards.HALF:
+            self.panels[cards.class_name(cards.CARDS[half])].look += ("mx-half",)
         self.folds = Folds({"fold": self.toggle}, titles=[], open="").add_class("mx-folds")
         self.cards = w.Box().add_class("mx-cards")
         self.drawer = w.Box().add_class("mx-drawer")
@@ -131,16 +110,16 @@ class App:
 
     def _place(self, _: Any = None) -> None:  # noqa: ANN401 - a change
         """Put the panels that are on screen where they belong; the others cost nothing."""
-        frame, cards = self.session.frame, course.cards_of(self.session)
+        frame, left = self.session.frame, course.cards_of(self.session)
         titles = [
             title for title, kinds in FOLDS.items()
-            if (cards is None or "folds" in cards or title == self.open)
+            if (left is None or "folds" in left or title == self.open)
             and any(self.panels[kind.__name__].seen(frame) for kind in kinds)
         ]  # fmt: skip
         if self.open and self.open not in titles:
             self.unfold("")
         self.folds.show(titles=titles, open=self.open)
-        named = [kind.__name__ for kind in CARDS if cards is None or kind.__name__ in cards]
+        named = [kind.__name__ for kind in CARDS if left is None or kind.__name__ in left]
         moved = _fill(self.cards, [self.panels[name] for name in named])
         drawn = FOLDS.get(self.open, ())
         if _fill(self.drawer, [self.panels[kind.__name__] for kind in drawn]) or moved:
@@ -171,7 +150,7 @@ class App:
     def _on_link(self, text: str) -> None:
         """Open the link of the address: a run, a lesson, or the weights of a challenge."""
         if is_challenge(text):
-            self.unfold(SHARE)
+            self.unfold(cards.SHARE)
             self.session.guarded(game.take, self.session, text)
         elif file.is_link(text):
             self.session.guarded(lambda: course.begin(self.session, file.read_link(text)))

@@ -4,7 +4,8 @@ A step with a state puts the page there, in slices, so that a visitor sees it tr
 student had before is kept, and comes back when the lesson is left.
 
     >>> from explorer.page.lessons import course
-    >>> from explorer.page.lessons.file import packaged
+    >>> from explorer.page.cards import CARDS, class_name
+from explorer.page.lessons.file import packaged
     >>> from explorer.page.session import Session
     >>> session = Session()
     >>> course.begin(session, packaged()[0])
@@ -27,10 +28,10 @@ from explorer.engine.certificate import Light
 from explorer.engine.store import Run
 from explorer.engine.training import TrainConfig, TrainState
 from explorer.page import play
+from explorer.page.cards import CARDS, class_name
 from explorer.page.frame import LAYERS, Branch, Frame
 from explorer.page.history import History, Timeline
 from explorer.page.lessons.file import (
-    CARDS,
     MOST_STEPS,
     Goal,
     Lesson,
@@ -128,7 +129,7 @@ def cards_of(session: Session) -> frozenset[str] | None:
     walk = session.lesson
     if not isinstance(walk, Walk) or not walk.step.cards:
         return None
-    return frozenset(name for card in walk.step.cards for name in CARDS.get(card, (card,)))
+    return frozenset(class_name(CARDS.get(card, card)) for card in walk.step.cards)
 
 
 def offers(session: Session, panel: str) -> bool:

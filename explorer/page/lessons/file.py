@@ -24,7 +24,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 import torch
 
@@ -35,6 +35,7 @@ from explorer.engine.roster import DEFAULT, AttackConfig, by_key
 from explorer.engine.settings import config_of, json_schema, setting, settings
 from explorer.engine.store import Run
 from explorer.engine.training import TrainConfig
+from explorer.page.cards import CARDS
 from explorer.page.lessons.goals import ELSEWHERE, FORMER, GOALS, Goal
 from explorer.page.stages import attack, draw, train
 from explorer.research.state import bytes_of, letters_of
@@ -46,18 +47,11 @@ MOST_STEPS = 30  # arbitrary: far above what one sits through
 MOST_TRAINED = 50_000  # steps of training at the opening of a step; arbitrary: some ten seconds
 MOST_ATTACKED = 5_000  # likewise of an attack
 REMEDY = "Save it again on the page, or see docs/lessons.md for the format."
-# What may be in sight beside the plane, by the stage that has it. None named: all of the stage.
-CARDS: dict[str, tuple[str, ...]] = {
-    "sets": ("Presets",), "network": ("NetworkForm",), "curves": ("ResidualCurves",),
-    "margins": ("MarginsPanel",), "training": ("TrainForm",), "score": ("Scoreboard",),
-    "attack": ("Chooser",), "start": ("MixPad",), "line": ("OwnPanel",),
-    "starts": ("StartsPanel",), "map": ("EnergyPanel",), "explain": ("ExplainPanel",),
-    "compare": ("Arena",),
-}  # fmt: skip
-Card = Literal[
-    "sets", "network", "curves", "margins", "training", "score", "attack", "start", "line",
-    "starts", "map", "explain", "compare", "folds",
-]  # fmt: skip
+# What may be in sight beside the plane, by the name of a card. None named: all of the stage.
+if TYPE_CHECKING:
+    Card = str
+else:
+    Card = Literal[(*CARDS, "folds")]
 
 T = TypeVar("T")
 
@@ -329,8 +323,7 @@ def file_name(title: str) -> str:
     return f"{'-'.join(words) or 'lesson'}.json"
 
 
-assert {*CARDS, "folds"} == set(Card.__args__)  # type: ignore[attr-defined]
 __all__ = [
-    "CARDS", "GOALS", "Goal", "Lesson", "LessonError", "State", "Step", "contents", "file_name",
+    "GOALS", "Goal", "Lesson", "LessonError", "State", "Step", "contents", "file_name",
     "is_link", "link_of", "packaged", "read", "read_link", "schema", "write",
 ]  # fmt: skip

@@ -34,7 +34,7 @@ FORMER = "page opened"  # its name in lesson files of before
 
 
 @dataclass(frozen=True)
-class Kind:
+class Task:
     """One row of the list.
 
     Attributes:
@@ -206,49 +206,49 @@ def _trained(frame: Frame) -> int:
     return -1 if frame.training.state is None else frame.training.state.t
 
 
-KINDS: dict[str, Kind] = {
-    "points at least": Kind("Draw at least {} points", _least(lambda f: f.dataset.n), 1, 200, 4),
-    "points of each class at least": Kind("Draw at least {} points of each class",
+KINDS: dict[str, Task] = {
+    "points at least": Task("Draw at least {} points", _least(lambda f: f.dataset.n), 1, 200, 4),
+    "points of each class at least": Task("Draw at least {} points of each class",
                                           _least(_of_each_class), 1, 100, 2),
-    "turned to stage": Kind("Turn to stage {}", _stage, 1, len(STAGES), 2),
-    "trained at least": Kind("Train for at least {} steps", _least(_trained), 1, usual=100),
-    "separated": Kind("All points on the side of their class",
+    "turned to stage": Task("Turn to stage {}", _stage, 1, len(STAGES), 2),
+    "trained at least": Task("Train for at least {} steps", _least(_trained), 1, usual=100),
+    "separated": Task("All points on the side of their class",
                       lambda f, _: _margins(f) is not None),
-    "on the margin at least": Kind("At least {} points hold the margin",
+    "on the margin at least": Task("At least {} points hold the margin",
                                    _least(_on_margin), 1, 200, 4),
-    "off the margin at least": Kind("At least {} points do not hold the margin",
+    "off the margin at least": Task("At least {} points do not hold the margin",
                                     _least(_off_margin), 1, 200, 1),
-    "all points at the margin": Kind("All points hold the margin", _all_on_margin),
-    "normalised margin at least": Kind("A normalised margin of at least {}", _least(_gamma), 0, 1,
+    "all points at the margin": Task("All points hold the margin", _all_on_margin),
+    "normalised margin at least": Task("A normalised margin of at least {}", _least(_gamma), 0, 1,
                                        0.1),
-    "residual at most": Kind("The points leave at most {}% of the weights unexplained",
+    "residual at most": Task("The points leave at most {}% of the weights unexplained",
                              _most(_unexplained), 0, 1, 0.05, percent=True),
-    "attacked at least": Kind("Attack for at least {} steps", _least(_attacked), 1, usual=100),
-    "recovered at least": Kind("Recover at least {} points", _least(_found), 1, 200, 4),
-    "recovered at most": Kind("A whole attack that recovers at most {} points", _at_most, 0, 200,
+    "attacked at least": Task("Attack for at least {} steps", _least(_attacked), 1, usual=100),
+    "recovered at least": Task("Recover at least {} points", _least(_found), 1, 200, 4),
+    "recovered at most": Task("A whole attack that recovers at most {} points", _at_most, 0, 200,
                               0),
-    "p at most": Kind("Recover more than chance does: p at most {}", _most(_p), 0, 1, 0.05),
-    "proven at least": Kind("Prove at least {} points or places",
+    "p at most": Task("Recover more than chance does: p at most {}", _most(_p), 0, 1, 0.05),
+    "proven at least": Task("Prove at least {} points or places",
                             _least(lambda f: _counted(f, "proven")), 1, 200, 1),
-    "needed at least": Kind("Find at least {} places that the weights need",
+    "needed at least": Task("Find at least {} places that the weights need",
                             _least(lambda f: _counted(f, "needed")), 1, 200, 1),
-    "upper loss at most": Kind("Bring ½‖θ(x) − θ*‖² to at most {}",
+    "upper loss at most": Task("Bring ½‖θ(x) − θ*‖² to at most {}",
                                _most(lambda f: _counted(f, "l_upper")), 0, usual=1e-3),
-    "energies known": Kind("The energy of all starts is on screen", _known_energies),
-    "energy at most": Kind("Move the handle to an energy of at most {}", _most(_energy), 0, 1,
+    "energies known": Task("The energy of all starts is on screen", _known_energies),
+    "energy at most": Task("Move the handle to an energy of at most {}", _most(_energy), 0, 1,
                            0.05),
-    "energy at least": Kind("Move the handle to an energy of at least {}", _least(_energy), 0, 1,
+    "energy at least": Task("Move the handle to an energy of at least {}", _least(_energy), 0, 1,
                             0.5),
-    "run without truth down to": Kind("Attack from a start without truth, down to an energy of {}",
+    "run without truth down to": Task("Attack from a start without truth, down to an energy of {}",
                                       _noise_start, 0, 1, 0.1),
-    "map of one point": Kind("The map of one point lies on the plane", _points_map),
-    "point moved at least": Kind("Move a point by at least {}", _moved, 0, usual=0.2),
-    "split in two": Kind("One point became two, and the weights are still explained", _split),
-    "explains no longer": Kind("The points explain the weights no longer", _broken),
-    "certain points known": Kind("It is known which points are certified", _forced),
-    "farthest set": Kind("The farthest other set is on screen", _farthest),
-    "attacks compared": Kind("The claims of a compared attack are on screen", _compared),
-    ELSEWHERE: Kind("Do it there: this page hears of it", lambda frame, _: False),
+    "map of one point": Task("The map of one point lies on the plane", _points_map),
+    "point moved at least": Task("Move a point by at least {}", _moved, 0, usual=0.2),
+    "split in two": Task("One point became two, and the weights are still explained", _split),
+    "explains no longer": Task("The points explain the weights no longer", _broken),
+    "certain points known": Task("It is known which points are certified", _forced),
+    "farthest set": Task("The farthest other set is on screen", _farthest),
+    "attacks compared": Task("The claims of a compared attack are on screen", _compared),
+    ELSEWHERE: Task("Do it there: this page hears of it", lambda frame, _: False),
 }  # fmt: skip
 
 Name = Literal[

@@ -8,7 +8,7 @@ from html import escape
 
 import ipywidgets as w
 
-from explorer.engine.attacks.panel import AttackPanel, PanelAnswer, PanelContent, PanelQuestion
+from explorer.engine.attack_panel import AttackPanel, PanelAnswer, PanelContent, PanelQuestion
 from explorer.engine.charts import NOTHING, Chart
 from explorer.engine.progress import Progress
 from explorer.engine.roster import by_key

@@ -10,12 +10,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from explorer.engine.attacks.statement import Action, Statement
 from explorer.engine.certificate import ON_MARGIN, Certificate, Light
 from explorer.engine.classes import labels
 from explorer.engine.data import Dataset
 from explorer.engine.explanations.cone import scope
 from explorer.engine.numbers import count, digits, percent, share
+from explorer.engine.statement import Action, Statement
 from explorer.engine.status import Status
 from explorer.engine.training import TrainState
 from explorer.page.frame import Certain, Frame, Training

@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from explorer.engine.attacks.statement import Action, Judged, Statement
 from explorer.engine.attacks.target import NO_THEOREM
 from explorer.engine.certificate import Certificate, Light
 from explorer.engine.controls import SHAPED, Origin
@@ -18,6 +17,7 @@ from explorer.engine.explanations.cone import scope
 from explorer.engine.numbers import count, share
 from explorer.engine.roster import AttackState, by_key
 from explorer.engine.scoring import MIN_POINTS, Doubt, Kind, Unknowable, Verdict
+from explorer.engine.statement import Action, Judged, Statement
 from explorer.page.frame import Frame
 from explorer.page.words import found
 from explorer.page.words.found import UNMET

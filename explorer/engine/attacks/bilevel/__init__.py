@@ -25,13 +25,13 @@ from explorer.engine.attacks.bilevel.models import Shape
 from explorer.engine.attacks.claims import MERGE_RADIUS, Report, merge_candidates
 from explorer.engine.attacks.descent import SIGMA_PICTURES, descent_status, descent_step
 from explorer.engine.attacks.shapes import EMPTY, Level, Shapes
-from explorer.engine.attacks.statement import Action, Judged, Statement
 from explorer.engine.attacks.target import Target
 from explorer.engine.network import Network
 from explorer.engine.numbers import PLAIN, digits, share
 from explorer.engine.optim import Moments, half_cosine
 from explorer.engine.settings import setting, settings
 from explorer.engine.sizes import Like, Size
+from explorer.engine.statement import Action, Judged, Statement
 from explorer.engine.status import Status, iterates
 from explorer.engine.threads import few_threads
 

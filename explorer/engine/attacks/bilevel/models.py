@@ -85,7 +85,7 @@ class Affine:
         return p[:-1].expand(len(self.one), -1)
 
 
-class Hidden:
+class Shallow:
     """z = sum_j v_j s(w_j.x + b_j) + c, s a softplus of sharpness beta."""
 
     def __init__(self, theta: Tensor, x: Tensor, width: int, beta: float) -> None:
@@ -294,7 +294,7 @@ class Shape:
         if self.model == "affine":
             return Affine(theta, x)
         if self.model == "hidden":
-            return Hidden(theta, x, self.width, self.beta)
+            return Shallow(theta, x, self.width, self.beta)
         return Deep(theta, x, self)
 
     def draw(self, generator: torch.Generator) -> Tensor:

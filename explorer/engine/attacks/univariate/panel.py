@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from explorer.engine.attacks.panel import AttackPanel, PanelAnswer, PanelContent, PanelQuestion
+from explorer.engine.attack_panel import AttackPanel, PanelAnswer, PanelContent, PanelQuestion
 from explorer.engine.attacks.target import Target
 from explorer.engine.attacks.univariate.config import NEARLY, UnivariateConfig
 from explorer.engine.attacks.univariate.doubt import doubt_words
