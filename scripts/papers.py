@@ -20,7 +20,7 @@ from bench_papers import FIVE, Line, decayed, digits_run, images, runkel_11, run
 
 from explorer.commands.digits import picture
 from explorer.research import image_sheets
-from explorer.research.planes import new_figure
+from explorer.research.painting import new_figure
 from explorer.style import CURVES, INK
 
 FOLDER = Path(__file__).resolve().parents[1] / "docs" / "pictures"

@@ -21,7 +21,7 @@ from explorer.engine.energy.maps import Split
 from explorer.engine.energy.questions import MAPS, STANDARD, Answers, MapConfig, Picture, Question
 from explorer.engine.files import write_file
 from explorer.research import runs, words
-from explorer.research.figures import draw
+from explorer.research.figures import energy_picture
 
 Kind = StrEnum("Kind", ["point", "split", "starts", "ridge", "last"])  # the keys of MAPS
 _POINT = Kind("point")
@@ -82,7 +82,7 @@ def energy(
         _write(out, made)
         content["out"] = out
     if picture is not None:
-        draw(picture, made, q.x.numpy(), points.y.numpy(), q.index)
+        energy_picture(picture, made, q.x.numpy(), points.y.numpy(), q.index)
         content["picture"] = picture
     rows = [(k, f"{v:.3g}" if isinstance(v, float) else str(v)) for k, v in content.items()
             if k != "archetypes"]  # fmt: skip

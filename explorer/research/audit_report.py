@@ -15,7 +15,7 @@ from explorer.engine.classes import class_numbers
 from explorer.engine.files import write_file
 from explorer.engine.ranks import RankVerdict
 from explorer.engine.scoring import score
-from explorer.research.planes import new_figure, plain, save_figure
+from explorer.research.painting import new_figure, plain, save_figure
 from explorer.research.records import table_of
 from explorer.research.report import jsonable, of_network
 from explorer.research.words import verdicts

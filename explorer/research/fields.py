@@ -6,12 +6,13 @@ Pure numpy and torch. Places are shares of the plane's half sizes, as `research.
 from __future__ import annotations
 
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from explorer.engine.attacks.shapes import Array
+from explorer.engine.attacks.shapes import PLACES, Array, Level, Shapes, joined
 from explorer.engine.network import Network, phi, phi_all
 from explorer.research.axes import Axes
 
@@ -58,6 +59,13 @@ def _outputs(net: Network, axes: Axes, size: int) -> Array:
     parts = grid.split(max(1, BLOCK // max(net.widths)))
     values: Array = torch.cat([phi_all(fast, part) for part in parts]).cpu().numpy()
     return values.astype(np.float64)
+
+
+def margin_map(net: Network, axes: Axes, unit: float, size: int) -> Array:
+    """Phi / unit on the grid of `field`; of several classes each one's lead, (C, size, size)."""
+    if net.outputs == 1:
+        return field(net, axes, size) / unit
+    return leads(class_field(net, axes, size) / unit)
 
 
 def leads(values: Array) -> Array:
@@ -149,3 +157,30 @@ def breakpoints(net: Network, axes: Axes) -> Array:
     shown = (np.abs(at) <= 1) & (share > WEAKEST)
     made: Array = np.column_stack([at, np.sqrt(share)])[shown]
     return made
+
+
+# --- what an attack or an explanation draws ------------------------------------------------------
+def shape_arrays(shapes: Shapes, axes: Axes) -> dict[str, Array]:
+    """Return what shapes hold, by name, in shares of the half sizes."""
+    made: dict[str, Array] = {name: axes.shares(getattr(shapes, name)) for name in PLACES}
+    for name, strong in (("lines", False), ("strong", True)):
+        zeros = [path for one in shapes.levels if one.strong == strong for path in _zero(one)]
+        if zeros:
+            own = getattr(shapes, name)
+            made[name] = axes.shares(joined([own, *zeros] if len(own) else zeros))
+    if shapes.spans:
+        made["spans"] = (np.array(shapes.spans) - axes.x[0]) / axes.x[1]
+    return {name: places for name, places in made.items() if len(places)}
+
+
+def text_rows(shapes: Shapes, axes: Axes) -> list[list[Any]]:
+    """Return words with their places, in shares of the half sizes."""
+    return [[*axes.shares([x, y])[0].tolist(), words] for x, y, words in shapes.texts]
+
+
+def _zero(level: Level) -> list[Array]:
+    """The paths (k, 2) on which the function is 0."""
+    from contourpy import contour_generator  # of the extras that draw
+
+    found = contour_generator(level.axis, level.axis, level.values).lines(0.0)
+    return [np.asarray(path, dtype=float) for path in found]

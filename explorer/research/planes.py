@@ -5,72 +5,95 @@ from __future__ import annotations
 import io
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
-import torch
 from torch import Tensor
 
 from explorer.engine.attacks.claims import Report
-from explorer.engine.classes import labels
-from explorer.engine.data import PLANE, Dataset
-from explorer.engine.files import write_file
+from explorer.engine.attacks.shapes import Array
+from explorer.engine.data import Dataset
 from explorer.engine.margin import q_of
-from explorer.engine.network import Network, phi, phi_all
+from explorer.engine.network import Network
 from explorer.engine.roster import AttackState
 from explorer.engine.training import TrainState
-from explorer.style import COLOURS, NEGATIVE, POSITIVE
+from explorer.research.axes import Axes, fitted
+from explorer.research.charts import margins_chart
+from explorer.research.fields import graph, margin_map
+from explorer.research.painting import (
+    add_legend,
+    add_title,
+    new_figure,
+    paint_chart,
+    paint_plane,
+    plane_figure,
+    save_figure,
+)
 
 GRID = 160  # arbitrary: pixels of the decision map along one side
 PAPER = (6.9, 3.3)  # inches: the width of two columns
-KINDS = ("pdf", "svg", "png")
-MARGIN = 1.25  # half width of the plane to that of points beyond the usual one; arbitrary
 MOST_FRAMES = 60  # of a film; arbitrary
 PIXELS, FILM_GRID, FRAME_MS, LAST_MS = 480, 80, 80, 2000  # arbitrary
 VIDEO = 720  # pixels a side of a video, which takes less room than a GIF; arbitrary
 
-Box = tuple[float, float, float, float]  # left, right, bottom, top
+
+class Placed(Protocol):
+    """Points with labels."""
+
+    @property
+    def x(self) -> Tensor:
+        """(k, d)."""
+
+    @property
+    def y(self) -> Tensor:
+        """(k,)."""
 
 
-def new_figure(width: float, height: float, dpi: float = 100) -> Any:  # noqa: ANN401 - untyped
-    """An empty figure, in inches. ImportError without matplotlib.
+def plane_frame(
+    data: Dataset,
+    net: Network | None = None,
+    claims: Placed | None = None,
+    size: int = GRID,
+    axes: Axes | None = None,
+) -> dict[str, Any]:
+    """Return a frame of the plane for `painting.paint_plane`: truth hollow, claims filled.
 
-    It is not pyplot's: it needs no window system, and is freed after its drawing.
+    Args:
+        data: the training points, in one dimension or two.
+        net: whose map or graph stands behind them, in units of its smallest margin.
+        claims: of an attack, its candidates, or another set; larger marks have larger `lam`.
+        size: samples of the map a side.
+        axes: what is shown; that which shows the points by default.
     """
-    try:
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise ImportError(
-            "pictures need matplotlib: pip install margin-explorer[cli]", name="matplotlib"
-        ) from error
-
-    made = Figure(figsize=(width, height), dpi=dpi, layout="constrained")
-    FigureCanvasAgg(made)
-    return made
-
-
-def plain(words: str) -> str:
-    """Words of others, in which matplotlib sees no formula."""
-    return words.replace("$", r"\$")
-
-
-def save_figure(path: Path, figure: Any, **more: Any) -> None:  # noqa: ANN401 - untyped
-    """Write a figure as the picture that the end of the name asks for, else as a PNG."""
-    out, ending = io.BytesIO(), path.suffix.lower().removeprefix(".")
-    known = ending in figure.canvas.get_supported_filetypes()
-    figure.savefig(out, format=ending if known else "png", **more)
-    write_file(path, out.getvalue())
+    axes = axes or fitted(Axes(), data)
+    frame: dict[str, Any] = {
+        "view": [axes.x[0], axes.y[0], axes.x[1], axes.y[1]], "flat": data.d == 1,
+        "hollow": True, "margins": True, "points": _rows(data.x, data.y, axes),
+        "names": {"points": "training points"},
+    }  # fmt: skip
+    if net is not None:
+        least = float(q_of(net, data.x, data.y).min()) if data.n else 1.0
+        unit = least if least > 0 else 1.0  # points that are not separated have no margin
+        if data.d == 1:
+            frame["graph"] = graph(net, axes, unit)
+        else:
+            frame["map"] = margin_map(net, axes, unit, size)
+    if claims is not None and len(claims.x):
+        frame["candidates"] = _rows(claims.x, claims.y, axes, getattr(claims, "lam", None))
+        frame["names"]["candidates"] = "claims"
+    return frame
 
 
-def box_of(data: Dataset) -> Box:
-    """The usual plane where it holds all points, else a square around them."""
-    if not data.n or bool((data.x.abs() <= PLANE).all()):
-        return (-PLANE, PLANE, -PLANE, PLANE)
-    low, high = data.x.min(0).values, data.x.max(0).values
-    half = MARGIN * float((high - low).max()) / 2 or 1.0
-    ends = [float(m) + s * half for m in (low + high) / 2 for s in (-1, 1)]
-    return (ends[0], ends[1], ends[-2], ends[-1])
+def _rows(x: Tensor, y: Tensor, axes: Axes, lam: Tensor | None = None) -> Array:
+    """Return x, y, class, share of the largest multiplier, 1; on a line at the label's height."""
+    place = x.double().cpu().numpy()
+    label = y.double().cpu().numpy()
+    if x.shape[1] == 1:
+        place = np.column_stack([place, label])
+    share = np.ones(len(y))
+    if lam is not None and lam.shape == y.shape and float(lam.max()) > 0:
+        share = (lam / lam.max()).clamp(0, 1).cpu().numpy()
+    return np.column_stack([axes.shares(place), label, share, np.ones(len(y))])
 
 
 def plot_claims(ax: Any, data: Dataset, net: Network, claims: Report | None = None) -> Any:  # noqa: ANN401
@@ -78,10 +101,7 @@ def plot_claims(ax: Any, data: Dataset, net: Network, claims: Report | None = No
 
     Truth hollow, claims filled, their area by multiplier; the margin at its level lines.
     """
-    least = float(q_of(net, data.x, data.y).min())
-    margin = least if least > 0 else 1.0  # points that are not separated have none
-    (_level_lines if data.d == 2 else _graph)(ax, net, margin, box_of(data))
-    _marks(ax, data, claims)
+    paint_plane(ax, plane_frame(data, net, claims))
     return ax
 
 
@@ -89,8 +109,7 @@ def attack_picture(
     path: Path, data: Dataset, net: Network, claims: Report | None, title: str
 ) -> None:
     """Write a picture: truth and claims (`plot_claims`), and q per point; see `save_figure`."""
-    figure = run_figure(data, net, claims, title, (10, 4.6))
-    save_figure(path, figure, dpi=130)
+    save_figure(path, run_figure(data, net, claims, title))
 
 
 def run_figure(
@@ -101,36 +120,15 @@ def run_figure(
 
     ImportError without matplotlib.
     """
-    figure = new_figure(*size)
-    if title:
-        figure.suptitle(title, fontsize=9, wrap=True)
     if net is None:
-        _marks(figure.subplots(), data, None)
-        return figure
-    from matplotlib.ticker import MaxNLocator
-
+        return plane_figure(plane_frame(data), size, title)
+    figure = new_figure(*size)
     plane, bars = figure.subplots(1, 2, width_ratios=(1.1, 1))
-    q = q_of(net, data.x, data.y)
-    plot_claims(plane, data, net, claims)
-    order, least = torch.argsort(q), float(q.min())
-    colours = [COLOURS[int(y)] for y in data.y[order].tolist()]
-    bars.bar(range(data.n), (q[order] / (least if least > 0 else 1.0)).tolist(), color=colours)
-    bars.axhline(1 if least > 0 else 0, color="black", linewidth=0.8)
-    bars.xaxis.set_major_locator(MaxNLocator(integer=True))
-    bars.set(xlabel="point, by margin", ylabel="q / smallest q" if least > 0 else "q")
+    paint_plane(plane, plane_frame(data, net, claims))
+    paint_chart(bars, margins_chart(q_of(net, data.x, data.y), data.y))
+    add_title(figure, title)
+    add_legend(figure)
     return figure
-
-
-def as_bytes(figure: Any, kind: str) -> bytes:  # noqa: ANN401 - matplotlib is untyped
-    """The figure as one of `KINDS`: for a PDF with fonts that publishers take, a PNG at 300 dpi."""
-    from matplotlib import rc_context
-
-    # No date and no random names: the same run gives the same bytes.
-    dates = {"pdf": {"CreationDate": None}, "svg": {"Date": None}, "png": None}
-    out = io.BytesIO()
-    with rc_context({"pdf.fonttype": 42, "svg.hashsalt": "margin-explorer"}):
-        figure.savefig(out, format=kind, dpi=300, metadata=dates[kind])
-    return out.getvalue()
 
 
 def film(
@@ -152,12 +150,8 @@ def film(
         state = states[i]
         axes.clear()
         shown = state.net if net is None and isinstance(state, TrainState) else net
-        if shown is not None:
-            least = float(q_of(shown, data.x, data.y).min()) if data.n else 1.0
-            plot = _level_lines if data.d == 2 else _graph
-            plot(axes, shown, least if least > 0 else 1.0, box_of(data), FILM_GRID)
         found = None if isinstance(state, TrainState) else state
-        _marks(axes, data, found, legend=False)
+        paint_plane(axes, plane_frame(data, shown, found, FILM_GRID))
         axes.set_title(f"step {state.t:,}", fontsize=10)
         figure.canvas.draw()
         yield Image.fromarray(np.asarray(figure.canvas.buffer_rgba())).convert("RGB")
@@ -186,90 +180,3 @@ def jpegs(frames: Sequence[Any]) -> list[bytes]:
         frame.save(out, "JPEG", quality=95)
         made.append(out.getvalue())
     return made
-
-
-def _level_lines(
-    axes: Any, net: Network, margin: float, box: Box, size: int = GRID  # noqa: ANN401
-) -> None:  # fmt: skip
-    """The decision map, pale, and the lines where Phi is 0 and +-margin."""
-    left, right, bottom, top = box
-    x = torch.linspace(left, right, size, dtype=net.dtype)
-    y = torch.linspace(bottom, top, size, dtype=net.dtype)
-    grid = torch.stack(torch.meshgrid(x, y, indexing="xy"), -1).reshape(-1, 2)
-    axes.set(xlim=(left, right), ylim=(bottom, top), aspect="equal", xlabel="$x_1$", ylabel="$x_2$")
-    if net.outputs > 1:
-        return _several(axes, phi_all(net, grid).T.reshape(-1, size, size) / margin, x, y)
-    values = phi(net, grid).reshape(size, size) / margin
-    sides = torch.where(values > 0, 1.0, -1.0)
-    at = x.numpy(), y.numpy()
-    axes.pcolormesh(*at, sides.numpy(), cmap=_two_colours(), vmin=-1, vmax=1, alpha=0.15,
-                     rasterized=True)  # fmt: skip
-    # matplotlib warns of levels that no value reaches.
-    inside = [v for v in (-1, 0, 1) if float(values.min()) < v < float(values.max())]
-    if inside:
-        widths = [1.2 if v == 0 else 0.6 for v in inside]
-        axes.contour(*at, values.numpy(), levels=inside, colors="black", linewidths=widths)
-
-
-def _several(axes: Any, values: Tensor, x: Tensor, y: Tensor) -> None:  # noqa: ANN401
-    """The same for outputs (C, h, w): the winner's colour, the borders, its lead at the margin."""
-    from matplotlib.colors import ListedColormap
-
-    at, best = (x.numpy(), y.numpy()), values.argmax(0)
-    top = values.topk(2, 0).values
-    colours = ListedColormap([COLOURS[label] for label in labels(len(values))])
-    axes.pcolormesh(*at, best.numpy(), cmap=colours, vmin=0, vmax=len(values) - 1, alpha=0.15,
-                     rasterized=True)  # fmt: skip
-    for k, one in enumerate(values):
-        rest = torch.where(best == k, top[1], top[0])
-        lead = (one - rest).numpy()
-        inside = [v for v in (0, 1) if lead.min() < v < lead.max()]
-        if inside:
-            widths = [1.2 if v == 0 else 0.6 for v in inside]
-            axes.contour(*at, lead, levels=inside, colors="black", linewidths=widths)
-
-
-def _two_colours() -> Any:  # noqa: ANN401 (a class of an untyped library)
-    from matplotlib.colors import ListedColormap
-
-    return ListedColormap([NEGATIVE, POSITIVE])
-
-
-def _graph(
-    axes: Any, net: Network, margin: float, box: Box, size: int = GRID  # noqa: ANN401
-) -> None:  # fmt: skip
-    """The graph of Phi over the axis, at margin 1, with the levels that points must reach."""
-    side = torch.linspace(box[0], box[1], 8 * size, dtype=net.dtype)
-    axes.plot(side.numpy(), (phi(net, side[:, None]) / margin).numpy(), color="black", linewidth=1)
-    for level in (-1, 0, 1):
-        axes.axhline(level, color="grey", linewidth=0.5)
-    axes.set(xlim=box[:2], xlabel="$x$", ylabel="Φ / margin")
-
-
-def _marks(
-    axes: Any, data: Dataset, claims: Report | AttackState | None, legend: bool = True  # noqa: ANN401
-) -> None:  # fmt: skip
-    """Truth hollow, claims or candidates filled; in 1-D at the height of their label."""
-    shapes = zip(labels(data.outputs), "o^sD", strict=False)
-    for label, colour, marker in ((k, COLOURS[k], shape) for k, shape in shapes):
-        at = _places(data.x, data.y, label)
-        axes.scatter(*at, 60, facecolors="none", edgecolors=colour, marker=marker,
-                     linewidths=1.5, label=f"truth {label:+d}")  # fmt: skip
-        if claims is not None and bool((claims.y == label).any()):
-            own = claims.y == label
-            lam = getattr(claims, "lam", None)
-            most = 0.0 if lam is None or lam.shape != own.shape else float(lam.max())
-            share = lam[own] / most if lam is not None and most > 0 else torch.ones(int(own.sum()))
-            areas = (8 + 37 * share).tolist()  # within the marks of the truth
-            axes.scatter(*_places(claims.x, claims.y, label), areas, color=colour, marker=marker,
-                         linewidths=0, label=f"claim {label:+d}")  # fmt: skip
-    axes.set(xlim=box_of(data)[:2])
-    if legend:
-        axes.legend(fontsize=7, loc="upper center", bbox_to_anchor=(0.5, -0.2), ncols=2,
-                    frameon=False)  # below: it would hide points  # fmt: skip
-
-
-def _places(x: Tensor, y: Tensor, label: int) -> tuple[list[float], list[float]]:
-    own = x[y == label]
-    height = own[:, 1] if x.shape[1] == 2 else torch.full_like(own[:, 0], label)
-    return own[:, 0].tolist(), height.tolist()

@@ -10,7 +10,7 @@ from typing import Any
 from explorer.engine.data import write_csv
 from explorer.engine.energy.starts import mix_weights
 from explorer.engine.roster import by_key
-from explorer.research import planes, report
+from explorer.research import painting, planes, report
 from explorer.research.code import command_of, python_of
 from explorer.research.repeat import Repeated
 from explorer.research.runs import Trained
@@ -117,7 +117,7 @@ def _picture(made: Repeated) -> str:
         return ""
     claims = None if made.attacked is None else made.attacked.claims
     net = None if made.state is None else made.state.net
-    drawn = planes.as_bytes(planes.run_figure(data, net, claims), "svg").decode()
+    drawn = painting.as_bytes(planes.run_figure(data, net, claims), "svg").decode()
     return drawn[drawn.index("<svg") :]
 
 

@@ -8,7 +8,8 @@ import torch
 from explorer.engine.attacks.claims import Report
 from explorer.engine.data import preset
 from explorer.engine.exact import maximum_margin
-from explorer.research.planes import attack_picture, new_figure, plot_claims
+from explorer.research.painting import new_figure
+from explorer.research.planes import attack_picture, plot_claims
 
 
 @pytest.mark.parametrize("lam", [0.0, 2.0])

@@ -25,20 +25,12 @@ from explorer.page.controls.job_row import JobButton
 from explorer.page.controls.keeper import BrowserKeeper
 from explorer.page.controls.remembered import Remembered
 from explorer.page.job import Job
-from explorer.page.parts.digits_charts import (
-    CONTROL,
-    MATCHED,
-    PIXELATED,
-    STARTED,
-    Gallery,
-    Neurons,
-    output_chart,
-    share_chart,
-)
+from explorer.page.parts.digits_charts import PIXELATED, Gallery, Neurons
 from explorer.page.parts.membership_charts import key
 from explorer.page.view.chart import ChartView
 from explorer.page.words.found import images
 from explorer.research import image_runs
+from explorer.research.charts import CONTROL, MATCHED, STARTED, output_chart, share_chart
 from explorer.research.grid import grid_attacks
 from explorer.research.image_runs import (
     KNOWS,

@@ -38,20 +38,11 @@ from explorer.page.controls.job_row import JobButton
 from explorer.page.controls.keeper import BrowserKeeper
 from explorer.page.controls.remembered import Remembered
 from explorer.page.job import Job
-from explorer.page.parts.membership_charts import (
-    FRESH,
-    LIMIT,
-    MEMBER,
-    TRAINED,
-    histogram,
-    key,
-    proof_chart,
-    roc_chart,
-    trained_chart,
-)
+from explorer.page.parts.membership_charts import histogram, key, proof_chart
 from explorer.page.view.chart import ChartView
 from explorer.page.words import membership as says
 from explorer.research import rates
+from explorer.research.charts import FRESH, LIMIT, MEMBER, TRAINED, roc_chart, trained_chart
 from explorer.research.words.membership import rule
 from explorer.style import CSS
 
@@ -343,7 +334,8 @@ class MembershipApp(PageNotes):
     def _show(self, there: World, found: Outcome, law: Law) -> None:
         self.say(*says.sentence(there, found))
         every = rates.roc(there.members, there.held_out)
-        drawn = histogram(there, found), roc_chart(every, found), proof_chart(there)
+        roc = roc_chart([("ROC", MEMBER, every)], (found.fpr, found.tpr))
+        drawn = histogram(there, found), roc, proof_chart(there)
         for view, chart in zip(self.charts, drawn, strict=False):
             view.draw(chart)
         low = rates.LEVELS[0]

@@ -17,7 +17,7 @@ from explorer.page import play
 from explorer.page.controls.row import Item, Row, choices
 from explorer.page.frame import Frame, PointMap
 from explorer.page.panels.base import Panel
-from explorer.page.parts.energy_charts import EnergyWork, colour_bar, curve_chart, marked
+from explorer.page.parts.energy_charts import EnergyWork, colour_bar
 from explorer.page.parts.map_tabs import map_tabs, tab_of
 from explorer.page.parts.settings import item_of
 from explorer.page.session import Session
@@ -33,6 +33,7 @@ from explorer.page.words.energy import (
     picture_words,
     reference,
 )
+from explorer.research.charts import curve_chart, marked
 from explorer.research.shades import FLOOR, span_of
 
 FOLDED = ("frozen", "pixels", "angle", "kappa")  # under "More"

@@ -16,7 +16,7 @@ from explorer.page.frame import Frame
 from explorer.page.panels.base import Panel
 from explorer.page.sharing import described, film_of, gap, made_of
 from explorer.page.words.share import FILES, MAKING, NO_VIDEO, RECORDING, size_of
-from explorer.research import planes
+from explorer.research import painting, planes
 from explorer.research.code import command_of, python_of
 from explorer.research.run_report import page_of
 from explorer.research.state import link_of
@@ -105,7 +105,7 @@ class SharePanel(Panel):
             made.run.dataset, None if state is None else state.net,
             None if attacked is None else attacked.claims,
         )  # fmt: skip
-        return planes.as_bytes(figure, kind)
+        return painting.as_bytes(figure, kind)
 
 
 MAKERS: dict[str, Callable[[SharePanel], bytes]] = {

@@ -9,10 +9,8 @@ from functools import partial
 from html import escape
 
 import ipywidgets as w
-import numpy as np
 
 from explorer.engine.attacks.target import Target
-from explorer.engine.charts import Axis, Chart, Series, decades, next_step
 from explorer.engine.progress import Progress, between, no_progress
 from explorer.engine.roster import by_key
 from explorer.page import branches, play
@@ -25,6 +23,7 @@ from explorer.page.panels.base import Panel, button
 from explorer.page.parts.settings import choice, whole
 from explorer.page.view.chart import ChartView
 from explorer.research import runs, tuning
+from explorer.research.charts import front_chart, trial_words
 from explorer.research.tuning import Trial, TuneConfig
 from explorer.research.words import verdicts
 
@@ -51,37 +50,7 @@ class Front:
         for one in (self.view, self.list):  # before there are trials they would be a gap
             one.layout.display = "" if good else "none"
         self.view.draw(front_chart(good, tuning.front(trials), chosen))
-        self.pick.fill([(_words(t), i) for i, t in enumerate(good)], self.list.value)
-
-
-def front_chart(good: Sequence[Trial], ahead: Sequence[Trial], chosen: Trial | None) -> Chart:
-    """Return agreement against residual: the trials as dots, their front, the best in a ring."""
-    residual = np.array([_residual(t) for t in good])
-    x = Axis(*decades(float(residual.min(initial=0.1)), float(residual.max(initial=1.0))),
-             "residual", log=True)  # fmt: skip
-    y = Axis(0.0, next_step(1.1 * max([1.0, *(t.agreement for t in good)])), short="agreement")
-    edge, best = [_residual(t) for t in ahead], [t for t in good if t is chosen]
-    level = [t.agreement for t in ahead]
-    if edge:  # to the right edge: whatever is worse there is beaten
-        edge, level = [*edge, x.high], [*level, level[-1]]
-    series = [
-        Series(edge, level, "best of both", colour="ink3", end=True, look={"steps": True}),
-        Series([_residual(t) for t in best], [t.agreement for t in best], "chosen", "dots",
-               colour="good", look={"size": 9, "hollow": True}),
-        Series(residual, [t.agreement for t in good], "trials", "dots", ids=np.arange(len(good)),
-               look={"size": 4.5}),
-    ]  # fmt: skip
-    title = "Agreement of three noises, by residual"
-    return Chart(series, x, y, title, "high and left is best", picks=True,
-                 tips=[_words(t) for t in good], label=f"{title}: {len(good)} trials")  # fmt: skip
-
-
-def _words(trial: Trial) -> str:
-    return f"{trial.number}: residual {trial.residual:.3g}, agreement {trial.agreement:.3g}"
-
-
-def _residual(trial: Trial) -> float:
-    return min(max(trial.residual, 1e-16), 10.0)
+        self.pick.fill([(trial_words(t), i) for i, t in enumerate(good)], self.list.value)
 
 
 TUNE, CANCEL = "Tune", "Cancel tuning"

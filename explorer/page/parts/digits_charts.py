@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ipywidgets as w
 
-from explorer.engine.charts import Axis, Chart, Rule, Series
 from explorer.engine.data.images import Draw
 from explorer.engine.images import NCC_LEAST, SSIM_LEAST
 from explorer.engine.network import Network
@@ -12,9 +11,7 @@ from explorer.research import image_sheets
 from explorer.research.image_runs import VOTES, Scored
 from explorer.style import NEGATIVE, POSITIVE, PROVEN
 
-MATCHED, CONTROL, STARTED = "good", "ink3", "ink"  # colours of the page
 COLUMNS, NEURONS = 10, 30  # arbitrary: pairs per row, first-layer neurons shown
-MOST = 3.0  # arbitrary: outputs beyond 3 margins are drawn at the edge
 PIXELATED = """<style>.mx-sheet img, img.mx-sheet {image-rendering: pixelated; max-width: 100%;
 height: auto; display: block;}</style>"""
 
@@ -92,45 +89,3 @@ class Neurons(Sheet):
             f"neurons merged the weights are {numbers:,} numbers, the images {unknown:,}{few}",
             image_sheets.weights(rows, shape, COLUMNS),
         )
-
-
-def output_chart(found: Scored) -> Chart:
-    """Best SSIM of each training image against the network's output (Haim et al. 2022)."""
-    outputs, ssim = found.outputs.numpy(), found.truth.ssim.numpy()
-    dots = [
-        Series(outputs[mine].clip(-MOST, MOST), ssim[mine].clip(-0.2), name, "dots", colour=colour)
-        for mine, name, colour in (
-            (~found.truth.matched.numpy(), "not matched", CONTROL),
-            (found.truth.matched.numpy(), "matched", MATCHED),
-        )
-    ]
-    return Chart(
-        dots, Axis(-MOST, MOST, "output Φ / margin", ticks=(-3, -2, -1, 0, 1, 2, 3)),
-        Axis(-0.2, 1, short="best SSIM", ticks=(0, 0.4, 1)), rules=[Rule(SSIM_LEAST, "a match")],
-        label="Best SSIM of each training image by the output of the network",
-    )  # fmt: skip
-
-
-def share_chart(found: Scored, started: bool) -> Chart:
-    """The share matched of the training images, of unseen images, of images of the start.
-
-    The third bar stands only where the attack began at those images; whiskers go from the lowest
-    to the highest unseen set.
-    """
-    each = [c.share for c in found.controls]
-    bars = [
-        ("training", found.truth.share, MATCHED), ("unseen", found.chance, CONTROL),
-        *([("start's", found.other.share, STARTED)] if started else []),
-    ]  # fmt: skip
-    series = [
-        Series([k], [share], f"{name} images", "stems", colour=colour, look={"width": 34})
-        for k, (name, share, colour) in enumerate(bars, 1)
-    ]
-    series.append(Series([2], [max(each)], "unseen sets, lowest to highest", "stems", [min(each)],
-                         look={"width": 2}))  # fmt: skip
-    ticks = tuple((k, name) for k, (name, *_) in enumerate(bars, 1))
-    return Chart(
-        series, Axis(0.4, len(bars) + 0.6, short="images", ticks=ticks),
-        Axis(0, 1, short="share matched", percent=True, ticks=(0, 0.25, 0.5, 0.75, 1)),
-        label="Share matched of training images and of unseen images",
-    )  # fmt: skip

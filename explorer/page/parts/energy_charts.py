@@ -9,15 +9,12 @@ from typing import Protocol
 
 import numpy as np
 
-from explorer.engine.charts import Axis, Chart, Rule, Series
 from explorer.engine.energy.questions import STANDARD, Answers, Picture, Question
 from explorer.engine.numbers import plain
 from explorer.engine.progress import Progress
 from explorer.page.job import Job, JobState, page_waits
-from explorer.research.shades import SHADING, span_of
+from explorer.research.shades import SHADING
 from explorer.style import INK
-
-MOST_LOWEST = 0.02  # of the places, for a mark on the lowest; arbitrary
 
 
 def colour_bar(picture: Picture, low: float, top: float) -> str:
@@ -39,50 +36,6 @@ def colour_bar(picture: Picture, low: float, top: float) -> str:
         f"border:1px solid {INK};background:linear-gradient(to right, {stops})'></div>"
         f"<div style='position:relative;height:18px'>{ticks}</div></div>"
     )
-
-
-def marked(picture: Picture) -> bool:
-    """Return whether the lowest place is marked: not where many have the lowest colour."""
-    low = span_of(picture.values, picture.reference)[0]
-    lowest = int((picture.values <= low).sum())
-    return lowest <= MOST_LOWEST * int(np.isfinite(picture.values).sum())
-
-
-def curve_chart(picture: Picture, at: float, truth: float) -> Chart:
-    """Return the energy over a line, log upright, with the point at `at`.
-
-    ValueError for a picture that is no curve.
-    """
-    made = picture.curve
-    if made is None:
-        raise ValueError(f"expected a curve; got a map of {picture.values.shape}")
-    low, top = span_of(picture.values, picture.reference)
-    low = 10.0 ** np.floor(np.log10(low))
-    y = Axis(low, top * 1.3, short=picture.names[1], log=True)
-    seen = np.maximum(picture.values[0], low)
-
-    def ring(x: float, value: float, name: str, shape: str, size: float, colour: str) -> Series:
-        look = {"shape": shape, "size": size, "hollow": True}
-        return Series([x], [max(value, low)], name, "dots", colour=colour, look=look)
-
-    breaks = Series(made.breaks, np.full(len(made.breaks), y.high), "breakpoints of Φ", "stems",
-                    z=np.full(len(made.breaks), low), colour="ink3",
-                    look={"width": 1, "opacity": 0.5})  # fmt: skip
-    margin = Series(
-        made.candidates, np.interp(made.candidates, made.z, seen), "on the margin", "dots",
-        colour="good", look={"shape": "diamond", "size": 4},
-    )  # fmt: skip
-    rings = [
-        ring(truth, float(np.interp(truth, made.z, seen)), "truth", "circle", 5.5, "ink"),
-        ring(at, picture.here, "where the point is", "square", 6.5, "ink"),
-        ring(*picture.lowest, "lowest", "diamond", 5, "accent"),
-    ]
-    line = Series(made.z, seen, picture.names[1], colour="ink", look={"width": 2})
-    known = np.isfinite(picture.reference) and picture.reference > low
-    rules = [Rule(picture.reference, "without this point")] if known else []
-    x = Axis(*picture.box[:2], name="x")
-    return Chart([breaks, line, margin, *rings], x, y, "", rules=rules,
-                 label=f"{picture.names[1]} over x")  # fmt: skip
 
 
 # --- Questions to the energy answered beside a page: the newest one, coarse first, until stopped

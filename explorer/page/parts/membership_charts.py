@@ -1,4 +1,4 @@
-"""The four charts of the membership page."""
+"""The charts that the membership page alone has."""
 
 from __future__ import annotations
 
@@ -8,21 +8,14 @@ from html import escape
 import numpy as np
 from numpy.typing import NDArray
 
-from explorer.engine.charts import NOTHING, Axis, Chart, Rule, Series
+from explorer.engine.charts import Axis, Chart, Rule, Series
 from explorer.page.apps.membership_scene import Outcome, World
-from explorer.research.rates import Interval, Roc
+from explorer.research.charts import FRESH, LIMIT, MEMBER
 
 Array = NDArray[np.float64]
-MEMBER, FRESH, LIMIT = "good", "ink3", "accent"  # colours of the page
 # Arbitrary, but no edge at 1, where members are; |Phi| / m beyond is counted in the last bin.
 BINS, WIDEST = 61, 2.5
-LEAST_FPR = 5e-4  # one of 2000 held-out points
 RHO_MIN, RHO_MAX = 1e-2, 1e2  # arbitrary: ends of the certificate's axis
-TRAINED = (
-    ("on_margin", "training points within 10% of m", MEMBER),
-    ("beyond", "fresh points with |Φ| ≥ m", FRESH),
-    ("beyond_half", "fresh points with |Φ| ≥ m/2", LIMIT),
-)
 
 
 def key(title: str, *entries: tuple[str, str]) -> str:
@@ -61,22 +54,6 @@ def histogram(there: World, found: Outcome) -> Chart:
     )  # fmt: skip
 
 
-def roc_chart(curve: Roc, found: Outcome) -> Chart:
-    """True against false positive rate for every threshold, and for the rule's."""
-    places = np.geomspace(LEAST_FPR, 1, 60)
-    rule = [max(found.fpr, LEAST_FPR)], [found.tpr]
-    return Chart(
-        [Series(places, places, "guess", colour="ink3", look={"dashed": True, "width": 1.5}),
-         Series(np.maximum(curve.fpr, LEAST_FPR), curve.tpr, "ROC", colour=MEMBER,
-                look={"width": 2.5}),
-         Series(*rule, "this rule", "dots", colour=LIMIT, look={"shape": "diamond", "size": 6})],
-        Axis(LEAST_FPR, 1, "false positive rate", log=True, percent=True,
-             ticks=(1e-3, 1e-2, 0.1, 1)),
-        Axis(0, 1.05, short="true positive rate", percent=True, ticks=(0, 0.5, 1)),
-        label="Every threshold: true positive rate by false positive rate",
-    )  # fmt: skip
-
-
 def proof_chart(there: World) -> Chart:
     """The bound of the certificate beside the largest measured value, in units of the margin."""
     most, rho = float(there.held_out.max()), there.proof.rho
@@ -93,28 +70,4 @@ def proof_chart(there: World) -> Chart:
         Axis(0, 2.4, ticks=tuple((height, words) for _, height, words, _ in bars)),
         rules=[Rule(0.5, "½", "x", LIMIT)],
         label="The certificate: the largest measured and the largest possible output",
-    )  # fmt: skip
-
-
-def trained_chart(found: dict[int, dict[str, Interval]]) -> Chart:
-    """Shares against the dimension, of trained networks, with intervals over trials."""
-    if not found:
-        return NOTHING
-    d = np.array(list(found), dtype=float)
-    series = []
-    for name, words, colour in TRAINED:
-        rows = [row[name] for row in found.values()]
-        mean, low, high = (np.array([getattr(r, side) for r in rows])
-                           for side in ("mean", "low", "high"))  # fmt: skip
-        low, high = (np.where(np.isnan(v), mean, v).clip(0, 1) for v in (low, high))
-        series += [
-            Series(d, high, f"{words}, interval", "stems", low, colour=colour, look={"width": 1.2}),
-            Series(d, mean, words, colour=colour),
-            Series(d, mean, "", "dots", colour=colour, look={"size": 3.5}),
-        ]  # fmt: skip
-    ends = min(8.0, d.min() / 1.2), max(1200.0, d.max() * 1.2)
-    return Chart(
-        series, Axis(*ends, "dimension d", log=True, ticks=(10, 100, 1000)),
-        Axis(0, 1.05, short="share", percent=True, ticks=(0, 0.5, 1)),
-        label="Trained networks: shares by dimension",
     )  # fmt: skip

@@ -10,12 +10,11 @@ from typing import Any, cast
 
 import numpy as np
 import torch
-from contourpy import contour_generator
 from numpy.typing import NDArray
 
 from explorer.engine.attacks.attack import OwnModel
 from explorer.engine.attacks.claims import MERGE_RADIUS, Report
-from explorer.engine.attacks.shapes import Array, Level, Shapes, joined
+from explorer.engine.attacks.shapes import Array, Shapes
 from explorer.engine.certificate import in_reach
 from explorer.engine.explanations.certainty import RadiusMap
 from explorer.engine.network import Network
@@ -29,18 +28,17 @@ from explorer.research.fields import (
     GRAPH,
     MAP_SIZE,
     breakpoints,
-    class_field,
-    field,
     graph,
-    leads,
     map_size,
+    margin_map,
     neuron_lines,
     samples,
+    shape_arrays,
+    text_rows,
 )
 from explorer.research.shades import radius_shades, shades
 
 Arrays = dict[str, NDArray[Any]]
-PLACES = ("area", "lines", "strong", "dots", "rings", "likely", "diamonds", "hands")
 PLAIN = -1.0  # in place of a share: a point without a multiplier
 
 
@@ -101,10 +99,7 @@ def backdrop(net: Network | OwnModel, unit: float, axes: Axes, look: Look) -> Ar
             made["breakpoints"] = breakpoints(net, axes)
         return made
     if "map" in look.layers:
-        size = map_size(net, look.running)
-        many = net.outputs > 1
-        values = (class_field if many else field)(net, axes, size) / unit
-        made["map"] = leads(values) if many else values
+        made["map"] = margin_map(net, axes, unit, map_size(net, look.running))
     if "lines" in look.layers:
         made["neurons"] = neuron_lines(net, axes)
     return made
@@ -156,12 +151,12 @@ def scene(
     if frame.other_set is not None:
         other = frame.other_set
         arrays["other"] = np.column_stack([shares_of(other.x, other.y, axes), numbers(other.y)])
-    arrays |= _shapes(shapes, axes)
+    arrays |= shape_arrays(shapes, axes)
     arrays |= _energy(frame, axes, values)
     arrays |= marks.explained(frame, axes, look.truth_shown)
     arrays = {name: array for name, array in arrays.items() if array.size}
     values["legend"] = marks.legend(arrays, values)
-    values["texts"] = [[*axes.shares([x, y])[0].tolist(), words] for x, y, words in shapes.texts]
+    values["texts"] = text_rows(shapes, axes)
     return arrays, values
 
 
@@ -261,22 +256,3 @@ def _used(
     near = (apart <= MERGE_RADIUS * (1 + 1e-9)).any(1)
     used: Array = (near & (numbers(state.lam) > 0)).astype(float)
     return used
-
-
-# --- what an attack or an explanation draws ---------------------------------------------------
-def _shapes(shapes: Shapes, axes: Axes) -> Arrays:
-    made: Arrays = {name: axes.shares(getattr(shapes, name)) for name in PLACES}
-    for name, strong in (("lines", False), ("strong", True)):
-        zeros = [path for one in shapes.levels if one.strong == strong for path in _zero(one)]
-        if zeros:
-            own = getattr(shapes, name)
-            made[name] = axes.shares(joined([own, *zeros] if len(own) else zeros))
-    if shapes.spans:
-        made["spans"] = (np.array(shapes.spans) - axes.x[0]) / axes.x[1]
-    return made
-
-
-def _zero(level: Level) -> list[Array]:
-    """The paths (k, 2) on which the function is 0."""
-    found = contour_generator(level.axis, level.axis, level.values).lines(0.0)
-    return [np.asarray(path, dtype=float) for path in found]

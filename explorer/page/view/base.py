@@ -12,9 +12,10 @@ from numpy.typing import ArrayLike, NDArray
 from traitlets import Unicode
 
 from explorer.page.view.bundle import View
-from explorer.page.view.export import TYPES, Export, Frame, Kind
+from explorer.page.view.export import TYPES, Export, Kind
 from explorer.page.words import glossary
 from explorer.page.words.failures import unsaved
+from explorer.research.painting import Frame
 
 HERE = Path(__file__).parent
 KINDS = {"f": "<f4", "u": "u1", "i": "<i4"}  # of the arrays a message may hold

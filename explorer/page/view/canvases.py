@@ -15,7 +15,8 @@ from traitlets import Bool, Float, Int, Tuple, Unicode
 from explorer.engine.charts import Axis, Chart, Rule, Series
 from explorer.engine.energy.landscape import Weights
 from explorer.page.view.base import CanvasView, script
-from explorer.page.view.export import Export, Frame, of_chart, of_plane, of_triangle
+from explorer.page.view.export import Export, of_chart, of_plane, of_triangle
+from explorer.research.painting import Frame
 
 Arrays = dict[str, NDArray[Any]]
 PAD = Path(__file__).with_name("pad.js").read_text()  # defines `attachPad(model, el)`
