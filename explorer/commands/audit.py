@@ -14,8 +14,8 @@ from explorer.engine.data.files import Table, class_of, read_table
 from explorer.engine.files import naming
 from explorer.engine.store import read_file
 from explorer.research import audit_report, runs
-from explorer.research.audit import Audit
 from explorer.research.audit import audit as auditing
+from explorer.research.audit_result import Audit
 from explorer.research.words.audit import assumptions
 
 LABEL = "Column of the classes; y, class, label or target, or the last one."

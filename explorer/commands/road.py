@@ -18,7 +18,7 @@ from explorer.engine.explanations.certified import obstacle
 from explorer.engine.files import naming
 from explorer.engine.roster import DEFAULT, by_key
 from explorer.engine.store import Run, thinned_run
-from explorer.research import report, runs
+from explorer.research import planes, report, runs
 from explorer.research.devices import check_device
 from explorer.research.runs import RunFailed
 from explorer.research.scenarios import by_name
@@ -60,7 +60,7 @@ def demo(
     )  # fmt: skip
     verdict = verdicts.verdict(attacked.verdict) if attacked.verdict else ""
     if data.d in (1, 2):
-        report.attack_picture(out, data, trained.net, attacked.claims, verdict)
+        planes.attack_picture(out, data, trained.net, attacked.claims, verdict)
     content = {
         **report.of_training(data, trained),
         "attack": report.of_attack(attacked),

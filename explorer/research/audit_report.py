@@ -2,47 +2,49 @@
 
 from __future__ import annotations
 
-import io
 import json
 import math
 from dataclasses import asdict
 from html import escape
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
-import torch
+import numpy as np
 
+from explorer.engine.charts import Axis, Chart, Rule, Series
 from explorer.engine.classes import class_numbers
 from explorer.engine.files import write_file
 from explorer.engine.ranks import RankVerdict
 from explorer.engine.scoring import score
-from explorer.research.painting import new_figure, plain, save_figure
+from explorer.research.audit_result import Audit, Tried
+from explorer.research.painting import (
+    SMALL,
+    new_figure,
+    paint_chart,
+    paint_plane,
+    plain,
+    save_figure,
+)
+from explorer.research.planes import plane_frame
 from explorer.research.records import table_of
-from explorer.research.report import jsonable, of_network
+from explorer.research.report import (
+    jsonable,
+    of_network,
+    page_html,
+    part_html,
+    picture_html,
+    table_html,
+)
 from explorer.research.words import verdicts
 from explorer.research.words.audit import assumptions, found_where, standings, tried
-from explorer.style import COLOURS, INK, PROVEN
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from explorer.research.audit import Audit, Tried
 
 SHOWN = 3  # coordinates that a row shows; arbitrary
 ROWS = 200  # arbitrary: of a page
 PICTURES = ("svg", "pdf", "png")
-CSS = """
-.mx{font:15px/1.5 system-ui,sans-serif;max-width:72rem;margin:1rem auto;padding:0 1rem}
-.mx h1{font-size:22px}.mx h2{font-size:16px}
-.mx table{border-collapse:collapse;font-size:13px}
-.mx table td,.mx table th{padding:2px 10px;text-align:left;border-bottom:1px solid #8884}
-.mx svg{max-width:100%}
-.mx table td{white-space:nowrap;vertical-align:top}.mx table td:last-child{white-space:normal}
-.mx .wide{overflow-x:auto}.mx .wide table td:last-child{white-space:nowrap}
-"""
 
 
-def rows(made: Audit) -> list[dict[str, Any]]:
-    """One row per training point: its class, its place, its margin, and how near the claims are."""
+def point_rows(made: Audit) -> list[dict[str, Any]]:
+    """Return a row per training point: class, place, margin, and how near the claims are."""
     number = (class_numbers(made.data.y) - 1).tolist()
     if made.net.outputs == 1:  # the first class is -1
         number = [1 - k for k in number]
@@ -104,44 +106,38 @@ def _met(made: Audit, one: Tried) -> tuple[list[bool], list[float], list[float]]
 def draw(made: Audit, ax: Any = None) -> Any:  # noqa: ANN401 - matplotlib is untyped
     """Draw points and claims; see `Audit.plot`."""
     if ax is None:
-        ax = new_figure(6, 4.6).subplots()
-    best = made.best
+        ax = new_figure(5.2, 3.9).subplots()
     if made.data.d > 2:
-        return _distances(ax, made, best)
-    for label in made.data.y.unique().tolist():
-        colour = COLOURS.get(int(label), INK)
-        of = made.data.x[made.data.y == label]
-        ax.scatter(of[:, 0], _second(of), s=60, facecolors="none", edgecolors=colour)
-        if best is not None:
-            of = best.claims.x[best.claims.y == label]
-            ax.scatter(of[:, 0], _second(of), s=14, color=colour)
-    ax.scatter([], [], s=60, facecolors="none", edgecolors=INK, label="training point")
+        paint_chart(ax, _distances_chart(made))
+        return ax
+    best, (across, *upright) = made.best, map(plain, columns(made))
+    frame = plane_frame(made.data, None, None if best is None else best.claims)
+    frame["axes"] = across, *(upright or [""])
     if best is not None:
-        ax.scatter([], [], s=14, color=INK, label=f"claim of {best.title}")
-    ax.legend(fontsize=8)
-    ax.set_xlabel(plain(columns(made)[0]))
-    ax.set_ylabel(plain(columns(made)[1]) if made.data.d == 2 else "")
-    if made.data.d == 2:
-        ax.set_aspect("equal", adjustable="datalim")
+        frame["names"]["candidates"] = f"claims of {best.title}"
+    paint_plane(ax, frame)
+    ax.legend(fontsize=SMALL)
     return ax
 
 
-def _second(x: torch.Tensor) -> torch.Tensor:
-    return x[:, 1] if x.shape[1] > 1 else torch.zeros(len(x))
-
-
-def _distances(ax: Any, made: Audit, best: Tried | None) -> Any:  # noqa: ANN401
-    """Each point's distance to the nearest claim of its class, sorted."""
+def _distances_chart(made: Audit) -> Chart:
+    """Each point's distance to the nearest claim of its class, sorted; green: found."""
+    best, series, rules, top = made.best, [], [], 1.0
     if best is not None and best.verdict is not None and len(best.claims.x):
         found, apart, shares = _met(made, best)
-        order = sorted(range(len(apart)), key=lambda i: apart[i])
-        colours = [PROVEN if found[i] else INK for i in order]
-        ax.bar(range(len(order)), [apart[i] for i in order], color=colours)
-        if not shares:
-            ax.axhline(made.radius, color=INK, linewidth=0.8)
-    ax.set_xlabel("training point, by distance")
-    ax.set_ylabel("distance to the nearest claim, in spreads")
-    return ax
+        order = np.argsort(apart)
+        height, met = np.array(apart)[order], np.array(found)[order]
+        rank, width = np.arange(1, len(order) + 1), float(np.clip(240 / len(order), 1, 10))
+        series = [
+            Series(rank[mine], height[mine], name, "stems", colour=colour, look={"width": width})
+            for mine, name, colour in ((met, "found", "good"), (~met, "not found", "ink3"))
+        ]
+        top = float(height[np.isfinite(height)].max(initial=made.radius))
+        rules = [] if shares else [Rule(made.radius, "found within")]
+    return Chart(
+        series, Axis(0.2, made.data.n + 0.8, "training point, by distance", whole=True),
+        Axis(0.0, 1.05 * top, "distance to the nearest claim, in spreads"), rules=rules,
+    )  # fmt: skip
 
 
 def attack_rows(made: Audit) -> list[tuple[str, str, str, str]]:
@@ -158,7 +154,7 @@ def attack_rows(made: Audit) -> list[tuple[str, str, str, str]]:
 
 
 def html(made: Audit, whole: bool = True) -> str:
-    """The audit as HTML that needs no other file; see `Audit.to_html`."""
+    """Return the audit as HTML that needs no other file; see `Audit.to_html`."""
     met = {True: "met", False: "not met", None: "not known"}
     size = f"{made.data.n} training points of {made.data.d} coordinates"
     found = f"A point counts as found {found_where(made)}."
@@ -166,15 +162,19 @@ def html(made: Audit, whole: bool = True) -> str:
         f"<h1>Audit</h1><p>{escape(made.sentence)}</p>",
         f"<p>{escape(repr(made.net))}; {size}. {escape(found)}</p>",
         "<h2>Assumptions</h2>",
-        _table(("", "", ""), [(a.name, met[a.met], a.words) for a in assumptions(made)]),
-        "<h2>Attacks</h2>",
-        _table(("attack", "found", "p", ""), attack_rows(made)),
-        "<h2>Picture</h2>", _svg(made), "<h2>Points</h2>", _points(made),
+        table_html([(a.name, met[a.met], a.words) for a in assumptions(made)]),
+        "<h2>Attacks</h2>", table_html(attack_rows(made), ("attack", "found", "p", "")),
+        "<h2>Picture</h2>", _picture(made), "<h2>Points</h2>", _points(made),
     ]  # fmt: skip
-    body = f'<style>{CSS}</style><div class="mx">{"".join(parts)}</div>'
-    if not whole:
-        return body
-    return f'<!doctype html><html lang="en"><meta charset="utf-8"><title>Audit</title>{body}</html>'
+    return page_html("Audit", parts) if whole else part_html(parts)
+
+
+def _picture(made: Audit) -> str:
+    """The picture inside a page; nothing without matplotlib."""
+    try:
+        return picture_html(draw(made).figure)
+    except ImportError:
+        return ""
 
 
 def _points(made: Audit) -> str:
@@ -183,7 +183,7 @@ def _points(made: Audit) -> str:
     cells = [
         [str(v) if name == "class" else _cell(v) for name, v in row.items()] for row in found[:ROWS]
     ]
-    return f'<div class="wide">{_table(tuple(found[0]), cells)}</div>{more}'
+    return f'<div class="wide">{table_html(cells, tuple(found[0]))}</div>{more}'
 
 
 def _cell(value: Any) -> str:  # noqa: ANN401
@@ -192,24 +192,6 @@ def _cell(value: Any) -> str:  # noqa: ANN401
     if isinstance(value, float):
         return "-" if math.isinf(value) else f"{value:.3g}"
     return str(value)
-
-
-def _table(head: tuple[str, ...], body: Any) -> str:  # noqa: ANN401
-    top = "".join(f"<th>{escape(h)}</th>" for h in head)
-    lines = ["".join(f"<td>{escape(str(c))}</td>" for c in row) for row in body]
-    return f"<table><tr>{top}</tr>{''.join(f'<tr>{line}</tr>' for line in lines)}</table>"
-
-
-def _svg(made: Audit) -> str:
-    """The picture inside a page; nothing without matplotlib."""
-    try:
-        ax = draw(made)
-    except ImportError:
-        return ""
-    out = io.StringIO()
-    ax.figure.savefig(out, format="svg", metadata={"Date": None})
-    text = out.getvalue()
-    return text[text.index("<svg") :]
 
 
 def as_json(made: Audit) -> dict[str, Any]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -175,7 +174,7 @@ def grid_picture(path: Path, found: Maps, rows: Iterable[Mapping[str, Any]], tit
     axes[1, 2].set_title("runs on the triangle of starts", fontsize=SMALL + 1, pad=18)
     axes[1, 3].axis("off")
     axes[1, 3].text(
-        0, 0.9, f"{title}\n\n{textwrap.fill(found.sentence(), 38)}", va="top", fontsize=SMALL + 1
+        0, 0.9, f"{title}\n\n{textwrap.fill(found.sentence(), 28)}", va="top", fontsize=SMALL + 1
     )
     painting.add_legend(figure)
     painting.save_figure(path, figure)
@@ -271,12 +270,8 @@ def line_picture(
     if truth is None:
         del frame["points"]
     drawn = shapes(target, state)
-    rules = tuple(
-        (float(np.clip(sum(span) / 2, -axes.reach, axes.reach)), 1.75, group.rule)
-        for group, span in zip(state.groups, drawn.spans, strict=True)
-    )
     frame |= shape_arrays(drawn, axes) | {"graph": graph(target.net, axes, 1.0)}
-    frame["texts"] = text_rows(replace(drawn, texts=(*drawn.texts, *rules)), axes)
+    frame["texts"] = text_rows(drawn, axes)
     frame["names"] |= {
         "candidates": "candidates",
         "rings": "proven",

@@ -23,7 +23,7 @@ COLUMN = (3.4, 2.5)  # inches: a column of a two-column page
 SQUARE = (3.4, 3.4)
 SMALL = 7  # points, of words in a figure
 DPI = 300  # of a picture of pixels
-LETTERS = 15  # of a title, an inch
+LETTERS, LINE = 15, 0.14  # of a title: letters an inch, inches a line
 THIN = 0.6  # of a width in pixels of the screen, in points
 MARKS = {"circle": "o", "triangle": "^", "square": "s", "diamond": "D", "cross": "x", "tick": "$✓$",
          "bar": "_"}  # fmt: skip
@@ -107,7 +107,7 @@ def charts_figure(charts: Sequence[Chart], size: tuple[float, float], title: str
 def paint_chart(axes: Any, chart: Chart) -> None:  # noqa: ANN401
     """Paint a chart on axes of matplotlib; what has a name is found by `add_legend`."""
     for one in chart.series:
-        _series(axes, one)
+        _series(axes, one, chart)
     for which in ("x", "y"):
         _axis(axes, which, getattr(chart, which))
     for rule in chart.rules:
@@ -122,7 +122,7 @@ def paint_chart(axes: Any, chart: Chart) -> None:  # noqa: ANN401
     axes.spines[["top", "right"]].set_visible(False)
 
 
-def _series(axes: Any, one: Series) -> None:  # noqa: ANN401
+def _series(axes: Any, one: Series, chart: Chart) -> None:  # noqa: ANN401
     x, y = (np.asarray(v, dtype=np.float64).reshape(-1) for v in (one.x, one.y))
     z = np.zeros(len(x)) if one.z is None else np.asarray(one.z, dtype=np.float64).reshape(-1)
     look, colour, label = one.look, ink(one.colour), plain(one.name)
@@ -140,8 +140,10 @@ def _series(axes: Any, one: Series) -> None:  # noqa: ANN401
         area, shape = (1.3 * look.get("size", 4)) ** 2, look.get("shape", "circle")
         stroke = shape in ("cross", "tick", "bar")
         hollow = look.get("hollow") and not stroke
+        beyond = [(v < axis.low) | (v > axis.high) for v, axis in ((x, chart.x), (y, chart.y))]
         axes.scatter(x, y, area, marker=MARKS[shape], label=label, linewidths=0.9,
                      facecolors="none" if hollow else colour,
+                     clip_on=bool(np.any(beyond)),  # a dot on an axis is whole
                      **({} if stroke else {"edgecolors": colour}))  # fmt: skip
 
 
@@ -174,17 +176,19 @@ def add_legend(figure: Any) -> None:  # noqa: ANN401
     """Name what has a name on any axes, once, below them."""
     named: dict[str, Any] = {}
     for axes in figure.axes:
-        named = dict(zip(*reversed(axes.get_legend_handles_labels()), strict=True)) | named
-    named = {words: mark for words, mark in named.items() if words and not words.startswith("_")}
+        for mark, words in zip(*axes.get_legend_handles_labels(), strict=True):
+            named.setdefault(words, mark)
     if named:
+        across = round(LETTERS * figure.get_figwidth()) // (max(map(len, named)) + 9)
         figure.legend(named.values(), named.keys(), fontsize=SMALL, frameon=False,
-                      loc="outside lower center", ncols=2)  # fmt: skip
+                      loc="outside lower center", ncols=min(max(across, 1), 3))  # fmt: skip
 
 
 def add_title(figure: Any, words: str) -> None:  # noqa: ANN401
-    """Write words over a figure, in lines as wide as it is."""
+    """Write words over a figure, in lines as wide as it is; it grows by their height."""
     if words:
         lines = textwrap.wrap(plain(words), round(LETTERS * figure.get_figwidth()))
+        figure.set_figheight(figure.get_figheight() + LINE * len(lines))
         figure.suptitle("\n".join(lines), fontsize=SMALL)
 
 
@@ -312,15 +316,20 @@ def _paths(axes: Any, frame: Frame, shares: Any) -> None:  # noqa: ANN401
 def _places(axes: Any, frame: Frame, shares: Any) -> None:  # noqa: ANN401
     """Points, candidates, claims and marks; the truth of an attack is hollow."""
     hollow, names = bool(frame.get("hollow")), frame.get("names", {})
-    layers = (("other", 16.0, False), ("points", 26.0, hollow), ("candidates", 9.0, False))
+    layers = (("other", 16.0, False), ("points", 26.0, hollow), ("candidates", 26.0, False))
     for name, area, empty in layers:
         words = names.get(name, "")
         rows = np.asarray(frame.get(name, np.zeros((0, 5))), dtype=float)
-        for label, (colour, marker) in CLASSES.items():
+        for label in np.unique(rows[:, 2]):
             mine = rows[rows[:, 2] == label]
+            colour, marker = CLASSES.get(int(label), ("ink2", "o"))
             tried = name == "candidates"
             used = mine[:, 4] > 0 if tried else np.ones(len(mine), dtype=bool)
-            sizes = area * (1 + 2 * mine[:, 3]) if tried else np.full(len(mine), area)
+            sizes = (
+                area * (0.28 + 0.45 * np.sqrt(mine[:, 3])) ** 2
+                if tried
+                else np.full(len(mine), area)
+            )
             inks = {"facecolors": "none" if empty else ink(colour), "edgecolors": ink(colour)}
             for kept, alpha in ((~used, 0.15), (used, 1.0)):
                 if kept.any():

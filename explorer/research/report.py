@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from enum import Enum
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -18,24 +20,10 @@ from explorer.engine.explanations.cone import scope
 from explorer.engine.network import Network
 from explorer.engine.numbers import digits
 from explorer.engine.store import Run
-from explorer.research.planes import attack_picture
+from explorer.research import painting
 from explorer.research.runs import RADIUS, Attacked, Trained
 from explorer.research.starts import Starts
 from explorer.research.words import verdicts, weights
-
-__all__ = [
-    "attack_picture",
-    "attack_rows",
-    "jsonable",
-    "of_attack",
-    "of_dataset",
-    "of_file",
-    "of_network",
-    "of_starts",
-    "of_training",
-    "starts_rows",
-    "training_rows",
-]
 
 
 def jsonable(value: Any) -> Any:  # noqa: ANN401 (JSON has no type)
@@ -320,3 +308,57 @@ def _unexplained_rows(done: Attacked, name: str) -> list[tuple[str, str]]:
     """The share of ||theta||^2 left over, of attacks that explain theta."""
     share = done.states[-1].numbers().get("l_stationary")
     return [] if share is None else [(name, f"{share:.2%}")]
+
+
+# --- HTML ---
+
+CSS = """
+.mx{font:15px/1.5 system-ui,sans-serif;max-width:64rem;margin:1rem auto;padding:0 1rem}
+.mx h1{font-size:24px}.mx h2{font-size:17px;margin-top:2rem;break-after:avoid}
+.mx table{border-collapse:collapse;font-size:14px}
+.mx td,.mx th{padding:2px 14px 2px 0;text-align:left;vertical-align:top;
+ border-bottom:1px solid #8884}.mx tr{break-inside:avoid}.mx tbody th{min-width:9.5rem}
+.mx .wide{overflow-x:auto}.mx .wide td{white-space:nowrap}
+.mx pre{background:#8881;padding:12px;font-size:12px;white-space:pre-wrap;overflow-wrap:anywhere}
+.mx svg{max-width:100%;height:auto}
+.mx .settings{columns:24rem;column-gap:2rem}.mx .settings td{overflow-wrap:anywhere}
+@media print{.mx{font-size:11px;margin:0;max-width:none}.mx h1{font-size:18px}
+ .mx table,.mx pre{font-size:10px}.mx .settings{columns:2}.mx a{color:inherit;
+ text-decoration:none}}
+"""
+
+
+def table_html(rows: Iterable[Sequence[str]], head: Sequence[str] = ()) -> str:
+    """Return rows as a table; without a head the first cell of each row is its name."""
+    first = "td" if head else "th"
+    top = "".join(f"<th>{escape(name)}</th>" for name in head)
+    lines = [
+        f"<tr><{first}>{escape(name)}</{first}>"
+        + "".join(f"<td>{escape(cell)}</td>" for cell in cells)
+        + "</tr>"
+        for name, *cells in rows
+    ]
+    return (
+        f"<table>{f'<thead><tr>{top}</tr></thead>' if head else ''}"
+        f"<tbody>{''.join(lines)}</tbody></table>"
+    )
+
+
+def picture_html(figure: Any) -> str:  # noqa: ANN401 - matplotlib is untyped
+    """Return a figure as SVG within a page."""
+    drawn = painting.as_bytes(figure, "svg").decode()
+    return drawn[drawn.index("<svg") :]
+
+
+def part_html(parts: Iterable[str]) -> str:
+    """Return parts as HTML to be put into a page."""
+    return f'<style>{CSS}</style><div class="mx">{"".join(parts)}</div>'
+
+
+def page_html(title: str, parts: Iterable[str]) -> str:
+    """Return a whole page that needs no other file and no script."""
+    return (
+        f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{escape(title)}</title>'
+        '<meta name="viewport" content="width=device-width,initial-scale=1">'
+        f"{part_html(parts)}</html>"
+    )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import fields
 from html import escape
 from typing import Any
@@ -10,25 +9,21 @@ from typing import Any
 from explorer.engine.data import write_csv
 from explorer.engine.energy.starts import mix_weights
 from explorer.engine.roster import by_key
-from explorer.research import painting, planes, report
+from explorer.research import planes
 from explorer.research.code import command_of, python_of
 from explorer.research.repeat import Repeated
+from explorer.research.report import (
+    attack_rows,
+    page_html,
+    picture_html,
+    source_of,
+    table_html,
+    training_rows,
+)
 from explorer.research.runs import Trained
 from explorer.research.state import link_of
 from explorer.research.words import verdicts
 
-CSS = """
-body{font:15px/1.5 system-ui,sans-serif;max-width:60rem;margin:1rem auto;padding:0 1rem;
- color:#16191d;background:#fff}
-h1{font-size:24px}h2{font-size:17px;margin-top:2rem}th{min-width:9.5rem}
-td,th{padding:2px 14px 2px 0;text-align:left;
- vertical-align:top;border-bottom:1px solid #8884}table{border-collapse:collapse;font-size:14px}
-pre{background:#f3f5f7;padding:12px;overflow:auto;font-size:12px;white-space:pre-wrap;
- overflow-wrap:anywhere}svg{max-width:100%;height:auto}h2{break-after:avoid}tr{break-inside:avoid}
-.settings{columns:24rem;column-gap:2rem}.settings td{overflow-wrap:anywhere}
-@media print{body{font-size:11px;margin:0;max-width:none}h1{font-size:18px}table,pre{font-size:10px}
- .settings{columns:2}a{color:inherit;text-decoration:none}}
-"""
 SETS = ("truth", "unseen points", "noise")
 BIBTEX = """\
 @software{{margin_explorer,
@@ -44,7 +39,7 @@ PAPERS = (
 
 
 def training_of(made: Repeated) -> Trained | None:
-    """Its training, for the rows of a report."""
+    """Return its training, for the rows of a report."""
     if made.state is None:
         return None
     return Trained((made.state,), made.run.dataset, None, made.finished)
@@ -62,13 +57,11 @@ def page_of(made: Repeated, address: str = "") -> str:
     shown = f'<a href="{escape(link)}">{escape(link)}</a>' if address else escape(link)
     versions = "".join(f"<li>{escape(k)} {escape(v)}</li>" for k, v in run.versions.items())
     papers, version = [*PAPERS, *_paper_of(made)], run.versions.get("margin-explorer", "")
-    return "\n".join([
-        f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{escape(title)}</title>',
-        f'<meta name="viewport" content="width=device-width,initial-scale=1"><style>{CSS}</style>',
+    return page_html(title, [
         f"<h1>{escape(title)}</h1><p>{escape(_what(made))}</p>",
         _picture(made),
-        "<h2>Numbers</h2>", _table(_rows(made)),
-        f'<h2>Settings</h2><div class="settings">{_table(_settings(made))}</div>',
+        "<h2>Numbers</h2>", table_html(_rows(made)),
+        f'<h2>Settings</h2><div class="settings">{table_html(_settings(made))}</div>',
         f"<h2>Do it again</h2><p>The same run as a link:</p><pre>{shown}</pre>",
         f"<p>From the command line:</p><pre>{escape(command_of(run))}</pre>",
         f"<p>In Python:</p><pre>{escape(python_of(run))}</pre>",
@@ -77,7 +70,7 @@ def page_of(made: Repeated, address: str = "") -> str:
         *(f"<li>{escape(paper)}</li>" for paper in papers),
         "</ul><h2>Points</h2>",
         f"<details open><summary>{run.dataset.n} points as CSV</summary>",
-        f"<pre>{escape(write_csv(run.dataset))}</pre></details></html>",
+        f"<pre>{escape(write_csv(run.dataset))}</pre></details>",
     ])  # fmt: skip
 
 
@@ -99,7 +92,7 @@ def _what(made: Repeated) -> str:
         end = "" if made.attacked is None else f" for {made.state.t:,} steps"
         parts.append(f"a {data.d}-{widths}-{made.state.net.outputs} network trained{end} on")
     what = " ".join([*parts, f"{data.n} points in {data.d} dimension{'s' * (data.d != 1)}"])
-    return f"{what[0].upper()}{what[1:]}, {report.source_of(data)}."
+    return f"{what[0].upper()}{what[1:]}, {source_of(data)}."
 
 
 def _paper_of(made: Repeated) -> list[str]:
@@ -117,20 +110,19 @@ def _picture(made: Repeated) -> str:
         return ""
     claims = None if made.attacked is None else made.attacked.claims
     net = None if made.state is None else made.state.net
-    drawn = painting.as_bytes(planes.run_figure(data, net, claims), "svg").decode()
-    return drawn[drawn.index("<svg") :]
+    return picture_html(planes.run_figure(data, net, claims))
 
 
 def _rows(made: Repeated) -> list[tuple[str, str]]:
     trained = training_of(made)
-    rows = [] if trained is None else report.training_rows(made.run.dataset, trained)
-    return rows + ([] if made.attacked is None else report.attack_rows(made.attacked))
+    rows = [] if trained is None else training_rows(made.run.dataset, trained)
+    return rows + ([] if made.attacked is None else attack_rows(made.attacked))
 
 
 def _settings(made: Repeated) -> list[tuple[str, str]]:
     """Source and seeds, then every setting: defaults change, a page does not."""
     run = made.run
-    rows = [("points", report.source_of(run.dataset)), ("seed", str(run.seed))]
+    rows = [("points", source_of(run.dataset)), ("seed", str(run.seed))]
     if made.state is not None:
         rows += _fields("training", run.train_config)
     if made.attacked is not None:
@@ -148,8 +140,3 @@ def _settings(made: Repeated) -> list[tuple[str, str]]:
 
 def _fields(who: str, config: Any) -> list[tuple[str, str]]:  # noqa: ANN401 - of any class
     return [(f"{who}: {f.name}", repr(getattr(config, f.name))) for f in fields(config)]
-
-
-def _table(rows: Iterable[tuple[str, str]]) -> str:
-    cells = (f"<tr><th>{escape(name)}</th><td>{escape(value)}</td></tr>" for name, value in rows)
-    return f"<table>{''.join(cells)}</table>"

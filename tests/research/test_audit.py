@@ -524,4 +524,4 @@ def test_points_in_many_coordinates() -> None:
     made = audit(net, data, steps=50)
     assert made.radius > 0.1 and "x1" not in made.rows[0]
     assert made.determined is None and made.undetermined in assumptions(made)[-1].words != ""
-    assert made.plot().patches
+    assert made.plot().collections

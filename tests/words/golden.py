@@ -62,8 +62,8 @@ from explorer.page.words import starts as page_starts
 from explorer.page.words.headline import headline
 from explorer.page.words.statement import folded
 from explorer.research import arena, explained
-from explorer.research.audit import Audit, Tried
 from explorer.research.audit_given import Coordinates
+from explorer.research.audit_result import Audit, Tried
 from explorer.research.determined import Determination
 from explorer.research.grid import maps
 from explorer.research.landscape import Arrivals

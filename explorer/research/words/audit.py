@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from explorer.engine.certificate import Light
 from explorer.engine.controls import Origin
 from explorer.engine.explanations.cone import refusal
 from explorer.engine.ranks import FEW_COORDINATES, FOUND_SHARE, LEAST, RankVerdict
 from explorer.engine.scoring import LEVEL, Unknowable, Verdict
+from explorer.research.audit_result import Audit, Tried
 from explorer.research.words import explanations, verdicts, weights
-
-if TYPE_CHECKING:
-    from explorer.research.audit import Audit, Tried
-
 
 NEAR_TARGETS = 0.25  # arbitrary: of outputs to the targets 0 and 1 of a training
 
