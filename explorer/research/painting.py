@@ -179,7 +179,7 @@ def add_legend(figure: Any) -> None:  # noqa: ANN401
         for mark, words in zip(*axes.get_legend_handles_labels(), strict=True):
             named.setdefault(words, mark)
     if named:
-        across = round(LETTERS * figure.get_figwidth()) // (max(map(len, named)) + 9)
+        across = round(LETTERS * figure.get_figwidth()) // (max(map(len, named)) + 6)
         figure.legend(named.values(), named.keys(), fontsize=SMALL, frameon=False,
                       loc="outside lower center", ncols=min(max(across, 1), 3))  # fmt: skip
 
@@ -325,11 +325,9 @@ def _places(axes: Any, frame: Frame, shares: Any) -> None:  # noqa: ANN401
             colour, marker = CLASSES.get(int(label), ("ink2", "o"))
             tried = name == "candidates"
             used = mine[:, 4] > 0 if tried else np.ones(len(mine), dtype=bool)
-            sizes = (
-                area * (0.28 + 0.45 * np.sqrt(mine[:, 3])) ** 2
-                if tried
-                else np.full(len(mine), area)
-            )
+            sizes = np.full(len(mine), area)
+            if tried:  # as in plane.js: of a hollow point's
+                sizes *= (0.28 + 0.45 * np.sqrt(mine[:, 3])) ** 2
             inks = {"facecolors": "none" if empty else ink(colour), "edgecolors": ink(colour)}
             for kept, alpha in ((~used, 0.15), (used, 1.0)):
                 if kept.any():
