@@ -18,8 +18,7 @@ from explorer.page import play
 from explorer.page.apps.digits import DigitsApp
 from explorer.page.apps.explorer import App
 from explorer.page.apps.membership import MembershipApp
-from explorer.page.controls.job_row import CANCELLING, JobButton
-from explorer.page.controls.row import JobRow
+from explorer.page.controls.job_row import CANCELLING, JobButton, JobRow
 from explorer.page.job import Job, JobState
 from explorer.page.stages import attack, draw, landscape
 from tests.page import pages

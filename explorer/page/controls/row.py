@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from explorer.page.controls.control import Control, script
-from explorer.page.job import Job, JobState
 
 Kind = Literal["button", "segments", "select", "number", "bar", "words"]
 Call = Callable[[Any], None]
@@ -138,42 +137,3 @@ def choices(*pairs: tuple[str, Any], tips: Sequence[str] = ()) -> tuple[tuple[st
     """Return options of a choice from words and values."""
     told = [*tips, *[""] * (len(pairs) - len(tips))]
     return tuple((words, value, tip) for (words, value), tip in zip(pairs, told, strict=True))
-
-
-class JobRow:
-    """A question as a row: its button, progress and Cancel while a job works on it, the answer.
-
-    Attributes:
-        job: what works on it.
-        box: the row.
-    """
-
-    def __init__(
-        self, label: str, tooltip: str, ask: Callable[[], None], job: Job | None = None
-    ) -> None:
-        """`ask` is called by the button, also while the job works: it says what that means."""
-        self.job = job or Job()
-        self.box = Row(
-            ("mx-question",),
-            ask=Item("button", label, tooltip, call=lambda _: ask()),
-            share=Item("bar", tip=f"Share done: {label}", value=0.0, hidden=True),
-            cancel=Item("button", "Cancel", f"Stop: {label}", hidden=True,
-                        call=lambda _: self.job.cancel()),
-            said=Item("words", value="", hidden=True),
-        )  # fmt: skip
-        self.job.observe(self._follow)
-
-    @property
-    def said(self) -> str:
-        """Return the answer, as HTML."""
-        return str(self.box.value("said"))
-
-    def say(self, words: str) -> None:
-        """Show an answer; an empty one takes no room."""
-        self.box.put("said", value=words, hidden=not words)
-
-    def _follow(self) -> None:
-        with self.box.at_once():
-            self.box.put("share", value=self.job.share, hidden=not self.job.busy)
-            stoppable = self.job.state is JobState.RUNNING
-            self.box.put("cancel", hidden=not self.job.busy, disabled=not stoppable)

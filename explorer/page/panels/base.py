@@ -12,9 +12,11 @@ import ipywidgets as w
 
 from explorer.engine.charts import Chart
 from explorer.page import play
+from explorer.page.controls.row import Item, choices
 from explorer.page.frame import Aim, Frame
 from explorer.page.job import Job
 from explorer.page.session import Refusal, Session
+from explorer.page.stages import landscape
 from explorer.page.view.chart import ChartView
 from explorer.page.words.failures import failure
 
@@ -133,6 +135,28 @@ class Panel:
         if self.widget is not None:
             self.end()
             self.box.close()
+
+
+TABS = (("all points", "starts"), ("one point", "point"), ("a split", "split"))
+TAB_TIPS = ("All starts of an attack", "One point moves", "A point splits in two")
+
+
+class LandscapePanel(Panel):
+    """A panel of the landscape; its tabs choose what moves: all points, one, or halves of one."""
+
+    stages = ("landscape",)
+
+    def tabs(self) -> Item:
+        """Return the tabs."""
+        return Item(
+            "segments", "What moves", options=choices(*TABS, tips=TAB_TIPS),
+            call=lambda kind: self.command(lambda: landscape.show_map(self.session, kind))(None),
+        )  # fmt: skip
+
+    @staticmethod
+    def tab_of(frame: Frame) -> str:
+        """Return which tab is chosen; the bilevel losses move one point."""
+        return frame.map_kind if frame.map_kind in ("starts", "split") else "point"
 
 
 class ChartPanel(Panel):

@@ -16,9 +16,8 @@ from explorer.engine.settings import setting_of
 from explorer.page import play
 from explorer.page.controls.row import Item, Row, choices
 from explorer.page.frame import Frame, PointMap
-from explorer.page.panels.base import Panel
+from explorer.page.panels.base import LandscapePanel
 from explorer.page.parts.energy_charts import EnergyWork, colour_bar
-from explorer.page.parts.map_tabs import map_tabs, tab_of
 from explorer.page.parts.settings import item_of
 from explorer.page.session import Session
 from explorer.page.stages import landscape
@@ -42,10 +41,8 @@ KINDS = ("point", "ridge", "last")  # of one point, on the plane
 STOP, ON = "Stop refining", "Go on refining"
 
 
-class EnergyPanel(Panel):
+class EnergyPanel(LandscapePanel):
     """A map, one sentence on it, and the settings of both."""
-
-    stages = ("landscape",)
 
     def build(self) -> None:
         """Controls above, what is said of the map below; of a line its curve."""
@@ -68,7 +65,7 @@ class EnergyPanel(Panel):
 
         kinds = choices(*((MAPS[key], key) for key in KINDS))
         return {
-            "tabs": map_tabs(session, self.command),
+            "tabs": self.tabs(),
             "point": Item("select", "point", "Whose map; or click it on the plane", value=0,
                           options=choices(("1", 0)), call=self._on_point),
             "kind": Item("select", "map", "What moves", value="point", options=kinds,
@@ -115,7 +112,7 @@ class EnergyPanel(Panel):
 
     def render(self, frame: Frame) -> None:
         """Ask for the map of the present frame; the same question is not asked twice."""
-        self.row.put("tabs", value=tab_of(frame))
+        self.row.put("tabs", value=self.tab_of(frame))
         q = self._question(frame)
         if q is None or frame.landscape is None:
             self.work.forget()

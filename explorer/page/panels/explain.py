@@ -30,7 +30,8 @@ from explorer.engine.explanations.programs import (
 from explorer.engine.numbers import percent
 from explorer.engine.progress import Progress, between
 from explorer.page import play
-from explorer.page.controls.row import Item, JobRow, Row, choices
+from explorer.page.controls.job_row import JobRow
+from explorer.page.controls.row import Item, Row, choices
 from explorer.page.frame import Certain, Frame
 from explorer.page.job import JobState
 from explorer.page.panels.base import Panel

@@ -13,7 +13,7 @@ from explorer.engine.charts import NOTHING, Chart
 from explorer.engine.progress import Progress
 from explorer.engine.roster import by_key
 from explorer.page.ask import Ask, attacked
-from explorer.page.controls.row import JobRow
+from explorer.page.controls.job_row import JobRow
 from explorer.page.frame import Frame
 from explorer.page.job import JobState
 from explorer.page.panels.base import ChartPanel, Panel

@@ -19,9 +19,8 @@ from explorer.page.ask import Ask
 from explorer.page.controls.job_row import JobButton, progress_bar
 from explorer.page.controls.row import Item, Row, choices
 from explorer.page.frame import Frame, Starts
-from explorer.page.panels.base import Panel
+from explorer.page.panels.base import LandscapePanel
 from explorer.page.parts.energies import Energies, path
-from explorer.page.parts.map_tabs import map_tabs, tab_of
 from explorer.page.parts.runs_box import CANCEL, RunsBox
 from explorer.page.parts.settings import choice
 from explorer.page.stages import landscape
@@ -35,10 +34,9 @@ Array = NDArray[np.float64]
 SAMPLES = 60  # of a run from the handle, for its trail and its timeline; arbitrary
 
 
-class StartsPanel(Panel):
+class StartsPanel(LandscapePanel):
     """The triangle with what is read at its handle, the profile, and the buttons that attack."""
 
-    stages = ("landscape",)
     look = ("mx-starts-box",)  # two cards and a row of buttons
 
     def build(self) -> None:
@@ -111,7 +109,7 @@ class StartsPanel(Panel):
         self.further = Row(
             more=Item("button", "More", "How many places, how long, and the runs as files",
                       value=False, call=lambda _: self.render(self.session.frame)),
-            tabs=map_tabs(self.session, self.command),
+            tabs=self.tabs(),
         )  # fmt: skip
         self.buttons = w.HBox(
             [self.here, here, self.runs.go, self.runs.progress, self.further],
@@ -138,7 +136,7 @@ class StartsPanel(Panel):
     def render(self, frame: Frame) -> None:
         """Show the handle with its energy; ask for the map of these weights."""
         held = frame.starts
-        self.further.put("tabs", value=tab_of(frame))
+        self.further.put("tabs", value=self.tab_of(frame))
         if "attack" in vars(self):
             self._set_attack(frame.attack.name)
         self.energies.ask(None if held is None else held.landscape)
@@ -158,7 +156,7 @@ class StartsPanel(Panel):
 
     def _refuse(self, choose: bool) -> None:
         """Offer the other maps and attacks; the headline says why there are no starts."""
-        self.refusal.put("tabs", value=tab_of(self.session.frame))
+        self.refusal.put("tabs", value=self.tab_of(self.session.frame))
         rest = (self.attack,) if choose else ()
         self.whole.children = (self.refusal, *rest)
         if choose:
@@ -167,7 +165,7 @@ class StartsPanel(Panel):
     @cached_property
     def refusal(self) -> Row:
         """The other maps, where there are no starts."""
-        return Row(tabs=map_tabs(self.session, self.command))
+        return Row(tabs=self.tabs())
 
     def _set_attack(self, name: str) -> None:
         self._setting = True
