@@ -113,23 +113,6 @@ def slopes_of(t: Tensor, loss: Loss) -> Tensor:
     raise ValueError(f"loss must be 'exponential' or 'logistic'; got {loss!r}")
 
 
-def pull_weights(q: Tensor, norms: Tensor, loss: Loss, gain: float) -> tuple[Tensor, float, float]:
-    """The p (n,), log of the mean pull, and kappa; p and kappa over the points that can pull.
-
-    A point on which no neuron is active has no gradient. Left in, its constant loss would
-    freeze all others once theirs is far below it.
-    """
-    slopes = log_slopes(q, loss, gain)
-    norms = norms.to("cpu", torch.float64)
-    if float(norms.min()) == 0:
-        if float(norms.max()) == 0:
-            return torch.zeros_like(slopes), 0.0, 0.0
-        slopes = slopes.masked_fill(norms == 0, -math.inf)
-    total = torch.logsumexp(slopes, 0)
-    p = (slopes - total).exp_()
-    return p, float(total) - math.log(q.shape[0]), float(torch.dot(p, norms))
-
-
 def gamma_tilde(
     q: Tensor, rho: float | Tensor, order: int, loss: Loss, log_gain: float = 0.0
 ) -> float:

@@ -111,16 +111,11 @@ def adam_step(
     return moved, Moments(t, mean, square)
 
 
-def batch_mask(n: int, batch: int, t: int, seed: int) -> Tensor:
-    """Return entries (n,): n / batch on the points of step t, else 0.
+def batch_masks(n: int, batch: int, t: int, steps: int, seed: int) -> Tensor:
+    """Return masks (steps, n) of the steps from t on: n / batch on the points of one, else 0.
 
     An epoch is one permutation, cut up.
     """
-    return batch_masks(n, batch, t, 1, seed)[0]
-
-
-def batch_masks(n: int, batch: int, t: int, steps: int, seed: int) -> Tensor:
-    """Return the masks (steps, n) of the steps from t on; see `batch_mask`."""
     per_epoch, masks = -(-n // batch), torch.zeros(steps, n, dtype=torch.float64)
     for epoch in range(t // per_epoch, (t + steps - 1) // per_epoch + 1):
         # 2654435761 is Knuth's multiplicative hash: nearby epochs get unrelated generators.
@@ -130,64 +125,3 @@ def batch_masks(n: int, batch: int, t: int, steps: int, seed: int) -> Tensor:
             some = order[part * batch : (part + 1) * batch]
             masks[first + part, some] = n / len(some)
     return masks
-
-
-# --- Gradient descent on mean loss + mu/2 |theta|^2 ----------------------------------------------
-# A stationary point satisfies theta = (1 / (n mu)) sum_i (-l'(q_i)) y_i grad Phi(x_i) exactly, at
-# any margin and on networks that are not homogeneous (Buzaglo et al. 2023, restated; see the paper
-# for the original). At any other theta || theta - sum || = || gradient || / mu.
-#
-# Training carries theta as exp(s) theta_c with |theta_c| near 1 (`training`). The decay of theta is
-# that of theta_c, whatever s is, so a step in carried units is
-#
-#     constant:     rate (pull e^{(order - 2) s} g - mu theta_c)
-#     loss-scaled:  rate (share e^{-order s} g / kappa - (1 - share) theta_c)
-#
-# with g, kappa and pull of `TrainState`. The second is the gradient divided by c + mu, where c =
-# pull kappa e^{2 (order - 1) s} bounds the curvature that comes from the margins, mu is that of the
-# decay, and share = c / (c + mu). Where mu goes to 0 it is the step without decay, held to the same
-# trust region.
-#
-# The normalised ascent has no such form: it climbs the direction of theta alone, on which a decay
-# of its norm has no effect. `TrainConfig` refuses the two together.
-
-MAX_DECAY = 300.0  # arbitrary: e^300 squared is still a double, and far beyond any trust region
-
-
-@dataclass(frozen=True, eq=False)
-class Carried:
-    """Carried weights with the gradient there; `TrainState` says what the numbers are.
-
-    Attributes:
-        theta: carried weights (P,).
-        grads: sum_i p_i y_i grad Phi at them (P,).
-        order: degree of homogeneity, or depth where there is none.
-        log_scale: the true weights are exp(log_scale) theta.
-        log_pull: log of the mean of -l'(q_i) at the true weights.
-        kappa: sum_i p_i ||grad Phi||^2 at the carried weights.
-    """
-
-    theta: Tensor
-    grads: Tensor
-    order: int
-    log_scale: float
-    log_pull: float
-    kappa: float
-
-
-def constant_decay(at: Carried, mu: float, rate: float) -> Tensor:
-    """The displacement (P,) before momentum, by the constant rule."""
-    pull = math.exp(min(at.log_pull + (at.order - 2) * at.log_scale, MAX_DECAY))
-    return rate * pull * at.grads - (rate * mu) * at.theta
-
-
-def scaled_decay(at: Carried, mu: float, rate: float, reach: float) -> Tensor:
-    """The displacement (P,) before momentum, by the loss-scaled rule; no longer than `reach`."""
-    if at.kappa == 0:
-        return at.theta * 0
-    log_curvature = at.log_pull + math.log(at.kappa) + 2 * (at.order - 1) * at.log_scale
-    log_share = -math.log1p(math.exp(min(math.log(mu) - log_curvature, MAX_DECAY)))
-    pull = math.exp(min(log_share - math.log(at.kappa) - at.order * at.log_scale, MAX_DECAY))
-    move = rate * pull * at.grads - rate * -math.expm1(log_share) * at.theta
-    length = math.sqrt(float(torch.dot(move, move)))
-    return move if length <= reach else move * (reach / length)

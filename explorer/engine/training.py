@@ -26,26 +26,23 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Annotated, Literal
 
-import numpy as np
 import torch
 from torch import Tensor
 
-from explorer.engine import backprop, optim
-from explorer.engine.classes import check_labels, margins, soft_contrast
+from explorer.engine import optim
+from explorer.engine.classes import check_labels
 from explorer.engine.data import Dataset, unit_of
 from explorer.engine.data.unit import in_its_unit
-from explorer.engine.kernels import training_device, training_loops
+from explorer.engine.kernels import training_loops, training_step
 from explorer.engine.kernels.steps import TrainRule
+from explorer.engine.kernels.training_step import Iterate, Masks
 from explorer.engine.margin import (
     MAX_LOG_GAIN,
     Loss,
-    gain_of,
     gamma_bar,
-    log_loss,
-    pull_weights,
     smoothed_margin,
 )
-from explorer.engine.network import Network, init_network, revived_network, scaled_network
+from explorer.engine.network import Network, init_network, revived_network
 from explorer.engine.settings import setting, settings
 from explorer.engine.sizes import Size
 from explorer.engine.status import Status
@@ -185,6 +182,7 @@ def rate_on(config: TrainConfig, n: int) -> float:
 # --- One moment of a training run; `training` makes them ----------------------------------------
 
 MAX_EXPONENT = 700.0  # exp(700) is still a double
+MAX_DECAY = 300.0  # arbitrary: e^300 squared is still a double, and far beyond any trust region
 
 
 @dataclass(frozen=True, eq=False)
@@ -355,20 +353,15 @@ def step(target: Dataset, state: TrainState, config: TrainConfig) -> TrainState:
     """
     if state.diverged or not target.n:
         return state if state.diverged else replace(state, t=state.t + 1)
-    lr, pull = 1.0, state.grads
-    if config.weight_decay:
-        pull = _next_displacement(state, config)
-    else:
-        lr = _rate(state, config)
-    if not lr <= torch.finfo(state.net.dtype).max:
+    n, t, seed = target.n, state.t + 1, state.batch_seed
+    masks = _masks(config, n, seed)
+    sound, new = training_step.step(
+        state.net, target.x, target.y, _rule(config, n, state.net), _iterate(state), t,
+        None if masks is None else masks(t, 1)[0],
+    )  # fmt: skip
+    if not sound:
         return replace(state, diverged=True)
-    (theta,), (velocity,) = optim.momentum_step(
-        (state.net.theta,), (state.velocity,), (pull,), -lr, config.momentum
-    )
-    net = state.net.with_theta(theta)
-    scale, seed = state.log_scale, state.batch_seed
-    following = _evaluate(target, config, state.t + 1, net, scale, velocity, seed)
-    return replace(state, diverged=True) if following is None else following
+    return _state(config, new, t, state.net, seed)
 
 
 @in_its_unit
@@ -454,7 +447,7 @@ def advance(target: Dataset, state: TrainState, config: TrainConfig, steps: int)
 
     The steps are those of `step`, to rounding, and sooner: in float64 on the CPU compiled loops
     take them, and on a device blocks that read nothing back; see `training_loops` and
-    `training_device`.
+    `training_step`.
 
     Args:
         target: points x (n, d) and labels y (n,).
@@ -502,58 +495,56 @@ def states(
 
 def _leap(target: Dataset, state: TrainState, config: TrainConfig, steps: int) -> TrainState:
     """So many steps in one go; fewer where the run cannot go on, none where nothing takes them."""
-    kind: type[training_loops.CompiledRun]
     if training_loops.serves(state.net, target.x):
-        kind = training_loops.CompiledRun
-    elif training_device.serves(target.x):
-        kind = training_device.DeviceRun
+        advance_by = training_loops.advance
+    elif training_step.serves(target.x):
+        advance_by = training_step.advance
     else:
         return state
-    now = np.array([state.log_scale, state.log_loss, state.log_pull, state.kappa, state.rho])
-    held = (state.net.theta, state.velocity, state.grads, state.q)
-    rule = TrainRule(
+    masks = _masks(config, target.n, state.batch_seed)
+    rule = _rule(config, target.n, state.net)
+    at, t = advance_by(state.net, target.x, target.y, rule, _iterate(state), state.t, steps, masks)
+    return _state(config, at, t, state.net, state.batch_seed)
+
+
+def _rule(config: TrainConfig, n: int, net: Network) -> TrainRule:
+    """How n points train the network."""
+    return TrainRule(
         config.method == "ascent", config.rule == "constant", config.loss == "logistic",
-        rate_on(config, target.n), config.momentum, config.weight_decay, math.log(config.beta_end),
-        float(config.ascent_steps), TRUST, NORM_RANGE if state.net.homogeneous else math.inf,
-        MAX_EXPONENT, optim.MAX_DECAY, MAX_LOG_GAIN,
+        rate_on(config, n), config.momentum, config.weight_decay, math.log(config.beta_end),
+        float(config.ascent_steps), TRUST, NORM_RANGE if net.homogeneous else math.inf,
+        MAX_EXPONENT, MAX_DECAY, MAX_LOG_GAIN,
     )  # fmt: skip
-    batch = None if config.batch is None or config.batch >= target.n else config.batch
-    run = kind(*held, now, state.t, batch, state.batch_seed)
-    run = run.advance(state.net, target.x, target.y, rule, steps)
-    log_scale, log_loss, log_pull, kappa, rho = run.now.tolist()
+
+
+def _masks(config: TrainConfig, n: int, seed: int) -> Masks:
+    """The mini-batches of a run on n points; None where each step takes all."""
+    batch = config.batch
+    if batch is None or batch >= n:
+        return None
+    return lambda t, steps: optim.batch_masks(n, batch, t, steps, seed)
+
+
+def _iterate(state: TrainState) -> Iterate:
+    """The tensors of a state."""
+    now = (state.log_scale, state.log_loss, state.log_pull, state.kappa, state.rho)
+    numbers = _numbers(now, state.net)
+    return Iterate(state.net.theta, state.velocity, state.grads, state.q, numbers)
+
+
+def _numbers(values: float | tuple[float, ...], net: Network) -> Tensor:
+    """Numbers as a tensor beside the weights, or on the CPU where their device has no float64."""
+    device = net.device if net.device.type != "mps" else "cpu"
+    return torch.tensor(values, dtype=torch.float64, device=device)
+
+
+def _state(config: TrainConfig, at: Iterate, t: int, net: Network, seed: int) -> TrainState:
+    """The state of an iterate, its numbers read."""
+    log_scale, log_loss, log_pull, kappa, rho = at.now.tolist()
     return TrainState(
-        run.t, state.net.with_theta(run.theta), log_scale, run.q, log_loss, run.grads, log_pull,
-        kappa, rho, run.velocity, state.batch_seed, config.loss,
+        t, net.with_theta(at.theta), log_scale, at.q, log_loss, at.grads, log_pull, kappa, rho,
+        at.velocity, seed, config.loss,
     )  # fmt: skip
-
-
-def _rate(state: TrainState, config: TrainConfig) -> float:
-    """The factor of `grads` in the next displacement, in the units of the carried weights."""
-    order, rate = state.net.depth, rate_on(config, len(state.q))
-    if config.rule == "constant":
-        exponent = state.log_pull + (order - 2) * state.log_scale
-        return rate * math.exp(exponent) if exponent < MAX_EXPONENT else math.inf
-    if state.kappa == 0:
-        return 0.0
-    gain = math.exp(min(order * state.log_scale, MAX_EXPONENT))
-    fade = 1 - config.momentum
-    length = math.sqrt(float(torch.dot(state.grads, state.grads)))
-    if gain == 0 or length == 0:
-        return 0.0
-    # The second is the trust region: 1/fade such steps add up to TRUST times the norm.
-    return min(rate / (state.kappa * gain), TRUST * fade * state.rho / length)
-
-
-def _next_displacement(state: TrainState, config: TrainConfig) -> Tensor:
-    """The next displacement with weight decay, in the units of the carried weights."""
-    net, rate = state.net, rate_on(config, len(state.q))
-    carried = optim.Carried(
-        net.theta, state.grads, net.depth, state.log_scale, state.log_pull, state.kappa
-    )
-    if config.rule == "constant":
-        return optim.constant_decay(carried, config.weight_decay, rate)
-    reach = TRUST * (1 - config.momentum) * state.rho
-    return optim.scaled_decay(carried, config.weight_decay, rate, reach)
 
 
 def _evaluate(
@@ -561,48 +552,15 @@ def _evaluate(
     batch_seed: int,
 ) -> TrainState | None:  # fmt: skip
     """The state at these weights, or None where a number of it is not finite."""
-    theta = net.theta
-    rho = math.sqrt(float(torch.dot(theta, theta)))  # one call; net.rho takes one per tensor
-    if not math.isfinite(rho):
-        return None
-    if net.homogeneous and rho and not 1 / NORM_RANGE <= rho <= NORM_RANGE:
-        power = math.frexp(rho)[1] - 1
-        net, velocity = scaled_network(net, 2.0**-power), velocity * 2.0**-power
-        rho, log_scale = rho * 2.0**-power, log_scale + power * math.log(2)
-    if not target.n:
-        none = torch.zeros_like(velocity)
-        return TrainState(
-            t, net, log_scale, target.y, 0.0, none, 0.0, 0.0, rho, none, batch_seed, config.loss
-        )
-    inputs, outputs = backprop.forward(net, target.x)
-    q = margins(outputs, target.y)
-    if config.method == "ascent":
-        log_scale = _ascent_scale(q, net.depth, t / config.ascent_steps, log_scale, config)
-    gain = net.depth * log_scale
-    # With several classes the cross-entropy sees all rivals: a smooth margin and its covector.
-    smooth, cover = soft_contrast(outputs, target.y, gain_of(gain))
-    values = backprop.backward(net, inputs, outputs, cover)
-    total = log_loss(smooth, config.loss, gain)
-    p, log_pull, kappa = pull_weights(
-        smooth, backprop.squared_norms(net, values), config.loss, gain
-    )
-    if not (math.isfinite(total) and math.isfinite(kappa)):
-        return None
-    coef = p.to(q)
-    if config.batch is not None and config.batch < target.n:
-        # Weights from the full loss, the sum over a part: an unbiased estimate of the gradient.
-        coef = coef * optim.batch_mask(target.n, config.batch, t, batch_seed).to(coef)
-    grads = backprop.combined_gradient(net, values, coef)
-    return TrainState(
-        t, net, log_scale, q, total, grads, log_pull, kappa, rho, velocity, batch_seed, config.loss
-    )
-
-
-def _ascent_scale(
-    q: Tensor, order: int, part: float, log_scale: float, config: TrainConfig
-) -> float:
-    """The log_scale at which the mean margin is at least beta_end^part; never a smaller one."""
-    if float(q.min()) <= 0:
-        return log_scale
-    log_beta = min(1.0, part) * math.log(config.beta_end)
-    return max(log_scale, (log_beta - math.log(float(q.mean()))) / order)
+    n, rule, scale = target.n, _rule(config, target.n, net), _numbers(log_scale, net)
+    if not n:
+        theta, velocity, scale, rho = training_step.normed(net, rule, net.theta, velocity, scale)
+        zero, none = torch.zeros_like(scale), torch.zeros_like(velocity)
+        at = Iterate(theta, none, none, target.y, torch.stack([scale, zero, zero, zero, rho]))
+    else:
+        masks = _masks(config, n, batch_seed)
+        at = training_step.evaluated(
+            net, target.x, target.y, rule, net.theta, velocity, scale, t,
+            None if masks is None else masks(t, 1)[0],
+        )  # fmt: skip
+    return _state(config, at, t, net, batch_seed) if at.now.isfinite().all() else None

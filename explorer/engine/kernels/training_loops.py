@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,8 +12,8 @@ from torch import Tensor
 from explorer.engine.classes import class_numbers
 from explorer.engine.kernels.loading import compiled_module
 from explorer.engine.kernels.steps import TrainRule
+from explorer.engine.kernels.training_step import Iterate, Masks
 from explorer.engine.network import Network
-from explorer.engine.optim import batch_masks
 
 MOST_INPUTS = 16  # arbitrary: beyond it the first layer is a product worth a call of BLAS
 PIECE = 2**24  # points x neurons x steps in one call; Ctrl-C is heard between; arbitrary
@@ -42,80 +41,51 @@ def serves(net: Network, x: Tensor) -> bool:
     )  # fmt: skip
 
 
-@dataclass(eq=False)
-class CompiledRun:
-    """What a run of training carries; `advance` moves it on.
+def advance(
+    net: Network, x: Tensor, y: Tensor, rule: TrainRule, at: Iterate, t: int, steps: int,
+    masks: Masks,
+) -> tuple[Iterate, int]:  # fmt: skip
+    """So many steps after iterate t; fewer where no gradient is left or the next is not finite."""
+    work = len(x) * (net.widths[0] if _narrow(net) else len(at.theta) // _FUSED + 1)
+    piece = PIECE // work if masks is None else min(PIECE // work, MOST_MASKS)
+    piece, end, sound = max(1, piece), t + steps, True
+    points = _padded(net, x, y)
+    while sound and t < end:
+        asked = min(piece, end - t)
+        new, taken, sound = _train(net, points, rule, at, t, asked, masks)
+        if not sound:  # its arrays are spoilt: once more, up to there
+            new, taken, _ = _train(net, points, rule, at, t, taken, masks)
+        sound = sound and taken == asked
+        at, t = new, t + taken
+    return at, t
 
-    Attributes:
-        theta: carried weights (P,).
-        velocity: (P,).
-        grads: (P,).
-        q: margins (n,).
-        now: log_scale, log_loss, log_pull, kappa and rho (5,).
-        t: steps taken.
-        batch: points in each step; None: all.
-        seed: fixes every mini-batch with t.
-    """
 
-    theta: Tensor
-    velocity: Tensor
-    grads: Tensor
-    q: Tensor
-    now: Array
-    t: int
-    batch: int | None
-    seed: int
-
-    def advance(
-        self, net: Network, x: Tensor, y: Tensor, rule: TrainRule, steps: int
-    ) -> CompiledRun:
-        """So many steps on; fewer where no gradient is left or the next step is not finite.
-
-        Args:
-            net: a network of this architecture, for its shape.
-            x: points (n, d).
-            y: labels (n,).
-            rule: how it moves.
-            steps: how many.
-        """
-        work = len(x) * (net.widths[0] if _narrow(net) else len(self.theta) // _FUSED + 1)
-        piece = PIECE // work if self.batch is None else min(PIECE // work, MOST_MASKS)
-        piece, end, run, sound = max(1, piece), self.t + steps, self, True
-        points = _padded(net, x, y)
-        while sound and run.t < end:
-            before, asked = run, min(piece, end - run.t)
-            run, sound = before._train(net, points, rule, asked)
-            if not sound:  # its arrays are spoilt: once more, up to there
-                run, _ = before._train(net, points, rule, run.t - before.t)
-            sound = sound and run.t == before.t + asked
-        return run
-
-    def _train(
-        self, net: Network, points: tuple[Array, Array], rule: TrainRule, steps: int
-    ) -> tuple[CompiledRun, bool]:
-        """The run where the loops stopped, and whether its numbers are finite."""
-        loops: Any = compiled_module("compiled_training")
-        held = (self.theta.clone(), self.velocity.clone(), self.grads.clone())
-        arrays, biased = tuple(v.numpy() for v in held), [b is not None for b in net.biases]
-        n, q, now = len(self.q), np.zeros(len(points[1])), self.now.copy()
-        q[:n] = self.q
-        if not steps:
-            return self, True
-        masks = np.zeros((0, len(q)))
-        if self.batch is not None:
-            masks = np.zeros((steps + 1, len(q)))
-            masks[:, :n] = batch_masks(n, self.batch, self.t, steps + 1, self.seed)
-        if _narrow(net):
-            shape = (n, net.widths[0], biased[0], self.t)
-            taken, sound = loops.train(arrays, q, now, *points, *shape, steps, rule, masks)
-        else:
-            widths, kept = np.array([net.d, *net.widths, net.outputs]), len(self.theta) <= NEAR
-            taken, sound = loops.train_deep(
-                arrays, q, now, *points, n, widths, np.array(biased), self.t, steps, rule, kept,
-                masks,
-            )  # fmt: skip
-        left = torch.from_numpy(q[:n])
-        return CompiledRun(*held, left, now, self.t + taken, self.batch, self.seed), sound
+def _train(
+    net: Network, points: tuple[Array, Array], rule: TrainRule, at: Iterate, t: int, steps: int,
+    masks: Masks,
+) -> tuple[Iterate, int, bool]:  # fmt: skip
+    """The iterate where the loops stopped, after how many steps, and whether it is finite."""
+    if not steps:
+        return at, 0, True
+    loops: Any = compiled_module("compiled_training")
+    held, now = (at.theta.clone(), at.velocity.clone(), at.grads.clone()), at.now.clone()
+    arrays, biased = tuple(v.numpy() for v in held), [b is not None for b in net.biases]
+    n, q = len(at.q), np.zeros(len(points[1]))
+    q[:n] = at.q
+    drawn = np.zeros((0, len(q)))
+    if masks is not None:
+        drawn = np.zeros((steps + 1, len(q)))
+        drawn[:, :n] = masks(t, steps + 1)
+    if _narrow(net):
+        shape = (n, net.widths[0], biased[0], t)
+        taken, sound = loops.train(arrays, q, now.numpy(), *points, *shape, steps, rule, drawn)
+    else:
+        widths, kept = np.array([net.d, *net.widths, net.outputs]), len(at.theta) <= NEAR
+        taken, sound = loops.train_deep(
+            arrays, q, now.numpy(), *points, n, widths, np.array(biased), t, steps, rule, kept,
+            drawn,
+        )  # fmt: skip
+    return Iterate(*held, torch.from_numpy(q[:n]), now), taken, sound
 
 
 def _narrow(net: Network) -> bool:
