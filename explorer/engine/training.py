@@ -535,7 +535,7 @@ def _iterate(state: TrainState) -> Iterate:
 def _numbers(values: float | tuple[float, ...], net: Network) -> Tensor:
     """Numbers as a tensor beside the weights, or on the CPU where their device has no float64."""
     device = net.device if net.device.type != "mps" else "cpu"
-    return torch.tensor(values, dtype=torch.float64, device=device)
+    return torch.tensor(values, dtype=torch.float64).to(device)
 
 
 def _state(config: TrainConfig, at: Iterate, t: int, net: Network, seed: int) -> TrainState:

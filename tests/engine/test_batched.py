@@ -13,10 +13,7 @@ from explorer.engine.attacks.kkt import KKTConfig, Start
 from explorer.engine.attacks.target import Target
 from explorer.engine.network import Network, init_network
 from explorer.engine.status import Status
-
-
-def rng(seed: int) -> torch.Generator:
-    return torch.Generator().manual_seed(seed)
+from tests.engine.draws import rng
 
 
 def drawn(d: int, widths: tuple[int, ...]) -> Network:

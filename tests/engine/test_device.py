@@ -21,11 +21,8 @@ from explorer.engine.status import Status
 from explorer.engine.training import TrainConfig
 from explorer.research import runs
 from explorer.research.devices import to_cpu
+from tests.engine.draws import rng
 from tests.engine.pretend import NAME, Pretend
-
-
-def rng(seed=0):
-    return torch.Generator().manual_seed(seed)
 
 
 def aimed(widths=(20,), dtype=torch.float64):

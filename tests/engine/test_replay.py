@@ -13,37 +13,22 @@ from explorer.engine.attacks.kkt import KKTConfig, Start, loops, loss
 from explorer.engine.attacks.kkt.blocks import Replay
 from explorer.engine.attacks.target import Target
 from explorer.engine.network import init_network
+from tests.engine.draws import draw, rng
 
 CONFIG = KKTConfig(m=6, steps=40, multipliers="joint", lr_x=0.01, lr_lam=0.01, prior=0.8)
 PLAIN = replace(CONFIG, optimizer="sgd", lr_x=1e-8, lr_lam=1e-8, weight_margin=0.0, prior=None)
-SHAPES = {"two layers": (12,), "three layers": (9, 7), "one by one": (3000,)}
+FLOOR = replace(CONFIG, lam_min=0.3, relu_alpha_start=None)
 
 
-def rng(seed):
-    return torch.Generator().manual_seed(seed)
-
-
-@pytest.mark.parametrize("config", [CONFIG, PLAIN], ids=["adam", "sgd"])
-@pytest.mark.parametrize("widths", SHAPES.values(), ids=SHAPES.keys())
-@pytest.mark.parametrize("starts", [(), (3,)], ids=["single", "batch"])
-def test_a_block_is_as_many_steps(config, widths, starts):
-    _is_as_many_steps(config, widths, starts)
-
-
+@pytest.mark.parametrize("config", [CONFIG, PLAIN, FLOOR], ids=["adam", "sgd", "floor"])
 @pytest.mark.parametrize("widths", [(12,), (9, 7)], ids=["two layers", "three layers"])
 @pytest.mark.parametrize("d", [2, 65], ids=["few inputs", "many"])
-def test_starts_in_groups_descend_as_they_do_together(widths, d, monkeypatch):
-    monkeypatch.setattr(loss, "CACHED", 150)  # two of three starts fit
-    config = replace(CONFIG, lam_min=0.3, relu_alpha_start=None)
-    _is_as_many_steps(config, widths, (3,), d)
-
-
-def _is_as_many_steps(config, widths, starts, d=2):
+@pytest.mark.parametrize("room", [2**15, 150, 1], ids=["at once", "two of three", "one by one"])
+def test_a_block_of_starts_is_as_many_steps(config, widths, d, room, monkeypatch):
+    monkeypatch.setattr(loss, "CACHED", room)
     target = Target(init_network(d, widths, generator=rng(0), first_scale=0.7))
-    x = torch.randn(*starts, 6, d, generator=rng(1), dtype=torch.float64)
     y = torch.tensor([1.0, 1, 1, -1, -1, -1]).double()
-    first = kkt.init(target, config, rng(2), Start(x, y))
-    slow = first
+    slow = first = kkt.init(target, config, rng(2), Start(draw(3, 6, d), y))
     for _ in range(7):
         slow = kkt.step(target, slow, config)
     run = Replay(target, first, config)
@@ -87,7 +72,7 @@ def test_steps_that_are_not_finite_are_not_taken():
 def test_a_stride_leaves_states_out_and_changes_none(multipliers, starts):
     target = Target(init_network(2, (12,), generator=rng(0), first_scale=0.7))
     config = replace(CONFIG, multipliers=multipliers, steps=25)
-    x = torch.randn(*starts, 6, 2, generator=rng(1), dtype=torch.float64)
+    x = draw(*starts, 6, 2)
     first = kkt.init(target, config, rng(2), Start(x, torch.tensor([1.0, 1, 1, -1, -1, -1])))
     for _ in range(3):  # a run may be taken up anywhere
         first = kkt.step(target, first, config)

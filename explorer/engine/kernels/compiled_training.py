@@ -19,11 +19,12 @@ import numpy.typing as npt
 from numba import njit
 
 from explorer.engine.kernels.jit import FAST, kept
-from explorer.engine.kernels.steps import KAPPA, LOG_LOSS, LOG_PULL, LOG_SCALE, RHO, TrainRule
+from explorer.engine.kernels.steps import TrainRule
 
 Array = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
 Arrays = tuple[Array, Array, Array]
+LOG_SCALE, LOG_LOSS, LOG_PULL, KAPPA, RHO = range(5)  # of `numbers`
 _FAR, _STEEP = 36.0, 20.0  # of `margin.log_each`; where torch's softplus is the identity
 _LN2 = math.log(2.0)
 

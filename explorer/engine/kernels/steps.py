@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-LOG_SCALE, LOG_LOSS, LOG_PULL, KAPPA, RHO = range(5)  # numbers of an iterate of training
 # Columns of the table of `descent.step_table`.
 RATE_X, RATE_LAM, SECOND, RATE, ALPHA, MARGIN = range(6)
 

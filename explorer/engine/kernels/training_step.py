@@ -16,7 +16,7 @@ from torch import Tensor
 
 from explorer.engine import backprop
 from explorer.engine.classes import margins, soft_contrast
-from explorer.engine.kernels.steps import KAPPA, TrainRule
+from explorer.engine.kernels.steps import TrainRule
 from explorer.engine.margin import Loss, log_each, slopes_of
 from explorer.engine.network import Network
 
@@ -41,6 +41,11 @@ class Iterate:
     q: Tensor
     now: Tensor
 
+    @property
+    def kappa(self) -> Tensor:
+        """See `TrainState`, ()."""
+        return self.now[3]
+
 
 def serves(x: Tensor) -> bool:
     """Whether points x (n, d), n > 0, lie on a device with float64 that is not the CPU."""
@@ -58,7 +63,7 @@ def advance(
     for turn in range(steps):
         mask = None if drawn is None else drawn[turn]
         sound, new = step(net, x, y, rule, at, t + turn + 1, mask)
-        alive = alive & sound & (at.now[KAPPA] != 0)
+        alive = alive & sound & (at.kappa != 0)
         pairs = [(getattr(new, f.name), getattr(at, f.name)) for f in fields(Iterate)]
         at, taken = Iterate(*(torch.where(alive, a, b) for a, b in pairs)), taken + alive
     return at, t + int(taken)

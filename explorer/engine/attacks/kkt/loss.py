@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Any
 
 import torch
 from torch import Tensor
@@ -18,6 +18,7 @@ from explorer.engine.nonnegative import coefficients
 from explorer.engine.optim import Moments
 from explorer.engine.sizes import Size
 
+Group = Any  # of starts: an index, a slice, or ... for all
 CACHED = 2**15  # numbers of an (m, k) array of which four stay near the processor; measured at
 # k = 154, m = 40 with 2 MB of cache: 26 us a start for 5 together, 30 for 3, 27 for 10, 37 for 25
 
@@ -68,10 +69,11 @@ def evaluate(
     mean = target.mass / m
     floor = config.lam_min * mean if config.multipliers == "projected" else None
     weight_margin = config.weight_margin * min(t / config.steps, 1.0)
-    (l_stationary, grad_x, grad_c), fit_lam, off, along = _share_left(
-        net, x, y, lam, config.alpha(t, steepness(target, config)), floor, weight_margin > 0
-    )
-    off = off - (y if target.level == 1 else y * target.level)  # y times the distance to the margin
+    alpha, labels = config.alpha(t, steepness(target, config)), y.expand(x.shape[:-1])
+    l_stationary, grad_x, grad_c, fit_lam, phi, *along = _by_group(net, x, lambda i: _share_left(
+        net, x[i], labels[i], lam[i], alpha, floor, weight_margin > 0
+    ))  # fmt: skip
+    off = phi - (y if target.level == 1 else y * target.level)  # y times the distance to the margin
     low = torch.clamp_min(config.lam_min - fit_lam * (1 / mean), 0)
     l_dual, l_margin = (square(v, (-1,)).to(x.dtype) for v in (low, off))
     grad_lam = (y * grad_c).add_(low, alpha=-2 * config.weight_dual / mean)
@@ -84,9 +86,9 @@ def evaluate(
         l_prior = square(outside, (-1, -2)).to(x.dtype)
         loss = torch.add(loss, l_prior, alpha=config.weight_prior)
         grad_x.add_(outside, alpha=2 * config.weight_prior)
-    if along is not None:
+    if along:
         loss = torch.add(loss, l_margin, alpha=weight_margin)
-        grad_x.addcmul_(off.unsqueeze(-1), along, value=2 * weight_margin / target.level**2)
+        grad_x.addcmul_(off.unsqueeze(-1), *along, value=2 * weight_margin / target.level**2)
     return KKTState(
         t, x, y, fit_lam, l_stationary, l_dual, l_prior, l_margin, loss, grad_x, moments, grad_lam
     )
@@ -115,12 +117,22 @@ def pulls(
         project: makes the shares anew, in place, of a pass at x; None: they are as they are.
     """
     x, y, share = at
-    if groups := apart(net, x):
-        ys = y.expand(x.shape[:-1])
-        grad_x, grad_share = _by_group(groups, len(x), lambda i: pulls(
-            net, config, scale, (x[i], ys[i], share[i]), alpha, weight_margin
-        ))  # fmt: skip
-        return grad_x, grad_share
+    labels = y.expand(x.shape[:-1])
+
+    def pulled(i: Group) -> tuple[Tensor, Tensor]:
+        some = x[i], labels[i], share[i]
+        return _pulls(net, config, scale, some, alpha, weight_margin, project)
+
+    grad_x, grad_share = _by_group(net, x, pulled)
+    return grad_x, grad_share
+
+
+def _pulls(
+    net: Prepared, config: KKTConfig, scale: Scale, at: tuple[Tensor, Tensor, Tensor],
+    alpha: Alpha, weight_margin: Alpha, project: Callable[[LossPass], None] | None,
+) -> tuple[Tensor, Tensor]:  # fmt: skip
+    """`pulls` of starts that are gone through together."""
+    x, y, share = at
     run = reused_pass(net, x, alpha)
     if config.weight_margin:
         off = (y * run.phi / scale.level - 1).mul_(y * (2 / scale.level)) * weight_margin
@@ -140,65 +152,38 @@ def pulls(
     return grad_x, grad_share
 
 
-def apart(net: Prepared, x: Tensor) -> list[int] | list[slice]:
-    """The starts, one by one or in groups, that fit near the processor; [] for all in one go."""
-    if x.ndim < 3 or len(x) == 1 or not net.on_cpu:
-        return []
-    size = max(1, CACHED // (x.shape[1] * max(len(w) for w in net.weights)))
-    if size >= len(x):
-        return []
-    if size == 1:
-        return list(range(len(x)))
-    return [slice(i, i + size) for i in range(0, len(x), size)]
-
-
 def _by_group(
-    groups: Sequence[int | slice],
-    starts: int,
-    call: Callable[[int | slice], Sequence[Tensor]],
-) -> list[Tensor]:
-    """What `call` makes of each group, side by side.
+    net: Prepared, x: Tensor, call: Callable[[Group], Sequence[Tensor]]
+) -> Sequence[Tensor]:
+    """What `call` makes of the starts x[i], all in one go, or in groups near the processor.
 
     In place: results kept one by one, each behind the large arrays of its group, would leave holes
     in memory of an (m, k) array per start.
     """
+    size = max(1, CACHED // (x.shape[-2] * max(len(w) for w in net.weights)))
+    if x.ndim < 3 or size >= len(x) or not net.on_cpu:
+        return call(...)
     outs: list[Tensor] = []
-    for i in groups:
+    for first in range(0, len(x), size):
+        i = first if size == 1 else slice(first, first + size)
         made = call(i)
         if not outs:
-            outs = [v.new_empty(starts, *v.shape[isinstance(i, slice) :]) for v in made]
+            outs = [v.new_empty(len(x), *v.shape[size > 1 :]) for v in made]
         for out, v in zip(outs, made, strict=True):
             out[i] = v
     return outs
 
 
 def _share_left(
-    net: Prepared,
-    x: Tensor,
-    y: Tensor,
-    lam: Tensor,
-    alpha: float,
-    floor: float | None,
+    net: Prepared, x: Tensor, y: Tensor, lam: Tensor, alpha: float, floor: float | None,
     sloped: bool,
-) -> tuple[tuple[Tensor, Tensor, Tensor], Tensor, Tensor, Tensor | None]:
-    """(share of ||theta||^2 left, its gradients on x and c), lam, Phi and, if `sloped`, dPhi/dx.
-
-    Starts that would not fit near the processor together are gone through in groups.
-    """
-    if groups := apart(net, x):
-        ys = y.expand(x.shape[:-1])
-
-        def of(i: int | slice) -> list[Tensor]:
-            pull, c, phi, along = _share_left(net, x[i], ys[i], lam[i], alpha, floor, sloped)
-            return [*pull, c, phi] if along is None else [*pull, c, phi, along]
-
-        made = _by_group(groups, len(x), of)
-        return (made[0], made[1], made[2]), made[3], made[4], made[5] if sloped else None
+) -> tuple[Tensor, ...]:  # fmt: skip
+    """Share of ||theta||^2 left, its gradients on x and c, lam, Phi and, if `sloped`, dPhi/dx."""
     run = reused_pass(net, x, alpha)
     if floor is not None:
         gram, inner = run.normal()
         gram, inner = gram * (y.unsqueeze(-1) * y.unsqueeze(-2)), inner * y
         lam = coefficients(gram, inner, floor, lam > floor)
-    along = run.slope() if sloped else None
+    along = (run.slope(),) if sloped else ()
     fit = run.fit(lam * y, 1 / net.square)
-    return (fit.loss, fit.grad_x, fit.grad_c), lam, run.phi, along
+    return fit.loss, fit.grad_x, fit.grad_c, lam, run.phi, *along
