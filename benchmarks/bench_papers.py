@@ -44,12 +44,13 @@ from explorer.engine.exact import maximum_margin
 from explorer.engine.explanations.safe_split import SafeSplitConfig, in_space, safe_splits
 from explorer.engine.intervals import share
 from explorer.engine.membership.experiment import MembershipConfig, membership_experiment
+from explorer.engine.merging import MERGE_ANGLE
 from explorer.engine.roster import by_key
 from explorer.engine.scoring import score
 from explorer.engine.training import TrainConfig, TrainState
 from explorer.research import image_runs
 from explorer.research.grid import GridCell, run_cell
-from explorer.research.image_runs import MERGE_ANGLE, ImageRun, Scored
+from explorer.research.image_runs import ImageRun, Scored
 from explorer.research.runs import RADIUS
 
 LEVEL = 0.9

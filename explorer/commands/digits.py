@@ -24,6 +24,7 @@ from explorer.engine.attacks.target import Target
 from explorer.engine.certificate import certify
 from explorer.engine.data.images import Choice, draw
 from explorer.engine.images import NCC_LEAST, SSIM_LEAST
+from explorer.engine.merging import MERGE_ANGLE
 from explorer.engine.network import Network
 from explorer.engine.roster import by_key
 from explorer.engine.threads import limit_threads
@@ -31,7 +32,6 @@ from explorer.engine.training import TrainConfig
 from explorer.research import image_runs, image_sheets
 from explorer.research.devices import check_device
 from explorer.research.image_runs import (
-    MERGE_ANGLE,
     STARTS,
     ImageRun,
     Scored,

@@ -27,7 +27,7 @@ import torch
 from torch import Tensor
 
 from explorer.engine.classes import contrast
-from explorer.engine.even_multipliers import even_multipliers
+from explorer.engine.even_multipliers import EXACT, even_multipliers
 from explorer.engine.gradients import gram, inner_theta
 from explorer.engine.margin import Loss, gamma_bar, log_slopes, q_of
 from explorer.engine.multipliers import Fit, Whole, exact_multipliers, fit_multipliers
@@ -40,10 +40,10 @@ TAU_EXACT = 1e-6  # measured: exactly built networks, after rounding
 
 # Relative size of the larger of residual and slackness, up to which each light shows; arbitrary.
 # Both lie far from the first at exact networks (1e-10); at the others a fit is good to 1% only.
-_EXACT, _NEAR, _APPROACHING = 1e-6, 0.05, 0.3
-_EVEN = 1e-7  # arbitrary: far above what even multipliers leave (1e-10), below _EXACT
+_NEAR, _APPROACHING = 0.05, 0.3
+_EVEN = 1e-7  # arbitrary: far above what even multipliers leave (1e-10), below EXACT
 ON_MARGIN = 0.01  # arbitrary: a point within 1% of q_min counts as on the margin
-_SLACK_PRICE = 1e-3  # arbitrary: breaks ties between multipliers in favour of points on the margin
+SLACK_PRICE = 1e-3  # arbitrary: breaks ties between multipliers in favour of points on the margin
 SUPPORT = 1e-3  # arbitrary: multipliers below this share of the largest are not counted
 
 
@@ -182,7 +182,7 @@ def gradient_multipliers(
 
 
 def _light(off: float) -> Light:
-    if off <= _EXACT:
+    if off <= EXACT:
         return Light.EXACT
     if off <= _NEAR:
         return Light.NEAR
@@ -205,13 +205,13 @@ class _Priced:
 
     @property
     def exact(self) -> bool:
-        return max(self.off, self.norm_identity) <= _EXACT
+        return max(self.off, self.norm_identity) <= EXACT
 
 
 def _fit_at(one: Network, x: Tensor, y: Tensor, ratio: Tensor, tau: float) -> _Priced:
     """The fit at `tau`, for the network at margin 1 and ratio = q / q_min (n,)."""
-    # With order * sum lam = rho^2 this is 1/2 residual^2 + _SLACK_PRICE * slackness, times rho^2.
-    price = _SLACK_PRICE * one.order * (ratio - 1)
+    # With order * sum lam = rho^2 this is 1/2 residual^2 + SLACK_PRICE * slackness, times rho^2.
+    price = SLACK_PRICE * one.order * (ratio - 1)
     fit = fit_multipliers(one, x, y, tau=tau, price=price)
     found = _measure(fit, one, ratio)
     if tau < 0:
@@ -228,7 +228,7 @@ def _measure(fit: Fit | Whole, one: Network, ratio: Tensor) -> _Priced:
 
 
 def _whole(one: Network, x: Tensor, y: Tensor, ratio: Tensor, tau: float) -> _Priced | None:
-    """What explains two layers of one output whole, up to `_EXACT`; None where nothing is found."""
+    """What explains two layers of one output whole, up to `EXACT`; None where nothing is found."""
     if len(one.weights) != 2 or one.outputs != 1:
         return None
     found = exact_multipliers(one, x, y, min(tau, TAU_EXACT))
@@ -242,12 +242,12 @@ def _verdict(
 ) -> tuple[_Priced, Light, float | None]:  # fmt: skip
     """The fit that holds, the light, and the residual at `TAU_EXACT` where it was asked for."""
     fit, strict = fits
-    if uneven <= _EXACT:
+    if uneven <= EXACT:
         whole = strict if strict.exact else _whole(one, x, y, ratio, tau)
         if whole is not None:
             asked = tau > TAU_EXACT and fit is not strict
             return (
-                fit if fit.off <= _EXACT else whole, Light.EXACT,
+                fit if fit.off <= EXACT else whole, Light.EXACT,
                 whole.residual if asked else None,
             )  # fmt: skip
     light = _light(fit.off)
@@ -257,7 +257,7 @@ def _verdict(
     if tau > TAU_EXACT and fit is not strict:
         sharp = _fit_at(one, x, y, ratio, TAU_EXACT)
     known = len(one.weights) != 2 or one.outputs != 1  # else `_whole` was asked
-    exact = known and sharp.exact and uneven <= _EXACT
+    exact = known and sharp.exact and uneven <= EXACT
     return fit, light if exact else Light.NEAR, None if sharp is fit else sharp.residual
 
 
@@ -361,5 +361,5 @@ def certify(
         beta=None if by_gradient is None else by_gradient[1],
         light=light,
         residual_exact=sharp,
-        at_edge=any(at_edge(fit.off, limit) for limit in (_EXACT, _NEAR, _APPROACHING)),
+        at_edge=any(at_edge(fit.off, limit) for limit in (EXACT, _NEAR, _APPROACHING)),
     )

@@ -27,7 +27,7 @@ from explorer.engine.network import Network
 from explorer.engine.nonnegative import nonnegative
 
 Array = NDArray[np.float64]
-EXACT = 1e-6  # of |theta|: a fit that leaves less has multipliers to choose from
+EXACT = 1e-6  # of |theta|: the light "exact"; such a fit has multipliers to choose from
 _RIDGE = 1e-9  # of the trace; arbitrary: far above rounding (1e-16), far below what a ray explains
 _NONE = 1e-9  # of the largest; arbitrary: coefficients and singular values below it are zeros
 _STEPS = 4  # arbitrary: each takes the ridge's share out of what is left

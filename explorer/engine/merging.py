@@ -26,6 +26,7 @@ from torch import Tensor
 
 from explorer.engine.network import Network, phi_all
 
+MERGE_ANGLE = 0.02  # radians; arbitrary
 _TINY = torch.finfo(torch.float32).tiny
 _OPPOSITE = 1.0  # of two unit vectors: farther apart they share no wedge worth the name; arbitrary
 _FEW = 32  # coordinates that tell most pairs apart before the rest are looked at; arbitrary
@@ -131,7 +132,7 @@ def _merge_layer(
 
 def merge_neurons(
     net: Network,
-    angle: float = 0.02,
+    angle: float = MERGE_ANGLE,
     drop: float = 1e-6,
     probe: Tensor | None = None,
     fold: float = 0.0,
@@ -144,7 +145,7 @@ def merge_neurons(
 
     Args:
         net: the network, any depth; it is not changed.
-        angle: largest distance of two unit vectors, in radians; 0.02 is arbitrary.
+        angle: largest distance of two unit vectors, in radians.
         drop: neurons below this share of the layer's path weight go; 1e-6 is arbitrary.
         probe: points (m, d) on which the change of Phi is measured.
         fold: a lighter neuron goes to the nearest heavier one of its sign as long as its path

@@ -41,6 +41,7 @@ from explorer.engine.exact.faces import turned
 from explorer.engine.gradients import backward_signals, forward_signals
 from explorer.engine.kernels.loading import compiled_module
 from explorer.engine.network import Network, phi_all
+from explorer.engine.nonnegative import TIMES, TRIES
 from explorer.engine.rounding import NOTHING
 
 _NOISE = 1e-14  # arbitrary: residuals below this share of |theta| are rounding
@@ -48,7 +49,6 @@ Array = NDArray[np.float64]
 _SWEEPS = 2  # over the layers of a deeper network, at each pricing; arbitrary
 _JITTER = 1e-13  # arbitrary: ridge on the Gram matrix of the columns at length one, by its trace
 MANY = 64  # columns; below it a factor is cheaper than what loops take to load; arbitrary
-_TIMES, _TRIES = 10.0, 6  # arbitrary: the last ridge is 1e5 times the first
 
 
 @dataclass(frozen=True, eq=False)
@@ -206,12 +206,12 @@ def _gains(p: _Problem, columns: _Columns, reach: list[Tensor]) -> Tensor:
 def _solve(gram: Array, gains: Array) -> Array:
     """Solve for columns of length one, with a larger ridge where rounding leaves no factor."""
     ridge = _JITTER * len(gram)
-    for _ in range(_TRIES):
+    for _ in range(TRIES):
         _, step, failed = lapack.dposv(gram + ridge * np.eye(len(gram)), gains, lower=1)
         if not failed:
             found: Array = step
             return found
-        ridge *= _TIMES
+        ridge *= TIMES
     return np.full_like(gains, math.nan)
 
 

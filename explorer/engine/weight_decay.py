@@ -36,7 +36,7 @@ from explorer.engine.settings import setting, settings
 DecayLoss = Literal["squared", "logistic"]
 
 _SMALL = 1e-10  # gradient norm at which a run counts as settled; measured: most runs reach 1e-13
-_NOTHING = 1e-4  # arbitrary: weights whose norm is less are zero but for rounding
+ZERO_NORM = 1e-4  # arbitrary: weights whose norm is less are zero but for rounding
 _ITERATIONS = 200  # of L-BFGS; arbitrary
 _KINKED = (
     1e-4  # a gradient above it after L-BFGS: the run sits on a kink; measured, those are 1e-3 up
@@ -161,7 +161,7 @@ def settle(
         if float(objective(net, x, y, config.loss, config.weight_decay)[1].norm()) < _KINKED:
             net = _polish(net, x, y, config)
         loss, grad = objective(net, x, y, config.loss, config.weight_decay)
-        if float(net.rho) < _NOTHING:
+        if float(net.rho) < ZERO_NORM:
             zero += 1
             continue
         best = min(best, float(grad.norm()))

@@ -27,6 +27,7 @@ from explorer.engine.data import Dataset, preset
 from explorer.engine.explanations.alternatives import AsWell, as_well
 from explorer.engine.explanations.certified import obstacle
 from explorer.engine.explanations.programs import sample_of
+from explorer.engine.merging import MERGE_ANGLE
 from explorer.engine.multipliers import fit_multipliers
 from explorer.engine.progress import Progress, between, no_progress
 from explorer.engine.roster import DEFAULT, ROSTER, AttackConfig, AttackState, by_key
@@ -45,7 +46,6 @@ from explorer.research.runs import (
 from explorer.research.starts import attack_starts
 from explorer.research.words import explanations, verdicts
 
-MERGE_ANGLE = 0.02  # radians: that of `KKTConfig.merge_angle`
 PLANE = 2.0  # half width of the plane on the page: the other set is looked for in sight first
 MOST_INPUTS = 2  # the margin is sampled along lines of the plane
 

@@ -19,6 +19,7 @@ from explorer.engine.classes import fair_labels
 from explorer.engine.data.images import Choice, Draw
 from explorer.engine.images import ImageScore, Vote, image_score, image_verdict
 from explorer.engine.margin import q_of
+from explorer.engine.merging import MERGE_ANGLE
 from explorer.engine.network import Network, phi_all
 from explorer.engine.roster import DEFAULT, ROSTER, AttackConfig, AttackState, by_key
 from explorer.engine.scoring import Verdict
@@ -46,7 +47,6 @@ KNOWS = (
     "the weights, the margin, that pixels less their mean lie in [−1, 1], and for pictures the mean"
 )
 FIRST_SCALES = (0.1, 0.03)  # of the first layer: of two layers, of more
-MERGE_ANGLE = 0.02  # radians; the attacks' own default
 
 
 def picture_attacks() -> list[str]:

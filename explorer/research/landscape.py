@@ -18,14 +18,13 @@ from explorer.engine.energy.maps import tau_of
 from explorer.engine.energy.points import check_energy, energy
 from explorer.engine.energy.questions import DROP, STANDARD
 from explorer.engine.energy.starts import NAMES, mix_of, places_of
-from explorer.engine.merging import merge_neurons
+from explorer.engine.merging import MERGE_ANGLE, merge_neurons
 from explorer.engine.progress import Progress, no_progress
 from explorer.engine.roster import by_key
 from explorer.research.grid import TRAIL, Grid, Problem, Trace
 from explorer.research.runs import RADIUS
 
 Array = NDArray[np.float64]
-ANGLE = 0.02  # radians within which neurons are merged for an energy; arbitrary
 PIXELS = 0.5  # of a map of STANDARD of the usual plane: half the band of a kink; arbitrary
 SIDES = (6, 11, 26)  # places a side of the triangle from which attacks run: 21, 66, 351 in all
 
@@ -45,7 +44,7 @@ def landscape_of(problem: Problem) -> Landscape:
     net, y = problem.target.net.to(dtype=torch.float64), parts.y.double()
     truth, tau = parts.truth.double(), tau_of(PLANE, STANDARD, PIXELS)
     check_energy(net, truth, y, tau)
-    merged = merge_neurons(net, ANGLE, DROP, truth).net
+    merged = merge_neurons(net, MERGE_ANGLE, DROP, truth).net
     return Landscape(parts, lambda x: energy(merged, x.double(), y, tau))
 
 

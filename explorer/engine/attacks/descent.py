@@ -10,6 +10,7 @@ from torch import Tensor
 
 from explorer.engine.attacks.target import Target
 from explorer.engine.kernels.steps import DescentRule, LossTerms
+from explorer.engine.merging import MERGE_ANGLE
 from explorer.engine.optim import (
     BETA_SQUARE,
     Moments,
@@ -129,7 +130,7 @@ class DescentConfig:
     merge_angle: Annotated[float, setting(
         "Neurons closer than this many radians are merged before the attack; 0: none",
         title="merge angle", unit="radians", form="more", place=7, page=(0, 1), ge=0,
-    )] = 0.02
+    )] = MERGE_ANGLE
     # fmt: on
 
     def alpha(self, t: int, steep: float = 1.0) -> float:

@@ -20,6 +20,7 @@ from explorer.engine.attacks.pursuit import Explanation, Pool
 from explorer.engine.attacks.shapes import NONE, Array, Shapes, joined, places
 from explorer.engine.attacks.target import Target
 from explorer.engine.charts import Axis, Chart, Rule, Series
+from explorer.engine.merging import MERGE_ANGLE
 from explorer.engine.network import Network
 from explorer.engine.numbers import count
 from explorer.engine.rounding import EDGE, at_edge
@@ -44,7 +45,7 @@ class HingeConfig:
         "Two layers: neurons closer than this many radians are merged before the attack; 0: none",
         title="merge angle", unit="radians", form="more", place=3, page=(0, 1), ge=0,
         note="As of the KKT attack.",
-    )] = 0.02
+    )] = MERGE_ANGLE
     tolerance: Annotated[float, setting(
         "A crossing is kept if |Φ| is this near to 1", title="tolerance of |Φ|", unit="margins",
         form="sight", place=4, page=(1e-9, 1), gt=0,

@@ -28,7 +28,7 @@ from explorer.engine.energy.maps import (
 from explorer.engine.energy.points import Archetype, Energies, check_energy, energy, moving_parts
 from explorer.engine.energy.starts import CORNERS, Parts, partner_points
 from explorer.engine.explanations.alternatives import determination
-from explorer.engine.merging import Merged, merge_neurons
+from explorer.engine.merging import MERGE_ANGLE, Merged, merge_neurons
 from explorer.engine.network import Network
 from explorer.engine.progress import Progress, no_progress
 from explorer.engine.settings import setting, settings
@@ -58,7 +58,7 @@ class MapConfig:
     angle: Annotated[float, setting(
         "Radians within which neurons count as one; 0: none", title="merge angle", ge=0,
         form="more", page=(0, 0.5), unit="rad",
-    )] = 0.02
+    )] = MERGE_ANGLE
     frozen: Annotated[bool, setting(
         "Whether the other points' multipliers follow the moving point", title="others",
         form="more", labels=(("refitted", False), ("frozen", True)),

@@ -46,7 +46,7 @@ from explorer.engine.exact.faces import (
     distinct_points,
     turned,
 )
-from explorer.engine.exact.newton import Point, saddle
+from explorer.engine.exact.newton import DEAD_SHARE, Point, saddle
 from explorer.engine.network import Network
 from explorer.engine.progress import Progress, no_progress, with_progress
 
@@ -63,7 +63,6 @@ _TURNS = 4  # arbitrary: changes of the support points or faces in one polish
 _REPAIRS = 20  # arbitrary: changes of the walls that hold a projection; a few suffice
 _CROSSED = 1e-13  # of the length: as far as rounding may carry a direction out of its cell
 _LOW = 1e-3  # arbitrary: a cell that gains less is far from holding a neuron
-_NOTHING = 1e-9  # arbitrary: a share of the path weights that is rounding
 
 
 class NotSeparated(ValueError):
@@ -326,7 +325,7 @@ def _posed(net: Network, x: Tensor, y: Tensor, near: float) -> _Problem:
     path, out = path * np.abs(out)[:, None], np.sign(out)
     size = np.linalg.norm(path, axis=1)
     z = path @ xt.T
-    alive = (size > _NOTHING * size.sum()) & (z > 0).any(axis=1)
+    alive = (size > DEAD_SHARE * size.sum()) & (z > 0).any(axis=1)
     path, out, z = path[alive], out[alive], z[alive]
     if not len(path):
         raise ValueError("no neuron is active on any point. Train from another seed first.")

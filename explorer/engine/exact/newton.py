@@ -21,7 +21,7 @@ from explorer.engine.progress import Progress, no_progress
 
 _STEPS = 40  # arbitrary: a handful suffices where Newton's method converges at all
 _SOFT = 1e-10  # arbitrary: far above rounding, far below curvatures that matter
-_NOTHING = 1e-9  # arbitrary: a share of the path weights that is rounding
+DEAD_SHARE = 1e-9  # arbitrary: a share of the path weights that is rounding
 _ALIGNED = 1e-10  # the KKT residual, relative, up to which a network is called exact
 _SLACK = 1e-10  # a margin short by less is rounding: |theta|^2 reaches 1e4 on close points
 _ROUNDS = 6  # arbitrary: changes of the set of support points or faces
@@ -85,7 +85,7 @@ def saddle(
     lam, sign = np.zeros(len(y)), np.sign(tops.h)
     lam[support], a = solved
     # A face may be tight without a neuron: it binds lam, but its weight is 0 up to rounding.
-    alive = a > _NOTHING * np.abs(a).sum()
+    alive = a > DEAD_SHARE * np.abs(a).sum()
     blocks, sign, a = blocks[alive], sign[alive], a[alive]
     path = _directions(blocks @ lam) * a[:, None]
     # Points without a multiplier may lie on the margin too, between others that hold it.

@@ -25,8 +25,8 @@ import torch
 from torch import Tensor
 
 from explorer.engine.attacks.target import Target
-from explorer.engine.certificate import TAU_TRAINED
-from explorer.engine.even_multipliers import even_multipliers
+from explorer.engine.certificate import SLACK_PRICE, TAU_TRAINED
+from explorer.engine.even_multipliers import EXACT, even_multipliers
 from explorer.engine.explanations.cells import (
     KINK,
     Extent,
@@ -37,14 +37,12 @@ from explorer.engine.explanations.cells import (
 )
 from explorer.engine.gradients import gradient
 from explorer.engine.gradients import residual as residual_vector
+from explorer.engine.merging import MERGE_ANGLE
 from explorer.engine.multipliers import Fit, fit_multipliers
 from explorer.engine.network import Network, phi, scaled_network
 
-_SLACK_PRICE = 1e-3  # arbitrary: the certificate's
 USED = 1e-6  # arbitrary: multipliers below this share of their sum are not points of an explanation
-EXACT = 1e-6  # the certificate's light "exact"
 TRAINED_MARGIN = 0.05  # arbitrary: |y Phi - 1| up to this is on the margin of trained weights
-ANGLE = 0.02  # radians: `merging`'s own default
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,7 +155,7 @@ def training_explanation(target: Target, x: Tensor, y: Tensor) -> tuple[Network,
     e = explanation_of(net, x, y)
     if residual(net, e) < EXACT:
         return net, e, True
-    net = target.merged(ANGLE).to(dtype=torch.float64, device="cpu")
+    net = target.merged(MERGE_ANGLE).to(dtype=torch.float64, device="cpu")
     low = float((y * phi(net, x)).min())
     net = scaled_network(net, low ** (-1 / net.order)) if low > 0 else net
     near = y * phi(net, x) <= 1 + TRAINED_MARGIN  # a trained margin is never quite level
@@ -175,7 +173,7 @@ def fitted_explanation(
     net = net.to(dtype=torch.float64)
     x, y = x.detach().cpu().double(), y.detach().cpu().double()
     # Multipliers are seldom unique: points off the margin pay, as in `certificate.certify`.
-    price = _SLACK_PRICE * net.order * (y * phi(net, x) - 1).clamp_min(0)
+    price = SLACK_PRICE * net.order * (y * phi(net, x) - 1).clamp_min(0)
     fit = fit_multipliers(net, x, y, tau, price=price)
     fit = even_multipliers(net, x, y, tau, fit, price)
     hard = slopes_at(net, x)

@@ -18,8 +18,8 @@ from explorer.engine.data.presets import MAX_POINTS
 from explorer.engine.files import safe_name
 from explorer.engine.optim import Moments
 from explorer.engine.roster import by_key
+from explorer.engine.settings import MOST_INT
 from explorer.engine.sizes import Like, Size, declarations
-from explorer.engine.store.codec import MOST_INT
 from explorer.engine.store.weights import MOST_NUMBERS, MOST_TENSORS
 from explorer.engine.training import TrainState
 

@@ -19,8 +19,7 @@ import torch
 from torch import Tensor
 
 from explorer.engine.files import FileError, safe_name
-
-MOST_INT = 2**63 - 1  # of whole numbers: what a tensor and a seed hold
+from explorer.engine.settings import MOST_INT
 
 
 class StoreError(FileError):

@@ -34,6 +34,7 @@ from explorer.engine.sizes import Like, Size
 from explorer.engine.statement import Action, Judged, Statement
 from explorer.engine.status import Status, iterates
 from explorer.engine.threads import few_threads
+from explorer.engine.weight_decay import ZERO_NORM
 
 
 @settings
@@ -403,7 +404,6 @@ def shapes(target: Target, state: BilevelState) -> Shapes:
 
 PICTURE_WIDTH = 8  # arbitrary: hidden neurons of the model that is seen through, on images
 _TRAINED = 1e-6  # arbitrary: a gradient above this is no minimum to speak of
-_NOTHING = 1e-4  # arbitrary: weights whose norm is less are zero but for rounding
 _EXACT = 4000  # arbitrary: weights beyond which their Hessian is not formed; 128 MB
 
 
@@ -428,7 +428,7 @@ def victim(
             f"training ended at a gradient of {found.gradient:.1e}, above {_TRAINED:g}. "
             "Raise mu, lower beta or take another seed."
         )
-    if float(found.theta.norm()) < _NOTHING:
+    if float(found.theta.norm()) < ZERO_NORM:
         raise ValueError(
             "with this weight decay training ends at weights of zero, which tell nothing of the "
             "points. Choose a smaller weight decay, and a model with hidden layers."
