@@ -29,8 +29,6 @@ from explorer.commands.outputs import check_files, check_pictures
 from explorer.commands.rows import check_any_done, collect_rows, tell
 from explorer.engine.attacks.bilevel import AGREE, ATTACK
 from explorer.engine.data import PRESETS
-from explorer.engine.data import preset as drawn
-from explorer.engine.data.parity import parity_digits
 from explorer.engine.energy.starts import NAMES, SIDE
 from explorer.engine.files import write_file
 from explorer.engine.roster import DEFAULT, by_key
@@ -46,11 +44,11 @@ from explorer.research.grid import (
     grid_rows,
     maps,
     of_sweep,
-    open_cell,
     run_cell,
+    sets_of,
 )
 from explorer.research.records import table_of
-from explorer.research.runs import fingerprint, points_in
+from explorer.research.runs import fingerprint
 from explorer.research.sweep import key_of, processes, seeds_of, sweep, threads
 
 # || theta* - theta ||^2 of Runkel et al., table 1, on CIFAR-10: (affine, one hidden layer).
@@ -222,25 +220,13 @@ def _entry(done: Sequence[dict[str, Any]], model: str, start: str, k: int) -> di
     }  # fmt: skip
 
 
-def _check(cell: GridCell) -> None:
-    """Raise ValueError for settings or points with which no cell could run."""
-    config_of(by_key(cell.attack).config, cell.settings, cell.attack)
-    if cell.csv:
-        points_in(cell.data, cell.file)
-    elif cell.file:
-        open_cell(cell)
-    elif cell.data == DIGITS:
-        parity_digits(20 if cell.n is None else cell.n, cell.seed)
-    else:
-        drawn(cell.data, cell.n, cell.noise, cell.seed)
-
-
 def _run(given: Sequence[GridCell], workers: int, path: Path | None) -> list[dict[str, Any]]:
     """Return all finished cells; failures go to stderr. RunFailed if none finished."""
     cells = {key_of(cell): cell for cell in given}
     settings = {json.dumps(cell.settings, sort_keys=True): cell for cell in given}
     for cell in settings.values():  # an error that holds for all is printed once, before the work
-        _check(cell)
+        config_of(by_key(cell.attack).config, cell.settings, cell.attack)
+        sets_of(cell)
     check_files(path, make=True)
     pool = processes(workers) if workers else threads(1)
     running = sweep(cells.values(), pool, path=path, run=run_cell, again=True)

@@ -193,7 +193,7 @@ def arena(
     check_any_done(seen, "rows")
 
 
-def _print(lines: list[arenas.Line], text: str, title: str) -> None:
+def _print(lines: list[arenas.ArenaLine], text: str, title: str) -> None:
     at = arenas.AT
     shown = Table(title=title)
     for name in (

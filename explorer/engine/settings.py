@@ -242,6 +242,13 @@ def json_schema(kind: type[Any]) -> dict[str, Any]:
     return _adapter(kind).json_schema()
 
 
+def changed_settings(config: Any) -> dict[str, Any]:  # noqa: ANN401 - settings of any class
+    """Return the settings by name that differ from the defaults."""
+    usual = type(config)()
+    names = (field.name for field in dataclasses.fields(config))
+    return {k: getattr(config, k) for k in names if getattr(config, k) != getattr(usual, k)}
+
+
 def config_of(kind: type[T], given: Mapping[str, Any], who: str = "") -> T:
     """Settings of this class from values by name; those left out are the defaults.
 

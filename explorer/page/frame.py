@@ -60,7 +60,7 @@ def first_candidates(target: Target, truth: Dataset) -> Candidates:
 
 
 @dataclass(frozen=True, eq=False)
-class Starts:
+class Handle:
     """Where attacks start: a place of the triangle of truth, unseen points and noise.
 
     Attributes:
@@ -257,7 +257,7 @@ class Frame:
     explain: History[Explained] | None = None
     arena: Shown | None = None
     landscape: History[Candidates] | None = None
-    starts: Starts | None = None
+    starts: Handle | None = None
     no_starts: str = ""  # why there are none, where the attack itself refused
     map_kind: str = "starts"  # what moves in the landscape: a key of `questions.MAPS`
     point_map: PointMap | None = None

@@ -31,7 +31,7 @@ Counts = np.ndarray[Any, Any]
 
 
 @dataclass(frozen=True)
-class Line:
+class ArenaLine:
     """One attack over its runs; the tuples are over `RADII`.
 
     Attributes:
@@ -137,7 +137,7 @@ def attack_row(
     return made
 
 
-def lines_of(rows: Iterable[Row]) -> list[Line]:
+def lines_of(rows: Iterable[Row]) -> list[ArenaLine]:
     """Return one line per attack, in the order of the rows."""
     groups: dict[str, list[Row]] = {}
     for row in rows:
@@ -168,12 +168,12 @@ def _p_value(chance: Counts, found: int) -> float:
     return (1 + int((chance[:, AT] >= found).sum())) / (1 + len(chance))
 
 
-def _line(key: str, rows: list[Row], controls: int) -> Line:
+def _line(key: str, rows: list[Row], controls: int) -> ArenaLine:
     good = [row for row in rows if row["status"] == "done"]
     message = "; ".join(dict.fromkeys(r["message"] for r in rows if r["status"] != "done"))
     title = by_key(key).title
     if not good:
-        return Line(key, title, 0, message)
+        return ArenaLine(key, title, 0, message)
     results = [row["result"] for row in good]
 
     def of(name: str) -> np.ndarray[Any, Any]:
@@ -192,7 +192,7 @@ def _line(key: str, rows: list[Row], controls: int) -> Line:
         kind = kind_of(total, int(n.sum()), within, int(claims.sum()), p_value, len(chance))
     distances = [r["distance"] for r in results if r["distance"] is not None]
     residuals = [r["residual"] for r in results if r["residual"] is not None]
-    return Line(
+    return ArenaLine(
         key, title, len(good), message, int(n.sum()), tuple(int(v) for v in found.sum(0)),
         int(claims.sum()),
         tuple(share(found[:, i], n) for i in at),
@@ -223,13 +223,13 @@ def _determined_counts(results: list[Row]) -> tuple[int, int]:
     return sum(fixed for fixed, _ in pairs), sum(fixed and found for fixed, found in pairs)
 
 
-def best(lines: Sequence[Line]) -> Line | None:
+def best(lines: Sequence[ArenaLine]) -> ArenaLine | None:
     """Return the attack of largest merit; None if none found anything."""
     ranked = sorted(lines, key=lambda line: line.merit, reverse=True)
     return ranked[0] if ranked and ranked[0].merit > 0 else None
 
 
-def title(lines: Sequence[Line]) -> str:
+def title(lines: Sequence[ArenaLine]) -> str:
     """Return the result in a few words, as the title of `sentence`; "" where no attack has run."""
     ran = [line for line in lines if line.runs]
     if not ran:
@@ -243,12 +243,12 @@ def title(lines: Sequence[Line]) -> str:
     return f"{first.title} {'beats chance' if len(ran) == 1 else 'does best'}"
 
 
-def _first(ran: Sequence[Line]) -> Line | None:
+def _first(ran: Sequence[ArenaLine]) -> ArenaLine | None:
     """Return the best of those that beat chance, else the best; None if none found anything."""
     return best([line for line in ran if line.p_adjusted <= CHANCE]) or best(ran)
 
 
-def sentence(lines: Sequence[Line]) -> str:
+def sentence(lines: Sequence[ArenaLine]) -> str:
     """Return the result as a sentence, with its numbers."""
     ran = [line for line in lines if line.runs]
     if not ran:
@@ -279,7 +279,7 @@ def sentence(lines: Sequence[Line]) -> str:
     return text + _open_questions(first)
 
 
-def _open_questions(line: Line) -> str:
+def _open_questions(line: ArenaLine) -> str:
     """Return how many points are certified, and how many of those found; "" where not asked."""
     if line.determined < 0:
         return ""
@@ -293,7 +293,7 @@ def _many(count: int, what: str) -> str:
     return f"{count} {what}" + ("" if count == 1 else "s")
 
 
-def table(lines: Iterable[Line]) -> list[dict[str, Any]]:
+def table(lines: Iterable[ArenaLine]) -> list[dict[str, Any]]:
     """Return lines as flat rows, for a CSV."""
     found = []
     for line in lines:

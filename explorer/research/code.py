@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
 from typing import Any
 
 from explorer.engine.data import Dataset
 from explorer.engine.roster import by_key
+from explorer.engine.settings import changed_settings
 from explorer.engine.store import Run
 from explorer.engine.training import TrainConfig
 from explorer.research.repeat import begun
@@ -105,6 +105,4 @@ def _attack(run: Run) -> Lines:
 
 def differences(config: Any) -> str:  # noqa: ANN401 - settings of any class
     """The settings that are not the defaults, as Python writes them."""
-    usual = type(config)()
-    pairs = ((f.name, getattr(config, f.name)) for f in fields(config))
-    return ", ".join(f"{name}={value!r}" for name, value in pairs if value != getattr(usual, name))
+    return ", ".join(f"{name}={value!r}" for name, value in changed_settings(config).items())

@@ -25,7 +25,7 @@ from explorer.engine.explanations.splitting import Explanation
 from explorer.engine.files import write_file
 from explorer.engine.membership.experiment import MembershipTrial
 from explorer.research import painting
-from explorer.research.arena import Line
+from explorer.research.arena import ArenaLine
 from explorer.research.axes import Axes, fitted
 from explorer.research.charts import (
     EDGES,
@@ -59,7 +59,7 @@ TALL = (3.4, 3.8)  # a square with its names below
 Array = NDArray[np.float64]
 
 
-def arena_figure(path: Path, lines: Sequence[Line], title: str) -> None:
+def arena_figure(path: Path, lines: Sequence[ArenaLine], title: str) -> None:
     """Write a picture with one part per radius. ImportError without matplotlib."""
     charts = arena_charts(lines)
     height = 1.6 + 0.4 * sum(bool(line.runs) for line in lines)

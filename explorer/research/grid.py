@@ -379,7 +379,7 @@ class Trace:
 @lru_cache(maxsize=8)  # arbitrary: seeds that follow each other in one worker
 def _problem(text: str) -> Problem:
     cell = GridCell(**json.loads(text))
-    truth, control, own = _sets_of(cell)
+    truth, control, own = sets_of(cell)
     entry = by_key(cell.attack)
     config: Any = entry.config(**{"steps": STEPS, "m": even(truth.n), **cell.settings})
     given = None if entry.own else own or _target(cell, truth)
@@ -412,8 +412,8 @@ def open_cell(cell: GridCell) -> tuple[Dataset, Target]:
     return truth, aim(net, truth, None)[0]
 
 
-def _sets_of(cell: GridCell) -> tuple[Dataset, Dataset, Target | None]:
-    """Points, held-out points, and the weights of a saved run."""
+def sets_of(cell: GridCell) -> tuple[Dataset, Dataset, Target | None]:
+    """Return points, held-out points, and the weights of a saved run. ValueError as `open_cell`."""
     if cell.csv:
         truth = points_in(cell.data, cell.file)
         return truth, heldout(truth, 1), None

@@ -18,7 +18,6 @@ import os
 import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +26,7 @@ from torch import Tensor
 from explorer.engine.energy.starts import NAMES, places_of, start_of
 from explorer.engine.files import FileError, safe_name
 from explorer.engine.roster import by_key
+from explorer.engine.store import own_version
 from explorer.engine.store.codec import before
 from explorer.research.experiment import plain
 from explorer.research.grid import Grid, own_labels
@@ -123,7 +123,7 @@ def identity(of: Grid) -> Row:
     made: Row = plain({
         "attack": of.attack, "settings": asdict(of.config), "weights": weights,
         "points": _digest(of.truth.x, of.truth.y, *seen, *own),
-        "heldout": _digest(of.heldout.x, of.heldout.y), "version": _version(),
+        "heldout": _digest(of.heldout.x, of.heldout.y), "version": own_version(),
     })  # fmt: skip
     return made
 
@@ -272,13 +272,6 @@ class CellStore:
         if self.file is not None:
             self.file.path.unlink(missing_ok=True)
             self.file = None
-
-
-def _version() -> str:
-    try:
-        return metadata.version("margin-explorer")
-    except metadata.PackageNotFoundError:
-        return "not installed"
 
 
 def _digest(*parts: Tensor | str) -> str:

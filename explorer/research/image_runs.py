@@ -13,7 +13,6 @@ from typing import Annotated, Any, Literal
 import torch
 from torch import Tensor
 
-from explorer.engine import training
 from explorer.engine.attacks.target import Target
 from explorer.engine.classes import fair_labels
 from explorer.engine.data.images import Choice, Draw
@@ -170,8 +169,7 @@ class Scored:
 
 def train(draw: Draw, run: ImageRun) -> Iterator[TrainState]:
     """The states of the training, the first included."""
-    generator = torch.Generator().manual_seed(run.seed)
-    return training.states(draw.train, run.training, generator)
+    return runs.training_states(draw.train, run.training, run.seed)
 
 
 def aim(draw: Draw, run: ImageRun, state: TrainState | None) -> Aimed:

@@ -50,7 +50,7 @@ from explorer.engine.ranks import RankVerdict
 from explorer.engine.scoring import Kind, Unknowable, Verdict
 from explorer.engine.status import Status
 from explorer.page.apps.membership_scene import Outcome
-from explorer.page.frame import Aim, Attacking, Certain, Frame, PointMap, Shown, Starts, Training
+from explorer.page.frame import Aim, Attacking, Certain, Frame, Handle, PointMap, Shown, Training
 from explorer.page.history import History
 from explorer.page.panels.own import ruled, with_rings
 from explorer.page.words import energy as page_energy
@@ -377,7 +377,7 @@ def of_attacks() -> Named:
         yield f"univariate, {name}", univariate.words(walked, UnivariateConfig())
 
 
-def line(**changes: object) -> arena.Line:
+def line(**changes: object) -> arena.ArenaLine:
     """An attack of the arena over two runs of ten points."""
     shares = (Share(0.2, 0.1, 0.3), Share(0.6, 0.5, 0.7), Share(0.8, 0.7, 0.9))
     given: dict[str, Any] = {
@@ -387,7 +387,7 @@ def line(**changes: object) -> arena.Line:
         "seconds": 2.0, "kind": Kind.FOUND, "p_value": 0.01, "p_adjusted": 0.01,
         "chance": (0,) * 99, "origin": Origin.HELD_OUT,
     }  # fmt: skip
-    return arena.Line(**{**given, **changes})
+    return arena.ArenaLine(**{**given, **changes})
 
 
 OF_FOUR = replace(VERDICT, n=4, found=3, claims=5)
@@ -712,7 +712,7 @@ def starts_words(empty: Frame, begun: Frame, several: Frame) -> Named:
     yield "starts, rolled", ": ".join(says.rolled(place, 0.9, 0.02, "20 candidates"))
     for m, usual in ((1, 1), (20, 20), (20, 100)):
         report = Report(torch.zeros(m, 2), torch.ones(m), torch.ones(m))
-        held = Starts(None, None, place, report, 0.5, usual=usual)
+        held = Handle(None, None, place, report, 0.5, usual=usual)
         yield f"starts, {m} candidates for {usual}", says.beside(held)
     yield "starts, readout", says.readout(place, 0.0123)
     yield "starts, readout of a run", says.readout(place, 1e-9, True)

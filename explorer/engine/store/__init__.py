@@ -50,13 +50,17 @@ VERSION = "1"  # raise it when an old file can no longer be read
 MOST_HEADER = 4 * 2**20  # arbitrary: as JSON it takes some hundred MB of memory, and seconds
 
 
-def _versions() -> dict[str, str]:
+def own_version() -> str:
+    """Return the version of this package, or that it is not installed."""
     try:
-        own = metadata.version("margin-explorer")
+        return metadata.version("margin-explorer")
     except metadata.PackageNotFoundError:
-        own = "not installed"
+        return "not installed"
+
+
+def _versions() -> dict[str, str]:
     return {
-        "margin-explorer": own,
+        "margin-explorer": own_version(),
         "python": platform.python_version(),
         "torch": str(torch.__version__),
         "numpy": np.__version__,

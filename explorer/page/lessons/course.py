@@ -18,13 +18,14 @@ from explorer.page.lessons.file import packaged
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 import torch
 
 from explorer.engine import training
 from explorer.engine.certificate import Light
+from explorer.engine.settings import changed_settings
 from explorer.engine.store import Run
 from explorer.engine.training import TrainConfig, TrainState
 from explorer.page import play
@@ -417,10 +418,10 @@ def state_of(session: Session) -> State:
     if source is not None and source.seed == session.seed:
         points = {"preset": source.preset, "n": source.n, "noise": source.noise}
     return State(
-        **points, seed=session.seed, train=_changed(session.train_config, TrainConfig()) or None,
+        **points, seed=session.seed, train=_changed(session.train_config),
         network=network if run is not None else "none", steps=steps,
         stage=cast(Any, now.stage), attack=now.attack.name,
-        settings=_changed(session.attack_config, session.entry.config()) or None,
+        settings=_changed(session.attack_config),
         attack_steps=now.attack.t if attacked else 0,
         mix=session.mix, map=cast(Any, now.map_kind if now.map_kind in MAPPED else "starts"),
         point=1 if now.landscape is None else now.landscape.present.mapped + 1,
@@ -444,12 +445,11 @@ def _network(session: Session) -> tuple[Any, int]:
     return "trained", run.t
 
 
-def _changed(config: Any, default: Any) -> dict[str, Any]:  # noqa: ANN401 - either config
-    """Return the settings that differ from the defaults, but the length of a live run."""
-    pairs = {f.name: getattr(config, f.name) for f in fields(config)}
-    live = isinstance(config, TrainConfig)
+def _changed(config: Any) -> dict[str, Any] | None:  # noqa: ANN401 - either config
+    """Return the settings that differ from the defaults, but the length of a live run, if any."""
+    live = {"steps"} if isinstance(config, TrainConfig) else set[str]()
     return {
         name: list(value) if isinstance(value, tuple) else value
-        for name, value in pairs.items()
-        if value != getattr(default, name) and not (live and name == "steps")
-    }
+        for name, value in changed_settings(config).items()
+        if name not in live
+    } or None

@@ -23,7 +23,7 @@ from explorer.page.panels.base import Panel
 from explorer.page.stages import attack
 from explorer.page.view.chart import TableView
 from explorer.research import arena
-from explorer.research.arena import Line
+from explorer.research.arena import ArenaLine
 from explorer.research.experiment import Otherwise, Victim, otherwise
 from explorer.research.runs import RADIUS, watch_of
 from explorer.research.words import explanations
@@ -136,7 +136,7 @@ class Arena(Panel):
         return {f.name: getattr(config, f.name) for f in fields(config) if f.init}
 
     # --- view -------------------------------------------------------------------------------
-    def lines(self) -> list[Line]:
+    def lines(self) -> list[ArenaLine]:
         """Return the scoreboard so far."""
         return arena.lines_of(self.rows)
 
@@ -163,7 +163,7 @@ class Arena(Panel):
             self._suits = target, {key: refusal(key, target) for key in ROSTER}
         return self._suits[1]
 
-    def _row(self, key: str, line: Line | None, refused: str) -> dict[str, Any]:
+    def _row(self, key: str, line: ArenaLine | None, refused: str) -> dict[str, Any]:
         entry = ROSTER[key]
         row = {
             "key": key, "title": entry.title, "tip": f"{entry.paper}: {entry.sentence}",
@@ -181,7 +181,7 @@ class Arena(Panel):
         elif key != OTHER:
             self._show(next((line for line in self.lines() if line.key == key), None))
 
-    def _show(self, line: Line | None) -> None:
+    def _show(self, line: ArenaLine | None) -> None:
         """The claims of the attack's best run on the plane, and the sentence on top."""
         if self.target is None:
             return
@@ -217,7 +217,7 @@ def refusal(key: str, target: Target | None) -> str:
     return (why.partition(": ")[2] or why).partition(";")[0]
 
 
-def cells_of(line: Line) -> dict[str, Any]:
+def cells_of(line: ArenaLine) -> dict[str, Any]:
     """Return what a row shows of an attack that ran: shares within the radius, and counts."""
     at, total = arena.AT, line.n * len(line.chance)
     found, claims = line.found[at], line.claims

@@ -18,7 +18,7 @@ from explorer.page import branches, play
 from explorer.page.ask import Ask
 from explorer.page.controls.job_row import JobButton, progress_bar
 from explorer.page.controls.row import Item, Row, choices
-from explorer.page.frame import Frame, Starts
+from explorer.page.frame import Frame, Handle
 from explorer.page.panels.base import LandscapePanel
 from explorer.page.parts.energies import Energies, path
 from explorer.page.parts.runs_box import CANCEL, RunsBox
@@ -225,7 +225,7 @@ class StartsPanel(LandscapePanel):
             self._send(held, filled)
         self._draw_strip()
 
-    def _send(self, held: Starts, filled: Array | None) -> None:
+    def _send(self, held: Handle, filled: Array | None) -> None:
         arrays: Arrays = {} if held.trail else self.runs.arrays()
         if held.trail:
             places = np.array([place for place, _ in held.trail], dtype=np.float32)
@@ -313,7 +313,7 @@ class StartsPanel(LandscapePanel):
         """Give the run to the Attack stage, and say where an earlier one is kept."""
         play.tell(self.session, branches.load_run(self.session, name, config, mix, kept).strip())
 
-    def _gone(self, held: Starts) -> bool:
+    def _gone(self, held: Handle) -> bool:
         """Whether the handle or the weights are others than those of the run under way."""
         now = self.session.frame.starts
         return now is None or now.landscape is not held.landscape or now.weights != held.weights

@@ -13,7 +13,7 @@ from explorer.engine.explanations.cells import cell_interval, cell_of, cell_poly
 from explorer.engine.explanations.certainty import RadiusMap
 from explorer.engine.explanations.splitting import free_direction
 from explorer.engine.roster import by_key
-from explorer.page.frame import Candidates, Frame, PointMap, Starts
+from explorer.page.frame import Candidates, Frame, Handle, PointMap
 from explorer.research.axes import Axes
 from explorer.research.explained import Explained
 
@@ -165,7 +165,7 @@ def landscape_shapes(points: Candidates, drawn: PointMap | None = None) -> Shape
     )
 
 
-def starts_shapes(held: Starts) -> Shapes:
+def starts_shapes(held: Handle) -> Shapes:
     """A line from each candidate to the training point that it is mixed from."""
     parts = held.problem.parts
     x, truth, y = held.candidates.x, parts.truth, parts.y

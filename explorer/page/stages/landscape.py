@@ -15,7 +15,7 @@ from explorer.engine.energy.landscape import Landscape, Weights, edge_place, on_
 from explorer.engine.energy.questions import MAPS
 from explorer.engine.energy.starts import mix_weights
 from explorer.engine.roster import AttackState, by_key
-from explorer.page.frame import Candidates, PointMap, Starts, first_candidates
+from explorer.page.frame import Candidates, Handle, PointMap, first_candidates
 from explorer.page.history import History, Timeline
 from explorer.page.session import Session
 from explorer.page.stages import attack
@@ -90,13 +90,13 @@ def begin_starts(session: Session) -> None:
         session.show(starts=None, no_starts=str(error))  # the panel says why
 
 
-def _start(shared: Problem, energies: Landscape, weights: Weights) -> Starts:
+def _start(shared: Problem, energies: Landscape, weights: Weights) -> Handle:
     x = energies.candidates(weights)
     report = Report(x, shared.parts.y, torch.ones(len(x), dtype=x.dtype))
-    return Starts(shared, energies, weights, report, energies.energy(weights))
+    return Handle(shared, energies, weights, report, energies.energy(weights))
 
 
-def starts(session: Session) -> Starts:
+def starts(session: Session) -> Handle:
     """Return the place of the handle. ValueError where there is none."""
     held = session.frame.starts
     if held is None:

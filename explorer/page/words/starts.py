@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from explorer.engine.energy.landscape import Weights
 from explorer.engine.energy.starts import NAMES, mix_weights
 from explorer.engine.roster import ROSTER, by_key
-from explorer.page.frame import Frame, Starts
+from explorer.page.frame import Frame, Handle
 from explorer.page.words.energy import nothing
 from explorer.research.grid import grid_attacks
 from explorer.research.landscape import EXPLAINED, Arrivals, Key
@@ -110,7 +110,7 @@ def headline(frame: Frame) -> tuple[str, str] | None:
     return None if held.energies is None else title(held.energies, held.colours, own)
 
 
-def beside(held: Starts) -> str:
+def beside(held: Handle) -> str:
     """Return how many candidates a run from here has, and how many the attack stage takes."""
     m = len(held.candidates.x)
     each = f"{m} candidates, one for each point" if m > 1 else "one candidate"
