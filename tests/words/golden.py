@@ -659,7 +659,10 @@ def attacked_frames() -> Iterator[tuple[str, Frame]]:
     given = Training(end, given=True)
     yield "no data yet", replace(frame(), stage="train", training=given, drawing=History(nothing))
     held: Any = SimpleNamespace(
-        energies=None, arrivals=None, trail=(), of=SimpleNamespace(attack="kkt")
+        energies=None,
+        arrivals=None,
+        trail=(),
+        problem=SimpleNamespace(of=SimpleNamespace(attack="kkt")),
     )
     shown = replace(frame(), stage="landscape", landscape=History(None))  # type: ignore[arg-type]
     yield "its landscape", replace(shown, starts=held)
