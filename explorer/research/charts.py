@@ -14,7 +14,7 @@ from explorer.engine.energy.starts import NAMES as SETS
 from explorer.engine.explanations.safe_split import SafeSplit, SafeSplitConfig
 from explorer.engine.images import SSIM_LEAST
 from explorer.engine.scoring import RADII
-from explorer.research.arena import Line
+from explorer.research.arena import ArenaLine
 from explorer.research.grid import WORDS, Maps, band
 from explorer.research.image_runs import Scored
 from explorer.research.rates import Interval, Roc
@@ -114,7 +114,7 @@ SERIES = (("recall", "pos"), ("precision", "good"), ("control", "ink3"))
 APART = 0.22  # of a share and the next, in the distance of two attacks; arbitrary
 
 
-def arena_charts(lines: Sequence[Line]) -> list[Chart]:
+def arena_charts(lines: Sequence[ArenaLine]) -> list[Chart]:
     """Return a chart for each radius: recall, precision and recall of control sets by attack."""
     ran = [line for line in lines if line.runs]
     charts = []
