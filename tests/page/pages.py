@@ -28,6 +28,18 @@ def opened(stage: str, name: str, **given) -> App:
     return made
 
 
+def fixture_of(make: Callable[[], Any]) -> Any:
+    """The fixture of a module: its page for one test."""
+
+    @pytest.fixture
+    def page() -> Iterator[Any]:
+        made = make()
+        yield made
+        made.close()
+
+    return page
+
+
 def trained() -> App:
     """A page on six points of the circle that 20 neurons were trained on, with a short attack."""
     made = App(preset("alternating-circle", n=6))

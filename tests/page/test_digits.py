@@ -20,6 +20,7 @@ from explorer.page.apps.digits import DigitsApp
 from explorer.page.parts.digits_charts import Gallery
 from explorer.research import image_runs, image_sheets
 from explorer.research.image_runs import ImageRun, carried_numbers, picture_attacks
+from tests.page.pages import fixture_of
 
 TINY = ImageRun(Choice(n=10), widths=(40,), train_steps=60, steps=4)
 
@@ -115,11 +116,7 @@ def test_weights_are_grey_at_zero():
     assert image_sheets.strongest(rows, 2).tolist() == [[3, 4], [0, 2]]
 
 
-@pytest.fixture
-def page():
-    made = DigitsApp(TINY)
-    yield made
-    made.close()
+page = fixture_of(lambda: DigitsApp(TINY))
 
 
 def well(page):

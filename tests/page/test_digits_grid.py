@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,15 +12,11 @@ from explorer.page.apps.digits import DigitsApp
 from explorer.page.parts.runs_box import RunsBox
 from explorer.research import landscape as live
 from explorer.research.grid_store import KEEP, folder
+from tests.page.pages import fixture_of
 from tests.page.test_digits import TINY, well
 from tests.page.test_runs_keep import hand_in, offered
 
-
-@pytest.fixture
-def page() -> Iterator[DigitsApp]:
-    made = DigitsApp(TINY)
-    yield made
-    made.close()
+page = fixture_of(lambda: DigitsApp(TINY))
 
 
 def ready(page: DigitsApp) -> RunsBox:

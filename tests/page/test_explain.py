@@ -16,14 +16,9 @@ from explorer.page.stages import draw, explain, train
 from explorer.page.words.headline import headline
 from explorer.research.axes import Axes
 from explorer.research.explained import Explained
-from tests.page.pages import opened, press, send
+from tests.page.pages import fixture_of, opened, press, send
 
-
-@pytest.fixture
-def app():
-    made = opened("explain", "moons", n=12, seed=1)
-    yield made
-    made.close()
+app = fixture_of(lambda: opened("explain", "moons", n=12, seed=1))
 
 
 def state(app: App) -> Explained:

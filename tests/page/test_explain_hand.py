@@ -19,14 +19,9 @@ from explorer.page.parts.shapes import pointed_at, shapes_of
 from explorer.page.stages import explain
 from explorer.research import explained
 from explorer.research.explained import Explained, lengths, split_toward
-from tests.page.pages import opened, press, send
+from tests.page.pages import fixture_of, opened, press, send
 
-
-@pytest.fixture
-def app():
-    made = opened("explain", "moons", n=12, seed=1)
-    yield made
-    made.close()
+app = fixture_of(lambda: opened("explain", "moons", n=12, seed=1))
 
 
 def state(app: App) -> Explained:

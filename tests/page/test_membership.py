@@ -23,16 +23,12 @@ from explorer.page.apps.membership_scene import (
 from explorer.page.parts.membership_charts import BINS, WIDEST, steps
 from explorer.page.words.membership import sentence
 from explorer.research.pages import pages
-from tests.page.pages import classes
+from tests.page.pages import classes, fixture_of
 
 SMALL = Settings(d=200, n=10)
 
 
-@pytest.fixture
-def app():
-    made = MembershipApp(SMALL)
-    yield made
-    made.close()
+app = fixture_of(lambda: MembershipApp(SMALL))
 
 
 def well(app: MembershipApp) -> None:

@@ -18,14 +18,9 @@ from explorer.page.controls.row import Row
 from explorer.page.frame import STAGES
 from explorer.page.panels.base import Panel
 from explorer.page.stages import draw, landscape, train
-from tests.page.pages import of_class, on_plane, press, send, walk
+from tests.page.pages import fixture_of, of_class, on_plane, press, send, walk
 
-
-@pytest.fixture
-def app():
-    made = App(preset("alternating-line"))
-    yield made
-    made.close()
+app = fixture_of(lambda: App(preset("alternating-line")))
 
 
 def no_failures(app: App) -> None:

@@ -17,16 +17,12 @@ from explorer.page.panels.starts import StartsPanel
 from explorer.page.parts.runs_box import CANCEL, RunsBox, trail_arrays
 from explorer.page.stages import attack, draw, landscape
 from explorer.research.landscape import ROLLING, SIDES
-from tests.page.pages import choose, opened, send
+from tests.page.pages import choose, fixture_of, opened, send
 
 PLACES = 21
 
 
-@pytest.fixture
-def app():
-    made = opened("landscape", "moons", n=8)
-    yield made
-    made.close()
+app = fixture_of(lambda: opened("landscape", "moons", n=8))
 
 
 def card(app: App) -> StartsPanel:

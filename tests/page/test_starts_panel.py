@@ -21,16 +21,12 @@ from explorer.page.words.headline import headline
 from explorer.research.grid import grid_attacks
 from explorer.research.runs import RADIUS
 from explorer.research.shades import by_rank, colours_of, shades, start_shades
-from tests.page.pages import choose, opened, press, send
+from tests.page.pages import choose, fixture_of, opened, press, send
 
 CORNERS = {"truth": (1.0, 0.0, 0.0), "heldout": (0.0, 1.0, 0.0), "noise": (0.0, 0.0, 1.0)}
 
 
-@pytest.fixture
-def app():
-    made = opened("landscape", "moons", n=8)
-    yield made
-    made.close()
+app = fixture_of(lambda: opened("landscape", "moons", n=8))
 
 
 def panel(app: App) -> StartsPanel:
