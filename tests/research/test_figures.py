@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import pytest
 import torch
+from matplotlib.collections import PathCollection
 
 from explorer.engine.attacks.claims import Report
 from explorer.engine.data import preset
 from explorer.engine.exact import maximum_margin
+from explorer.engine.intervals import Share
+from explorer.research.arena import ArenaLine
+from explorer.research.charts import arena_charts
 from explorer.research.painting import new_figure
 from explorer.research.planes import attack_picture, plot_claims
 
@@ -36,3 +40,26 @@ def test_a_picture_is_what_its_name_says_and_is_drawn_on_ones_own_axes(
     assert path.read_bytes().startswith(first)
     ax = new_figure(4, 3).subplots()
     assert plot_claims(ax, data, net) is ax and ax.lines
+
+
+def test_a_plane_on_paper_has_a_mark_at_each_point_and_claim() -> None:
+    data = preset("blobs", n=6)
+    net = maximum_margin(data.x, data.y).net
+    claims = Report(data.x[:3] + 0.1, data.y[:3], torch.tensor([1.0, 0.5, 0.0]).double())
+    ax = plot_claims(new_figure(4, 3).subplots(), data, net, claims)
+    drawn = []
+    for marks in (m for m in ax.collections if isinstance(m, PathCollection)):
+        to_data = marks.get_offset_transform() - ax.transData
+        drawn += to_data.transform(marks.get_offsets()).round(6).tolist()
+    assert sorted(drawn) == sorted(torch.cat([data.x, claims.x]).numpy().round(6).tolist())
+
+
+def test_a_chart_of_an_arena_holds_shares_and_intervals() -> None:
+    shares = tuple(Share(k, k - 0.1, k + 0.2) for k in (0.2, 0.5, 0.7))
+    lines = [ArenaLine("kkt", "KKT", 1, "", recall=shares, precision=shares, control=(0.1,) * 3)]
+    for chart, share in zip(arena_charts(lines), shares, strict=True):
+        named = {one.name: one for one in chart.series if one.name}
+        assert named["recall, 95% interval"].x == [share.value]
+        assert named["recall of control sets"].x == [0.1]
+        ends = [one.x[:2] for one in chart.series if one.kind == "line"]
+        assert ends == [[share.low, share.high]] * 2

@@ -25,7 +25,7 @@ from explorer.page.controls.job_row import JobButton
 from explorer.page.controls.keeper import BrowserKeeper
 from explorer.page.controls.remembered import Remembered
 from explorer.page.job import Job
-from explorer.page.parts.digits_charts import PIXELATED, Gallery, Neurons
+from explorer.page.parts.digits_charts import PIXELATED, FirstLayer, Gallery
 from explorer.page.parts.membership_charts import key
 from explorer.page.view.chart import ChartView
 from explorer.page.words.found import images
@@ -250,7 +250,7 @@ class Board:
 
     def __init__(self) -> None:
         """Empty."""
-        self.gallery, self.neurons = Gallery(), Neurons()
+        self.gallery, self.neurons = Gallery(), FirstLayer()
         self.outputs, self.shares = (ChartView(layout=w.Layout(height="230px")) for _ in range(2))
         titled = (
             (key("Best SSIM against output", (MATCHED, "matched"), (CONTROL, "not")),

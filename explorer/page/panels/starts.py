@@ -20,7 +20,7 @@ from explorer.page.controls.job_row import JobButton, progress_bar
 from explorer.page.controls.row import Item, Row, choices
 from explorer.page.frame import Frame, Handle
 from explorer.page.panels.base import LandscapePanel
-from explorer.page.parts.energies import Energies, path
+from explorer.page.parts.energies import StartEnergies, path
 from explorer.page.parts.runs_box import CANCEL, RunsBox
 from explorer.page.parts.settings import choice
 from explorer.page.stages import landscape
@@ -41,7 +41,7 @@ class StartsPanel(LandscapePanel):
 
     def build(self) -> None:
         """Card 1, card 2, the buttons; what is folded is built when it is opened."""
-        self.energies = Energies(self._on_energies, self._on_energies)
+        self.energies = StartEnergies(self._on_energies, self._on_energies)
         self.attack_job = Ask(self)
         self._shown: tuple[Any, ...] = ()  # what the triangle's frame was made of
         self._setting = False

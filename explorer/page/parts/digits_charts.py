@@ -73,7 +73,7 @@ class Gallery(Sheet):
         )
 
 
-class Neurons(Sheet):
+class FirstLayer(Sheet):
     """The first layer's weights as images."""
 
     def __init__(self) -> None:

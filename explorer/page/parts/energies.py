@@ -20,7 +20,7 @@ AT_ONCE = 2  # lattices where no page waits, as in a script: enough to see the s
 AGAIN_S = 0.01  # between two looks whether the hand rests
 
 
-class Energies:
+class StartEnergies:
     """Computes the lattices of one landscape after the other; `show` takes each look at them.
 
     Attributes:
