@@ -47,6 +47,7 @@ from explorer.research.sweep import (
     threads,
     write_csv,
 )
+from explorer.research.words import arena as arena_words
 
 IN_FLIGHT = 2  # rows submitted ahead per worker: no worker waits, and few rows are lost
 
@@ -173,7 +174,7 @@ def arena(
     lines = arenas.lines_of(sorted(seen, key=lambda row: keys.index(row["trial"]["attack"])))
     write_csv(out / "arena.csv", plain(arenas.table(lines)))  # a missing figure is an empty cell
     write_csv(out / "rows.csv", seen)
-    text = arenas.sentence(lines)
+    text = arena_words.sentence(lines)
     arena_figure(out / "arena.png", lines, text)
     drawn = ", other.png" if other_figure(out / "other.png", seen) else ""
     if as_json:

@@ -89,7 +89,7 @@ class Axis:
 
 
 @dataclass(frozen=True)
-class Rule:
+class Guide:
     """A dashed line across the chart, at a value of the axis "x" or "y", with its name."""
 
     at: float
@@ -125,7 +125,7 @@ class Chart:
     note: str = ""
     foot: str = ""
     label: str = ""
-    rules: Sequence[Rule] = ()
+    rules: Sequence[Guide] = ()
     handle: float | None = None
     handle_name: str = ""
     picks: bool = False

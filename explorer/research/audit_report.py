@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from explorer.engine.charts import Axis, Chart, Rule, Series
+from explorer.engine.charts import Axis, Chart, Guide, Series
 from explorer.engine.classes import class_numbers
 from explorer.engine.files import write_file
 from explorer.engine.ranks import RankVerdict
@@ -133,7 +133,7 @@ def _distances_chart(made: Audit) -> Chart:
             for mine, name, colour in ((met, "found", "good"), (~met, "not found", "ink3"))
         ]
         top = float(height[np.isfinite(height)].max(initial=made.radius))
-        rules = [] if shares else [Rule(made.radius, "found within")]
+        rules = [] if shares else [Guide(made.radius, "found within")]
     return Chart(
         series, Axis(0.2, made.data.n + 0.8, "training point, by distance", whole=True),
         Axis(0.0, 1.05 * top, "distance to the nearest claim, in spreads"), rules=rules,

@@ -8,7 +8,7 @@ import numpy as np
 from torch import Tensor
 
 from explorer.engine.certificate import ON_MARGIN
-from explorer.engine.charts import NOTHING, Axis, Chart, Rule, Series, decades, next_step
+from explorer.engine.charts import NOTHING, Axis, Chart, Guide, Series, decades, next_step
 from explorer.engine.energy.questions import Picture
 from explorer.engine.energy.starts import NAMES as SETS
 from explorer.engine.explanations.safe_split import SafeSplit, SafeSplitConfig
@@ -67,7 +67,7 @@ def margins_chart(q_values: Tensor, labels: Tensor, at_rest: bool = True) -> Cha
         if low > 0
         else f"{int((q <= 0).sum())} of {len(q)} on the wrong side"
     )
-    rules = [Rule(1.0)] if low > 0 else []
+    rules = [Guide(1.0)] if low > 0 else []
     steps = ((0, "0"), (1, "on the margin"), (2, "2 ×"), (3, "3 ×"))
     ticks = tuple(step for step in steps if step[0] <= top) if low > 0 else None
     return Chart(
@@ -235,7 +235,7 @@ def curve_chart(picture: Picture, at: float, truth: float) -> Chart:
     ]
     line = Series(made.z, seen, picture.names[1], colour="ink", look={"width": 2})
     known = np.isfinite(picture.reference) and picture.reference > low
-    rules = [Rule(picture.reference, "without this point")] if known else []
+    rules = [Guide(picture.reference, "without this point")] if known else []
     x = Axis(*picture.box[:2], name="x")
     return Chart([breaks, line, margin, *rings], x, y, "", rules=rules,
                  label=f"{picture.names[1]} over x")  # fmt: skip
@@ -262,7 +262,7 @@ def output_chart(found: Scored) -> Chart:
     ]
     return Chart(
         dots, Axis(-MOST_OUTPUT, MOST_OUTPUT, "output Φ / margin", ticks=(-3, -2, -1, 0, 1, 2, 3)),
-        Axis(-0.2, 1, short="best SSIM", ticks=(0, 0.4, 1)), rules=[Rule(SSIM_LEAST, "a match")],
+        Axis(-0.2, 1, short="best SSIM", ticks=(0, 0.4, 1)), rules=[Guide(SSIM_LEAST, "a match")],
         label="Best SSIM of each training image by the output of the network",
     )  # fmt: skip
 

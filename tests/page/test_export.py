@@ -9,7 +9,7 @@ import sys
 import numpy as np
 import pytest
 
-from explorer.engine.charts import Axis, Chart, Rule, Series
+from explorer.engine.charts import Axis, Chart, Guide, Series
 from explorer.page import play
 from explorer.page.apps.membership import MembershipApp
 from explorer.page.apps.membership_scene import Settings
@@ -28,7 +28,7 @@ CHART = Chart(
         Series([3.0], [0.9], "bar", "stems", look={"width": 30}),
     ],
     Axis(1, 100, "step", log=True), Axis(0, 1, short="share", percent=True),
-    "What is shown", rules=[Rule(0.5, "half")], handle=10.0, handle_name="step",
+    "What is shown", rules=[Guide(0.5, "half")], handle=10.0, handle_name="step",
     tips=["point 1: found"],
 )  # fmt: skip
 

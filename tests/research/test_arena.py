@@ -19,11 +19,12 @@ from explorer.engine.multipliers import fit_multipliers
 from explorer.engine.scoring import LEVEL as CHANCE
 from explorer.engine.scoring import RADII, Kind, judge, score
 from explorer.research import arena
-from explorer.research.arena import AT, arena_rows, best, lines_of, sentence, title
+from explorer.research.arena import AT, arena_rows, best, lines_of
 from explorer.research.experiment import Refused, flip_labels, otherwise, victim_of
 from explorer.research.figures import arena_figure
 from explorer.research.records import write_csv
 from explorer.research.sweep import Experiment, sweep, threads
+from explorer.research.words.arena import sentence, title
 from explorer.research.words.verdicts import sets
 
 BASE = Experiment(preset="alternating-circle", n=6, widths=(20,), steps=600)

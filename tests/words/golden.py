@@ -67,6 +67,7 @@ from explorer.research.audit_result import Audit, Tried
 from explorer.research.determined import Determination
 from explorer.research.grid import maps
 from explorer.research.landscape import Arrivals
+from explorer.research.words import arena as arena_words
 from explorer.research.words import audit as audit_words
 from explorer.research.words import explanations, membership, sentence, verdicts, weights
 
@@ -485,22 +486,22 @@ def of_audits() -> Named:
 def of_research() -> Named:
     """Boards, grids, explanations on screen, and a search beside the defaults."""
     one = line()
-    yield "arena, nothing ran", arena.sentence([])
-    yield "arena, none could run", arena.sentence([line(runs=0)])
-    yield "arena, one attack", arena.sentence([one])
+    yield "arena, nothing ran", arena_words.sentence([])
+    yield "arena, none could run", arena_words.sentence([line(runs=0)])
+    yield "arena, one attack", arena_words.sentence([one])
     nothing = Share(0.0, 0.0, 0.1)
     other = line(key="inversion", title="Model inversion", found=(0, 1, 2), p_adjusted=0.4,
                  reach=(nothing,) * 3)  # fmt: skip
-    yield "arena, two attacks", arena.sentence([one, other])
-    yield "arena, none found", arena.sentence([replace(other, found=(0, 0, 0))])
-    yield "arena, none in reach", arena.sentence([other])
-    yield "arena, chance", arena.sentence([line(p_value=0.4, p_adjusted=0.4)])
+    yield "arena, two attacks", arena_words.sentence([one, other])
+    yield "arena, none found", arena_words.sentence([replace(other, found=(0, 0, 0))])
+    yield "arena, none in reach", arena_words.sentence([other])
+    yield "arena, chance", arena_words.sentence([line(p_value=0.4, p_adjusted=0.4)])
     few = line(p_value=1 / 11, p_adjusted=1 / 11, chance=(0,) * 10, origin=Origin.RESAMPLED)
-    yield "arena, few controls", arena.sentence([few])
+    yield "arena, few controls", arena_words.sentence([few])
     boards = ([one], [one, other], [replace(other, found=(0, 0, 0))], [other], [few])
     for k, board in enumerate(boards):
         yield f"arena, title {k}", arena.title(board)
-    yield "arena, determined", arena.sentence([line(determined=15, sure=11)])
+    yield "arena, determined", arena_words.sentence([line(determined=15, sure=11)])
     yield "arena, word", one.word
     yield "arena, word of chance", few.word
     ends = np.full((1, 3, 3, 3), 0.5)

@@ -19,7 +19,7 @@ from explorer.engine.attacks.crossings import curve_vertices
 from explorer.engine.attacks.pursuit import Explanation, Pool
 from explorer.engine.attacks.shapes import NONE, Array, Shapes, joined, places
 from explorer.engine.attacks.target import Target
-from explorer.engine.charts import Axis, Chart, Rule, Series
+from explorer.engine.charts import Axis, Chart, Guide, Series
 from explorer.engine.merging import MERGE_ANGLE
 from explorer.engine.network import Network
 from explorer.engine.numbers import count
@@ -524,7 +524,7 @@ def show(
         )
         if mine.any()
     ]  # fmt: skip
-    rules = [Rule(1.0, "needed from here")] if len(height) else []
+    rules = [Guide(1.0, "needed from here")] if len(height) else []
     x = Axis(0.0, len(height) + 1.0, "places, most needed first", "place", whole=True,
              hidden=not len(height))  # fmt: skip
     y = Axis(0.0, TOP + 0.2, short="unexplained without it, over the bound",

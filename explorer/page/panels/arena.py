@@ -26,6 +26,7 @@ from explorer.research import arena
 from explorer.research.arena import ArenaLine
 from explorer.research.experiment import Otherwise, Victim, otherwise
 from explorer.research.runs import RADIUS, watch_of
+from explorer.research.words import arena as arena_words
 from explorer.research.words import explanations
 
 RUN, CANCEL = "Run the attacks", "Cancel the runs"
@@ -193,7 +194,7 @@ class Arena(Panel):
             x, y, lam = (torch.tensor(top[k], dtype=torch.float64) for k in ("x", "y", "lam"))
             claims, key = Report(x.reshape(-1, d), y, lam), line.key
         lines = self.lines()
-        self._put(key, claims, arena.sentence(lines), arena.title(lines))
+        self._put(key, claims, arena_words.sentence(lines), arena_words.title(lines))
 
     def _put(self, key: str, claims: Report | None, words: str, title: str = "") -> None:
         if self.target is not None:

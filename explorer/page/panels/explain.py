@@ -14,7 +14,7 @@ from torch import Tensor
 
 from explorer.engine.attacks.target import Target
 from explorer.engine.certificate import TAU_TRAINED
-from explorer.engine.charts import NOTHING, Axis, Chart, Rule, Series, next_step
+from explorer.engine.charts import NOTHING, Axis, Chart, Guide, Series, next_step
 from explorer.engine.explanations.alternatives import forced_points
 from explorer.engine.explanations.cells import KINK
 from explorer.engine.explanations.certainty import Certainty, RadiusMap, radius_map
@@ -339,7 +339,7 @@ def drag_chart(state: Explained) -> Chart:
     return Chart(
         series, x, Axis(0.0, top, short="share", percent=True), words.DRAG,
         words.UP_TO_WALL if walls and as_well else "", foot, label=said,
-        rules=[Rule(e, words.WALL, "x") for e in walls if abs(e) <= x.high],
+        rules=[Guide(e, words.WALL, "x") for e in walls if abs(e) <= x.high],
         handle=float(np.clip(slide.at, x.low, x.high)),
     )  # fmt: skip
 

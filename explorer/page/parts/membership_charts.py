@@ -8,7 +8,7 @@ from html import escape
 import numpy as np
 from numpy.typing import NDArray
 
-from explorer.engine.charts import Axis, Chart, Rule, Series
+from explorer.engine.charts import Axis, Chart, Guide, Series
 from explorer.page.apps.membership_scene import Outcome, World
 from explorer.research.charts import FRESH, LIMIT, MEMBER
 
@@ -46,7 +46,7 @@ def histogram(there: World, found: Outcome) -> Chart:
         outline = steps(values)
         series += [Series(*outline, "", "band", colour=colour, look={"opacity": 0.35}),
                    Series(*outline, name, colour=colour, look={"width": 1.5})]  # fmt: skip
-    limit = Rule(min(found.rule.threshold, WIDEST), "threshold", "x", LIMIT)
+    limit = Guide(min(found.rule.threshold, WIDEST), "threshold", "x", LIMIT)
     return Chart(
         series, Axis(0, WIDEST, "|Φ(x)| / m", ticks=(0, 0.5, 1, 1.5, 2, 2.5)),
         Axis(0, 1.08, short="points, of the fullest bin", ticks=(0, 0.5, 1)), rules=[limit],
@@ -68,6 +68,6 @@ def proof_chart(there: World) -> Chart:
         series, Axis(RHO_MIN, RHO_MAX, "|Φ(x)| / m of fresh points", log=True,
                      ticks=(0.01, 0.1, 1, 10, 100)),
         Axis(0, 2.4, ticks=tuple((height, words) for _, height, words, _ in bars)),
-        rules=[Rule(0.5, "½", "x", LIMIT)],
+        rules=[Guide(0.5, "½", "x", LIMIT)],
         label="The certificate: the largest measured and the largest possible output",
     )  # fmt: skip

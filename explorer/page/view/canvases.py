@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from traitlets import Bool, Float, Int, Tuple, Unicode
 
-from explorer.engine.charts import Axis, Chart, Rule, Series
+from explorer.engine.charts import Axis, Chart, Guide, Series
 from explorer.engine.energy.landscape import Weights
 from explorer.page.view.base import CanvasView, script
 from explorer.page.view.export import Export, of_chart, of_plane, of_triangle
@@ -167,5 +167,5 @@ def strip_chart(frame: Frame, label: str) -> Chart:
         series, Axis(0.0, 1.0, short="along the path", ticks=marks),
         Axis(0.0, 1.05 * float(frame.get("top", 1.0)), short="energy"), "Energy along the path",
         label=label,
-        rules=[Rule(at, axis="x", colour="ink3") for at, _ in marks if 0.02 < at < 0.98],
+        rules=[Guide(at, axis="x", colour="ink3") for at, _ in marks if 0.02 < at < 0.98],
     )  # fmt: skip

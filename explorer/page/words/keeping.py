@@ -35,7 +35,7 @@ LIST = {"some": "Kept in this browser", "none": "This browser keeps no drawing y
 def kept_words(frame: Frame, steps: Sequence[object] = ()) -> str:
     """Return what a kept page holds: points, how far it had come, `steps` of a recorded lesson."""
     n, train, attack = frame.dataset.n, frame.training.state, frame.attack.state
-    parts = ["1 point" if n == 1 else f"{n} points"]
+    parts = [count(n, "point")]
     if train is not None and train.t:
         parts.append(f"trained for {train.t:,} step{'s' * (train.t > 1)}")
     if attack is not None and attack.t and frame.newest and frame.truth is frame.dataset:

@@ -1,7 +1,7 @@
 """The English of results: each sentence is a function of the numbers it speaks of.
 
 One module a subject: `weights`, `verdicts`, `explanations`, `energy`, `membership`. What the last
-step of an attack did is in the words of the attack: `Attack.account`.
+step of an attack did is in the words of the attack: `Attack.words`.
 """
 
 from __future__ import annotations

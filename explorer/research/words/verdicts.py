@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from explorer.engine.controls import Origin, least_p
 from explorer.engine.images import EVEN, NCC_LEAST, SSIM_LEAST, ImageVerdict
+from explorer.engine.numbers import count as plural
 from explorer.engine.scoring import LEVEL, MIN_POINTS, Doubt, Kind, Unknowable, Verdict
 from explorer.engine.scoring import doubt as doubt_of
 from explorer.research.words import explanations
@@ -114,7 +115,7 @@ def doubt(p_value: float, count: int) -> str:
     why = doubt_of(p_value, count)
     if why is Doubt.FEW_CONTROLS:
         return (
-            f" With {count} control{'' if count == 1 else 's'} p cannot be below "
+            f" With {plural(count, 'control')} p cannot be below "
             f"{least_p(count):.2g}: too few to rule chance out, which takes {round(1 / LEVEL) - 1} "
             "or more."
         )

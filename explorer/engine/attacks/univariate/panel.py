@@ -18,7 +18,7 @@ from explorer.engine.attacks.univariate.view import (
     active_everywhere,
     sweep,
 )
-from explorer.engine.charts import Axis, Chart, Rule, Series, next_step
+from explorer.engine.charts import Axis, Chart, Guide, Series, next_step
 from explorer.engine.numbers import plain
 from explorer.engine.progress import Progress, with_progress
 
@@ -78,7 +78,7 @@ def rules(target: Target, state: UnivariateState) -> tuple[tuple[str, str], ...]
     )
     quarter = (
         f"(a) some neuron is active on all training points: {active} (b) θ is a local minimum: the "
-        "weights alone do not show it. Rule 3.2 and single points need neither."
+        "weights alone do not show it. Guide 3.2 and single points need neither."
     )
     return (
         ("Groups", held),
@@ -164,7 +164,7 @@ def miss_chart(points: list[SweepPoint]) -> Chart:
     line = Series([p.margin for p in points], [max(p.miss, LOWEST) for p in points], "least miss")
     y = Axis(LOWEST, 1.0, short="share of the weights", log=True)
     title = "Unexplained at each margin"
-    return Chart([line], _margins(points), y, title, rules=[Rule(1.0, "known", "x")], label=title)
+    return Chart([line], _margins(points), y, title, rules=[Guide(1.0, "known", "x")], label=title)
 
 
 def sizes_chart(points: list[SweepPoint]) -> Chart:
@@ -173,7 +173,7 @@ def sizes_chart(points: list[SweepPoint]) -> Chart:
     line = Series([p.margin for p in points], sizes, "candidates", look={"steps": True})
     y = Axis(0.0, next_step(max(sizes) + 1), short="candidates", whole=True)
     title = "Candidates of each margin"
-    return Chart([line], _margins(points), y, title, rules=[Rule(1.0, "", "x")], label=title)
+    return Chart([line], _margins(points), y, title, rules=[Guide(1.0, "", "x")], label=title)
 
 
 PANEL = AttackPanel(

@@ -1,0 +1,72 @@
+"""The comparison of attacks in words: which does best, and whether that is more than chance."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from explorer.engine.controls import least_p
+from explorer.engine.numbers import count
+from explorer.engine.scoring import LEVEL as CHANCE
+from explorer.research.arena import AT, ArenaLine, best
+from explorer.research.runs import RADIUS
+from explorer.research.words import explanations, verdicts
+
+
+def title(lines: Sequence[ArenaLine]) -> str:
+    """Return the result in a few words, as the title of `sentence`; "" where no attack has run."""
+    ran = [line for line in lines if line.runs]
+    if not ran:
+        return ""
+    first = _first(ran)
+    if first is None:
+        reached = " in reach" if any(line.found[AT] for line in ran) else ""
+        return f"No attack found a point{reached}"
+    if first.p_adjusted > CHANCE:
+        return "No attack is shown to beat chance"
+    return f"{first.title} {'beats chance' if len(ran) == 1 else 'does best'}"
+
+
+def _first(ran: Sequence[ArenaLine]) -> ArenaLine | None:
+    """Return the best of those that beat chance, else the best; None if none found anything."""
+    return best([line for line in ran if line.p_adjusted <= CHANCE]) or best(ran)
+
+
+def sentence(lines: Sequence[ArenaLine]) -> str:
+    """Return the result as a sentence, with its numbers."""
+    ran = [line for line in lines if line.runs]
+    if not ran:
+        return "No attack has run yet." if not lines else "No attack could run: see its row."
+    first = _first(ran)
+    if first is None:
+        reached = " that is in reach" if any(line.found[AT] for line in ran) else ""
+        text = f"None of {count(len(ran), 'attack')} found a point{reached} within {RADIUS:g}."
+        return text + _open_questions(ran[0])
+    chance = first.control[AT] * first.n
+    of_all = f" as the best of {count(len(ran), 'attack')}" if len(ran) > 1 else ""
+    text = (
+        f"{first.title} does best: {first.found[AT]} of {first.n} points within {RADIUS:g} over "
+        f"{count(first.runs, 'run')}, {first.found[AT]} of {first.claims} claims right; chance "
+        f"finds {chance:.2g}"
+    )
+    known = first.p_value == first.p_value
+    if known:
+        text += f" ({first.compared}, p = {first.p_adjusted:.2g}{of_all})"
+    text += "."
+    others = [f"{line.title} {line.found[AT]}" for line in ran if line is not first]
+    if others:
+        text += f" Others found: {', '.join(others)}."
+    if first.p_adjusted > CHANCE:
+        text = f"No attack is shown to do better than chance. {text.replace(' does best', '')}"
+    if known and least_p(len(first.chance)) > CHANCE:
+        text += verdicts.doubt(first.p_adjusted, len(first.chance))
+    return text + _open_questions(first)
+
+
+def _open_questions(line: ArenaLine) -> str:
+    """Return how many points are certified, and how many of those found; "" where not asked."""
+    if line.determined < 0:
+        return ""
+    return (
+        f" {explanations.certified(line.determined, line.n)}; {line.title} found {line.sure} of "
+        "these."
+    )
