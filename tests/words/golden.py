@@ -500,7 +500,7 @@ def of_research() -> Named:
     yield "arena, few controls", arena_words.sentence([few])
     boards = ([one], [one, other], [replace(other, found=(0, 0, 0))], [other], [few])
     for k, board in enumerate(boards):
-        yield f"arena, title {k}", arena.title(board)
+        yield f"arena, title {k}", arena_words.title(board)
     yield "arena, determined", arena_words.sentence([line(determined=15, sure=11)])
     yield "arena, word", one.word
     yield "arena, word of chance", few.word
