@@ -78,7 +78,7 @@ def rules(target: Target, state: UnivariateState) -> tuple[tuple[str, str], ...]
     )
     quarter = (
         f"(a) some neuron is active on all training points: {active} (b) θ is a local minimum: the "
-        "weights alone do not show it. Guide 3.2 and single points need neither."
+        "weights alone do not show it. Rule 3.2 and single points need neither."
     )
     return (
         ("Groups", held),
