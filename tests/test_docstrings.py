@@ -38,7 +38,8 @@ TOLD = {
         "image_verdict"
     ),
     "explorer.engine.membership.law": (
-        "Rule Isolation bounded_margin decide isolation known_margin leaked_point margin_from_loss"
+        "MemberRule Isolation bounded_margin decide isolation known_margin leaked_point "
+        "margin_from_loss"
     ),
     "explorer.engine.multipliers": "fit_multipliers",
     "explorer.engine.settings": "setting settings",

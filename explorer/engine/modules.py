@@ -4,9 +4,9 @@ The forward runs once on a few points, and each step that these go through is wr
 layers with ReLU between them are understood, however they are written: as modules, as functions, as
 products with parameters. Between two ReLUs all that is affine becomes one layer: batch
 normalisation as it is in use, a scaling, a Linear layer after another. What shifts and divides each
-coordinate before the first layer, such as a standardiser, is a `Frame`. What does nothing when a
-model is used (Dropout, Flatten) is left out, and so is a sigmoid or softmax at the end: margins are
-those of what goes into it.
+coordinate before the first layer, such as a standardiser, is an `InputFrame`. What does nothing
+when a model is used (Dropout, Flatten) is left out, and so is a sigmoid or softmax at the end:
+margins are those of what goes into it.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class ModelError(ValueError):
     """
 
 
-class Frame(NamedTuple):
+class InputFrame(NamedTuple):
     """The network behind what a model does first: (x - centre) / scale, of each coordinate."""
 
     centre: Tensor
@@ -79,7 +79,7 @@ class Reading:
     """
 
     net: Network
-    frame: Frame | None = None
+    frame: InputFrame | None = None
     folded: tuple[str, ...] = ()
 
 
@@ -171,7 +171,7 @@ def _as_taken(model: nn.Module, points: Tensor) -> Tensor:
     return points.detach().to(like).clone()
 
 
-class Step(NamedTuple):
+class ModuleStep(NamedTuple):
     """A step of a forward; `args` are held with `None` where points go in."""
 
     name: str
@@ -188,7 +188,7 @@ class _Record:
 
     def __init__(self, given: Tensor) -> None:
         super().__init__()
-        self.steps: list[Step] = []
+        self.steps: list[ModuleStep] = []
         self._moving = {id(given): given}
         self._made: dict[int, Tensor] = {}  # weights made of other numbers
         self._kept: list[Any] = []  # so that no id is given twice
@@ -212,7 +212,7 @@ class _Record:
         if taken:
             held = tuple(None if id(a) in self._moving else a for a in args)
             self._moving[id(first)] = first
-            self.steps.append(Step(name, taken, held, dict(more), shape, first, made))
+            self.steps.append(ModuleStep(name, taken, held, dict(more), shape, first, made))
         elif made or (tensors and name not in _TURNED):
             self._made[id(first)] = first
         return out
@@ -225,7 +225,7 @@ class _Recorder(_Record, TorchDispatchMode):
     """
 
 
-def _followed(model: nn.Module, points: Tensor | None) -> tuple[Tensor, list[Step], Tensor]:
+def _followed(model: nn.Module, points: Tensor | None) -> tuple[Tensor, list[ModuleStep], Tensor]:
     """A few points, the steps of the forward on them, and what it returns."""
     widths = list(dict.fromkeys(_widths(model)))[:TRIES]
     tries: list[tuple[int, ...]] = [] if points is None else [tuple(points.shape[1:])]
@@ -284,7 +284,7 @@ class _Layers:
         self._frame: tuple[Tensor | None, Tensor | None] = (None, None)
         self._folded: list[str] = []
 
-    def read(self, steps: list[Step], given: Tensor, out: Tensor) -> Reading:
+    def read(self, steps: list[ModuleStep], given: Tensor, out: Tensor) -> Reading:
         """The network, once all steps are gone through that lead to `out`."""
         used, needed = [], {id(out)}
         for step in reversed(steps):
@@ -301,7 +301,7 @@ class _Layers:
             raise ModelError("what the model returns does not depend on the points.")
         return self._made()
 
-    def _take(self, step: Step) -> None:
+    def _take(self, step: ModuleStep) -> None:
         name = step.name
         if name in _NOTHING and _same_numbers(step):
             return
@@ -323,7 +323,7 @@ class _Layers:
         else:
             raise ModelError(f"the model has the step {name.strip('_')}. {KNOWN}")
 
-    def _join(self, step: Step) -> None:
+    def _join(self, step: ModuleStep) -> None:
         """A product with weights, and the bias before it."""
         at = 2 if step.name == "addmm" else 1
         if step.args[at] is None or step.args[at - 1] is not None or step.more:
@@ -342,7 +342,7 @@ class _Layers:
         if at == 2:
             self._shift(step.args[0].cpu().double().expand(len(w)))
 
-    def _normalise(self, step: Step) -> None:
+    def _normalise(self, step: ModuleStep) -> None:
         """Batch normalisation by what training has counted."""
         w, b, mean, variance = step.args[1:5]
         if not isinstance(mean, Tensor) or True in step.args[5:]:
@@ -356,7 +356,7 @@ class _Layers:
         self._times(scale)
         self._shift(shift if b is None else shift + b.cpu().double())
 
-    def _each(self, step: Step) -> None:
+    def _each(self, step: ModuleStep) -> None:
         """A number for each coordinate: added, taken off, multiplied, divided by."""
         name, first, alpha = step.name, step.args[0] is None, step.more.get("alpha", 1)
         if set(step.more) - {"alpha"}:
@@ -424,7 +424,7 @@ class _Layers:
         moved = w @ shift
         b = moved if b is None else b + moved
         outer = [(w * scale, b if bool(b.any()) else None), *rest]
-        frame = Frame(-shift / scale, 1 / scale, inner)
+        frame = InputFrame(-shift / scale, 1 / scale, inner)
         return Reading(_network(outer, torch.float64), frame, folded)
 
 
@@ -435,7 +435,7 @@ def _network(layers: list[tuple[Tensor, Tensor | None]], dtype: torch.dtype) -> 
     )
 
 
-def _spread(number: Any, step: Step) -> Tensor:  # noqa: ANN401
+def _spread(number: Any, step: ModuleStep) -> Tensor:  # noqa: ANN401
     """A number as one for each coordinate (k,), the same for all points."""
     held = torch.as_tensor(number).cpu().double()
     if step.out.shape != step.shape or (held.ndim == len(step.shape) and len(held) != 1):
@@ -459,7 +459,7 @@ def _is_relu(name: str, args: tuple[Any, ...]) -> bool:
     )  # fmt: skip
 
 
-def _same_numbers(step: Step) -> bool:
+def _same_numbers(step: ModuleStep) -> bool:
     """Whether a step leaves each point its numbers, in their order."""
     out = step.out
     return (

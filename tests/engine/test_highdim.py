@@ -5,18 +5,18 @@ from __future__ import annotations
 import pytest
 import torch
 
-from explorer.engine.data.highdim import LAWS, Draw, mean_of, sample, variances_of
+from explorer.engine.data.highdim import LAWS, HighDimDraw, mean_of, sample, variances_of
 from tests.engine.draws import rng
 
 
 def test_sphere_has_radius_root_d_and_coordinates_of_mean_zero():
-    x, _ = sample(Draw(31), 4000, rng(1))
+    x, _ = sample(HighDimDraw(31), 4000, rng(1))
     assert torch.allclose(x.norm(dim=1), torch.full((4000,), 31**0.5, dtype=torch.float64))
     assert float(x.mean(dim=0).abs().max()) < 5 / 4000**0.5
 
 
 def test_gaussian_has_its_mean_and_variances():
-    how = Draw(17, "gaussian")
+    how = HighDimDraw(17, "gaussian")
     x, _ = sample(how, 20_000, rng(2))
     assert torch.allclose(x.mean(dim=0), mean_of(how), atol=5 * 1.3 / 20_000**0.5)
     assert torch.allclose(x.var(dim=0), variances_of(how), rtol=0.06)
@@ -25,7 +25,7 @@ def test_gaussian_has_its_mean_and_variances():
 
 
 def test_mixture_has_both_components_and_labels_by_component():
-    how = Draw(12, "mixture", "component")
+    how = HighDimDraw(12, "mixture", "component")
     x, y = sample(how, 8000, rng(3))
     assert 0.45 < float((y > 0).double().mean()) < 0.55
     for label in (1.0, -1.0):
@@ -35,14 +35,14 @@ def test_mixture_has_both_components_and_labels_by_component():
 
 
 def test_parity_is_odd_number_of_positive_coordinates():
-    x, y = sample(Draw(6), 50, rng(4))
+    x, y = sample(HighDimDraw(6), 50, rng(4))
     expected = [1.0 if sum(v > 0 for v in row) % 2 else -1.0 for row in x.tolist()]
     assert y.tolist() == expected
 
 
 @pytest.mark.parametrize("law", LAWS)
 def test_random_labels_are_fair_and_seeds_repeat(law):
-    how = Draw(3, law, "random")
+    how = HighDimDraw(3, law, "random")
     x, y = sample(how, 4000, rng(5))
     x2, y2 = sample(how, 4000, rng(5))
     assert torch.equal(x, x2) and torch.equal(y, y2)
@@ -60,4 +60,4 @@ def test_random_labels_are_fair_and_seeds_repeat(law):
 )
 def test_wrong_draws_are_refused(wrong, words):
     with pytest.raises(ValueError, match=words):
-        Draw(**wrong)
+        HighDimDraw(**wrong)

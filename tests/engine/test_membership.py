@@ -7,7 +7,7 @@ import math
 import pytest
 import torch
 
-from explorer.engine.data.highdim import LAWS, Draw, sample
+from explorer.engine.data.highdim import LAWS, HighDimDraw, sample
 from explorer.engine.membership import law as rules
 from explorer.engine.membership.two_neuron import two_neuron
 from explorer.engine.network import Network, phi, scaled_network
@@ -18,8 +18,8 @@ CERTIFIED = ((2, 900), (3, 2000), (4, 3000))
 
 def scene(n, d, law="sphere", seed=0, fresh=300):
     generator = rng(seed)
-    x, y = sample(Draw(d, law, "random"), n, generator)
-    z, _ = sample(Draw(d, law, "random"), fresh, generator)
+    x, y = sample(HighDimDraw(d, law, "random"), n, generator)
+    z, _ = sample(HighDimDraw(d, law, "random"), fresh, generator)
     return x, y, z, two_neuron(x, y)
 
 

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from explorer.engine.certificate import TAU_EXACT, certify
-from explorer.engine.data.highdim import Draw, sample
+from explorer.engine.data.highdim import HighDimDraw, sample
 from explorer.engine.gradients import residual
 from explorer.engine.membership.two_neuron import NotSeparableError, two_neuron
 from explorer.engine.network import phi
@@ -25,7 +25,7 @@ def relative_residual(made, x, y):
 @pytest.mark.parametrize("law", ["sphere", "gaussian", "mixture"])
 @pytest.mark.parametrize(("n", "d"), SIZES)
 def test_exact_kkt_with_all_points_on_the_margin(law, n, d):
-    x, y = sample(Draw(d, law), n, rng(n + d))
+    x, y = sample(HighDimDraw(d, law), n, rng(n + d))
     made = two_neuron(x, y)
     assert made.ok
     assert relative_residual(made, x, y) < 1e-9
@@ -36,7 +36,7 @@ def test_exact_kkt_with_all_points_on_the_margin(law, n, d):
 
 
 def test_norm_identity_balance_and_unit_patterns():
-    x, y = sample(Draw(120), 11, rng(5))
+    x, y = sample(HighDimDraw(120), 11, rng(5))
     made = two_neuron(x, y)
     rho2 = float(made.net.rho) ** 2
     assert rho2 == pytest.approx(2 * float(made.lam.sum()), rel=1e-12)
@@ -47,7 +47,7 @@ def test_norm_identity_balance_and_unit_patterns():
 
 
 def test_the_general_certificate_agrees():
-    x, y = sample(Draw(100), 8, rng(1))
+    x, y = sample(HighDimDraw(100), 8, rng(1))
     made = two_neuron(x, y)
     found = certify(made.net, x, y, tau=TAU_EXACT)
     assert found.residual < 1e-8
@@ -83,7 +83,7 @@ def test_a_pair_that_sits_on_the_kinks_has_the_known_slopes(x0):
 
 
 def test_permuting_points_permutes_multipliers_and_keeps_the_function():
-    x, y = sample(Draw(60), 9, rng(2))
+    x, y = sample(HighDimDraw(60), 9, rng(2))
     order = torch.randperm(9, generator=rng(3))
     one, two = two_neuron(x, y), two_neuron(x[order], y[order])
     assert torch.allclose(one.lam[order], two.lam, atol=1e-12)
@@ -92,7 +92,7 @@ def test_permuting_points_permutes_multipliers_and_keeps_the_function():
 
 
 def test_flipping_labels_flips_phi_and_rotation_carries_it_along():
-    x, y = sample(Draw(40), 6, rng(4))
+    x, y = sample(HighDimDraw(40), 6, rng(4))
     made, flipped = two_neuron(x, y), two_neuron(x, -y)
     z = draw(15, 40)
     assert torch.allclose(phi(made.net, z), -phi(flipped.net, z), atol=1e-10)
@@ -102,14 +102,14 @@ def test_flipping_labels_flips_phi_and_rotation_carries_it_along():
 
 
 def test_one_class_needs_one_neuron():
-    x, _ = sample(Draw(30), 4, rng(6))
+    x, _ = sample(HighDimDraw(30), 4, rng(6))
     made = two_neuron(x, torch.ones(4, dtype=torch.float64))
     assert made.net.widths == (1,)
     assert relative_residual(made, x, torch.ones(4, dtype=torch.float64)) < 1e-12
 
 
 def test_too_few_neurons_are_said_and_not_hidden():
-    x, y = sample(Draw(20), 20, rng(20))
+    x, y = sample(HighDimDraw(20), 20, rng(20))
     made = two_neuron(x, y)
     assert not made.ok
     q = y * phi(made.net, x)
@@ -118,7 +118,7 @@ def test_too_few_neurons_are_said_and_not_hidden():
 
 
 def test_what_no_pair_of_cones_separates_is_refused_with_a_remedy():
-    x, y = sample(Draw(5), 20, rng(0))
+    x, y = sample(HighDimDraw(5), 20, rng(0))
     with pytest.raises(NotSeparableError, match="Raise d"):
         two_neuron(x, y)
     same = torch.tensor([[1.0, 2.0, 3.0], [1.0, 2.0, 3.0]], dtype=torch.float64)

@@ -44,7 +44,7 @@ from explorer.engine.explanations.programs import Farthest, Scope
 from explorer.engine.explanations.splitting import Explanation, Merging
 from explorer.engine.images import ImageVerdict
 from explorer.engine.intervals import Share
-from explorer.engine.membership.law import Rule
+from explorer.engine.membership.law import MemberRule
 from explorer.engine.network import Network
 from explorer.engine.ranks import RankVerdict
 from explorer.engine.scoring import Kind, Unknowable, Verdict
@@ -247,9 +247,12 @@ def of_energy() -> Named:
 
 def of_membership() -> Named:
     """Rules of membership inference."""
-    yield "rule, known margin", sentence(Rule(1.0, "known margin", share=0.5, margin=2.0))
-    yield "rule, leaked point", sentence(Rule(0.5, "leaked point", share=0.5, top=1.0, suspects=3))
-    bounded = Rule(0.2, "bounded margin", low=0.5, ceiling=0.125)
+    yield "rule, known margin", sentence(MemberRule(1.0, "known margin", share=0.5, margin=2.0))
+    yield (
+        "rule, leaked point",
+        sentence(MemberRule(0.5, "leaked point", share=0.5, top=1.0, suspects=3)),
+    )
+    bounded = MemberRule(0.2, "bounded margin", low=0.5, ceiling=0.125)
     yield "rule, bounded margin", sentence(bounded)
     yield "rule, no threshold", sentence(replace(bounded, ceiling=0.75))
     yield "networks without a margin", membership.unseparated(11, 20)
@@ -791,7 +794,7 @@ def of_page() -> Named:
         yield f"univariate panel, (a) {known.value}", text
     proof: Any = SimpleNamespace(rho=0.25, error_free=True)
     there: Any = SimpleNamespace(made=SimpleNamespace(ok=True), proof=proof, members=tensor(1, 1))
-    works = Outcome(Rule(0.5, "known margin", share=0.5, margin=1.0), 10, 10, 0, 2000)
+    works = Outcome(MemberRule(0.5, "known margin", share=0.5, margin=1.0), 10, 10, 0, 2000)
     vacuous = ns(there, proof=ns(proof, rho=math.inf, error_free=False))
     for name, world, found in (
         ("proved", there, works), ("vacuous", vacuous, works),

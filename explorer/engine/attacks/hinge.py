@@ -16,7 +16,7 @@ from explorer.engine.attacks import crossings, pursuit
 from explorer.engine.attacks.attack import Attack
 from explorer.engine.attacks.claims import Report, in_units_of_data, merge_candidates
 from explorer.engine.attacks.crossings import curve_vertices
-from explorer.engine.attacks.pursuit import Explanation, Pool
+from explorer.engine.attacks.pursuit import Pool, SparseFit
 from explorer.engine.attacks.shapes import NONE, Array, Shapes, joined, places
 from explorer.engine.attacks.target import Target
 from explorer.engine.charts import Axis, Chart, Guide, Series
@@ -164,9 +164,9 @@ class HingeState:
         return self.without.nan_to_num(0.0) >= self.limit
 
     @property
-    def explanation(self) -> Explanation:
+    def explanation(self) -> SparseFit:
         """The explanation of theta by the candidates that carry it."""
-        return Explanation(self.active, self.mass, self.residual, list(self.left))
+        return SparseFit(self.active, self.mass, self.residual, list(self.left))
 
     def numbers(self) -> dict[str, float]:
         """For the curves: the residual, candidates in sight, and how many were asked about."""
@@ -345,7 +345,7 @@ def _fit(target: Target, state: HingeState, config: HingeConfig) -> HingeState:
     return _grow(target, state, config, state.explanation)
 
 
-def _grow(target: Target, state: HingeState, config: HingeConfig, now: Explanation) -> HingeState:
+def _grow(target: Target, state: HingeState, config: HingeConfig, now: SparseFit) -> HingeState:
     pool = pool_of(target, state, config)
     after = pursuit.next_explanation(pool, now, config.batch, config.apart)
     rounds = state.t - 1
@@ -356,7 +356,7 @@ def _grow(target: Target, state: HingeState, config: HingeConfig, now: Explanati
     return _merge(grown, config)
 
 
-def fitted(state: S, pool: Pool, now: Explanation) -> S:
+def fitted(state: S, pool: Pool, now: SparseFit) -> S:
     """Return the state that holds this explanation, its candidates in sight."""
     return replace(
         state, stage="fit", x=pool.x[now.index], y=pool.y[now.index], lam=now.lam,
@@ -388,7 +388,7 @@ def _prove(target: Target, state: HingeState, config: HingeConfig) -> HingeState
 
 
 def without(
-    pool: Pool, now: Explanation, x: Tensor, y: Tensor, stop: float, config: HingeConfig
+    pool: Pool, now: SparseFit, x: Tensor, y: Tensor, stop: float, config: HingeConfig
 ) -> float:
     """What is left of theta with no candidate of label y () within `radius` of x (d,).
 
@@ -414,7 +414,7 @@ def without(
     return found.residual
 
 
-def _decision(rest: Pool, found: Explanation, stop: float, config: HingeConfig) -> float:
+def _decision(rest: Pool, found: SparseFit, stop: float, config: HingeConfig) -> float:
     """`without` in two layers: a residual below `stop`, a bound above it, or just below: neither.
 
     Where a round gains no more than its fits may miss, the next ones are fitted more closely.

@@ -70,7 +70,7 @@ class Pool:
 
 
 @dataclass(frozen=True, eq=False)
-class Explanation:
+class SparseFit:
     """Active candidates, their multipliers and what they leave unexplained.
 
     Attributes:
@@ -86,9 +86,9 @@ class Explanation:
     left: list[Tensor]
 
 
-def nothing(pool: Pool) -> Explanation:
+def nothing(pool: Pool) -> SparseFit:
     """The empty explanation: all of theta is left."""
-    return Explanation(torch.zeros(0, dtype=torch.long), pool.x.new_zeros(0), 1.0,
+    return SparseFit(torch.zeros(0, dtype=torch.long), pool.x.new_zeros(0), 1.0,
                        blocks_of(pool.net))  # fmt: skip
 
 
@@ -98,7 +98,7 @@ def scores(pool: Pool, left: list[Tensor]) -> Tensor:
     return gain / norm.clamp_min(1e-300)
 
 
-def at_least(pool: Pool, now: Explanation) -> float:
+def at_least(pool: Pool, now: SparseFit) -> float:
     """What every explanation on this pool leaves of |theta| at least.
 
     With R what `now` leaves, any multipliers of mass rho^2 / order (the norm identity) leave
@@ -130,7 +130,7 @@ def _prices(pool: Pool, left: list[Tensor]) -> tuple[Tensor, Tensor]:
 
 def best_explanation(
     pool: Pool, index: Tensor, accuracy: float = 1e-2, rounds: int = 20
-) -> Explanation:
+) -> SparseFit:
     """The best multipliers of some candidates (A,); those of multiplier 0 are left out."""
     if not len(index):
         return nothing(pool)
@@ -140,7 +140,7 @@ def best_explanation(
     used, at = made.lam > 0, index[made.point]
     signals = backward_signals(pool.net, made.slopes, len(at))
     left = blocks_left(blocks_of(pool.net), pool.inputs, at, signals, made.weight * pool.y[at])
-    return Explanation(index[used], made.lam[used], made.residual, left)
+    return SparseFit(index[used], made.lam[used], made.residual, left)
 
 
 def newcomers(pool: Pool, score: Tensor, batch: int, apart: float, share: float = 0.3) -> Tensor:
@@ -156,8 +156,8 @@ def newcomers(pool: Pool, score: Tensor, batch: int, apart: float, share: float 
 
 
 def next_explanation(
-    pool: Pool, now: Explanation, batch: int, apart: float, accuracy: float = 1e-2
-) -> Explanation:
+    pool: Pool, now: SparseFit, batch: int, apart: float, accuracy: float = 1e-2
+) -> SparseFit:
     """One round: the best newcomers join, and all multipliers are fitted anew."""
     if not len(pool.x):
         return now

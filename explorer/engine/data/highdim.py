@@ -41,7 +41,7 @@ ASSUMPTIONS: dict[Law, str] = {
 
 
 @dataclass(frozen=True)
-class Draw:
+class HighDimDraw:
     """How to draw a labelled sample.
 
     Attributes:
@@ -70,7 +70,7 @@ class Draw:
             )
 
 
-def mean_of(draw: Draw) -> Tensor:
+def mean_of(draw: HighDimDraw) -> Tensor:
     """The centre mu (d,) of the law; of the mixture that of its component +1."""
     mu = torch.zeros(draw.d, dtype=torch.float64)
     if draw.law == "gaussian":
@@ -80,7 +80,7 @@ def mean_of(draw: Draw) -> Tensor:
     return mu
 
 
-def variances_of(draw: Draw) -> Tensor:
+def variances_of(draw: HighDimDraw) -> Tensor:
     """The diagonal of Sigma (d,), of trace d."""
     if draw.law != "gaussian" or draw.d == 1:
         return torch.ones(draw.d, dtype=torch.float64)
@@ -89,7 +89,7 @@ def variances_of(draw: Draw) -> Tensor:
 
 
 def sample(
-    draw: Draw, count: int, generator: torch.Generator, dtype: torch.dtype = torch.float64
+    draw: HighDimDraw, count: int, generator: torch.Generator, dtype: torch.dtype = torch.float64
 ) -> tuple[Tensor, Tensor]:
     """Independent points x (count, d) and labels y (count,) in {-1, +1}."""
     if count < 1:

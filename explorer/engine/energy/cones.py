@@ -17,7 +17,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from explorer.engine.energy.rays import Rays
+from explorer.engine.energy.rays import PointRays
 from explorer.engine.nonnegative import nonnegative
 
 Array = NDArray[np.float64]
@@ -187,7 +187,7 @@ def few(gram: Array, inner: Array, size: Array) -> Array:
 Index = NDArray[np.int64]
 
 
-def frozen_gains(fixed: Rays, kept: Array, moved: Rays) -> Array:
+def frozen_gains(fixed: PointRays, kept: Array, moved: PointRays) -> Array:
     """What each place adds where the others' contribution stays: (p,)."""
     left = moved.inner.numpy() - moved.gram(fixed).numpy() @ kept
     out = np.zeros(len(moved.kinks))
@@ -200,7 +200,7 @@ def frozen_gains(fixed: Rays, kept: Array, moved: Rays) -> Array:
     return out
 
 
-def refitted_gains(fixed: Rays, shared: Array, inner: Array, parts: list[Rays]) -> Array:
+def refitted_gains(fixed: PointRays, shared: Array, inner: Array, parts: list[PointRays]) -> Array:
     """What each place explains together with the fixed rays (p,)."""
     out = np.zeros(len(parts[0].kinks))
     cross = np.concatenate([part.gram(fixed).numpy() for part in parts])
@@ -211,7 +211,7 @@ def refitted_gains(fixed: Rays, shared: Array, inner: Array, parts: list[Rays]) 
 
 
 def _by_count(
-    parts: list[Rays],
+    parts: list[PointRays],
 ) -> list[tuple[Index, Array, Index]]:
     """Places with equally many rays: their indices, Gram matrices, rows of their rays."""
     counts = np.stack([part.counts.numpy() for part in parts])
@@ -227,7 +227,7 @@ def _by_count(
     return out
 
 
-def _own(parts: list[Rays], points: Index, rows: Index) -> Array:
+def _own(parts: list[PointRays], points: Index, rows: Index) -> Array:
     """Gram matrices of the own rays of each place (p, v, v)."""
     owner = np.concatenate([part.owner.numpy() for part in parts])[rows]
     which = np.concatenate([np.full(len(part.owner), i) for i, part in enumerate(parts)])[rows]

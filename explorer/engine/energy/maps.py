@@ -160,7 +160,7 @@ def tau_of(extent: float, size: int, pixels: float) -> float:
 
 
 @dataclass(frozen=True, eq=False)
-class Line:
+class MapLine:
     """The energy of a point that moves on a line.
 
     Attributes:
@@ -179,7 +179,7 @@ class Line:
 def line(
     net: Network, x: Tensor, y: Tensor, index: int, extent: float, size: int, tau: float,
     frozen: bool = False, kappa: float = 0.0, through: Through = at_once,
-) -> Line:  # fmt: skip
+) -> MapLine:  # fmt: skip
     """The curve over [-extent, extent], of a network of one input (else ValueError).
 
     `through`: as of `split`.
@@ -202,7 +202,7 @@ def line(
     sizes = np.diff(ends) / max(ends[-1] - ends[0], 1e-300)
     seen = made.energies(through(places, made.at), made.crowded(places), sizes)
     band = BANDS * max(tau, 0.0) * float(x[index].square().sum().add(1).sqrt()) / extent
-    return Line(z, replace(seen, band=band), breaks, candidates)
+    return MapLine(z, replace(seen, band=band), breaks, candidates)
 
 
 @dataclass(frozen=True, eq=False)

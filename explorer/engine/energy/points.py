@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from explorer.engine.energy.cones import frozen_gains, refitted_gains, residual
-from explorer.engine.energy.rays import Rays, crowded_count, place_rays, set_rays
+from explorer.engine.energy.rays import PointRays, crowded_count, place_rays, set_rays
 from explorer.engine.network import Network, phi
 from explorer.engine.rounding import EDGE
 
@@ -166,7 +166,7 @@ class Moving:
     tau: float
     frozen: bool
     kappa: float
-    fixed: Rays
+    fixed: PointRays
     kept: Array
     here: float
     without: float
@@ -277,7 +277,7 @@ def _share(net: Network, gain: float) -> float:
     return max(0.0, 1 - gain / float(net.rho) ** 2)
 
 
-def _priced_rays(made: Rays, net: Network, x: Tensor, y: Tensor, kappa: float) -> Rays:
+def _priced_rays(made: PointRays, net: Network, x: Tensor, y: Tensor, kappa: float) -> PointRays:
     """Rays of points x (p, d) that cost kappa (y Phi - 1)^2 a unit of multiplier."""
     if not kappa or not len(x):
         return made

@@ -17,7 +17,7 @@ from explorer.engine.certificate import TAU_TRAINED, certify
 from explorer.engine.data import Dataset
 from explorer.engine.energy.landscape import Landscape
 from explorer.engine.energy.maps import (
-    Line,
+    MapLine,
     Split,
     bilevel,
     grid,
@@ -180,7 +180,7 @@ class Picture:
     about: Energies | Split | OfStarts | OfRidge | None
     archetype: str = ""
     lowest: tuple[float, float] = (0.0, 0.0)
-    curve: Line | None = None
+    curve: MapLine | None = None
     size: int = 0
     forced: float = 0.0
 
@@ -398,7 +398,7 @@ def _mark(
     return low[0], low[1]
 
 
-def _curve(q: Question, made: Line, size: int) -> Picture:
+def _curve(q: Question, made: MapLine, size: int) -> Picture:
     seen = made.seen
     low = float(made.z[seen.values.argmin()])
     box = _strip(q)
@@ -416,7 +416,7 @@ def _split(q: Question, net: Network, size: int, progress: Progress) -> Picture:
     )  # fmt: skip
     at = int(made.values.argmin())
     if net.d == 1:
-        curve = Line(places[:, 0].numpy(), Energies(made.values, made.here, np.nan, 0.0),
+        curve = MapLine(places[:, 0].numpy(), Energies(made.values, made.here, np.nan, 0.0),
                      np.zeros(0), np.zeros(0))  # fmt: skip
         return Picture(
             q.kind, made.values[None], _strip(q), ("x", "energy"), made.here,
@@ -481,7 +481,7 @@ def _bilevel(q: Question, net: Network, size: int, progress: Progress) -> Pictur
     low = float((values < LITTLE * values.max()).mean())
     made_of = OfRidge(q.kind == "last", here, float(values.max()), low)
     if net.d == 1:
-        curve = Line(places[:, 0].numpy(), Energies(values, here, np.nan, 0.0),
+        curve = MapLine(places[:, 0].numpy(), Energies(values, here, np.nan, 0.0),
                      np.zeros(0), np.zeros(0))  # fmt: skip
         spot = (float(places[at, 0]), float(values[at]))
         return Picture(

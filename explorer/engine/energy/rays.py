@@ -28,7 +28,7 @@ MOST_RAYS = 120  # of a set, beyond which points with many kinks are given fewer
 
 
 @dataclass(frozen=True, eq=False)
-class Rays:
+class PointRays:
     """Rays of p points.
 
     Attributes:
@@ -57,7 +57,7 @@ class Rays:
         """Rays of each point (p,)."""
         return torch.bincount(self.owner, minlength=len(self.kinks))
 
-    def gram(self, other: Rays | None = None) -> Tensor:
+    def gram(self, other: PointRays | None = None) -> Tensor:
         """Inner products with the rays of `other`, or with one another: (r, r')."""
         other = other or self
         total = self.inner.new_zeros(len(self.owner), len(other.owner))
@@ -73,17 +73,17 @@ class Rays:
             start=torch.zeros_like(self.inner),
         )
 
-    def of(self, points: Tensor) -> Rays:
+    def of(self, points: Tensor) -> PointRays:
         """The rays of some points: a bool mask (p,)."""
         mine = points[self.owner]
         renumbered = torch.cumsum(points, 0) - 1
-        return Rays(
+        return PointRays(
             renumbered[self.owner[mine]], [b[mine] for b in self.back],
             [a[points] for a in self.inputs], self.inner[mine], self.kinks[points], self.most,
         )  # fmt: skip
 
 
-def rays(net: Network, x: Tensor, y: Tensor, tau: float, most: int = MOST_KINKS) -> Rays:
+def rays(net: Network, x: Tensor, y: Tensor, tau: float, most: int = MOST_KINKS) -> PointRays:
     """The rays of points x (p, d) with labels y (p,), float64 on the CPU.
 
     Args:
@@ -115,10 +115,10 @@ def rays(net: Network, x: Tensor, y: Tensor, tau: float, most: int = MOST_KINKS)
     sign = y[owner][:, None]
     back = [b * sign for b in backward_signals(net, expanded, len(owner))]
     parts = [(b * z[owner]).sum(1) for b, z in zip(back, values, strict=True)]
-    return Rays(owner, back, inputs, torch.stack(parts).sum(0), kinks, most)
+    return PointRays(owner, back, inputs, torch.stack(parts).sum(0), kinks, most)
 
 
-def place_rays(net: Network, places: Tensor, y: Tensor, tau: float) -> Rays:
+def place_rays(net: Network, places: Tensor, y: Tensor, tau: float) -> PointRays:
     """The rays of places for a moving point: fewer kinks each where neurons are many."""
     return rays(net, places, y, tau, _most(net))
 
@@ -138,7 +138,7 @@ def _most(net: Network) -> int:
     return MOST_SET if sum(net.widths) <= FEW_NEURONS else MOST_KINKS
 
 
-def set_rays(net: Network, x: Tensor, y: Tensor, tau: float) -> Rays:
+def set_rays(net: Network, x: Tensor, y: Tensor, tau: float) -> PointRays:
     """The rays of a whole candidate set, whose points may have more than MOST_KINKS kinks.
 
     Up to MOST_SET are freed while the set has no more than MOST_RAYS rays. Where that is not
@@ -163,7 +163,7 @@ def set_rays(net: Network, x: Tensor, y: Tensor, tau: float) -> Rays:
     inner = torch.cat([made.inner[kept], torch.stack(parts).sum(0)])
     order = owner.argsort(stable=True)
     whole = [torch.cat([b[kept], b2])[order] for b, b2 in zip(made.back, back, strict=True)]
-    return Rays(owner[order], whole, made.inputs, inner[order], made.kinks, most)
+    return PointRays(owner[order], whole, made.inputs, inner[order], made.kinks, most)
 
 
 def _nearest(net: Network, inputs: list[Tensor], values: list[Tensor], tau: float) -> list[Tensor]:

@@ -31,7 +31,7 @@ from explorer.engine.kernels.compiled import (
 )
 from explorer.engine.kernels.compiled_nonnegative import active_set
 from explorer.engine.kernels.jit import FAST, kept
-from explorer.engine.kernels.steps import ALPHA, MARGIN, DescentRule, LossTerms, Tolerances
+from explorer.engine.kernels.steps import ALPHA, MARGIN, DescentRule, LossTerms, SolverTolerances
 
 Array = npt.NDArray[Any]
 # Weights; neurons (L,) and inputs (L,); slopes; squared norm of all but the last layer.
@@ -160,8 +160,8 @@ def _products(
 
 @njit(**FAST)
 def _multipliers(
-    a: list[Array], b: list[Array], right: Array, signed: Array, share: Array, near: Tolerances,
-    reads: list[Array], sends: list[Array],
+    a: list[Array], b: list[Array], right: Array, signed: Array, share: Array,
+    near: SolverTolerances, reads: list[Array], sends: list[Array],
 ) -> tuple[bool, Array, Array]:  # fmt: skip
     """Put the multipliers in place of `share`, and in place of `right` what they leave to ask for.
 
@@ -299,7 +299,7 @@ def _to_margin(
 @kept
 def project(
     held: tuple[Array, Array, Array, Array], signed: Array, table: Array, net: Net,
-    terms: LossTerms, rule: DescentRule, near: Tolerances, outs: tuple[Array, Array, Array],
+    terms: LossTerms, rule: DescentRule, near: SolverTolerances, outs: tuple[Array, Array, Array],
 ) -> bool:  # fmt: skip
     """As `compiled.project`, for any depth and any number of inputs, with a floor of 0."""
     p, mean, square, grad = held
@@ -321,7 +321,7 @@ def project(
             for j in range(m):
                 inner[j] *= signed[i, j]
                 trace += size[j] * signed[i, j] * signed[i, j]
-            own = Tolerances(near.ridge * trace, near.rounding, near.gain)
+            own = SolverTolerances(near.ridge * trace, near.rounding, near.gain)
             solved, at, rows = _multipliers(a, b, inner, signed[i], share, own, reads, sends)
             if not solved:
                 return False

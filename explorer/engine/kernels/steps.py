@@ -44,7 +44,7 @@ class LossTerms(NamedTuple):
     weight_prior: float
 
 
-class Tolerances(NamedTuple):
+class SolverTolerances(NamedTuple):
     """Ridge, of the trace; rounding of each diagonal entry; share of a gain that is rounding."""
 
     ridge: float

@@ -20,7 +20,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from explorer.engine.data.highdim import Draw, Labels, Law, sample
+from explorer.engine.data.highdim import HighDimDraw, Labels, Law, sample
 from explorer.engine.margin import log_loss
 from explorer.engine.progress import Progress, between, no_progress, with_progress
 from explorer.engine.settings import setting, settings
@@ -57,7 +57,7 @@ class MembershipConfig:
     def __post_init__(self) -> None:
         """Refuse labels that the law does not have."""
         for d in self.dims:
-            Draw(d, self.law, self.labels)
+            HighDimDraw(d, self.law, self.labels)
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,7 +171,7 @@ def membership_trial(
     config: MembershipConfig, d: int, trial: int, progress: Progress = no_progress
 ) -> MembershipTrial:
     """Draw, train, and look at fresh points; `progress` is told the share that is done."""
-    draw = Draw(d, config.law, config.labels)
+    draw = HighDimDraw(d, config.law, config.labels)
     generator = generator_of(config.seed, d, trial)
     x, y = sample(draw, config.n, generator, torch.float32)
     fresh, y_fresh = sample(draw, config.test, generator, torch.float32)

@@ -36,7 +36,7 @@ SHARE = 0.5  # of the margin: the paper's threshold m / 2
 
 
 @dataclass(frozen=True)
-class Rule:
+class MemberRule:
     """A threshold and where it comes from.
 
     Attributes:
@@ -70,7 +70,7 @@ class Rule:
         return not self.ceiling >= self.low
 
 
-def decide(values: Tensor, rule: Rule) -> Tensor:
+def decide(values: Tensor, rule: MemberRule) -> Tensor:
     """Return whether each point is called a member.
 
     Args:
@@ -91,7 +91,7 @@ def decide(values: Tensor, rule: Rule) -> Tensor:
     return values.abs() >= rule.threshold
 
 
-def known_margin(margin: float, share: float = SHARE) -> Rule:
+def known_margin(margin: float, share: float = SHARE) -> MemberRule:
     """Return the rule |Phi(x)| >= share * m, for an attacker who knows the margin m.
 
     Args:
@@ -113,10 +113,10 @@ def known_margin(margin: float, share: float = SHARE) -> Rule:
     """
     _positive("the margin", margin)
     _is_share(share)
-    return Rule(share * margin, "known margin", share=share, margin=margin)
+    return MemberRule(share * margin, "known margin", share=share, margin=margin)
 
 
-def leaked_point(values: Tensor, share: float = SHARE) -> Rule:
+def leaked_point(values: Tensor, share: float = SHARE) -> MemberRule:
     """Return the rule |Phi(x)| >= share * M, for an attacker with suspects.
 
     One of the suspects is a member, and M is their largest |Phi|: the margin whenever rho <= 1.
@@ -146,10 +146,10 @@ def leaked_point(values: Tensor, share: float = SHARE) -> Rule:
     _is_share(share)
     top = float(values.abs().max())
     _positive("the largest |Phi| of the suspects", top)
-    return Rule(share * top, "leaked point", share=share, top=top, suspects=len(values))
+    return MemberRule(share * top, "leaked point", share=share, top=top, suspects=len(values))
 
 
-def bounded_margin(low: float, ceiling: float) -> Rule:
+def bounded_margin(low: float, ceiling: float) -> MemberRule:
     """Return the rule |Phi(x)| >= sqrt(ceiling * low), for an attacker who knows m >= low only.
 
     Args:
@@ -177,8 +177,8 @@ def bounded_margin(low: float, ceiling: float) -> Rule:
         raise ValueError(f"the ceiling of |Phi| at fresh points must be 0 or more; got {ceiling}")
     if ceiling < low:
         threshold = math.sqrt(ceiling * low) if ceiling > 0 else low / 2
-        return Rule(threshold, "bounded margin", low=low, ceiling=ceiling)
-    return Rule(low, "bounded margin", low=low, ceiling=ceiling)
+        return MemberRule(threshold, "bounded margin", low=low, ceiling=ceiling)
+    return MemberRule(low, "bounded margin", low=low, ceiling=ceiling)
 
 
 def margin_from_loss(mean_loss: float, n: int | None = None) -> tuple[float, float]:

@@ -13,10 +13,10 @@ import torch
 from scipy import stats
 from torch import Tensor
 
-from explorer.engine.data.highdim import Draw, Labels, Law, sample
+from explorer.engine.data.highdim import HighDimDraw, Labels, Law, sample
 from explorer.engine.membership import law as attack
 from explorer.engine.membership.experiment import generator_of
-from explorer.engine.membership.law import Isolation, Rule
+from explorer.engine.membership.law import Isolation, MemberRule
 from explorer.engine.membership.two_neuron import TwoNeuron, two_neuron
 from explorer.engine.network import phi
 
@@ -105,7 +105,7 @@ def world(d: int, n: int, law: Law, labels: Labels, seed: int) -> World:
     Raises:
         NotSeparableError: two neurons cannot separate the points.
     """
-    draw = Draw(d, law, labels)
+    draw = HighDimDraw(d, law, labels)
     generator = generator_of(seed, d, n)
     x, y = sample(draw, n, generator)
     made = two_neuron(x, y)
@@ -115,7 +115,7 @@ def world(d: int, n: int, law: Law, labels: Labels, seed: int) -> World:
     return World(made, phi(made.net, x).abs(), values[:HELD_OUT], values[HELD_OUT:], proof)
 
 
-def rule_of(settings: Settings, there: World) -> Rule:
+def rule_of(settings: Settings, there: World) -> MemberRule:
     """Return the rule that the attacker makes from what they know."""
     if settings.rule == "leaked":
         return attack.leaked_point(
@@ -131,7 +131,7 @@ def rule_of(settings: Settings, there: World) -> Rule:
 class Outcome:
     """The rule's hits: members called members of n, held-out points called members of m."""
 
-    rule: Rule
+    rule: MemberRule
     hits: int
     n: int
     alarms: int

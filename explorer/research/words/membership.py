@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from explorer.engine.membership.law import Rule
+from explorer.engine.membership.law import MemberRule
 
 
 def unseparated(wrong: int, of: int) -> str:
@@ -15,7 +15,7 @@ def unseparated(wrong: int, of: int) -> str:
     )
 
 
-def rule(made: Rule) -> str:
+def rule(made: MemberRule) -> str:
     """Return how a threshold was found, as the end of a sentence."""
     if made.name == "known margin":
         return f"{made.share:g} of the margin m = {made.margin:.4g}, which is known"

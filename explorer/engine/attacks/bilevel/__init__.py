@@ -13,8 +13,8 @@ from torch import Tensor
 from explorer.engine.attacks.attack import Attack, OwnVictim, Start
 from explorer.engine.attacks.bilevel.lower import (
     Lower,
+    LowerPoint,
     Method,
-    Point,
     Solved,
     conjugate_gradients,
     exact,
@@ -334,7 +334,7 @@ def headline(state: BilevelState, known: Judged) -> Statement:
     return Statement("", f"Training on the claims gives the attacked weights{too}: {said}.")
 
 
-def implicit(point: Point, gap: Tensor, config: BilevelConfig) -> Solved:
+def implicit(point: LowerPoint, gap: Tensor, config: BilevelConfig) -> Solved:
     """P with (H + damping I) p = gap (P,), H the Hessian of E at `point`."""
     if config.solver == "exact":
         hessian = point.hessian

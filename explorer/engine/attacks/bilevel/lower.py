@@ -128,12 +128,12 @@ class Lower:
     loss: Literal["ridge", "logistic"]
     mu: float
 
-    def point(self, theta: Tensor, x: Tensor, y: Tensor) -> Point:
+    def point(self, theta: Tensor, x: Tensor, y: Tensor) -> LowerPoint:
         """E and its derivatives at theta (P,), x (m, d), y (m,)."""
-        return Point(self, theta, x, y)
+        return LowerPoint(self, theta, x, y)
 
 
-class Point:
+class LowerPoint:
     """E(x, y; theta) with its derivatives.
 
     Attributes:

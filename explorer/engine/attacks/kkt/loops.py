@@ -31,7 +31,7 @@ from explorer.engine.attacks.kkt.loss import KKTState
 from explorer.engine.attacks.target import Target
 from explorer.engine.kernels.batched import Prepared
 from explorer.engine.kernels.loading import compiled_module
-from explorer.engine.kernels.steps import Tolerances
+from explorer.engine.kernels.steps import SolverTolerances
 from explorer.engine.nonnegative import RIDGE
 from explorer.engine.optim import Moments
 
@@ -92,7 +92,7 @@ class LoopRun:
         else:
             self.net = _laid_deep(net)
             rounding = 0.0 if self.dtype == torch.float64 else m * torch.finfo(self.dtype).eps
-            self.last = (Tolerances(RIDGE, rounding, TOLERANCE[self.dtype]), outs)
+            self.last = (SolverTolerances(RIDGE, rounding, TOLERANCE[self.dtype]), outs)
         numbers = sum(len(w) + w.numel() // _PRODUCT for w in net.weights)
         self.piece = max(1, PIECE // (b * m * numbers))
 
