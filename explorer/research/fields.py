@@ -159,7 +159,19 @@ def breakpoints(net: Network, axes: Axes) -> Array:
     return made
 
 
-# --- what an attack or an explanation draws ------------------------------------------------------
+# --- points, and what an attack or an explanation draws -------------------------------------------
+def numbers(values: torch.Tensor) -> Array:
+    """Return a tensor as numbers of float64."""
+    made: Array = values.detach().double().cpu().numpy()
+    return made
+
+
+def places_of(x: torch.Tensor, y: torch.Tensor) -> Array:
+    """Return places (k, 2) of points; those of a line stand at the height of their label."""
+    places = numbers(x)
+    return places if x.shape[1] > 1 else np.column_stack([places, numbers(y)])
+
+
 def shape_arrays(shapes: Shapes, axes: Axes) -> dict[str, Array]:
     """Return what shapes hold, by name, in shares of the half sizes."""
     made: dict[str, Array] = {name: axes.shares(getattr(shapes, name)) for name in PLACES}

@@ -19,7 +19,7 @@ from explorer.engine.roster import AttackState
 from explorer.engine.training import TrainState
 from explorer.research.axes import Axes, fitted
 from explorer.research.charts import margins_chart
-from explorer.research.fields import graph, margin_map
+from explorer.research.fields import graph, margin_map, numbers, places_of
 from explorer.research.painting import (
     add_legend,
     add_title,
@@ -86,14 +86,10 @@ def plane_frame(
 
 def _rows(x: Tensor, y: Tensor, axes: Axes, lam: Tensor | None = None) -> Array:
     """Return x, y, class, share of the largest multiplier, 1; on a line at the label's height."""
-    place = x.double().cpu().numpy()
-    label = y.double().cpu().numpy()
-    if x.shape[1] == 1:
-        place = np.column_stack([place, label])
     share = np.ones(len(y))
     if lam is not None and lam.shape == y.shape and float(lam.max()) > 0:
-        share = (lam / lam.max()).clamp(0, 1).cpu().numpy()
-    return np.column_stack([axes.shares(place), label, share, np.ones(len(y))])
+        share = numbers((lam / lam.max()).clamp(0, 1))
+    return np.column_stack([axes.shares(places_of(x, y)), numbers(y), share, np.ones(len(y))])
 
 
 def plot_claims(ax: Any, data: Dataset, net: Network, claims: Report | None = None) -> Any:  # noqa: ANN401

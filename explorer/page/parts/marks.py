@@ -20,6 +20,7 @@ from explorer.engine.numbers import percent
 from explorer.page.frame import Frame
 from explorer.page.words.marks import ROWS
 from explorer.research.axes import Axes
+from explorer.research.fields import numbers, places_of
 from explorer.research.runs import judged_places
 
 Arrays = dict[str, NDArray[Any]]
@@ -32,16 +33,9 @@ MOST_NUMBERS = 12  # arbitrary: more numbers than that hide the plane
 ASIDE = 2.0  # times the radius of a match: a claim so near to a found point; arbitrary
 
 
-def numbers(values: Tensor) -> Array:
-    """Return a tensor as numbers of float64."""
-    made: Array = values.detach().double().cpu().numpy()
-    return made
-
-
 def shares_of(x: Tensor, y: Tensor, axes: Axes) -> Array:
     """Return places (k, 2) on the plane; points of a line stand at the height of their label."""
-    places = numbers(x)
-    return axes.shares(places if x.shape[1] > 1 else np.column_stack([places, numbers(y)]))
+    return axes.shares(places_of(x, y))
 
 
 # --- claims -----------------------------------------------------------------------------------

@@ -21,7 +21,7 @@ from explorer.engine.network import Network
 from explorer.engine.roster import AttackState, by_key
 from explorer.page.frame import LAYERS, Frame
 from explorer.page.parts import marks
-from explorer.page.parts.marks import numbers, shares_of
+from explorer.page.parts.marks import shares_of
 from explorer.research.axes import Axes
 from explorer.research.fields import (
     FINE_SIZE,
@@ -32,6 +32,7 @@ from explorer.research.fields import (
     map_size,
     margin_map,
     neuron_lines,
+    numbers,
     samples,
     shape_arrays,
     text_rows,

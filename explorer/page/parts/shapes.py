@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -16,6 +15,7 @@ from explorer.engine.roster import by_key
 from explorer.page.frame import Candidates, Frame, Handle, PointMap
 from explorer.research.axes import Axes
 from explorer.research.explained import Explained
+from explorer.research.fields import places_of
 
 # --- What the explain stage draws: the cell of the point in hand, its level line, least masses
 
@@ -41,18 +41,18 @@ def explain_shapes(state: Explained, axes: Axes) -> Shapes:
         e, i = state.slide.before, state.slide.i
     cell = cell_of(state.net, e.x[i], e.at(i))
     halves = _halves(state)
-    hand = [_place_now(state, i) for i in halves or [state.selected]]
-    texts += _shares(state, halves, axes)
+    hand = places_of(state.now.x, state.now.y)[halves or [state.selected]]
+    texts += _shares(state, halves, hand, axes)
     if flat:
         return Shapes(
-            spans=(cell_interval(cell, e.x[i], axes.reach),), hands=_table(hand),
+            spans=(cell_interval(cell, e.x[i], axes.reach),), hands=hand,
             texts=tuple(texts),
         )  # fmt: skip
     corners = cell_polygon(cell, e.x[i], axes.reach)
     lines = np.vstack([corners, corners[:1]]) if len(corners) > 2 else NONE
     return Shapes(
-        area=lines, strong=_line(state, axes), hands=_table(hand),
-        lines=_table(hand) if halves else NONE, texts=tuple(texts),
+        area=lines, strong=_line(state, axes), hands=hand,
+        lines=hand if halves else NONE, texts=tuple(texts),
     )  # fmt: skip
 
 
@@ -63,10 +63,7 @@ def pointed_at(frame: Frame, i: int) -> Array:
     else:
         points = frame.truth if frame.aimed and frame.truth is not None else frame.dataset
         x, y = points.x, points.y
-    if not 0 <= i < len(x):
-        return NONE
-    place = x[i].tolist()
-    return _table([(place[0], place[1] if len(place) > 1 else float(y[i]))])
+    return places_of(x, y)[i : i + 1] if 0 <= i < len(x) else NONE
 
 
 def _halves(state: Explained) -> list[int]:
@@ -76,19 +73,15 @@ def _halves(state: Explained) -> list[int]:
     return [state.selected, state.mate]
 
 
-def _shares(state: Explained, halves: list[int], axes: Axes) -> list[tuple[float, float, str]]:
+def _shares(
+    state: Explained, halves: list[int], places: Array, axes: Axes
+) -> list[tuple[float, float, str]]:
     """Return what share of the multiplier each half has."""
     lam = [float(state.now.lam[i]) for i in halves]
-    out = []
-    for i, own in zip(halves, lam, strict=True):
-        x, y = _place_now(state, i)
-        out.append((_aside(x, axes), y - ASIDE * axes.y[1], f"{own / sum(lam):.0%} of λ"))
-    return out
-
-
-def _place_now(state: Explained, i: int) -> tuple[float, float]:
-    x = state.now.x[i].tolist()
-    return (x[0], x[1]) if len(x) > 1 else (x[0], float(state.now.y[i]))
+    return [
+        (_aside(x, axes), y - ASIDE * axes.y[1], f"{own / sum(lam):.0%} of λ")
+        for own, (x, y) in zip(lam, places.tolist(), strict=False)
+    ]
 
 
 def _line(state: Explained, axes: Axes) -> Array:
@@ -104,26 +97,12 @@ def _line(state: Explained, axes: Axes) -> Array:
     return segment(state.now.x[i], u, reach.minus, reach.plus, axes.reach)
 
 
-def _place_of(state: Explained, i: int) -> tuple[float, float]:
-    x = state.truth.x[i].tolist()
-    return (x[0], x[1]) if len(x) > 1 else (x[0], float(state.truth.y[i]))
-
-
-def _forced_indices(state: Explained) -> list[int]:
-    if state.forced is None:
-        return []
-    least: list[int] = (
-        forced_points(state.forced, state.target.mass)[0].nonzero().flatten().tolist()
-    )
-    return least
-
-
 def _masses(state: Explained, axes: Axes) -> list[tuple[float, float, str]]:
     if state.forced is None:
         return []
-    out = []
-    for i in _forced_indices(state):
-        x, y = _place_of(state, i)
+    out, truth = [], places_of(state.truth.x, state.truth.y).tolist()
+    for i in forced_points(state.forced, state.target.mass)[0].nonzero().flatten().tolist():
+        x, y = truth[i]
         share = float(state.forced[i] / state.truth.lam[i])
         out.append((_aside(x, axes), y - 2 * ASIDE * axes.y[1], f"≥ {min(share, 1):.0%}"))
     return out
@@ -133,10 +112,6 @@ def _aside(x: float, axes: Axes) -> float:
     """Where a word beside a point begins: right of it, or left where it would leave the plane."""
     centre, half = axes.x
     return x + (ASIDE if x < centre + (1 - WORDS) * half else -WORDS) * half
-
-
-def _table(places: Sequence[tuple[float, ...]]) -> Array:
-    return np.array(places, dtype=float).reshape(-1, 2)
 
 
 # --- The candidates of the landscape stage on the plane: in hand, and how far from the truth ----
@@ -149,10 +124,7 @@ def landscape_shapes(points: Candidates, drawn: PointMap | None = None) -> Shape
     """
     low = drawn.lowest if drawn is not None else None
     segment = drawn.segment if drawn is not None else None
-    x, truth = points.x.numpy(), points.truth.x.double().cpu().numpy()
-    if x.shape[1] == 1:
-        heights = points.y.numpy()[:, None]
-        x, truth = np.hstack([x, heights]), np.hstack([truth, heights])
+    x, truth = (places_of(v, points.y) for v in (points.x, points.truth.x))
     away = np.flatnonzero(np.abs(x - truth).max(axis=1) > 0)
     gap = np.full(2, np.nan)
     lines = [row for i in away for row in (truth[i], x[i], gap)][:-1]
@@ -168,10 +140,7 @@ def landscape_shapes(points: Candidates, drawn: PointMap | None = None) -> Shape
 def starts_shapes(held: Handle) -> Shapes:
     """A line from each candidate to the training point that it is mixed from."""
     parts = held.problem.parts
-    x, truth, y = held.candidates.x, parts.truth, parts.y
-    ends = [v.double().cpu().numpy() for v in (truth, x)]
-    if x.shape[1] == 1:
-        ends = [np.column_stack([v, y.double().cpu().numpy()]) for v in ends]
+    ends = [places_of(x, parts.y) for x in (parts.truth, held.candidates.x)]
     gap = np.full_like(ends[0], np.nan)
     return Shapes(lines=np.stack([*ends, gap], 1).reshape(-1, 2)[:-1])
 
