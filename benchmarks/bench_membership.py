@@ -30,7 +30,7 @@ from explorer.engine.membership.experiment import (
     MembershipTrial,
     membership_experiment,
 )
-from explorer.page.apps.membership_scene import Settings, outcome, world
+from explorer.page.apps.membership_scene import MembershipScene, outcome, world
 
 NAMES = ("on_margin", "beyond_signed", "beyond", "beyond_half")
 TITLES = ("train within 10% of m", "test y Phi >= m", "test |Phi| >= m", "test |Phi| >= m/2")
@@ -73,11 +73,11 @@ def exact_networks() -> None:
     """What the page computes: how long a redraw takes, and what it shows over ten seeds."""
     from explorer.page.apps.membership import MembershipApp
 
-    app = MembershipApp(Settings(d=2000))
+    app = MembershipApp(MembershipScene(d=2000))
     for n in (3, 20, 50):
         times = []
         for seed in range(7):
-            app.controls.n.value, app.controls.seed.value = n, seed
+            app.controls.fields["n"].value, app.controls.fields["seed"].value = n, seed
             app.redraw()  # the moves above have drawn; points and network are kept, so clear them
             app._world = None
             app.redraw()
@@ -87,7 +87,7 @@ def exact_networks() -> None:
     print(f"\n{'law':>10}{'d':>6}{'KKT':>8}{'FPR at m/2':>12}{'at 0.95 m':>12}   n = 20, ten seeds")
     for law in LAWS:
         for d in (50, 100, 200, 400, 1000, 2000):
-            settings = [Settings(d=d, law=law, seed=seed) for seed in range(10)]
+            settings = [MembershipScene(d=d, law=law, seed=seed) for seed in range(10)]
             worlds = [world(*s.drawn) for s in settings]
             half, high = (
                 np.mean([outcome(replace(s, share=c), v).fpr

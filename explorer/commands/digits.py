@@ -43,20 +43,15 @@ from explorer.style import PROVEN
 COLUMNS = 10  # arbitrary: pairs per row of the picture
 CHOICE, RUN = Choice(), ImageRun()
 Images = Annotated[Choice, fields(
-    kind=option("--images", "Where they come from."),
-    folder=option("--folder", "Of MNIST's or CIFAR-10's files."),
-    task=option("--task", "Two classes or ten."),
-    n=option("--n", "Training images.", min=2),
+    kind="--images", folder="--folder", task="--task", n="--n",
 )]  # fmt: skip
 Run = Annotated[ImageRun, fields(
     widths=setting_option("--widths", TrainConfig, "widths", LAYERS),
-    train_steps=option("--steps", "Training steps.", min=1),
+    train_steps="--steps",
     init_scale=option("--init-scale", "Of the first layer; 0.1, or 0.03 for more layers."),
-    attack=option("--attack", "Which attack."),
-    start=option("--start", "Where candidates begin."),
-    steps=option("--attack-steps", "Steps of the attack.", min=1),
+    attack="--attack", start="--start", steps="--attack-steps",
     seed=option("--seed", "Of images, weights and candidates.", min=0, max=MOST_SEED),
-    vote=option("--vote", "One picture of all candidates within 1.1 of the nearest's distance."),
+    vote="--vote",
 )]  # fmt: skip
 
 

@@ -20,7 +20,7 @@ from explorer.research import figures as membership_pictures
 from explorer.research import rates, report, words
 
 Config = Annotated[MembershipConfig, fields(
-    trials=option("--trials", "Networks per dimension.", min=1),
+    trials="--trials",
     law=option("--distribution", "Of the points."),
     labels=option("--labels", "How they are labelled."),
     width=option("--width", "Hidden neurons.", min=1),

@@ -64,6 +64,7 @@ def setting(
     form: Form = "none",
     place: int = 0,
     page: tuple[float, float] | None = None,
+    step: float = 0,
     labels: tuple[tuple[str, Any], ...] | None = None,
     why: str = "",
     **checks: Any,  # noqa: ANN401 - pydantic's own
@@ -78,6 +79,7 @@ def setting(
         form: where it stands on the form of the page: in sight, under "More settings", or not.
         place: its order there, the least first; equal ones as they are declared.
         page: bounds on the page, where they are narrower than what is valid.
+        step: of a slider on the page; a field where left out.
         labels: (words, value) of each choice on the page, in order.
         why: the reason of a bound, for the message that refuses a value.
         checks: gt, ge, lt, le, multiple_of, min_length, strict: as `pydantic.Field` has them.
@@ -93,7 +95,7 @@ def setting(
     from pydantic import Field
 
     given = {"unit": unit, "note": note, "form": form, "place": place, "page": page,
-             "labels": labels, "why": why}  # fmt: skip
+             "step": step, "labels": labels, "why": why}  # fmt: skip
     extra: dict[str, Any] = {k: v for k, v in given.items() if v not in ("", None, 0, "none")}
     return Field(title=title, description=description, json_schema_extra=extra, **checks)
 
@@ -161,6 +163,7 @@ class Setting:
         form: where it stands on the form.
         place: its order there.
         page: bounds on the page.
+        step: of a slider, or 0.
         why: the reason of the bounds.
     """
 
@@ -181,6 +184,7 @@ class Setting:
     form: Form
     place: int
     page: tuple[float, float] | None
+    step: float
     why: str
 
     @property
@@ -214,7 +218,8 @@ class Setting:
     @property
     def help(self) -> str:
         """Its name on screen and what it is, for an option of the command line."""
-        return f"{self.title[:1].upper()}{self.title[1:]}. {self.description}."
+        name = f"{self.title[:1].upper()}{self.title[1:]}. " if len(self.title) > 1 else ""
+        return f"{name}{self.description}."
 
 
 def schema(kind: type[Any]) -> tuple[Setting, ...]:
@@ -318,7 +323,8 @@ def _row(field: dataclasses.Field[Any], hint: Any) -> Setting:  # noqa: ANN401
         low=bounds.get("gt", bounds.get("ge")), high=bounds.get("lt", bounds.get("le")),
         open_low="gt" in bounds, open_high="lt" in bounds, multiple=bounds.get("multiple_of"),
         unit=extra.get("unit", ""), note=extra.get("note", ""), form=extra.get("form", "none"),
-        place=extra.get("place", 0), page=extra.get("page"), why=extra.get("why", ""),
+        place=extra.get("place", 0), page=extra.get("page"),
+        step=extra.get("step", 0), why=extra.get("why", ""),
     )  # fmt: skip
 
 

@@ -65,28 +65,38 @@ class ImageRun:
     # fmt: off
     choice: Annotated[Choice, setting("The images")] = field(default_factory=Choice)
     widths: Annotated[tuple[int, ...], setting(
-        "Neurons in each hidden layer", strict=False, unit="neurons",
+        "Widths of the hidden layers", title="hidden layers", strict=False, unit="neurons",
+        form="sight",
     )] = (1000,)
     train_steps: Annotated[int, setting(
-        "Training steps", note="Of loss-scaled gradient descent with momentum 0.99.",
+        "Training steps, of loss-scaled gradient descent", title="steps", ge=1,
+        note="With momentum 0.99.", form="sight", page=(1, 100_000),
     )] = 300
     init_scale: Annotated[float | None, setting(
-        "Standard deviation of the first layer", note="None takes 0.1, or 0.03 for more layers.",
+        "Standard deviation of the first layer before training: the smaller, the fewer different "
+        "neurons are left, and the less the weights can tell", title="first scale", form="sight",
+        page=(1e-4, 1), step=10**0.5, note="None takes 0.1, or 0.03 for more layers.",
     )] = None
     attack: Annotated[str, setting(
-        "Key of the attack", note="One that has settings for images.",
+        "KKT and DecoReco see the weights; bilevel trains its own; inversion is the baseline",
+        form="sight",
         labels=attack_labels(),
     )] = DEFAULT
     start: Annotated[Start, setting(
-        "Where the candidates begin",
+        "Noise is what an attacker has; other images of the kind, or the training images "
+        "themselves, show what the start alone is worth", title="start from", form="sight",
         labels=tuple((words, start) for start, words in STARTS.items()),
     )] = "noise"
     steps: Annotated[int | None, setting(
-        "Steps of the attack; None takes as many as it needs on images",
+        "Steps of the attack", title="attack steps", ge=1, form="sight", page=(1, 100_000),
+        note="None takes as many as it needs on images.",
     )] = None
-    seed: Annotated[int, setting("Of the weights and of the candidates")] = 0
+    seed: Annotated[int, setting(
+        "Of the draw, the weights and the candidates", form="sight", page=(0, 2**31 - 1),
+    )] = 0
     vote: Annotated[Vote, setting(
-        "Which picture stands for a training image",
+        "Which picture stands for a training image: of candidates within 1.1 of the nearest's "
+        "distance", title="picture", form="sight",
         labels=tuple((words, vote) for vote, words in VOTES.items()),
     )] = "min"
     # fmt: on

@@ -140,7 +140,7 @@ def test_another_vote_shows_other_pictures_of_the_same_candidates(page):
     page.run_training()
     page.run_attack()
     near, state = page.scored, page.attacked
-    page.controls.vote.value = "mean"
+    page.controls.fields["vote"].value = "mean"
     assert "the mean" in page.board.gallery.title.value
     assert page.attacked is state
     assert torch.equal(page.scored.found, near.found)
@@ -157,39 +157,39 @@ def test_another_vote_shows_other_pictures_of_the_same_candidates(page):
 def test_a_new_control_forgets_what_it_no_longer_describes(page):
     page.run_training()
     page.run_attack()
-    page.controls.start.value = "truth"
+    page.controls.fields["start"].value = "truth"
     assert page.scored is None and page.trained is not None
     page.run_attack()
     assert "no attacker" in page.sentence.value
-    page.controls.seed.value = 1
+    page.controls.fields["seed"].value = 1
     assert page.trained is None and page.controls.go.disabled
     well(page)
 
 
 def test_cancelled_training_keeps_what_was_reached(page):
-    page.controls.steps.value = 100_000
+    page.controls.fields["train_steps"].value = 100_000
 
     async def impatient():
         page.controls.train.press()
         while not page.controls.bar.value:
             await asyncio.sleep(0.01)
-        assert page.controls.train.label == "Cancel" and page.controls.n.disabled
+        assert page.controls.train.label == "Cancel" and page.controls.fields["n"].disabled
         page.controls.train.press()
         await page.job.done()
 
     asyncio.run(impatient())
     assert page.trained is not None and page.trained.t < 100_000
-    assert page.controls.train.label == "Train" and not page.controls.n.disabled
+    assert page.controls.train.label == "Train" and not page.controls.fields["n"].disabled
     well(page)
 
 
 def test_missing_files_are_said_and_mended(page, tmp_path):
-    page.controls.kind.value = "mnist"
+    page.controls.fields["kind"].value = "mnist"
     assert "folder" in page.sentence.value
-    page.controls.folder.value = str(tmp_path)
+    page.controls.fields["folder"].value = str(tmp_path)
     assert "train-images-idx3-ubyte" in page.sentence.value
     assert page.controls.train.disabled
-    page.controls.kind.value = "digits"
+    page.controls.fields["kind"].value = "digits"
     assert "Press Train" in page.sentence.value and not page.controls.train.disabled
     well(page)
 
@@ -198,23 +198,23 @@ def test_missing_files_are_said_and_mended(page, tmp_path):
 def test_visitors_from_elsewhere_name_no_folder(monkeypatch, start):
     monkeypatch.setenv("MARGIN_EXPLORER_FOLDERS", "0")
     page = DigitsApp(start)
-    assert page.controls.folder not in page.controls.widget.children[0].children
-    assert [kind for _, kind in page.controls.kind.options] == ["digits"]
-    page.controls.folder.value = "/etc"  # as a visitor's own message can
+    assert page.controls.fields["folder"] not in page.controls.widget.children[0].children
+    assert [kind for _, kind in page.controls.fields["kind"].options] == ["digits"]
+    page.controls.fields["folder"].value = "/etc"  # as a visitor's own message can
     assert page.controls.choice().kind == "digits"
-    assert "/etc" not in page.sentence.value and "/srv" not in page.controls.folder.value
+    assert "/etc" not in page.sentence.value and "/srv" not in page.controls.fields["folder"].value
     with pytest.raises(TraitError):
-        page.controls.kind.value = "mnist"
+        page.controls.fields["kind"].value = "mnist"
     page.close()
 
 
 def test_ten_classes_and_the_baseline_fix_what_they_need(page):
-    page.controls.task.value = "ten"
-    assert page.controls.attack.value == "decoreco"
-    page.controls.task.value = "two"
-    page.controls.start.value = "truth"
-    page.controls.attack.value = "inversion"
-    assert page.controls.start.value == "noise"
+    page.controls.fields["task"].value = "ten"
+    assert page.controls.fields["attack"].value == "decoreco"
+    page.controls.fields["task"].value = "two"
+    page.controls.fields["start"].value = "truth"
+    page.controls.fields["attack"].value = "inversion"
+    assert page.controls.fields["start"].value == "noise"
 
 
 def test_every_control_explains_itself(page):
@@ -251,6 +251,6 @@ def test_it_is_exported():
 
 def test_deeper_networks_begin_smaller(page):
     assert ImageRun(widths=(9,)).first_scale == 0.1 and ImageRun(init_scale=0.5).first_scale == 0.5
-    page.controls.net.value = (300, 300)
-    assert page.controls.run().first_scale == page.controls.scale.value == 0.03
+    page.controls.fields["widths"].value = (300, 300)
+    assert page.controls.run().first_scale == page.controls.fields["init_scale"].value == 0.03
     assert "Press Train" in page.sentence.value

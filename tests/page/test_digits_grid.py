@@ -41,9 +41,9 @@ def test_a_grid_of_starts_runs_and_a_click_shows_its_end(page: DigitsApp) -> Non
     page.grid.grid.load((0, 1.0, 1.0))  # began at the training images: two steps do not leave them
     assert "10 of" in page.sentence.value and "100% truth" in page.sentence.value
     assert "training images" in page.grid.grid.said.value
-    page.controls.attack.value = "inversion"
+    page.controls.fields["attack"].value = "inversion"
     assert page.grid.grid.go.disabled  # it takes no start
-    page.controls.seed.value = 1
+    page.controls.fields["seed"].value = 1
     assert page.grid.grid.found is None and not sent[-1]
     well(page)
 
@@ -85,7 +85,7 @@ def test_cells_are_kept_on_disk_and_a_new_page_goes_on(
     first, second = DigitsApp(TINY), DigitsApp(TINY)
     try:
         for page in (first, second):
-            page.controls.attack.value = attack
+            page.controls.fields["attack"].value = attack
         grid = ready(first)
         asyncio.run(some(grid, 3))
         done = dict(grid.found.rows)
@@ -123,7 +123,7 @@ def test_saved_cells_are_taken_up_and_those_of_other_images_refused(page: Digits
     assert not grid.found.rows and grid.found.of.side == 11
     hand_in(grid, lines)
     assert len(grid.found.rows) == done
-    page.controls.seed.value = 1
+    page.controls.fields["seed"].value = 1
     page.run_training()
     hand_in(grid, lines)
     assert "other weights" in page.sentence.value

@@ -12,7 +12,7 @@ import pytest
 from explorer.engine.charts import Axis, Chart, Guide, Series
 from explorer.page import play
 from explorer.page.apps.membership import MembershipApp
-from explorer.page.apps.membership_scene import Settings
+from explorer.page.apps.membership_scene import MembershipScene
 from explorer.page.view.base import CanvasView
 from explorer.page.view.canvases import PlaneView, StripView, TriangleView
 from explorer.page.view.chart import ChartView
@@ -162,7 +162,7 @@ def test_the_triangle_gives_energies_by_their_shares_and_its_runs(app, monkeypat
 
 def test_every_chart_of_the_pages_comes_on_paper(app) -> None:
     play.go(app.session, "attack")
-    membership = MembershipApp(Settings(d=60, n=6))
+    membership = MembershipApp(MembershipScene(d=60, n=6))
     views = [*membership.charts]
     for panel in app.panels.values():
         views += [view for view in vars(panel).values() if isinstance(view, ChartView)]

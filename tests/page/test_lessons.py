@@ -14,7 +14,8 @@ from explorer.engine.explanations.certified import assumed
 from explorer.page import files, play
 from explorer.page.apps.explorer import App, lesson_of
 from explorer.page.apps.lessons import LessonsApp, picture
-from explorer.page.apps.membership import DIMS, MembershipApp
+from explorer.page.apps.membership import MembershipApp
+from explorer.page.apps.membership_scene import DIMS
 from explorer.page.cards import CARDS, class_name
 from explorer.page.lessons import course, file
 from explorer.page.lessons.file import (
@@ -142,13 +143,13 @@ def test_a_page_beside_a_lesson_tells_when_its_task_is_done_and_not_when_it_open
     page = MembershipApp()
     assert page.access.task == ""
     for d in (60, 2000):  # a jump over what lies between tells nothing
-        page.controls.d.value = d
+        page.controls.fields["d"].value = d
     assert page.access.task == ""
     for d in reversed(DIMS):
-        page.controls.d.value = d
+        page.controls.fields["d"].value = d
         if page.access.task:
             break
-    assert page.access.task == "membership" and 200 < page.controls.d.value < 1000
+    assert page.access.task == "membership" and 200 < page.controls.fields["d"].value < 1000
     page.close()
 
 

@@ -14,7 +14,7 @@ from explorer.engine.data.highdim import LAWS
 from explorer.page.apps.membership import MembershipApp
 from explorer.page.apps.membership_scene import (
     RULES,
-    Settings,
+    MembershipScene,
     outcome,
     rule_of,
     scene,
@@ -25,7 +25,7 @@ from explorer.page.words.membership import sentence
 from explorer.research.pages import pages
 from tests.page.pages import classes, fixture_of
 
-SMALL = Settings(d=200, n=10)
+SMALL = MembershipScene(d=200, n=10)
 
 
 app = fixture_of(lambda: MembershipApp(SMALL))
@@ -46,8 +46,8 @@ def test_says_what_is_measured(app: MembershipApp) -> None:
 @pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize("law", LAWS)
 def test_every_rule_and_distribution_draws(app: MembershipApp, rule: str, law: str) -> None:
-    app.controls.law.value = law
-    app.controls.rule.value = rule
+    app.controls.fields["law"].value = law
+    app.controls.fields["rule"].value = rule
     assert "margins" in app.sentence.value
     assert {"known": "known", "leaked": "suspects", "bounded": "bound"}[rule] in app.theorem.value
     well(app)
@@ -60,13 +60,13 @@ def test_false_positives_fall_as_d_grows_and_vanish_at_2000(app: MembershipApp) 
         rates.append(outcome(settings, world(*settings.drawn)).fpr)
     assert sorted(rates, reverse=True) == rates
     assert rates[-1] == 0
-    app.controls.d.value = 2000
+    app.controls.fields["d"].value = 2000
     assert "proven" in app.sentence.value
     assert "good" in classes(app.verdict)
 
 
 def test_few_points_in_many_dimensions_are_certified(app: MembershipApp) -> None:
-    app.controls.d.value, app.controls.n.value = 2000, 3
+    app.controls.fields["d"].value, app.controls.fields["n"].value = 2000, 3
     assert "impossible" in app.sentence.value
     there = world(*app.controls.settings().drawn)
     assert there.proof.error_free
@@ -75,20 +75,20 @@ def test_few_points_in_many_dimensions_are_certified(app: MembershipApp) -> None
 
 
 def test_nothing_to_attack_is_an_empty_state_with_a_remedy(app: MembershipApp) -> None:
-    app.controls.d.value = 2
-    app.controls.n.value = 40
+    app.controls.fields["d"].value = 2
+    app.controls.fields["n"].value = 40
     assert "No network" in app.sentence.value and "Raise d" in app.sentence.value
     assert "warn" in classes(app.verdict)
-    app.controls.d.value = 200
+    app.controls.fields["d"].value = 200
     assert "members" in app.sentence.value
     well(app)
 
 
 def test_labels_by_component_are_offered_for_the_mixture_alone(app: MembershipApp) -> None:
-    app.controls.law.value = "mixture"
-    app.controls.labels.value = "component"
+    app.controls.fields["law"].value = "mixture"
+    app.controls.fields["labels"].value = "component"
     assert app.controls.settings().labels == "component"
-    app.controls.law.value = "sphere"
+    app.controls.fields["law"].value = "sphere"
     assert app.controls.settings().labels == "parity"
     well(app)
 
@@ -111,7 +111,7 @@ def test_the_interval_of_no_false_positive_is_clopper_and_pearsons() -> None:
 
 
 def test_where_two_neurons_are_too_few_it_says_so() -> None:
-    settings = Settings(d=20, n=20)
+    settings = MembershipScene(d=20, n=20)
     there = world(*settings.drawn)
     assert not there.made.ok
     assert "impossible" not in sentence(there, outcome(settings, there))[2]
@@ -174,7 +174,7 @@ def test_every_control_explains_itself(app: MembershipApp) -> None:
     for field in vars(app.controls).values():
         if isinstance(field, w.ValueWidget) and not isinstance(field, w.ToggleButtons):
             assert field.tooltip, field
-    assert len(app.controls.rule.tooltips) == len(RULES)
+    assert len(app.controls.fields["rule"].tooltips) == len(RULES)
 
 
 def test_it_is_exported_and_served() -> None:

@@ -21,9 +21,9 @@ def remembered(page: MembershipApp | DigitsApp) -> Remembered:
 
 def test_membership_comes_back_as_it_was_set() -> None:
     page, again = MembershipApp(), MembershipApp()
-    fields = page.controls
-    fields.law.value, fields.labels.value = "mixture", "component"
-    fields.n.value, fields.rule.value, fields.low.value = 7, "bounded", 0.4
+    fields = page.controls.fields
+    fields["law"].value, fields["labels"].value = "mixture", "component"
+    fields["n"].value, fields["rule"].value, fields["low"].value = 7, "bounded", 0.4
     page.trained.dims.value = "5, 6"
     send(remembered(again), kind="restore", text=remembered(page).kept)
     assert again.controls.settings() == page.controls.settings()
@@ -32,8 +32,8 @@ def test_membership_comes_back_as_it_was_set() -> None:
 
 def test_digits_come_back_as_they_were_set() -> None:
     page, again = DigitsApp(TINY), DigitsApp(TINY)
-    page.controls.steps.value, page.controls.scale.value = 41, 0.01
-    page.controls.start.index = 1
+    page.controls.fields["train_steps"].value, page.controls.fields["init_scale"].value = 41, 0.01
+    page.controls.fields["start"].index = 1
     send(remembered(again), kind="restore", text=remembered(page).kept)
     assert again.controls.run() == page.controls.run()
 

@@ -207,15 +207,21 @@ class Choice:
 
     # fmt: off
     kind: Annotated[Kind, setting(
-        "Where they come from",
+        "Where the images come from", title="images", form="sight",
         labels=tuple((words, kind) for kind, words in KINDS.items()),
     )] = "digits"
     task: Annotated[Task, setting(
-        "Two classes, odd against even digits or vehicles against animals, or all ten",
+        "Two classes: odd against even digits, or vehicles against animals; ten classes need "
+        "DecoReco", form="sight", labels=tuple((words, task) for task, words in TASKS.items()),
     )] = "two"
-    n: Annotated[int, setting("Training images, as many of each class")] = 20
+    n: Annotated[int, setting(
+        "Number of training images, as many of each class", form="sight", page=(10, 100), step=10,
+    )] = 20
     seed: Annotated[int, setting("Of the draw")] = 0
-    folder: Annotated[str, setting("Of the files, for MNIST and CIFAR-10")] = ""
+    folder: Annotated[str, setting(
+        "Folder that holds the standard files of MNIST or CIFAR-10; nothing is downloaded",
+        form="sight",
+    )] = ""
     # fmt: on
 
     def __post_init__(self) -> None:

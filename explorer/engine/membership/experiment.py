@@ -38,7 +38,9 @@ class MembershipConfig:
     dims: Annotated[tuple[int, ...], setting(
         "Dimensions to run", strict=False, min_length=1,
     )] = DIMS
-    trials: Annotated[int, setting("Networks per dimension", ge=1)] = 5
+    trials: Annotated[int, setting(
+        "Networks per dimension", ge=1, form="sight", page=(1, 50),
+    )] = 5
     n: Annotated[int, setting("Training points", ge=1)] = 20
     width: Annotated[int, setting("Hidden neurons", ge=1)] = 10_000
     test: Annotated[int, setting("Fresh points per network", ge=1)] = 5000

@@ -11,11 +11,12 @@ from typing import Any, TypeVar
 import ipywidgets as w
 
 from explorer.engine.charts import NOTHING
-from explorer.engine.data.images import KINDS, TASKS, Choice, Draw, draw
+from explorer.engine.data.images import KINDS, Choice, Draw, draw
 from explorer.engine.network import Network
 from explorer.engine.progress import Progress
 from explorer.engine.roster import AttackState, by_key
 from explorer.engine.scoring import Kind
+from explorer.engine.settings import setting_of
 from explorer.engine.threads import limit_threads
 from explorer.engine.training import TrainState
 from explorer.page.apps.digits_grid import UNTRAINED, DigitsGrid
@@ -27,6 +28,7 @@ from explorer.page.controls.remembered import Remembered
 from explorer.page.job import Job
 from explorer.page.parts.digits_charts import PIXELATED, FirstLayer, Gallery
 from explorer.page.parts.membership_charts import key
+from explorer.page.parts.settings import field_of
 from explorer.page.view.chart import ChartView
 from explorer.page.words.found import images
 from explorer.research import image_runs
@@ -36,7 +38,6 @@ from explorer.research.image_runs import (
     KNOWS,
     NETWORKS,
     STARTS,
-    VOTES,
     Aimed,
     ImageRun,
     Scored,
@@ -52,18 +53,12 @@ State = TypeVar("State", TrainState, AttackState)
 
 
 TRAIN, ATTACK, CANCEL = "Train", "Attack", "Cancel"
+# The settings of each row of controls; the folder has its place beside the kind.
+IMAGES = ("kind", "folder", "task", "n", "seed")
+NETWORK = ("widths", "train_steps", "init_scale")
+ATTACKS = ("attack", "start", "steps")
+KEPT = ("task", "n", "seed", *NETWORK, *ATTACKS, "vote")
 FOLDERS = "MARGIN_EXPLORER_FOLDERS"  # "1" or "0"; `serve` sets it where nobody has
-
-
-def _wide(field: w.Widget, width: str) -> w.Widget:
-    field.style.description_width = "initial"
-    field.layout.width = width
-    return field
-
-
-def _choice(options: dict[Any, str], value: object, words: str, tip: str, width: str) -> w.Widget:
-    return _wide(w.Dropdown(options=[(t, k) for k, t in options.items()], value=value,
-                            description=words, tooltip=tip), width)  # fmt: skip
 
 
 def with_folders() -> bool:
@@ -71,8 +66,11 @@ def with_folders() -> bool:
     return os.environ.get(FOLDERS, "1") not in ("", "0")
 
 
-class Controls:
-    """The controls of a run. The callbacks `images` to `score` are called after a change."""
+class ImageControls:
+    """The controls of a run: a field for each setting of `Choice` and `ImageRun`.
+
+    The callbacks `images` to `score` are called after a change of a setting of theirs.
+    """
 
     def __init__(
         self, job: Job, start: ImageRun, images: Callable[[], None], network: Callable[[], None],
@@ -81,9 +79,7 @@ class Controls:
     ) -> None:  # fmt: skip
         """Three rows; `train` and `go` begin work on `job`."""
         self._made, self._setting = replace(start, init_scale=None), False
-        self._images(start.choice)
-        self._network(start)
-        self._attack(start)
+        self.fields = _fields(start)
         self.train = JobButton(job, TRAIN, CANCEL, "Train the network on the images",
                                lambda _: train(), filled=True, shared=True)  # fmt: skip
         self.go = JobButton(job, ATTACK, CANCEL, "Attack the trained weights",
@@ -92,94 +88,28 @@ class Controls:
         self.bar = w.FloatProgress(0, min=0, max=1, layout=w.Layout(width="150px",
                                    visibility="hidden"))  # fmt: skip
         self.note = w.HTML().add_class("mx-note")
-        self._first = w.HBox().add_class("mx-row")
-        rows = [
-            self._first,
-            w.HBox([self.net, self.steps, self.scale, self.train]).add_class("mx-row"),
-            w.HBox([self.attack, self.start, self.attack_steps, self.go, self.vote]).add_class(
-                "mx-row"
-            ),
-            w.HBox([self.note, self.bar]).add_class("mx-row"),
-        ]
-        self.widget = w.VBox(rows).add_class("mx-card")
+        field = self.fields.__getitem__
+        last = [*map(field, ATTACKS), self.go, field("vote")]
+        rows = [[], [*map(field, NETWORK), self.train], last, [self.note, self.bar]]
+        boxes = [w.HBox(row).add_class("mx-row") for row in rows]
+        self._first = boxes[0]
+        self.widget = w.VBox(boxes).add_class("mx-card")
         self._arrange()
-        self.net.observe(self._on_net, names=["value"])
-        for fields, told in (
-            ((self.kind, self.task, self.n, self.seed, self.folder), images),
-            ((self.net, self.steps, self.scale), network),
-            ((self.attack, self.start, self.attack_steps), attack),
-            ((self.vote,), score),
-        ):
-            for field in fields:
-                field.observe(lambda _, told=told: self._on(told), names=["value"])
-
-    def _images(self, c: Choice) -> None:
-        # It is not enough to hide the field: messages of a visitor can fill a hidden one.
-        if not with_folders():
-            c = replace(c, kind="digits", folder="")
-        kinds = {k: v for k, v in KINDS.items() if k == "digits" or with_folders()}
-        self.kind = _choice(kinds, c.kind, "images", "Where the images come from", "215px")
-        self.folder = _wide(w.Text(
-            c.folder, description="folder", continuous_update=False, placeholder="/path/to/files",
-            tooltip="Folder on the server that holds the standard files; nothing is downloaded",
-        ), "260px")  # fmt: skip
-        self.task = _choice(
-            dict(TASKS), c.task, "task", "Two classes: odd against even digits, or vehicles "
-            "against animals; ten classes need DecoReco", "165px",
-        )  # fmt: skip
-        self.n = _wide(w.IntSlider(
-            c.n, min=10, max=max(100, c.n), step=10, description="n", continuous_update=False,
-            tooltip="Number of training images, as many of each class",
-        ), "215px")  # fmt: skip
-        self.seed = _wide(w.BoundedIntText(
-            c.seed, min=0, max=2**31 - 1, description="seed",
-            tooltip="Of the draw, the weights and the candidates"), "110px")  # fmt: skip
-
-    def _network(self, run: ImageRun) -> None:
-        known = {v: k for k, v in NETWORKS.items()}
-        own = {run.widths: "-".join(map(str, run.widths))}
-        self.net = _choice({**known, **own}, run.widths, "hidden layers",
-                           "Widths of the hidden layers", "190px")  # fmt: skip
-        self.steps = _wide(w.BoundedIntText(
-            run.train_steps, min=1, max=100_000, description="steps",
-            tooltip="Of loss-scaled gradient descent"), "130px")  # fmt: skip
-        self.scale = _wide(w.FloatLogSlider(
-            run.first_scale, min=-4, max=0, step=0.5, description="first scale",
-            continuous_update=False, readout_format=".2g",
-            tooltip="Standard deviation of the first layer before training: the smaller, the "
-            "fewer different neurons are left, and the less the weights can tell",
-        ), "280px")  # fmt: skip
-
-    def _attack(self, run: ImageRun) -> None:
-        self.attack = _choice(
-            {k: by_key(k).title for k in picture_attacks()}, run.attack, "attack",
-            "KKT and DecoReco see the weights; bilevel trains its own; inversion is the baseline",
-            "235px",
-        )  # fmt: skip
-        self.start = _choice(dict(STARTS), run.start, "start from", (
-            "Noise is what an attacker has; other images of the kind, or the training images "
-            "themselves, show what the start alone is worth"), "245px")  # fmt: skip
-        self.attack_steps = _wide(w.BoundedIntText(
-            run.step_count, min=1, max=100_000, description="attack steps",
-            tooltip="Steps of the attack"), "165px")  # fmt: skip
-        self.vote = _choice(
-            dict(VOTES), run.vote, "picture", "Which picture stands for a training image: of "
-            "candidates within 1.1 of the nearest's distance", "290px",
-        )  # fmt: skip
-
-    def _on_net(self, change: dict[str, Any]) -> None:
-        self._setting = True
-        self.scale.value = replace(self._made, widths=change["new"]).first_scale
-        self._setting = False
+        field("widths").observe(self._on_widths, names=["value"])
+        parts = ((IMAGES, images), (NETWORK, network), (ATTACKS, attack), (("vote",), score))
+        for names, told in parts:
+            for name in names:
+                field(name).observe(lambda _, told=told: self._on(told), names=["value"])
 
     @property
-    def fields(self) -> dict[str, w.ValueWidget]:
-        """Return what a visitor sets, by name; a folder on the server is named anew each time."""
-        return {
-            "task": self.task, "n": self.n, "seed": self.seed, "net": self.net,
-            "steps": self.steps, "scale": self.scale, "attack": self.attack, "start": self.start,
-            "attack_steps": self.attack_steps, "vote": self.vote,
-        }  # fmt: skip
+    def kept(self) -> dict[str, w.ValueWidget]:
+        """Return what a tab keeps; a folder on the server is named anew each time."""
+        return {name: self.fields[name] for name in KEPT}
+
+    def _on_widths(self, change: dict[str, Any]) -> None:
+        self._setting = True
+        self.fields["init_scale"].value = replace(self._made, widths=change["new"]).first_scale
+        self._setting = False
 
     def _on(self, told: Callable[[], None]) -> None:
         if not self._setting:
@@ -188,28 +118,27 @@ class Controls:
 
     def _arrange(self) -> None:
         """Show the folder if files are read; ten classes and inversion determine other fields."""
-        digits = self.kind.value == "digits"
-        row = (self.kind, *(() if digits else (self.folder,)), self.task, self.n, self.seed)
+        fields = self.fields
+        hidden = ("folder",) if fields["kind"].value == "digits" else ()
+        row = tuple(fields[name] for name in IMAGES if name not in hidden)
         if self._first.children != row:
             self._first.children = row
         self._setting = True
-        if self.task.value == "ten" and not by_key(self.attack.value).several:
-            self.attack.value = next(k for k in picture_attacks() if by_key(k).several)
-        if not by_key(self.attack.value).takes_start:
-            self.start.value = "noise"
+        if fields["task"].value == "ten" and not by_key(fields["attack"].value).several:
+            fields["attack"].value = next(k for k in picture_attacks() if by_key(k).several)
+        if not by_key(fields["attack"].value).takes_start:
+            fields["start"].value = "noise"
         self._setting = False
 
     def choice(self) -> Choice:
         """Return the choice of images. ValueError if there can be none."""
-        return Choice(self.kind.value, self.task.value, self.n.value, self.seed.value,
-                      self.folder.value.strip())  # fmt: skip
+        given = {name: self.fields[name].value for name in IMAGES}
+        return Choice(**{**given, "folder": given["folder"].strip()})
 
     def run(self) -> ImageRun:
         """Return the run that the controls describe."""
-        return ImageRun(
-            self.choice(), self.net.value, self.steps.value, self.scale.value, self.attack.value,
-            self.start.value, self.attack_steps.value, self.seed.value, self.vote.value,
-        )  # fmt: skip
+        names = (*NETWORK, *ATTACKS, "seed", "vote")
+        return ImageRun(self.choice(), **{name: self.fields[name].value for name in names})
 
     def busy(self, button: JobButton, total: int) -> None:
         """While work runs its button cancels, and the other controls are disabled."""
@@ -222,15 +151,37 @@ class Controls:
         self._lock(False, None)
         self.train.filled, self.go.filled = not ready, ready
         self.train.disabled = not images
-        own = by_key(self.attack.value).own is not None  # it trains what it attacks
+        own = by_key(self.fields["attack"].value).own is not None  # it trains what it attacks
         self.go.disabled = not (images and (ready or own))
         self.bar.layout.visibility = "hidden"
 
     def _lock(self, locked: bool, button: JobButton | None) -> None:
-        fields = (self.kind, self.task, self.n, self.seed, self.folder, self.net, self.steps,
-                  self.scale, self.attack, self.start, self.attack_steps)  # fmt: skip
+        fields = (self.fields[name] for name in (*IMAGES, *NETWORK, *ATTACKS))
         for field in (*fields, self.train, self.go):
             field.disabled = locked and field is not button
+
+
+def _fields(start: ImageRun) -> dict[str, w.ValueWidget]:
+    """Return a field for each setting of the images and of the run, by name."""
+    # It is not enough to hide the field: messages of a visitor can fill a hidden one.
+    given = start.choice if with_folders() else replace(start.choice, kind="digits", folder="")
+    own = {"-".join(map(str, start.widths)): start.widths}
+    options = {
+        "widths": tuple({**own, **NETWORKS}.items()),
+        "kind": tuple((words, k) for k, words in KINDS.items() if k == "digits" or with_folders()),
+    }
+    of_run = {"init_scale": start.first_scale, "steps": start.step_count}
+    made = {
+        name: field_of(setting_of(Choice, name), getattr(given, name), options.get(name, ()))
+        for name in IMAGES if name != "seed"
+    } | {
+        name: field_of(setting_of(ImageRun, name), of_run.get(name, getattr(start, name)),
+                       options.get(name, ()))
+        for name in ("seed", *NETWORK, *ATTACKS, "vote")
+    }  # fmt: skip
+    made["n"].continuous_update = made["init_scale"].continuous_update = False
+    made["folder"].placeholder = "/path/to/files"
+    return made
 
 
 # --- What the digits page shows below its controls: images, charts and the first layer as one ---
@@ -315,7 +266,7 @@ class DigitsApp(PageNotes):
         self._again: Callable[[], None] = lambda: None  # shows what is shown, by another vote
         self._scales: list[float] = []  # first scales of the networks that were attacked
         self.job = Job()
-        self.controls = Controls(
+        self.controls = ImageControls(
             self.job, run or ImageRun(), self.redraw, self._forget_net, self._forget_attack,
             lambda: self._again(), self.run_training, self.run_attack,
         )  # fmt: skip
@@ -333,7 +284,7 @@ class DigitsApp(PageNotes):
         page = w.VBox([head, self.verdict, self.controls.widget, self.failure, self.board.widget,
                        self.grid.widget, w.HTML(THEOREM).add_class("mx-note")],
                       layout=w.Layout(overflow="visible"))  # fmt: skip
-        remembered = Remembered(self.controls.fields)
+        remembered = Remembered(self.controls.kept)
         self.access = Access(tips=tips_of(page))
         parts = [w.HTML(CSS + PIXELATED), self.access, BrowserKeeper(), remembered, page]
         return w.VBox(parts, layout=w.Layout(overflow="visible")).add_class("mx-app")
@@ -400,7 +351,7 @@ class DigitsApp(PageNotes):
     def _idle(self) -> None:
         """Enable the controls that can be used now."""
         self.controls.idle(self.draw is not None, self.trained is not None)
-        if self.controls.attack.value not in grid_attacks():
+        if self.controls.fields["attack"].value not in grid_attacks():
             self.grid.allow("This attack takes no start: choose another one for a grid.")
         else:
             self.grid.allow(UNTRAINED if self.controls.go.disabled else "")
@@ -491,7 +442,7 @@ class DigitsApp(PageNotes):
     # --- what is seen -------------------------------------------------------------------------
     def _show(self, drawn: Draw, run: ImageRun, aimed: Aimed, state: AttackState) -> None:
         self._again = lambda: self._show(drawn, run, aimed, state)
-        found = image_runs.assess(drawn, aimed, state, self.controls.vote.value)
+        found = image_runs.assess(drawn, aimed, state, self.controls.fields["vote"].value)
         self.attacked, self.scored = state, found
         self.board.attack(drawn, found, run.start == "partition")
         seen = verdicts.verdict(found.verdict)
@@ -511,7 +462,7 @@ class DigitsApp(PageNotes):
             return
         self._again = lambda: self._show_cell(aimed, state, words)
         self.attacked = state
-        self.scored = image_runs.assess(drawn, aimed, state, self.controls.vote.value)
+        self.scored = image_runs.assess(drawn, aimed, state, self.controls.fields["vote"].value)
         self.board.attack(drawn, self.scored, False)
         seen = verdicts.verdict(self.scored.verdict)
         self.say(_recovered(self.scored), "", f"{words}: {seen}")

@@ -14,7 +14,7 @@ import ipywidgets as w
 import numpy as np
 
 from explorer.engine.charts import NOTHING
-from explorer.engine.data.highdim import ASSUMPTIONS, LABELS, LAWS, TITLES, Law
+from explorer.engine.data.highdim import ASSUMPTIONS, Law
 from explorer.engine.membership.experiment import (
     MembershipConfig,
     MembershipTrial,
@@ -22,12 +22,15 @@ from explorer.engine.membership.experiment import (
 )
 from explorer.engine.membership.two_neuron import NotSeparableError
 from explorer.engine.progress import Progress
+from explorer.engine.settings import schema, setting_of
 from explorer.engine.threads import limit_threads
 from explorer.page.apps.membership_scene import (
+    DIMS,
     RULES,
+    MembershipScene,
     Outcome,
-    Settings,
     World,
+    label_options,
     outcome,
     scene,
     world,
@@ -39,6 +42,7 @@ from explorer.page.controls.keeper import BrowserKeeper
 from explorer.page.controls.remembered import Remembered
 from explorer.page.job import Job
 from explorer.page.parts.membership_charts import histogram, key, proof_chart
+from explorer.page.parts.settings import field_of
 from explorer.page.view.chart import ChartView
 from explorer.page.words import membership as says
 from explorer.research import rates
@@ -56,82 +60,49 @@ THEOREM = (
 )
 
 
-DIMS = (
-    *(2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 25, 30, 35, 40, 50, 60, 70, 80, 100, 120, 150, 170, 200),
-    *(250, 300, 350, 400, 500, 600, 700, 800, 1000, 1200, 1400, 1600, 1800, 2000),
-)
 TRAINED_DIMS = "10, 20, 50, 100, 200, 400"
-LABEL_TITLES = {"parity": "parity of signs", "random": "random", "component": "component"}
+FIRST = ("d", "n", "law", "labels", "seed")  # a law comes before the labels that it allows
+EXTRA = {"known": ("share",), "leaked": ("share", "suspects"), "bounded": ("low",)}  # of a rule
+KEPT = (*FIRST, "rule", "share", "suspects", "low")
+KNOWS = (
+    "The attacker knows m",
+    "One of several suspects is known to be a member",
+    "The attacker knows a lower bound of m only",
+)
 
 
-def _with_name(field: w.Widget, width: str) -> w.Widget:
-    field.style.description_width = "initial"
-    field.layout.width = width
-    return field
+class SceneControls:
+    """The controls of the exact network and the rule: a field for each setting of the scene."""
 
-
-class Controls:
-    """The controls of the exact network and the rule."""
-
-    def __init__(self, start: Settings, changed: Callable[[], None]) -> None:
+    def __init__(self, start: MembershipScene, changed: Callable[[], None]) -> None:
         """Make rows of controls; `changed` is called after each change."""
         self._changed, self._setting = changed, False
-        dims = tuple(sorted({*DIMS, start.d}))
-        self.d = _with_name(w.SelectionSlider(
-            options=[(f"{d}", d) for d in dims], value=start.d, description="dimension d",
-            tooltip="Dimension of the points; the network is solved anew at every move",
-        ), "min(100%, 350px)")  # fmt: skip
-        self.n = _with_name(w.IntSlider(start.n, min=1, max=50, description="points n",
-                                    tooltip="Number of training points"), "210px")  # fmt: skip
-        self.law = _with_name(w.Dropdown(options=[(TITLES[k], k) for k in LAWS], value=start.law,
-                                     description="distribution",
-                                     tooltip="Of members and fresh points"), "262px")  # fmt: skip
-        self.labels = _with_name(w.Dropdown(options=_label_options(start.law), value=start.labels,
-                                        description="labels",
-                                        tooltip="How points are labelled"), "196px")  # fmt: skip
-        self.seed = _with_name(w.BoundedIntText(start.seed, min=0, max=2**31 - 1,
-                                                description="seed",
-                                                tooltip="Of all points"), "100px")  # fmt: skip
-        self.rule = w.ToggleButtons(
-            options=[(title, key) for key, title in RULES.items()], value=start.rule,
-            tooltips=("The attacker knows m", "One of several suspects is known to be a member",
-                      "The attacker knows a lower bound of m only"),
-        )  # fmt: skip
-        self.rule.style.button_width = "auto"
-        self.share = _with_name(w.FloatSlider(
-            start.share, min=0.05, max=1, step=0.05, description="threshold / m",
-            readout_format=".2f",
-            tooltip="Share of the margin that |Φ(x)| must reach; the paper takes ½",
-        ), "270px")  # fmt: skip
-        self.suspects = _with_name(w.IntSlider(
-            start.suspects, min=1, max=100, description="suspects",
-            tooltip="Points of which one is a member; the largest |Φ| of them stands for m",
-        ), "250px")  # fmt: skip
-        self.low = _with_name(w.FloatSlider(
-            start.low, min=0.1, max=1, step=0.05, description="lower bound / m",
-            readout_format=".2f",
-            tooltip="What the attacker knows: m is at least this share of itself",
-        ), "270px")  # fmt: skip
-        self._extra = w.HBox().add_class("mx-row")
-        first = w.HBox([self.d, self.n, self.law, self.labels, self.seed]).add_class("mx-row")
-        second = w.HBox([self.rule, self._extra]).add_class("mx-row")
-        self.widget = w.VBox([first, second]).add_class("mx-card")
-        self.law.observe(self._on_law, names=["value"])
-        # The distribution comes before the labels that it allows.
-        self.fields = {
-            "d": self.d, "n": self.n, "law": self.law, "labels": self.labels, "seed": self.seed,
-            "rule": self.rule, "share": self.share, "suspects": self.suspects, "low": self.low,
+        dims = tuple((f"{d}", d) for d in sorted({*DIMS, start.d}))
+        options: dict[str, Any] = {"d": dims, "labels": label_options(start.law)}
+        made = {
+            row.name: field_of(row, getattr(start, row.name), options.get(row.name, ()))
+            for row in schema(MembershipScene) if row.name != "rule"
         }  # fmt: skip
+        made["d"].layout.width = "min(100%, 350px)"
+        rules = [(title, key) for key, title in RULES.items()]
+        made["rule"] = w.ToggleButtons(options=rules, value=start.rule, tooltips=KNOWS)
+        made["rule"].style.button_width = "auto"
+        self.fields = {name: made[name] for name in KEPT}
+        self._extra = w.HBox().add_class("mx-row")
+        rows = [[made[name] for name in FIRST], [made["rule"], self._extra]]
+        boxes = [w.HBox(row).add_class("mx-row") for row in rows]
+        self.widget = w.VBox(boxes).add_class("mx-card")
+        made["law"].observe(self._on_law, names=["value"])
         for field in self.fields.values():
             field.observe(self._on_any, names=["value"])
         self._arrange()
 
     def _on_law(self, change: dict[str, Any]) -> None:
-        wanted = self.labels.value
-        options = _label_options(change["new"])
+        labels, options = self.fields["labels"], label_options(change["new"])
+        wanted = labels.value
         self._setting = True
-        self.labels.options = options
-        self.labels.value = wanted if wanted in [v for _, v in options] else "parity"
+        labels.options = options
+        labels.value = wanted if wanted in [v for _, v in options] else "parity"
         self._setting = False
 
     def _on_any(self, _: Any) -> None:  # noqa: ANN401
@@ -140,26 +111,13 @@ class Controls:
             self._changed()
 
     def _arrange(self) -> None:
-        rows = {
-            "known": (self.share,),
-            "leaked": (self.share, self.suspects),
-            "bounded": (self.low,),
-        }
-        if self._extra.children != rows[self.rule.value]:
-            self._extra.children = rows[self.rule.value]
+        extra = tuple(self.fields[name] for name in EXTRA[self.fields["rule"].value])
+        if self._extra.children != extra:
+            self._extra.children = extra
 
-    def settings(self) -> Settings:
+    def settings(self) -> MembershipScene:
         """Return the settings of the controls."""
-        return Settings(
-            d=self.d.value, n=self.n.value, law=self.law.value, labels=self.labels.value,
-            seed=self.seed.value, rule=self.rule.value, share=self.share.value,
-            suspects=self.suspects.value, low=self.low.value,
-        )  # fmt: skip
-
-
-def _label_options(law: str) -> list[tuple[str, str]]:
-    kept = [k for k in LABELS if k != "component" or law == "mixture"]
-    return [(LABEL_TITLES[k], k) for k in kept]
+        return MembershipScene(**{name: field.value for name, field in self.fields.items()})
 
 
 class TrainedControls:
@@ -173,11 +131,11 @@ class TrainedControls:
             "labels, n and seed above",
             lambda _: start(), filled=True,
         )  # fmt: skip
-        self.dims = _with_name(w.Text(TRAINED_DIMS, description="dimensions",
-                                  continuous_update=False,
-                                  tooltip="By commas"), "300px")  # fmt: skip
-        self.trials = _with_name(w.BoundedIntText(3, min=1, max=50, description="trials",
-                                              tooltip="For each d"), "110px")  # fmt: skip
+        self.dims = w.Text(
+            TRAINED_DIMS, description="dimensions", continuous_update=False, tooltip="By commas",
+            style={"description_width": "initial"}, layout=w.Layout(width="300px"),
+        )  # fmt: skip
+        self.trials = field_of(setting_of(MembershipConfig, "trials"), 3)
         self.fields = {"dims": self.dims, "trials": self.trials}
         self.bar = w.FloatProgress(
             0, min=0, max=1, layout=w.Layout(width="160px", visibility="hidden")
@@ -189,7 +147,7 @@ class TrainedControls:
             [self.button, self.dims, self.trials, self.bar, self.note]
         ).add_class("mx-row").add_class("mx-card")  # fmt: skip
 
-    def config(self, settings: Settings) -> MembershipConfig:
+    def config(self, settings: MembershipScene) -> MembershipConfig:
         """Return the experiment that the controls describe.
 
         Raises:
@@ -243,17 +201,17 @@ START = "Run the trained experiment"
 class MembershipApp(PageNotes):
     """One visitor's page."""
 
-    def __init__(self, settings: Settings | None = None) -> None:
+    def __init__(self, settings: MembershipScene | None = None) -> None:
         """Build the page and draw it once."""
         limit_threads()  # many kernels share one machine
-        self.controls = Controls(settings or Settings(), self._changed)
+        self.controls = SceneControls(settings or MembershipScene(), self._changed)
         self.job = Job()
         self.trained = TrainedControls(self.job, self.run_training)
         self.charts = tuple(ChartView(layout=w.Layout(height="230px")) for _ in range(4))
         self.drawn_ms = 0.0
         self.trials: list[MembershipTrial] = []
         self._world: tuple[object, World] | None = None
-        self._right: dict[Settings, bool] = {}  # settings that were looked at
+        self._right: dict[MembershipScene, bool] = {}  # settings that were looked at
         self._due: asyncio.TimerHandle | None = None
         super().__init__()
         self.theorem = w.HTML().add_class("mx-note")
@@ -317,7 +275,7 @@ class MembershipApp(PageNotes):
         self.drawn_ms = 1000 * (perf_counter() - begun)
         self.timing.value = f"Computed in {self.drawn_ms:.0f} ms."
 
-    def _note(self, settings: Settings, right: bool) -> None:
+    def _note(self, settings: MembershipScene, right: bool) -> None:
         """Note whether the rule is right here; the lesson asks for the least d where it is."""
         self._right[settings] = right
         below = max((d for d in DIMS if d < settings.d), default=settings.d)
@@ -326,7 +284,7 @@ class MembershipApp(PageNotes):
         if (False, True) in pairwise(told):
             self.access.task = "membership"
 
-    def _world_of(self, settings: Settings) -> World:
+    def _world_of(self, settings: MembershipScene) -> World:
         if self._world is None or self._world[0] != settings.drawn:
             self._world = settings.drawn, world(*settings.drawn)
         return self._world[1]
@@ -405,12 +363,13 @@ def membership(scenario: str | None = None, **settings: Any) -> MembershipApp:  
 
     Args:
         scenario: name of a row of `explorer.page.apps.membership_scene.SCENES` to open on.
-        **settings: fields of `explorer.page.apps.membership_scene.Settings`, such as d=100, n=20.
+        **settings: fields of `explorer.page.apps.membership_scene.MembershipScene`, such as
+            d=100, n=20.
 
     Returns:
         The page.
     """
     global _shown
-    start = Settings() if scenario is None else scene(scenario)
+    start = MembershipScene() if scenario is None else scene(scenario)
     _shown = show(_shown, lambda: MembershipApp(replace(start, **settings)))
     return _shown

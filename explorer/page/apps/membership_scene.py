@@ -7,18 +7,19 @@ measured on fresh points that no rule has seen.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
 import torch
 from scipy import stats
 from torch import Tensor
 
-from explorer.engine.data.highdim import HighDimDraw, Labels, Law, sample
+from explorer.engine.data.highdim import TITLES, HighDimDraw, Labels, Law, sample
 from explorer.engine.membership import law as attack
 from explorer.engine.membership.experiment import generator_of
 from explorer.engine.membership.law import Isolation, MemberRule
 from explorer.engine.membership.two_neuron import TwoNeuron, two_neuron
 from explorer.engine.network import phi
+from explorer.engine.settings import setting, settings
 
 RuleName = Literal["known", "leaked", "bounded"]
 RULES: dict[RuleName, str] = {
@@ -26,36 +27,65 @@ RULES: dict[RuleName, str] = {
     "leaked": "leaked point",
     "bounded": "bounded margin",
 }
+DIMS = (
+    *(2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 25, 30, 35, 40, 50, 60, 70, 80, 100, 120, 150, 170, 200),
+    *(250, 300, 350, 400, 500, 600, 700, 800, 1000, 1200, 1400, 1600, 1800, 2000),
+)
+LABEL_TITLES: dict[Labels, str] = {
+    "parity": "parity of signs",
+    "random": "random",
+    "component": "component",
+}
 HELD_OUT = 2000  # arbitrary: fresh points that measure the false positive rate
 QUERIES = 500  # arbitrary: fresh points of the attacker's own, for the bounded rule
 WORKS_TPR, WORKS_FPR = 0.95, 0.01  # arbitrary: from when the sentence says that the attack works
 
 
-@dataclass(frozen=True)
-class Settings:
-    """What the page's controls say.
+def label_options(law: Law) -> tuple[tuple[str, Labels], ...]:
+    """Return the labels that points of a law can have: words and name."""
+    return tuple(
+        (words, name)
+        for name, words in LABEL_TITLES.items()
+        if name != "component" or law == "mixture"
+    )
 
-    Attributes:
-        d: dimension.
-        n: training points.
-        law: their distribution.
-        labels: how they are labelled.
-        seed: of all points.
-        rule: which rule the attacker uses.
-        share: of the margin (known) or of the largest suspect (leaked) to reach.
-        suspects: points of which one is a member, for the leaked rule.
-        low: lower bound of the margin, as a share of it, for the bounded rule.
-    """
 
-    d: int = 200
-    n: int = 20
-    law: Law = "sphere"
-    labels: Labels = "parity"
-    seed: int = 0
-    rule: RuleName = "known"
-    share: float = 0.5
-    suspects: int = 10
-    low: float = 0.8
+@settings
+class MembershipScene:
+    """What the page's controls say."""
+
+    # fmt: off
+    d: Annotated[int, setting(
+        "Dimension of the points; the network is solved anew at every move", title="dimension d",
+        form="sight", labels=tuple((f"{d}", d) for d in DIMS), step=1,
+    )] = 200
+    n: Annotated[int, setting(
+        "Number of training points", title="points n", form="sight", page=(1, 50), step=1,
+    )] = 20
+    law: Annotated[Law, setting(
+        "Of members and fresh points", title="distribution", form="sight",
+        labels=tuple((words, law) for law, words in TITLES.items()),
+    )] = "sphere"
+    labels: Annotated[Labels, setting(
+        "How points are labelled", form="sight", labels=label_options("mixture"),
+    )] = "parity"
+    seed: Annotated[int, setting("Of all points", form="sight", page=(0, 2**31 - 1))] = 0
+    rule: Annotated[RuleName, setting(
+        "Which rule the attacker uses", labels=tuple((words, key) for key, words in RULES.items()),
+    )] = "known"
+    share: Annotated[float, setting(
+        "Share of the margin that |Φ(x)| must reach; the paper takes ½", title="threshold / m",
+        form="sight", page=(0.05, 1), step=0.05,
+    )] = 0.5
+    suspects: Annotated[int, setting(
+        "Points of which one is a member; the largest |Φ| of them stands for m", form="sight",
+        page=(1, 100), step=1,
+    )] = 10
+    low: Annotated[float, setting(
+        "What the attacker knows: m is at least this share of itself", title="lower bound / m",
+        form="sight", page=(0.1, 1), step=0.05,
+    )] = 0.8
+    # fmt: on
 
     @property
     def drawn(self) -> tuple[int, int, Law, Labels, int]:
@@ -64,24 +94,26 @@ class Settings:
 
 
 # Rows to open the page on: what is to be seen, and the settings.
-SCENES: dict[str, tuple[str, Settings]] = {
+SCENES: dict[str, tuple[str, MembershipScene]] = {
     "few dimensions": (
-        "In 20 dimensions most fresh points look like members.", Settings(d=20, n=8)
+        "In 20 dimensions most fresh points look like members.", MembershipScene(d=20, n=8)
     ),
     "threshold": (
         "At d = 200 the threshold m/2 errs on a few fresh points; a larger one does not.",
-        Settings(d=200, n=20),
+        MembershipScene(d=200, n=20),
     ),
     "vacuous certificate": (
-        "At d = 2000 no point is misjudged, though nothing is proved.", Settings(d=2000, n=20)
+        "At d = 2000 no point is misjudged, though nothing is proved.",
+        MembershipScene(d=2000, n=20),
     ),
     "certified": (
-        "Three points in 2000 dimensions: here an error is impossible.", Settings(d=2000, n=3)
+        "Three points in 2000 dimensions: here an error is impossible.",
+        MembershipScene(d=2000, n=3),
     ),
 }  # fmt: skip
 
 
-def scene(name: str) -> Settings:
+def scene(name: str) -> MembershipScene:
     """Return the settings of a row. ValueError for an unknown name."""
     if name not in SCENES:
         raise ValueError(f"scenario must be one of {', '.join(SCENES)}; got {name!r}")
@@ -115,7 +147,7 @@ def world(d: int, n: int, law: Law, labels: Labels, seed: int) -> World:
     return World(made, phi(made.net, x).abs(), values[:HELD_OUT], values[HELD_OUT:], proof)
 
 
-def rule_of(settings: Settings, there: World) -> MemberRule:
+def rule_of(settings: MembershipScene, there: World) -> MemberRule:
     """Return the rule that the attacker makes from what they know."""
     if settings.rule == "leaked":
         return attack.leaked_point(
@@ -159,7 +191,7 @@ class Outcome:
         return self.tpr >= WORKS_TPR and self.fpr <= WORKS_FPR
 
 
-def outcome(settings: Settings, there: World) -> Outcome:
+def outcome(settings: MembershipScene, there: World) -> Outcome:
     """Return the outcome of the rule on the members and on the held-out points."""
     rule = rule_of(settings, there)
     hits, alarms = (

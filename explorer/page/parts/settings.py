@@ -5,6 +5,7 @@ The rows of a class of settings are made from its declarations (`explorer.engine
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from explorer.engine.settings import Setting, schema
 from explorer.page.controls.row import Item, choices
 
 WIDE = "250px"
+LETTER = 6.4  # px: of a letter of a label, on average
 
 
 @dataclass(frozen=True)
@@ -54,6 +56,42 @@ def real(name: str, tip: str, low: float, high: float) -> w.BoundedFloatText:
 def _with_name(widget: w.Widget) -> w.Widget:
     widget.style.description_width = "112px"
     return widget
+
+
+def field_of(
+    setting: Setting,
+    value: Any,  # noqa: ANN401
+    options: tuple[tuple[str, Any], ...] = (),
+) -> w.ValueWidget:
+    """Return one setting as a field that holds `value`, as wide as its name and its values.
+
+    It is a choice (of `options` where they are given), a text, a slider where a step is declared (a
+    real one over powers of ten is a logarithmic slider), or a number between bounds.
+    """
+    named: dict[str, Any] = {"description": setting.title, "tooltip": setting.description}
+    if options := options or setting.choices:
+        kind = w.SelectionSlider if setting.step else w.Dropdown
+        made = kind(options=options, value=value, **named)
+        room = 50 + LETTER * max(len(words) for words, _ in options)
+    elif setting.kind == "word":
+        made, room = w.Text(value, continuous_update=False, **named), 215
+    else:
+        low, high = setting.page or (setting.low, setting.high)
+        assert low is not None and high is not None, setting.name
+        if not setting.step:
+            made, room = w.BoundedIntText(value, min=low, max=high, **named), 85
+        elif setting.step < 1 or setting.kind == "whole":
+            slider = w.IntSlider if setting.kind == "whole" else w.FloatSlider
+            made = slider(value, min=low, max=max(high, value), step=setting.step, **named)
+            room = 175
+        else:
+            powers = {"min": math.log10(low), "max": math.log10(high)}
+            made = w.FloatLogSlider(value, step=math.log10(setting.step), readout_format=".2g",
+                                    **powers, **named)  # fmt: skip
+            room = 175
+    made.style.description_width = "initial"
+    made.layout.width = f"min(100%, {room + LETTER * len(setting.title):.0f}px)"
+    return made
 
 
 def item_of(setting: Setting, call: Callable[[Any], None], **more: Any) -> Item:  # noqa: ANN401
