@@ -273,8 +273,8 @@ def rule_of(config: DescentConfig) -> DescentRule:
 def terms_of(config: DescentConfig, square: float, level: float) -> LossTerms:
     """What the losses of weights of this squared norm are made with, for compiled loops."""
     prior = math.inf if config.prior is None else config.prior
-    numbers = config.lam_min, config.weight_dual, prior, config.weight_prior
-    return LossTerms(square, level, *map(float, numbers))
+    floor, box = float(config.weight_dual), float(config.weight_prior)
+    return LossTerms(square, level, float(config.lam_min), floor, float(prior), box)
 
 
 def step_table(
