@@ -13,20 +13,15 @@ from tqdm import tqdm
 
 from explorer import __version__
 from explorer.commands.base import Printer
-from explorer.commands.options import MOST_SEED, Json, fields, grouped, option
+from explorer.commands.options import Json, fields, grouped, option
 from explorer.commands.outputs import check_folder
 from explorer.engine.membership.experiment import DIMS, MembershipConfig, membership_experiment
 from explorer.research import figures as membership_pictures
 from explorer.research import rates, report, words
 
 Config = Annotated[MembershipConfig, fields(
-    trials="--trials",
-    law=option("--distribution", "Of the points."),
-    labels=option("--labels", "How they are labelled."),
-    width=option("--width", "Hidden neurons.", min=1),
-    n=option("--n", "Training points.", min=1),
-    test=option("--test", "Fresh points.", min=1),
-    seed=option("--seed", "Of points and weights.", min=0, max=MOST_SEED),
+    trials="--trials", law="--distribution", labels="--labels", width="--width", n="--n",
+    test="--test", seed="--seed",
 )]  # fmt: skip
 CONFIG = MembershipConfig()
 COLUMNS = (
