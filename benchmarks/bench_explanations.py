@@ -15,9 +15,9 @@ from dataclasses import dataclass, field
 import torch
 
 from explorer.engine.exact import maximum_margin
-from explorer.engine.explanations.alternatives import forced_points
 from explorer.engine.explanations.cells import level_directions
-from explorer.engine.explanations.programs import farthest, forced_mass, sample_of
+from explorer.engine.explanations.masses import forced_points
+from explorer.engine.explanations.others import Rivals, farthest_set, forced_mass
 from explorer.engine.explanations.splitting import (
     extent_at,
     pinned_points,
@@ -38,6 +38,7 @@ class Row:
     pinned: list[float] = field(default_factory=list)
     forced: list[float] = field(default_factory=list)
     distance: list[float] = field(default_factory=list)
+    bound: list[float] = field(default_factory=list)
     off: float = 0.0
     seconds: list[float] = field(default_factory=list)
     columns: list[int] = field(default_factory=list)
@@ -51,7 +52,7 @@ def main() -> None:
     seeds = range(4 if options.parse_args().quick else 20)
     torch.set_num_threads(1)
     print(f"seeds 0 to {len(seeds) - 1}, box {BOX}")
-    print("d  n  change   jump off  pinned  forced  farthest  residual  LP s  columns  skipped")
+    print("d  n  change   jump off  pinned  forced  farthest  bound  residual  s     rays  skipped")
     for d, n in ((2, 6), (2, 9), (1, 6)):
         row = Row()
         for seed in seeds:
@@ -59,13 +60,14 @@ def main() -> None:
         mean = lambda v: sum(v) / max(len(v), 1)  # noqa: E731
         print(
             f"{d} {n:2d}  {row.change:.1e}  {max(row.jump_off, default=0):8.1e}  "
-            f"{mean(row.pinned):6.0%}  {mean(row.forced):6.0%}  {mean(row.distance):8.2f}  "
-            f"{row.off:.1e}  {mean(row.seconds):.2f}  {mean(row.columns):7.0f}  {row.skipped}"
+            f"{mean(row.pinned):6.0%}  {mean(row.forced):6.0%}  "
+            f"{mean(row.distance):8.2f}  {mean(row.bound):5.2f}  {row.off:.1e}  "
+            f"{mean(row.seconds):.2f}  {mean(row.columns):7.0f}  {row.skipped}"
         )
 
 
 def measure(row: Row, d: int, n: int, seed: int) -> None:
-    """One set: splits inside and beyond the cell, and the linear programs."""
+    """One set: splits inside and beyond the cell, and the sets that are as good."""
     generator = torch.Generator().manual_seed(seed)
     x = 1.2 * torch.randn(n, d, generator=generator, dtype=torch.float64)
     y = torch.where(torch.rand(n, generator=generator) > 0.5, 1.0, -1.0).double()
@@ -75,14 +77,15 @@ def measure(row: Row, d: int, n: int, seed: int) -> None:
         return
     net = made.net
     begun = time.perf_counter()
-    sample = sample_of(net, x, y, BOX)
-    found, mass = farthest(sample), forced_mass(sample)
+    rivals = Rivals.of(net, x, y, BOX)
+    found, mass = farthest_set(rivals), forced_mass(rivals)
     row.seconds.append(time.perf_counter() - begun)
-    e = sample.truth
-    row.columns.append(sample.columns.shape[1])
+    e = rivals.truth
+    row.columns.append(len(rivals.cone.rays))
     row.pinned.append(float(pinned_points(net, e).double().mean()))
-    row.forced.append(float(forced_points(mass, sample.mass)[0].double().mean()))
+    row.forced.append(float(forced_points(mass, rivals.mass)[0].double().mean()))
     row.distance.append(found.distance)
+    row.bound.append(found.at_most)
     row.off = max(row.off, found.residual)
     for i in range(e.n):
         turns = torch.randn(3, d, generator=generator, dtype=torch.float64)

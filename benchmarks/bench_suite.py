@@ -6,20 +6,20 @@
     python benchmarks/bench_suite.py --sketch           20 circle points of random labels, 2 nets
     python benchmarks/bench_suite.py --attacks pooled   one attack only
     python benchmarks/bench_suite.py --keep FOLDER      keep the trained networks there
-    python benchmarks/bench_suite.py --lp               also the forced masses and other sets
+    python benchmarks/bench_suite.py --forced           also the forced masses and other sets
 
-One row per set and network: points on the margin (within 1%); those that the weights determine,
-"LP", by the forced-mass program at the tolerance that it states, and "sharp", at the least one
-that admits the training points; "needed": those without which no other points of the margin were
+One row per set and network: points on the margin (within 1%); "forced": those that all sets share
+that explain the weights as well; "needed": those without which no other points of the margin were
 found that explain the weights as well; and for each attack claims / needed points among the found
 / points on the margin among the found, within 0.03, its precision over all training points, and
-CPU seconds. With --lp, a fourth figure after "/" is of the points determined (sharp). The verdict
+CPU seconds. With --forced, a fourth figure after "/" is of the forced points. The verdict
 is of the best attack: "recovered" where at least 90% of the needed points are found at a
-precision of at least 0.9. With --lp it goes on: of the points that the weights determine (sharp),
+precision of at least 0.9. With --forced it goes on: of the points that are forced,
 whether they are recovered; how many of the points on the margin are not determined, and so not
 recoverable with certainty; and the farthest other set found that leaves no more of the weights
 than the training points do, with what both leave, its mean distance from them, and the distance
-that no such set exceeds. Without --lp, where fewer than half are needed, the fitted set instead.
+that no such set exceeds. Without --forced, where fewer than half are needed, the fitted set
+instead.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ import argparse
 import time
 from pathlib import Path
 
+import suite
 import torch
 
-from explorer.engine import suite
 from explorer.engine.attacks import hinge, kkt, pooled
 from explorer.engine.attacks.hinge import HingeConfig
 from explorer.engine.attacks.kkt import KKTConfig
@@ -70,12 +70,12 @@ def met(results, name, count):
     return [k for k, r in right.items() if r["claims"] and r["precision"] >= PRECISION]
 
 
-def not_determined(known, sharp, net, target, data):
+def not_determined(known, forced, net, target, data):
     """How many points are not recoverable, and another set that explains the weights as well."""
-    open_, on = int((known.on_margin & ~sharp).sum()), int(known.on_margin.sum())
+    open_, on = int((known.on_margin & ~forced).sum()), int(known.on_margin.sum())
     if not open_:
         return ""
-    far = other_set(target, data, certify(net, data.x, data.y)).far
+    far = other_set(target, data, certify(net, data.x, data.y))
     if far.distance < RADIUS:
         return f"; {open_} of {on} not determined, yet no set as good over {far.at_most:.2f} apart"
     return (
@@ -84,14 +84,14 @@ def not_determined(known, sharp, net, target, data):
     )
 
 
-def verdict(known, sharp, results, fitted, data):
+def verdict(known, forced, results, fitted, data):
     count, on = int(known.needed.sum()), int(known.on_margin.sum())
     good = ", ".join(met(results, "needed", count))
     words = f"recovered ({good})" if good and count else "not recovered" if count else ""
-    if sharp is not None and bool(sharp.any()):
-        good = ", ".join(met(results, "sharp", int(sharp.sum())))
+    if forced is not None and bool(forced.any()):
+        good = ", ".join(met(results, "forced", int(forced.sum())))
         words += f"; of determined: {f'recovered ({good})' if good else 'not recovered'}"
-    if sharp is None and 2 * count < on and fitted is not None:
+    if forced is None and 2 * count < on and fitted is not None:
         apart = torch.cdist(fitted.x, data.x).min(1).values
         mean = float(fitted.lam @ apart / fitted.lam.sum())
         words += (
@@ -101,13 +101,13 @@ def verdict(known, sharp, results, fitted, data):
     return words
 
 
-def row(case, label, net, lp, names, seed):
+def row(case, label, net, ask, names, seed):
     data = case.dataset()
     q = q_of(net, data.x, data.y)
     if float(q.min()) <= 0:
         return f"{case.name:31}{label:13}not separated"
     known, target = suite.needed_points(net, data), Target.of(net, float(q.min()))
-    plain, sharp = (suite.determined_points(net, data, s) if lp else None for s in (False, True))
+    forced = suite.determined_points(net, data) if ask else None
     results, fitted = {}, None
     for name in names:
         engine, config = ATTACKS[name]
@@ -117,19 +117,19 @@ def row(case, label, net, lp, names, seed):
         results[name] = {
             "claims": len(claims.x), "needed": found(data, known.needed, claims),
             "on": found(data, known.on_margin, claims),
-            "sharp": 0 if sharp is None else found(data, sharp, claims),
+            "forced": 0 if forced is None else found(data, forced, claims),
             "precision": everyone / max(len(claims.x), 1), "s": seconds,
         }  # fmt: skip
-    forced = "".join(f"{'–' if mask is None else int(mask.sum()):>6}" for mask in (plain, sharp))
+    told = f"{'–' if forced is None else int(forced.sum()):>7}"
     cells = "".join(
         f" |{r['claims']:>4} {r['needed']:>3} {r['on']:>3} {r['precision']:.2f} {r['s']:>5.1f}"
-        + ("" if sharp is None else f" /{r['sharp']:>2}")
+        + ("" if forced is None else f" /{r['forced']:>2}")
         for r in results.values()
     )
     head = f"{case.name:31}{label:13}{int(known.on_margin.sum()):>3}{int(known.needed.sum()):>7}"
-    words = verdict(known, sharp, results, fitted, data)
-    words += "" if sharp is None else not_determined(known, sharp, net, target, data)
-    return head + forced + cells + "   " + words.removeprefix("; ")
+    words = verdict(known, forced, results, fitted, data)
+    words += "" if forced is None else not_determined(known, forced, net, target, data)
+    return head + told + cells + "   " + words.removeprefix("; ")
 
 
 def kept(case, label, widths, folder):
@@ -148,7 +148,7 @@ def main():
     parser.add_argument("--cases", nargs="+", type=int, default=list(range(len(suite.SUITE))))
     parser.add_argument("--nets", nargs="+", default=list(suite.NETS))
     parser.add_argument("--shift", type=int, default=0)
-    parser.add_argument("--lp", action="store_true")
+    parser.add_argument("--forced", action="store_true")
     parser.add_argument("--attacks", nargs="+", default=list(ATTACKS), choices=list(ATTACKS))
     parser.add_argument("--keep", type=Path)
     parser.add_argument("--sketch", action="store_true")
@@ -161,13 +161,13 @@ def main():
                  for s in range(3)]  # fmt: skip
         args.nets = list(nets)
     print(HingeConfig())
-    print(f"{'set':31}{'network':13}{'on':>3}{'needed':>7}{'LP':>6}{'sharp':>6}", end="")
+    print(f"{'set':31}{'network':13}{'on':>3}{'needed':>7}{'forced':>7}", end="")
     print("".join(f" |{name}: claims needed on prec s" for name in args.attacks))
     for case in cases:
         case = case.with_seed_offset(args.shift) if args.shift else case
         for label in args.nets:
             net = kept(case, label, nets[label], args.keep)
-            print(row(case, label, net, args.lp, args.attacks, case.source.seed), flush=True)
+            print(row(case, label, net, args.forced, args.attacks, case.source.seed), flush=True)
 
 
 if __name__ == "__main__":

@@ -16,8 +16,8 @@ from explorer.engine.data import preset
 from explorer.engine.energy.maps import grid, tau_of
 from explorer.engine.energy.points import Archetype, Energies, energy, moving
 from explorer.engine.exact import maximum_margin
-from explorer.engine.explanations.alternatives import FORCED, determination, forced_points
-from explorer.engine.explanations.programs import farthest, sample_of
+from explorer.engine.explanations.masses import FORCED, forced_points
+from explorer.engine.explanations.others import Rivals, farthest_set, forced_mass
 from explorer.engine.numbers import digits
 from explorer.engine.rounding import EDGE, NOTHING, at_edge
 from explorer.engine.scoring import score
@@ -44,8 +44,7 @@ def seen(net, data):
     x, y = data.x, data.y
     made, loose = certify(net, x, y, 1e-6), certify(net, x, y)
     state = first_explained(Target.of(net, 1.0), data)
-    found = determination(net, x, y, made.lam)
-    sharp = determination(net, x, y, loose.lam, tau=1e-2, sharp=True)
+    rivals = [Rivals.of(net, x, y, 2.0, tau) for tau in (1e-6, 1e-2)]
     claims = score(data, x + 0.01, y, (0.03,))
     out = {
         "light": (made.light, loose.light, bare(words.sentence(loose)).split("(")[0]),
@@ -54,8 +53,8 @@ def seen(net, data):
         "explained": (misfit(state), state.exact),
         "pinned": (state.pinned.tolist(), [state.kinks(i) for i in range(state.now.n)]),
         "multipliers": [round(v, 5) for v in (state.now.lam / state.now.mass).tolist()],
-        "forced": (found.forced.tolist(), sharp.forced.tolist()),
-        "farthest": bare(words.sentence(farthest(sample_of(net, x, y, 2.0, 1e-6, 10)))),
+        "forced": [forced_points(forced_mass(r), r.mass)[0].tolist() for r in rivals],
+        "farthest": bare(words.sentence(farthest_set(rivals[0]))),
     }
     if net.d == 2:
         tau = tau_of(2.0, 61, 0.5)
@@ -125,7 +124,7 @@ def run(root, tmp_path, machine):
         (bin_ / name).write_text(f"#!/bin/bash\n{text}\n")
         (bin_ / name).chmod(0o755)
     return subprocess.run(
-        [root / "scripts" / "arithmetics.sh", bin_ / "python", "tests/engine/test_rows.py"],
+        [root / "scripts" / "arithmetics.sh", bin_ / "python", "tests/engine/test_others.py"],
         env={"PATH": f"{bin_}:/usr/bin:/bin", "OPENBLAS_CORETYPE": "Zen"},
         capture_output=True, text=True, check=False,
     )  # fmt: skip
@@ -137,7 +136,7 @@ def test_three_arithmetics_run_with_one_thread_and_two(root: Path, tmp_path: Pat
     for core in ("", "Haswell", "Nehalem"):
         for threads in (1, 2):
             assert f"\n{core} {threads} -m pytest" in done.stdout
-    assert "tests/engine/test_rows.py" in done.stdout
+    assert "tests/engine/test_others.py" in done.stdout
     assert done.stdout.count("    FAILED one") == 6
 
 

@@ -44,7 +44,6 @@ TOLD = {
     "explorer.engine.multipliers": "fit_multipliers",
     "explorer.engine.settings": "setting settings",
     "explorer.engine.sizes": "Size",
-    "explorer.engine.suite": "determined_points needed_points recipe",
     "explorer.research.sweep": "experiments processes sweep threads",
 }
 

@@ -16,10 +16,10 @@ from explorer.commands.outputs import check_pictures
 from explorer.engine.attacks.target import Target
 from explorer.engine.certificate import TAU_TRAINED
 from explorer.engine.data import Dataset
-from explorer.engine.explanations.alternatives import forced_points
 from explorer.engine.explanations.cells import KINK
 from explorer.engine.explanations.certified import obstacle
-from explorer.engine.explanations.programs import farthest, forced_mass, sample_of
+from explorer.engine.explanations.masses import forced_points
+from explorer.engine.explanations.others import RADIUS, Rivals, farthest_set, forced_mass
 from explorer.engine.explanations.safe_split import MARKS, SafeSplitConfig, in_space, safe_splits
 from explorer.engine.network import Network
 from explorer.research import explained, runs
@@ -68,27 +68,20 @@ def _explanations(
     state = first_explained(target, points)
     splits = _splits(state, extent)
     tau = KINK if state.exact else TAU_TRAINED
-    sample = sample_of(state.net, state.truth.x, state.truth.y, extent, tau)
-    found = farthest(sample)
-    bar = tqdm(total=state.truth.n, desc="programs", file=sys.stderr, disable=None, leave=False)
-
-    def progress(share: float) -> None:
-        bar.n = round(share * state.truth.n)
-        bar.refresh()
-
-    mass = forced_mass(sample, progress)
-    bar.close()
+    rivals = Rivals.of(state.net, state.truth.x, state.truth.y, extent, tau)
+    found = farthest_set(rivals)
+    with tqdm(total=1, desc="masses", file=sys.stderr, disable=None, leave=False) as bar:
+        mass = forced_mass(rivals, lambda share: bar.update(share - bar.n) and None)
     over = None if obstacle(target) else determined(target, points)
-    forced, edge = (int(which.sum()) for which in forced_points(mass, sample.mass))
+    forced, edge = (int(which.sum()) for which in forced_points(mass, rivals.mass))
     content: dict[str, Any] = {
         "points": points.n, "support": state.truth.n, "exact": state.exact,
         "residual": state.base, "pinned": int(state.pinned.sum()), "split": splits,
-        "mass": sample.mass, "extent": extent, "radius": sample.radius,
-        "tolerance": sample.tolerance, "up_to_sampling": not sample.exact,
-        "sampled": len(sample.x), "x": state.truth.x, "y": state.truth.y, "lam": state.truth.lam,
+        "mass": rivals.mass, "extent": extent, "radius": RADIUS, "tolerance": rivals.allowed,
+        "x": state.truth.x, "y": state.truth.y, "lam": state.truth.lam,
         "forced": forced, "at_the_edge": edge, "forced_mass": mass,
-        "farthest_distance": found.distance, "farthest_residual": found.residual,
-        "farthest_points": found.explanation.n,
+        "farthest_distance": found.distance, "farthest_at_most": found.at_most,
+        "farthest_residual": found.residual, "farthest_points": found.explanation.n,
         "over_all": None if over is None else asdict(over),
     }  # fmt: skip
     rows = [
@@ -98,7 +91,7 @@ def _explanations(
         ("split as far as they go", str(splits["points"])),
         ("change of the sum by the splits", f"{splits['change']:.1e}"),
         (
-            f"forced within {sample.radius:g}",
+            f"forced within {RADIUS:g}",
             f"{forced} of {state.truth.n}" + (f", {edge} at the edge" if edge else ""),
         ),
         ("farthest set", explanations.farthest(found)),

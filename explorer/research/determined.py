@@ -12,13 +12,13 @@ from torch import Tensor
 
 from explorer.engine.attacks.target import Target
 from explorer.engine.data import Dataset
-from explorer.engine.explanations.alternatives import forced_points
 from explorer.engine.explanations.certainty import Certainty
 from explorer.engine.explanations.masses import (
     Farthest,
     allowed_residual,
     farthest,
     forced_masses,
+    forced_points,
 )
 from explorer.engine.progress import Progress, between, no_progress
 from explorer.research.runs import RADIUS, certified_points, cone_around

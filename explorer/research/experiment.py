@@ -24,9 +24,8 @@ from explorer.engine.attacks.target import Target
 from explorer.engine.certificate import SUPPORT, TAU_TRAINED, Certificate, in_reach
 from explorer.engine.controls import Controls, control_sets, meeting_counts
 from explorer.engine.data import Dataset, preset
-from explorer.engine.explanations.alternatives import AsWell, as_well
 from explorer.engine.explanations.certified import obstacle
-from explorer.engine.explanations.programs import sample_of
+from explorer.engine.explanations.others import OtherSet, Rivals, farthest_set
 from explorer.engine.merging import MERGE_ANGLE
 from explorer.engine.multipliers import fit_multipliers
 from explorer.engine.progress import Progress, between, no_progress
@@ -47,7 +46,7 @@ from explorer.research.starts import attack_starts
 from explorer.research.words import explanations, verdicts
 
 PLANE = 2.0  # half width of the plane on the page: the other set is looked for in sight first
-MOST_INPUTS = 2  # the margin is sampled along lines of the plane
+MOST_INPUTS = 2  # the margin is cut into pieces of the plane
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,39 +81,13 @@ class Otherwise:
     Attributes:
         certified: (n,) bool; None where nothing can be certified of these weights.
         other: another training set that explains the weights as well as the truth, the farthest
-            found (`as_well`).
+            found.
         other_sentence: how far off it is, and what both sets leave.
     """
 
     certified: Tensor | None
     other: Report
     other_sentence: str
-
-
-@dataclass(frozen=True, eq=False)
-class Other:
-    """The training set that explains the weights as well as the true one, the farthest found.
-
-    Attributes:
-        claims: its points, labels and multipliers.
-        far: how far off it is, what both leave, and what the program sampled.
-        apart: whether it is farther off than the radius of a match; else the points are told.
-    """
-
-    claims: Report
-    far: AsWell
-    apart: bool
-
-    @property
-    def sentence(self) -> str:
-        """What is seen."""
-        if not self.apart:
-            return explanations.as_well(self.far)
-        return (
-            f"{len(self.claims.x)} other points, on average {self.far.distance:.2g} from the "
-            "nearest true one, explain these weights as well: the weights alone cannot tell the "
-            "two sets apart."
-        )
 
 
 def no_other(target: Target, truth: Dataset, made: Certificate | None) -> str:
@@ -139,11 +112,11 @@ def no_other(target: Target, truth: Dataset, made: Certificate | None) -> str:
 def other_set(
     target: Target, truth: Dataset, made: Certificate, progress: Progress = no_progress,
     plane: float = PLANE,
-) -> Other:  # fmt: skip
-    """The farthest other set within `plane`, or where there is none in the box of `determination`.
+) -> OtherSet:  # fmt: skip
+    """Return the farthest other set within `plane`, or farther out where there is none in sight.
 
     Raises:
-        ValueError: where the true points do not explain the weights well enough, or `no_other`.
+        ValueError: where the true points explain nothing, or `no_other`.
     """
     why = no_other(target, truth, made)
     if why:
@@ -151,25 +124,20 @@ def other_set(
     net = target.merged(MERGE_ANGLE)
     used = made.lam > SUPPORT * made.lam.max()
     reach = max(float(truth.x.abs().max()), 1.0)
-    far = None
-    for share, extent in ((0.0, max(plane, reach)), (0.5, 2 * reach)):
-        if far is not None and far.distance >= RADIUS:
-            break  # farther out only where there is none in sight
-        sampling = between(progress, share, share + 0.1)
-        sample = sample_of(
-            net, truth.x[used], truth.y[used], extent, made.tau, grid=0, progress=sampling
-        )
-        far = as_well(sample, progress=between(progress, share + 0.1, share + 0.5))
-    assert far is not None
-    made_of = far.explanation
-    return Other(Report(made_of.x, made_of.y, made_of.lam), far, far.distance >= RADIUS)
+
+    def within(extent: float, begin: float) -> OtherSet:
+        progress(begin)
+        rivals = Rivals.of(net, truth.x[used], truth.y[used], extent, made.tau)
+        return farthest_set(rivals, between(progress, begin + 0.1, begin + 0.5))
+
+    far = within(max(plane, reach), 0.0)
+    return far if far.other else within(2 * reach, 0.5)
 
 
 def otherwise(victim: Victim, progress: Progress = no_progress) -> Otherwise | None:
-    """What the weights leave open (`as_well`), and what not; None where no program applies.
+    """What the weights leave open (`other_set`), and what not; None where `no_other` says why.
 
-    They need points of one or two coordinates, one output, and homogeneous weights. `progress` is
-    told the share that is done.
+    `progress` is told the share that is done.
     """
     truth, made = victim.truth, victim.certificate
     if made is None or no_other(victim.target, truth, made):
@@ -177,8 +145,13 @@ def otherwise(victim: Victim, progress: Progress = no_progress) -> Otherwise | N
     sure = None
     if not obstacle(victim.target):
         sure = certified_points(victim.target, truth, progress=between(progress, 0.0, 0.5)).certain
-    other = other_set(victim.target, truth, made, between(progress, 0.5, 1.0))
-    return Otherwise(sure, other.claims, explanations.as_well(other.far))
+    far = other_set(victim.target, truth, made, between(progress, 0.5, 1.0))
+    return Otherwise(sure, claimed(far), explanations.farthest(far))
+
+
+def claimed(far: OtherSet) -> Report:
+    """Return the points of another set as claims."""
+    return Report(far.explanation.x, far.explanation.y, far.explanation.lam)
 
 
 class Refused(ValueError):

@@ -30,12 +30,12 @@ from explorer.engine.network import Network
 
 STEPS = 61  # arbitrary: places of the curve along a line
 EXACT_MARGIN = 1e-6  # arbitrary: |y Phi - 1| up to this is on the margin, as `TRAINED_MARGIN`
-EXPLAINS = 1e-5  # arbitrary: ten times the tolerance of the linear programs
+EXPLAINS = 1e-5  # arbitrary: as `others.AS_WELL`
 BESIDE = 1e-6  # arbitrary: the curve has places so near to a wall on both sides, relative
 SAME = 0.01  # of what the truth leaves: so much less well is as well; arbitrary
 LEAST = 1e-9  # of the plane: shorter drags are none
 
-FARTHEST = "Mean distance from the truth"  # begins the words on what the linear program found
+FARTHEST = "Mean distance from the truth"  # begins the words on the farthest set
 
 
 @dataclass(frozen=True, eq=False)

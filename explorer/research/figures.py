@@ -19,7 +19,7 @@ from explorer.engine.charts import Chart
 from explorer.engine.data import Dataset
 from explorer.engine.energy.questions import Picture
 from explorer.engine.energy.starts import NAMES
-from explorer.engine.explanations.alternatives import forced_points
+from explorer.engine.explanations.masses import forced_points
 from explorer.engine.explanations.safe_split import SafeSplit, SafeSplitConfig
 from explorer.engine.explanations.splitting import Explanation
 from explorer.engine.files import write_file

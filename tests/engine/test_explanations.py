@@ -10,9 +10,7 @@ import torch
 from explorer.engine.attacks.target import Target
 from explorer.engine.data import preset
 from explorer.engine.exact import maximum_margin
-from explorer.engine.explanations import programs
 from explorer.engine.explanations.cells import (
-    attackers_direction,
     cell_extent,
     cell_interval,
     cell_of,
@@ -371,35 +369,6 @@ def test_directions_off_the_span_are_free_to_infinity() -> None:
     assert math.isinf(extent.plus) and math.isinf(extent.minus)
     s = split(wide, e, 0, nu, 1e6, 1e6)
     assert residual(wide, s) < 1e-9 and margin_error(wide, s) < 1e-9
-    direction, sure = attackers_direction(wide, e.x[0], e.at(0))
-    assert math.isinf(sure) and abs(float(direction[2])) == pytest.approx(1.0)
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_the_attackers_direction_goes_at_least_as_far_as_it_says(seed: int) -> None:
-    from explorer.engine.network import init_network
-
-    net = init_network(6, (9,), generator=rng(seed), first_scale=0.7)
-    x = draw(6, seed=seed + 9)
-    u, sure = attackers_direction(net, x)
-    extent = cell_extent(net, x, u)
-    assert min(extent.plus, extent.minus) >= sure * (1 - 1e-9)
-    assert float(phi(net, (x + 0.9 * sure * u)[None])) == pytest.approx(float(phi(net, x[None])))
-
-
-def test_the_attackers_direction_slides_along_a_kink() -> None:
-    from explorer.engine.network import init_network
-
-    net = init_network(5, (7,), generator=rng(3), first_scale=0.7)
-    w, b = net.weights[0][0], net.biases[0][0]
-    x = draw(5, seed=4)
-    x = x - (w @ x + b) / w.square().sum() * w  # on the first neuron's plane
-    slopes = [s[0].clone() for s in slopes_at(net, x[None])]
-    slopes[0][0] = 0.4
-    u, sure = attackers_direction(net, x, slopes)
-    extent = cell_extent(net, x, u, slopes)
-    assert abs(float(w @ u)) < 1e-9 and extent.kinks == 0
-    assert min(extent.plus, extent.minus) >= sure * (1 - 1e-9) > 1e-3
 
 
 def test_gradient_descent_freezes_what_no_point_spans() -> None:
@@ -424,7 +393,6 @@ def test_gradient_descent_freezes_what_no_point_spans() -> None:
 def test_a_trained_network_is_explained_up_to_what_training_left() -> None:
     from explorer.engine import training
     from explorer.engine.certificate import TAU_TRAINED
-    from explorer.engine.data import preset
     from explorer.engine.training import TrainConfig
 
     data = preset("alternating-circle", n=6)
@@ -434,20 +402,3 @@ def test_a_trained_network_is_explained_up_to_what_training_left() -> None:
     target = Target.of(last.net, last.q_min)
     e = explanation_of(target.merged(0.02), data.x, data.y, TAU_TRAINED)
     assert residual(target.merged(0.02), e) < 0.1
-
-
-def test_points_that_join_by_columns_give_the_optimum_of_all_points(monkeypatch) -> None:
-    data = preset("alternating-circle", n=12)
-    net = maximum_margin(data.x, data.y).net
-    sample = programs.sample_of(net, data.x, data.y, extent=2.0, grid=20)
-    found, shares = [], []
-    for many in (10**9, 20):
-        monkeypatch.setattr(programs, "MANY", many)
-        monkeypatch.setattr(programs, "COLUMNS", 10)
-        sample.rows.clear()
-        found.append(programs.farthest(sample, shares.append))
-    whole, joined = found
-    assert joined.distance == pytest.approx(whole.distance, rel=1e-6)
-    assert joined.residual < 1e-6
-    of_joined = shares[2:]
-    assert len(of_joined) > 3 and of_joined == sorted(of_joined)  # rounds, and each is said

@@ -117,14 +117,14 @@ def test_the_second_question_is_asked_of_places_that_raise_the_residual(circle, 
 def test_a_place_left_out_needs_a_larger_component(circle, states):
     last, target = states[-1], circle[1]
     net = hinge.explained_network(target, SMALL)
-    made = largest.Question.of(net, last.x, last.y, SMALL.reach, SMALL.tau)
-    sample, rho = made.sample, float(net.rho)
-    near = ((sample.x - last.x[0]).norm(dim=1) <= 0.1) & (sample.y == last.y[0])
+    made = largest.LargestQuestion.of(net, last.x, last.y, SMALL.reach, SMALL.tau)
+    program, rho = made.program, float(net.rho)
+    near = ((program.x - last.x[0]).norm(dim=1) <= 0.1) & (program.y == last.y[0])
     values = []
-    for columns in (sample.columns, sample.columns[:, ~near.numpy()]):  # all rows at once
+    for columns in (program.columns, program.columns[:, ~near.numpy()]):  # all rows at once
         table = np.concatenate([columns, -columns])
         table = np.concatenate([table, np.full((len(table), 1), -rho)], axis=1)
-        theta = net.theta.numpy()
+        theta = program.theta
         cost = np.append(np.zeros(columns.shape[1]), 1.0)
         done = linprog(cost, A_ub=table, b_ub=np.concatenate([theta, -theta]), method="highs")
         values.append(done.fun)

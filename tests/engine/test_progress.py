@@ -17,11 +17,10 @@ from explorer.engine.attacks.target import Target
 from explorer.engine.certificate import certify
 from explorer.engine.controls import control_sets
 from explorer.engine.data import heldout, preset
-from explorer.engine.energy.questions import MAPS, Answers, MapConfig, Question
+from explorer.engine.energy.questions import MAPS, Answers, MapConfig, Question, forced_share
 from explorer.engine.exact import maximum_margin, newton
-from explorer.engine.explanations import alternatives, programs
-from explorer.engine.explanations.alternatives import as_well, determination
-from explorer.engine.explanations.programs import farthest, forced_mass, sample_of
+from explorer.engine.explanations import masses
+from explorer.engine.explanations.others import Rivals, farthest_set, forced_mass
 from explorer.engine.membership.experiment import MembershipConfig, membership_experiment
 from explorer.engine.progress import Stopped
 from explorer.engine.training import TrainConfig
@@ -42,9 +41,9 @@ def trained():
     return data, target, certify(state.net, data.x, data.y)
 
 
-def sample(progress=lambda _: None):
+def rivals():
     data, target, made = trained()
-    return sample_of(target.merged(0.02), data.x, data.y, 2.0, made.tau, 8, progress=progress)
+    return Rivals.of(target.merged(0.02), data.x, data.y, 2.0, made.tau)
 
 
 def energy(kind):
@@ -78,15 +77,9 @@ def on_a_line(progress):
 
 WORKS = {
     "maximum margin": lambda p: maximum_margin(*points(), progress=p),
-    "sample of the margin": sample,
-    "forced mass": lambda p: forced_mass(
-        sample_of(maximum_margin(*points()).net, *points(), 2.0, grid=0), p
-    ),
-    "farthest set": lambda p: farthest(sample(), p),
-    "farthest set as good": lambda p: as_well(sample(), progress=p),
-    "determined points": lambda p: determination(
-        trained()[1].merged(0.02), trained()[0].x, trained()[0].y, tau=trained()[2].tau, progress=p
-    ),
+    "forced mass": lambda p: forced_mass(rivals(), p),
+    "farthest set": lambda p: farthest_set(rivals(), p),
+    "forced shares": lambda p: forced_share(trained()[1].merged(0.02), trained()[0], p),
     "other set": lambda p: other_set(trained()[1], trained()[0], trained()[2], p),
     "what else explains": lambda p: otherwise(victim(), p),
     "membership": lambda p: list(
@@ -129,16 +122,16 @@ def test_no_work_is_done_after_it_was_asked_to_end(name) -> None:
         assert len(calls) == last
 
 
-SOLVERS = {  # each call of these is one piece of work that nothing can end
-    exact: ("linprog", "peaks", "height", "arrange"), alternatives: ("linprog", "nnls"),
-    programs: ("linprog",), newton: ("_solution",),
-}  # fmt: skip
-SLOWEST = ("maximum margin", "farthest set", "farthest set as good", "forced mass")
+SLOWEST = {  # each call of these is one piece of work that nothing can end
+    "maximum margin": {exact: ("linprog", "peaks", "height", "arrange"), newton: ("_solution",)},
+    "farthest set": {masses: ("_solved",)},
+    "forced mass": {masses: ("_forced",)},
+}
 
 
 @pytest.mark.parametrize("name", SLOWEST)
 def test_between_two_calls_is_one_piece_of_work(name, monkeypatch) -> None:
-    """However many points there are: a cancel waits for one linear program or one pass at most."""
+    """However many points there are: a cancel waits for one program or one point at most."""
     since, pieces = [0], []
 
     def counted(solve):
@@ -152,7 +145,7 @@ def test_between_two_calls_is_one_piece_of_work(name, monkeypatch) -> None:
         pieces.append(since[0])
         since[0] = 0
 
-    for module, names in SOLVERS.items():
+    for module, names in SLOWEST[name].items():
         for each in names:
             monkeypatch.setattr(module, each, counted(getattr(module, each)))
     WORKS[name](heard)

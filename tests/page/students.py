@@ -6,8 +6,7 @@ from collections.abc import Callable
 
 import torch
 
-from explorer.engine.explanations.cells import KINK
-from explorer.engine.explanations.programs import farthest, forced_mass, sample_of
+from explorer.engine.explanations.others import Rivals, farthest_set, forced_mass
 from explorer.page import play
 from explorer.page.frame import PointMap, Shown
 from explorer.page.lessons import course
@@ -97,15 +96,13 @@ def breaks(session: Session) -> None:
 def asks(which: str) -> Student:
     """Press one of the two questions of 5 Explain."""
 
-    grid = 0 if which == "forced" else 80
-
     def ask(session: Session) -> None:
         state = explain.explanation(session)
-        sample = sample_of(state.net, state.truth.x, state.truth.y, session.extent, KINK, grid)
+        rivals = Rivals.of(state.net, state.truth.x, state.truth.y, session.extent)
         if which == "forced":
-            explain.take_forced(session, forced_mass(sample))
+            explain.take_forced(session, forced_mass(rivals))
         else:
-            explain.take_farthest(session, farthest(sample))
+            explain.take_farthest(session, farthest_set(rivals))
 
     return ask
 

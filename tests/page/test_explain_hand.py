@@ -9,8 +9,8 @@ import pytest
 import torch
 
 from explorer.engine.data import preset
-from explorer.engine.explanations.alternatives import FORCED
 from explorer.engine.explanations.cells import Extent
+from explorer.engine.explanations.masses import FORCED
 from explorer.engine.explanations.splitting import free_direction, margins
 from explorer.page import history, play
 from explorer.page.apps.explorer import App

@@ -42,7 +42,7 @@ def test_the_set_that_is_drawn_explains_the_weights_and_is_another_one() -> None
     assert found is not None and drawn(app) == len(found.x)
     net = now.target.net.to(dtype=torch.float64)
     made = explanation_of(net, found.x, found.y)  # an independent fit of the multipliers
-    assert residual(net, made) < 1e-9 and margin_error(net, made) < 1e-6
+    assert residual(net, made) < 1e-7 and margin_error(net, made) < 1e-6
     gaps = torch.cdist(found.x, now.truth.x.double()).amin(1)
     assert float((gaps * found.lam).sum() / found.lam.sum()) > 0.03
     assert "sets apart" in other.said.value
@@ -73,7 +73,7 @@ def test_points_that_the_weights_tell_have_no_other_set() -> None:
     app = opened(preset("pairs-line", n=8))
     other = panel(app)
     other.shown.value = True
-    assert other.found is not None and not other.found.apart
+    assert other.found is not None and not other.found.other
     assert "No training" in other.said.value and not drawn(app)
     app.close()
 

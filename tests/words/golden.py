@@ -37,10 +37,9 @@ from explorer.engine.energy.points import Archetype, Energies
 from explorer.engine.energy.questions import OfRidge, OfStarts, Picture
 from explorer.engine.exact import Exact
 from explorer.engine.exact.finish import Finished
-from explorer.engine.explanations.alternatives import AsWell
 from explorer.engine.explanations.certainty import Certainty, RadiusMap
-from explorer.engine.explanations.masses import Farthest as OverAll
-from explorer.engine.explanations.programs import Farthest, Scope
+from explorer.engine.explanations.masses import Farthest
+from explorer.engine.explanations.others import OtherSet
 from explorer.engine.explanations.splitting import Explanation, Merging
 from explorer.engine.images import ImageVerdict
 from explorer.engine.intervals import Share
@@ -102,15 +101,14 @@ IMAGES = ImageVerdict(
     kind=Kind.FOUND, p_value=0.05, n=10, claims=0, found=6, of_controls=0.125,
     origin=Origin.HELD_OUT, controls=19,
 )  # fmt: skip
-SCOPE = Scope(extent=2.0, points=321, tolerance=1e-6, radius=0.03, exact=True)
 OTHERS = Explanation(torch.zeros(7, 2), torch.ones(7), torch.ones(7), (), torch.zeros(7))
 PAIR = OTHERS.keep(torch.arange(7) < 2)
-AS_WELL = AsWell(OTHERS, 0.412, 0.431, 0.1234, 0.125, replace(SCOPE, exact=False))
-FARTHEST = Farthest(OTHERS, 0.52, 3e-7, 1e-8, SCOPE)
+FARTHEST = OtherSet(OTHERS, 0.52, 0.531, 3e-7, 1e-8, 2.0)
+NONE_FAR = replace(FARTHEST, distance=0.0123, at_most=0.0131)
 CERTAIN = Certainty(tensor(0.45, 0.1, 0.0), 0.03, 0.01, 0.05, 0.07, 0.15, 2.5, 1.01)
 OVER_ALL = Determination(
     CERTAIN, tensor(1, 0, 0, 0), tensor(1, 0, 0, 0) > 0, 0.0712, 0.04, 1.5,
-    OverAll(0.01, 0.0123, 0.07, 0.0712, torch.zeros(2, 2), tensor(1, 1), tensor(1, 1)),
+    Farthest(0.01, 0.0123, 0.07, 0.0712, torch.zeros(2, 2), tensor(1, 1), tensor(1, 1)),
 )  # fmt: skip
 SEEN = Energies(np.array([0.001, *[0.5] * 999]), 0.001, 0.5, 0.0328)
 RISING = np.full((3, 3), 0.5)
@@ -205,14 +203,13 @@ def of_verdicts() -> Named:
 def of_explanations() -> Named:
     """Points at the edge, and other sets that explain the weights."""
     yield "several at the edge", explanations.edge(tensor(1, 0, 1) > 0)
-    yield "as well", sentence(AS_WELL)
-    yield "as well, exact", sentence(replace(AS_WELL, residual=9e-6, truth=2e-14))
-    yield "as well, no other", sentence(replace(AS_WELL, distance=0.0123))
+    yield "alike", explanations.alike(FARTHEST)
+    yield "alike, no other", explanations.alike(NONE_FAR)
     yield "farthest", sentence(FARTHEST)
     yield "farthest, less well", sentence(replace(FARTHEST, residual=0.02, truth=0.01))
-    yield "farthest, no other", sentence(replace(FARTHEST, distance=0.0123))
-    coarse = replace(FARTHEST, distance=0.0123, scope=replace(SCOPE, tolerance=0.2))
-    yield "farthest, no other, coarse", sentence(coarse)
+    yield "farthest, no other", sentence(NONE_FAR)
+    yield "farthest, perhaps no other", sentence(replace(NONE_FAR, at_most=0.0417))
+    yield "farthest, no other, coarse", sentence(replace(NONE_FAR, truth=0.2))
     yield "merging", sentence(Merging(OTHERS, False, 1.0))
     yield "merging, signed", sentence(Merging(OTHERS, True, 0.4567))
 
@@ -808,13 +805,13 @@ def of_page() -> Named:
 
 def answers() -> Named:
     """What a question of the page is answered with: a plain sentence, the rest folded."""
-    sample: Any = SimpleNamespace(tolerance=1e-6, extent=2.0, radius=0.03, exact=False)
+    rivals: Any = SimpleNamespace(allowed=1e-5, extent=2.0)
     certain = {"exact": lambda k: page_explain.certified(k, 19, CERTAIN, 0.0111),
-               "sampled": lambda k: page_explain.forced(sample, k, 19)}  # fmt: skip
+               "margin": lambda k: page_explain.forced(rivals, k, 19)}  # fmt: skip
     for name, told in certain.items():
         for k in (0, 1, 7):
             yield f"answer, {name}, {k} certain", folded(told(k))
-    for name, far in (("farthest", FARTHEST), ("no other", replace(FARTHEST, distance=0.01))):
+    for name, far in (("farthest", FARTHEST), ("no other", NONE_FAR)):
         yield f"answer, {name}", folded(explanations.farthest(far))
     split = Split(tensor(1, 0), 0.5, FLAT, 0.0)
     for name, about in (("point", SEEN), ("split", split)):

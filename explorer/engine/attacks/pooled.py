@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from typing import Annotated
 from weakref import WeakKeyDictionary
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -18,7 +17,7 @@ from explorer.engine.attacks.hinge import HingeConfig, HingeState
 from explorer.engine.attacks.kkt.config import KKTConfig
 from explorer.engine.attacks.shapes import Shapes, places
 from explorer.engine.attacks.target import Target
-from explorer.engine.explanations.programs import Rows, Sample, sample_of
+from explorer.engine.explanations.largest import LargestMiss
 from explorer.engine.network import Network, phi
 from explorer.engine.settings import setting, settings
 from explorer.engine.sizes import Size
@@ -94,10 +93,9 @@ class PooledState(HingeState):
 #
 #     t(S) = min over explanations on S of  |theta - sum_q lam_q y_q g_q|_inf / |theta|
 #
-# and S the sampled margin (`consistent.sample_of`, begun at the fitted places), a place is also
+# and S the corners of the margin and the fitted places (`explanations.largest`), a place is also
 # needed if without the neighbourhood N of its label t(S - N) >= (1 + `LARGEST`) t(S), and the
-# residual rises a little too. This is the norm in which `determination` asks. Linear programs
-# (`rows`); slopes as in `consistent`. Own construction.
+# residual rises a little too. Own construction.
 
 LARGEST = 0.15  # tuned on seeds 100 to 109, where rises at false places were up to 0.06 mostly
 RESIDUAL = 0.005  # tuned there: the residual must rise by this share as well
@@ -105,37 +103,27 @@ SPREAD = 0.15  # tuned there: places of one label within this are one point, fit
 
 
 @dataclass(frozen=True, eq=False)
-class Question:
+class LargestQuestion:
     """The linear program of one explanation, and its least largest component.
 
     Attributes:
-        sample: the sampled margin, fitted places first.
-        rows: the program.
+        program: on the margin, fitted places first.
         least: t(S).
     """
 
-    sample: Sample
-    rows: Rows
+    program: LargestMiss
     least: float
 
-    @staticmethod
-    def of(net: Network, x: Tensor, y: Tensor, reach: float, tau: float) -> Question:
-        """The question for places x (m, d), y (m,) of a network at margin 1."""
-        sample = sample_of(net, x, y, reach, tau, 0)
-        rho = float(sample.net.rho)
-        rows = Rows(sample.columns, sample.net.theta.numpy(), 0.0, sample.owner, slack=rho)
-        return Question(sample, rows, _value(rows, None))
+    @classmethod
+    def of(cls, net: Network, x: Tensor, y: Tensor, reach: float, tau: float) -> LargestQuestion:
+        """Return the question for places x (m, d), y (m,) of a network at margin 1."""
+        program = LargestMiss.of(net, x, y, reach, tau)
+        return cls(program, program.least())
 
     def rise(self, x: Tensor, y: Tensor, radius: float) -> float:
-        """t(S - N) / t(S) - 1 for the neighbourhood N of x (d,) of label y ()."""
-        near = ((self.sample.x - x).norm(dim=1) <= radius) & (self.sample.y == y)
-        return _value(self.rows, near) / max(self.least, 1e-300) - 1
-
-
-def _value(rows: Rows, without: Tensor | None) -> float:
-    cost = np.zeros(rows.columns.shape[1] + 1)
-    cost[-1] = 1.0
-    return rows.least(cost, None if without is None else without.numpy())[1]
+        """Return t(S - N) / t(S) - 1 for the neighbourhood N of x (d,) of label y ()."""
+        near = ((self.program.x - x).norm(dim=1) <= radius) & (self.program.y == y)
+        return self.program.least(near.numpy()) / max(self.least, 1e-300) - 1
 
 
 def common_claims(claimed: Report, x: Tensor, y: Tensor, lam: Tensor, radius: float) -> Report:
@@ -179,7 +167,7 @@ __all__ = [
 ]
 
 fits = hinge.fits
-_QUESTIONS: WeakKeyDictionary[Target, tuple[object, Question]] = WeakKeyDictionary()
+_QUESTIONS: WeakKeyDictionary[Target, tuple[object, LargestQuestion]] = WeakKeyDictionary()
 STRIDE = 1_000_003  # arbitrary: sets the noise of one start apart from that of the next
 
 
@@ -290,7 +278,7 @@ def _ask(target: Target, state: PooledState, config: PooledConfig) -> PooledStat
     kept = _QUESTIONS.get(target)
     if kept is None or kept[0] is not state.x:
         net = hinge.explained_network(target, config)
-        made = Question.of(net, state.x, state.y, config.reach, config.tau)
+        made = LargestQuestion.of(net, state.x, state.y, config.reach, config.tau)
         _QUESTIONS[target] = kept = (state.x, made)
     rise, also = state.rise.clone(), state.also.clone()
     rise[i] = kept[1].rise(state.x[i], state.y[i], config.radius)

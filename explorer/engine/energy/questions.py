@@ -27,7 +27,9 @@ from explorer.engine.energy.maps import (
 )
 from explorer.engine.energy.points import Archetype, Energies, check_energy, energy, moving_parts
 from explorer.engine.energy.starts import CORNERS, Parts, partner_points
-from explorer.engine.explanations.alternatives import determination
+from explorer.engine.explanations.masses import forced_points
+from explorer.engine.explanations.others import Rivals, forced_mass
+from explorer.engine.explanations.splitting import USED
 from explorer.engine.merging import MERGE_ANGLE, Merged, merge_neurons
 from explorer.engine.network import Network
 from explorer.engine.progress import Progress, no_progress
@@ -167,7 +169,7 @@ class Picture:
         lowest: where the least value is.
         curve: of a line, else None.
         size: pixels a side.
-        forced: share of the point's multiplier that stays at its place by the linear program of
+        forced: share of the point's multiplier that stays at its place by
             `forced_share`; 0 where it does not say so.
     """
 
@@ -251,25 +253,31 @@ NEEDLE = Archetype.NEEDLE.value
 
 
 def forced_share(net: Network, truth: Dataset, progress: Progress = no_progress) -> Tensor | None:
-    """Least share of each training point's multiplier that stays at its place (n,).
+    """Return the least share of each training point's multiplier that stays at its place (n,).
 
-    Over all sets on the margin that explain the weights; 0 where it is at the edge, see
-    `alternatives.forced_points`; None where there is no such program.
+    Over all sets that explain the weights as well (`others`); 0 where it is at the edge, see
+    `masses.forced_points`; None where nothing is known.
     """
     x, y = truth.x.double(), truth.y.double()
+    share = torch.zeros(truth.n, dtype=torch.float64)
     try:
         lam = certify(net, x, y).lam
-        found = determination(net, x, y, lam, tau=TAU_TRAINED, progress=progress)
+        used = (lam > USED * lam.sum()).nonzero().squeeze(1)
+        reach = max(float(x.abs().max()), 1.0)
+        rivals = Rivals.of(net, x[used], y[used], 2 * reach, TAU_TRAINED)
+        mass = forced_mass(rivals, progress)
     except ValueError:  # no margin, or a margin set without a point
         return None
-    return torch.where(found.forced, found.mass / lam.clamp_min(1e-300), 0.0)
+    own = used[rivals.truth.origin]
+    share[own] = torch.where(forced_points(mass, rivals.mass)[0], mass / lam[own], 0.0)
+    return share
 
 
 def with_forced_share(picture: Picture, share: float) -> Picture:
-    """A map of a point beside what must be there by the linear program, `share` of its multiplier.
+    """A map of a point beside what must be there (`forced_share`): `share` of its multiplier.
 
     The energy asks for stationarity alone. So a map may be low where a multiplier would stand off
-    the margin, which no KKT point allows: the program has the last word.
+    the margin, which no KKT point allows: the share has the last word.
     """
     return replace(picture, forced=share, archetype=NEEDLE) if share > 0 else picture
 

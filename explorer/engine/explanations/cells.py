@@ -217,32 +217,6 @@ def level_directions(
     return null_space(normals)
 
 
-def attackers_direction(
-    net: Network, x: Tensor, slopes: Sequence[Tensor] | None = None
-) -> tuple[Tensor, float]:
-    """A long direction that the weights alone tell, and the length it is sure to have.
-
-    With M = diag(1 / |z_j|) J, restricted to `level_directions`, the extent along a unit nu is at
-    least 1 / max_j |M_j nu| >= 1 / |M nu|: nu is M's last right-singular vector and the length
-    1 / sigma_min (own derivation; see docs/explanations.md). x (d,) -> (d,), a length.
-
-    Raises:
-        ValueError: where the point is pinned.
-    """
-    basis = level_directions(net, x, slopes)
-    if not basis.shape[1]:
-        raise ValueError("this point is pinned: no direction keeps its cell and its margin")
-    cell = cell_of(net, x, slopes)
-    moving = torch.ones_like(cell.z, dtype=torch.bool)
-    moving[cell.kinks] = False
-    near = cell.z.abs().clamp_min(1e-300)  # a wall that is touched stops any way but along it
-    scaled = (cell.jacobian @ basis)[moving] / near[moving, None]
-    _, values, right = torch.linalg.svd(scaled, full_matrices=True)
-    last = basis @ right[-1]
-    sigma = float(values[-1]) if len(values) >= basis.shape[1] else 0.0
-    return last, 1 / sigma if sigma > 1e-12 else math.inf
-
-
 # --- The cell of a point in view: a polygon on the plane, an interval on the line ---------------
 
 Array = NDArray[np.float64]

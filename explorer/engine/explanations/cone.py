@@ -81,6 +81,7 @@ class Assumptions:
         doubt: each weight may be off by this: slopes are free where a line may lie.
         rounded: each weight may be off by this share of it, as storage in few bits does.
         stray: the residual that doubt and rounding leave to the truth, a share of |theta|.
+        edge: y Phi may be off the band by this, by rounding of the weights.
     """
 
     band: float = 0.01
@@ -93,6 +94,7 @@ class Assumptions:
     doubt: float = 0.0
     rounded: float = 0.0
     stray: float = 0.0
+    edge: float = 1e-6
     middle: float = 0.0
     changed: str = ""
 
@@ -104,7 +106,7 @@ class Assumptions:
     @property
     def levels(self) -> tuple[float, float]:
         """The least and the largest y Phi of a point, rounding left aside."""
-        return 1 - self.margin_error - 1e-6, self.top + 1e-6
+        return 1 - self.margin_error - self.edge, self.top + self.edge
 
     def rings(self, d: int) -> list[tuple[float, Array]]:
         """The middle and the rings around it, each twice as wide: half widths, and their pieces.
@@ -322,8 +324,12 @@ class Cone:
 
     @property
     def tight(self) -> bool:
-        """Return whether every sum in it is one of an explanation: of two layers, not of more."""
-        return isinstance(self.neurons, Neurons) or len(self.neurons.weights) == 2
+        """Return whether every sum in it is one of an explanation.
+
+        Of more than two layers it is where no slope is free.
+        """
+        shallow = isinstance(self.neurons, Neurons) or len(self.neurons.weights) == 2
+        return shallow or not self.places.free.any()
 
     @cached_property
     def pivot(self) -> Array:

@@ -47,6 +47,8 @@ TRIES = 9  # prices tried, each with the solution before as its start; arbitrary
 STRONG = 30.0  # times the first price: beyond it the place is as good as left out; arbitrary
 SLACK = 1.02  # times the least residual that an explanation may leave at least; arbitrary
 LEAST = 1e-4  # of |theta|: likewise, where the least is rounding
+FORCED = 1e-3  # arbitrary: a forced mass above this share of the whole one counts
+BAND = 2.0  # arbitrary: up to this factor above or below it, it is at the edge and claims nothing
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,10 +115,20 @@ def forced_masses(
     return torch.tensor(made, dtype=torch.float64)
 
 
+def forced_points(mass: Tensor, whole: float) -> tuple[Tensor, Tensor]:
+    """Return which least masses (n,) are forced, and which are at the edge of it: (n,) bool, twice.
+
+    Least masses are continuous in the weights and in the residual, so a claim with a factor `BAND`
+    to spare is not that of the last bits, nor of a residual that moved a little.
+    """
+    share = mass / max(whole, 1e-300)
+    forced = share > BAND * FORCED
+    return forced, (share > FORCED / BAND) & ~forced
+
+
 def _forced(cone: Cone, at: Array, y: float, half: float, residual: float) -> float:
     low, high = at - half, at + half
-    left_out = cone.radius(low, high, y, residual)
-    if left_out.low <= residual:
+    if cone.radius(low, high, y, residual).high <= residual:
         return 0.0
     meets = cone.places.meet(low, high, y)
     mine = cone.places.take(meets)
@@ -155,6 +167,13 @@ def farthest(cone: Cone, x: Tensor, residual: float, progress: Progress = no_pro
     Raises:
         ValueError: without points, or where `residual` is below the least of any explanation.
     """
+    return farthest_rays(cone, x, residual, progress)[0]
+
+
+def farthest_rays(
+    cone: Cone, x: Tensor, residual: float, progress: Progress = no_progress
+) -> tuple[Farthest, Array, Flags]:
+    """Return `farthest`, its points' rays (a, P), and which neurons are active there (a, K)."""
     _check(cone, residual)
     given = x.detach().cpu().double().numpy()
     if not len(given):
@@ -166,10 +185,11 @@ def farthest(cone: Cone, x: Tensor, residual: float, progress: Progress = no_pro
     bound, found = _bounded(cone, parts, residual, progress)
     mass = cone.neurons.rho**2 / cone.neurons.order
     total = float(found.lam @ _gaps(found.x, given)) / mass
-    return Farthest(
+    made = Farthest(
         total, max(-bound / mass, total), found.residual(cone), residual,
         *(torch.from_numpy(v.copy()) for v in (found.x, found.y, found.lam)),
     )  # fmt: skip
+    return made, found.columns, own.on[found.piece]
 
 
 def _nearest_parts(of: Places, x: Array) -> Places:
@@ -210,13 +230,14 @@ class _Part:
 
 @dataclass(frozen=True, eq=False)
 class _Paid:
-    """An explanation: its rays, their prices and multipliers, places and labels."""
+    """An explanation: its rays, their prices and multipliers, places, labels and pieces."""
 
     columns: Array
     price: Array
     lam: Array
     x: Array
     y: Array
+    piece: Index
 
     def left(self, cone: Cone) -> Array:
         """What it leaves of theta."""
@@ -231,7 +252,8 @@ class _Paid:
 def _nothing(cone: Cone) -> _Paid:
     """The explanation without points."""
     none, d = np.zeros(0), cone.neurons.d
-    return _Paid(np.zeros((0, len(cone.neurons.theta))), none, none, np.zeros((0, d)), none)
+    index = np.zeros(0, dtype=np.int64)
+    return _Paid(np.zeros((0, len(cone.neurons.theta))), none, none, np.zeros((0, d)), none, index)
 
 
 def _check(cone: Cone, residual: float) -> None:
@@ -251,6 +273,8 @@ def _bounded(
     pointed = min(
         -float(part.rays.gains(-cone.pivot)[part.there].max(initial=-np.inf)) for part in parts
     )
+    if not pointed > 0:  # no dual vector is sure to serve: nothing is proven
+        return -np.inf, _nothing(cone)
     sizes = [part.rays.sizes() for part in parts]
     found = _nothing(cone)
     dear = max(float(np.abs(part.price).max(initial=0.0)) for part in parts)
@@ -310,8 +334,9 @@ def _joined(found: _Paid, parts: list[_Part], fresh: list[Index], u: Array, weig
     price = np.concatenate([found.price, *(p.price[rows] for p, rows in new)])
     x = np.concatenate([found.x, *(p.rays.x[rows, :-1] for p, rows in new)])
     y = np.concatenate([found.y, *(p.rays.y[rows] for p, rows in new)])
+    piece = np.concatenate([found.piece, *(p.rays.piece[rows] for p, rows in new)])
     lam = np.concatenate([found.lam, np.zeros(len(columns) - len(found.lam))])
     theta = new[0][0].rays.neurons.theta if new else parts[0].rays.neurons.theta
     lam = nonnegative(columns @ columns.T, columns @ theta - weight * price, lam)
     used = lam > 0
-    return _Paid(columns[used], price[used], lam[used], x[used], y[used])
+    return _Paid(columns[used], price[used], lam[used], x[used], y[used], piece[used])

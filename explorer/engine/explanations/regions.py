@@ -45,10 +45,12 @@ class Layers:
     Attributes:
         weights: (k_1, d + 1) with the bias as last column, then (k_l, k_(l-1)), at last (1, k).
         box: half width of the box of all places.
+        biased: whether the first layer has biases; else they are 0, and no part of a gradient.
     """
 
     weights: tuple[Array, ...]
     box: float
+    biased: bool = True
 
     @classmethod
     def of(cls, net: Network, box: float) -> Layers:
@@ -56,7 +58,8 @@ class Layers:
         first, *rest = (w.detach().cpu().double().numpy() for w in net.weights)
         bias = net.biases[0]
         b = np.zeros(len(first)) if bias is None else bias.detach().cpu().double().numpy()
-        return cls((np.concatenate([first, b[:, None]], axis=1), *rest), box)
+        weights = (np.concatenate([first, b[:, None]], axis=1), *rest)
+        return cls(weights, box, bias is not None)
 
     @property
     def d(self) -> int:
@@ -90,6 +93,15 @@ class Layers:
         for w in self.weights[:-1]:
             found.append(np.maximum(found[-1] @ w.T, 0))
         return [*found, found[-1] @ self.weights[-1].T]
+
+    def arranged(self, rows: Array) -> Array:
+        """Return vectors (m, P) in the order of `Network.theta` in that of `theta`."""
+        k, d = len(self.weights[0]), self.d
+        if not self.biased:
+            rows = np.insert(rows, [k * d] * k, 0.0, axis=1)
+        first, bias, rest = np.split(rows, [k * d, k * d + k], axis=1)
+        blocks = np.concatenate([first.reshape(-1, k, d), bias[:, :, None]], axis=2)
+        return np.concatenate([blocks.reshape(len(rows), -1), rest], axis=1)
 
     def by_layer(self, flags: Flags) -> list[Flags]:
         """Flags (p, K) of all hidden neurons as one (p, k_l) for each layer."""
@@ -209,6 +221,8 @@ class RegionRays:
         x, piece = corners_of(places.pieces)
         on, free = (layers.by_layer(flags[piece]) for flags in (places.on, places.free))
         values, y = [x], places.y[piece]
+        if not layers.biased:
+            values = [x * np.append(np.ones(layers.d), 0.0)]
         for w, s in zip(layers.weights, on, strict=False):
             values.append(s * (values[-1] @ w.T))
         if not places.free.any():

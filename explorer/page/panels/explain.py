@@ -1,4 +1,4 @@
-"""Other points that explain the same weights: which points can move, a drag, linear programs."""
+"""Other points that explain the same weights: which points can move, a drag, questions."""
 
 from __future__ import annotations
 
@@ -15,18 +15,11 @@ from torch import Tensor
 from explorer.engine.attacks.target import Target
 from explorer.engine.certificate import TAU_TRAINED
 from explorer.engine.charts import NOTHING, Axis, Chart, Guide, Series, next_step
-from explorer.engine.explanations.alternatives import forced_points
 from explorer.engine.explanations.cells import KINK
 from explorer.engine.explanations.certainty import Certainty, RadiusMap, radius_map
 from explorer.engine.explanations.certified import cone_of, obstacle
-from explorer.engine.explanations.masses import allowed_residual, forced_masses
-from explorer.engine.explanations.programs import (
-    Farthest,
-    Sample,
-    farthest,
-    forced_mass,
-    sample_of,
-)
+from explorer.engine.explanations.masses import allowed_residual, forced_masses, forced_points
+from explorer.engine.explanations.others import OtherSet, Rivals, farthest_set, forced_mass
 from explorer.engine.numbers import percent
 from explorer.engine.progress import Progress, between
 from explorer.page import play
@@ -75,8 +68,8 @@ class ExplainPanel(Panel):
         )  # fmt: skip
         self.farthest = JobRow(
             "Farthest other set", "The training set on the margin that explains the "
-            "weights and is farthest from the true one, on average: a linear program on samples",
-            lambda: self._start(self.farthest, farthest, 80, self._show_farthest),
+            "weights as well and is farthest from the true one, on average, and how far any can be",
+            lambda: self._start(self.farthest, farthest_set, self._show_farthest),
         )  # fmt: skip
         self.radii = JobRow(
             ASK, "From the weights alone: how much of them a set leaves at least that has no "
@@ -120,12 +113,12 @@ class ExplainPanel(Panel):
         if slide is not None:
             explain.pull(self.session, slide.before.x[slide.i] + at * slide.u)
 
-    # --- linear programs ----------------------------------------------------------------------
+    # --- questions ----------------------------------------------------------------------
     def _start(
-        self, question: JobRow, program: Callable[[Sample, Progress], T], grid: int,
-        take: Callable[[tuple[Sample, T]], None],
+        self, question: JobRow, program: Callable[[Rivals, Progress], T],
+        take: Callable[[tuple[Rivals, T]], None],
     ) -> None:  # fmt: skip
-        """Sample the margin and solve a program on it, unless one is being solved."""
+        """Ask something of all explanations in the plane, unless something is being asked."""
         if any(other.job.busy for other in self.questions):
             return
         held = self.session.frame.explain
@@ -133,9 +126,11 @@ class ExplainPanel(Panel):
             return
         state, extent = held.present, self.session.extent
 
-        def work(progress: Progress) -> Iterator[tuple[Sample, T]]:
-            sample = _sample(state, extent, grid, between(progress, 0.0, 0.3))
-            yield sample, program(sample, between(progress, 0.3, 1.0))
+        def work(progress: Progress) -> Iterator[tuple[Rivals, T]]:
+            progress(0.0)
+            tau = KINK if state.exact else TAU_TRAINED
+            rivals = Rivals.of(state.net, state.truth.x, state.truth.y, extent, tau)
+            yield rivals, program(rivals, between(progress, 0.1, 1.0))
 
         def stale() -> bool:
             now = self.session.frame.explain
@@ -189,7 +184,7 @@ class ExplainPanel(Panel):
         self.tell_failure(question.job.error)
 
     def _ask_forced(self) -> None:
-        """Say which points are certified; where nothing is, bound the masses on a sample."""
+        """Say which points are certified; where nothing is, bound the masses on the margin."""
         held, target, aim = (
             self.session.frame.explain, self.session.frame.target, self.session.frame.aim
         )  # fmt: skip
@@ -198,7 +193,7 @@ class ExplainPanel(Panel):
         if any(other.job.busy for other in self.questions):
             return
         if obstacle(target):
-            self._start(self.forced, forced_mass, 0, self._show_forced)
+            self._start(self.forced, forced_mass, self._show_forced)
             return
         state, points = held.present, aim.truth
 
@@ -226,19 +221,19 @@ class ExplainPanel(Panel):
             lambda: self.session.frame.target is not target,
         )  # fmt: skip
 
-    def _show_forced(self, part: tuple[Sample, Tensor]) -> None:
-        sample, mass = part
+    def _show_forced(self, part: tuple[Rivals, Tensor]) -> None:
+        rivals, mass = part
         explain.take_forced(self.session, mass)
-        forced, edge = forced_points(mass, sample.mass)
-        said = words.forced(sample, int(forced.sum()), len(mass))
+        forced, edge = forced_points(mass, rivals.mass)
+        said = words.forced(rivals, int(forced.sum()), len(mass))
         self.forced.say(folded(said + explanations.edge(edge)))
 
-    def _show_farthest(self, part: tuple[Sample, Farthest]) -> None:
+    def _show_farthest(self, part: tuple[Rivals, OtherSet]) -> None:
         explain.take_farthest(self.session, part[1])
         self.farthest.say(folded(explanations.farthest(part[1])))
 
     def end(self) -> None:
-        """End the programs when the page ends."""
+        """End the questions when the page ends."""
         for question in self.questions:
             question.job.close()
 
@@ -342,9 +337,3 @@ def drag_chart(state: Explained) -> Chart:
         rules=[Guide(e, words.WALL, "x") for e in walls if abs(e) <= x.high],
         handle=float(np.clip(slide.at, x.low, x.high)),
     )  # fmt: skip
-
-
-def _sample(state: Explained, extent: float, grid: int, progress: Progress) -> Sample:
-    tau = KINK if state.exact else TAU_TRAINED
-    truth = state.truth
-    return sample_of(state.net, truth.x, truth.y, extent, tau, grid, progress=progress)

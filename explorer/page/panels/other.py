@@ -9,6 +9,7 @@ from typing import Any
 import ipywidgets as w
 
 from explorer.engine.attacks.target import Target
+from explorer.engine.explanations.others import OtherSet
 from explorer.engine.progress import Progress
 from explorer.page.ask import Ask, attacked
 from explorer.page.controls.job_row import cancel_button, progress_bar
@@ -16,7 +17,8 @@ from explorer.page.frame import Frame, Shown
 from explorer.page.job import JobState
 from explorer.page.panels.base import Panel, with_title
 from explorer.page.stages import attack
-from explorer.research.experiment import Other, no_other, other_set
+from explorer.research.experiment import claimed, no_other, other_set
+from explorer.research.words import explanations
 from explorer.style import NEGATIVE, POSITIVE
 
 SHOW = "Another set that explains the weights"
@@ -43,7 +45,7 @@ class OtherPanel(Panel):
         self.shown = w.ToggleButton(
             description=SHOW, layout=w.Layout(width="auto"),
             tooltip="The set on the margin that explains the weights and is farthest from the "
-            "true one: linear programs on sampled points, seconds on trained networks",
+            "true one, with a proven bound: no such set is farther",
         )  # fmt: skip
         self.shown.observe(self._on_toggle, names=["value"])
         self.job = Ask(self, attacked)
@@ -55,7 +57,7 @@ class OtherPanel(Panel):
             "Would other points explain these weights?", w.VBox([row, self.said])
         )
         self._target: Target | None = None
-        self.found: Other | None = None
+        self.found: OtherSet | None = None
         self._setting, self._why = False, ""
 
     def seen(self, frame: Frame) -> bool:
@@ -78,10 +80,10 @@ class OtherPanel(Panel):
             raise ValueError("No weights to explain: train a network first.")
         plane = IN_SIGHT * float(self.session.extent)  # so that marks are whole
 
-        def work(progress: Progress) -> Iterator[Other]:
+        def work(progress: Progress) -> Iterator[OtherSet]:
             yield other_set(target, truth, made, progress, plane)
 
-        def take(found: Other) -> None:
+        def take(found: OtherSet) -> None:
             self.found = found
             self._put(found)
 
@@ -97,13 +99,13 @@ class OtherPanel(Panel):
             self._tell(self.session.frame)
 
     # --- what is seen -------------------------------------------------------------------------
-    def _put(self, found: Other) -> None:
+    def _put(self, found: OtherSet) -> None:
         """Draw it on the plane, if it is another set at all."""
         target = self.session.frame.target
         assert target is not None
-        claims = found.claims if found.apart else None
-        attack.show_other(self.session, Shown(target, found.sentence, claims))
-        self.said.value = escape(found.sentence) + (f"<div>{LEGEND}</div>" if claims else "")
+        said, claims = explanations.alike(found), claimed(found) if found.other else None
+        attack.show_other(self.session, Shown(target, said, claims))
+        self.said.value = escape(said) + (f"<div>{LEGEND}</div>" if claims else "")
 
     def _hide(self) -> None:
         self.job.cancel()

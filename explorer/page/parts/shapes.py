@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 
 from explorer.engine.attacks.shapes import EMPTY, NONE, SQUARE, Array, Shapes, joined
-from explorer.engine.explanations.alternatives import forced_points
 from explorer.engine.explanations.cells import cell_interval, cell_of, cell_polygon, segment
 from explorer.engine.explanations.certainty import RadiusMap
+from explorer.engine.explanations.masses import forced_points
 from explorer.engine.explanations.splitting import free_direction
 from explorer.engine.roster import by_key
 from explorer.page.frame import Candidates, Frame, Handle, PointMap

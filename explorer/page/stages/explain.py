@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from explorer.engine.explanations.programs import Farthest
+from explorer.engine.explanations.others import OtherSet
 from explorer.engine.explanations.splitting import (
     Explanation,
     free_direction,
@@ -211,7 +211,7 @@ def _push(session: Session, state: Explained) -> None:
     session.show(explain=history(session).push(state))
 
 
-# --- what the linear programs say ---------------------------------------------------------
+# --- what was asked of all explanations ---------------------------------------------------------
 def take_forced(session: Session, mass: Tensor) -> None:
     """Show how much mass every explanation has at each point of the truth."""
     session.message = ""  # what was refused before is no answer to this
@@ -224,7 +224,7 @@ def take_radii(session: Session, made: Certain | None) -> None:
     session.show(radii=made)
 
 
-def take_farthest(session: Session, found: Farthest) -> None:
+def take_farthest(session: Session, found: OtherSet) -> None:
     """Put the farthest explanation on screen, beside the truth; undo takes it back."""
     session.message = ""
     state = explanation(session)

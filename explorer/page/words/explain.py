@@ -6,7 +6,7 @@ import numpy as np
 
 from explorer.engine.explanations.certainty import Certainty, RadiusMap
 from explorer.engine.explanations.cone import scope
-from explorer.engine.explanations.programs import Sample
+from explorer.engine.explanations.others import RADIUS, Rivals
 from explorer.engine.numbers import plain, share
 from explorer.research.explained import Explained
 from explorer.research.words import explanations
@@ -81,15 +81,14 @@ def all_alike(least: str) -> str:
     return f"No place is likely: without a point there {least} of the weights may be missed."
 
 
-def forced(sample: Sample, count: int, of: int) -> str:
-    """Return how many points the sets of a linear program share, over which sets."""
-    tolerance = plain(f"{sample.tolerance:.0e}")
-    sampled = "" if sample.exact else ", up to sampling"
+def forced(rivals: Rivals, count: int, of: int) -> str:
+    """Return how many points all sets on the margin share that are as good, over which sets."""
+    tolerance = plain(f"{rivals.allowed:.0e}")
     which = f"{count or 'none'} {'are' if count > 1 else 'is'}"
     return (
         f"Nothing is certified of these weights. Of {of} points {which} in every set that was "
-        f"bounded{sampled}. These sets are on the margin, within ±{sample.extent:g}, explain the "
-        f"weights to {tolerance}, and have a point within {sample.radius:g} of it, with at least "
+        f"bounded. These sets are on the margin, within ±{rivals.extent:g}, explain the "
+        f"weights to {tolerance}, and have a point within {RADIUS:g} of it, with at least "
         "the share of λ written there."
     )
 

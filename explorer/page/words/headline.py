@@ -270,8 +270,8 @@ def _explain(state: Explained) -> Statement:
     if off == "residual" and state.words.startswith(FARTHEST):
         return Statement(
             "This set explains the weights less well",
-            f"It leaves {share(state.left)} unexplained, your points {share(state.base)}: the "
-            f"program lets every weight miss a little. {state.words}",
+            f"It leaves {share(state.left)} unexplained, your points {share(state.base)}. "
+            f"{state.words}",
             "warn", fold,
         )  # fmt: skip
     if off == "residual":

@@ -40,7 +40,7 @@ for _function in (
     weights.status, weights.light, weights.certificate, weights.optimum,
     weights.finished,
     verdicts.kind, verdicts.verdict,
-    explanations.as_well, explanations.farthest, explanations.merging,
+    explanations.alike, explanations.farthest, explanations.merging,
     energy.archetype, energy.energies, energy.split, energy.of_starts, energy.of_ridge,
     energy.picture, membership.rule,
 ):  # fmt: skip

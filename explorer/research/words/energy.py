@@ -93,13 +93,13 @@ def picture(made: Picture) -> str:
 
 
 def _of_point(seen: Energies, forced: float) -> str:
-    """A map of one point beside the linear program, which has the last word on a name."""
+    """A map of one point beside what must be there, which has the last word on a name."""
     if forced <= 0:
         return f"{energies(seen)}{_bounds(seen)}"
     amount = "all" if forced > 0.995 else f"{forced:.0%} or more"
     must = (
-        f"the sets on the margin that a linear program samples have {amount} of this point's "
-        "multiplier at its place, if they explain the weights. That certifies nothing."
+        f"all sets on the margin that explain the weights as well have {amount} of this point's "
+        "multiplier at its place. That certifies nothing."
     )
     if seen.archetype is Archetype.NEEDLE:
         return f"{energies(seen)}{_bounds(seen)} And {must}"

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from torch import Tensor
 
-from explorer.engine.explanations.alternatives import BAND, FORCED, AsWell
 from explorer.engine.explanations.cone import scope
-from explorer.engine.explanations.programs import AS_WELL, COARSE, Farthest, Scope
+from explorer.engine.explanations.masses import BAND, FORCED
+from explorer.engine.explanations.others import COARSE, RADIUS, OtherSet
 from explorer.engine.explanations.splitting import Merging
 from explorer.engine.numbers import digits
 
@@ -27,23 +27,6 @@ def edge(points: Tensor) -> str:
     return (
         f" {which} at the edge: the least mass there is within a factor {BAND:g} of {FORCED:.0e} "
         "of the whole, from which it would count."
-    )
-
-
-def as_well(made: AsWell) -> str:
-    """Return which other set explains the weights as well as the true points, and how far it is."""
-    scope = _sampling(made.scope)
-    if not made.other:
-        return (
-            "No training set was found that explains the weights as well as the true points and "
-            f"is over {made.distance:.2g} away from them on average; none is farther than "
-            f"{made.at_most:.2g} (box {scope})."
-        )
-    within = "" if made.truth >= AS_WELL else f", up to {AS_WELL:.0e}"
-    return (
-        f"{made.explanation.n} other points explain the weights as well{within}, "
-        f"{made.distance:.2g} from the nearest true one on average; no such set is farther than "
-        f"{made.at_most:.2g} (box {scope})."
     )
 
 
@@ -74,17 +57,18 @@ def over_all(made: Determination) -> str:
     )
 
 
-def farthest(made: Farthest) -> str:
-    """Return how far the points of another explanation are from the true ones."""
-    scope = _sampling(made.scope)
+def farthest(made: OtherSet) -> str:
+    """Return how far from the true points those of another set are, and how far any can be."""
+    box = f"the box is ±{made.extent:.3g}"
     if not made.other:
         told = "the weights tell these points"
-        if made.scope.tolerance > COARSE:
+        if made.truth > COARSE:
             told = "but even the true one explains them no better: train longer"
+        elif made.at_most >= RADIUS:
+            told = f"none lies over {made.at_most:.2g}"
         return (
-            "No training set was found that explains the weights and lies over "
-            f"{made.distance:.1g} from the true one on average: {told}. It would be on the margin, "
-            f"and explain them to {made.scope.tolerance:.0e} (the box is {scope})."
+            "No training set was found that explains the weights as well and lies over "
+            f"{made.distance:.1g} from the true one on average: {told} ({box})."
         )
     how, truly = "the same weights", ""
     if not made.as_well:
@@ -92,8 +76,18 @@ def farthest(made: Farthest) -> str:
         truly = f", the true ones {digits(made.truth, '.1e')}"
     return (
         f"{made.explanation.n} other points explain {how}: on average {made.distance:.2g} from the "
-        f"nearest true one. In the program they miss {digits(made.residual, '.1e')}{truly} (the "
-        f"box is {scope})."
+        f"nearest true one, and no such set is farther than {made.at_most:.2g}. They miss "
+        f"{digits(made.residual, '.1e')}{truly} ({box})."
+    )
+
+
+def alike(made: OtherSet) -> str:
+    """Return that another set explains the weights as well, or that none does."""
+    if not made.other:
+        return farthest(made)
+    return (
+        f"{made.explanation.n} other points, on average {made.distance:.2g} from the nearest true "
+        "one, explain these weights as well: the weights alone cannot tell the two sets apart."
     )
 
 
@@ -105,7 +99,3 @@ def merging(made: Merging) -> str:
         f"A signed merge: the sum keeps its value, but the point has y Φ = {made.q:.3g} instead of "
         "1, so complementary slackness is broken and no max-margin training would leave it so."
     )
-
-
-def _sampling(scope: Scope) -> str:
-    return f"±{scope.extent:.3g}; {scope.points} margin points sampled"

@@ -19,7 +19,7 @@ from explorer.engine.attacks.hinge import HingeConfig
 from explorer.engine.attacks.target import Target
 from explorer.engine.certificate import SUPPORT, certify
 from explorer.engine.data import Dataset, Source, preset
-from explorer.engine.explanations.alternatives import determination
+from explorer.engine.energy.questions import forced_share
 from explorer.engine.network import Network
 from explorer.engine.progress import Stopped
 from explorer.engine.training import TrainConfig
@@ -70,11 +70,6 @@ def recipe(widths: tuple[int, ...]) -> TrainConfig:
 
     Returns:
         The settings.
-
-    Example:
-        >>> from explorer.engine.suite import NETS, recipe
-        >>> recipe(NETS["2-1000-1"]).steps
-        40000
     """
     return TrainConfig(widths=widths, init_scale=1e-3, steps=40_000)
 
@@ -121,13 +116,6 @@ def needed_points(net: Network, data: Dataset, config: HingeConfig | None = None
         ValueError: where the points are not separated.
 
     Source: own.
-
-    Example:
-        >>> from explorer import maximum_margin, preset
-        >>> from explorer.engine.suite import needed_points
-        >>> data = preset("alternating-line", n=3)
-        >>> needed_points(maximum_margin(data.x, data.y).net, data).needed
-        tensor([True, True, True])
     """
     config = config or HingeConfig()
     made = certify(net, data.x, data.y)
@@ -149,16 +137,13 @@ def needed_points(net: Network, data: Dataset, config: HingeConfig | None = None
     return Needed(made.on_margin, needed, best.residual, truth.residual)
 
 
-def determined_points(
-    net: Network, data: Dataset, sharp: bool = True, seconds: float = 60.0
-) -> Tensor | None:
-    """Return which points the forced-mass program determines, or None where it has no answer.
+def determined_points(net: Network, data: Dataset, seconds: float = 60.0) -> Tensor | None:
+    """Return which points near the margin all sets as good share, or None where nothing is known.
 
     Args:
         net: as trained.
         data: its points.
-        sharp: at the least tolerance that admits the points, instead of the one it states.
-        seconds: CPU time from which no further program is begun; arbitrary.
+        seconds: CPU time from which no further point is asked for; arbitrary.
 
     Returns:
         bool (n,), or None.
@@ -166,14 +151,7 @@ def determined_points(
     Raises:
         ValueError: where the points are not separated.
 
-    Source: own; see `explanations`.
-
-    Example:
-        >>> from explorer import maximum_margin, preset
-        >>> from explorer.engine.suite import determined_points
-        >>> data = preset("alternating-line", n=3)
-        >>> determined_points(maximum_margin(data.x, data.y).net, data).shape
-        torch.Size([3])
+    Source: own; see `explanations.others`.
     """
     made = certify(net, data.x, data.y)
     merged = Target.of(net, made.q_min).merged(HingeConfig.merge_angle)
@@ -184,9 +162,7 @@ def determined_points(
             raise Stopped("no time is left")
 
     try:
-        found = determination(
-            merged, data.x, data.y, made.lam, tau=made.tau, progress=in_time, sharp=sharp
-        )
-    except (Stopped, ValueError):
+        share = forced_share(merged, data, in_time)
+    except Stopped:
         return None
-    return found.forced & made.on_margin
+    return None if share is None else (share > 0) & made.on_margin
