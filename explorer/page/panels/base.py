@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import cached_property
 from html import escape
 from time import perf_counter
-from typing import Any
+from typing import Any, TypeVar
 
 import ipywidgets as w
 
@@ -19,6 +19,8 @@ from explorer.page.session import Refusal, Session
 from explorer.page.stages import landscape
 from explorer.page.view.chart import ChartView
 from explorer.page.words.failures import failure
+
+T = TypeVar("T")
 
 
 class Panel:
@@ -121,6 +123,15 @@ class Panel:
                 self.session.guarded(call)
             except Exception as error:  # would vanish in the kernel's log
                 self.tell_failure(error)
+
+        return run
+
+    def given(self, kind: type[T], call: Callable[[T], None]) -> Callable[[Any], None]:
+        """Return a control's callback that runs `call` with a value of this type, and no other."""
+
+        def run(value: Any) -> None:  # noqa: ANN401 - from a browser
+            if isinstance(value, kind):
+                self.command(lambda: call(value))(None)
 
         return run
 

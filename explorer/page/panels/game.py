@@ -5,9 +5,8 @@ from __future__ import annotations
 import hmac
 import json
 import secrets
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from hashlib import sha256
-from typing import Any
 
 from explorer.engine.data import Dataset
 from explorer.engine.progress import Progress
@@ -39,18 +38,11 @@ class GamePanel(Panel):
             "hand_in": self.command(self._hand_in),
             "end": self.command(lambda: game.end(session)),
             "save_challenge": self.command(self._save),
-            "take": self._with_text(lambda text: game.take(session, text)),
-            "theirs": self._with_text(lambda text: game.score_theirs(session, text)),
-            "reveal": self._with_text(self._reveal),
+            "take": self.given(str, lambda text: game.take(session, text)),
+            "theirs": self.given(str, lambda text: game.score_theirs(session, text)),
+            "reveal": self.given(str, self._reveal),
         }, ("mx-game",))  # fmt: skip
         session.observe(lambda _: self._draw(session.frame), names=["game"])
-
-    def _with_text(self, call: Callable[[str], None]) -> Callable[[Any], None]:
-        def run(text: Any) -> None:  # noqa: ANN401 - from a browser
-            if isinstance(text, str):
-                self.command(lambda: call(text))(None)
-
-        return run
 
     def _hand_in(self) -> None:
         game.hand_in(self.session)

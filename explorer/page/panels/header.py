@@ -47,7 +47,7 @@ class Header(Panel):
         self.job = Ask(self, in_thread=False, pause_s=BREATH_S)  # it works on the session
         self.view = self.widget = Head(
             {"stage": self._on_stage, "example": self._on_example, "share": self._on_share,
-             "lesson": self._on_lesson, "lesson-file": self._on_lesson_file,
+             "lesson": self._on_lesson, "lesson-file": self.given(str, self._begin_file),
              "record": self.command(lambda: course.record(self.session))},
             examples=_examples(), keys=[list(row) for row in KEYS],
             lessons=[{"title": title, "line": line} for title, line in contents()],
@@ -66,9 +66,8 @@ class Header(Panel):
         if isinstance(at, int) and 0 <= at < len(contents()):
             self.command(lambda: course.begin(self.session, packaged()[at]))(None)
 
-    def _on_lesson_file(self, text: Any) -> None:  # noqa: ANN401 - from a browser
-        if isinstance(text, str):
-            self.command(lambda: course.begin(self.session, read(text.encode())))(None)
+    def _begin_file(self, text: str) -> None:
+        course.begin(self.session, read(text.encode()))
 
     def _on_share(self, _: Any) -> None:  # noqa: ANN401 - from a browser
         if self._share is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import ipywidgets as w
@@ -43,30 +44,26 @@ class LessonPanel(Panel):
         self.job = Ask(self, in_thread=False, pause_s=BREATH_S)  # it works on the session
         self.job.observe(self._tell_share)
         self.asked: Walk | None = None  # the step that the page is being put to
+        session, leave = self.session, self.command(lambda: course.leave(self.session))
         self.view = LessonBox({
-            "turn": self._on_turn, "next": self._on_next, "leave": self._on_leave,
+            "turn": self.given(int, partial(course.turn, session)),
+            "next": self.command(self._next), "leave": leave,
             "done": self.command(lambda: course.note_done(self.session)),
         }, ("mx-lesson",))  # fmt: skip
         self.form = LessonForm({
             "words": self._on_words, "text": self._on_text, "goal": self._on_goal,
-            "choose": self._on_choose, "move": self._on_move, "leave": self._on_leave,
+            "choose": self.given(int, partial(course.choose_step, session)),
+            "move": self._on_move, "leave": leave,
             "record": self.command(lambda: course.add_step(self.session)),
             "again": self.command(lambda: course.record_again(self.session)),
             "delete": self.command(lambda: course.delete_step(self.session)),
             "preview": self.command(lambda: course.preview(self.session)),
             "save": self.command(self._save), "link": self.command(self._link),
-            "open": self._on_open,
+            "open": self.given(str, lambda text: course.record(session, read(text.encode()))),
         }, ("mx-lesson", "mx-lesson-form"), goals=words.goals())  # fmt: skip
         self.widget = w.Box([self.view, self.form]).add_class("mx-lesson-holder")
 
     # --- the hand ---------------------------------------------------------------------------
-    def _on_turn(self, at: Any) -> None:  # noqa: ANN401 - from a browser
-        if isinstance(at, int):
-            self.command(lambda: course.turn(self.session, at))(None)
-
-    def _on_next(self, _: Any) -> None:  # noqa: ANN401 - from a browser
-        self.command(self._next)(None)
-
     def _next(self) -> None:
         """Turn to the next step, else to the next lesson of the course, else leave."""
         walk = course.walk_of(self.session)
@@ -78,9 +75,6 @@ class LessonPanel(Panel):
             course.begin(self.session, packaged()[place + 1])
         else:
             course.leave(self.session)
-
-    def _on_leave(self, _: Any) -> None:  # noqa: ANN401 - from a browser
-        self.command(lambda: course.leave(self.session))(None)
 
     def _on_words(self, value: Any) -> None:  # noqa: ANN401 - from a browser
         if isinstance(value, list) and len(value) == 2 and all(isinstance(v, str) for v in value):
@@ -98,17 +92,9 @@ class LessonPanel(Panel):
         given = KINDS[name].taken(float(number)) if real and name in KINDS else None
         self.command(lambda: course.put_goal(self.session, name, given))(None)
 
-    def _on_choose(self, at: Any) -> None:  # noqa: ANN401 - from a browser
-        if isinstance(at, int):
-            self.command(lambda: course.choose_step(self.session, at))(None)
-
     def _on_move(self, by: Any) -> None:  # noqa: ANN401 - from a browser
         if by in (1, -1):
             self.command(lambda: course.move_step(self.session, by))(None)
-
-    def _on_open(self, text: Any) -> None:  # noqa: ANN401 - from a browser
-        if isinstance(text, str):
-            self.command(lambda: course.record(self.session, read(text.encode())))(None)
 
     def _save(self) -> None:
         """Give the browser the file."""
