@@ -193,7 +193,7 @@ def hinged() -> Run:
     net, _ = normalise(run.train_states[-1].net, run.dataset.x, run.dataset.y)
     target, config = Target.of(net, 1.0), hinge.HingeConfig()
     first = hinge.init(target, config, torch.Generator().manual_seed(5))
-    found = (first, *islice(hinge.iterate(target, first, config), 4))
+    found = (first, *islice(hinge.ATTACK.iterate(target, first, config), 4))
     return Run(run.dataset, run.train_config, run.train_states, config, found, 3, None,
                attack_name="hinge")  # fmt: skip
 

@@ -29,7 +29,7 @@ def run(target, config=None):
     """All states of an attack, and its claims."""
     config = config or HingeConfig()
     states = [hinge.init(target, config, rng())]
-    states += hinge.iterate(target, states[0], config)
+    states += hinge.ATTACK.iterate(target, states[0], config)
     return states, hinge.report(target, states[-1], config)
 
 

@@ -39,7 +39,7 @@ def circle():
 @pytest.fixture(scope="module")
 def states(circle):
     first = pooled.init(circle[1], SMALL, rng(1))
-    return [first, *pooled.iterate(circle[1], first, SMALL)]
+    return [first, *pooled.ATTACK.iterate(circle[1], first, SMALL)]
 
 
 def test_stages_follow_one_another_and_end(circle, states):

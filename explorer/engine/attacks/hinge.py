@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Annotated, ClassVar, Literal, TypeVar
 from weakref import WeakKeyDictionary
@@ -27,7 +26,7 @@ from explorer.engine.rounding import EDGE, at_edge
 from explorer.engine.settings import setting, settings
 from explorer.engine.sizes import Size
 from explorer.engine.statement import Action, Judged, Statement
-from explorer.engine.status import Status, iterates
+from explorer.engine.status import Status
 from explorer.engine.threads import few_threads
 
 
@@ -201,20 +200,6 @@ class HingeState:
 # explained better by other points than by its own. Own construction; the 1-D proof is of the
 # univariate attack.
 
-__all__ = [
-    "HingeConfig",
-    "HingeState",
-    "explained_network",
-    "fits",
-    "init",
-    "iterate",
-    "pool_of",
-    "report",
-    "step",
-    "terminate",
-    "words",
-]
-
 S = TypeVar("S", bound=HingeState)
 _GAIN = 0.995  # arbitrary: a round that lowers the residual by less than 0.5% is no progress
 _FIRST = 6  # arbitrary: rounds before that is asked; the first ones only fill the set
@@ -273,11 +258,6 @@ def step(target: Target, state: HingeState, config: HingeConfig) -> HingeState:
 def terminate(state: HingeState, config: HingeConfig) -> Status:
     """How the run stands."""
     return Status.COMPLETE if state.stage == "done" else Status.RUNNING
-
-
-def iterate(target: Target, state: HingeState, config: HingeConfig) -> Iterator[HingeState]:
-    """The states after `state`, to the end."""
-    return iterates(step, terminate, target, state, config)
 
 
 @in_units_of_data

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Annotated
 from weakref import WeakKeyDictionary
@@ -21,7 +20,7 @@ from explorer.engine.explanations.largest import LargestMiss
 from explorer.engine.network import Network, phi
 from explorer.engine.settings import setting, settings
 from explorer.engine.sizes import Size
-from explorer.engine.status import Status, iterates
+from explorer.engine.status import Status
 from explorer.engine.threads import few_threads
 
 
@@ -153,19 +152,6 @@ def common_claims(claimed: Report, x: Tensor, y: Tensor, lam: Tensor, radius: fl
 # claimed at the mean of its needed parts. `votes` says how many starts had found it, and takes no
 # part in the claims. Own construction.
 
-__all__ = [
-    "PooledConfig",
-    "PooledState",
-    "fits",
-    "init",
-    "iterate",
-    "report",
-    "step",
-    "terminate",
-    "votes",
-    "words",
-]
-
 fits = hinge.fits
 _QUESTIONS: WeakKeyDictionary[Target, tuple[object, LargestQuestion]] = WeakKeyDictionary()
 STRIDE = 1_000_003  # arbitrary: sets the noise of one start apart from that of the next
@@ -209,11 +195,6 @@ def step(target: Target, state: PooledState, config: PooledConfig) -> PooledStat
 def terminate(state: PooledState, config: PooledConfig) -> Status:
     """How the run stands."""
     return hinge.terminate(state, config)
-
-
-def iterate(target: Target, state: PooledState, config: PooledConfig) -> Iterator[PooledState]:
-    """The states after `state`, to the end."""
-    return iterates(step, terminate, target, state, config)
 
 
 @in_units_of_data
