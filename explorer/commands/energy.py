@@ -18,7 +18,14 @@ from explorer.commands.options import option
 from explorer.commands.outputs import check_files, check_pictures
 from explorer.engine.data import heldout
 from explorer.engine.energy.maps import Split
-from explorer.engine.energy.questions import MAPS, STANDARD, Answers, MapConfig, Picture, Question
+from explorer.engine.energy.questions import (
+    MAPS,
+    STANDARD,
+    Answers,
+    MapConfig,
+    MapQuestion,
+    Picture,
+)
 from explorer.engine.files import write_file
 from explorer.research import runs, words
 from explorer.research.figures import energy_picture
@@ -58,7 +65,7 @@ def energy(
     if point > points.n:
         raise ValueError(f"--point goes from 1 to {points.n}; got {point}")
     target = runs.aim(net, points, None)[0]
-    q = Question(
+    q = MapQuestion(
         kind.value, target.net, points, heldout(points, 1), points.x.double(), point - 1, config,
         weights.points.seed,
     )  # fmt: skip
@@ -91,7 +98,7 @@ def energy(
         _table(content["archetypes"])
 
 
-def _every(answers: Answers, q: Question, size: int) -> list[dict[str, Any]]:
+def _every(answers: Answers, q: MapQuestion, size: int) -> list[dict[str, Any]]:
     """Return a row for each point, with the name of its map: redundant, needle or fan."""
     from dataclasses import replace
 

@@ -16,9 +16,9 @@ from explorer.commands.options import (
     Data,
     Device,
     File,
-    Group,
     Json,
     Noise,
+    OptionGroup,
     Seeds,
     Set,
     Where,
@@ -69,7 +69,7 @@ Rows = Annotated[Path | None, option("--rows", "JSON lines to go on from and to 
 
 
 @dataclass(frozen=True)
-class Drawn(Group):
+class Drawn(OptionGroup):
     """Points by their name: of a preset, of the digits, or of a file."""
 
     preset: Annotated[str, option("--preset", f"Points to draw: {', '.join(PRESETS)}.")] = PRESET
@@ -97,7 +97,7 @@ class Drawn(Group):
 
 
 @dataclass(frozen=True)
-class Many(Group):
+class Many(OptionGroup):
     """Which seeds, other settings of the attack, and how the rows are run and kept."""
 
     seeds: Seeds = "0"

@@ -3,11 +3,11 @@
 A verb takes a group as one argument; `grouped` makes an option of each of its fields:
 
     @grouped
-    def train(points: Points = Points(), training: Training = Training()) -> None: ...
+    def train(points: Points = Points(), training: TrainingOptions = TrainingOptions()) -> None: ...
 
-A group is a frozen dataclass below `Group`, whose fields are `Annotated` with an option, or a class
-of settings, `Annotated` with `fields`, which says which of them are options. The value after "="
-gives the defaults of the options.
+A group is a frozen dataclass below `OptionGroup`, whose fields are `Annotated` with an option, or
+a class of settings, `Annotated` with `fields`, which says which of them are options. The value
+after "=" gives the defaults of the options.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ KEYWORD = inspect.Parameter.KEYWORD_ONLY
 TYPES: Mapping[str, type] = {"real": float, "whole": int, "flag": bool, "word": str, "wholes": str}
 
 
-class Group:
+class OptionGroup:
     """Options that go together."""
 
 
@@ -110,7 +110,7 @@ def grouped(verb: Callable[..., None]) -> Callable[..., None]:
 def _parts(name: str, hint: Any, default: Any) -> tuple[list[inspect.Parameter], Make]:  # noqa: ANN401
     """Return the options of one argument of a verb, and how its value is made of theirs."""
     kind, *beside = get_args(hint) if get_origin(hint) is Annotated else (hint,)
-    if isinstance(kind, type) and issubclass(kind, Group):
+    if isinstance(kind, type) and issubclass(kind, OptionGroup):
         hints = get_type_hints(kind, include_extras=True)
         found = {
             each.name: _parts(each.name, hints[each.name], getattr(default, each.name))
@@ -230,7 +230,7 @@ Set = Annotated[
 
 
 @dataclasses.dataclass(frozen=True)
-class Points(Group):
+class Points(OptionGroup):
     """Points of a preset, of a file or of a link; and the seed of all that is drawn."""
 
     preset: Preset = "alternating-circle"
@@ -258,7 +258,7 @@ class Points(Group):
 
 
 @dataclasses.dataclass(frozen=True)
-class Training(Group):
+class TrainingOptions(OptionGroup):
     """How a network is trained."""
 
     widths: Widths = WIDTHS
@@ -284,12 +284,12 @@ class Training(Group):
 
 
 @dataclasses.dataclass(frozen=True)
-class Weights(Group):
+class Weights(OptionGroup):
     """A saved run, or without one a network that is trained for this."""
 
     file: File = None
     points: Points = Points("moons")
-    training: Training = Training(method=Method.exact)
+    training: TrainingOptions = TrainingOptions(method=Method.exact)
     device: Where = Device.cpu
 
     def open(self) -> tuple[Dataset, Network]:

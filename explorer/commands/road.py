@@ -26,12 +26,12 @@ from explorer.research.starts import attack_starts
 from explorer.research.words import verdicts
 
 RUN = "run.safetensors"
-ON_CIRCLE, BY_GRADIENT = options.Points(), options.Training()
+ON_CIRCLE, BY_GRADIENT = options.Points(), options.TrainingOptions()
 
 
 @options.grouped
 def demo(
-    points: options.Points = ON_CIRCLE, training: options.Training = BY_GRADIENT,
+    points: options.Points = ON_CIRCLE, training: options.TrainingOptions = BY_GRADIENT,
     train_set: options.TrainSet = None, attack: options.Which = DEFAULT,
     m: options.Candidates = None, attack_steps: options.AttackSteps = None,
     settings: options.Set = None, scenario: options.Row = None,
@@ -48,7 +48,7 @@ def demo(
         data, seed, attack = run.dataset, run.seed, run.attack_name
         hit = run.attack_config or by_key(attack).config()
         config = replace(run.train_config, steps=run.steps[0])
-        training = options.Training(method=Method.exact if run.exact else Method.gradient)
+        training = options.TrainingOptions(method=Method.exact if run.exact else Method.gradient)
     if data.d in (1, 2):
         check_files(out)
     trained = training.train(data, config, seed, device, dtype)
@@ -77,7 +77,7 @@ def demo(
 
 @options.grouped
 def train(
-    points: options.Points = ON_CIRCLE, training: options.Training = BY_GRADIENT,
+    points: options.Points = ON_CIRCLE, training: options.TrainingOptions = BY_GRADIENT,
     train_set: options.TrainSet = None,
     out: Annotated[
         Path | None, option("--out", f"The file of the run, in place of {RUN}.")

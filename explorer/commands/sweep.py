@@ -19,8 +19,8 @@ from explorer.commands.options import (
     WIDTHS,
     Data,
     Device,
-    Group,
     Json,
+    OptionGroup,
     Seeds,
     grouped,
     numbers_of,
@@ -67,7 +67,7 @@ Axis = Annotated[
 
 
 @dataclass(frozen=True)
-class Pool(Group):
+class Workers(OptionGroup):
     """Where rows run, and which again."""
 
     workers: Annotated[int, option("--workers", "How many at once.", min=1)] = 2
@@ -102,14 +102,14 @@ class Pool(Group):
             return collect_rows(running, len(rows), "rows", path)
 
 
-POOL = Pool()
+POOL = Workers()
 
 
 @grouped
 def sweep_rows(
     file: Annotated[Path | None, option("--table", "TOML: fields of rows; lists are axes.")] = None,
     settings: Axis = None, data: Data = None, seeds: options.AnySeeds = None,
-    device: options.AnyWhere = None, pool: Pool = POOL,
+    device: options.AnyWhere = None, pool: Workers = POOL,
     out: Annotated[Path | None, option("--out", "Rows, one line of JSON each; needed.")] = None,
     table: Annotated[Path | None, option("--csv", "The same as one table.")] = None,
     resume: Annotated[bool, option("--resume/--fresh", "Go on, or begin the file anew.")] = True,
@@ -153,7 +153,7 @@ def arena(
     widths: Annotated[str, setting_option("--widths", Experiment, "widths", LAYERS)] = WIDTHS,
     steps: Annotated[int, setting_option("--steps", Experiment, "steps", min=0)] = Experiment.steps,
     method: Annotated[str, setting_option("--method", Experiment, "method")] = Experiment.method,
-    starts: options.Starts = 1, device: options.Where = Device.cpu, pool: Pool = POOL,
+    starts: options.Starts = 1, device: options.Where = Device.cpu, pool: Workers = POOL,
     determine: Annotated[bool, option("--determined/--fast", "Say what the weights determine.")]
     = True,
     out: Annotated[Path, option("--out", "Folder of rows, table and figure.")] = Path("arena"),

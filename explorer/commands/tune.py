@@ -27,7 +27,7 @@ from explorer.research.runs import RADIUS, RunFailed
 from explorer.research.tuning import Trial, TuneConfig
 
 SHOWN = ("lr_x", "relu_alpha", "relu_alpha_start", "lam_min", "weight_margin", "sigma_x")
-ON_CIRCLE, BY_GRADIENT, SEARCH = options.Points(), options.Training(), TuneConfig()
+ON_CIRCLE, BY_GRADIENT, SEARCH = options.Points(), options.TrainingOptions(), TuneConfig()
 Searched = Annotated[
     TuneConfig, options.fields("search", "trials", "restarts", "m", steps="--trial-steps")
 ]
@@ -37,7 +37,7 @@ Log = Annotated[Path | None, options.option("--log", "JSONL file to resume from 
 @options.grouped
 def tune(
     file: Annotated[Path | None, typer.Argument(help="A saved run or a state_dict.")] = None,
-    points: options.Points = ON_CIRCLE, training: options.Training = BY_GRADIENT,
+    points: options.Points = ON_CIRCLE, training: options.TrainingOptions = BY_GRADIENT,
     device: options.Where = options.Device.cpu, train_set: options.TrainSet = None,
     truth: options.Truth = None, margin: options.Margin = None, config: Searched = SEARCH,
     log: Log = None,

@@ -18,12 +18,12 @@ from explorer.research.figures import line_picture
 from explorer.research.words import verdicts
 
 ON_LINE = options.Points("alternating-line")
-EXACTLY = options.Training(method=options.Method.exact)
+EXACTLY = options.TrainingOptions(method=options.Method.exact)
 
 
 @options.grouped
 def univariate(
-    points: options.Points = ON_LINE, training: options.Training = EXACTLY,
+    points: options.Points = ON_LINE, training: options.TrainingOptions = EXACTLY,
     device: options.Where = options.Device.cpu, settings: options.Set = None,
     out: Annotated[Path, options.option("--out", "The picture.")] = Path("univariate.png"),
     as_json: options.Json = False,

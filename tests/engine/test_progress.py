@@ -17,7 +17,7 @@ from explorer.engine.attacks.target import Target
 from explorer.engine.certificate import certify
 from explorer.engine.controls import control_sets
 from explorer.engine.data import heldout, preset
-from explorer.engine.energy.questions import MAPS, Answers, MapConfig, Question, forced_share
+from explorer.engine.energy.questions import MAPS, Answers, MapConfig, MapQuestion, forced_share
 from explorer.engine.exact import maximum_margin, newton
 from explorer.engine.explanations import masses
 from explorer.engine.explanations.others import Rivals, farthest_set, forced_mass
@@ -49,7 +49,7 @@ def rivals():
 def energy(kind):
     def ask(progress):
         data, target, _ = trained()
-        asked = Question(kind, target.net, data, heldout(data, 1), data.x, 0, MapConfig())
+        asked = MapQuestion(kind, target.net, data, heldout(data, 1), data.x, 0, MapConfig())
         Answers().answer(asked, 12 if kind == "starts" else 31, progress)
 
     return ask
@@ -71,7 +71,7 @@ def cells(progress):
 def on_a_line(progress):
     data = preset("alternating-line", 8)
     net = maximum_margin(data.x, data.y).net
-    asked = Question("point", net, data, heldout(data, 1), data.x, 0, MapConfig())
+    asked = MapQuestion("point", net, data, heldout(data, 1), data.x, 0, MapConfig())
     Answers().answer(asked, 61, progress)
 
 

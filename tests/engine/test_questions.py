@@ -6,13 +6,13 @@ import torch
 
 from explorer.engine.data import Dataset, heldout, preset
 from explorer.engine.energy.points import Archetype
-from explorer.engine.energy.questions import Answers, MapConfig, Picture, Question
+from explorer.engine.energy.questions import Answers, MapConfig, MapQuestion, Picture
 from explorer.engine.exact import maximum_margin
 from explorer.engine.network import Network
 
 
 def asked(data: Dataset, net: Network, index: int, x: torch.Tensor | None = None) -> Picture:
-    question = Question(
+    question = MapQuestion(
         "point", net, data, heldout(data, 1), data.x if x is None else x, index, MapConfig()
     )
     found = Answers().answer(question, 61)
@@ -56,6 +56,6 @@ def test_a_needle_is_seen_in_its_pixel_and_stays_when_dragged_off() -> None:
 def test_no_merging_leaves_the_network_as_it_is() -> None:
     data = preset("moons", 8)
     net = maximum_margin(data.x, data.y).net
-    question = Question("point", net, data, None, data.x, 0, MapConfig(angle=0.0))
+    question = MapQuestion("point", net, data, None, data.x, 0, MapConfig(angle=0.0))
     made = Answers().merged(question)
     assert made.net.theta.equal(net.theta) and made.error == 0

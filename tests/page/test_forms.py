@@ -14,7 +14,7 @@ from explorer.engine.roster import ROSTER
 from explorer.engine.settings import setting, settings
 from explorer.page import play
 from explorer.page.panels.forms import AttackSettings, Form, NetworkForm, TrainForm
-from explorer.page.parts.settings import Row, rows_of
+from explorer.page.parts.settings import SettingRow, rows_of
 from explorer.page.session import Session
 
 # field, widget, title, tooltip, choices or bounds, in sight or folded: of forms written by hand
@@ -30,7 +30,7 @@ def form_of(key: str) -> Form:
     return AttackSettings(session, key)
 
 
-def told(row: Row, form: str) -> dict[str, Any]:
+def told(row: SettingRow, form: str) -> dict[str, Any]:
     widget = row.widget
     said = {"field": row.field, "widget": type(widget).__name__, "title": widget.description,
             "tip": widget.tooltip, "form": form}  # fmt: skip

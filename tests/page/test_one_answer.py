@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from explorer.engine.data import preset
-from explorer.engine.energy.questions import Answers, MapConfig, Question
+from explorer.engine.energy.questions import Answers, MapConfig, MapQuestion
 from explorer.engine.numbers import share
 from explorer.page import play
 from explorer.page.apps.explorer import App
@@ -71,7 +71,7 @@ def test_the_landscape_splits_the_points_that_explain_splits(
     play.go(session, "explain")
     state, frame = explain.explanation(session), session.frame
     for i, pinned in zip(state.truth.origin.tolist(), state.pinned.tolist(), strict=True):
-        q = Question(
+        q = MapQuestion(
             "split", frame.target.net, frame.truth, None, frame.truth.x, i, MapConfig(extent=1.0)
         )
         made = Answers().answer(q, 2).about

@@ -74,7 +74,7 @@ class MapConfig:
 
 
 @dataclass(frozen=True, eq=False)
-class Question:
+class MapQuestion:
     """What is asked.
 
     Attributes:
@@ -97,7 +97,7 @@ class Question:
     config: MapConfig
     seed: int = 0
 
-    def same(self, other: Question | None) -> bool:
+    def same(self, other: MapQuestion | None) -> bool:
         """Whether both have one answer: equal numbers on the very same tensors."""
         if other is None:
             return False
@@ -106,7 +106,7 @@ class Question:
             a is b if isinstance(a, Tensor | Network | Dataset) else a == b for a, b in pairs
         )
 
-    def moved_to(self, other: Question) -> bool:
+    def moved_to(self, other: MapQuestion) -> bool:
         """Whether `other` differs in places of the candidates alone."""
         return replace(self, x=other.x).same(other) and self.x.shape == other.x.shape
 
@@ -197,15 +197,15 @@ class Kept:
 
     def __init__(self) -> None:
         """None yet."""
-        self._maps: dict[int, tuple[Question, Map]] = {}
+        self._maps: dict[int, tuple[MapQuestion, Map]] = {}
 
-    def put(self, q: Question, size: int, values: Array, few: int) -> Map:
+    def put(self, q: MapQuestion, size: int, values: Array, few: int) -> Map:
         """Keep a map, and give it back as `get` would."""
         if not q.config.frozen:  # frozen multipliers are those with the point where it is
             self._maps[size] = (q, (values.copy(), few))
         return values, few
 
-    def get(self, q: Question, size: int) -> Map | None:
+    def get(self, q: MapQuestion, size: int) -> Map | None:
         """The map that `q` asks for, to be drawn on, where it is known."""
         if q.config.frozen or size not in self._maps:
             return None
@@ -216,7 +216,7 @@ class Kept:
         apart[q.index] = False
         return None if bool(torch.any(apart)) else (values.copy(), few)
 
-    def finest(self, q: Question) -> int:
+    def finest(self, q: MapQuestion) -> int:
         """The largest size that is known of `q`; 0 for none."""
         sizes = [s for s in list(self._maps) if self.get(q, s) is not None]
         return max(sizes, default=0)
@@ -297,7 +297,7 @@ class Answers:
         self.kept = Kept()
         self._forced: tuple[Network | None, Dataset | None, Tensor | None] = (None, None, None)
 
-    def merged(self, q: Question) -> Merged:
+    def merged(self, q: MapQuestion) -> Merged:
         """The merged network, and the change of Phi on the truth."""
         net, angle, made = self._merged
         if made is None or net is not q.net or angle != q.config.angle:
@@ -308,7 +308,7 @@ class Answers:
             self._merged = (q.net, q.config.angle, made)
         return made
 
-    def forced(self, q: Question, progress: Progress = no_progress) -> Tensor | None:
+    def forced(self, q: MapQuestion, progress: Progress = no_progress) -> Tensor | None:
         """Share of each training point's multiplier that every explanation has there (n,).
 
         None where no program says it: deeper networks, for which it takes seconds.
@@ -322,7 +322,7 @@ class Answers:
             self._forced = (net, q.truth, share)
         return share
 
-    def answer(self, q: Question, size: int, progress: Progress = no_progress) -> Picture:
+    def answer(self, q: MapQuestion, size: int, progress: Progress = no_progress) -> Picture:
         """The map at a size.
 
         Raises:
@@ -342,15 +342,15 @@ class Answers:
         return found if share is None else with_forced_share(found, float(share[q.index]))
 
 
-def _strip(q: Question) -> tuple[float, float, float, float]:
+def _strip(q: MapQuestion) -> tuple[float, float, float, float]:
     return (-q.config.extent, q.config.extent, 0.0, 1.0)
 
 
-def _plane(q: Question, size: int) -> tuple[float, float, float, float]:
+def _plane(q: MapQuestion, size: int) -> tuple[float, float, float, float]:
     return (-q.config.extent, q.config.extent, -q.config.extent, q.config.extent)
 
 
-def _point(q: Question, net: Network, size: int, progress: Progress, kept: Kept) -> Picture:
+def _point(q: MapQuestion, net: Network, size: int, progress: Progress, kept: Kept) -> Picture:
     y = q.truth.y.double()
     if net.d == 1:
         made = line(
@@ -378,7 +378,7 @@ def _point(q: Question, net: Network, size: int, progress: Progress, kept: Kept)
     )  # fmt: skip
 
 
-def _home(q: Question, net: Network) -> float | None:
+def _home(q: MapQuestion, net: Network) -> float | None:
     """The energy with the point back at its training place; None where it is there, or frozen."""
     truth = q.truth.x.double()
     if q.config.frozen or q.index >= len(truth) or truth[q.index].equal(q.x[q.index]):
@@ -406,7 +406,7 @@ def _mark(
     return low[0], low[1]
 
 
-def _curve(q: Question, made: MapLine, size: int) -> Picture:
+def _curve(q: MapQuestion, made: MapLine, size: int) -> Picture:
     seen = made.seen
     low = float(made.z[seen.values.argmin()])
     box = _strip(q)
@@ -416,7 +416,7 @@ def _curve(q: Question, made: MapLine, size: int) -> Picture:
     )  # fmt: skip
 
 
-def _split(q: Question, net: Network, size: int, progress: Progress) -> Picture:
+def _split(q: MapQuestion, net: Network, size: int, progress: Progress) -> Picture:
     places = _line_places(q, size) if net.d == 1 else grid(q.config.extent, size)
     made = split(
         net, q.x, q.truth.y.double(), q.index, places, q.tau, q.net,
@@ -438,13 +438,13 @@ def _split(q: Question, net: Network, size: int, progress: Progress) -> Picture:
     )  # fmt: skip
 
 
-def _line_places(q: Question, size: int) -> Tensor:
+def _line_places(q: MapQuestion, size: int) -> Tensor:
     """Even places of a line with the point among them, ascending (p, 1)."""
     z = torch.linspace(-q.config.extent, q.config.extent, 6 * size, dtype=torch.float64)
     return torch.cat([z, q.x[q.index]]).sort().values[:, None]
 
 
-def parts_of(q: Question) -> Parts:
+def parts_of(q: MapQuestion) -> Parts:
     """Corners of the starts: truth, held-out points and noise, as many as there are points."""
     if q.heldout is None:
         raise ValueError("No held-out points: train a network, then turn to Landscape.")
@@ -454,7 +454,7 @@ def parts_of(q: Question) -> Parts:
     return Parts(y, q.truth.x.double(), partner_points(q.heldout, y).double(), drawn)
 
 
-def _starts(q: Question, net: Network, size: int, progress: Progress) -> Picture:
+def _starts(q: MapQuestion, net: Network, size: int, progress: Progress) -> Picture:
     side = min(size, TRIANGLE[-1])
     parts = parts_of(q)
     check_energy(net, parts.truth, parts.y, q.tau)
@@ -473,7 +473,7 @@ def _starts(q: Question, net: Network, size: int, progress: Progress) -> Picture
     )  # fmt: skip
 
 
-def _bilevel(q: Question, net: Network, size: int, progress: Progress) -> Picture:
+def _bilevel(q: MapQuestion, net: Network, size: int, progress: Progress) -> Picture:
     truth = (q.truth.x.double(), q.truth.y.double())
     if net.d == 1:
         places = _line_places(q, size)

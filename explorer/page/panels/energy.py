@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from explorer.engine.energy.maps import Split
-from explorer.engine.energy.questions import MAPS, MapConfig, Picture, Question
+from explorer.engine.energy.questions import MAPS, MapConfig, MapQuestion, Picture
 from explorer.engine.settings import setting_of
 from explorer.page import play
 from explorer.page.controls.row import Item, Row, choices
@@ -48,7 +48,7 @@ class EnergyPanel(LandscapePanel):
         """Controls above, what is said of the map below; of a line its curve."""
         self.work = EnergyWork(self)
         self.picture: Picture | None = None
-        self.shown: Question | None = None  # what the picture answers
+        self.shown: MapQuestion | None = None  # what the picture answers
         self.seconds = 0.0  # of the last map, from asking to drawing
         self.row = Row(**self._items())
         self.told = Row(**{name: Item("words", value="") for name in ("said", "bar", "rest")})
@@ -97,7 +97,7 @@ class EnergyPanel(LandscapePanel):
         """Return whether one point moves."""
         return super().seen(frame) and frame.map_kind != "starts"
 
-    def _question(self, frame: Frame) -> Question | None:
+    def _question(self, frame: Frame) -> MapQuestion | None:
         held = frame.landscape
         if held is None or frame.target is None or held.present.target is not frame.target:
             return None
@@ -105,7 +105,7 @@ class EnergyPanel(LandscapePanel):
         config = MapConfig(
             extent=self.session.extent, **{name: self.row.value(name) for name in FOLDED}
         )
-        return Question(
+        return MapQuestion(
             frame.map_kind, frame.target.net, points.truth, frame.heldout, points.x,
             points.mapped, config, self.session.seed,
         )  # fmt: skip
@@ -191,7 +191,7 @@ class EnergyPanel(LandscapePanel):
         self.body.children = ()
         self.body.remove_class("mx-old")
 
-    def answered(self, q: Question, picture: Picture, seconds: float) -> None:
+    def answered(self, q: MapQuestion, picture: Picture, seconds: float) -> None:
         """Draw a map with its sentence."""
         held = self.session.frame.landscape
         if held is None or len(held.present.x) <= held.present.mapped:

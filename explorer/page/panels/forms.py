@@ -19,7 +19,7 @@ from explorer.page.controls.job_row import JobButton, progress_bar
 from explorer.page.frame import Frame
 from explorer.page.job import JobState
 from explorer.page.panels.base import Panel
-from explorer.page.parts.settings import Row, rows_of
+from explorer.page.parts.settings import SettingRow, rows_of
 from explorer.page.session import Session
 from explorer.page.stages import train
 from explorer.research import runs
@@ -62,7 +62,7 @@ class Form(Panel):
             return True
         return declared.form in self.parts and declared.name not in self.without
 
-    def _changed(self, row: Row) -> Callable[[dict[str, Any]], None]:
+    def _changed(self, row: SettingRow) -> Callable[[dict[str, Any]], None]:
         def put(change: dict[str, Any]) -> None:
             if self._setting:
                 return

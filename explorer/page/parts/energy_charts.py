@@ -9,7 +9,7 @@ from typing import Protocol
 
 import numpy as np
 
-from explorer.engine.energy.questions import STANDARD, Answers, Picture, Question
+from explorer.engine.energy.questions import STANDARD, Answers, MapQuestion, Picture
 from explorer.engine.numbers import plain
 from explorer.engine.progress import Progress
 from explorer.page.job import Job, JobState, page_waits
@@ -46,7 +46,7 @@ AT_ONCE_S = 0.12  # a map expected to take less needs no coarser one before it; 
 PACE_S = 1e-4  # of a pixel, before one was computed; arbitrary
 
 
-def ladder_of(q: Question) -> tuple[int, ...]:
+def ladder_of(q: MapQuestion) -> tuple[int, ...]:
     """Return the sizes of the maps of one question, coarse first."""
     return LADDER
 
@@ -54,7 +54,7 @@ def ladder_of(q: Question) -> tuple[int, ...]:
 class Viewer(Protocol):
     """What the work calls: the panel that asks."""
 
-    def answered(self, q: Question, picture: Picture, seconds: float) -> None:
+    def answered(self, q: MapQuestion, picture: Picture, seconds: float) -> None:
         """Show a map."""
 
     def waiting(self, share: float, first: bool, seconds: float) -> None:
@@ -86,15 +86,15 @@ class EnergyWork:
     def __init__(self, viewer: Viewer) -> None:
         """Make it with no question yet."""
         self.viewer, self.answers = viewer, Answers()
-        self.asked: Question | None = None
+        self.asked: MapQuestion | None = None
         self.job = Job()
         self.job.observe(self._waiting)
         self.pace: dict[str, float] = {}
         self._halted = False
         self._begun, self._first = 0.0, True  # of the question under way
-        self._now: Question | None = None
+        self._now: MapQuestion | None = None
 
-    def ask(self, q: Question) -> None:
+    def ask(self, q: MapQuestion) -> None:
         """Answer this question from now on."""
         self.asked, self._halted = q, False
         now = self._now
@@ -108,11 +108,11 @@ class EnergyWork:
         self.asked = None
         self.job.close()
 
-    def _begin(self, q: Question) -> None:
+    def _begin(self, q: MapQuestion) -> None:
         self._now, self._first, self._begun = q, True, perf_counter()
         rungs = self._rungs(q) if page_waits() else [(q, ladder_of(q)[1])]
 
-        def work(progress: Progress) -> Iterator[tuple[Question, Picture]]:
+        def work(progress: Progress) -> Iterator[tuple[MapQuestion, Picture]]:
             for asked, size in rungs:
                 here, known = perf_counter(), self.answers.kept.finest(q) >= size
                 picture = self.answers.answer(asked, size, progress)
@@ -122,7 +122,7 @@ class EnergyWork:
 
         self.job.start(work, self._take, self._ended)
 
-    def _take(self, part: tuple[Question, Picture]) -> None:
+    def _take(self, part: tuple[MapQuestion, Picture]) -> None:
         """Show a map of the present question, or turn to a newer question."""
         (asked, picture), q = part, self._now
         self._first = False
@@ -165,7 +165,7 @@ class EnergyWork:
         self.asked = None
         self.halt()
 
-    def _rungs(self, q: Question) -> list[tuple[Question, int]]:
+    def _rungs(self, q: MapQuestion) -> list[tuple[MapQuestion, int]]:
         """Return what is computed one after the other, the quickest first."""
         ladder, pace = ladder_of(q), self.pace.get(q.kind, PACE_S)
         known = self.answers.kept.finest(q)

@@ -21,7 +21,7 @@ LETTER = 6.4  # px: of a letter of a label, on average
 
 
 @dataclass(frozen=True)
-class Row:
+class SettingRow:
     """One setting: the config's field, its widget, and how the two translate."""
 
     field: str
@@ -109,7 +109,7 @@ def item_of(setting: Setting, call: Callable[[Any], None], **more: Any) -> Item:
     )  # fmt: skip
 
 
-Rows = tuple[list[Row], list[Row]]
+Rows = tuple[list[SettingRow], list[SettingRow]]
 """Settings in sight, and folded ones."""
 
 
@@ -123,7 +123,7 @@ def rows_of(kind: type[Any], wanted: Callable[[Setting], bool] = lambda _: True)
     return sight, more
 
 
-def rows_for(setting: Setting) -> list[Row]:
+def rows_for(setting: Setting) -> list[SettingRow]:
     """Return one setting as a row; widths as two rows: number of layers, and their width."""
     if setting.kind != "wholes" or setting.page is None:
         return [row_of(setting)]
@@ -136,12 +136,12 @@ def rows_for(setting: Setting) -> list[Row]:
         return (int(width.value),) * int(layers.value)
 
     return [
-        Row(setting.name, layers, widths, len),
-        Row(setting.name, width, widths, lambda v: v[0]),
+        SettingRow(setting.name, layers, widths, len),
+        SettingRow(setting.name, width, widths, lambda v: v[0]),
     ]
 
 
-def row_of(setting: Setting) -> Row:
+def row_of(setting: Setting) -> SettingRow:
     """Return one setting as a row. On the page 0 stands for None, and its name says what that is.
 
     Raises:
@@ -154,7 +154,7 @@ def row_of(setting: Setting) -> Row:
     if setting.choices:
         same = all(words == value for words, value in setting.choices)
         options = [value for _, value in setting.choices] if same else setting.choices
-        return Row(setting.name, choice(name, tip, *options))
+        return SettingRow(setting.name, choice(name, tip, *options))
     if setting.kind not in ("real", "whole"):
         raise ValueError(f"no widget shows {setting.name}, {setting.words}. Give it labels.")
     low, high = setting.page or (setting.low, setting.high)
@@ -163,5 +163,5 @@ def row_of(setting: Setting) -> Row:
     make = real if setting.kind == "real" else whole
     widget = make(name, tip, low, high)  # type: ignore[arg-type]
     if setting.optional:
-        return Row(setting.name, widget, lambda v: v or None, lambda v: v or 0)
-    return Row(setting.name, widget)
+        return SettingRow(setting.name, widget, lambda v: v or None, lambda v: v or 0)
+    return SettingRow(setting.name, widget)

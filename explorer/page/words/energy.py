@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from explorer.engine.energy.questions import Answers, Picture, Question
+from explorer.engine.energy.questions import Answers, MapQuestion, Picture
 from explorer.page.frame import Frame
 from explorer.research.words import energy as words
 
@@ -69,7 +69,7 @@ def reference(picture: Picture) -> str:
     return f"<div>energy without this point: {picture.reference:.3g}</div>"
 
 
-def merging(q: Question, answers: Answers) -> str:
+def merging(q: MapQuestion, answers: Answers) -> str:
     """Return how many neurons were merged, and what that changed."""
     if q.config.angle == 0:
         return ""
