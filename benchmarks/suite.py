@@ -124,7 +124,7 @@ def needed_points(net: Network, data: Dataset, config: HingeConfig | None = None
     while state.stage in ("lines", "cross", "fit"):
         state = hinge.step(target, state, config)
     attacked = hinge.explained_network(target, config)
-    pool = pursuit.Pool.of(attacked, torch.cat([state.pool, data.x.double()]), config.tau)
+    pool = pursuit.CandidatePool.of(attacked, torch.cat([state.pool, data.x.double()]), config.tau)
     ours = len(state.pool) + torch.arange(data.n)[made.lam > SUPPORT * made.lam.max()]
     truth = pursuit.best_explanation(pool, ours)
     best = pursuit.best_explanation(pool, torch.cat([state.active, truth.index]))

@@ -19,14 +19,14 @@ from pkgutil import iter_modules
 from typing import Any
 
 from explorer.engine import attacks
-from explorer.engine.attacks.attack import Attack, Settings, State
+from explorer.engine.attacks.attack import Attack
+from explorer.engine.attacks.attack import AttackConfig as AttackConfig
+from explorer.engine.attacks.attack import AttackState as AttackState
 from explorer.engine.files import safe_name
 
 GROUP = "explorer.attacks"
 DEFAULT = "kkt"  # where none is named: on a fresh page, and in files that name none
 
-AttackConfig = Settings
-AttackState = State
 AnyAttack = Attack[Any, Any, Any]  # which targets, settings and states it takes, its row says
 
 

@@ -103,7 +103,7 @@ def test_thinning_keeps_one_of_each_neighbourhood_and_label():
 
 def test_scores_are_those_of_the_slow_residual():
     data, made = exact(n=7)
-    pool = pursuit.Pool.of(made.net, data.x, 1e-6)
+    pool = pursuit.CandidatePool.of(made.net, data.x, 1e-6)
     now = pursuit.best_explanation(pool, torch.tensor([0, 3, 4]))
     slow = fit_multipliers(made.net, data.x[[0, 3, 4]], data.y[[0, 3, 4]], 1e-6)
     assert now.residual == pytest.approx(slow.residual, rel=1e-9)
@@ -229,7 +229,7 @@ def test_what_cannot_be_made_up_for_is_bounded_from_below():
     _, made = exact("xor", 8, 1)
     states, claims = run(Target.of(made.net, 1.0))
     last, config = states[-1], HingeConfig()
-    pool = pursuit.Pool.of(
+    pool = pursuit.CandidatePool.of(
         hinge.explained_network(Target.of(made.net, 1.0), config), last.pool, config.tau
     )
     for x, y in zip(claims.x, claims.y, strict=True):

@@ -32,13 +32,13 @@ STATE_SIZES = {
 }  # fmt: skip
 
 
-class Settings(Protocol):
+class AttackConfig(Protocol):
     """An instance of a class of settings, made by `@settings`: a frozen dataclass."""
 
     __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
 
 
-class State(Protocol):
+class AttackState(Protocol):
     """One iterate of an attack: a frozen dataclass of numbers, text, tensors and tuples of these.
 
     So it can be saved. All that is drawn and judged is read from here. A tensor beside x, y and lam
@@ -89,11 +89,11 @@ class Start:
 
 
 T = TypeVar("T")
-C = TypeVar("C", bound=Settings)
-S = TypeVar("S", bound=State)
+C = TypeVar("C", bound=AttackConfig)
+S = TypeVar("S", bound=AttackState)
 T_in = TypeVar("T_in", contravariant=True)
-C_in = TypeVar("C_in", bound=Settings, contravariant=True)
-S_out = TypeVar("S_out", bound=State, covariant=True)
+C_in = TypeVar("C_in", bound=AttackConfig, contravariant=True)
+S_out = TypeVar("S_out", bound=AttackState, covariant=True)
 
 
 class First(Protocol[T_in, C_in, S_out]):
@@ -433,5 +433,5 @@ class Attack(Generic[T, C, S]):
         return int(_values(config).get("m", 0))
 
 
-def _values(config: Settings) -> dict[str, Any]:
+def _values(config: AttackConfig) -> dict[str, Any]:
     return {f.name: getattr(config, f.name) for f in fields(config)}

@@ -15,7 +15,7 @@ from explorer.engine.attacks import crossings, pursuit
 from explorer.engine.attacks.attack import Attack
 from explorer.engine.attacks.claims import Report, in_units_of_data, merge_candidates
 from explorer.engine.attacks.crossings import curve_vertices
-from explorer.engine.attacks.pursuit import Pool, SparseFit
+from explorer.engine.attacks.pursuit import CandidatePool, SparseFit
 from explorer.engine.attacks.shapes import NONE, Array, Shapes, joined, places
 from explorer.engine.attacks.target import Target
 from explorer.engine.charts import Axis, Chart, Guide, Series
@@ -208,7 +208,7 @@ _PROOF = 60  # arbitrary: the same in two layers, before a place is said to be a
 _CLOSEST = 1e-5  # arbitrary: of their fits
 _DUST = 1e-7  # arbitrary: residuals below this share of |theta| are rounding of the fit
 
-_POOLS: WeakKeyDictionary[Target, tuple[object, Pool]] = WeakKeyDictionary()
+_POOLS: WeakKeyDictionary[Target, tuple[object, CandidatePool]] = WeakKeyDictionary()
 
 
 def fits(target: Target) -> str:
@@ -287,11 +287,11 @@ def belongs(target: Target, state: HingeState, config: HingeConfig) -> bool:
     return not state.left or [tuple(block.shape) for block in state.left] == blocks
 
 
-def pool_of(target: Target, state: HingeState, config: HingeConfig) -> Pool:
+def pool_of(target: Target, state: HingeState, config: HingeConfig) -> CandidatePool:
     """The pool of the state, with what pricing needs; kept while the target lives."""
     kept = _POOLS.get(target)
     if kept is None or kept[0] is not state.pool:
-        made = Pool.of(explained_network(target, config), state.pool, config.tau)
+        made = CandidatePool.of(explained_network(target, config), state.pool, config.tau)
         _POOLS[target] = kept = (state.pool, made)
     return kept[1]
 
@@ -305,7 +305,7 @@ def _cross(target: Target, state: HingeState, config: HingeConfig) -> HingeState
     thin = crossings.sparse_vertices(net, crossings.union(kept, met.x), config.spacing)
     sampled = crossings.level_vertices(net, config.grid, config.reach)
     both = crossings.union([thin, sampled], met.x)
-    pool = Pool.of(net, both.x, config.tau)
+    pool = CandidatePool.of(net, both.x, config.tau)
     _POOLS[target] = (pool.x, pool)
     zero = torch.zeros(len(both), dtype=torch.float64)
     return replace(
@@ -336,7 +336,7 @@ def _grow(target: Target, state: HingeState, config: HingeConfig, now: SparseFit
     return _merge(grown, config)
 
 
-def fitted(state: S, pool: Pool, now: SparseFit) -> S:
+def fitted(state: S, pool: CandidatePool, now: SparseFit) -> S:
     """Return the state that holds this explanation, its candidates in sight."""
     return replace(
         state, stage="fit", x=pool.x[now.index], y=pool.y[now.index], lam=now.lam,
@@ -368,7 +368,7 @@ def _prove(target: Target, state: HingeState, config: HingeConfig) -> HingeState
 
 
 def without(
-    pool: Pool, now: SparseFit, x: Tensor, y: Tensor, stop: float, config: HingeConfig
+    pool: CandidatePool, now: SparseFit, x: Tensor, y: Tensor, stop: float, config: HingeConfig
 ) -> float:
     """What is left of theta with no candidate of label y () within `radius` of x (d,).
 
@@ -394,7 +394,7 @@ def without(
     return found.residual
 
 
-def _decision(rest: Pool, found: SparseFit, stop: float, config: HingeConfig) -> float:
+def _decision(rest: CandidatePool, found: SparseFit, stop: float, config: HingeConfig) -> float:
     """`without` in two layers: a residual below `stop`, a bound above it, or just below: neither.
 
     Where a round gains no more than its fits may miss, the next ones are fitted more closely.

@@ -31,7 +31,7 @@ from explorer.engine.network import Network, phi
 
 
 @dataclass(frozen=True, eq=False)
-class Pool:
+class CandidatePool:
     """Candidates with what pricing needs of them, made once.
 
     Attributes:
@@ -53,16 +53,16 @@ class Pool:
     kinks: list[Tensor]
 
     @staticmethod
-    def of(net: Network, x: Tensor, tau: float) -> Pool:
+    def of(net: Network, x: Tensor, tau: float) -> CandidatePool:
         """The pool of candidates x (N, d) of a network at margin 1."""
         y = phi(net, x).sign()
         y = torch.where(y == 0, torch.ones_like(y), y)
         inputs, values, hard = forward_signals(net, x)
-        return Pool(net, x, y, tau, inputs, hard, kinks_of(net, inputs, values, tau))
+        return CandidatePool(net, x, y, tau, inputs, hard, kinks_of(net, inputs, values, tau))
 
-    def take(self, kept: Tensor) -> Pool:
+    def take(self, kept: Tensor) -> CandidatePool:
         """The pool of some candidates, by index or mask."""
-        return Pool(
+        return CandidatePool(
             self.net, self.x[kept], self.y[kept], self.tau,
             [a[kept] for a in self.inputs], [s[kept] for s in self.hard],
             [k[kept] for k in self.kinks],
@@ -86,19 +86,19 @@ class SparseFit:
     left: list[Tensor]
 
 
-def nothing(pool: Pool) -> SparseFit:
+def nothing(pool: CandidatePool) -> SparseFit:
     """The empty explanation: all of theta is left."""
     return SparseFit(torch.zeros(0, dtype=torch.long), pool.x.new_zeros(0), 1.0,
                        blocks_of(pool.net))  # fmt: skip
 
 
-def scores(pool: Pool, left: list[Tensor]) -> Tensor:
+def scores(pool: CandidatePool, left: list[Tensor]) -> Tensor:
     """The score of every candidate against the residual `left`, see the module. (N,)."""
     gain, norm = _prices(pool, left)
     return gain / norm.clamp_min(1e-300)
 
 
-def at_least(pool: Pool, now: SparseFit) -> float:
+def at_least(pool: CandidatePool, now: SparseFit) -> float:
     """What every explanation on this pool leaves of |theta| at least.
 
     With R what `now` leaves, any multipliers of mass rho^2 / order (the norm identity) leave
@@ -116,7 +116,7 @@ def at_least(pool: Pool, now: SparseFit) -> float:
     return (along - rho**2 / pool.net.order * most) / (size * rho)
 
 
-def _prices(pool: Pool, left: list[Tensor]) -> tuple[Tensor, Tensor]:
+def _prices(pool: CandidatePool, left: list[Tensor]) -> tuple[Tensor, Tensor]:
     """<R, y g> with the best slopes, and |g|, of every candidate. (N,), (N,)."""
     net = pool.net
     reach = [a @ r.T for a, r in zip(pool.inputs, left, strict=True)]
@@ -129,7 +129,7 @@ def _prices(pool: Pool, left: list[Tensor]) -> tuple[Tensor, Tensor]:
 
 
 def best_explanation(
-    pool: Pool, index: Tensor, accuracy: float = 1e-2, rounds: int = 20
+    pool: CandidatePool, index: Tensor, accuracy: float = 1e-2, rounds: int = 20
 ) -> SparseFit:
     """The best multipliers of some candidates (A,); those of multiplier 0 are left out."""
     if not len(index):
@@ -143,7 +143,9 @@ def best_explanation(
     return SparseFit(index[used], made.lam[used], made.residual, left)
 
 
-def newcomers(pool: Pool, score: Tensor, batch: int, apart: float, share: float = 0.3) -> Tensor:
+def newcomers(
+    pool: CandidatePool, score: Tensor, batch: int, apart: float, share: float = 0.3
+) -> Tensor:
     """The best `batch` candidates by score, `apart` from one another, above `share` of the best."""
     chosen: list[Tensor] = []
     order = torch.argsort(score, descending=True, stable=True)
@@ -156,7 +158,7 @@ def newcomers(pool: Pool, score: Tensor, batch: int, apart: float, share: float 
 
 
 def next_explanation(
-    pool: Pool, now: SparseFit, batch: int, apart: float, accuracy: float = 1e-2
+    pool: CandidatePool, now: SparseFit, batch: int, apart: float, accuracy: float = 1e-2
 ) -> SparseFit:
     """One round: the best newcomers join, and all multipliers are fitted anew."""
     if not len(pool.x):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from explorer.engine.attacks.attack import STATE_SIZES, State
+from explorer.engine.attacks.attack import STATE_SIZES, AttackState
 from explorer.engine.classes import check_labels
 from explorer.engine.data import Dataset, preset
 from explorer.engine.data.presets import MAX_POINTS
@@ -44,7 +44,7 @@ def check_run(run: Run) -> None:
     _check_points(run.dataset)
     for config in (run.train_config, run.next_config or run.train_config):
         _check_room(config.widths, run.dataset)
-    kept: tuple[tuple[TrainState | State, ...], ...] = (run.train_states, run.attack_states)
+    kept: tuple[tuple[TrainState | AttackState, ...], ...] = (run.train_states, run.attack_states)
     for states in kept:
         if len(states) > MOST_STATES:
             raise ValueError(f"{len(states)} states; at most {MOST_STATES} are read")
@@ -141,7 +141,7 @@ def _check_attack(run: Run, known: _Known) -> None:
             raise ValueError(f"candidates of step {state.t} are not finite; the file is damaged")
 
 
-def check_state(state: State, d: int) -> list[Tensor]:
+def check_state(state: AttackState, d: int) -> list[Tensor]:
     """Raise ValueError where tensors of an attack's state are not as its class declares them.
 
     d: coordinates of the points. -> the tensors that must be finite, which is not asked here.
