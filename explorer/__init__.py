@@ -184,5 +184,5 @@ def __getattr__(name: str) -> Any:  # noqa: ANN401 (the module's attributes have
 
 
 def __dir__() -> list[str]:
-    """The public names, imported or not."""
+    """Return the public names, imported or not."""
     return sorted({*globals(), *__all__, *_PAGES})

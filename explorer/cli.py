@@ -53,7 +53,7 @@ def load_verb(verb: str) -> Any:  # noqa: ANN401 (typer's own class of commands 
 
 
 def present_name(word: str) -> str:
-    """The word of a command line, under the name that its option has now."""
+    """Return the word of a command line, under the name that its option has now."""
     name, equals, value = word.partition("=")
     return f"{RENAMED.get(name, name)}{equals}{value}"
 
@@ -62,7 +62,7 @@ class Verbs(TyperGroup):
     """Verbs of which only name and help are loaded until one is called."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:  # noqa: ANN401
-        """The verb that is called, loaded, and its words."""
+        """Return the verb that is called, loaded, and its words."""
         verb, command, rest = super().resolve_command(ctx, args)
         if verb is None:
             return verb, command, rest

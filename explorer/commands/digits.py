@@ -120,7 +120,7 @@ def picture(run: ImageRun, found: Scored) -> image_sheets.Pixels:
 
 
 def _cell(value: Any) -> str:  # noqa: ANN401
-    """A figure, words, or the neurons of each layer."""
+    """Return a figure, words, or the neurons of each layer."""
     if isinstance(value, float):
         return f"{value:.3g}"
     return "-".join(map(str, value)) if isinstance(value, list) else str(value)

@@ -163,7 +163,7 @@ def _where(device: Device, attack: str) -> str:
 
 
 def _why_uncertified(target: Any, attack: str) -> str:  # noqa: ANN401 - of the attack's own kind
-    """Why the claims of an attack cannot be certified, or an empty string."""
+    """Return why the claims of an attack cannot be certified, or an empty string."""
     if by_key(attack).own is not None:
         return "The attack trains weights of its own."
     return obstacle(target)

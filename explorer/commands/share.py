@@ -63,7 +63,7 @@ def _repeated(run: Run) -> Repeated:
 
 
 def _with_states(made: Repeated) -> Run:
-    """The run with its last states, as a page opens it."""
+    """Return the run with its last states, as a page opens it."""
     from dataclasses import replace
 
     train = () if made.state is None else (made.state,)

@@ -80,7 +80,7 @@ def parts_of(text: str) -> list[str]:
 
 
 def _within(table: dict[str, Any], outer: str, inner: str) -> Setting:
-    """The setting within: of the training, or of an attack, those of the table first.
+    """Return the setting within: of the training, or of an attack, those of the table first.
 
     A row whose own attack has no such setting is refused when it runs, as one row of many.
     """

@@ -32,7 +32,7 @@ class Pass:
 
 
 def forward(net: Network, x: Tensor) -> tuple[list[Tensor], Tensor]:
-    """What every layer reads, and the outputs. x (n, d) -> [(n, k_{l-1}), ...], (n, C)."""
+    """Return what every layer reads, and the outputs. x (n, d) -> [(n, k_{l-1}), ...], (n, C)."""
     inputs, z = [x], x
     for layer, (w, b) in enumerate(zip(net.weights, net.biases, strict=True)):
         if layer:
@@ -42,7 +42,7 @@ def forward(net: Network, x: Tensor) -> tuple[list[Tensor], Tensor]:
 
 
 def backward(net: Network, inputs: Sequence[Tensor], z: Tensor, cover: Tensor) -> Pass:
-    """The pass of <cover_i, Phi(x_i)>, from what `forward` gave. cover (n, C)."""
+    """Return the pass of <cover_i, Phi(x_i)>, from what `forward` gave. cover (n, C)."""
     signals = [cover]
     for w, a in zip(reversed(net.weights[1:]), reversed(inputs[1:]), strict=True):
         # One fused call for "times the slope": the signal where a > 0, else 0.

@@ -158,7 +158,7 @@ def balance(net: Network) -> float:
 def gradient_multipliers(
     net: Network, x: Tensor, y: Tensor, loss: Loss = "exponential", log_gain: float = 0.0
 ) -> tuple[Tensor, float] | None:
-    """The multipliers that the gradient of the loss itself gives, and beta.
+    """Return the multipliers that the gradient of the loss itself gives, and beta.
 
     lam_i = q_min^(1 - 2/order) rho |l'(q_i)| / |theta'|, for the network rescaled to margin 1, with
     theta' = sum_i |l'(q_i)| y_i grad Phi(x_i) and beta = <theta, theta'> / (rho |theta'|). Exactly
@@ -209,7 +209,7 @@ class _Priced:
 
 
 def _fit_at(one: Network, x: Tensor, y: Tensor, ratio: Tensor, tau: float) -> _Priced:
-    """The fit at `tau`, for the network at margin 1 and ratio = q / q_min (n,)."""
+    """Return the fit at `tau`, for the network at margin 1 and ratio = q / q_min (n,)."""
     # With order * sum lam = rho^2 this is 1/2 residual^2 + SLACK_PRICE * slackness, times rho^2.
     price = SLACK_PRICE * one.order * (ratio - 1)
     fit = fit_multipliers(one, x, y, tau=tau, price=price)
@@ -228,7 +228,10 @@ def _measure(fit: Fit | Whole, one: Network, ratio: Tensor) -> _Priced:
 
 
 def _whole(one: Network, x: Tensor, y: Tensor, ratio: Tensor, tau: float) -> _Priced | None:
-    """What explains two layers of one output whole, up to `EXACT`; None where nothing is found."""
+    """Return what explains two layers of one output whole, up to `EXACT`.
+
+    None where nothing is found.
+    """
     if len(one.weights) != 2 or one.outputs != 1:
         return None
     found = exact_multipliers(one, x, y, min(tau, TAU_EXACT))

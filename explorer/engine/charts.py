@@ -45,7 +45,7 @@ class Series:
 
     @property
     def rows(self) -> Floats:
-        """The numbers as the browser reads them: x, y, z, id (n, 4), float32."""
+        """Return the numbers as the browser reads them: x, y, z, id (n, 4), float32."""
         x = np.asarray(self.x, dtype=np.float32).reshape(-1)
         other = np.zeros(len(x)) if self.z is None else self.z
         ids = np.full(len(x), -1) if self.ids is None else self.ids
@@ -134,7 +134,7 @@ class Chart:
 
     @property
     def values(self) -> dict[str, Any]:
-        """The plain values of the message."""
+        """Return the plain values of the message."""
         handle = None if self.handle is None else {"at": self.handle, "name": self.handle_name}
         return {
             "series": [s.words for s in self.series], "x": asdict(self.x), "y": asdict(self.y),

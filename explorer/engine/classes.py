@@ -25,7 +25,7 @@ MAX_CLASSES = 10  # the ten digits
 
 
 def label_of(index: int) -> int:
-    """The label of class `index`, counted from 0: 1, -1, 3, 4, ..."""
+    """Return the label of class `index`, counted from 0: 1, -1, 3, 4, ..."""
     return -1 if index == 1 else index + 1
 
 
@@ -77,7 +77,10 @@ def class_labels(
 
 
 def class_order(columns: Sequence[Any], outputs: int | None = None) -> tuple[Any, ...]:
-    """The classes in several columns, in their order; that of a pandas categorical is its own."""
+    """Return the classes in several columns, in their order.
+
+    That of a pandas categorical is its own.
+    """
     given = [value for column in columns for value in _column(column)]
     own = getattr(getattr(columns[0], "dtype", None), "categories", None)
     if own is None:
@@ -89,7 +92,7 @@ def class_order(columns: Sequence[Any], outputs: int | None = None) -> tuple[Any
 
 
 def _column(y: Any) -> list[Any]:  # noqa: ANN401 - whatever numpy reads
-    """A column of classes as Python values."""
+    """Return a column of classes as Python values."""
     held = np.asarray(y.tolist() if isinstance(y, Tensor) else y)  # numpy knows no bfloat16
     if held.ndim > 1 and held.shape[-1] > 1:
         raise ValueError(
@@ -100,7 +103,7 @@ def _column(y: Any) -> list[Any]:  # noqa: ANN401 - whatever numpy reads
 
 
 def _plain(value: Any) -> Any:  # noqa: ANN401 - a class
-    """A class as a Python value: whole numbers as int, so that 1.0 and 1 are one class."""
+    """Return a class as a Python value: whole numbers as int, so that 1.0 and 1 are one class."""
     held = value.item() if isinstance(value, np.generic) else value
     if held is None or held != held:
         raise ValueError("a class is missing (nan or None); remove that point")
@@ -108,7 +111,10 @@ def _plain(value: Any) -> Any:  # noqa: ANN401 - a class
 
 
 def _classes(given: list[Any], outputs: int | None) -> tuple[Any, ...]:
-    """The classes in their order; usual pairs and 0 to C - 1 whole, though `given` lacks some."""
+    """Return the classes in their order.
+
+    Usual pairs and 0 to C - 1 whole, though `given` lacks some.
+    """
     found = set(given)
     pairs: list[tuple[Any, ...]] = [(-1, 1), (0, 1)]
     usual = pairs if outputs in (None, 1) else [tuple(range(outputs or 0))]
@@ -121,7 +127,7 @@ def _classes(given: list[Any], outputs: int | None) -> tuple[Any, ...]:
 
 
 def labels(outputs: int) -> tuple[int, ...]:
-    """The labels that a network with so many outputs tells apart; one output tells two."""
+    """Return the labels that a network with so many outputs tells apart; one output tells two."""
     return tuple(label_of(index) for index in range(max(outputs, 2)))
 
 
@@ -132,7 +138,7 @@ def class_numbers(y: Tensor) -> Tensor:
 
 
 def from_numbers(numbers: Tensor) -> Tensor:
-    """The labels of class numbers 1, 2, 3, ...: the inverse of `class_numbers`."""
+    """Return the labels of class numbers 1, 2, 3, ...: the inverse of `class_numbers`."""
     return torch.where(numbers == 2, -1.0, numbers.to(torch.float64))
 
 
@@ -142,7 +148,7 @@ def outputs_for(y: Tensor) -> int:
 
 
 def valid(y: Tensor) -> Tensor:
-    """Which labels are labels: -1, +1, 3, 4, ..., MAX_CLASSES. (n,) -> (n,) bool."""
+    """Return which labels are labels: -1, +1, 3, 4, ..., MAX_CLASSES. (n,) -> (n,) bool."""
     return (y.abs() == 1) | ((y >= 3) & (y <= MAX_CLASSES) & (y == y.round()))
 
 
@@ -189,7 +195,10 @@ def margins(values: Tensor, y: Tensor, known: bool = False) -> Tensor:
 
 
 def contrast(values: Tensor, y: Tensor, known: bool = False) -> Tensor:
-    """The covector of the margin, <v_i, Phi(x_i)> = q_i. Outputs (n, C), y (n,) -> (n, C)."""
+    """Return the covector of the margin, <v_i, Phi(x_i)> = q_i.
+
+    Outputs (n, C), y (n,) -> (n, C).
+    """
     if values.shape[1] == 1:
         return y.to(values.dtype)[:, None]
     index, _, others = _others(values, y, known)
@@ -214,7 +223,10 @@ def rivals(values: Tensor, y: Tensor, share: float) -> tuple[Tensor, Tensor]:
 
 
 def all_rivals(y: Tensor, outputs: int) -> Tensor:
-    """The covectors e_{y_i} - e_c of every rival class c, of labels (n,). -> (n, C - 1, C)."""
+    """Return the covectors e_{y_i} - e_c of every rival class c, of labels (n,).
+
+    -> (n, C - 1, C).
+    """
     index = class_numbers(y) - 1
     rival = torch.arange(outputs - 1, device=y.device)
     return _pairs(index[:, None], rival + (rival >= index[:, None]), y.new_empty(1, outputs))
@@ -241,6 +253,6 @@ def soft_contrast(
 
 
 def _pairs(index: Tensor, rival: Tensor, like: Tensor) -> Tensor:
-    """Rows e_index - e_rival."""
+    """Return rows e_index - e_rival."""
     eye = torch.eye(like.shape[1], dtype=like.dtype, device=like.device)
     return eye[index] - eye[rival]

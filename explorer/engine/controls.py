@@ -103,7 +103,7 @@ class Controls:
 
     @cached_property
     def most(self) -> Controls:
-        """The largest number of controls, made in the same ways.
+        """Return the largest number of controls, made in the same ways.
 
         The first of them are these. Sets that were given stay as many as they are.
         """
@@ -157,7 +157,7 @@ class Controls:
 
     @cached_property
     def together(self) -> tuple[cKDTree, Array, Array]:
-        """A tree of all points (N, d), their labels (N,), and which set each is of (N,)."""
+        """Return a tree of all points (N, d), their labels (N,), and which set each is of (N,)."""
         x, y = (torch.cat([v.detach().cpu().double() for v in of]).numpy()
                 for of in ([s.x for s in self.sets], [s.y for s in self.sets]))  # fmt: skip
         return cKDTree(x), y, np.repeat(np.arange(len(self)), [s.n for s in self.sets])
@@ -201,12 +201,14 @@ def control_sets(truth: Dataset, count: int = COUNT) -> Controls:
 
 
 def least_p(count: int) -> float:
-    """The smallest p-value that so many controls can give."""
+    """Return the smallest p-value that so many controls can give."""
     return 1 / (count + 1)
 
 
 def meeting_counts(controls: Controls, x: Tensor, y: Tensor, radii: Sequence[float]) -> Tensor:
-    """How many points of each of K sets claims meet one to one within r radii. (K, r), int64.
+    """Return how many points of each of K sets claims meet one to one within r radii.
+
+    (K, r), int64.
 
     The counts of `scoring.score`, of all sets at once: of all pairs only the near ones are seen.
 
@@ -234,7 +236,7 @@ def meeting_counts(controls: Controls, x: Tensor, y: Tensor, radii: Sequence[flo
 
 
 def _matching_sizes(near: Array, owner: Array, sets: int, claims: int) -> Array:
-    """The largest one-to-one matching of pairs (claim i, point j) in each set. (K,).
+    """Return the largest one-to-one matching of pairs (claim i, point j) in each set. (K,).
 
     A claim has a column of its own for each set, so one matching serves all.
     """

@@ -50,7 +50,7 @@ def _nearest_fit(rows: Array, theta: Array, c: Array) -> Array:
 def even_multipliers(
     net: Network, x: Tensor, y: Tensor, tau: float, fit: Fit, price: Tensor | None = None
 ) -> Fit:
-    """The fit of exact weights with its most even multipliers; any other fit as it is.
+    """Return the fit of exact weights with its most even multipliers; any other fit as it is.
 
     Two layers of one output, whose points have few enough kinks that all their rays are known.
     net, x (n, d), y (n,), tau and price (n,) as `fit_multipliers` was given them.

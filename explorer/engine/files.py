@@ -30,7 +30,9 @@ class FileError(ValueError):
 
 
 def one_line(text: object, most: int = MOST_WORDS) -> str:
-    """The text without line breaks and control characters; where it is long, its middle left out.
+    """Return the text without line breaks and control characters.
+
+    Where it is long, its middle left out.
 
     Its end stays, as that is where the remedy stands.
     """
@@ -45,7 +47,7 @@ def one_line(text: object, most: int = MOST_WORDS) -> str:
 
 
 def safe_name(name: object) -> str:
-    """A name out of a file, or of one, as it can stand in a sentence."""
+    """Return a name out of a file, or of one, as it can stand in a sentence."""
     return one_line(name, MOST_NAME)
 
 
@@ -82,7 +84,7 @@ def naming(path: str | Path) -> Iterator[None]:
 
 
 def read_file(path: str | Path, most: int = MAX_BYTES, kind: type[FileError] = FileError) -> bytes:
-    """The bytes of an ordinary file, which has at most `most`.
+    """Return the bytes of an ordinary file, which has at most `most`.
 
     Raises:
         FileError: of this `kind`, where there is none to read, it is a folder, a device or a pipe,
@@ -111,7 +113,7 @@ def read_file(path: str | Path, most: int = MAX_BYTES, kind: type[FileError] = F
 
 @contextmanager
 def to_disk(path: str | Path) -> Iterator[None]:
-    """An error of the system within names the file, and the remedy."""
+    """Yield an error of the system within names the file, and the remedy."""
     try:
         yield
     except BrokenPipeError:  # who reads the pipe has left
@@ -149,7 +151,7 @@ def write_file(path: str | Path, content: bytes | str) -> None:
 
 
 def spare_name(path: Path) -> Path:
-    """A name beside `path` that no other file has."""
+    """Return a name beside `path` that no other file has."""
     return path.with_name(f".{secrets.token_hex(8)}.part")
 
 
@@ -171,12 +173,12 @@ _KINDS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # LZMA may ask for gigabyte
 
 
 def is_archive(data: bytes) -> bool:
-    """Whether the bytes begin as a zip archive does."""
+    """Return whether the bytes begin as a zip archive does."""
     return data[:4] == b"PK\x03\x04"
 
 
 def members(data: bytes, most: int, kind: type[FileError], remedy: str) -> dict[str, bytes]:
-    """The members of an archive by name, unpacked to at most `most` bytes together.
+    """Return the members of an archive by name, unpacked to at most `most` bytes together.
 
     Raises:
         FileError: of this `kind`, for a damaged archive, one that unpacks to more or to another
@@ -205,7 +207,7 @@ def members(data: bytes, most: int, kind: type[FileError], remedy: str) -> dict[
 
 
 def _unpacked(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> bytes:
-    """One member, of the size that the directory names.
+    """Return one member, of the size that the directory names.
 
     `archive.read` unpacks all there is before it looks at that size. One byte more is asked for
     here, and an honest member has none.

@@ -36,7 +36,7 @@ def hard(z: Tensor, floor: Tensor | float = 0.0) -> Tensor:
 
 
 def relaxed_slope(alpha: float) -> Slope:
-    """The slope sigmoid(alpha z) of Haim et al. 2022; `hard` in the limit of large alpha."""
+    """Return the slope sigmoid(alpha z) of Haim et al. 2022; `hard` in the limit of large alpha."""
     if not alpha > 0:
         raise ValueError(f"relu_alpha must be positive; got {alpha}. Try 20 to 150.")
 
@@ -119,7 +119,7 @@ def signals(
     slope: Slope | Sequence[Tensor] = hard,
     cover: Tensor | None = None,
 ) -> list[tuple[Tensor, Tensor]]:
-    """The two factors of every block of grad Phi: dPhi/dW_l = B_l (x) A_{l-1}.
+    """Return the two factors of every block of grad Phi: dPhi/dW_l = B_l (x) A_{l-1}.
 
     Args:
         net: the network.
@@ -171,7 +171,10 @@ def gradient(
     slope: Slope | Sequence[Tensor] = hard,
     cover: Tensor | None = None,
 ) -> Tensor:
-    """Rows grad_theta Phi(x_i), ordered like `net.theta`. x (m, d) -> (m, P). For small P."""
+    """Return rows grad_theta Phi(x_i), ordered like `net.theta`. x (m, d) -> (m, P).
+
+    For small P.
+    """
     blocks: list[Tensor] = []
     for (b, a), bias in zip(signals(net, x, slope, cover), net.biases, strict=True):
         a_weights = a if bias is None else a[:, :-1]

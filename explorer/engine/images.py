@@ -362,12 +362,12 @@ class ImageScore:
 
     @property
     def matched(self) -> Tensor:
-        """Which images are matched (n,) bool."""
+        """Return which images are matched (n,) bool."""
         return (self.ssim > SSIM_LEAST) & (self.ncc > NCC_LEAST)
 
     @property
     def share(self) -> float:
-        """The share of them."""
+        """Return the share of them."""
         return float(self.matched.double().mean()) if len(self.ssim) else 0.0
 
 
@@ -433,7 +433,7 @@ class ImageVerdict(Verdict):
 
     @property
     def share(self) -> float:
-        """The share of the training images that are matched."""
+        """Return the share of the training images that are matched."""
         return self.found / self.n if self.n else 0.0
 
 

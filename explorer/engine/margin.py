@@ -63,18 +63,21 @@ def q_of(net: Network, x: Tensor, y: Tensor) -> Tensor:
 
 
 def gamma_bar(q_min: float | Tensor, rho: float | Tensor, order: int) -> float:
-    """The normalised margin q_min / rho^order (Lyu and Li 2020, definition 1); 0 when rho = 0."""
+    """Return the normalised margin q_min / rho^order (Lyu and Li 2020, definition 1).
+
+    0 when rho = 0.
+    """
     rho = float(rho)
     return float(q_min) / rho**order if rho > 0 else 0.0
 
 
 def gain_of(log_gain: float) -> float:
-    """The factor between carried and true outputs; a log_gain above 600 counts as 600."""
+    """Return the factor between carried and true outputs; a log_gain above 600 counts as 600."""
     return math.exp(min(log_gain, MAX_LOG_GAIN))
 
 
 def _true_margins(q: Tensor, log_gain: float) -> Tensor:
-    """The true margins, in float64 on the CPU."""
+    """Return the true margins, in float64 on the CPU."""
     return gain_of(log_gain) * q.detach().cpu().double()
 
 
@@ -88,7 +91,7 @@ def log_each(t: Tensor, loss: Loss) -> Tensor:
 
 
 def log_loss(q: Tensor, loss: Loss, log_gain: float = 0.0) -> float:
-    """The logarithm of sum_i l(q_i). q (n,) -> a float; -inf for no points (an empty sum).
+    """Return the logarithm of sum_i l(q_i). q (n,) -> a float; -inf for no points (an empty sum).
 
     Finite for any finite q: a log_gain above 600 counts as 600.
     """
@@ -97,7 +100,7 @@ def log_loss(q: Tensor, loss: Loss, log_gain: float = 0.0) -> float:
 
 
 def log_slopes(q: Tensor, loss: Loss, log_gain: float = 0.0) -> Tensor:
-    """The logarithms log(-l'(q_i)) of each point's pull on the gradient. q (n,) -> (n,).
+    """Return the logarithms log(-l'(q_i)) of each point's pull on the gradient. q (n,) -> (n,).
 
     Float64 on the CPU. Its softmax weighs the points in the direction of the gradient.
     """
@@ -105,7 +108,7 @@ def log_slopes(q: Tensor, loss: Loss, log_gain: float = 0.0) -> Tensor:
 
 
 def slopes_of(t: Tensor, loss: Loss) -> Tensor:
-    """The logarithms log(-l'(t_i)) at true margins t (n,), on their device."""
+    """Return the logarithms log(-l'(t_i)) at true margins t (n,), on their device."""
     if loss == "exponential":
         return -t
     if loss == "logistic":
@@ -116,7 +119,7 @@ def slopes_of(t: Tensor, loss: Loss) -> Tensor:
 def gamma_tilde(
     q: Tensor, rho: float | Tensor, order: int, loss: Loss, log_gain: float = 0.0
 ) -> float:
-    """The smoothed margin l^{-1}(sum_i l(q_i)) / rho^order (Lyu and Li 2020, definition 2).
+    """Return the smoothed margin l^{-1}(sum_i l(q_i)) / rho^order (Lyu and Li 2020, definition 2).
 
     Args:
         q: margins (n,) of the carried theta.
@@ -136,7 +139,7 @@ def gamma_tilde(
 def smoothed_margin(
     log_total: float, rho: float | Tensor, order: int, loss: Loss, log_gain: float = 0.0
 ) -> float:
-    """The gamma_tilde of a summed loss exp(log_total); the other arguments as there."""
+    """Return the gamma_tilde of a summed loss exp(log_total); the other arguments as there."""
     rho = float(rho)
     if rho == 0:
         return 0.0

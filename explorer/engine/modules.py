@@ -112,7 +112,7 @@ def network_of(model: nn.Module | Mapping[str, Any] | Network) -> Network:
 def read_model(
     model: nn.Module | Mapping[str, Any] | Network, points: Tensor | None = None
 ) -> Reading:
-    """What a model computes: see `network_of`.
+    """Return what a model computes: see `network_of`.
 
     Args:
         model: as there.
@@ -141,7 +141,7 @@ def read_model(
 
 
 def _state_of(given: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The state_dict in a checkpoint, its arrays as tensors."""
+    """Return the state_dict in a checkpoint, its arrays as tensors."""
     for holder in HOLDERS:
         held = given.get(holder)
         given = held if isinstance(held, Mapping) else given
@@ -153,7 +153,7 @@ def _state_of(given: Mapping[str, Any]) -> Mapping[str, Any]:
 
 @contextmanager
 def _in_use(model: nn.Module) -> Iterator[None]:
-    """The model as it is used, each of its modules afterwards as it was."""
+    """Yield the model as it is used, each of its modules afterwards as it was."""
     before = [(m, m.training) for m in model.modules() if hasattr(m, "training")]
     for module, _ in before:
         module.training = False
@@ -165,7 +165,7 @@ def _in_use(model: nn.Module) -> Iterator[None]:
 
 
 def _as_taken(model: nn.Module, points: Tensor) -> Tensor:
-    """Points in the floating type and on the device of a model."""
+    """Return points in the floating type and on the device of a model."""
     held = (value for value in model.parameters() if value.is_floating_point())
     like = next(held, torch.empty(0, dtype=torch.get_default_dtype()))
     return points.detach().to(like).clone()
@@ -226,7 +226,7 @@ class _Recorder(_Record, TorchDispatchMode):
 
 
 def _followed(model: nn.Module, points: Tensor | None) -> tuple[Tensor, list[ModuleStep], Tensor]:
-    """A few points, the steps of the forward on them, and what it returns."""
+    """Return a few points, the steps of the forward on them, and what it returns."""
     widths = list(dict.fromkeys(_widths(model)))[:TRIES]
     tries: list[tuple[int, ...]] = [] if points is None else [tuple(points.shape[1:])]
     tries.extend((d,) for d in widths)
@@ -260,7 +260,7 @@ def _widths(model: nn.Module) -> Iterator[int]:
 
 
 def _only(out: Any) -> Tensor:  # noqa: ANN401 - what a forward returns
-    """The only tensor of what a forward returns."""
+    """Return the only tensor of what a forward returns."""
     held = [out]
     if isinstance(out, Mapping | tuple | list):
         held = list(out.values() if isinstance(out, Mapping) else out)
@@ -285,7 +285,7 @@ class _Layers:
         self._folded: list[str] = []
 
     def read(self, steps: list[ModuleStep], given: Tensor, out: Tensor) -> Reading:
-        """The network, once all steps are gone through that lead to `out`."""
+        """Return the network, once all steps are gone through that lead to `out`."""
         used, needed = [], {id(out)}
         for step in reversed(steps):
             if id(step.out) in needed:
@@ -436,7 +436,7 @@ def _network(layers: list[tuple[Tensor, Tensor | None]], dtype: torch.dtype) -> 
 
 
 def _spread(number: Any, step: ModuleStep) -> Tensor:  # noqa: ANN401
-    """A number as one for each coordinate (k,), the same for all points."""
+    """Return a number as one for each coordinate (k,), the same for all points."""
     held = torch.as_tensor(number).cpu().double()
     if step.out.shape != step.shape or (held.ndim == len(step.shape) and len(held) != 1):
         raise ModelError(
@@ -446,7 +446,7 @@ def _spread(number: Any, step: ModuleStep) -> Tensor:  # noqa: ANN401
 
 
 def _is_relu(name: str, args: tuple[Any, ...]) -> bool:
-    """Whether a step is max(0, .), however it is written."""
+    """Return whether a step is max(0, .), however it is written."""
     zeros = [isinstance(a, int | float) and a == 0 for a in args]
     if name == "clamp":
         return zeros[1] and (len(args) < 3 or args[2] is None)
@@ -460,7 +460,7 @@ def _is_relu(name: str, args: tuple[Any, ...]) -> bool:
 
 
 def _same_numbers(step: ModuleStep) -> bool:
-    """Whether a step leaves each point its numbers, in their order."""
+    """Return whether a step leaves each point its numbers, in their order."""
     out = step.out
     return (
         out.is_floating_point() and out.ndim > 0 and out.shape[0] == step.shape[0]

@@ -402,7 +402,7 @@ def _augmented(net: Network, x: Tensor, y: Tensor) -> tuple[Array, Array, Array,
 def _linear(
     w: Array, xt: Array, v: Array, y: Array, z: Array, kink: NDArray[np.bool_]
 ) -> tuple[Array, NDArray[np.intp], Array, Array]:
-    """The weights as a linear function of lam_i, then of lam_i s_ij at each kink.
+    """Return the weights as a linear function of lam_i, then of lam_i s_ij at each kink.
 
     Returns:
         The table (P, n + kinks), the point of each kink, theta (P,), the unit of each row (P,).
@@ -446,7 +446,7 @@ def _explained(
 
 
 def _within(part: Array, own: NDArray[np.intp], n: int) -> Array:
-    """The same with lam >= 0 and slopes in [0, 1]."""
+    """Return the same with lam >= 0 and slopes in [0, 1]."""
     lam = np.maximum(part[:n], 0)
     return np.concatenate([lam, np.clip(part[n:], 0, lam[own])])
 

@@ -72,7 +72,7 @@ class Network:
             raise ValueError("a network needs one output or more; got 0 outputs")
 
     def __repr__(self) -> str:
-        """One line, such as Network(2-100-1, order 2, 1 output, float64); no weights."""
+        """Return one line, such as Network(2-100-1, order 2, 1 output, float64); no weights."""
         shape = "-".join(map(str, (self.d, *self.widths, self.outputs)))
         order = f"order {self.order}" if self.homogeneous else "biases in several layers"
         outputs = f"{self.outputs} output{'s' * (self.outputs > 1)}"
@@ -88,32 +88,32 @@ class Network:
 
     @property
     def d(self) -> int:
-        """The dimension of the input."""
+        """Return the dimension of the input."""
         return self.weights[0].shape[1]
 
     @property
     def outputs(self) -> int:
-        """The number of outputs C: 1 for two classes."""
+        """Return the number of outputs C: 1 for two classes."""
         return self.weights[-1].shape[0]
 
     @property
     def widths(self) -> tuple[int, ...]:
-        """The hidden widths, first layer first."""
+        """Return the hidden widths, first layer first."""
         return tuple(w.shape[0] for w in self.weights[:-1])
 
     @property
     def depth(self) -> int:
-        """The number of layers, homogeneous or not."""
+        """Return the number of layers, homogeneous or not."""
         return len(self.weights)
 
     @property
     def homogeneous(self) -> bool:
-        """Whether no layer but the first has a bias."""
+        """Return whether no layer but the first has a bias."""
         return all(b is None for b in self.biases[1:])
 
     @property
     def order(self) -> int:
-        """The degree of homogeneity, which is the number of layers.
+        """Return the degree of homogeneity, which is the number of layers.
 
         Raises:
             ValueError: where a bias beyond the first layer breaks homogeneity.
@@ -140,17 +140,17 @@ class Network:
 
     @property
     def rho(self) -> Tensor:
-        """The norm of theta, shape ()."""
+        """Return the norm of theta, shape ()."""
         return torch.stack([p.square().sum() for p in self.parameters]).sum().sqrt()
 
     @property
     def dtype(self) -> torch.dtype:
-        """The floating type of the weights."""
+        """Return the floating type of the weights."""
         return self.weights[0].dtype
 
     @property
     def device(self) -> torch.device:
-        """The device of the weights."""
+        """Return the device of the weights."""
         return self.weights[0].device
 
     def with_parameters(self, parameters: Sequence[Tensor]) -> Network:
@@ -218,7 +218,10 @@ class Network:
 
 
 def preactivations(net: Network, x: Tensor) -> list[Tensor]:
-    """Values before each ReLU and, last, before the output. x (m, d) -> [(m, k_1), ..., (m, C)]."""
+    """Return values before each ReLU and, last, before the output.
+
+    X (m, d) -> [(m, k_1), ..., (m, C)].
+    """
     out: list[Tensor] = []
     a = x
     for layer, (w, b) in enumerate(zip(net.weights, net.biases, strict=True)):
@@ -322,7 +325,7 @@ def init_network(
     dtype: torch.dtype = torch.float64,
     outputs: int = 1,
 ) -> Network:
-    """A random network: first layer N(0, first_scale^2), the others Kaiming-uniform.
+    """Return a random network: first layer N(0, first_scale^2), the others Kaiming-uniform.
 
     Deeper layers follow torch's default for Linear, U(-1/sqrt(fan_in), 1/sqrt(fan_in)), and the
     first layer and its bias the small normal initialisation of Haim et al. 2022, appendix B, or
@@ -365,7 +368,7 @@ def off_neurons(net: Network, x: Tensor) -> list[Tensor]:
 
 
 def revived_network(net: Network, x: Tensor, generator: torch.Generator) -> Network:
-    """The network with a small random neuron in place of each that is off on every point.
+    """Return the network with a small random neuron in place of each that is off on every point.
 
     Incoming weights (with the bias) and outgoing weights of a new neuron have the norm
     `REVIVED` times that of an average neuron, so that a two-layer network stays balanced. x (n, d).

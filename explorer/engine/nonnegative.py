@@ -130,7 +130,7 @@ class Pivoted:
 
 
 def pivoted(gram: Tensor, h: Tensor, known: Tensor, rounds: int = ROUNDS) -> Pivoted:
-    """The solutions after so many rounds, 1 or more; solved in float64.
+    """Return the solutions after so many rounds, 1 or more; solved in float64.
 
     Args:
         gram: G (..., r, r), positive semidefinite.
@@ -165,7 +165,7 @@ def pivoted(gram: Tensor, h: Tensor, known: Tensor, rounds: int = ROUNDS) -> Piv
 
 
 def _on_set(gram: Tensor, h: Tensor, ridge: Tensor, known: Tensor) -> tuple[Tensor, Tensor]:
-    """The solution, 0 outside of the set, and where (..., 1) the matrix was not definite."""
+    """Return the solution, 0 outside of the set, and where (..., 1) the matrix was not definite."""
     inside = known.unsqueeze(-1) & known.unsqueeze(-2)
     held = torch.where(inside, gram, 0.0)
     held.diagonal(dim1=-2, dim2=-1).add_(torch.where(known, ridge, 1.0))
@@ -179,7 +179,7 @@ def _on_set(gram: Tensor, h: Tensor, ridge: Tensor, known: Tensor) -> tuple[Tens
 def coefficients(
     gram: Tensor, inner: Tensor, floor: float, known: Tensor, rare: Rare = now
 ) -> Tensor:
-    """The coefficients c >= floor (..., r) of `cone_coefficients`.
+    """Return the coefficients c >= floor (..., r) of `cone_coefficients`.
 
     On the CPU they are made there, one problem after another, and for a device without float64;
     else on the device, begun from the set `known` (..., r). `rare` looks after each doubling of the
@@ -206,7 +206,9 @@ def settled_coefficients(
 
 
 def rounding_ridge(diagonal: Tensor, dtype: torch.dtype) -> Tensor:
-    """The ridge (..., r) that covers the rounding of a Gram matrix made in `dtype`; 0 in float64.
+    """Return the ridge (..., r) that covers the rounding of a Gram matrix made in `dtype`.
+
+    0 in float64.
 
     Each entry is rounded by about eps sqrt(G_ii G_jj), so all of them together take no more than
     r eps G_ii from the form.

@@ -18,7 +18,7 @@ BETA_SQUARE = 0.999  # Kingma and Ba 2015
 
 
 def zeros_like(params: Sequence[Tensor]) -> Tensors:
-    """The velocity to begin with."""
+    """Return the velocity to begin with."""
     return tuple(torch.zeros_like(p) for p in params)
 
 
@@ -48,7 +48,7 @@ def _rates(lr: float | Sequence[float], params: Sequence[Tensor]) -> list[float]
 
 
 def half_cosine(progress: float, last: float) -> float:
-    """A rate that falls as half a cosine: 1 at progress 0, `last` from progress 1 on."""
+    """Return a rate that falls as half a cosine: 1 at progress 0, `last` from progress 1 on."""
     fall = (1 + math.cos(math.pi * min(progress, 1.0))) / 2
     return last + (1 - last) * fall
 

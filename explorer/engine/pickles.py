@@ -42,11 +42,11 @@ class Pickle:
     remedy = "Write the file again."
 
     def called(self, name: str, given: tuple[Any, ...]) -> object:
-        """What the call of `name` with `given` stands for; else `refuse` it."""
+        """Return what the call of `name` with `given` stands for; else `refuse` it."""
         self.refuse(name)
 
     def referred(self, given: object) -> object:
-        """What a reference to something outside of the pickle stands for."""
+        """Return what a reference to something outside of the pickle stands for."""
         self.refuse("a reference to something outside")
 
     def built(self, held: object, state: object) -> object:
@@ -64,7 +64,7 @@ class Pickle:
         raise self.kind(f"the file is damaged: {why}. {self.remedy}")
 
     def value(self, stream: io.BytesIO) -> Any:  # noqa: ANN401 - whatever the file holds
-        """The value of the pickle that begins here. FileError for anything else."""
+        """Return the value of the pickle that begins here. FileError for anything else."""
         stack, memo = Values(), dict[int, Any]()
         for count, step in enumerate(pickletools.genops(stream)):
             code, arg = step[0], cast(Any, step[1])
@@ -91,7 +91,7 @@ class Pickle:
         self.damaged("it has no end")
 
     def _popped(self, stack: Values, count: int) -> Values:
-        """The `count` values on top."""
+        """Return the `count` values on top."""
         taken = stack[-count:]
         if len(taken) < count or any(isinstance(value, _Mark) for value in taken):
             self.damaged("a value is missing")
@@ -99,7 +99,7 @@ class Pickle:
         return taken
 
     def _group(self, stack: Values) -> Values:
-        """What was put on the stack since the last mark."""
+        """Return what was put on the stack since the last mark."""
         taken = Values()
         while stack and not isinstance(stack[-1], _Mark):
             taken.append(stack.pop())

@@ -43,17 +43,17 @@ class Piecewise:
     intercept: Array
 
     def __len__(self) -> int:
-        """The number of intervals, N + 1."""
+        """Return the number of intervals, N + 1."""
         return len(self.slope)
 
     def ends(self, i: int) -> tuple[float, float]:
-        """The ends of I_i, infinite for the outer ones."""
+        """Return the ends of I_i, infinite for the outer ones."""
         low = -np.inf if i == 0 else float(self.breaks[i - 1])
         high = np.inf if i == len(self) - 1 else float(self.breaks[i])
         return low, high
 
     def middle(self, i: int) -> float:
-        """A place inside I_i: its middle, or one unit beyond the outermost breakpoint."""
+        """Return a place inside I_i: its middle, or one unit beyond the outermost breakpoint."""
         return float(_middles(self.breaks)[i])
 
     def value(self, x: float) -> float:
@@ -62,7 +62,7 @@ class Piecewise:
         return float(self.slope[i] * x + self.intercept[i])
 
     def on_margin(self, i: int, level: float, flat: float) -> bool:
-        """Whether Phi is constant on I_i, at +level or -level.
+        """Return whether Phi is constant on I_i, at +level or -level.
 
         `flat` bounds both the rise of Phi over I_i (the slope itself, where I_i has no end) and
         the distance from the level, as shares of the level.
@@ -93,7 +93,7 @@ class Piecewise:
         return sorted(found)
 
     def _peak(self, i: int, x: float, level: float, off: float) -> float:
-        """The end of I_i nearest to x where Phi turns, within `off` of the level; else x."""
+        """Return the end of I_i nearest to x where Phi turns, within `off` of the level; else x."""
         ends = [
             end
             for end, j in zip(self.ends(i), (i - 1, i + 1), strict=True)
@@ -112,7 +112,7 @@ def _middles(breaks: Array) -> Array:
 
 
 def refusal(net: Network) -> str:
-    """Why a network has no description here, or an empty string."""
+    """Return why a network has no description here, or an empty string."""
     if net.d != 1 or len(net.weights) != 2 or net.outputs != 1 or not net.homogeneous:
         shape = "-".join(map(str, (net.d, *net.widths, net.outputs)))
         return (

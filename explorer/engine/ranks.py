@@ -55,7 +55,7 @@ class RankVerdict(Verdict):
 
     @property
     def which(self) -> Tensor:
-        """Which points are found (n,), bool."""
+        """Return which points are found (n,), bool."""
         return self.shares <= FOUND_SHARE
 
 
@@ -137,7 +137,7 @@ def _drawn(truth: Dataset, sizes: list[int], seed: int) -> Tensor:
 
 
 def _at_most(values: Tensor) -> float:
-    """The p-value of the first of values (1 + K,): the share that are as small."""
+    """Return the p-value of the first of values (1 + K,): the share that are as small."""
     return float((values <= values[0] + 1e-12 * values[0].abs()).double().mean())
 
 

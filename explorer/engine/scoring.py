@@ -155,7 +155,7 @@ class Verdict:
 
     @property
     def least_p(self) -> float:
-        """The smallest p-value that so many controls could give.
+        """Return the smallest p-value that so many controls could give.
 
         Source: Phipson and Smyth 2010.
         """
@@ -163,7 +163,7 @@ class Verdict:
 
     @property
     def doubt(self) -> Doubt | None:
-        """Why chance is not ruled out; None where it is."""
+        """Return why chance is not ruled out; None where it is."""
         return doubt(self.p_value, self.controls)
 
 
@@ -314,12 +314,12 @@ class RecallCurve:
 
     @property
     def n(self) -> int:
-        """How many points the truth has."""
+        """Return how many points the truth has."""
         return len(self.distances)
 
     @property
     def met(self) -> Tensor:
-        """Which points are found within each radius (r, n), bool."""
+        """Return which points are found within each radius (r, n), bool."""
         return self.matches >= 0
 
 
@@ -374,7 +374,7 @@ def _chance(
     more: bool,
     n: int,
 ) -> tuple[float, Controls, float]:
-    """The largest p of all ways, the controls that gave it, and what claims meet on them."""
+    """Return the largest p of all ways, the controls that gave it, and what claims meet on them."""
     found = []
     for k, way in enumerate(controls.ways):
         counts = meeting_counts(way, x, y, radii)
@@ -402,7 +402,7 @@ def as_well(counts: Tensor, met: Sequence[int]) -> Tensor:
 
 
 def doubt(p_value: float, controls: int) -> Doubt | None:
-    """Why so many controls at this p-value do not rule chance out; None where they do."""
+    """Return why so many controls at this p-value do not rule chance out; None where they do."""
     if least_p(controls) > LEVEL:
         return Doubt.FEW_CONTROLS
     return Doubt.LIKELY_CHANCE if p_value > LEVEL else None
@@ -411,7 +411,9 @@ def doubt(p_value: float, controls: int) -> Doubt | None:
 def kind_of(
     found: int, n: int, reach: tuple[int, int], claims: int, p_value: float, controls: int
 ) -> Kind:
-    """The word for so many found of n by so many claims; `reach`: found and all of those in it.
+    """Return the word for so many found of n by so many claims.
+
+    `reach`: found and all of those in it.
 
     CANNOT_KNOW with so few controls that no p-value could rule chance out.
     """
@@ -446,7 +448,10 @@ def adjusted_p_values(found: Sequence[int], chance: Sequence[Sequence[int]]) -> 
 
 
 def _unknowable(n: int, controls: int, claims: int, alone: float) -> Unknowable | None:
-    """Why nothing can be said; `alone`: points of the truth that controls meet by themselves."""
+    """Return why nothing can be said.
+
+    `alone`: points of the truth that controls meet by themselves.
+    """
     if not claims:
         return Unknowable.NO_CLAIMS
     if n < MIN_POINTS:

@@ -189,7 +189,7 @@ class Setting:
 
     @property
     def bounds(self) -> str:
-        """What its values must be, after "must": "be positive"; empty for no bounds."""
+        """Return what its values must be, after "must": "be positive"; empty for no bounds."""
         if self.multiple is not None:
             even = "even" if self.multiple == 2 else f"a multiple of {self.multiple}"
             return f"be {even}" + ("" if self.low is None else f" and at least {self.low:g}")
@@ -208,7 +208,7 @@ class Setting:
 
     @property
     def words(self) -> str:
-        """What kind of value it takes: "a whole number or None"."""
+        """Return what kind of value it takes: "a whole number or None"."""
         if self.kind == "choice":
             text = f"one of {', '.join(str(value) for _, value in self.choices)}"
         else:
@@ -223,13 +223,13 @@ class Setting:
 
 
 def schema(kind: type[Any]) -> tuple[Setting, ...]:
-    """The settings of a class, in the order of its fields."""
+    """Return the settings of a class, in the order of its fields."""
     hints = get_type_hints(kind, include_extras=True)
     return tuple(_row(f, hints[f.name]) for f in dataclasses.fields(kind) if f.init)
 
 
 def setting_of(kind: type[Any], name: str, who: str = "") -> Setting:
-    """The setting of this name. ValueError with the names there are.
+    """Return the setting of this name. ValueError with the names there are.
 
     Args:
         kind: the class of settings.
@@ -243,7 +243,7 @@ def setting_of(kind: type[Any], name: str, who: str = "") -> Setting:
 
 
 def json_schema(kind: type[Any]) -> dict[str, Any]:
-    """The JSON schema of a class of settings, as pydantic writes it."""
+    """Return the JSON schema of a class of settings, as pydantic writes it."""
     return _adapter(kind).json_schema()
 
 
@@ -268,7 +268,7 @@ def config_of(kind: type[T], given: Mapping[str, Any], who: str = "") -> T:
 
 
 def value_of(row: Setting, text: str) -> Any:  # noqa: ANN401
-    """The value that a text writes, as people write it on a command line.
+    """Return the value that a text writes, as people write it on a command line.
 
     None is `None` or `null`, True is `True` or `true`; numbers stand in a list with or without
     brackets. Whether a number is within its bounds, its class says.
@@ -297,7 +297,7 @@ def value_of(row: Setting, text: str) -> Any:  # noqa: ANN401
 
 
 def _adapter(kind: type[Any]) -> TypeAdapter[Any]:
-    """What checks instances of this class, built when the first is made."""
+    """Return what checks instances of this class, built when the first is made."""
     from pydantic import TypeAdapter
 
     if kind not in ADAPTERS:
@@ -329,7 +329,7 @@ def _row(field: dataclasses.Field[Any], hint: Any) -> Setting:  # noqa: ANN401
 
 
 def _declaration(hint: Any) -> tuple[Any, FieldInfo | None]:  # noqa: ANN401
-    """The type of a field, and the declaration beside it."""
+    """Return the type of a field, and the declaration beside it."""
     from pydantic.fields import FieldInfo
 
     if get_origin(hint) is not Annotated:
@@ -361,7 +361,10 @@ def _refuse_the_largest(given: Mapping[str, Any]) -> None:
 
 
 def _short(value: Any) -> str:  # noqa: ANN401 - anything
-    """A value as it can stand in a sentence; not even Python writes out the largest numbers."""
+    """Return a value as it can stand in a sentence.
+
+    Not even Python writes out the largest numbers.
+    """
     if isinstance(value, int) and abs(value) > MOST_INT:
         return f"one of {value.bit_length()} bits"
     return safe_name(reprlib.repr(value) if isinstance(value, dict | list | tuple) else repr(value))
@@ -393,7 +396,7 @@ def _sentence(kind: type[Any], error: ValidationError, given: Mapping[str, Any])
 
 
 def _remedy(row: Setting, value: Any) -> str:  # noqa: ANN401
-    """A value that is allowed: the next multiple, or the default."""
+    """Return a value that is allowed: the next multiple, or the default."""
     if row.multiple is not None:
         least = max(value, row.low or 0)
         return f". Try {math.ceil(least / row.multiple) * row.multiple:g}."

@@ -33,7 +33,7 @@ class Status(Enum):
 
     @property
     def over(self) -> bool:
-        """Whether a run with this status takes no further step."""
+        """Return whether a run with this status takes no further step."""
         return self is not Status.RUNNING
 
 

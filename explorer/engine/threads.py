@@ -62,7 +62,7 @@ def _set(now: int, count: int) -> None:
 
 @cache
 def _pools() -> tuple[Any, ...]:
-    """The BLAS libraries of this process, each with threads of its own."""
+    """Return the BLAS libraries of this process, each with threads of its own."""
     try:
         from threadpoolctl import ThreadpoolController
     except ImportError:
@@ -71,6 +71,9 @@ def _pools() -> tuple[Any, ...]:
 
 
 def thread_count() -> int:
-    """The number that OMP_NUM_THREADS says, or one; it may hold one per level, such as 4,2."""
+    """Return the number that OMP_NUM_THREADS says, or one.
+
+    It may hold one per level, such as 4,2.
+    """
     first = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()
     return int(first) if first.isdigit() and int(first) else 1

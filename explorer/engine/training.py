@@ -164,7 +164,7 @@ class TrainConfig:
 
     @property
     def rule(self) -> StepRule:
-        """The step rule in force: the ascent has only one."""
+        """Return the step rule in force: the ascent has only one."""
         return "loss-scaled" if self.method == "ascent" else self.step_rule
 
     @property
@@ -174,7 +174,7 @@ class TrainConfig:
 
 
 def rate_on(config: TrainConfig, n: int) -> float:
-    """The rate in force on n points; mini-batches of them have a smaller default."""
+    """Return the rate in force on n points; mini-batches of them have a smaller default."""
     part = config.lr is None and config.batch is not None and config.batch < n
     return BATCH_RATE if part and config.rule == "loss-scaled" else config.rate
 
@@ -231,12 +231,12 @@ class TrainState:
 
     @cached_property
     def q_min(self) -> float:
-        """The smallest margin of `net`; 0 for no points."""
+        """Return the smallest margin of `net`; 0 for no points."""
         return float(self.q.min()) if self.q.shape[0] else 0.0
 
     @cached_property
     def gamma_bar(self) -> float:
-        """The normalised margin q_min / rho^order, the same for `net` and the true weights.
+        """Return the normalised margin q_min / rho^order, the same for `net` and the true weights.
 
         Source: Lyu and Li 2020, definition 1.
         """
@@ -244,7 +244,7 @@ class TrainState:
 
     @cached_property
     def gamma_tilde(self) -> float:
-        """The smoothed normalised margin l^{-1}(Loss) / rho^order; 0 for no points.
+        """Return the smoothed normalised margin l^{-1}(Loss) / rho^order; 0 for no points.
 
         Source: Lyu and Li 2020, definition 2.
         """
@@ -255,7 +255,10 @@ class TrainState:
 
     @property
     def loss_gradient(self) -> Tensor:
-        """The gradient (P,) of the mean loss at the true weights. It may overflow far from 1."""
+        """Return the gradient (P,) of the mean loss at the true weights.
+
+        It may overflow far from 1.
+        """
         exponent = self.log_pull + (self.net.depth - 1) * self.log_scale
         return -math.exp(min(exponent, MAX_EXPONENT)) * self.grads
 
@@ -414,7 +417,10 @@ def with_net(
 
 
 def _at_rest(target: Dataset, config: TrainConfig, t: int, net: Network, seed: int) -> TrainState:
-    """The state at these weights, without velocity. ValueError where outputs are not finite."""
+    """Return the state at these weights, without velocity.
+
+    ValueError where outputs are not finite.
+    """
     unit = net.unit
     net = net.in_unit().to(dtype=target.x.dtype, device=target.x.device)
     seen = target if unit == 1 else target.over(unit)
@@ -488,7 +494,7 @@ def states(
     target: Dataset, config: TrainConfig, generator: torch.Generator, net: Network | None = None,
     stride: int = 1,
 ) -> Iterator[TrainState]:  # fmt: skip
-    """A whole run: the state of `init`, then those of `iterate`."""
+    """Yield a whole run: the state of `init`, then those of `iterate`."""
     yield (first := init(target, config, generator, net))
     yield from iterate(target, first, config, stride)
 
@@ -508,7 +514,7 @@ def _leap(target: Dataset, state: TrainState, config: TrainConfig, steps: int) -
 
 
 def _rule(config: TrainConfig, n: int, net: Network) -> TrainRule:
-    """How n points train the network."""
+    """Return how n points train the network."""
     return TrainRule(
         config.method == "ascent", config.rule == "constant", config.loss == "logistic",
         rate_on(config, n), config.momentum, config.weight_decay, math.log(config.beta_end),
@@ -518,7 +524,7 @@ def _rule(config: TrainConfig, n: int, net: Network) -> TrainRule:
 
 
 def _masks(config: TrainConfig, n: int, seed: int) -> Masks:
-    """The mini-batches of a run on n points; None where each step takes all."""
+    """Return the mini-batches of a run on n points; None where each step takes all."""
     batch = config.batch
     if batch is None or batch >= n:
         return None
@@ -526,7 +532,7 @@ def _masks(config: TrainConfig, n: int, seed: int) -> Masks:
 
 
 def _iterate(state: TrainState) -> Iterate:
-    """The tensors of a state."""
+    """Return the tensors of a state."""
     now = (state.log_scale, state.log_loss, state.log_pull, state.kappa, state.rho)
     numbers = _numbers(now, state.net)
     return Iterate(state.net.theta, state.velocity, state.grads, state.q, numbers)
@@ -539,7 +545,7 @@ def _numbers(values: float | tuple[float, ...], net: Network) -> Tensor:
 
 
 def _state(config: TrainConfig, at: Iterate, t: int, net: Network, seed: int) -> TrainState:
-    """The state of an iterate, its numbers read."""
+    """Return the state of an iterate, its numbers read."""
     log_scale, log_loss, log_pull, kappa, rho = at.now.tolist()
     return TrainState(
         t, net.with_theta(at.theta), log_scale, at.q, log_loss, at.grads, log_pull, kappa, rho,
@@ -551,7 +557,7 @@ def _evaluate(
     target: Dataset, config: TrainConfig, t: int, net: Network, log_scale: float, velocity: Tensor,
     batch_seed: int,
 ) -> TrainState | None:  # fmt: skip
-    """The state at these weights, or None where a number of it is not finite."""
+    """Return the state at these weights, or None where a number of it is not finite."""
     n, rule, scale = target.n, _rule(config, target.n, net), _numbers(log_scale, net)
     if not n:
         theta, velocity, scale, rho = training_step.normed(net, rule, net.theta, velocity, scale)

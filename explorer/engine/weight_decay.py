@@ -91,7 +91,7 @@ class Decayed:
 
 
 def pulls(values: Tensor, y: Tensor, loss: DecayLoss) -> tuple[Tensor, Tensor]:
-    """Each point's l (n,) and -grad l (n, C) at outputs (n, C).
+    """Return each point's l (n,) and -grad l (n, C) at outputs (n, C).
 
     y: labels (n,); for "squared" also targets (n, C) of a regression. Labels become the targets
     -1 and 1, or one-hot rows with several outputs.

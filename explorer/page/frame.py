@@ -207,7 +207,7 @@ class Aim:
 
     @property
     def heldout(self) -> Dataset:
-        """The control from which attacks may start."""
+        """Return the control from which attacks may start."""
         return self.controls.sets[0] if len(self.controls) else self.truth
 
 
@@ -266,27 +266,27 @@ class Frame:
 
     @property
     def dataset(self) -> Dataset:
-        """The drawn points."""
+        """Return the drawn points."""
         return self.drawing.present
 
     @property
     def target(self) -> Target | None:
-        """The attacked weights."""
+        """Return the attacked weights."""
         return None if self.aim is None else self.aim.target
 
     @property
     def truth(self) -> Dataset | None:
-        """What the attacked weights were trained on."""
+        """Return what the attacked weights were trained on."""
         return None if self.aim is None else self.aim.truth
 
     @property
     def heldout(self) -> Dataset | None:
-        """The control from which attacks may start."""
+        """Return the control from which attacks may start."""
         return None if self.aim is None else self.aim.heldout
 
     @property
     def certainty(self) -> Certainty | None:
-        """How certain each point of the truth is, once that is known."""
+        """Return how certain each point of the truth is, once that is known."""
         return None if self.aim is None else self.aim.certainty
 
     @property

@@ -180,7 +180,7 @@ class Job:
                 self._progress(self.share)
 
     async def _part(self, parts: Iterator[T], stale: Callable[[], bool]) -> T:
-        """The next part, or _END."""
+        """Return the next part, or _END."""
         if not self._in_thread:
             return next(parts, _END)
         making = asyncio.create_task(asyncio.to_thread(next, parts, _END))

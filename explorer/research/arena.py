@@ -107,7 +107,10 @@ class ArenaLine:
 
 
 def arena_rows(base: Experiment, attacks: Sequence[str], seeds: Iterable[int]) -> list[Experiment]:
-    """The rows of an arena for `sweep`; attacks vary fastest. ValueError for an unknown attack."""
+    """Return the rows of an arena for `sweep`; attacks vary fastest.
+
+    ValueError for an unknown attack.
+    """
     for key in attacks:
         by_key(key)
     return [replace(base, seed=seed, attack=key) for seed in seeds for key in attacks]
@@ -157,7 +160,7 @@ def lines_of(rows: Iterable[Row]) -> list[ArenaLine]:
 
 
 def _ways(results: list[Row], controls: int) -> dict[Origin, Counts]:
-    """What claims meet on so many controls of each way, over the runs. Each (K, radii)."""
+    """Return what claims meet on so many controls of each way, over the runs. Each (K, radii)."""
     common = set.intersection(*(set(result.get("beside", {})) for result in results))
     ways = {_origin(results): [result["chance"] for result in results]}
     ways |= {Origin(way): [result["beside"][way] for result in results] for way in sorted(common)}

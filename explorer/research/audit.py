@@ -171,7 +171,7 @@ def audit(
 
 
 def _entries(target: Target) -> list[AnyAttack]:
-    """The attacks that fit. DecoReco where KKT knows no several classes.
+    """Return the attacks that fit. DecoReco where KKT knows no several classes.
 
     With biases beyond the first layer both rest on no theorem (`assumptions`), and run all the
     same.
@@ -200,12 +200,12 @@ def _frame(read: Reading, data: Dataset, q_min: float) -> tuple[Coordinates, Cer
 
 
 def _rounded(value: float) -> float:
-    """A number to as many digits as `DIGITS`."""
+    """Return a number to as many digits as `DIGITS`."""
     return float(f"{value:.{DIGITS}g}")
 
 
 def _round_all(values: Tensor) -> Tensor:
-    """Numbers (...) to as many digits of the largest.
+    """Return numbers (...) to as many digits of the largest.
 
     Else the last digit would tell which unit of length was given, and a descent of thousands of
     steps may make much of it.
@@ -216,7 +216,7 @@ def _round_all(values: Tensor) -> Tensor:
 
 
 def _share(z: Dataset, spread: float) -> float:
-    """The radius within which a point counts as found, as a share of the spread."""
+    """Return the radius within which a point counts as found, as a share of the spread."""
     if z.d <= FEW_COORDINATES or z.n < 2:
         return RADIUS
     apart = torch.cdist(z.x, z.x).fill_diagonal_(torch.inf).amin(1)
@@ -274,7 +274,7 @@ class _Case:
         )  # fmt: skip
 
     def _config(self, entry: AnyAttack) -> AttackConfig:
-        """The defaults of an attack, its lengths in units of the data."""
+        """Return the defaults of an attack, its lengths in units of the data."""
         default, n = entry.config(), self.z.n
         unit = self.spread * math.sqrt(2 / self.z.d)  # they are made for a circle of radius 1
         if self.z.d > FEW_COORDINATES and entry.pictures is not None:  # and these for pixels
@@ -308,7 +308,7 @@ class _Case:
         return _round_all(near.mean(0) + config.sigma_x * noise), y
 
     def _within(self, entry: AnyAttack, late: list[bool]) -> runs.Watch[Any]:
-        """The watch, which ends a search without an end in sight."""
+        """Return the watch, which ends a search without an end in sight."""
         if "steps" in {row.name for row in schema(entry.config)} and entry.key not in SEARCHES:
             return self.watch
 

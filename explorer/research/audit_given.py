@@ -120,7 +120,7 @@ def sorted_out(
     heldout: Any,  # noqa: ANN401
     classes: Sequence[Any] | None,
 ) -> Given:
-    """What is given to `audit`, in its order. ValueError where the parts do not fit."""
+    """Return what is given to `audit`, in its order. ValueError where the parts do not fit."""
     net = read.net
     if net.depth < 2:
         raise ModelError("the model has no hidden layer; the attacks here need one of ReLU.")
@@ -159,7 +159,7 @@ def sorted_out(
 
 
 def _known(y: Any, kinds: Any, outputs: int) -> tuple[Any, ...]:  # noqa: ANN401
-    """The classes of training and held-out points, where the model tells so many apart."""
+    """Return the classes of training and held-out points, where the model tells so many apart."""
     if kinds is not None:
         both = class_order([y, kinds], outputs)
         if len(both) <= max(outputs, 2):
@@ -168,7 +168,7 @@ def _known(y: Any, kinds: Any, outputs: int) -> tuple[Any, ...]:  # noqa: ANN401
 
 
 def points_like(x: Any, y: Any) -> Tensor:  # noqa: ANN401
-    """Points in the shape in which they were given, such as images."""
+    """Return points in the shape in which they were given, such as images."""
     x = x.x if isinstance(x, Dataset) else _columns(x, y)[0]
     shape = np.shape(x)
     check_some(x)
@@ -246,7 +246,7 @@ def _labels(
 
 
 def _shared(data: Dataset, unseen: Dataset | None) -> int:
-    """How many held-out points are training points."""
+    """Return how many held-out points are training points."""
     if unseen is None:
         return 0
     held = set(map(tuple, data.x.tolist()))

@@ -73,7 +73,7 @@ def point_rows(made: Audit) -> list[dict[str, Any]]:
 
 
 def columns(made: Audit) -> tuple[str, ...]:
-    """The names of the coordinates: those of the points, or x1, x2, ...
+    """Return the names of the coordinates: those of the points, or x1, x2, ...
 
     A name that a table has already is left to it.
     """
@@ -84,7 +84,7 @@ def columns(made: Audit) -> tuple[str, ...]:
 
 
 def found_points(made: Audit) -> list[bool]:
-    """Which points the best attack found; none where no attack has run."""
+    """Return which points the best attack found; none where no attack has run."""
     best = made.best
     return [False] * made.data.n if best is None else _met(made, best)[0]
 
@@ -121,7 +121,7 @@ def draw(made: Audit, ax: Any = None) -> Any:  # noqa: ANN401 - matplotlib is un
 
 
 def _distances_chart(made: Audit) -> Chart:
-    """Each point's distance to the nearest claim of its class, sorted; green: found."""
+    """Return each point's distance to the nearest claim of its class, sorted; green: found."""
     best, series, rules, top = made.best, [], [], 1.0
     if best is not None and best.verdict is not None and len(best.claims.x):
         found, apart, shares = _met(made, best)
@@ -170,7 +170,7 @@ def html(made: Audit, whole: bool = True) -> str:
 
 
 def _picture(made: Audit) -> str:
-    """The picture inside a page; nothing without matplotlib."""
+    """Return the picture inside a page; nothing without matplotlib."""
     try:
         return picture_html(draw(made).figure)
     except ImportError:
@@ -195,7 +195,7 @@ def _cell(value: Any) -> str:  # noqa: ANN401
 
 
 def as_json(made: Audit) -> dict[str, Any]:
-    """The audit as plain data."""
+    """Return the audit as plain data."""
     plain: dict[str, Any] = jsonable({
         "sentence": made.sentence, "p_value": made.p_value, "network": of_network(made.net),
         "points": made.data.n, "classes": [str(c) for c in made.classes],

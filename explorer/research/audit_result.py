@@ -96,7 +96,7 @@ class Audit:
 
     @property
     def best(self) -> Tried | None:
-        """The attack of the smallest p-value, and of those the one that finds most."""
+        """Return the attack of the smallest p-value, and of those the one that finds most."""
         ran = [one for one in self.tried if one.verdict is not None]
 
         def order(one: Tried) -> tuple[float, int]:
@@ -108,7 +108,10 @@ class Audit:
 
     @property
     def p_value(self) -> float:
-        """The p-value of the best attack, times the number of attacks (Bonferroni); or nan."""
+        """Return the p-value of the best attack, times the number of attacks (Bonferroni).
+
+        Or nan.
+        """
         best = self.best
         if best is None or best.verdict is None:
             return math.nan
@@ -117,14 +120,14 @@ class Audit:
 
     @property
     def found(self) -> list[bool]:
-        """Which points the best attack found."""
+        """Return which points the best attack found."""
         from explorer.research.audit_report import found_points
 
         return found_points(self)
 
     @cached_property
     def sentence(self) -> str:
-        """The verdict in words, with its numbers."""
+        """Return the verdict in words, with its numbers."""
         from explorer.research.words.audit import audited
 
         return audited(self)
@@ -140,14 +143,14 @@ class Audit:
 
     @property
     def rows(self) -> list[dict[str, Any]]:
-        """The table as plain rows."""
+        """Return the table as plain rows."""
         from explorer.research.audit_report import point_rows
 
         return point_rows(self)
 
     @property
     def table(self) -> Any:  # noqa: ANN401 - pandas is untyped and optional
-        """One row per training point, as a pandas DataFrame.
+        """Return one row per training point, as a pandas DataFrame.
 
         Raises:
             ImportError: without pandas; `rows` needs none.

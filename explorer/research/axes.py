@@ -91,6 +91,6 @@ def _bounds(dataset: Dataset) -> tuple[NDArray[np.float64], NDArray[np.float64]]
 
 
 def _nice(value: float) -> float:
-    """The next number of two digits."""
+    """Return the next number of two digits."""
     power = 10.0 ** (np.floor(np.log10(value)) - 1)
     return float(f"{np.ceil(value / power) * power:.2g}")

@@ -268,7 +268,7 @@ def output_chart(found: Scored) -> Chart:
 
 
 def share_chart(found: Scored, started: bool) -> Chart:
-    """The share matched of the training images, of unseen images, of images of the start.
+    """Return the share matched of the training images, of unseen images, of images of the start.
 
     The third bar stands only where the attack began at those images; whiskers go from the lowest
     to the highest unseen set.

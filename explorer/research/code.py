@@ -16,7 +16,7 @@ Lines = list[str]
 
 
 def command_of(run: Run) -> str:
-    """The command that repeats the run of a link, and prints its numbers."""
+    """Return the command that repeats the run of a link, and prints its numbers."""
     return f"margin-explorer repeat {link_of(run)}"
 
 
@@ -104,5 +104,5 @@ def _attack(run: Run) -> Lines:
 
 
 def differences(config: Any) -> str:  # noqa: ANN401 - settings of any class
-    """The settings that are not the defaults, as Python writes them."""
+    """Return the settings that are not the defaults, as Python writes them."""
     return ", ".join(f"{name}={value!r}" for name, value in changed_settings(config).items())

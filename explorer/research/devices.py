@@ -146,7 +146,7 @@ def placed(
     device: str,
     dtype: torch.dtype | None = None,
 ) -> Any:  # noqa: ANN401
-    """The target on `device` where the attack follows its weights (`Attack.anywhere`)."""
+    """Return the target on `device` where the attack follows its weights (`Attack.anywhere`)."""
     if not entry.anywhere or (device == "cpu" and dtype is None):
         return target
     return replace(target, net=target.net.to(device=device, dtype=dtype or wide_on(device)))
@@ -176,7 +176,7 @@ def on_device(device: str, dtype: torch.dtype | None, load: Load | None) -> Iter
 
 
 def _too_large(device: str, load: Load | None) -> str:
-    """The sentence on a memory that is used up."""
+    """Return the sentence on a memory that is used up."""
     told, free = f"the memory of {device} is used up", free_bytes(device)
     if load is not None:
         told += f": {load.count:,} {load.unit} take about {_size(load.need(load.count))}"

@@ -64,7 +64,7 @@ def processes(workers: int = 2) -> Make:
 
 
 def dask_client(address: str | None = None, workers: int = 2) -> Any:  # noqa: ANN401 - untyped
-    """A Dask client of the scheduler at `address`, or of worker processes started here.
+    """Return a Dask client of the scheduler at `address`, or of worker processes started here.
 
     Its `get_executor` makes executors; close it when done. ImportError names the extra.
     """
@@ -114,7 +114,7 @@ class Pool:
 
     @property
     def replaceable(self) -> bool:
-        """Whether a new executor can be made."""
+        """Return whether a new executor can be made."""
         return self._make is not None
 
     def close(self, pending: Iterable[Future[Any]], at_once: bool) -> None:
@@ -134,7 +134,7 @@ class Pool:
 
 
 def is_lost(error: BaseException) -> bool:
-    """Whether this is a worker's death rather than a failure of the row."""
+    """Return whether this is a worker's death rather than a failure of the row."""
     return isinstance(error, BrokenExecutor | Cancelled) or type(error).__name__ in LOST
 
 

@@ -69,7 +69,10 @@ class Victim:
 
     @property
     def in_reach(self) -> Tensor:
-        """Points (n,) bool that leave a trace in the weights; all where that is not known."""
+        """Return points (n,) bool that leave a trace in the weights.
+
+        All where that is not known.
+        """
         known = in_reach(self.certificate, self.truth.n)
         return torch.ones(self.truth.n, dtype=torch.bool) if known is None else known
 
@@ -91,7 +94,7 @@ class Otherwise:
 
 
 def no_other(target: Target, truth: Dataset, made: Certificate | None) -> str:
-    """Why no other set can be looked for here, or an empty string."""
+    """Return why no other set can be looked for here, or an empty string."""
     if not truth.n:
         return "There are no points."
     if not target.net.homogeneous or made is None:
@@ -135,7 +138,9 @@ def other_set(
 
 
 def otherwise(victim: Victim, progress: Progress = no_progress) -> Otherwise | None:
-    """What the weights leave open (`other_set`), and what not; None where `no_other` says why.
+    """Return what the weights leave open (`other_set`), and what not.
+
+    None where `no_other` says why.
 
     `progress` is told the share that is done.
     """
@@ -159,7 +164,7 @@ class Refused(ValueError):
 
 
 def attack_settings(key: str, given: Mapping[str, Any]) -> AttackConfig:
-    """The settings of an attack: its defaults, but `given`. ValueError for a wrong one."""
+    """Return the settings of an attack: its defaults, but `given`. ValueError for a wrong one."""
     made: AttackConfig = config_of(by_key(key).config, given, key)
     return made
 
@@ -197,7 +202,7 @@ def run_attack(
 
 
 def judge_claims(victim: Victim, claims: Report) -> dict[str, Any]:
-    """What may be said of claims on the victim; see `run_attack`."""
+    """Return what may be said of claims on the victim; see `run_attack`."""
     truth, reach = victim.truth, victim.in_reach
     within = Dataset(truth.x[reach], truth.y[reach])
     x, y = claims.x, claims.y
@@ -221,7 +226,7 @@ def judge_claims(victim: Victim, claims: Report) -> dict[str, Any]:
 
 
 def _certified(victim: Victim) -> int | None:
-    """How many points are certified; None beyond the line, where it takes many seconds."""
+    """Return how many points are certified; None beyond the line, where it takes many seconds."""
     if victim.target.net.d > 1 or obstacle(victim.target) or not victim.truth.n:
         return None
     return int(certified_points(victim.target, victim.truth).certain.sum())
@@ -237,7 +242,9 @@ def _residual(target: Target, claims: Report) -> float | None:
 
 
 def flip_labels(data: Dataset, share: float, seed: int) -> Dataset:
-    """A share of the labels flipped, chosen by the seed; the source is kept, for its controls.
+    """Return a share of the labels flipped, chosen by the seed.
+
+    The source is kept, for its controls.
 
     ValueError with more than two classes, where a flip would have to choose; Refused for a share
     that is too small to flip one.
@@ -450,13 +457,13 @@ def victim_of(row: Experiment) -> Victim:
 
 
 def _training(row: Experiment) -> str:
-    """A row without its attack, as text: rows of one text have one network."""
+    """Return a row without its attack, as text: rows of one text have one network."""
     return json.dumps(asdict(replace(row, attack="", attack_config={}, starts=1)), sort_keys=True)
 
 
 @lru_cache(maxsize=KEPT_NETWORKS)
 def _victim(text: str) -> Victim:
-    """The trained network of a row, with its truth and its controls."""
+    """Return the trained network of a row, with its truth and its controls."""
     row = Experiment.of(json.loads(text))
     seed = row.seed if row.data_seed is None else row.data_seed
     clean = (
@@ -476,7 +483,7 @@ def _victim(text: str) -> Victim:
 
 @lru_cache(maxsize=KEPT_NETWORKS)
 def _determination(text: str) -> dict[str, Any]:
-    """Which points of a row's network are certified, and another set; None where unknown."""
+    """Return which points of a row's network are certified, and another set; None where unknown."""
     victim = _victim(text)
     found = otherwise(victim)
     if found is None:

@@ -131,7 +131,7 @@ def first_explained(target: Target, truth: Dataset, base: float | None = None) -
 
 
 def unexplained(target: Target, x: Tensor, y: Tensor) -> float:
-    """What points leave of the weights: the residual of their certificate."""
+    """Return what points leave of the weights: the residual of their certificate."""
     return certify(target.net, x, y).residual
 
 

@@ -93,7 +93,7 @@ def path_weights(net: Network) -> Array:
 
 
 def neuron_lines(net: Network, axes: Axes) -> Array:
-    """The first layer's lines w_j.x + b_j = 0 in the plane. -> (k, 5), weakest first.
+    """Return the first layer's lines w_j.x + b_j = 0 in the plane. -> (k, 5), weakest first.
 
     Equal lines are drawn once with the sum of their path weights, so that many weak neurons
     on one line look as strong as they are together.
@@ -124,7 +124,7 @@ def _lines_of(net: Network, axes: Axes) -> tuple[Array, Array, Array]:
 
 
 def _clip(w: Array, b: Array) -> tuple[Array, NDArray[np.bool_]]:
-    """The parts of the lines w.x + b = 0 inside [-1, 1]^2. -> ends (k, 2, 2), seen (k,).
+    """Return the parts of the lines w.x + b = 0 inside [-1, 1]^2. -> ends (k, 2, 2), seen (k,).
 
     Slab method: the line foot + s along is inside one pair of edges for s between two bounds.
     """
@@ -191,7 +191,7 @@ def text_rows(shapes: Shapes, axes: Axes) -> list[list[Any]]:
 
 
 def _zero(level: Level) -> list[Array]:
-    """The paths (k, 2) on which the function is 0."""
+    """Return the paths (k, 2) on which the function is 0."""
     from contourpy import contour_generator  # of the extras that draw
 
     found = contour_generator(level.axis, level.axis, level.values).lines(0.0)

@@ -82,7 +82,10 @@ def energy_picture(path: Path, picture: Picture, x: Array, y: Array, index: int)
 
 
 def _energy_frame(picture: Picture, x: Array, y: Array, index: int) -> dict[str, Any]:
-    """The map of an energy as a frame of the plane; its points where the axes are their places."""
+    """Return the map of an energy as a frame of the plane.
+
+    Its points where the axes are their places.
+    """
     left, right, bottom, top = picture.box
     axes = Axes(((left + right) / 2, (right - left) / 2), ((bottom + top) / 2, (top - bottom) / 2))
     low, high = span_of(picture.values, picture.reference)
@@ -238,7 +241,7 @@ def write(folder: Path, trials: Sequence[MembershipTrial], rows: Sequence[Row]) 
 
 
 def _roc_chart(trials: Sequence[MembershipTrial]) -> Chart:
-    """The rates of a few dimensions; below one false positive nothing is known."""
+    """Return the rates of a few dimensions; below one false positive nothing is known."""
     usable = [t for t in trials if t.margin == t.margin]
     dims = list(dict.fromkeys(t.d for t in usable))
     few = np.unique(np.linspace(0, len(dims) - 1, len(ROC_INKS)).astype(int)) if dims else ()

@@ -92,7 +92,7 @@ def commitment_of(data: Dataset, salt: str) -> str:
 
 
 def hide(run: Run, net: Network, salt: str | None = None) -> Hidden:
-    """The challenge of weights that separate the points of `run`, and its reveal.
+    """Return the challenge of weights that separate the points of `run`, and its reveal.
 
     Args:
         run: the points, and how the weights were trained where that is known.
@@ -112,12 +112,15 @@ def hide(run: Run, net: Network, salt: str | None = None) -> Hidden:
 
 
 def is_challenge(text: str) -> bool:
-    """Whether there is a challenge in a text, such as an address."""
+    """Return whether there is a challenge in a text, such as an address."""
     return CHALLENGE.search(text) is not None
 
 
 def read_challenge(text: str) -> Challenge:
-    """The challenge in a text. GameError where there is none, or it is damaged or too large."""
+    """Return the challenge in a text.
+
+    GameError where there is none, or it is damaged or too large.
+    """
     found = CHALLENGE.search(text) if len(text) <= MOST_TEXT else None
     if found is None:
         raise GameError("this is no challenge, which begins with mxc1. Copy it again, whole.")
@@ -143,7 +146,7 @@ def read_challenge(text: str) -> Challenge:
 
 
 def opened(challenge: Challenge, reveal: str) -> Run:
-    """The run of a reveal, checked against its challenge.
+    """Return the run of a reveal, checked against its challenge.
 
     Raises:
         GameError: where it is none, the points are not those of the commitment, or the weights do
@@ -207,12 +210,12 @@ def score_guess(run: Run, guess: Dataset) -> GuessScore:
 
 
 def guess_text(guess: Dataset) -> str:
-    """A guess as one line of text; `read_guess` reads it."""
+    """Return a guess as one line of text; `read_guess` reads it."""
     return link_of(Run(guess, TrainConfig()))
 
 
 def read_guess(text: str) -> Dataset:
-    """The points of a guess. StoreError where there are none."""
+    """Return the points of a guess. StoreError where there are none."""
     return read_link(text).dataset
 
 
@@ -223,7 +226,7 @@ def as_guess(claims: Report) -> Dataset:
 
 
 def computer_guess(challenge: Challenge, seed: int = 0) -> Dataset:
-    """What the first attack that suits the weights claims, with its defaults."""
+    """Return what the first attack that suits the weights claims, with its defaults."""
     target = Target.of(challenge.net, 1.0)
     name = next(key for key, row in ROSTER.items() if not row.refusal(target))
     if challenge.net.d == 1 and not by_key("univariate").refusal(target):
@@ -232,7 +235,7 @@ def computer_guess(challenge: Challenge, seed: int = 0) -> Dataset:
 
 
 def computer_hides(seed: int) -> Hidden:
-    """A challenge of the computer: points of a preset with a network trained on them.
+    """Return a challenge of the computer: points of a preset with a network trained on them.
 
     Raises:
         RunFailed: where no network separated its points.

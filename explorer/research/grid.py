@@ -126,7 +126,7 @@ def maps(side: int, rows: Iterable[Mapping[str, Any]]) -> Maps:
 
 
 def of_sweep(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Rows of `sweep` that are done, as `maps` takes them."""
+    """Return rows of `sweep` that are done, as `maps` takes them."""
     return [
         {**{k: row["trial"][k] for k in ("mix_truth", "mix_data", "seed")}, "result": row["result"]}
         for row in rows
@@ -221,7 +221,7 @@ def grid_rows(
     seeds: Iterable[int] = (0,),
     **more: Any,  # noqa: ANN401
 ) -> list[GridCell]:
-    """The distinct starts of a grid, for each seed; the corners of all seeds first."""
+    """Return the distinct starts of a grid, for each seed; the corners of all seeds first."""
     seeds = list(seeds)
     return [
         GridCell(data, attack, a, b, seed=seed, **more) for a, b in starts(side) for seed in seeds
@@ -268,7 +268,7 @@ class Grid:
 
     @property
     def ready(self) -> bool:
-        """Whether there is something to attack: weights, or a victim of the attack's own."""
+        """Return whether there is something to attack: weights, or a victim of the attack's own."""
         known = self.target is not None or by_key(self.attack).own is not None
         return known and self.truth is not None and self.heldout is not None
 
@@ -396,7 +396,7 @@ def even(n: int) -> int:
 
 
 def open_cell(cell: GridCell) -> tuple[Dataset, Target]:
-    """Points and weights of a cell's saved run.
+    """Return points and weights of a cell's saved run.
 
     Raises:
         ValueError: where the file has changed, or lacks points or weights.

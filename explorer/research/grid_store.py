@@ -53,7 +53,10 @@ Row = dict[str, Any]
 
 
 def cell_of(row: Row) -> Row:
-    """A row as that of a finished cell. ValueError, KeyError or TypeError for anything else."""
+    """Return a row as that of a finished cell.
+
+    ValueError, KeyError or TypeError for anything else.
+    """
     result = row["result"]
     shares = [row["mix_truth"], row["mix_data"]]
     trail = [w for place in result["trail"] for w in place]
@@ -129,7 +132,9 @@ def identity(of: Grid) -> Row:
 
 
 def file_of(of: Row, where: Path) -> RowFile:
-    """The file of a problem, with what it holds. The oldest files go when there are too many.
+    """Return the file of a problem, with what it holds.
+
+    The oldest files go when there are too many.
 
     Raises:
         ValueError: where a line of it is damaged.
@@ -143,7 +148,7 @@ def file_of(of: Row, where: Path) -> RowFile:
 
 
 def row_of(found: Runs, key: Key, of: Row) -> Row:
-    """A finished cell as a line; its seed is that of the noise, whatever the page's."""
+    """Return a finished cell as a line; its seed is that of the noise, whatever the page's."""
     k, a, b = key
     seed = found.of.seed + k
     result = plain(found.rows[key])
@@ -180,7 +185,7 @@ def take(found: Runs, rows: Iterable[Mapping[str, Any]], of: Row) -> tuple[int, 
 
 
 def difference(mine: Row, theirs: Mapping[str, Any]) -> str:
-    """Why rows of `theirs` are none of `mine`, or an empty string."""
+    """Return why rows of `theirs` are none of `mine`, or an empty string."""
     for name, words in WHAT.items():
         here, there = mine[name], theirs.get(name)
         if name == "settings" and isinstance(there, Mapping):

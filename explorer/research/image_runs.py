@@ -178,12 +178,12 @@ class Scored:
 
 
 def train(draw: Draw, run: ImageRun) -> Iterator[TrainState]:
-    """The states of the training, the first included."""
+    """Return the states of the training, the first included."""
     return runs.training_states(draw.train, run.training, run.seed)
 
 
 def aim(draw: Draw, run: ImageRun, state: TrainState | None) -> Aimed:
-    """What the attack sees: the trained weights at margin 1, or weights of its own training.
+    """Return what the attack sees: the trained weights at margin 1, or weights of its own training.
 
     Raises:
         ValueError: where the training has not separated the images.
@@ -199,7 +199,10 @@ def aim(draw: Draw, run: ImageRun, state: TrainState | None) -> Aimed:
 
 
 def start_of(draw: Draw, run: ImageRun, outputs: int) -> tuple[Tensor, Tensor] | None:
-    """Candidates (m, d) and their labels (m,) to begin at; None where the attack draws its own."""
+    """Return candidates (m, d) and their labels (m,) to begin at.
+
+    None where the attack draws its own.
+    """
     if run.start == "truth":
         return draw.train.x, draw.train.y
     if run.start == "partition":
@@ -213,7 +216,7 @@ def start_of(draw: Draw, run: ImageRun, outputs: int) -> tuple[Tensor, Tensor] |
 
 
 def attack(draw: Draw, run: ImageRun, aimed: Aimed) -> Iterator[AttackState]:
-    """The states of the attack, the first included."""
+    """Return the states of the attack, the first included."""
     start = start_of(draw, run, aimed.net.outputs)
     generator = torch.Generator().manual_seed(run.seed)
     states: Iterator[AttackState] = by_key(run.attack).states(

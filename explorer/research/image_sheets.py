@@ -65,13 +65,13 @@ def weights(rows: Tensor, shape: tuple[int, int, int], columns: int) -> Pixels:
 
 
 def strongest(first_layer: Tensor, count: int) -> Tensor:
-    """The rows (k, d) of largest norm, largest first."""
+    """Return the rows (k, d) of largest norm, largest first."""
     order = first_layer.norm(dim=1).argsort(descending=True)
     return first_layer[order[:count]]
 
 
 def png(sheet: Pixels) -> bytes:
-    """The sheet as a PNG."""
+    """Return the sheet as a PNG."""
     buffer = io.BytesIO()
     _image(sheet).save(buffer, format="PNG")
     return buffer.getvalue()

@@ -30,7 +30,7 @@ SIDES = (6, 11, 26)  # places a side of the triangle from which attacks run: 21,
 
 
 def landscape_of(problem: Problem) -> Landscape:
-    """The energies of all starts of a problem, as shares of the weights.
+    """Return the energies of all starts of a problem, as shares of the weights.
 
     Args:
         problem: the target and the three sets.
@@ -154,7 +154,7 @@ class Runs:
             raise
 
     def _share_of(self, group: list[Key]) -> float:
-        """How many runs of a group are done, parts of them counted."""
+        """Return how many runs of a group are done, parts of them counted."""
         return sum(
             1.0 if key in self.rows else self._part_of(key) for key in group
         )  # fmt: skip
@@ -166,7 +166,7 @@ class Runs:
         return float(min(1.0, trace.last.t / max(self.of.config.steps, 1)))
 
     def _run(self, key: Key) -> Iterator[None]:
-        """One run, from place to place of its trail; it is kept when it has ended."""
+        """Yield one run, from place to place of its trail; it is kept when it has ended."""
         k, a, b = key
         problem = self.problems[k]
         kept: list[Any] = []

@@ -44,7 +44,7 @@ def pages() -> tuple[Page, ...]:
 
 
 def _title(path: Path) -> str:
-    """The first heading; of a page without words, the title in its metadata."""
+    """Return the first heading; of a page without words, the title in its metadata."""
     notebook = json.loads(path.read_text(encoding="utf-8"))
     words = [cell for cell in notebook["cells"] if cell["cell_type"] == "markdown"]
     lines = [line.strip() for cell in words for line in cell["source"]]

@@ -154,7 +154,7 @@ def film(
 
 
 def gif(frames: Sequence[Any]) -> bytes:
-    """The film of these frames; the last stands for `LAST_MS`, then it begins again."""
+    """Return the film of these frames; the last stands for `LAST_MS`, then it begins again."""
     out = io.BytesIO()
     frames[0].save(
         out, "GIF", save_all=True, append_images=frames[1:], duration=times(frames), loop=0,
@@ -164,12 +164,12 @@ def gif(frames: Sequence[Any]) -> bytes:
 
 
 def times(frames: Sequence[Any]) -> list[int]:
-    """How long each frame of a film stands, in milliseconds."""
+    """Return how long each frame of a film stands, in milliseconds."""
     return [FRAME_MS] * (len(frames) - 1) + [LAST_MS]
 
 
 def jpegs(frames: Sequence[Any]) -> list[bytes]:
-    """The frames of a film one by one, for a browser that records a video of them."""
+    """Return the frames of a film one by one, for a browser that records a video of them."""
     made = []
     for frame in frames:
         out = io.BytesIO()

@@ -32,12 +32,12 @@ class Roc:
     auc: float
 
     def tpr_at(self, level: float) -> float:
-        """The largest true positive rate at a false positive rate of at most `level`."""
+        """Return the largest true positive rate at a false positive rate of at most `level`."""
         return float(self.tpr[self.fpr <= level].max(initial=0.0))
 
 
 def roc(members: Tensor, fresh: Tensor) -> Roc:
-    """The curve of the score |Phi|. members (n,), fresh (m,), both of one point or more.
+    """Return the curve of the score |Phi|. members (n,), fresh (m,), both of one point or more.
 
     Raises:
         ImportError: scikit-learn is not installed; the message names the extra.
@@ -99,7 +99,7 @@ def interval(values: Sequence[float]) -> Interval:
 
 
 def rates(trial: MembershipTrial) -> dict[str, float | int]:
-    """The trial's row with auc, tpr_0.1% and tpr_1%; nan where it has no margin."""
+    """Return the trial's row with auc, tpr_0.1% and tpr_1%; nan where it has no margin."""
     names = ("auc", *(f"tpr_{level:.1%}".replace(".0%", "%") for level in LEVELS))
     row = trial.row()
     if math.isnan(trial.margin):

@@ -73,17 +73,17 @@ class RowKind:
 
     @property
     def first(self) -> bytes:
-        """The first line, with its end; nothing without a head."""
+        """Return the first line, with its end; nothing without a head."""
         return b"" if self.head is None else (json.dumps(self.head) + "\n").encode()
 
 
 def text_of(rows: Iterable[Mapping[str, Any]]) -> str:
-    """Rows as lines of JSON."""
+    """Return rows as lines of JSON."""
     return "".join(json.dumps(r, allow_nan=False, separators=(",", ":")) + "\n" for r in rows)
 
 
 def rows_of(text: bytes, kind: RowKind, before: int = 0) -> tuple[list[Row], int]:
-    """The rows of lines, and how many bytes they take.
+    """Return the rows of lines, and how many bytes they take.
 
     A last line without an end is taken if it is complete, as when an editor saved it. Else a kill
     cut it off, and it is dropped.
@@ -113,7 +113,10 @@ def rows_of(text: bytes, kind: RowKind, before: int = 0) -> tuple[list[Row], int
 
 
 def rows_in(content: bytes, kind: RowKind) -> list[Row]:
-    """The rows of a file that was handed in. FileError where it holds anything else, or none."""
+    """Return the rows of a file that was handed in.
+
+    FileError where it holds anything else, or none.
+    """
     check_size(len(content), MAX_BYTES)
     rows = rows_of(content, kind)[0]
     if not rows:
@@ -122,7 +125,7 @@ def rows_in(content: bytes, kind: RowKind) -> list[Row]:
 
 
 def _row_of(line: bytes, kind: RowKind) -> Row | str:
-    """The row of a line, or why it is none."""
+    """Return the row of a line, or why it is none."""
     try:
         row = json.loads(line)
     except (ValueError, RecursionError, MemoryError):
@@ -173,7 +176,10 @@ class RowFile:
                 file.write(b"\n")
 
     def _head(self, text: bytes) -> int:
-        """Where the first line ends. FileError where it is no head, or of another problem."""
+        """Return where the first line ends.
+
+        FileError where it is no head, or of another problem.
+        """
         kind = self.kind
         if kind.head is None:
             return 0
@@ -247,7 +253,7 @@ def writing(path: Path, kind: RowKind) -> Iterator[RowFile]:
 
 
 def flat(row: Mapping[str, Any]) -> dict[str, Any]:
-    """A row as one level of names: those of its parts are joined by a point."""
+    """Return a row as one level of names: those of its parts are joined by a point."""
     found: dict[str, Any] = {}
     for name, value in row.items():
         if name in LEFT_OUT:
@@ -271,7 +277,7 @@ def csv_of(rows: Iterable[Mapping[str, Any]]) -> str:
 
 
 def table_of(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Rows of plain values as CSV; a column that a row lacks is empty there."""
+    """Return rows of plain values as CSV; a column that a row lacks is empty there."""
     out = io.StringIO()
     writer = csv.DictWriter(out, list(dict.fromkeys(name for row in rows for name in row)))
     writer.writeheader()

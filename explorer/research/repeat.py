@@ -54,7 +54,7 @@ class Repeated:
 
 
 def begun(run: Run) -> tuple[bool, bool]:
-    """Whether training, and the attack, had begun."""
+    """Return whether training, and the attack, had begun."""
     attacked = run.stage == "attack" or run.steps[1] > 0
     return attacked or run.exact or run.steps[0] > 0 or run.stage not in UNTRAINED, attacked
 
@@ -105,7 +105,7 @@ def repeat(run: Run, watch: Callable[[str, int, int], None] = lambda *_: None) -
 def _attacked(
     run: Run, state: TrainState, made: Certificate | None, watch: Callable[[str, int, int], None]
 ) -> Attacked:
-    """The attack at its step, judged."""
+    """Return the attack at its step, judged."""
     data, entry, last = run.dataset, by_key(run.attack_name), run.steps[1]
     config = cast(Any, run.attack_config or entry.config())
     seed = run.seed if run.attack_seed is None else run.attack_seed

@@ -65,7 +65,7 @@ def of_network(net: Network) -> dict[str, Any]:
 
 
 def of_training(data: Dataset, done: Trained) -> dict[str, Any]:
-    """The points, the weights, how far training came, and how near to a KKT point."""
+    """Return the points, the weights, how far training came, and how near to a KKT point."""
     state, made = done.states[-1], done.certificate
     training = {
         "t": state.t,
@@ -106,7 +106,7 @@ def of_training(data: Dataset, done: Trained) -> dict[str, Any]:
 
 
 def of_attack(done: Attacked) -> dict[str, Any]:
-    """What is claimed, and where the truth is known, how much of it is true."""
+    """Return what is claimed, and where the truth is known, how much of it is true."""
     state, claims, scores, verdict = done.states[-1], done.claims, done.scores, done.verdict
     out: dict[str, Any] = {
         "t": state.t,
@@ -205,7 +205,7 @@ def _network_rows(net: Network) -> list[tuple[str, str]]:
 
 
 def training_rows(points: Dataset, done: Trained) -> list[tuple[str, str]]:
-    """Names and values of a finished training, for a table."""
+    """Return names and values of a finished training, for a table."""
     made, last = done.certificate, done.states[-1]
     rows = [
         ("points", f"{points.n} in {points.d}-D"),
@@ -228,7 +228,7 @@ def training_rows(points: Dataset, done: Trained) -> list[tuple[str, str]]:
 
 
 def attack_rows(done: Attacked) -> list[tuple[str, str]]:
-    """Names and values of a finished attack, for a table."""
+    """Return names and values of a finished attack, for a table."""
     return [
         ("attack steps", f"{done.states[-1].t}"),
         *_unexplained_rows(done, "theta unexplained"),
@@ -238,7 +238,7 @@ def attack_rows(done: Attacked) -> list[tuple[str, str]]:
 
 
 def starts_rows(made: Starts) -> list[tuple[str, str]]:
-    """Names and values of many starts, for a table."""
+    """Return names and values of many starts, for a table."""
     count, least = len(made.seeds), made.each[made.least]
     seed = made.seeds[made.least]
     rows = [
@@ -257,7 +257,7 @@ def starts_rows(made: Starts) -> list[tuple[str, str]]:
 
 
 def of_starts(made: Starts) -> dict[str, Any]:
-    """What many starts claim together, and the starts by themselves."""
+    """Return what many starts claim together, and the starts by themselves."""
     each = [
         {
             "seed": seed, "claims": len(one.claims.x),
@@ -278,7 +278,7 @@ def of_starts(made: Starts) -> dict[str, Any]:
 
 
 def _judged_rows(done: Attacked) -> list[tuple[str, str]]:
-    """What may be said of claims; the verdict is the last row."""
+    """Return what may be said of claims; the verdict is the last row."""
     rows = []
     if done.certainty is not None:
         noun = "points" if done.certainty.proven else "claims"
@@ -305,7 +305,7 @@ def _certified(made: Certainty) -> str:
 
 
 def _unexplained_rows(done: Attacked, name: str) -> list[tuple[str, str]]:
-    """The share of ||theta||^2 left over, of attacks that explain theta."""
+    """Return the share of ||theta||^2 left over, of attacks that explain theta."""
     share = done.states[-1].numbers().get("l_stationary")
     return [] if share is None else [(name, f"{share:.2%}")]
 

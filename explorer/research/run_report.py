@@ -104,7 +104,7 @@ def _paper_of(made: Repeated) -> list[str]:
 
 
 def _picture(made: Repeated) -> str:
-    """The picture as SVG within the page; nothing where no plane or line has points."""
+    """Return the picture as SVG within the page; nothing where no plane or line has points."""
     data = made.run.dataset
     if not data.n or data.d > 2:
         return ""

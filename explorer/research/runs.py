@@ -80,7 +80,7 @@ class Trained:
 
     @cached_property
     def net(self) -> Network:
-        """The last network, on the CPU in float64."""
+        """Return the last network, on the CPU in float64."""
         return self.states[-1].net.to(device="cpu", dtype=torch.float64)
 
     @cached_property
@@ -137,7 +137,7 @@ def watch_of(progress: Progress) -> Watch[Any]:
 
 
 def points_at(place: str | Path) -> Dataset:
-    """Points of a CSV file or of a link, whose settings are not taken."""
+    """Return points of a CSV file or of a link, whose settings are not taken."""
     if is_link(str(place)):
         return read_link(str(place)).dataset
     with naming(place):
@@ -151,7 +151,10 @@ def fingerprint(path: str | Path) -> str:
 
 
 def points_in(path: str, made: str) -> Dataset:
-    """Points of a file or link in their unit. ValueError where its `fingerprint` is not `made`."""
+    """Return points of a file or link in their unit.
+
+    ValueError where its `fingerprint` is not `made`.
+    """
     if fingerprint(path) != made:
         raise ValueError(f"{safe_name(Path(path).name)} has changed since this row was made.")
     return in_unit(points_at(path))
@@ -172,7 +175,7 @@ def watched_stride(planned: int, keep: int = KEPT) -> int:
 
 
 def thin(states: Iterable[State], planned: int, keep: int = KEPT) -> tuple[State, ...]:
-    """The first and last state, and those between at even steps: at most about `keep`."""
+    """Return the first and last state, and those between at even steps: at most about `keep`."""
     stride, kept, last = stride_of(planned, keep), list[State](), None
     for state in states:
         if last is None or state.t % stride == 0:
@@ -186,7 +189,7 @@ def thin(states: Iterable[State], planned: int, keep: int = KEPT) -> tuple[State
 def _through(
     watch: Watch[State], states: Iterator[State], total: int, label: str
 ) -> Iterator[State]:
-    """The first state, made at once, then the others by way of `watch`."""
+    """Yield the first state, made at once, then the others by way of `watch`."""
     yield next(states)
     yield from watch(states, total, label)
 
@@ -285,7 +288,7 @@ def train(
 
 
 def in_own_unit(run: Run) -> Run:
-    """The points and weights of a run in the unit of its network (`Network.unit`)."""
+    """Return the points and weights of a run in the unit of its network (`Network.unit`)."""
     unit = 1.0 if run.net is None else run.net.unit
     if unit == 1:
         return run
@@ -294,7 +297,9 @@ def in_own_unit(run: Run) -> Run:
 
 
 def open_run(file: Path, truth: Path | None = None) -> tuple[Run | None, Network, Dataset | None]:
-    """The run in a file, or None for a state_dict alone; the weights; the points where known.
+    """Return the run in a file, or None for a state_dict alone; the weights.
+
+    The points where known.
 
     `truth` is a CSV of the points, in place of those of the run. With a run all is in its unit.
     """
@@ -315,7 +320,7 @@ def open_run(file: Path, truth: Path | None = None) -> tuple[Run | None, Network
 
 
 def points_and_weights(file: Path) -> tuple[Dataset, Network]:
-    """Those of a saved run, the weights in float64. ValueError for another file."""
+    """Return those of a saved run, the weights in float64. ValueError for another file."""
     _, net, known = open_run(file)
     if known is None:
         raise ValueError(
@@ -327,7 +332,7 @@ def points_and_weights(file: Path) -> tuple[Dataset, Network]:
 def aim(
     net: Network, truth: Dataset | None, margin: float | None, decayed: bool = False
 ) -> tuple[Target, Certificate | None, str]:
-    """The network at margin 1, its certificate on `truth`, and what had to be assumed.
+    """Return the network at margin 1, its certificate on `truth`, and what had to be assumed.
 
     The margin is that of the truth where it is known, else `margin`, else 1. `decayed`: whether it
     is known that weight decay trained the network.
@@ -358,7 +363,7 @@ def aim(
 
 
 def _assumptions(target: Target, margin: str) -> str:
-    """What had to be assumed of the weights and of their margin, in words."""
+    """Return what had to be assumed of the weights and of their margin, in words."""
     return " ".join(filter(None, (weights.note(target.net), margin, weights.caveat(target))))
 
 
@@ -423,7 +428,7 @@ def attack(
 def judgement(
     claims: Report, truth: Dataset, controls: Controls, made: Certificate | None, more: bool = False
 ) -> Judgement:
-    """What may be said of the claims of an attack, against the truth and the controls.
+    """Return what may be said of the claims of an attack, against the truth and the controls.
 
     Args:
         claims: what it claims.

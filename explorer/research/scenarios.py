@@ -160,7 +160,7 @@ SCENARIOS: dict[str, Scenario] = {row.name: row for row in _ROWS}
 
 
 def by_name(name: str) -> Scenario:
-    """The row of this name. ValueError with the names there are."""
+    """Return the row of this name. ValueError with the names there are."""
     if name not in SCENARIOS:
         raise ValueError(f"no scenario {name!r}; there are: {'; '.join(SCENARIOS)}")
     return SCENARIOS[name]

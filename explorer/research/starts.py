@@ -167,7 +167,7 @@ def _in_turn(
     target: Any, entry: AnyAttack, config: AttackConfig, seeds: tuple[int, ...], device: str,  # noqa: ANN401
     dtype: torch.dtype | None, progress: Progress,
 ) -> tuple[list[Attacked | None], int]:  # fmt: skip
-    """The attack of each seed, one after another; None where it diverged."""
+    """Return the attack of each seed, one after another; None where it diverged."""
     ends: list[Attacked | None] = []
     for k, seed in enumerate(seeds):
         watch = watch_of(between(progress, k / len(seeds), (k + 1) / len(seeds)))
@@ -184,7 +184,7 @@ def _at_once(
     target: Any, entry: AnyAttack, config: AttackConfig, seeds: tuple[int, ...], device: str,  # noqa: ANN401
     dtype: torch.dtype | None, progress: Progress,
 ) -> tuple[list[Attacked | None], int]:  # fmt: skip
-    """The same of starts that descend together, as many as fit, and how many those were."""
+    """Return the same of starts that descend together, as many as fit, and how many those were."""
     load = starts_load(entry, target, config, len(seeds), dtype)
     size, together = most_that_fit(load, device, len(seeds)), 1
     stride = stride_of(entry.step_count(config, 1))
@@ -210,7 +210,7 @@ def _at_once(
 def _joined(
     seeds: tuple[int, ...], each: tuple[Attacked, ...], together: int, lost: tuple[int, ...]
 ) -> Starts:
-    """The starts with the union of their claims."""
+    """Return the starts with the union of their claims."""
     x, y, lam = (
         torch.cat([getattr(one.claims, name) for one in each]) for name in ("x", "y", "lam")
     )
@@ -234,7 +234,7 @@ def _near(union: Report, claims: Report) -> Tensor:
 def _judged(
     made: Starts, truth: Dataset, controls: Controls, certificate: Certificate | None
 ) -> Starts:
-    """The starts with the verdict on their union, and the one that met most points."""
+    """Return the starts with the verdict on their union, and the one that met most points."""
     found = judgement(made.union.claims, truth, controls, certificate)
     union = replace(made.union, scores=found.scores, verdict=found.verdict)
     counts = [int(score(truth, one.claims.x, one.claims.y, (RADIUS,)).found) for one in made.each]

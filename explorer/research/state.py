@@ -188,5 +188,5 @@ def read_link(text: str) -> Run:
 
 
 def is_link(text: str) -> bool:
-    """Whether a word is a link rather than the name of a file."""
+    """Return whether a word is a link rather than the name of a file."""
     return len(text) > LEAST and FORM.fullmatch(text.rpartition("#")[2].strip()) is not None

@@ -172,7 +172,7 @@ class _Work:
             self.pending[future] = job
 
     def _ended(self, future: Future[Row], job: _Job) -> Row | None:
-        """The row, or None where it has to run again."""
+        """Return the row, or None where it has to run again."""
         error = None if future.cancelled() else future.exception()
         if not future.cancelled() and error is None:
             return future.result()

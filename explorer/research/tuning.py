@@ -108,7 +108,7 @@ def tune(
     progress: Progress = no_progress,
     device: str = "cpu",
 ) -> Iterator[Trial]:
-    """The trials after `done`, to the planned number; nothing runs between two of them.
+    """Yield the trials after `done`, to the planned number; nothing runs between two of them.
 
     `progress` is told the share of the planned trials that is done. On a `device` all restarts of a
     trial descend at once.
@@ -136,7 +136,7 @@ def tune(
 
 
 def fresh_seed(config: TuneConfig) -> int:
-    """The seed of a noise that no trial of this search uses."""
+    """Return the seed of a noise that no trial of this search uses."""
     return SEEDS * config.seed + SEEDS - 1
 
 
@@ -173,7 +173,7 @@ def attempt(
 def _in_turn(
     target: Target, settings: KKTConfig, seeds: list[int], progress: Progress
 ) -> list[KKTState]:
-    """The last state of each seed, one after another; none after one that diverged."""
+    """Return the last state of each seed, one after another; none after one that diverged."""
     ends: list[KKTState] = []
     for k, seed in enumerate(seeds):
         drawn = torch.Generator().manual_seed(seed)
@@ -189,7 +189,7 @@ def _in_turn(
 
 
 def settings_of(target: Target, config: TuneConfig, params: dict[str, float]) -> KKTConfig:
-    """The attack's settings at one place of the search's space."""
+    """Return the attack's settings at one place of the search's space."""
     if config.search == "random":
         knobs = Knobs(params["sigma_x"], params["rate_x"], params["lam_min"], params["relu_alpha"])
         return KKTConfig.from_paper(target, knobs, config.m, config.steps)
@@ -209,7 +209,7 @@ def front(trials: Sequence[Trial]) -> list[Trial]:
 
 
 def best(trials: Sequence[Trial], search: Search = "auto") -> Trial | None:
-    """The largest agreement, then the smallest residual; of "random" the smallest residual.
+    """Return the largest agreement, then the smallest residual; of "random" the smallest residual.
 
     None where every trial failed.
     """
@@ -220,7 +220,7 @@ def best(trials: Sequence[Trial], search: Search = "auto") -> Trial | None:
 
 
 def full_length(trial: Trial, m: int = KKTConfig.m, steps: int = KKTConfig.steps) -> KKTConfig:
-    """The settings of a trial for an attack of the usual size."""
+    """Return the settings of a trial for an attack of the usual size."""
     return replace(trial.config, m=m, steps=steps)
 
 
@@ -289,7 +289,7 @@ def fingerprint(target: Target) -> str:
 
 
 def search_rows(target: Target, config: TuneConfig) -> RowKind:
-    """What the file of this search on these weights holds."""
+    """Return what the file of this search on these weights holds."""
     return RowKind(
         "search", FIELDS, _check, key=lambda row: str(row["number"]), start=b'{"number":',
         head={"format": FORMAT, "weights": fingerprint(target), **asdict(config)},
@@ -298,14 +298,14 @@ def search_rows(target: Target, config: TuneConfig) -> RowKind:
 
 
 def row_of(trial: Trial) -> dict[str, Any]:
-    """A trial as a line of the file."""
+    """Return a trial as a line of the file."""
     return {
         **asdict(trial), "residual": trial.residual if math.isfinite(trial.residual) else None
     }  # fmt: skip
 
 
 def trial_of(row: dict[str, Any]) -> Trial:
-    """The trial of a line. ValueError, KeyError or TypeError for another."""
+    """Return the trial of a line. ValueError, KeyError or TypeError for another."""
     if row["residual"] is None:
         row = {**row, "residual": {"float": "inf"}}
     config = {"kind": "KKTConfig", "fields": row["config"]}

@@ -54,7 +54,7 @@ class AttackState(Protocol):
 
     @property
     def x(self) -> Tensor:
-        """Candidates (m, d)."""
+        """Return candidates (m, d)."""
 
     @property
     def y(self) -> Tensor:
@@ -65,7 +65,7 @@ class AttackState(Protocol):
         """Their multipliers (m,), of the target at margin 1; zeros where there are none."""
 
     def numbers(self) -> dict[str, float]:
-        """What the curves show of it, by column."""
+        """Return what the curves show of it, by column."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,7 +102,7 @@ class First(Protocol[T_in, C_in, S_out]):
     def __call__(
         self, target: T_in, config: C_in, generator: torch.Generator, start: Start | None, /
     ) -> S_out:
-        """The first state; `start` is None for attacks that take none."""
+        """Return the first state; `start` is None for attacks that take none."""
 
 
 # --- What an attack may bring beside its four functions ----------------------------------------

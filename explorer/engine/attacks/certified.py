@@ -159,7 +159,7 @@ def init(
 
 
 def _begun(cone: Cone, state: CertifiedState, config: CertifiedConfig) -> CertifiedState:
-    """The state with its assumptions and the first places to look at."""
+    """Return the state with its assumptions and the first places to look at."""
     made = cone.assumptions
     return replace(
         state, t=1, waiting=torch.from_numpy(_first(cone, config.widest)), least=cone.least.high,
@@ -196,7 +196,7 @@ def step(target: Target, state: CertifiedState, config: CertifiedConfig) -> Cert
 
 
 def terminate(state: CertifiedState, config: CertifiedConfig) -> Status:
-    """How the run stands."""
+    """Return how the run stands."""
     if state.t and not len(state.waiting):
         return Status.COMPLETE
     return Status.FINISHED if state.t >= config.steps else Status.RUNNING
@@ -232,7 +232,7 @@ def _inside(row: Array, d: int, narrowest: float) -> Array:
 
 
 def _once(rows: Array) -> Array:
-    """Each place once, in order; places equal up to rounding are one."""
+    """Return each place once, in order; places equal up to rounding are one."""
     found: Array = rows[np.sort(np.unique(rows.round(9), axis=0, return_index=True)[1])]
     return found
 

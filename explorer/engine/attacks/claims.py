@@ -118,7 +118,7 @@ def claims(
     target: Target, x: Tensor, y: Tensor, lam: Tensor, banded: bool = True,
     radius: float = MERGE_RADIUS,
 ) -> Report:  # fmt: skip
-    """The candidates x (m, d), y and lam (m,) that pass the three filters of this file.
+    """Return the candidates x (m, d), y and lam (m,) that pass the three filters of this file.
 
     Unless `banded`, the third is left out: weight decay puts no point on a margin. `radius` is that
     of the first, in units of the data.

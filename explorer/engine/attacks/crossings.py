@@ -54,16 +54,18 @@ class Vertices:
     kind: Tensor
 
     def __len__(self) -> int:
-        """How many there are."""
+        """Return how many there are."""
         return len(self.x)
 
     def take(self, kept: Tensor) -> Vertices:
-        """Those of an index or a mask."""
+        """Return those of an index or a mask."""
         return Vertices(self.x[kept], self.kind[kept])
 
 
 def lines(net: Network) -> Lines:
-    """The lines of the first layer's neurons, heaviest first; neurons without a line are left out.
+    """Return the lines of the first layer's neurons, heaviest first.
+
+    Neurons without a line are left out.
 
     In 1-D a "line" is the breakpoint -b/w.
     """
@@ -85,7 +87,7 @@ def union(vertices: list[Vertices], like: Tensor) -> Vertices:
 
 
 def line_crossings(found: Lines, reach: float) -> Vertices:
-    """Where two lines meet within `reach` of the origin, in 2-D; in 1-D the breakpoints."""
+    """Return where two lines meet within `reach` of the origin, in 2-D; in 1-D the breakpoints."""
     n, b = found.normal, found.offset
     if n.shape[1] == 1:
         x = -b[:, None] / n
@@ -163,7 +165,7 @@ def vertices(net: Network, found: Lines, reach: float) -> tuple[Vertices, Vertic
 
 
 def on_margin(net: Network, found: Vertices, tolerance: float) -> Vertices:
-    """Those with | |Phi| - 1 | <= tolerance."""
+    """Return those with | |Phi| - 1 | <= tolerance."""
     return found.take((phi(net, found.x).abs() - 1).abs() <= tolerance)
 
 
@@ -185,7 +187,7 @@ def sparse_vertices(net: Network, found: Vertices, spacing: float) -> Vertices:
 
 
 def level_vertices(net: Network, grid: int, reach: float) -> Vertices:
-    """Points with |Phi| = 1 on `grid` lines each way, or on the edge of the region for 0.
+    """Return points with |Phi| = 1 on `grid` lines each way, or on the edge of the region for 0.
 
     They stand for explanations by points on no kink, and for the far ends of unbounded pieces.
     In 1-D the margin set is finite and already listed.
@@ -264,7 +266,10 @@ def _segments(net: Network, x: Tensor, unit: Tensor) -> tuple[Tensor, Tensor, Te
 
 
 def _meetings(a: Tensor, b: Tensor, cell: Tensor) -> tuple[Tensor, Tensor]:
-    """Where two segments of one cell meet: the segment, and the share of it; each pair twice."""
+    """Return where two segments of one cell meet: the segment, and the share of it.
+
+    Each pair twice.
+    """
     order = torch.argsort(cell, stable=True)
     _, count = torch.unique_consecutive(cell[order], return_counts=True)
     start = torch.cumsum(count, 0) - count

@@ -101,7 +101,7 @@ class DecoRecoConfig(DescentConfig):
     def from_paper(
         cls, target: Target, run: str = "multiclass", m: int = 60, steps: int = 2000
     ) -> DecoRecoConfig:
-        """The published attack on these weights, in the units of this class.
+        """Return the published attack on these weights, in the units of this class.
 
         The units change as in `KKTConfig.from_paper`: the same losses on other contributions. For
         "outputs" no floor, no l_dual.
@@ -144,7 +144,7 @@ def multipliers_at(
     net: Network, at: Signals, basis: Tensor, floor: float, signed: bool, alpha: float,
     rho2: float, rare: Rare = now,
 ) -> Tensor:  # fmt: skip
-    """The multipliers (m, k) of least stationarity loss at these candidates.
+    """Return the multipliers (m, k) of least stationarity loss at these candidates.
 
     Args:
         net: the weights to explain.
@@ -247,7 +247,7 @@ class DecoRecoState(DescentState):
 def init(
     target: Target, config: DecoRecoConfig, generator: torch.Generator, start: Start | None = None
 ) -> DecoRecoState:
-    """The first iterate: x ~ N(0, sigma_x^2), equal shares of the classes.
+    """Return the first iterate: x ~ N(0, sigma_x^2), equal shares of the classes.
 
     lam / mean starts uniform in (0, lam_start), or for "outputs" normal with that deviation; a
     start that is kept has it fitted. With `start`, its candidates and labels are taken instead,
@@ -278,7 +278,7 @@ def init(
 
 @few_threads()
 def step(target: Target, state: DecoRecoState, config: DecoRecoConfig) -> DecoRecoState:
-    """One full-batch step on x, and on lam by descent or by projection.
+    """Return one full-batch step on x, and on lam by descent or by projection.
 
     A step that would not be finite is not taken: the same iterate comes back, `diverged`. Where the
     loss is rounding so is its gradient, and it is taken for 0.
@@ -306,7 +306,7 @@ def _step(
 
 
 def terminate(state: DecoRecoState, config: DecoRecoConfig) -> Status:
-    """How the run stands."""
+    """Return how the run stands."""
     return descent_status(state, config.steps, state.grad_x, state.grad_coef)
 
 
@@ -314,7 +314,7 @@ def terminate(state: DecoRecoState, config: DecoRecoConfig) -> Status:
 def advance(
     target: Target, state: DecoRecoState, config: DecoRecoConfig, steps: int
 ) -> DecoRecoState:
-    """The state after so many steps, or the last one where the run is over before.
+    """Return the state after so many steps, or the last one where the run is over before.
 
     The steps are those of `step`, to rounding. Two layers in float64 take them in compiled loops;
     on a device numbers are read after a block, see `rare`.
@@ -337,19 +337,19 @@ def iterate(
 
 @in_units_of_data
 def report(target: Target, state: DecoRecoState, config: DecoRecoConfig) -> Report:
-    """What the attacker claims at this iterate; weight decay puts no point on a margin."""
+    """Return what the attacker claims at this iterate; weight decay puts no point on a margin."""
     return claims(target, state.x, state.y, state.lam, banded=config.contribution == "margin")
 
 
 def _per_candidate(net: Network, config: DecoRecoConfig) -> int:
-    """How many multipliers a candidate has."""
+    """Return how many multipliers a candidate has."""
     if config.contribution == "outputs":
         return net.outputs
     return max(net.outputs - 1, 1) if config.rivals == "all" else 1
 
 
 def _unit(target: Target, coef: Tensor) -> float:
-    """The mean multiplier of a margin's KKT point with so many multipliers."""
+    """Return the mean multiplier of a margin's KKT point with so many multipliers."""
     return target.mass / coef.numel()
 
 
@@ -359,7 +359,7 @@ def _finite(state: DecoRecoState) -> Tensor:
 
 
 def _basis(values: Tensor, y: Tensor, config: DecoRecoConfig) -> Tensor:
-    """The covectors that a candidate's multipliers weigh, (m, k, C)."""
+    """Return the covectors that a candidate's multipliers weigh, (m, k, C)."""
     if config.contribution == "outputs":
         eye = torch.eye(values.shape[1], dtype=values.dtype, device=values.device)
         return eye.expand(len(y), -1, -1)
@@ -369,7 +369,7 @@ def _basis(values: Tensor, y: Tensor, config: DecoRecoConfig) -> Tensor:
 
 
 def _towards(pull: Tensor) -> Tensor:
-    """The label of the class that each covector (m, C) raises most."""
+    """Return the label of the class that each covector (m, C) raises most."""
     if pull.shape[1] == 1:
         return torch.where(pull[:, 0] < 0, -1.0, 1.0).to(pull)
     return from_numbers(pull.argmax(1) + 1).to(pull)
@@ -387,7 +387,10 @@ def _evaluate(
     moments: Moments,
     rare: Rare = now,
 ) -> DecoRecoState:
-    """The state at these candidates: losses and gradients. lam is solved for if projected."""
+    """Return the state at these candidates: losses and gradients.
+
+    Lam is solved for if projected.
+    """
     net, alpha = target.merged(config.merge_angle), config.alpha(t, steepness(target, config))
     signed = config.contribution == "outputs"
     rho2 = target.kept(("square", config.merge_angle), lambda: float(net.rho) ** 2)
@@ -430,7 +433,7 @@ MOST = 1000  # multipliers of any sign: beyond it LAPACK makes their factor soon
 
 
 def serves(target: Target, state: DecoRecoState, config: DecoRecoConfig) -> bool:
-    """Whether compiled loops take these steps: two layers in float64, on the CPU."""
+    """Return whether compiled loops take these steps: two layers in float64, on the CPU."""
     net = target.net
     dense = config.contribution == "outputs" and config.multipliers == "projected"
     return (
@@ -446,7 +449,7 @@ def serves(target: Target, state: DecoRecoState, config: DecoRecoConfig) -> bool
 def _leap(
     target: Target, state: DecoRecoState, config: DecoRecoConfig, steps: int
 ) -> DecoRecoState:
-    """The state so many steps on; the same where the run would end before."""
+    """Return the state so many steps on; the same where the run would end before."""
     loops: Any = compiled_module("compiled_classes")
     net, unit = target.merged(config.merge_angle), _unit(target, state.coef)
     layers, rho2 = target.kept(("decoreco", config.merge_angle), lambda: _laid(net))
@@ -481,7 +484,7 @@ def _leap(
 
 
 def _laid(net: Network) -> tuple[tuple[Any, ...], float]:
-    """The weights as `compiled_classes` wants them, and their squared norm."""
+    """Return the weights as `compiled_classes` wants them, and their squared norm."""
     (w, v), (b, bias) = net.weights, net.biases
     first = w.T if b is None else torch.cat([w.T, b[None]])
     parts = (first.contiguous(), v.contiguous(), v.new_zeros(0) if bias is None else bias)
@@ -492,7 +495,7 @@ def _made(
     state: DecoRecoState, steps: int, points: Array, shares: Array, unit: float, basis: Tensor,
     grad_coef: Array, losses: Array,
 ) -> DecoRecoState:  # fmt: skip
-    """The state so many steps after `state`, from what the loops left."""
+    """Return the state so many steps after `state`, from what the loops left."""
     x, mean, square, grad_x = torch.from_numpy(points.copy())
     share, mean_of, square_of, _ = torch.from_numpy(shares)
     coef, t = share * unit, state.moments.t + steps

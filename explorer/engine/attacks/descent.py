@@ -168,7 +168,7 @@ class DescentConfig:
 
     @property
     def fitted(self) -> bool:
-        """Whether a kept start begins with fitted multipliers, and with short steps.
+        """Return whether a kept start begins with fitted multipliers, and with short steps.
 
         The published rates of SGD are those of drawn multipliers, and diverge from fitted ones.
         """
@@ -237,7 +237,7 @@ def descent_step(
     rates: tuple[float, ...],
     momentum: float,
 ) -> tuple[Tensors, Moments]:
-    """One step of "adam", or of the heavy ball: the moments' mean is then the velocity."""
+    """Return one step of "adam", or of the heavy ball: the moments' mean is then the velocity."""
     if optimizer == "adam":
         return adam_step(params, moments, grads, rates, beta_mean=momentum, eps=EPS)
     params, velocity = momentum_step(params, moments.mean, grads, rates, momentum)
@@ -253,11 +253,11 @@ class Descending(Protocol):
 
     @property
     def diverged(self) -> bool:
-        """Whether the next step was not finite and was not taken."""
+        """Return whether the next step was not finite and was not taken."""
 
 
 def descent_status(state: Descending, steps: int, *grads: Tensor) -> Status:
-    """How a descent with these gradients stands, of which so many steps were planned."""
+    """Return how a descent with these gradients stands, of which so many steps were planned."""
     if state.diverged:
         return Status.DIVERGED
     if not any(bool(grad.any()) for grad in grads):
@@ -266,12 +266,12 @@ def descent_status(state: Descending, steps: int, *grads: Tensor) -> Status:
 
 
 def rule_of(config: DescentConfig) -> DescentRule:
-    """How the optimiser moves, for compiled loops."""
+    """Return how the optimiser moves, for compiled loops."""
     return DescentRule(config.optimizer == "adam", float(config.momentum), BETA_SQUARE, EPS)
 
 
 def terms_of(config: DescentConfig, square: float, level: float) -> LossTerms:
-    """What the losses of weights of this squared norm are made with, for compiled loops."""
+    """Return what the losses of weights of this squared norm are made with, for compiled loops."""
     prior = math.inf if config.prior is None else config.prior
     floor, box = float(config.weight_dual), float(config.weight_prior)
     return LossTerms(square, level, float(config.lam_min), floor, float(prior), box)
@@ -280,7 +280,7 @@ def terms_of(config: DescentConfig, square: float, level: float) -> LossTerms:
 def step_table(
     config: DescentConfig, t: int, moved: int, steps: int, steep: float
 ) -> list[list[float]]:
-    """A row of six numbers for each step after t, the optimiser having moved so many times.
+    """Return a row of six numbers for each step after t, the optimiser having moved so many times.
 
     The rates of x and of lam, Adam's second correction, the share of the rates, alpha and the
     margin's weight.

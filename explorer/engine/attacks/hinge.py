@@ -159,12 +159,12 @@ class HingeState:
 
     @property
     def needed(self) -> Tensor:
-        """Which places are needed, (m,) bool; one not asked about is not."""
+        """Return which places are needed, (m,) bool; one not asked about is not."""
         return self.without.nan_to_num(0.0) >= self.limit
 
     @property
     def explanation(self) -> SparseFit:
-        """The explanation of theta by the candidates that carry it."""
+        """Return the explanation of theta by the candidates that carry it."""
         return SparseFit(self.active, self.mass, self.residual, list(self.left))
 
     def numbers(self) -> dict[str, float]:
@@ -212,7 +212,7 @@ _POOLS: WeakKeyDictionary[Target, tuple[object, CandidatePool]] = WeakKeyDiction
 
 
 def fits(target: Target) -> str:
-    """Why this attack cannot be used on these weights, or an empty string."""
+    """Return why this attack cannot be used on these weights, or an empty string."""
     net = target.net
     if net.d > 2:
         return (
@@ -232,7 +232,7 @@ def fits(target: Target) -> str:
 def init(
     target: Target, config: HingeConfig, generator: torch.Generator, start: object = None
 ) -> HingeState:
-    """The lines, and no candidate yet. Draws nothing, and takes no start."""
+    """Return the lines, and no candidate yet. Draws nothing, and takes no start."""
     why = fits(target)
     if why:
         raise ValueError(why)
@@ -248,7 +248,7 @@ def init(
 
 @few_threads()
 def step(target: Target, state: HingeState, config: HingeConfig) -> HingeState:
-    """One stage, or one batch of candidates of it, or one question."""
+    """Return one stage, or one batch of candidates of it, or one question."""
     take = {"lines": _cross, "cross": _open, "fit": _fit, "prove": _prove}.get(state.stage)
     if take is None:
         return state
@@ -256,13 +256,13 @@ def step(target: Target, state: HingeState, config: HingeConfig) -> HingeState:
 
 
 def terminate(state: HingeState, config: HingeConfig) -> Status:
-    """How the run stands."""
+    """Return how the run stands."""
     return Status.COMPLETE if state.stage == "done" else Status.RUNNING
 
 
 @in_units_of_data
 def report(target: Target, state: HingeState, config: HingeConfig) -> Report:
-    """The needed candidates, or all fitted ones; nothing before the questions are asked."""
+    """Return the needed candidates, or all fitted ones; nothing before the questions are asked."""
     if state.stage not in ("prove", "weigh", "done"):
         return Report(state.x[:0], state.y[:0], state.lam[:0])
     kept = state.needed if config.claim == "proven" else _worth(state, config)
@@ -274,13 +274,13 @@ def _worth(state: HingeState, config: HingeConfig) -> Tensor:
 
 
 def explained_network(target: Target, config: HingeConfig) -> Network:
-    """The weights that are explained: merged where that is faithful, in two layers."""
+    """Return the weights that are explained: merged where that is faithful, in two layers."""
     net = target.merged(config.merge_angle) if len(target.net.weights) == 2 else target.net
     return net.to(dtype=torch.float64, device="cpu")
 
 
 def belongs(target: Target, state: HingeState, config: HingeConfig) -> bool:
-    """Whether what the state leaves unexplained has the shapes of these weights."""
+    """Return whether what the state leaves unexplained has the shapes of these weights."""
     net = explained_network(target, config)
     layers = zip(net.weights, net.biases, strict=True)
     blocks = [(w.shape[0], w.shape[1] + (b is not None)) for w, b in layers]
@@ -288,7 +288,7 @@ def belongs(target: Target, state: HingeState, config: HingeConfig) -> bool:
 
 
 def pool_of(target: Target, state: HingeState, config: HingeConfig) -> CandidatePool:
-    """The pool of the state, with what pricing needs; kept while the target lives."""
+    """Return the pool of the state, with what pricing needs; kept while the target lives."""
     kept = _POOLS.get(target)
     if kept is None or kept[0] is not state.pool:
         made = CandidatePool.of(explained_network(target, config), state.pool, config.tau)
@@ -370,7 +370,7 @@ def _prove(target: Target, state: HingeState, config: HingeConfig) -> HingeState
 def without(
     pool: CandidatePool, now: SparseFit, x: Tensor, y: Tensor, stop: float, config: HingeConfig
 ) -> float:
-    """What is left of theta with no candidate of label y () within `radius` of x (d,).
+    """Return what is left of theta with no candidate of label y () within `radius` of x (d,).
 
     At least `stop`: the place is needed, in two layers proven, in three as far as the search went.
     Below: left by an explanation that was found, the place is not needed. Just below `stop`, where
@@ -417,7 +417,7 @@ def _decision(rest: CandidatePool, found: SparseFit, stop: float, config: HingeC
 
 
 def words(state: HingeState, config: HingeConfig) -> str:
-    """What the last step did, with its numbers."""
+    """Return what the last step did, with its numbers."""
     if state.stage in ("starts", "lines"):
         return f"{len(state.offset)} lines of neurons that differ."
     if state.stage == "cross":

@@ -88,7 +88,7 @@ class InversionConfig:
     # fmt: on
 
     def rate(self, t: int) -> float:
-        """The rate at iteration t: half a cosine from lr_x to decay * lr_x."""
+        """Return the rate at iteration t: half a cosine from lr_x to decay * lr_x."""
         return self.lr_x * half_cosine(t / self.steps, self.decay)
 
 
@@ -119,7 +119,7 @@ class InversionState:
     diverged: bool = False
 
     def numbers(self) -> dict[str, float]:
-        """The mean output, and how far from the margin the candidates are on average."""
+        """Return the mean output, and how far from the margin the candidates are on average."""
         return {
             "output": float(self.output.mean()),
             "off_margin": float((self.output - 1).abs().mean()),
@@ -128,7 +128,7 @@ class InversionState:
 
 
 def fits(target: Target) -> str:
-    """Why the baseline cannot be used on this network, or an empty string."""
+    """Return why the baseline cannot be used on this network, or an empty string."""
     if target.net.outputs != 1:
         return f"Inversion takes one output; this network has {target.net.outputs}, one per class."
     return ""
@@ -138,7 +138,7 @@ def fits(target: Target) -> str:
 def init(
     target: Target, config: InversionConfig, generator: torch.Generator, start: object = None
 ) -> InversionState:
-    """The first iterate: x ~ N(0, sigma_x^2) cut to the box, half of each label."""
+    """Return the first iterate: x ~ N(0, sigma_x^2) cut to the box, half of each label."""
     if start is not None:
         raise ValueError("inversion begins at noise; leave `start` away")
     noise = torch.randn(config.m, target.net.d, generator=generator, dtype=torch.float64)
@@ -150,7 +150,7 @@ def init(
 
 @few_threads()
 def step(target: Target, state: InversionState, config: InversionConfig) -> InversionState:
-    """One step of Adam on x, cut to the box; not taken where it would not be finite."""
+    """Return one step of Adam on x, cut to the box; not taken where it would not be finite."""
     return _step(target, state, config, now)
 
 
@@ -170,7 +170,7 @@ def _step(
 def advance(
     target: Target, state: InversionState, config: InversionConfig, steps: int
 ) -> InversionState:
-    """The state so many steps on; on a device numbers are read after a block, see `rare`."""
+    """Return the state so many steps on; on a device numbers are read after a block, see `rare`."""
     return in_blocks(
         lambda at, rare: _step(target, at, config, rare), lambda at: terminate(at, config),
         lambda at: (at.grad_x,), state, min(steps, config.steps - state.t),
@@ -178,7 +178,7 @@ def advance(
 
 
 def terminate(state: InversionState, config: InversionConfig) -> Status:
-    """How the run stands."""
+    """Return how the run stands."""
     return descent_status(state, config.steps, state.grad_x)
 
 
@@ -191,7 +191,7 @@ def iterate(
 
 @in_units_of_data
 def report(target: Target, state: InversionState, config: InversionConfig) -> Report:
-    """Candidates within `MERGE_RADIUS` made one; kept on their side, or at the wanted value.
+    """Return candidates within `MERGE_RADIUS` made one; kept on their side, or at the wanted value.
 
     Their multipliers are 0: the baseline knows of none.
     """
@@ -212,7 +212,7 @@ def _clamped_to_box(x: Tensor, config: InversionConfig) -> Tensor:
 def _evaluate(
     target: Target, config: InversionConfig, t: int, x: Tensor, y: Tensor, moments: Moments
 ) -> InversionState:
-    """The state at these candidates: outputs, loss and gradient."""
+    """Return the state at these candidates: outputs, loss and gradient."""
     _, values, slopes = forward_signals(target.net, x)
     back = backward_signals(target.net, slopes, len(x))
     output = y * values[-1].squeeze(-1) / target.level

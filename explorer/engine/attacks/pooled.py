@@ -76,7 +76,7 @@ class PooledState(HingeState):
 
     @property
     def needed(self) -> Tensor:
-        """Which places are needed, (m,) bool, by either question."""
+        """Return which places are needed, (m,) bool, by either question."""
         first = super().needed
         return first | self.also if len(self.also) == len(first) else first
 
@@ -126,7 +126,10 @@ class LargestQuestion:
 
 
 def common_claims(claimed: Report, x: Tensor, y: Tensor, lam: Tensor, radius: float) -> Report:
-    """Each claim at the mean of the places of its label within `SPREAD`, by multiplier; merged."""
+    """Return each claim at the mean of the places of its label within `SPREAD`, by multiplier.
+
+    Merged.
+    """
     if not len(claimed.x):
         return claimed
     near = (torch.cdist(claimed.x, x) <= SPREAD) & (claimed.y[:, None] == y)
@@ -161,7 +164,7 @@ STRIDE = 1_000_003  # arbitrary: sets the noise of one start apart from that of 
 def init(
     target: Target, config: PooledConfig, generator: torch.Generator, start: object = None
 ) -> PooledState:
-    """The lines, no candidate and no start yet. Draws one seed."""
+    """Return the lines, no candidate and no start yet. Draws one seed."""
     first = hinge.init(target, config, generator)
     seed = int(torch.randint(2**31, (), generator=generator))
     none = first.lam
@@ -173,7 +176,7 @@ def init(
 
 @few_threads()
 def step(target: Target, state: PooledState, config: PooledConfig) -> PooledState:
-    """One start, or one step of `hinge` with the claims of all starts in its pool."""
+    """Return one start, or one step of `hinge` with the claims of all starts in its pool."""
     if state.stage == "starts":
         return _reconstruct(target, state, config)
     if state.stage == "weigh":
@@ -193,13 +196,16 @@ def step(target: Target, state: PooledState, config: PooledConfig) -> PooledStat
 
 
 def terminate(state: PooledState, config: PooledConfig) -> Status:
-    """How the run stands."""
+    """Return how the run stands."""
     return hinge.terminate(state, config)
 
 
 @in_units_of_data
 def report(target: Target, state: PooledState, config: PooledConfig) -> Report:
-    """The needed places, each the heaviest of its label within `radius`; or all fitted ones."""
+    """Return the needed places, each the heaviest of its label within `radius`.
+
+    Or all fitted ones.
+    """
     made = hinge.report(target.inside, state, config)
     if config.claim != "proven" or not len(made.x):
         return made
@@ -213,7 +219,10 @@ def report(target: Target, state: PooledState, config: PooledConfig) -> Report:
 
 
 def votes(state: PooledState, x: Tensor, y: Tensor, radius: float = MERGE_RADIUS) -> Tensor:
-    """How many starts claimed a point of label y (m,) within `radius` of x (m, d). -> (m,)."""
+    """Return how many starts claimed a point of label y (m,) within `radius` of x (m, d).
+
+    -> (m,).
+    """
     if not len(state.found):
         return torch.zeros(len(x), dtype=torch.long)
     near = (torch.cdist(x, state.found) <= radius) & (y[:, None] == state.labels)
@@ -222,7 +231,7 @@ def votes(state: PooledState, x: Tensor, y: Tensor, radius: float = MERGE_RADIUS
 
 
 def _reconstruct(target: Target, state: PooledState, config: PooledConfig) -> PooledState:
-    """One reconstruction; its claims join those of the starts before it."""
+    """Return one reconstruction; its claims join those of the starts before it."""
     number, one = state.t, config.reconstruction()
     noise = torch.Generator().manual_seed(state.seed + STRIDE * number)
     last = kkt.advance(target, kkt.init(target, one, noise), one, one.steps)
@@ -275,7 +284,7 @@ def _places(state: PooledState) -> Tensor:
 
 
 def _join(state: PooledState, target: Target, config: PooledConfig) -> PooledState:
-    """The vertices, with the places of the starts before them in the pool."""
+    """Return the vertices, with the places of the starts before them in the pool."""
     places = _places(state)
     pool = torch.cat([places, state.pool])
     x = torch.cat([places, state.x])
@@ -303,7 +312,7 @@ def shapes(target: Target, state: PooledState) -> Shapes:
 
 
 def words(state: PooledState, config: PooledConfig) -> str:
-    """What the last step did, with its numbers."""
+    """Return what the last step did, with its numbers."""
     if state.stage in ("starts", "lines") and state.t:
         claimed = int((state.start == state.t - 1).sum())
         return (

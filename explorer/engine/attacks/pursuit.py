@@ -54,14 +54,14 @@ class CandidatePool:
 
     @staticmethod
     def of(net: Network, x: Tensor, tau: float) -> CandidatePool:
-        """The pool of candidates x (N, d) of a network at margin 1."""
+        """Return the pool of candidates x (N, d) of a network at margin 1."""
         y = phi(net, x).sign()
         y = torch.where(y == 0, torch.ones_like(y), y)
         inputs, values, hard = forward_signals(net, x)
         return CandidatePool(net, x, y, tau, inputs, hard, kinks_of(net, inputs, values, tau))
 
     def take(self, kept: Tensor) -> CandidatePool:
-        """The pool of some candidates, by index or mask."""
+        """Return the pool of some candidates, by index or mask."""
         return CandidatePool(
             self.net, self.x[kept], self.y[kept], self.tau,
             [a[kept] for a in self.inputs], [s[kept] for s in self.hard],
@@ -87,19 +87,19 @@ class SparseFit:
 
 
 def nothing(pool: CandidatePool) -> SparseFit:
-    """The empty explanation: all of theta is left."""
+    """Return the empty explanation: all of theta is left."""
     return SparseFit(torch.zeros(0, dtype=torch.long), pool.x.new_zeros(0), 1.0,
                        blocks_of(pool.net))  # fmt: skip
 
 
 def scores(pool: CandidatePool, left: list[Tensor]) -> Tensor:
-    """The score of every candidate against the residual `left`, see the module. (N,)."""
+    """Return the score of every candidate against the residual `left`, see the module. (N,)."""
     gain, norm = _prices(pool, left)
     return gain / norm.clamp_min(1e-300)
 
 
 def at_least(pool: CandidatePool, now: SparseFit) -> float:
-    """What every explanation on this pool leaves of |theta| at least.
+    """Return what every explanation on this pool leaves of |theta| at least.
 
     With R what `now` leaves, any multipliers of mass rho^2 / order (the norm identity) leave
 
@@ -131,7 +131,7 @@ def _prices(pool: CandidatePool, left: list[Tensor]) -> tuple[Tensor, Tensor]:
 def best_explanation(
     pool: CandidatePool, index: Tensor, accuracy: float = 1e-2, rounds: int = 20
 ) -> SparseFit:
-    """The best multipliers of some candidates (A,); those of multiplier 0 are left out."""
+    """Return the best multipliers of some candidates (A,); those of multiplier 0 are left out."""
     if not len(index):
         return nothing(pool)
     made = fit_multipliers(
@@ -160,7 +160,7 @@ def newcomers(
 def next_explanation(
     pool: CandidatePool, now: SparseFit, batch: int, apart: float, accuracy: float = 1e-2
 ) -> SparseFit:
-    """One round: the best newcomers join, and all multipliers are fitted anew."""
+    """Return one round: the best newcomers join, and all multipliers are fitted anew."""
     if not len(pool.x):
         return now
     fresh = newcomers(pool, scores(pool, now.left), batch, apart)

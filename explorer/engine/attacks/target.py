@@ -104,12 +104,12 @@ class Target:
 
     @property
     def inside(self) -> Target:
-        """The same weights where places are not brought back into units of the data."""
+        """Return the same weights where places are not brought back into units of the data."""
         return self if self.unit == 1 else replace(self, unit=1.0)
 
     @cached_property
     def mass(self) -> float:
-        """The sum of the multipliers at any exact KKT point, rho^2 / order (norm identity).
+        """Return the sum of the multipliers at any exact KKT point, rho^2 / order (norm identity).
 
         Without homogeneity there is no such identity, and rho^2 / (layers * level) is no more than
         a unit in which multipliers are counted, and the scale of the first ones.

@@ -116,17 +116,17 @@ class Dataset:
 
     @property
     def n(self) -> int:
-        """The number of points."""
+        """Return the number of points."""
         return self.x.shape[0]
 
     @property
     def outputs(self) -> int:
-        """The number of outputs that a network for these labels needs: 1 for -1 and +1."""
+        """Return the number of outputs that a network for these labels needs: 1 for -1 and +1."""
         return outputs_for(self.y)
 
     @property
     def d(self) -> int:
-        """The dimension of a point."""
+        """Return the dimension of a point."""
         return self.x.shape[1]
 
     def to(
@@ -235,7 +235,7 @@ class Dataset:
 
 
 def points_of(x: Any) -> Tensor:  # noqa: ANN401 - whatever numpy reads
-    """Points (n, d) in float64 on the CPU, of arrays of any kind; see `Dataset.of`."""
+    """Return points (n, d) in float64 on the CPU, of arrays of any kind; see `Dataset.of`."""
     try:
         given = np.asarray(x.detach().cpu().double() if isinstance(x, Tensor) else x, dtype=float)
     except (TypeError, ValueError) as error:

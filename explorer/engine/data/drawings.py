@@ -36,7 +36,7 @@ def generator_of(*seeds: int) -> torch.Generator:
 
 
 def resampled(dataset: Dataset, seed: int) -> Tensor:
-    """Points (n, d) of a smoothed bootstrap of each class.
+    """Return points (n, d) of a smoothed bootstrap of each class.
 
     The bandwidth is Silverman's (1986, eq. 4.14) or, where that is less, the distance of a point's
     nearest neighbour: Silverman's alone smears groups that stand close together.
@@ -60,7 +60,7 @@ def resampled(dataset: Dataset, seed: int) -> Tensor:
 
 
 def turned(dataset: Dataset, count: int) -> Tensor:
-    """The points turned about their mean by uniform angles. (n, 2) -> (count, n, 2)."""
+    """Return the points turned about their mean by uniform angles. (n, 2) -> (count, n, 2)."""
     x = dataset.x.to("cpu", torch.float64)
     angle = 2 * math.pi * _uniform(dataset, 2, count)
     rows = [angle.cos(), -angle.sin(), angle.sin(), angle.cos()]
@@ -68,7 +68,9 @@ def turned(dataset: Dataset, count: int) -> Tensor:
 
 
 def shifted(dataset: Dataset, count: int) -> Tensor:
-    """The points moved as one, by up to half of a step along each axis. (n, d) -> (count, n, d).
+    """Return the points moved as one, by up to half of a step along each axis.
+
+    (n, d) -> (count, n, d).
 
     The step is the median distance between nearest neighbours of one class.
     """
@@ -105,7 +107,9 @@ def rephased(dataset: Dataset, count: int) -> Tensor:
 
 
 def slid(dataset: Dataset, count: int) -> Tensor:
-    """Each point moved by itself on the line through its nearest place. (n, d) -> (count, n, d).
+    """Return each point moved by itself on the line through its nearest place.
+
+    (n, d) -> (count, n, d).
 
     By a uniform share of up to half of the way, to it or away from it: who draws a stroke puts
     points on it one after the other, and only their order and distance are given. Points at one
@@ -122,7 +126,7 @@ def slid(dataset: Dataset, count: int) -> Tensor:
 
 
 def followed(dataset: Dataset, count: int) -> Tensor:
-    """Each point moved a share of a step along the stroke that it was put on. (count, n, 2).
+    """Return each point moved a share of a step along the stroke that it was put on. (count, n, 2).
 
     The points are taken in the order of `stroke_order`; a step of more than `LIFTED` of the usual
     one lifts the pen. A cubic spline in their numbers leads through those of a stroke. The share is
@@ -170,7 +174,7 @@ def stroke_order(x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 
 def _chain(x: np.ndarray[Any, Any], start: int) -> np.ndarray[Any, Any]:
-    """A greedy chain through points (n, 2); see `stroke_order`."""
+    """Return a greedy chain through points (n, 2); see `stroke_order`."""
     order, left = [start], np.arange(len(x)) != start
     ahead = np.zeros(2)
     while left.any():
@@ -184,6 +188,6 @@ def _chain(x: np.ndarray[Any, Any], start: int) -> np.ndarray[Any, Any]:
 
 
 def _uniform(dataset: Dataset, kind: int, count: int) -> Tensor:
-    """Numbers in [0, 1): the first are the same whatever the count."""
+    """Return numbers in [0, 1): the first are the same whatever the count."""
     drawn = np.random.default_rng((dataset.n, kind)).random(count)
     return torch.from_numpy(drawn)

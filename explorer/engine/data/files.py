@@ -183,7 +183,7 @@ def read_table(data: bytes, label: str | None = None) -> Table:
 
 
 def _columns(head: list[str], label: str | None) -> tuple[tuple[str, ...], int]:
-    """The names of the coordinates, and the column of the classes."""
+    """Return the names of the coordinates, and the column of the classes."""
     if label is not None and label not in head:
         raise DataError(f"no column {safe_name(label)}; there are {safe_name(head[:12])}")
     usual = next((name for name in head if name.lower() in LABELS), head[-1])
@@ -211,7 +211,7 @@ def _table_of_arrays(data: bytes, label: str | None) -> Table:
 
 
 def class_of(cell: str) -> float | str:
-    """A class as a number if the cell holds one."""
+    """Return a class as a number if the cell holds one."""
     try:
         return number_of(cell)
     except ValueError:
@@ -219,7 +219,10 @@ def class_of(cell: str) -> float | str:
 
 
 def number_of(cell: str) -> float:
-    """A number in plain digits. DataError for 1_0 and other scripts, which Python takes too."""
+    """Return a number in plain digits.
+
+    DataError for 1_0 and other scripts, which Python takes too.
+    """
     if "_" in cell or not cell.strip().isascii():
         raise DataError(f"no number in plain digits: {cell[:40]!r}")
     return float(cell)

@@ -71,7 +71,7 @@ class HighDimDraw:
 
 
 def mean_of(draw: HighDimDraw) -> Tensor:
-    """The centre mu (d,) of the law; of the mixture that of its component +1."""
+    """Return the centre mu (d,) of the law; of the mixture that of its component +1."""
     mu = torch.zeros(draw.d, dtype=torch.float64)
     if draw.law == "gaussian":
         mu += draw.d ** (GAUSSIAN_POWER - 0.5)
@@ -81,7 +81,7 @@ def mean_of(draw: HighDimDraw) -> Tensor:
 
 
 def variances_of(draw: HighDimDraw) -> Tensor:
-    """The diagonal of Sigma (d,), of trace d."""
+    """Return the diagonal of Sigma (d,), of trace d."""
     if draw.law != "gaussian" or draw.d == 1:
         return torch.ones(draw.d, dtype=torch.float64)
     rising = torch.linspace(1.0, SPREAD, draw.d, dtype=torch.float64)

@@ -92,7 +92,7 @@ def _missing(folder: Path, name: str, kind: str) -> str:
 
 
 def _path_of(folder: Path, name: str, kind: str) -> Path:
-    """The file of this name, gz or not; archives also write a dot before `idx`."""
+    """Return the file of this name, gz or not; archives also write a dot before `idx`."""
     for stem in (name, name.replace("-idx", ".idx")):
         for path in (folder / stem, folder / f"{stem}.gz"):
             if path.is_file():
@@ -144,7 +144,7 @@ class _Batch(Pickle):
         )
 
     def built(self, held: object, state: object) -> object:
-        """The array of a shape and bytes."""
+        """Return the array of a shape and bytes."""
         if not isinstance(held, _Array):
             return held
         if not isinstance(state, tuple) or len(state) != 5:
@@ -262,11 +262,11 @@ class Draw:
 
     @cached_property
     def seen(self) -> Pictures:
-        """How points are seen: the mean is added back."""
+        """Return how points are seen: the mean is added back."""
         return Pictures(self.shape, self.mean)
 
     def pictures(self, x: Tensor) -> Tensor:
-        """Points (m, d) as pictures (m, c, h, w)."""
+        """Return points (m, d) as pictures (m, c, h, w)."""
         return self.seen.of(x)
 
 

@@ -55,7 +55,7 @@ def _in_full(
 def explained_shares(
     shared: Array, shared_inner: Array, cross: Array, own: Array, own_inner: Array
 ) -> tuple[Array, Array]:
-    """How much of ||theta||^2 each of p problems explains at best (p,), and how: (p, f + v).
+    """Return how much of ||theta||^2 each of p problems explains at best (p,), and how: (p, f + v).
 
     Args:
         shared: Gram matrix of the shared rays (f, f).
@@ -97,7 +97,7 @@ def explained_shares(
 
 
 def _alike(active: Flags, todo: NDArray[np.int64]) -> list[NDArray[np.int64]]:
-    """The problems `todo`, grouped by their guess."""
+    """Return the problems `todo`, grouped by their guess."""
     if not active.shape[1]:
         return [todo]
     codes = np.packbits(active[todo], axis=1)
@@ -188,7 +188,7 @@ Index = NDArray[np.int64]
 
 
 def frozen_gains(fixed: PointRays, kept: Array, moved: PointRays) -> Array:
-    """What each place adds where the others' contribution stays: (p,)."""
+    """Return what each place adds where the others' contribution stays: (p,)."""
     left = moved.inner.numpy() - moved.gram(fixed).numpy() @ kept
     out = np.zeros(len(moved.kinks))
     for points, own, rows in _by_count([moved]):
@@ -201,7 +201,7 @@ def frozen_gains(fixed: PointRays, kept: Array, moved: PointRays) -> Array:
 
 
 def refitted_gains(fixed: PointRays, shared: Array, inner: Array, parts: list[PointRays]) -> Array:
-    """What each place explains together with the fixed rays (p,)."""
+    """Return what each place explains together with the fixed rays (p,)."""
     out = np.zeros(len(parts[0].kinks))
     cross = np.concatenate([part.gram(fixed).numpy() for part in parts])
     own_inner = np.concatenate([part.inner.numpy() for part in parts])
@@ -228,7 +228,7 @@ def _by_count(
 
 
 def _own(parts: list[PointRays], points: Index, rows: Index) -> Array:
-    """Gram matrices of the own rays of each place (p, v, v)."""
+    """Return gram matrices of the own rays of each place (p, v, v)."""
     owner = np.concatenate([part.owner.numpy() for part in parts])[rows]
     which = np.concatenate([np.full(len(part.owner), i) for i, part in enumerate(parts)])[rows]
     total = np.zeros((len(points), rows.shape[1], rows.shape[1]))

@@ -43,18 +43,21 @@ class Landscape:
     known: dict[tuple[int, int, int], float] = field(default_factory=dict)
 
     def candidates(self, weights: Weights) -> Tensor:
-        """The start at a place (m, d). ValueError for weights of no place of the triangle."""
+        """Return the start at a place (m, d).
+
+        ValueError for weights of no place of the triangle.
+        """
         return self.parts.start(*mix_from_weights(*weights))
 
     def energy(self, weights: Weights) -> float:
-        """The energy of the start at a place."""
+        """Return the energy of the start at a place."""
         place = _place(weights)
         if place is not None and place in self.known:
             return self.known[place]
         return self.measure(self.candidates(weights))
 
     def node(self, i: int, j: int, k: int) -> float:
-        """The energy where the weights are i, j and k over their sum; computed once."""
+        """Return the energy where the weights are i, j and k over their sum; computed once."""
         common = gcd(i, j, k)
         place = (i // common, j // common, k // common)
         if place not in self.known:
@@ -75,7 +78,7 @@ class Landscape:
     def looks(
         self, side: int, before: Array | None = None, progress: Progress = no_progress
     ) -> Iterator[Array]:
-        """The lattice as it fills: places that are not computed yet are read from `before`.
+        """Yield the lattice as it fills: places that are not computed yet are read from `before`.
 
         The last one is complete. `progress` is told the share of the places that are done.
 
@@ -97,7 +100,7 @@ class Landscape:
 
 
 def on_edge(weights: Weights) -> bool:
-    """Whether a place lies on an edge of the triangle, or at a corner."""
+    """Return whether a place lies on an edge of the triangle, or at a corner."""
     return min(weights) <= AS_ONE
 
 
@@ -110,7 +113,7 @@ def edge_place(weights: Weights) -> float:
 
 
 def _place(weights: Weights) -> tuple[int, int, int] | None:
-    """The whole numbers of a place of the finest lattice; None for places between."""
+    """Return the whole numbers of a place of the finest lattice; None for places between."""
     last = SIDES[-1] - 1
     scaled = [w * last for w in weights]
     near = [round(v) for v in scaled]
@@ -121,7 +124,7 @@ def _place(weights: Weights) -> tuple[int, int, int] | None:
 
 
 def _spread(side: int) -> list[tuple[int, int]]:
-    """The places (noise, truth) of a lattice, corners and edges first, then row by row."""
+    """Return the places (noise, truth) of a lattice, corners and edges first, then row by row."""
     last = side - 1
     all_of = [(k, i) for k in range(side) for i in range(side - k)]
 
@@ -133,7 +136,7 @@ def _spread(side: int) -> list[tuple[int, int]]:
 
 
 def between_places(values: Array, side: int) -> Array:
-    """A complete lattice read at the places of another (side, side)."""
+    """Return a complete lattice read at the places of another (side, side)."""
     last = side - 1
     k, i = np.meshgrid(np.arange(side), np.arange(side), indexing="ij")
     inside = k + i <= last

@@ -72,7 +72,7 @@ def bilevel(
     truth: tuple[Tensor, Tensor], x: Tensor, index: int, places: Tensor, mu: float = MU,
     net: Network | None = None,
 ) -> Bilevel:  # fmt: skip
-    """The bilevel loss of candidates x (m, d) with point `index` at each place (p, d).
+    """Return the bilevel loss of candidates x (m, d) with point `index` at each place (p, d).
 
     Args:
         truth: points (n, d) and labels (n,) on which theta* was trained; the candidates carry the
@@ -152,7 +152,7 @@ def grid(extent: float, size: int) -> Tensor:
 
 
 def tau_of(extent: float, size: int, pixels: float) -> float:
-    """The relative distance of a kink that frees it within so many pixels at least.
+    """Return the relative distance of a kink that frees it within so many pixels at least.
 
     A neuron's line is |z| / |w| away, and |z| / (|w~| |x~|), which tau bounds, is never more.
     """
@@ -180,7 +180,7 @@ def line(
     net: Network, x: Tensor, y: Tensor, index: int, extent: float, size: int, tau: float,
     frozen: bool = False, kappa: float = 0.0, through: Through = at_once,
 ) -> MapLine:  # fmt: skip
-    """The curve over [-extent, extent], of a network of one input (else ValueError).
+    """Return the curve over [-extent, extent], of a network of one input (else ValueError).
 
     `through`: as of `split`.
     """
@@ -226,13 +226,13 @@ class Split:
 
     @property
     def explains(self) -> NDArray[np.bool_]:
-        """Which places leave no more of ‖θ‖² than the whole point does (p,)."""
+        """Return which places leave no more of ‖θ‖² than the whole point does (p,)."""
         found: NDArray[np.bool_] = self.values <= self.here + AS_LOW
         return found
 
     @property
     def pinned(self) -> bool:
-        """Whether the point cannot be split; `splitting.free_direction` says so."""
+        """Return whether the point cannot be split; `splitting.free_direction` says so."""
         return self.free == 0
 
 
@@ -240,7 +240,7 @@ def split(
     net: Network, x: Tensor, y: Tensor, index: int, places: Tensor, tau: float,
     whole: Network | None = None, through: Through = at_once,
 ) -> Split:  # fmt: skip
-    """The energies with point `index` split in two, a half at each of the places (p, d).
+    """Return the energies with point `index` split in two, a half at each of the places (p, d).
 
     The other half is opposite it, as far from the point; both masses are fitted.
 

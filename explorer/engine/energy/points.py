@@ -67,12 +67,12 @@ class Energies:
 
     @property
     def least(self) -> float:
-        """The energy where the point explains most; less than at home on trained weights."""
+        """Return the energy where the point explains most; less than at home on trained weights."""
         return min(float(self.values.min(initial=math.inf)), self.here, self.truly)
 
     @property
     def truly(self) -> float:
-        """The energy with the point at home."""
+        """Return the energy with the point at home."""
         return self.here if self.home is None else self.home
 
     def below(self, share: float) -> float:
@@ -95,11 +95,11 @@ class Energies:
 
     @property
     def at_edge(self) -> bool:
-        """Whether limits that are moved by `EDGE` of themselves would give another name."""
+        """Return whether limits that are moved by `EDGE` of themselves would give another name."""
         return len({self._named(1 - EDGE), self._named(1.0), self._named(1 + EDGE)}) > 1
 
     def _named(self, scale: float) -> Archetype:
-        """The archetype by limits times `scale`."""
+        """Return the archetype by limits times `scale`."""
         if self.without - self.truly <= scale * REDUNDANT:
             return Archetype.REDUNDANT
         one = 1 / max(len(self.values), 1) if self.sizes is None else float(np.median(self.sizes))
@@ -199,7 +199,7 @@ def moving_parts(
     net: Network, x: Tensor, y: Tensor, index: int, tau: float, frozen: bool = False,
     kappa: float = 0.0,
 ) -> Moving:  # fmt: skip
-    """What all places of a moving point share; `moving` names the arguments and errors."""
+    """Return what all places of a moving point share; `moving` names the arguments and errors."""
     check_energy(net, x, y, tau)
     if not 0 <= index < len(x):
         raise ValueError(f"expected a point from 0 to {len(x) - 1}; got {index}")

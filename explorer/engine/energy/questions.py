@@ -98,7 +98,7 @@ class MapQuestion:
     seed: int = 0
 
     def same(self, other: MapQuestion | None) -> bool:
-        """Whether both have one answer: equal numbers on the very same tensors."""
+        """Return whether both have one answer: equal numbers on the very same tensors."""
         if other is None:
             return False
         pairs = [(getattr(self, f.name), getattr(other, f.name)) for f in fields(self)]
@@ -107,7 +107,7 @@ class MapQuestion:
         )
 
     def moved_to(self, other: MapQuestion) -> bool:
-        """Whether `other` differs in places of the candidates alone."""
+        """Return whether `other` differs in places of the candidates alone."""
         return replace(self, x=other.x).same(other) and self.x.shape == other.x.shape
 
     @property
@@ -206,7 +206,7 @@ class Kept:
         return values, few
 
     def get(self, q: MapQuestion, size: int) -> Map | None:
-        """The map that `q` asks for, to be drawn on, where it is known."""
+        """Return the map that `q` asks for, to be drawn on, where it is known."""
         if q.config.frozen or size not in self._maps:
             return None
         old, (values, few) = self._maps[size]
@@ -217,7 +217,7 @@ class Kept:
         return None if bool(torch.any(apart)) else (values.copy(), few)
 
     def finest(self, q: MapQuestion) -> int:
-        """The largest size that is known of `q`; 0 for none."""
+        """Return the largest size that is known of `q`; 0 for none."""
         sizes = [s for s in list(self._maps) if self.get(q, s) is not None]
         return max(sizes, default=0)
 
@@ -298,7 +298,7 @@ class Answers:
         self._forced: tuple[Network | None, Dataset | None, Tensor | None] = (None, None, None)
 
     def merged(self, q: MapQuestion) -> Merged:
-        """The merged network, and the change of Phi on the truth."""
+        """Return the merged network, and the change of Phi on the truth."""
         net, angle, made = self._merged
         if made is None or net is not q.net or angle != q.config.angle:
             if q.config.angle > 0:
@@ -323,7 +323,7 @@ class Answers:
         return share
 
     def answer(self, q: MapQuestion, size: int, progress: Progress = no_progress) -> Picture:
-        """The map at a size.
+        """Return the map at a size.
 
         Raises:
             ValueError: where this map does not exist for these weights.
@@ -379,7 +379,10 @@ def _point(q: MapQuestion, net: Network, size: int, progress: Progress, kept: Ke
 
 
 def _home(q: MapQuestion, net: Network) -> float | None:
-    """The energy with the point back at its training place; None where it is there, or frozen."""
+    """Return the energy with the point back at its training place.
+
+    None where it is there, or frozen.
+    """
     truth = q.truth.x.double()
     if q.config.frozen or q.index >= len(truth) or truth[q.index].equal(q.x[q.index]):
         return None

@@ -49,7 +49,7 @@ class PointRays:
 
     @property
     def cut(self) -> int:
-        """Points with more kinks than were freed: energies are upper bounds."""
+        """Return points with more kinks than were freed: energies are upper bounds."""
         return int((self.kinks > self.most).sum())
 
     @property
@@ -66,7 +66,7 @@ class PointRays:
         return total
 
     def squares(self) -> Tensor:
-        """Squared norm of each ray (r,)."""
+        """Return squared norm of each ray (r,)."""
         pairs = zip(self.back, self.inputs, strict=True)
         return sum(
             (b.square().sum(1) * a.square().sum(1)[self.owner] for b, a in pairs),
@@ -74,7 +74,7 @@ class PointRays:
         )
 
     def of(self, points: Tensor) -> PointRays:
-        """The rays of some points: a bool mask (p,)."""
+        """Return the rays of some points: a bool mask (p,)."""
         mine = points[self.owner]
         renumbered = torch.cumsum(points, 0) - 1
         return PointRays(
@@ -84,7 +84,7 @@ class PointRays:
 
 
 def rays(net: Network, x: Tensor, y: Tensor, tau: float, most: int = MOST_KINKS) -> PointRays:
-    """The rays of points x (p, d) with labels y (p,), float64 on the CPU.
+    """Return the rays of points x (p, d) with labels y (p,), float64 on the CPU.
 
     Args:
         net: a homogeneous network of one output.
@@ -119,7 +119,7 @@ def rays(net: Network, x: Tensor, y: Tensor, tau: float, most: int = MOST_KINKS)
 
 
 def place_rays(net: Network, places: Tensor, y: Tensor, tau: float) -> PointRays:
-    """The rays of places for a moving point: fewer kinks each where neurons are many."""
+    """Return the rays of places for a moving point: fewer kinks each where neurons are many."""
     return rays(net, places, y, tau, _most(net))
 
 
@@ -129,7 +129,7 @@ def crowded_count(net: Network, places: Tensor, tau: float) -> int:
 
 
 def _kinks_of(net: Network, x: Tensor, tau: float) -> Tensor:
-    """How many kinks each point has (p,)."""
+    """Return how many kinks each point has (p,)."""
     inputs, values, _ = forward_signals(net, x)
     return _kink_counts(_nearest(net, inputs, values, tau))
 
@@ -139,7 +139,7 @@ def _most(net: Network) -> int:
 
 
 def set_rays(net: Network, x: Tensor, y: Tensor, tau: float) -> PointRays:
-    """The rays of a whole candidate set, whose points may have more than MOST_KINKS kinks.
+    """Return the rays of a whole candidate set, whose points may have more than MOST_KINKS kinks.
 
     Up to MOST_SET are freed while the set has no more than MOST_RAYS rays. Where that is not
     enough, the rays that `fit_multipliers` uses take the place of those of such points: each is of
@@ -167,7 +167,7 @@ def set_rays(net: Network, x: Tensor, y: Tensor, tau: float) -> PointRays:
 
 
 def _nearest(net: Network, inputs: list[Tensor], values: list[Tensor], tau: float) -> list[Tensor]:
-    """Which (point, neuron) are kinks, per hidden layer (p, k_l) bool."""
+    """Return which (point, neuron) are kinks, per hidden layer (p, k_l) bool."""
     out = []
     for w, b, a, z in zip(net.weights[:-1], net.biases, inputs, values, strict=False):
         square = w.square().sum(1) if b is None else w.square().sum(1) + b.square()
@@ -176,12 +176,12 @@ def _nearest(net: Network, inputs: list[Tensor], values: list[Tensor], tau: floa
 
 
 def _kink_counts(masks: list[Tensor]) -> Tensor:
-    """How many kinks each point has, over all layers (p,)."""
+    """Return how many kinks each point has, over all layers (p,)."""
     return torch.stack([mask.sum(1) for mask in masks]).sum(0)
 
 
 def _order(masks: list[Tensor], values: list[Tensor]) -> list[Tensor]:
-    """The rank of each kink among those of its point, nearest first, over all layers."""
+    """Return the rank of each kink among those of its point, nearest first, over all layers."""
     widths = [m.shape[1] for m in masks]
     flat = torch.cat(masks, dim=1)
     far = torch.cat([v.abs() for v in values[: len(masks)]], dim=1).masked_fill(~flat, torch.inf)

@@ -24,7 +24,7 @@ from explorer.engine.images import ssim
 
 
 def mix_weights(mix_truth: float, mix_data: float) -> tuple[float, float, float]:
-    """Weights (truth, heldout, noise) of a start; they are non-negative and sum to 1.
+    """Return weights (truth, heldout, noise) of a start; they are non-negative and sum to 1.
 
     Raises:
         ValueError: where a mixing weight is not in [0, 1].
@@ -129,7 +129,7 @@ class Pictures:
     mean: Tensor = field(default_factory=lambda: torch.zeros((), dtype=torch.float64))
 
     def of(self, x: Tensor) -> Tensor:
-        """The images (m, c, h, w)."""
+        """Return the images (m, c, h, w)."""
         return (x + self.mean).reshape(-1, *self.shape)
 
 
@@ -155,7 +155,7 @@ class Parts:
     sets: tuple[Labelled, Labelled] | None = None
 
     def start(self, mix_truth: float, mix_data: float) -> Tensor:
-        """Candidates at t = 0, (m, d)."""
+        """Return candidates at t = 0, (m, d)."""
         return mix_init(self.truth, self.heldout, self.noise, mix_truth, mix_data)
 
     def distances(self, x: Tensor) -> tuple[float, float, float]:
@@ -172,7 +172,7 @@ class Parts:
         return float(apart.gather(1, like.argmax(1, keepdim=True)).mean())
 
     def apart(self, x: Tensor) -> tuple[float, float]:
-        """How far candidates x (m, d) are from being the truth, and the held-out set.
+        """Return how far candidates x (m, d) are from being the truth, and the held-out set.
 
         Of each: the mean distance to its nearest points, or that of its points to their nearest
         candidates, whichever is larger: candidates that crowd on a few points are not the set.
@@ -224,7 +224,7 @@ def mean_nearest(x: Tensor, y: Tensor, members: Tensor, labels: Tensor) -> float
 
 
 def mean_apart(x: Tensor, y: Tensor, members: Tensor, labels: Tensor) -> Tensor:
-    """The same of sets x (..., m, d): (...)."""
+    """Return the same of sets x (..., m, d): (...)."""
     other = y[:, None] != labels[None]
     other[other.all(1)] = False  # a class without points borrows from all, as pairs do
     apart = torch.cdist(x, members.to(x), compute_mode=EXACTLY)
@@ -243,7 +243,7 @@ def _pairwise(a: Tensor, b: Tensor) -> Tensor:
 
 
 def steps_of(side: int) -> list[float]:
-    """The values of lambda_1 and lambda_2: `side` even steps from 0 to 1."""
+    """Return the values of lambda_1 and lambda_2: `side` even steps from 0 to 1."""
     if side < 2:
         raise ValueError(f"a grid needs 2 or more cells along an axis; got side={side}. Try 5.")
     return [i / (side - 1) for i in range(side)]
@@ -277,7 +277,7 @@ def mix_of(truth: int, heldout: int, noise: int) -> tuple[float, float]:
 
 
 def places_of(side: int) -> list[tuple[float, float]]:
-    """The starts (mix_truth, mix_data) of a lattice on the triangle, s (s + 1) / 2 of them.
+    """Return the starts (mix_truth, mix_data) of a lattice on the triangle, s (s + 1) / 2 of them.
 
     Their weights are the whole multiples of 1 / (side - 1), so that they lie evenly, where the
     grid of `starts` crowds them at noise. Corners and edges come first.
@@ -294,7 +294,7 @@ def places_of(side: int) -> list[tuple[float, float]]:
 
 
 def start_of(mix_truth: float, mix_data: float) -> tuple[float, float]:
-    """The start that a cell shares: (0, 0) for the whole row mix_data = 0."""
+    """Return the start that a cell shares: (0, 0) for the whole row mix_data = 0."""
     mix_weights(mix_truth, mix_data)
     return (mix_truth, mix_data) if mix_data > 0 else (0.0, 0.0)
 
@@ -313,12 +313,12 @@ INSIDE = -1e-9  # weights down to this are inside: rounding
 
 
 def outline() -> Array:
-    """The triangle as a closed path (4, 2)."""
+    """Return the triangle as a closed path (4, 2)."""
     return CORNERS[[0, 1, 2, 0]]
 
 
 def weights_at(x: Array, y: Array) -> Array:
-    """Weights (..., 3) of places x, y (...): they sum to 1, one is negative outside."""
+    """Return weights (..., 3) of places x, y (...): they sum to 1, one is negative outside."""
     system = np.vstack([CORNERS.T, np.ones(3)])
     places = np.stack([x, y, np.ones_like(x)], -1)
     found: Array = places @ np.linalg.inv(system).T
@@ -339,7 +339,7 @@ def nearest(weights: Array, side: int) -> NDArray[np.int64]:
 
 
 def raster(values: Array, pixels: int = PIXELS) -> Array:
-    """A lattice (side, side) as pixels (pixels, pixels), first row on top; nan outside."""
+    """Return a lattice (side, side) as pixels (pixels, pixels), first row on top; nan outside."""
     noise, truth, inside = _pixels(len(values), pixels)
     return np.where(inside, values[noise, truth], np.nan)
 
@@ -358,7 +358,7 @@ def _pixels(side: int, pixels: int) -> tuple[NDArray[np.int64], NDArray[np.int64
 
 
 def partner_points(dataset: Dataset, y: Tensor) -> Tensor:
-    """One point of the set per candidate: the points of its class in turn. y (m,) -> (m, d).
+    """Return one point of the set per candidate: the points of its class in turn. y (m,) -> (m, d).
 
     A class without points borrows from all: its candidates then start at points of the other.
     """
@@ -380,7 +380,7 @@ def attack_start(
     mix: tuple[float, float],
     labels: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """Candidates of Runkel's eq. (10): x (m, d), y (m,). mix = (mix_truth, mix_data).
+    """Return candidates of Runkel's eq. (10): x (m, d), y (m,). mix = (mix_truth, mix_data).
 
     With `labels` (m',) there are as many as these say, whatever m.
     """

@@ -175,7 +175,7 @@ def _as_exact(faces: Faces, point: Point, lam: Array, violation: float, polished
 
 
 def _holds(net: Network, points: Array, labels: Array) -> bool:
-    """Whether the margin of the weights as they are rounded is 1 up to `_SHARE`.
+    """Return whether the margin of the weights as they are rounded is 1 up to `_SHARE`.
 
     In floating point where its error is small enough to tell, else in rational numbers.
     """
@@ -239,7 +239,7 @@ def _gap(found: Peaks) -> float:
 
 
 def _matches(faces: Faces, y: Array, point: Point) -> bool:
-    """Whether both sides are feasible and equal, so that weak duality proves the optimum.
+    """Return whether both sides are feasible and equal, so that weak duality proves the optimum.
 
     Each neuron must also reach |h| = 1 by itself: a spurious one of weight 1e-9 would pass the
     sums and still leave a KKT residual of its square root.
@@ -273,7 +273,7 @@ def _hinges(faces: Faces) -> tuple[Array, Array]:
 
 
 def _linear_program(faces: Faces, y: Array, u: Array, sign: Array) -> Point:
-    """The optimum over the directions u (M, D), each used with its sign (M,) only."""
+    """Return the optimum over the directions u (M, D), each used with its sign (M,) only."""
     table = -(y[:, None] * np.maximum(faces.xt @ u.T, 0)) * sign
     for tolerance in (1e-10, 1e-7):  # the tightest that HiGHS takes, then its default
         solution = linprog(

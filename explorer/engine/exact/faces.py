@@ -67,22 +67,22 @@ class Faces:
 
     @cached_property
     def projectors(self) -> Array:
-        """The projectors onto the hyperplanes (n, D, D)."""
+        """Return the projectors onto the hyperplanes (n, D, D)."""
         return _projectors(self.unit)
 
     @cached_property
     def onto(self) -> Array:
-        """The projectors onto the pieces of the hyperplanes (E, D, D)."""
+        """Return the projectors onto the pieces of the hyperplanes (E, D, D)."""
         return self.projectors[self.edge_kink]
 
     @cached_property
     def flat(self) -> Array:
-        """The stretched points at length one (n, D)."""
+        """Return the stretched points at length one (n, D)."""
         return directions(self.xt / self.stretch)
 
     @cached_property
     def spread(self) -> Array:
-        """The length of each stretched point (n,)."""
+        """Return the length of each stretched point (n,)."""
         lengths: Array = np.linalg.norm(self.xt / self.stretch, axis=1)
         return lengths
 
@@ -158,7 +158,7 @@ def distinct_points(points: Array, labels: Array) -> tuple[Array, Array, Index]:
 
 
 def directions(vectors: Array) -> Array:
-    """Each row at length one."""
+    """Return each row at length one."""
     unit: Array = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
     return unit
 
@@ -172,7 +172,7 @@ def _cuts(angles: Array) -> tuple[Array, float]:
 
 
 def _halves(angles: Array) -> Array:
-    """The middle of the arc after each of the sorted angles."""
+    """Return the middle of the arc after each of the sorted angles."""
     return angles + np.diff(angles, append=angles[:1] + 2 * np.pi) / 2
 
 
@@ -268,7 +268,7 @@ class Peaks:
     projector: Array
 
     def take(self, index: Index | Mask) -> Peaks:
-        """The peaks at `index`, in that order."""
+        """Return the peaks at `index`, in that order."""
         return Peaks(self.u[index], self.h[index], self.cell[index], self.kink[index],
                      self.projector[index])  # fmt: skip
 
@@ -395,7 +395,7 @@ def summits(faces: Faces, weight: Array, found: Peaks) -> Peaks:
 
 
 def _level(faces: Faces, weight: Array) -> float:
-    """A slope of h that counts as none: more where more is summed."""
+    """Return a slope of h that counts as none: more where more is summed."""
     return _LEVEL + 16 * EPS * float(np.abs(weight) @ np.linalg.norm(faces.xt, axis=1))
 
 

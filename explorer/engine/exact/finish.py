@@ -168,7 +168,7 @@ def states(
 
 
 def _better(best: Finished | None, made: Finished | None) -> Finished | None:
-    """The smaller one."""
+    """Return the smaller one."""
     if made is None or (best is not None and best.objective <= made.objective):
         return best
     return made
@@ -228,7 +228,7 @@ class _Problem:
         return q
 
     def table(self, u: Array, cell: Index) -> Array:
-        """The margins (n, M) of single neurons of path weight 1, each linear in its cell."""
+        """Return the margins (n, M) of single neurons of path weight 1, each linear in its cell."""
         rows: Array = self.y[:, None] * self.sides[cell].T * self.sign[cell] * (self.xt @ u.T)
         return rows
 
@@ -255,7 +255,7 @@ class _Problem:
         return rows
 
     def projected(self, cell: int, pull: Array) -> tuple[Array, Mask | None]:
-        """The projection of `pull` (D,) onto a cell, and the kinks (n,) that hold it there.
+        """Return the projection of `pull` (D,) onto a cell, and the kinks (n,) that hold it there.
 
         It is no shorter than the gain of any direction in the cell, whatever multipliers of the
         walls the solver ends at: `pull` itself, and None, where it finds none.
@@ -283,11 +283,11 @@ class _Problem:
 
     @cached_property
     def unit(self) -> Array:
-        """The points at length one (n, D)."""
+        """Return the points at length one (n, D)."""
         return directions(self.xt)
 
     def merged(self, u: Array, c: Array, cell: Index, lam: Array) -> tuple[Point, Index]:
-        """The neurons (M,) of one cell as one, and the cells.
+        """Return the neurons (M,) of one cell as one, and the cells.
 
         The margins stay as they are, and the norm never rises.
         """
@@ -300,7 +300,10 @@ class _Problem:
         return Point(path / size[:, None], self.sign[used] * size, lam), used
 
     def as_finished(self, point: Point, bound: float, rounds: int) -> Finished | None:
-        """The network of a point, brought to margin 1; None where that is far from its margin."""
+        """Return the network of a point, brought to margin 1.
+
+        None where that is far from its margin.
+        """
         q_min = float(self.margins(point).min())
         if not q_min > 0.5:  # rounding, of points that are hardly separated
             return None
@@ -350,7 +353,7 @@ def _posed(net: Network, x: Tensor, y: Tensor, near: float) -> _Problem:
 
 
 def _patterns(z: Array, near: float) -> Mask:
-    """The patterns (k 2^f, n) across the f nearest kinks of each neuron; z (k, n).
+    """Return the patterns (k 2^f, n) across the f nearest kinks of each neuron; z (k, n).
 
     Those that are not near are not crossed: a pattern then comes several times.
     """

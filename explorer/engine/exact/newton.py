@@ -44,7 +44,7 @@ class Point:
 def polish(
     faces: Faces, y: Array, start: Point, progress: Progress = no_progress
 ) -> Iterator[Point]:
-    """Candidates for the optimum near `start`; the caller checks them.
+    """Yield candidates for the optimum near `start`; the caller checks them.
 
     First with the faces of the neurons only, then with every face where |h| is about to reach 1:
     where the multipliers are not unique, those keep them within |h| <= 1.
@@ -74,7 +74,7 @@ def saddle(
     xt: Array, sides: Mask, y: Array, start: Point, tops: Peaks, support: Mask,
     progress: Progress = no_progress,
 ) -> Point | None:  # fmt: skip
-    """The optimum with neurons on the faces `tops` and multipliers on `support` only.
+    """Return the optimum with neurons on the faces `tops` and multipliers on `support` only.
 
     Points xt (n, D), and on which of them a neuron is active on each face: sides (F, n).
     """
@@ -98,7 +98,7 @@ def saddle(
 
 
 def _summits(faces: Faces, y: Array, point: Point, every: bool) -> Peaks | None:
-    """The local maxima of |h| near 1: all, or only those next to the neurons of `point`."""
+    """Return the local maxima of |h| near 1: all, or only those next to the neurons of `point`."""
     weight = point.lam * y
     found = summits(faces, weight, peaks(faces, weight, 1 - 1e-5))
     if not len(found.h):
@@ -117,14 +117,14 @@ def _share(point: Point, tops: Peaks) -> Array:
 
 
 def _directions(vectors: Array) -> Array:
-    """Each row at length one; rows of zeros stay."""
+    """Return each row at length one; rows of zeros stay."""
     length = np.linalg.norm(vectors, axis=1, keepdims=True)
     unit: Array = vectors / np.where(length > 0, length, 1.0)
     return unit
 
 
 def _nearest_paths(blocks: Array, projector: Array, path: Array) -> Array:
-    """The nearest path vectors a_f u_f (F, D) with margin 1 at all m points of the blocks.
+    """Return the nearest path vectors a_f u_f (F, D) with margin 1 at all m points of the blocks.
 
     Directions come from lam with a cancellation that large path weights show as 1e-9 in a margin;
     at fixed faces the margins are linear in the path vectors, so one projection mends that.
@@ -139,7 +139,7 @@ def _nearest_paths(blocks: Array, projector: Array, path: Array) -> Array:
 
 
 def _solution(system: Array, target: Array, m: int, careful: bool) -> Array:
-    """The step: quickly, or as the shortest of all least-squares solutions.
+    """Return the step: quickly, or as the shortest of all least-squares solutions.
 
     Where lam (the first m) or a is not unique the system is singular. With small diagonals it
     never is (quasi-definite), and later steps take out what these leave, unless they are too slow.
@@ -155,13 +155,16 @@ def _solution(system: Array, target: Array, m: int, careful: bool) -> Array:
 
 
 def _noise(blocks: Array, lam: Array) -> Array:
-    """The rounding of each |B_f lam|, for blocks (F, D, m) and lam (m,) -> (F,)."""
+    """Return the rounding of each |B_f lam|, for blocks (F, D, m) and lam (m,) -> (F,)."""
     size: Array = 4 * EPS * np.linalg.norm(np.abs(blocks) @ np.abs(lam), axis=1)
     return size
 
 
 def _newton(blocks: Array, lam: Array, a: Array, progress: Progress) -> tuple[Array, Array] | None:
-    """The saddle point for blocks (F, D, m) from lam (m,), a (F,); None where it runs away."""
+    """Return the saddle point for blocks (F, D, m) from lam (m,), a (F,).
+
+    None where it runs away.
+    """
     careful, best, scale = False, np.inf, max(float(lam.sum()), float(a.sum()))
     for _ in range(_STEPS):
         progress(0.0)

@@ -51,7 +51,7 @@ class Cell:
 
     @property
     def kinks(self) -> Tensor:
-        """Rows whose slope is strictly between 0 and 1 and that move with x at all (r,)."""
+        """Return rows whose slope is strictly between 0 and 1 and that move with x at all (r,)."""
         free = (self.slopes > 1e-9) & (self.slopes < 1 - 1e-9)
         rows: Tensor = (free & (self.jacobian.norm(dim=1) > 0)).nonzero().squeeze(1)
         return rows
@@ -84,7 +84,7 @@ class Extent:
     kinks: int
 
     def within_box(self, x: Tensor, u: Tensor, low: float, high: float) -> Extent:
-        """The extent within the box [low, high]^d as well: what an attacker's prior leaves.
+        """Return the extent within the box [low, high]^d as well: what an attacker's prior leaves.
 
         A point outside the box has no extent in it: 0 both ways.
         """
@@ -139,7 +139,7 @@ def cell_of(net: Network, x: Tensor, slopes: Sequence[Tensor] | None = None) -> 
 def cell_extent(
     net: Network, x: Tensor, u: Tensor, slopes: Sequence[Tensor] | None = None, tau: float = KINK
 ) -> Extent:
-    """How far x + a u and x - b u stay in the closed cell of x.
+    """Return how far x + a u and x - b u stay in the closed cell of x.
 
     a = min_j { -z_j / (J_j u) : z_j (J_j u) < 0 }, likewise b; both 0 where the line would leave
     a kink of free slope. A neuron within `tau` of its line whose slope is 0 or 1 counts as on it.
@@ -245,7 +245,10 @@ def cell_polygon(cell: Cell, x: Tensor, extent: float) -> Array:
 
 
 def cell_interval(cell: Cell, x: Tensor, extent: float) -> tuple[float, float]:
-    """The closed cell of x within [-extent, extent] on the line; one point at a free slope."""
+    """Return the closed cell of x within [-extent, extent] on the line.
+
+    One point at a free slope.
+    """
     at = float(x[0])
     low, high = -extent, extent
     for row in range(len(cell.z)):
@@ -262,7 +265,7 @@ def cell_interval(cell: Cell, x: Tensor, extent: float) -> tuple[float, float]:
 
 
 def _half_plane_part(corners: Array, values: Array) -> Array:
-    """The part of a polygon where values (one per corner, linear) are not negative."""
+    """Return the part of a polygon where values (one per corner, linear) are not negative."""
     tolerance = 1e-9  # arbitrary: a wall that runs through the point itself does not cut it off
     out = []
     for i in range(len(corners)):

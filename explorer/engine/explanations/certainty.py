@@ -65,12 +65,12 @@ class Certainty:
 
     @property
     def limit(self) -> float:
-        """The residual that a radius must exceed: that of the truth, where it is known."""
+        """Return the residual that a radius must exceed: that of the truth, where it is known."""
         return self.threshold if self.truth is None else self.truth
 
     @property
     def proven(self) -> bool:
-        """Whether `certain` is a theorem: the residual of the true points is known.
+        """Return whether `certain` is a theorem: the residual of the true points is known.
 
         By a threshold it is a judgement, and some claims are false (docs/certified-radius.md).
         """
@@ -83,7 +83,7 @@ class Certainty:
 
     @property
     def certain(self) -> Tensor:
-        """Which claims (c,) are above `limit`: certified or likely, as `word` says."""
+        """Return which claims (c,) are above `limit`: certified or likely, as `word` says."""
         return self.radius > self.limit
 
 
@@ -191,7 +191,7 @@ class RadiusMap:
 
     @property
     def needed(self) -> Flags:
-        """Which pixels (2, ...) have a radius above the threshold."""
+        """Return which pixels (2, ...) have a radius above the threshold."""
         found: Flags = np.nan_to_num(self.values) > self.threshold
         return found
 
@@ -283,7 +283,10 @@ def radius_map(
 def _look(
     cone: Cone, at: Array, half: float, label: float, block: Spans, wider: Bound | None
 ) -> tuple[Bound, float | None]:
-    """The radius of a block of pixels, and of each of them; None where it is to be divided."""
+    """Return the radius of a block of pixels, and of each of them.
+
+    None where it is to be divided.
+    """
     low = np.array([at[a, axis] for axis, (a, _) in enumerate(block)]) - half
     high = np.array([at[b - 1, axis] for axis, (_, b) in enumerate(block)]) + half
     plain = _plain(cone)

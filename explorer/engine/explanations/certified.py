@@ -136,7 +136,7 @@ def _in_the_plane(layers: Layers, path: Array) -> Domain:
 
 
 def _last_level(w: Array, v: Array) -> float:
-    """The largest |x| on the line at which Phi passes 1 or -1; 0 where it does not.
+    """Return the largest |x| on the line at which Phi passes 1 or -1; 0 where it does not.
 
     Where its slope is small beside those that it sums it is flat up to noise, and that counts not.
     """

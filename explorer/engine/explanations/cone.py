@@ -100,12 +100,12 @@ class Assumptions:
 
     @property
     def top(self) -> float:
-        """The largest y Phi of a point."""
+        """Return the largest y Phi of a point."""
         return (1 + self.band) * (1 + self.margin_error)
 
     @property
     def levels(self) -> tuple[float, float]:
-        """The least and the largest y Phi of a point, rounding left aside."""
+        """Return the least and the largest y Phi of a point, rounding left aside."""
         return 1 - self.margin_error - self.edge, self.top + self.edge
 
     def rings(self, d: int) -> list[tuple[float, Array]]:
@@ -128,7 +128,7 @@ def scope(box: float, top: float) -> str:
 
 
 def refusal(net: Network) -> str:
-    """Why no radius can be certified for a network, or an empty string."""
+    """Return why no radius can be certified for a network, or an empty string."""
     bare = net.biases[0] is None
     if len(net.weights) < 2 or net.outputs != 1 or not net.homogeneous or net.d > 2 or bare:
         shape = "-".join(map(str, (net.d, *net.widths, net.outputs)))
@@ -169,7 +169,7 @@ class Rays:
 
     @classmethod
     def of(cls, places: Places, neurons: Neurons) -> Rays:
-        """The rays of all corners of `places`, each once."""
+        """Return the rays of all corners of `places`, each once."""
         x, piece = corners_of(places.pieces)
         at, group = np.nonzero(places.free[piece])
         hard = (places.on & ~places.free).astype(float)
@@ -178,11 +178,11 @@ class Rays:
         return cls(x, places.y[piece], piece, hard, on, at, group, off, neurons)
 
     def __len__(self) -> int:
-        """The number of corners."""
+        """Return the number of corners."""
         return len(self.y)
 
     def gains(self, u: Array) -> Array:
-        """The largest <u, y g(x; s)> over the slopes s, of each corner (r,)."""
+        """Return the largest <u, y g(x; s)> over the slopes s, of each corner (r,)."""
         k, neurons = len(self.neurons.v), self.neurons
         block, last = u[:-k].reshape(k, -1), u[-k:]
         plane = self.hard @ (neurons.v[:, None] * block) + self.on @ (last[:, None] * neurons.w)
@@ -207,7 +207,10 @@ class Rays:
         return None if self.off is None else self.y[self.at] * self.off
 
     def _free(self, u: Array, some: slice | Flags) -> tuple[Array, Array | None]:
-        """What some free slopes add to the gain at 1, and what their values' slack does. (f,)."""
+        """Return what some free slopes add to the gain at 1, and what their values' slack does.
+
+        (f,).
+        """
         k, group = len(self.neurons.v), self.group[some]
         sides = np.ascontiguousarray(u[:-k].reshape(k, -1).T)
         pull = sum(p[some] * side[group] for p, side in zip(self._pulls, sides, strict=True))
@@ -215,7 +218,7 @@ class Rays:
         return np.asarray(pull), None if lifts is None else lifts[some] * u[-k:][group]
 
     def columns(self, rows: Index, u: Array) -> Array:
-        """The rays of some corners that reach their gains (len(rows), k (d + 2))."""
+        """Return the rays of some corners that reach their gains (len(rows), k (d + 2))."""
         neurons, y, x = self.neurons, self.y[rows, None], self.x[rows]
         slope = y * neurons.v * self.hard[self.piece[rows]]
         value = y * self.on[self.piece[rows]] * (x @ neurons.w.T)
@@ -274,7 +277,7 @@ class Bound:
     y: Array
 
     def avoids(self, low: Array, high: Array, y: float) -> bool:
-        """Whether this explanation has no point of label y in the open box."""
+        """Return whether this explanation has no point of label y in the open box."""
         inside = ((self.x > low) & (self.x < high)).all(axis=1)
         return not bool((inside & (self.y == y)).any())
 
@@ -297,7 +300,10 @@ class Cone:
 
     @classmethod
     def of(cls, net: Network, assumed: Assumptions) -> Cone:
-        """The cone of a network at margin 1. ValueError where `refusal` says why there is none."""
+        """Return the cone of a network at margin 1.
+
+        ValueError where `refusal` says why there is none.
+        """
         why = refusal(net)
         if why:
             raise ValueError(why)
@@ -305,7 +311,7 @@ class Cone:
 
     @classmethod
     def _grouped(cls, net: Network, assumed: Assumptions) -> Cone:
-        """The cone of two layers, neurons seen as groups."""
+        """Return the cone of two layers, neurons seen as groups."""
         rings = []
         for half, cells in assumed.rings(net.d):
             neurons = grouped(
@@ -317,7 +323,7 @@ class Cone:
 
     @classmethod
     def layered(cls, net: Network, assumed: Assumptions) -> Cone:
-        """The cone of a network of any depth by its regions, each neuron for itself."""
+        """Return the cone of a network of any depth by its regions, each neuron for itself."""
         layers = Layers.of(net, assumed.box)
         found = regions(layers, *assumed.levels, assumed.tau, assumed.rounded)
         return cls(assumed, layers, found, RegionRays.of(found, layers))
@@ -338,7 +344,7 @@ class Cone:
 
     @cached_property
     def pointed(self) -> float:
-        """The least <pivot, g> of all rays; above 0, or nothing can be proven."""
+        """Return the least <pivot, g> of all rays; above 0, or nothing can be proven."""
         return self._depth(self.pivot)
 
     def _depth(self, pivot: Array) -> float:
@@ -388,13 +394,13 @@ class Cone:
         return found
 
     def mass(self, low: Array, high: Array, y: float) -> float:
-        """The multipliers that the least explanation has for label y in the box."""
+        """Return the multipliers that the least explanation has for label y in the box."""
         at = self.least
         inside = ((at.x >= low) & (at.x <= high)).all(axis=1) & (at.y == y)
         return float(at.lam[inside].sum())
 
     def explained(self, x: Array, y: Array, within: float) -> Bound:
-        """The least residual with points within `within` of x (n, d), labels y (n,), alone.
+        """Return the least residual with points within `within` of x (n, d), labels y (n,), alone.
 
         Who knows the data compares the radii with it: a radius above it is a proof.
         """
@@ -423,7 +429,7 @@ class Cone:
     def _distance(
         self, kept: Flags, rest: Rays | RegionRays | None, start: Bound, enough: float
     ) -> Bound:
-        """The distance from the cone of the `kept` corners and of the `rest`."""
+        """Return the distance from the cone of the `kept` corners and of the `rest`."""
         theta, rho = self.neurons.theta, self.neurons.rho
         parts: list[tuple[Rays | RegionRays, Array, Flags]]
         parts, pointed = [(self.rays, self._sizes, kept)], self.pointed
@@ -496,7 +502,9 @@ def _joined(
     found: Bound, gram: Array, parts: list[tuple[Rays | RegionRays, Array, Flags]],
     fresh: list[Index], u: Array, theta: Array,
 ) -> tuple[Bound, Array]:  # fmt: skip
-    """The best multipliers with the fresh rays, those at 0 left out again; and the rays' products.
+    """Return the best multipliers with the fresh rays, those at 0 left out again.
+
+    And the rays' products.
 
     `gram` (a, a) is that of the rays before, which need not be multiplied anew.
     """

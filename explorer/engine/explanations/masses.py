@@ -141,7 +141,7 @@ def _forced(cone: Cone, at: Array, y: float, half: float, residual: float) -> fl
 
 
 def _inside(of: Places, low: Array, high: Array) -> Places:
-    """What lies in the closed box of these pieces."""
+    """Return what lies in the closed box of these pieces."""
     parts, owner = of.pieces, np.arange(len(of.pieces))
     for axis in range(len(low)):
         for side, wall in ((1.0, low), (-1.0, high)):
@@ -193,7 +193,7 @@ def farthest_rays(
 
 
 def _nearest_parts(of: Places, x: Array) -> Places:
-    """The pieces cut so that each has one nearest of the points x (n, d)."""
+    """Return the pieces cut so that each has one nearest of the points x (n, d)."""
     parts, owners = [], []
     for i, at in enumerate(x):
         pieces, owner = of.pieces, np.arange(len(of.pieces))
@@ -240,7 +240,7 @@ class _Paid:
     piece: Index
 
     def left(self, cone: Cone) -> Array:
-        """What it leaves of theta."""
+        """Return what it leaves of theta."""
         rest: Array = cone.neurons.theta - self.lam @ self.columns
         return rest
 
@@ -250,7 +250,7 @@ class _Paid:
 
 
 def _nothing(cone: Cone) -> _Paid:
-    """The explanation without points."""
+    """Return the explanation without points."""
     none, d = np.zeros(0), cone.neurons.d
     index = np.zeros(0, dtype=np.int64)
     return _Paid(np.zeros((0, len(cone.neurons.theta))), none, none, np.zeros((0, d)), none, index)
@@ -267,7 +267,7 @@ def _check(cone: Cone, residual: float) -> None:
 def _bounded(
     cone: Cone, parts: list[_Part], residual: float, progress: Progress = no_progress
 ) -> tuple[float, _Paid]:
-    """The best bound on the cost of explanations up to `residual`, and the best of them."""
+    """Return the best bound on the cost of explanations up to `residual`, and the best of them."""
     if not any(part.there.any() for part in parts):
         return 0.0, _nothing(cone)
     pointed = min(
@@ -301,7 +301,7 @@ def _solved(
     cone: Cone, parts: list[_Part], sizes: list[Array], weight: float, start: _Paid,
     pointed: float, residual: float,
 ) -> tuple[_Paid, float]:  # fmt: skip
-    """The cheapest explanation at prices times `weight`, and what it proves of the cost."""
+    """Return the cheapest explanation at prices times `weight`, and what it proves of the cost."""
     theta, rho = cone.neurons.theta, cone.neurons.rho
     found, bound, cell = start, -np.inf, 0.02 * cone.neurons.box
     found = _joined(found, parts, [np.zeros(0, dtype=np.int64)] * len(parts), theta, weight)
@@ -328,7 +328,7 @@ def _solved(
 
 
 def _joined(found: _Paid, parts: list[_Part], fresh: list[Index], u: Array, weight: float) -> _Paid:
-    """The best multipliers with the fresh rays, those at 0 left out again."""
+    """Return the best multipliers with the fresh rays, those at 0 left out again."""
     new = [(part, rows) for part, rows in zip(parts, fresh, strict=True) if len(rows)]
     columns = np.concatenate([found.columns, *(p.rays.columns(rows, u) for p, rows in new)])
     price = np.concatenate([found.price, *(p.price[rows] for p, rows in new)])

@@ -139,7 +139,7 @@ class OtherSet:
 
     @property
     def as_well(self) -> bool:
-        """Whether it misses no more than the given points do, by 1%, or than `AS_WELL`."""
+        """Return whether it misses no more than the given points do, by 1%, or than `AS_WELL`."""
         return self.residual <= max(AS_WELL, 1.01 * self.truth)
 
 

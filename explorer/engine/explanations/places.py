@@ -61,7 +61,7 @@ class Neurons:
 
     @property
     def d(self) -> int:
-        """The dimension of the input."""
+        """Return the dimension of the input."""
         return int(self.w.shape[1]) - 1
 
     @property
@@ -71,7 +71,7 @@ class Neurons:
 
     @property
     def theta(self) -> Array:
-        """The groups' weights as one vector (k (d + 2),): all (w, b), then all v."""
+        """Return the groups' weights as one vector (k (d + 2),): all (w, b), then all v."""
         return np.concatenate([self.w.reshape(-1), self.v])
 
     @property
@@ -99,7 +99,7 @@ def grouped(
     net: Network, angle: float, tau: float, box: float, light: float = 0.0, doubt: float = 0.0,
     rounded: float = 0.0,
 ) -> Neurons:  # fmt: skip
-    """The neurons of `net` as groups.
+    """Return the neurons of `net` as groups.
 
     Args:
         net: two layers, one output.
@@ -141,7 +141,10 @@ def _clusters(u: Array, v: Array, path: Array, angle: float) -> list[Index]:
 def _group(
     w: Array, v: Array, corners: Array, tau: float, shift: Array
 ) -> tuple[Array, float, Array, float, float, float]:
-    """One row of `Neurons`; p_j is the share of |theta_j|^2, which leaves the longest sum."""
+    """Return one row of `Neurons`.
+
+    P_j is the share of |theta_j|^2, which leaves the longest sum.
+    """
     share = np.sqrt((w**2).sum(1) + v**2)
     share /= np.linalg.norm(share)
     both = share @ w
@@ -160,12 +163,12 @@ def _group(
 
 
 def whole(box: float, d: int) -> Array:
-    """The box [-box, box]^d as one piece: (1, 2, 1) or (1, 4, 2)."""
+    """Return the box [-box, box]^d as one piece: (1, 2, 1) or (1, 4, 2)."""
     return _boxes([[-box] * d], [[box] * d])
 
 
 def frame(inner: float, outer: float, d: int) -> Array:
-    """What the box of half width `outer` has beyond that of `inner`: two pieces, or four."""
+    """Return what the box of half width `outer` has beyond that of `inner`: two pieces, or four."""
     a, b = inner, outer
     if d == 1:
         return _boxes([[-b], [a]], [[-a], [b]])
@@ -190,7 +193,9 @@ def corners_of(pieces: Array) -> tuple[Array, Index]:
 
 
 def cut(pieces: Array, values: Array, near: float) -> tuple[Array, Index]:
-    """What is left of pieces where values >= 0; values (p, c) are affine on each, at its corners.
+    """Return what is left of pieces where values >= 0.
+
+    Values (p, c) are affine on each, at its corners.
 
     Corners of a value above -near stay. Sutherland and Hodgman 1974, all pieces at once.
 
@@ -211,7 +216,7 @@ def cut(pieces: Array, values: Array, near: float) -> tuple[Array, Index]:
 
 
 def _tight(corners: Array, kept: Flags) -> Array:
-    """The kept corners of each piece first, without repetitions, then the last one again."""
+    """Return the kept corners of each piece first, without repetitions, then the last one again."""
     if not len(corners):
         return corners[:, :1]
     order = np.argsort(~kept, axis=1, kind="stable")
@@ -224,7 +229,7 @@ def _tight(corners: Array, kept: Flags) -> Array:
 
 
 def split(pieces: Array, lines: Array, near: float) -> tuple[Array, Index]:
-    """Pieces cut along lines, one after the other; and of which each is a part (q,).
+    """Return pieces cut along lines, one after the other; and of which each is a part (q,).
 
     Lines are (l, d + 1) for all pieces, or (p, l, d + 1) for pieces with lines of their own. Of a
     piece that a line crosses one half takes its place, the other joins at the end.
@@ -258,13 +263,13 @@ def _along(pieces: Array, line: Array) -> Array:
 
 
 def _widened(pieces: Array, corners: int) -> Array:
-    """Pieces with their last corners repeated, so that each has so many."""
+    """Return pieces with their last corners repeated, so that each has so many."""
     more = np.repeat(pieces[:, -1:], corners - pieces.shape[1], axis=1)
     return np.concatenate([pieces, more], axis=1) if corners > pieces.shape[1] else pieces
 
 
 def joined(parts: list[Array]) -> Array:
-    """Pieces of different numbers of corners as one array."""
+    """Return pieces of different numbers of corners as one array."""
     most = max(part.shape[1] for part in parts)
     return np.concatenate([_widened(part, most) for part in parts])
 
@@ -297,7 +302,7 @@ class Places:
 
     @classmethod
     def joined(cls, some: list[Places]) -> Places:
-        """The pieces of all of them."""
+        """Return the pieces of all of them."""
         rest = (
             np.concatenate(v) for v in zip(*((p.y, p.on, p.free, p.off) for p in some), strict=True)
         )
@@ -320,7 +325,7 @@ class Places:
         return self.parts(joined(parts), np.concatenate(owners))
 
     def meet(self, low: Array, high: Array, y: float) -> Flags:
-        """Which pieces of label y (p,) may meet the open box: their bounding boxes do."""
+        """Return which pieces of label y (p,) may meet the open box: their bounding boxes do."""
         above = (self.pieces.max(axis=1) > low).all(axis=1)
         below = (self.pieces.min(axis=1) < high).all(axis=1)
         found: Flags = above & below & (self.y == y)
@@ -379,7 +384,7 @@ def banded(
     cells: Array, plane: Array, wide: Array, near: float, band: tuple[float, float],
     labels: tuple[float, ...] = (1.0, -1.0),
 ) -> tuple[Array, Array, Index]:  # fmt: skip
-    """The parts of cells where y Phi may lie in the band: pieces, labels, owners.
+    """Return the parts of cells where y Phi may lie in the band: pieces, labels, owners.
 
     Args:
         cells: pieces (p, c, d).

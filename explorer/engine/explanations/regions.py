@@ -54,7 +54,7 @@ class Layers:
 
     @classmethod
     def of(cls, net: Network, box: float) -> Layers:
-        """The layers of a homogeneous network, in float64."""
+        """Return the layers of a homogeneous network, in float64."""
         first, *rest = (w.detach().cpu().double().numpy() for w in net.weights)
         bias = net.biases[0]
         b = np.zeros(len(first)) if bias is None else bias.detach().cpu().double().numpy()
@@ -63,7 +63,7 @@ class Layers:
 
     @property
     def d(self) -> int:
-        """The dimension of the input."""
+        """Return the dimension of the input."""
         return int(self.weights[0].shape[1]) - 1
 
     @property
@@ -78,7 +78,7 @@ class Layers:
 
     @cached_property
     def rho(self) -> float:
-        """The norm of all weights."""
+        """Return the norm of all weights."""
         return float(np.linalg.norm(self.theta))
 
     @property
@@ -88,7 +88,7 @@ class Layers:
         return (np.concatenate([np.zeros(len(self.theta) - last), self.theta[-last:]]),)
 
     def values(self, x: Array) -> list[Array]:
-        """What goes into each layer, and last Phi, at x with a 1 at the end (r, d + 1)."""
+        """Return what goes into each layer, and last Phi, at x with a 1 at the end (r, d + 1)."""
         found = [x]
         for w in self.weights[:-1]:
             found.append(np.maximum(found[-1] @ w.T, 0))
@@ -157,14 +157,17 @@ def regions(
 
 
 def _unit(lines: Array) -> Array:
-    """Affine functions (..., d + 1) with slope of length 1; those that are flat are 0 nowhere."""
+    """Return affine functions (..., d + 1) with slope of length 1.
+
+    Those that are flat are 0 nowhere.
+    """
     steep = np.linalg.norm(lines[..., :-1], axis=-1, keepdims=True)
     size = np.linalg.norm(lines, axis=-1, keepdims=True)
     return np.asarray(np.where(steep > STEEP * size, lines, 0.0) / np.maximum(steep, 1e-300))
 
 
 def _shifted(lines: Array, by: Array) -> Array:
-    """Affine functions (p, k, d + 1) plus constants (p, k)."""
+    """Return affine functions (p, k, d + 1) plus constants (p, k)."""
     moved = lines.copy()
     moved[:, :, -1] += by
     return moved
@@ -217,7 +220,7 @@ class RegionRays:
 
     @classmethod
     def of(cls, places: Places, layers: Layers) -> RegionRays:
-        """The rays of all corners of `places`, each once."""
+        """Return the rays of all corners of `places`, each once."""
         x, piece = corners_of(places.pieces)
         on, free = (layers.by_layer(flags[piece]) for flags in (places.on, places.free))
         values, y = [x], places.y[piece]
@@ -240,7 +243,7 @@ class RegionRays:
         return cls(x, y, piece, tuple(values), tuple(low[::-1]), spread, layers)
 
     def __len__(self) -> int:
-        """The number of corners."""
+        """Return the number of corners."""
         return len(self.y)
 
     def _inner(self, u: Array, rows: Index | slice) -> Iterator[Array]:
@@ -251,7 +254,7 @@ class RegionRays:
             yield h[rows] @ block.reshape(w.shape).T
 
     def gains(self, u: Array) -> Array:
-        """The largest <u, y g(x; s)> over the free signals, of each corner (r,)."""
+        """Return the largest <u, y g(x; s)> over the free signals, of each corner (r,)."""
         total = np.zeros(len(self))
         for layer, inner in enumerate(self._inner(u, slice(None))):
             total += np.einsum("rk,rk->r", inner, self.low[layer])
@@ -261,7 +264,7 @@ class RegionRays:
         return total
 
     def columns(self, rows: Index, u: Array) -> Array:
-        """The rays of some corners that reach their gains (len(rows), P)."""
+        """Return the rays of some corners that reach their gains (len(rows), P)."""
         parts = []
         for layer, inner in enumerate(self._inner(u, rows)):
             signal = self.low[layer][rows]

@@ -90,7 +90,7 @@ class SafeSplit:
 
 
 def in_space(data: Dataset) -> Dataset:
-    """The same points with one more coordinate, always 0: a direction that no point uses."""
+    """Return the same points with one more coordinate, always 0: a direction that no point uses."""
     return Dataset(torch.cat([data.x, torch.zeros_like(data.x[:, :1])], dim=1), data.y)
 
 
@@ -130,7 +130,7 @@ def safe_splits(data: Dataset, config: SafeSplitConfig) -> Iterator[SafeSplit]:
 
 
 def extents_at(state: TrainState, data: Dataset, nu: Tensor, config: SafeSplitConfig) -> SafeSplit:
-    """The extents of all points along nu at this state."""
+    """Return the extents of all points along nu at this state."""
     net = state.net
     extents = [cell_extent(net, x, nu) for x in data.x]
     walls = torch.tensor([min(e.plus, e.minus) for e in extents])

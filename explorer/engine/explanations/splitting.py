@@ -89,7 +89,7 @@ class Explanation:
 
     @property
     def mass(self) -> float:
-        """The sum of the multipliers."""
+        """Return the sum of the multipliers."""
         return float(self.lam.sum())
 
     def at(self, i: int) -> tuple[Tensor, ...]:
@@ -99,14 +99,14 @@ class Explanation:
         return tuple(s[i] for s in self.slopes)
 
     def keep(self, kept: Tensor) -> Explanation:
-        """The points that an index or a mask picks."""
+        """Return the points that an index or a mask picks."""
         return Explanation(
             self.x[kept], self.y[kept], self.lam[kept], tuple(s[kept] for s in self.slopes),
             self.origin[kept],
         )  # fmt: skip
 
     def union(self, other: Explanation) -> Explanation:
-        """The points of both, these first."""
+        """Return the points of both, these first."""
         return Explanation(
             torch.cat([self.x, other.x]), torch.cat([self.y, other.y]),
             torch.cat([self.lam, other.lam]),
@@ -137,7 +137,7 @@ def explanation_of(net: Network, x: Tensor, y: Tensor, tau: float = KINK) -> Exp
 
 
 def training_explanation(target: Target, x: Tensor, y: Tensor) -> tuple[Network, Explanation, bool]:
-    """The explanation by the points trained on: network, explanation, whether it is exact.
+    """Return the explanation by the points trained on: network, explanation, whether it is exact.
 
     Exact where it can be. Else the network's parallel neurons are merged, points up to
     `TRAINED_MARGIN` above the least margin are taken, and kinks are as near as after training.
@@ -193,14 +193,14 @@ def fitted_explanation(
 
 
 def _means(fit: Fit, columns: Tensor) -> Tensor:
-    """The mean of each point's columns (C, k), by their weights. -> (n, k)."""
+    """Return the mean of each point's columns (C, k), by their weights. -> (n, k)."""
     total = columns.new_zeros(len(fit.lam), columns.shape[1])
     total.index_add_(0, fit.point, fit.weight[:, None] * columns)
     return total / fit.lam.clamp_min(1e-300)[:, None]
 
 
 def gradients(net: Network, e: Explanation) -> Tensor:
-    """Rows y_i grad_theta Phi(x_i) with the slopes of the explanation. -> (n, P)."""
+    """Return rows y_i grad_theta Phi(x_i) with the slopes of the explanation. -> (n, P)."""
     return e.y[:, None] * gradient(net, e.x, e.slopes)
 
 
@@ -257,7 +257,7 @@ def slopes_after(
 
 
 def _off(z: Tensor, s: Tensor) -> Tensor:
-    """How far z is off the side that the slope s stands for."""
+    """Return how far z is off the side that the slope s stands for."""
     one_sided = torch.where(s < 0.5, z, -z).clamp_min(0)
     return torch.where((s < 1e-9) | (s > 1 - 1e-9), one_sided, z.abs())
 
@@ -319,7 +319,7 @@ class Merging:
 
 
 def merge(net: Network, e: Explanation, i: int, j: int) -> Merging:
-    """Points i and j of one closed cell as one; it takes the place of i.
+    """Return points i and j of one closed cell as one; it takes the place of i.
 
     Equal labels: the centroid by multiplier with lam_i + lam_j. Opposite labels: the point
     (lam_i x_i - lam_j x_j) / (lam_i - lam_j) with the difference, which keeps stationarity while it
@@ -386,7 +386,9 @@ def remainder(net: Network, e: Explanation) -> Tensor:
 
 
 def free_direction(net: Network, e: Explanation, i: int) -> tuple[Tensor, Extent] | None:
-    """The line along which point i splits and keeps sum and margin, and how far; None for none.
+    """Return the line along which point i splits and keeps sum and margin, and how far.
+
+    None for none.
 
     It is the one answer to whether a point can be split: a level direction (d,) with room for both
     halves. A wall of the cell that runs through the point leaves none.
@@ -400,7 +402,7 @@ def free_direction(net: Network, e: Explanation, i: int) -> tuple[Tensor, Extent
 
 
 def pinned_points(net: Network, e: Explanation) -> Tensor:
-    """Points that no split moves while it keeps stationarity and margin. -> (n,) bool.
+    """Return points that no split moves while it keeps stationarity and margin. -> (n,) bool.
 
     A point is pinned where its kinks and the gradient of Phi leave no direction: in the plane one
     kink across the level line, or two kinks; on the line any point where Phi is not flat. So is one
@@ -411,7 +413,7 @@ def pinned_points(net: Network, e: Explanation) -> Tensor:
 
 
 def kinks_at(net: Network, e: Explanation, i: int) -> int:
-    """How many neurons stand on point i with a slope strictly between 0 and 1."""
+    """Return how many neurons stand on point i with a slope strictly between 0 and 1."""
     return len(cell_of(net, e.x[i], e.at(i)).kinks)
 
 

@@ -75,12 +75,12 @@ class Prepared:
 
     @cached_property
     def transposes(self) -> tuple[Tensor, ...]:
-        """The weights of each layer, transposed in memory."""
+        """Return the weights of each layer, transposed in memory."""
         return tuple(w.T.contiguous() for w in self.weights)
 
     @property
     def on_cpu(self) -> bool:
-        """Whether the kernels of the CPU serve."""
+        """Return whether the kernels of the CPU serve."""
         return not self.portable and self.weights[0].device.type == "cpu"
 
     @property
@@ -90,7 +90,7 @@ class Prepared:
 
     @property
     def two_layers(self) -> bool:
-        """Whether there is one hidden layer, and no bias at the output."""
+        """Return whether there is one hidden layer, and no bias at the output."""
         return len(self.blocks) == 2 and self.blocks[1] is self.weights[1]
 
     def alpha(self, layer: int, alpha: Alpha) -> Alpha:
@@ -278,7 +278,7 @@ def total(values: Tensor, dims: tuple[int, ...]) -> Tensor:
 
 
 def square(values: Tensor, dims: tuple[int, ...]) -> Tensor:
-    """The sum of their squares over the last dimensions `dims`; see `total`."""
+    """Return the sum of their squares over the last dimensions `dims`; see `total`."""
     if values.ndim == len(dims) and values.dtype == torch.float64:
         flat = values.reshape(-1)
         return torch.dot(flat, flat)
@@ -286,7 +286,7 @@ def square(values: Tensor, dims: tuple[int, ...]) -> Tensor:
 
 
 def _times(a: Tensor, v: Tensor) -> Tensor:
-    """A v, start by start: a (..., m, k), v (..., k)."""
+    """Return a v, start by start: a (..., m, k), v (..., k)."""
     return a.mv(v) if v.ndim == 1 else (a @ v.unsqueeze(-1)).squeeze(-1)
 
 

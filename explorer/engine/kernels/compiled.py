@@ -90,7 +90,7 @@ _SERIES = tuple(np.float32(1 / math.factorial(n)) for n in (7, 6, 5, 4, 3))
 
 @njit(inline="always", **FAST)
 def sigmoid_single(z: float) -> float:
-    """The same in float32: the series to r^7."""
+    """Return the same in float32: the series to r^7."""
     x = _LARGEST_SINGLE if z < -_LARGEST_SINGLE else -z
     x = -_LARGEST_SINGLE if x < -_LARGEST_SINGLE else x
     n = np.floor(x * _LOG2_E_SINGLE + _HALF)
@@ -126,28 +126,31 @@ def move(p: Array, mean: Array, square: Array, grad: Array, row: Array, rule: De
 
 @njit(**FAST)
 def on_box(x: float, terms: LossTerms) -> float:
-    """The gradient of the weighted box on a coordinate."""
+    """Return the gradient of the weighted box on a coordinate."""
     far = x - terms.prior if x > terms.prior else x + terms.prior if x < -terms.prior else 0.0
     return 2 * terms.weight_prior * far
 
 
 @njit(**FAST)
 def on_floor(share: float, terms: LossTerms) -> float:
-    """The gradient of the weighted floor on a multiplier over its mean."""
+    """Return the gradient of the weighted floor on a multiplier over its mean."""
     low = share - terms.lam_min
     return 0.0 if low > 0 else 2 * terms.weight_dual * low
 
 
 @njit(**FAST)
 def on_margin(phi: float, signed: float, weight: float, terms: LossTerms) -> float:
-    """The gradient of the weighted margin on Phi of a candidate with this label."""
+    """Return the gradient of the weighted margin on Phi of a candidate with this label."""
     off = phi - (terms.level if signed > 0 else -terms.level)
     return off * (2 * weight / (terms.level * terms.level))
 
 
 @njit(**FAST)
 def _pull(p: Array, signed: Array, row: Array, net: Net, work: Array, margin: bool) -> float:
-    """What the neurons pull, into `work`, Phi with it if `margin`; what is left of ||theta||^2."""
+    """Return what the neurons pull, into `work`, Phi with it if `margin`.
+
+    What is left of ||theta||^2.
+    """
     w, times, v, slopes = net
     m, total = p.shape[1], 0.0
     x1, x2, c, r, s = p[0], p[1], work[C], work[R], work[S]
@@ -212,7 +215,9 @@ def descend(
     held: tuple[Array, Array, Array, Array], signed: Array, table: Array, net: Net,
     terms: LossTerms, rule: DescentRule, outs: tuple[Array, Array, Array],
 ) -> bool:  # fmt: skip
-    """A step of each start for each row of the table, in place. `held`: p, mean, square, grad.
+    """Return a step of each start for each row of the table, in place.
+
+    `held`: p, mean, square, grad.
 
     `outs` at the end: what is left of ||theta||^2 (b,), Phi (b, m) and the gradient on lam / mean
     (b, m). Returns whether all that is left is finite.
@@ -273,7 +278,7 @@ def _lay(
 
 @njit(**FAST)
 def _left(c: Array, p: Array, net: Net, s: Array, r: Array, left: Array) -> float:
-    """What c leaves of theta, as it pulls, into left (4, k); its squared norm."""
+    """Return what c leaves of theta, as it pulls, into left (4, k); its squared norm."""
     first, times, v, _ = net
     w1, w2, w0, t1, t2, t0 = first[0], first[1], first[2], times[0], times[1], times[2]
     left[:] = 0.0
@@ -402,7 +407,10 @@ def _solve(
     p: Array, signed: Array, row: Array, net: Net, terms: LossTerms, work: Array, active: Array,
     bias: float, ridge: float,
 ) -> float:  # fmt: skip
-    """Multipliers into p[3], what they leave and its pull into work; nan where none are found."""
+    """Return multipliers into p[3], what they leave and its pull into work.
+
+    Nan where none are found.
+    """
     m, width, floor = p.shape[1], len(net[2]), terms.lam_min
     s, r, left = np.empty((m, width)), np.empty((m, width)), np.empty((4, width))
     size, right, c, gain = np.empty(m), np.empty(m), work[C], work[ON_C]
@@ -461,7 +469,7 @@ def project(
     terms: LossTerms, rule: DescentRule, bias: float, ridge: float,
     outs: tuple[Array, Array, Array],
 ) -> bool:  # fmt: skip
-    """A step of each start for each row of the table, in place, its multipliers solved for.
+    """Return a step of each start for each row of the table, in place, its multipliers solved for.
 
     As in `descend`, but w and times are (3, k). Returns False where a number is not finite or no
     multipliers are found: the arrays are then spoilt.

@@ -76,7 +76,7 @@ def _lay(x: Array, alpha: float, net: Net, s: Array, r: Array) -> tuple[Array, A
 
 @njit(**FAST)
 def _runner_up(values: Array, own: int) -> int:
-    """The largest output of another class."""
+    """Return the largest output of another class."""
     best = 0 if own else 1
     for c in range(len(values)):
         if c != own and values[c] > values[best]:
@@ -86,7 +86,7 @@ def _runner_up(values: Array, own: int) -> int:
 
 @njit(**FAST)
 def _pull(coef: Array, basis: Array) -> Array:
-    """The covector with which each candidate pulls, (m, C)."""
+    """Return the covector with which each candidate pulls, (m, C)."""
     pull = np.zeros((len(coef), basis.shape[2]))
     for i in range(len(pull)):
         for q in range(coef.shape[1]):
@@ -108,7 +108,7 @@ def _less(out: Array, v: Array) -> float:
 
 @njit(**FAST)
 def _left(pull: Array, x: Array, s: Array, r: Array, net: Net) -> Left:
-    """What is left of theta, and what it answers; see `Left`."""
+    """Return what is left of theta, and what it answers; see `Left`."""
     back = np.dot(pull, net[1])
     for i in range(len(s)):
         for j in range(s.shape[1]):
@@ -328,7 +328,7 @@ def reconstruct(
     net: Net, terms: LossTerms, kind: Multipliers, rule: DescentRule, grad_coef: Array,
     losses: Array,
 ) -> bool:  # fmt: skip
-    """A step for each row of the table, in place; False where it cannot be taken.
+    """Return a step for each row of the table, in place; False where it cannot be taken.
 
     The arrays are then spoilt.
 

@@ -52,7 +52,7 @@ def _slope_of(z) -> Callable[..., float]:  # type: ignore[no-untyped-def] # noqa
 
 @njit(**FAST)
 def _layers(net: Net) -> list[Array]:
-    """The weights of each layer (k, e)."""
+    """Return the weights of each layer (k, e)."""
     theta, outs, ins = net[:3]
     at, made = 0, []
     for k, e in zip(outs, ins):  # noqa: B905 - numba knows no strict
@@ -129,7 +129,7 @@ def _known(
 
 @njit(**FAST)
 def _columns(v: Array, at: Array) -> Array:
-    """Columns `at` of v."""
+    """Return columns `at` of v."""
     out = np.empty((len(v), len(at)), v.dtype)
     for i in range(len(v)):
         for j in range(len(at)):
@@ -223,7 +223,10 @@ def _pull(
     z: list[Array], s: list[Array], b: list[Array], outer: list[Array], reads: list[Array],
     sends: list[Array], onto: Array,
 ) -> float:  # fmt: skip
-    """What c (p,) leaves of ||theta||^2; its gradient on x over 2 c into the columns of onto."""
+    """Return what c (p,) leaves of ||theta||^2.
+
+    Its gradient on x over 2 c into the columns of onto.
+    """
     slopes, depth, n, left = net[3], len(z), len(at), net[4]
     pulled, steep, slope = [], [], []
     carried = np.zeros((ws[0].shape[1], n), slopes.dtype)

@@ -18,7 +18,10 @@ _NOTHING = 1e-14  # arbitrary: the share of a multiplier that is left of one tha
 
 @njit(**FAST)
 def factored(gram: Array, at: Array, first: int, n: int, ridge: float, low: Array) -> bool:
-    """Rows `first` to n of the lower factor of gram[at, at] + ridge; False where there is none."""
+    """Return rows `first` to n of the lower factor of gram[at, at] + ridge.
+
+    False where there is none.
+    """
     for a in range(first, n):
         for b in range(a):
             s = gram[at[a], at[b]]
@@ -52,7 +55,7 @@ def solved(right: Array, at: Array, n: int, low: Array, best: Array) -> None:
 def active_set(
     gram: Array, right: Array, n: int, above: Array, ridge: float, tol: float, low: Array
 ) -> bool:
-    """Least 1/2 above' (gram + ridge) above - right' above, above >= 0, on from `above`."""
+    """Return least 1/2 above' (gram + ridge) above - right' above, above >= 0, on from `above`."""
     at, best, refused = np.empty(n, np.int64), np.empty(n), np.zeros(n, np.bool_)
     size, first, entered = 0, 0, -1
     for i in range(n):

@@ -500,7 +500,7 @@ def _signals(theta: Array, widths: Array, biased: Flags, a: Array, b: Array, n: 
 def _lengths(
     a: Array, b: Array, widths: Array, biased: Flags, phi: Array, pairs: bool
 ) -> tuple[Array, Array, Array]:
-    """Squared lengths (n,) of the gradients g_i of <cover, Phi>, and <theta, g_i> (n,).
+    """Return squared lengths (n,) of the gradients g_i of <cover, Phi>, and <theta, g_i> (n,).
 
     With `pairs` all <g_i, g_j> (n, n) too.
     """

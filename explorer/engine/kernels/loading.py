@@ -9,7 +9,7 @@ from types import ModuleType
 
 @cache
 def compiled_module(name: str) -> ModuleType | None:
-    """The module `explorer.engine.kernels.<name>`; None where its loops cannot be had.
+    """Return the module `explorer.engine.kernels.<name>`; None where its loops cannot be had.
 
     That is where numba is missing, does not import, or has no place to keep what it compiles. The
     caller then takes torch's own calls: the same steps, to rounding. What is compiled is kept on

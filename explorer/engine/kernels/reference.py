@@ -84,7 +84,7 @@ class Stationarity:
 
 
 def values_at(net: Network, x: Tensor, alpha: float) -> Signals:
-    """Values forward under the modified ReLU, nothing back yet. x (m, d)."""
+    """Return values forward under the modified ReLU, nothing back yet. x (m, d)."""
     inputs, values, slopes = forward_signals(net, x, relaxed_slope(alpha))
     return Signals(inputs, values, slopes, [])
 
@@ -102,12 +102,15 @@ def covector_signals(
 
 
 def signals_at(net: Network, x: Tensor, alpha: float, cover: Tensor | None = None) -> Signals:
-    """Values forward and signals back under the modified ReLU. x (m, d), covectors (m, C)."""
+    """Return values forward and signals back under the modified ReLU.
+
+    X (m, d), covectors (m, C).
+    """
     return covector_signals(net, values_at(net, x, alpha), cover)
 
 
 def input_gradient(net: Network, at: Signals) -> Tensor:
-    """The gradient of Phi, or <v_i, Phi>, on x under the modified ReLU, (m, d)."""
+    """Return the gradient of Phi, or <v_i, Phi>, on x under the modified ReLU, (m, d)."""
     return at.back[0] @ net.weights[0]
 
 
@@ -119,7 +122,9 @@ def normal_equations(at: Signals) -> tuple[Tensor, Tensor]:
 
 
 def stationarity(net: Network, at: Signals, y: Tensor, lam: Tensor, alpha: float) -> Stationarity:
-    """The loss and its gradients; y and lam (m,). Haim et al. 2022, eq. (5), the paper's sum.
+    """Return the loss and its gradients; y and lam (m,). Haim et al. 2022, eq.
+
+    (5), the paper's sum.
 
     Their code divides the sum by m, so its multipliers are m times these.
     """

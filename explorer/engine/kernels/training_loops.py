@@ -29,7 +29,7 @@ Array = npt.NDArray[np.float64]
 
 
 def serves(net: Network, x: Tensor) -> bool:
-    """Whether there are loops for such weights and points x (n, d), n > 0.
+    """Return whether there are loops for such weights and points x (n, d), n > 0.
 
     Float64, on the CPU; few points, or two layers of few inputs and one output.
     """
@@ -89,12 +89,12 @@ def _train(
 
 
 def _narrow(net: Network) -> bool:
-    """Whether loops over neurons take less than products of matrices."""
+    """Return whether loops over neurons take less than products of matrices."""
     return net.depth == 2 and net.d <= MOST_INPUTS and net.outputs == 1 and net.homogeneous
 
 
 def _padded(net: Network, x: Tensor, y: Tensor) -> tuple[Array, Array]:
-    """Points and labels as `compiled_training` wants them, filled up with zeros."""
+    """Return points and labels as `compiled_training` wants them, filled up with zeros."""
     n, d = x.shape
     filled, rows = -(-n // _AT_ONCE) * _AT_ONCE, -(-(d + 1) // 3) * 3
     labels = np.zeros(filled)

@@ -48,7 +48,7 @@ class Iterate:
 
 
 def serves(x: Tensor) -> bool:
-    """Whether points x (n, d), n > 0, lie on a device with float64 that is not the CPU."""
+    """Return whether points x (n, d), n > 0, lie on a device with float64 that is not the CPU."""
     return x.device.type not in ("cpu", "mps") and x.shape[0] > 0
 
 
@@ -72,7 +72,7 @@ def advance(
 def step(
     net: Network, x: Tensor, y: Tensor, rule: TrainRule, at: Iterate, t: int, mask: Tensor | None
 ) -> tuple[Tensor, Iterate]:
-    """One step, to iterate t, and whether all its numbers are finite."""
+    """Return one step, to iterate t, and whether all its numbers are finite."""
     move = (_decayed if rule.weight_decay else _pulled)(net.depth, rule, at)
     velocity = rule.momentum * at.velocity + move
     new = evaluated(net, x, y, rule, at.theta + velocity, velocity, at.now[0], t, mask)
@@ -83,7 +83,10 @@ def evaluated(
     net: Network, x: Tensor, y: Tensor, rule: TrainRule, theta: Tensor, velocity: Tensor,
     log_scale: Tensor, t: int, mask: Tensor | None,
 ) -> Iterate:  # fmt: skip
-    """The iterate t at these weights; `net` gives the architecture, `mask` (n,) the mini-batch."""
+    """Return the iterate t at these weights.
+
+    `net` gives the architecture, `mask` (n,) the mini-batch.
+    """
     theta, velocity, log_scale, rho = normed(net, rule, theta, velocity, log_scale)
     net = net.with_theta(theta)
     inputs, outputs = backprop.forward(net, x)
@@ -106,7 +109,7 @@ def evaluated(
 def normed(
     net: Network, rule: TrainRule, theta: Tensor, velocity: Tensor, log_scale: Tensor
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """The same with the norm back in [1, 2) where it left its range; and the norm."""
+    """Return the same with the norm back in [1, 2) where it left its range; and the norm."""
     rho = wide(torch.dot(theta, theta)).sqrt()
     if not net.homogeneous:
         return theta, velocity, log_scale, rho
@@ -123,7 +126,7 @@ def wide(v: Tensor) -> Tensor:
 
 
 def _pulled(order: int, rule: TrainRule, at: Iterate) -> Tensor:
-    """The next displacement (P,) before momentum, without weight decay; see `training`."""
+    """Return the next displacement (P,) before momentum, without weight decay; see `training`."""
     log_scale, _, log_pull, kappa, rho = at.now.unbind()
     if rule.constant:
         exponent = log_pull + (order - 2) * log_scale
@@ -159,7 +162,7 @@ def _pulled(order: int, rule: TrainRule, at: Iterate) -> Tensor:
 
 
 def _decayed(order: int, rule: TrainRule, at: Iterate) -> Tensor:
-    """The next displacement (P,) before momentum, with weight decay."""
+    """Return the next displacement (P,) before momentum, with weight decay."""
     log_scale, _, log_pull, kappa, rho = at.now.unbind()
     rate, mu, most = rule.rate, rule.weight_decay, rule.max_decay
     if rule.constant:
@@ -177,7 +180,7 @@ def _decayed(order: int, rule: TrainRule, at: Iterate) -> Tensor:
 
 
 def _ascent_scale(q: Tensor, order: int, log_beta: float, log_scale: Tensor) -> Tensor:
-    """The scale at which the mean margin is at least exp(log_beta); never a smaller one."""
+    """Return the scale at which the mean margin is at least exp(log_beta); never a smaller one."""
     wanted = (log_beta - wide(q.mean()).log()) / order
     return torch.where(wide(q.min()) <= 0, log_scale, torch.maximum(log_scale, wanted))
 
@@ -185,7 +188,9 @@ def _ascent_scale(q: Tensor, order: int, log_beta: float, log_scale: Tensor) -> 
 def _pull(
     q: Tensor, norms: Tensor, loss: Loss, gain: Tensor
 ) -> tuple[Tensor, tuple[Tensor, Tensor, Tensor]]:
-    """The share p (n,) of each point in the gradient; log of the loss, of its pull, and kappa.
+    """Return the share p (n,) of each point in the gradient.
+
+    Log of the loss, of its pull, and kappa.
 
     A point on which no neuron is active has no gradient. Left in, its constant loss would freeze
     all others once theirs is far below it.

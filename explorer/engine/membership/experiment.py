@@ -95,7 +95,7 @@ class MembershipTrial:
     fresh: Tensor
 
     def row(self) -> dict[str, float | int]:
-        """The numbers alone, for a table."""
+        """Return the numbers alone, for a table."""
         arrays = ("members", "fresh")
         return {k: getattr(self, k) for k in self.__dataclass_fields__ if k not in arrays}
 
@@ -164,7 +164,7 @@ def _uniform(rows: int, columns: int, generator: torch.Generator) -> Tensor:
 
 
 def generator_of(seed: int, d: int, trial: int) -> torch.Generator:
-    """One stream per trial, so that any trial can be repeated alone."""
+    """Return one stream per trial, so that any trial can be repeated alone."""
     mixed = np.random.SeedSequence([seed, d, trial]).generate_state(1, np.uint64)[0]
     return torch.Generator().manual_seed(int(mixed) >> 1)
 

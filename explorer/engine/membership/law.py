@@ -66,7 +66,10 @@ class MemberRule:
 
     @property
     def separates(self) -> bool:
-        """Whether a threshold between fresh points and members was found; of bounds alone."""
+        """Return whether a threshold between fresh points and members was found.
+
+        Of bounds alone.
+        """
         return not self.ceiling >= self.low
 
 
@@ -249,7 +252,7 @@ class Isolation:
 
     @property
     def error_free(self) -> bool:
-        """Whether the rules at m/2 provably make no error on these points."""
+        """Return whether the rules at m/2 provably make no error on these points."""
         return self.all_on_margin and self.rho < SHARE
 
 

@@ -59,7 +59,7 @@ class TwoNeuron:
 
 
 def two_neuron(x: Tensor, y: Tensor) -> TwoNeuron:
-    """The maximum-margin network with one neuron per class. x (n, d), y (n,) -> TwoNeuron.
+    """Return the maximum-margin network with one neuron per class. x (n, d), y (n,) -> TwoNeuron.
 
     Raises:
         NotSeparableError: the classes cannot be separated by one cone each; surely so for general
@@ -103,7 +103,10 @@ def _check(x: Tensor, y: Tensor) -> tuple[Array, Array]:
 
 
 def _least(rows: Array, sign: Array, own: NDArray[np.bool_], n: int, d: int) -> tuple[Array, Array]:
-    """The shortest u with sign * (rows u) >= own, and its duals. rows (n, r) -> (r,), (n,)."""
+    """Return the shortest u with sign * (rows u) >= own, and its duals.
+
+    Rows (n, r) -> (r,), (n,).
+    """
     z, t = sign[:, None] * rows, own.astype(np.float64)
     target = np.zeros(z.shape[1] + 1)
     target[-1] = 1.0
@@ -125,7 +128,7 @@ def _least(rows: Array, sign: Array, own: NDArray[np.bool_], n: int, d: int) -> 
 
 
 def _polish(z: Array, t: Array, dual: Array) -> Array:
-    """The same active set, its equations solved to rounding; as given where that fails."""
+    """Return the same active set, its equations solved to rounding; as given where that fails."""
     active = dual > 0
     if not active.any():
         return dual

@@ -132,7 +132,7 @@ class Run:
 
     @property
     def net(self) -> Network | None:
-        """The last weights, if any."""
+        """Return the last weights, if any."""
         return self.train_states[-1].net if self.train_states else None
 
 
@@ -177,7 +177,7 @@ def _bytes_of(run: Run) -> bytes:
 
 
 def _fits(data: bytes, limit: int) -> bool:
-    """Whether a file of a run can be read again, and has at most `limit` bytes."""
+    """Return whether a file of a run can be read again, and has at most `limit` bytes."""
     return len(data) <= limit and int.from_bytes(data[:8], "little") <= MOST_HEADER
 
 
@@ -211,7 +211,7 @@ def load(data: bytes) -> Run:
 
 
 def _run_of(node: object, tensors: Mapping[str, Tensor]) -> Run:
-    """The run of its description. StoreError where that is of another form."""
+    """Return the run of its description. StoreError where that is of another form."""
     kinds = _kinds(node)
     try:
         run: Run = decode(node, tensors, Run, kinds)
@@ -224,7 +224,10 @@ def _run_of(node: object, tensors: Mapping[str, Tensor]) -> Run:
 
 
 def _kinds(node: object) -> dict[str, Any]:
-    """The types of settings and states of the attack that the run names; StoreError without it."""
+    """Return the types of settings and states of the attack that the run names.
+
+    StoreError without it.
+    """
     given = node.get("fields") if isinstance(node, dict) else None
     name = given.get("attack_name", Run.attack_name) if isinstance(given, dict) else None
     if not isinstance(name, str):
@@ -274,7 +277,7 @@ def import_weights(data: bytes) -> Network:
 
 
 def open_bytes(data: bytes) -> Run | Network:
-    """A saved run, or else the weights of others, by what the file says it is."""
+    """Return a saved run, or else the weights of others, by what the file says it is."""
     check_size(len(data), MAX_BYTES, StoreError)
     if _is_safetensors(data) and _notes(data).get("format") == FORMAT:
         return load(data)
@@ -330,7 +333,7 @@ def load_run(path: str | Path) -> Run:
 
 
 def read_file(path: str | Path) -> bytes:
-    """The bytes of a file of at most `MAX_BYTES`. StoreError where there is none to read."""
+    """Return the bytes of a file of at most `MAX_BYTES`. StoreError where there is none to read."""
     return files.read_file(path, MAX_BYTES, StoreError)
 
 
@@ -363,7 +366,7 @@ def _is_safetensors(data: bytes) -> bool:
 
 
 def _notes(data: bytes) -> Mapping[str, str]:
-    """The metadata of a safetensors file."""
+    """Return the metadata of a safetensors file."""
     check_size(len(data), MAX_BYTES, StoreError)
     if not _is_safetensors(data):
         raise StoreError("not a safetensors file. Expected a file saved by Margin Explorer.")

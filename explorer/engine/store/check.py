@@ -90,14 +90,14 @@ class _Known:
         self._squares: dict[int, float] = {}
 
     def finite(self, *tensors: Tensor) -> bool:
-        """Whether all numbers of all are finite."""
+        """Return whether all numbers of all are finite."""
         for tensor in tensors:
             if id(tensor) not in self._finite:
                 self._finite[id(tensor)] = bool(torch.isfinite(tensor).all())
         return all(self._finite[id(tensor)] for tensor in tensors)
 
     def square(self, tensor: Tensor) -> float:
-        """The squared norm."""
+        """Return the squared norm."""
         if id(tensor) not in self._squares:
             self._squares[id(tensor)] = float(tensor.double().square().sum())
         return self._squares[id(tensor)]

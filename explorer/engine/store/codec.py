@@ -66,7 +66,9 @@ def decode(
     node: Any, tensors: Mapping[str, Tensor], hint: Any,  # noqa: ANN401
     kinds: Mapping[str, Any] | None = None,
 ) -> Any:  # fmt: skip # noqa: ANN401
-    """The value of type `hint` that `encode` wrote. StoreError where the file does not fit it.
+    """Return the value of type `hint` that `encode` wrote.
+
+    StoreError where the file does not fit it.
 
     `kinds`: types of the fields of `hint` that its own hints leave open, by name.
     """
@@ -159,7 +161,7 @@ def before(cls: type) -> dict[str, Any]:
 
 
 def _short(node: Any) -> str:  # noqa: ANN401
-    """The beginning of a node, without the rest being written out."""
+    """Return the beginning of a node, without the rest being written out."""
     if isinstance(node, int) and abs(node) > MOST_INT:
         return f"a whole number of {node.bit_length()} bits"
     return reprlib.repr(node)[:60] if isinstance(node, dict | list) else str(node)[:60]

@@ -77,7 +77,7 @@ class _Numbers:
         self._taken: dict[tuple[str, torch.dtype], Tensor] = {}
 
     def of(self, stored: _Stored) -> Tensor:
-        """The tensor. StoreError where the file holds fewer numbers than it names."""
+        """Return the tensor. StoreError where the file holds fewer numbers than it names."""
         storage, count = stored.storage, math.prod(stored.size)
         ends = zip(stored.size, stored.stride, strict=True)
         reach = stored.offset + sum((size - 1) * stride for size, stride in ends) + 1
@@ -96,7 +96,7 @@ class _Numbers:
 
 
 def _new(data: bytes) -> tuple[object, dict[str, bytes]]:
-    """The value and the numbers of a file as torch writes it today: an archive."""
+    """Return the value and the numbers of a file as torch writes it today: an archive."""
     found = members(data, MAX_BYTES, StoreError, REMEDY)
     places = [name for name in found if name.endswith("/data.pkl") and name.count("/") == 1]
     if len(places) != 1:
@@ -165,7 +165,7 @@ class _Weights(Pickle):
         return _Stored(storage, offset, size, stride)
 
     def referred(self, given: object) -> object:
-        """Numbers of a known kind under a key."""
+        """Return numbers of a known kind under a key."""
         if not (isinstance(given, tuple) and len(given) in (5, 6) and given[0] == "storage"):
             self.refuse("a reference to something outside")
         _, kind, key, _, _, *view = given
@@ -186,7 +186,7 @@ _MOST_LAYERS = 6  # arbitrary: for more, trying every order takes too long
 
 
 def from_state_dict(state: Mapping[str, object], ordered: bool = True) -> Network:
-    """The network whose layers are the pairs NAME.weight (k, k'), NAME.bias (k,) of `state`.
+    """Return the network whose layers are the pairs NAME.weight (k, k'), NAME.bias (k,) of `state`.
 
     Any names do. Layers follow one another in the order of `state` if it is `ordered`, in that of
     the numbers in their names, or in the only order in which their shapes chain.
@@ -228,7 +228,7 @@ def from_state_dict(state: Mapping[str, object], ordered: bool = True) -> Networ
 
 
 def _here(value: object) -> object:
-    """A tensor of another device on the CPU; anything else as it is."""
+    """Return a tensor of another device on the CPU; anything else as it is."""
     away = isinstance(value, Tensor) and value.device.type not in ("cpu", "meta")
     return value.detach().cpu() if isinstance(value, Tensor) and away else value
 

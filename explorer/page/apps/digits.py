@@ -357,7 +357,7 @@ class DigitsApp(PageNotes):
             self.grid.allow(UNTRAINED if self.controls.go.disabled else "")
 
     def _ready(self) -> tuple[Draw, ImageRun, TrainState | None]:
-        """What a grid is run of."""
+        """Return what a grid is run of."""
         if self.draw is None:
             raise ValueError("There are no images yet.")
         return self.draw, self.controls.run(), self.trained

@@ -104,7 +104,7 @@ class DigitsGrid:
         self.said.value = "" if sum(counts) + rolling else words.first(self._why)
 
     def show(self, found: Runs, key: Key) -> str:
-        """The end of the run from a cell."""
+        """Return the end of the run from a cell."""
         target = found.problems[0].target
         title = by_key(found.of.attack).title
         place = words.mixture(mix_weights(key[1], key[2]))

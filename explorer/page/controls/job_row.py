@@ -43,7 +43,7 @@ class JobButton(Row):
 
     @property
     def disabled(self) -> bool:
-        """Whether nothing can be done with it."""
+        """Return whether nothing can be done with it."""
         return self.items["press"].disabled
 
     @disabled.setter
@@ -52,7 +52,7 @@ class JobButton(Row):
 
     @property
     def filled(self) -> bool:
-        """Whether it is the next thing to do."""
+        """Return whether it is the next thing to do."""
         return self.items["press"].filled
 
     @filled.setter

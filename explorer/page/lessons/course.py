@@ -114,7 +114,7 @@ class Walk:
 
     @property
     def step(self) -> Step:
-        """The present step."""
+        """Return the present step."""
         return self.lesson.steps[self.at]
 
 

@@ -290,7 +290,7 @@ class Goal:
 
     @property
     def words(self) -> str:
-        """What the student reads."""
+        """Return what the student reads."""
         row = KINDS[self.name]
         if self.value is None:
             return row.words

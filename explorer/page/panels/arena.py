@@ -130,7 +130,7 @@ class Arena(Panel):
         self.draw()
 
     def _settings(self, key: str) -> dict[str, Any]:
-        """Those of the attack as it was left on the page; of others the defaults."""
+        """Return those of the attack as it was left on the page; of others the defaults."""
         if key != self.session.frame.attack.name:
             return {}
         config = self.session.attack_config
@@ -159,7 +159,7 @@ class Arena(Panel):
                 setattr(self.table, name, value)
 
     def _refusals(self, target: Target | None) -> dict[str, str]:
-        """Why each attack cannot be run here; "" for those that can."""
+        """Return why each attack cannot be run here; "" for those that can."""
         if self._suits[0] is not target or not self._suits[1]:
             self._suits = target, {key: refusal(key, target) for key in ROSTER}
         return self._suits[1]

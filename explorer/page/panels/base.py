@@ -45,12 +45,12 @@ class Panel:
 
     @cached_property
     def box(self) -> w.VBox:
-        """What the page places: the widget, and below it how it failed."""
+        """Return what the page places: the widget, and below it how it failed."""
         return w.VBox(layout=w.Layout(overflow="visible"), _dom_classes=self.look)
 
     @cached_property
     def failure(self) -> w.HTML:
-        """The place for failures, hidden while there is none."""
+        """Return the place for failures, hidden while there is none."""
         return w.HTML(layout=w.Layout(display="none")).add_class("mx-failed")
 
     def unfold(self, unfolded: bool) -> None:

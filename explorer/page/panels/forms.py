@@ -223,5 +223,5 @@ class AttackSettings(Form):
         super().__init__(session)
 
     def seen(self, frame: Frame) -> bool:
-        """Whether this attack is on screen."""
+        """Return whether this attack is on screen."""
         return frame.stage not in AttackForm.stages or frame.attack.name == self.name

@@ -149,7 +149,7 @@ class Scoreboard(Panel):
         self._certify(self.session.frame)
 
     def _rests(self, frame: Frame, state: AttackState) -> bool:
-        """Whether a run has ended at this state with claims on these weights."""
+        """Return whether a run has ended at this state with claims on these weights."""
         part = frame.attack
         return (
             frame.stage == "attack" and not self.session.running and frame.status.over

@@ -98,7 +98,7 @@ class SharePanel(Panel):
         self.job.begin(work, take)
 
     def picture(self, kind: str) -> bytes:
-        """The plane and the margins as matplotlib draws them for paper."""
+        """Return the plane and the margins as matplotlib draws them for paper."""
         made = made_of(self.session)
         attacked, state = made.attacked, made.state
         figure = planes.run_figure(
@@ -122,7 +122,7 @@ MAKERS: dict[str, Callable[[SharePanel], bytes]] = {
 
 
 def _rows(frame: Frame) -> list[list[Any]]:
-    """What can be saved, each with its kinds; what is not there yet cannot be pressed."""
+    """Return what can be saved, each with its kinds; what is not there yet cannot be pressed."""
     state, attacked = frame.training.state, frame.attack.state
     over = {"train": state is None or not state.t, "attack": attacked is None or not attacked.t}
     missing = {key: over[of] for key, (of, *_) in FILMS.items()}

@@ -56,7 +56,7 @@ class StartsPanel(LandscapePanel):
 
     @cached_property
     def attack(self) -> w.Dropdown:
-        """The choice of the attack that starts here."""
+        """Return the choice of the attack that starts here."""
         made = choice(
             "attack", "Which attack starts here",
             *((ROSTER[key].title, key) for key in grid_attacks()),
@@ -164,7 +164,7 @@ class StartsPanel(LandscapePanel):
 
     @cached_property
     def refusal(self) -> Row:
-        """The other maps, where there are no starts."""
+        """Return the other maps, where there are no starts."""
         return Row(tabs=self.tabs())
 
     def _set_attack(self, name: str) -> None:
@@ -314,13 +314,13 @@ class StartsPanel(LandscapePanel):
         play.tell(self.session, branches.load_run(self.session, name, config, mix, kept).strip())
 
     def _gone(self, held: Handle) -> bool:
-        """Whether the handle or the weights are others than those of the run under way."""
+        """Return whether the handle or the weights are others than those of the run under way."""
         now = self.session.frame.starts
         return now is None or now.landscape is not held.landscape or now.weights != held.weights
 
     # --- what the runs ask of their page --------------------------------------------------------
     def problem(self) -> Grid:
-        """The runs of the attack on screen, on the weights of the page."""
+        """Return the runs of the attack on screen, on the weights of the page."""
         landscape.starts(self.session)
         play.pause(self.session)
         self.attack_job.cancel()

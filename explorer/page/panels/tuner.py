@@ -197,7 +197,7 @@ class Tuner(Panel):
         frame: Frame,
         progress: Progress = no_progress,
     ) -> str:
-        """What the best trial is worth on the weights of `frame`, beside the defaults.
+        """Return what the best trial is worth on the weights of `frame`, beside the defaults.
 
         From a noise that no trial used.
         """

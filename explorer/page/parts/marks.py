@@ -72,13 +72,13 @@ def claimed(frame: Frame, axes: Axes, values: dict[str, Any]) -> Arrays:
 
 
 def _untold(made: Certainty | None, count: int) -> Array:
-    """The kinds of claims whose truth nobody told: likely by a threshold, or not known."""
+    """Return the kinds of claims whose truth nobody told: likely by a threshold, or not known."""
     likely = np.zeros(count) if made is None else numbers(made.certain)
     return np.where(likely > 0, LIKELY, UNKNOWN)
 
 
 def _judged(frame: Frame, truth: Dataset) -> Array:
-    """The kinds of claims (c,) on a known truth."""
+    """Return the kinds of claims (c,) on a known truth."""
     claims, verdict, match = frame.attack.claims, frame.attack.verdict, matches(frame)
     count = 0 if claims is None else len(claims.x)
     kinds = np.where(np.isin(np.arange(count), match), FOUND, WRONG)
@@ -91,7 +91,7 @@ def _judged(frame: Frame, truth: Dataset) -> Array:
 
 
 def _certainty(frame: Frame) -> Certainty | None:
-    """How certain the points of the truth are, where the attack is on these weights."""
+    """Return how certain the points of the truth are, where the attack is on these weights."""
     verdict = frame.attack.verdict
     return None if verdict is None or verdict.certified is None else frame.certainty
 

@@ -19,7 +19,7 @@ RHO_MIN, RHO_MAX = 1e-2, 1e2  # arbitrary: ends of the certificate's axis
 
 
 def key(title: str, *entries: tuple[str, str]) -> str:
-    """A chart's title with the colour and meaning of each of its marks."""
+    """Return a chart's title with the colour and meaning of each of its marks."""
     marks = "".join(
         f" <span style='font-weight:400;white-space:nowrap'><span style='color:var(--mx-{colour})'>"
         f"■</span> {escape(words)}</span>"

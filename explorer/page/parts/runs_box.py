@@ -104,25 +104,25 @@ class RunsBox:
 
     @cached_property
     def side(self) -> w.Dropdown:
-        """The field of the places."""
+        """Return the field of the places."""
         places = ((str(len(places_of(side))), side) for side in SIDES)
         tip = "From how many places of the triangle the attack runs"
         return self._field("side", choice("places", tip, *places), "120px")
 
     @cached_property
     def steps(self) -> w.BoundedIntText:
-        """The field of the steps."""
+        """Return the field of the steps."""
         tip = "Length of the attack from each place"
         return self._field("steps", whole("steps", tip, 1, 100_000), "122px")
 
     @cached_property
     def seeds(self) -> w.BoundedIntText:
-        """The field of the seeds."""
+        """Return the field of the seeds."""
         return self._field("seeds", whole("seeds", "Draws of the noise", 1, 20), "100px")
 
     @cached_property
     def pick(self) -> Pick:
-        """The list of the runs that are done."""
+        """Return the list of the runs that are done."""
         made = Pick(
             "run", "The runs that are done, with the energy they end at: choosing one loads it, as "
             "a press on its end does", self._press,
@@ -132,12 +132,12 @@ class RunsBox:
 
     @cached_property
     def said(self) -> w.HTML:
-        """What is said of the runs."""
+        """Return what is said of the runs."""
         return w.HTML(self._words, _dom_classes=["mx-note"])
 
     @cached_property
     def files(self) -> GridFiles:
-        """The runs as files."""
+        """Return the runs as files."""
         made = GridFiles(self._take_up, self._forget, self._guard)
         self._offer(made, anew=True)
         return made
@@ -205,7 +205,7 @@ class RunsBox:
     # --- running ----------------------------------------------------------------------------
     @property
     def busy(self) -> bool:
-        """Whether runs go on."""
+        """Return whether runs go on."""
         return self.job.busy
 
     @property

@@ -79,7 +79,7 @@ def network(frame: Frame) -> tuple[Network | OwnModel | None, float]:
 
 
 def _own_model(frame: Frame) -> OwnModel | None:
-    """The attacked model where it is not the network of the page."""
+    """Return the attacked model where it is not the network of the page."""
     own, state = by_key(frame.attack.name).own, frame.attack.state
     if frame.stage == "attack" and own is not None and state is not None:
         return own.model(state)
@@ -121,7 +121,7 @@ def _own_backdrop(model: OwnModel, axes: Axes, look: Look) -> Arrays:
 
 
 def _usual(values: Array) -> Array:
-    """Values as shares of their median size."""
+    """Return values as shares of their median size."""
     return values / max(float(np.median(np.abs(values))), 1e-300)
 
 
@@ -162,7 +162,7 @@ def scene(
 
 
 def _energy(frame: Frame, axes: Axes, values: dict[str, Any]) -> Arrays:
-    """A map under the points, in place of that of the network: of an energy, or of radii."""
+    """Return a map under the points, in place of that of the network: of an energy, or of radii."""
     if frame.certain is not None:
         return _radii(frame.certain.map, axes, values)
     drawn = frame.point_map if frame.stage == "landscape" else None
@@ -174,7 +174,7 @@ def _energy(frame: Frame, axes: Axes, values: dict[str, Any]) -> Arrays:
 
 
 def _radii(drawn: RadiusMap, axes: Axes, values: dict[str, Any]) -> Arrays:
-    """The larger radius of both labels; on a line that of each label in its own half."""
+    """Return the larger radius of both labels; on a line that of each label in its own half."""
     flat = drawn.values.ndim == 2
     (left, *below), (right, *above) = drawn.low.tolist(), drawn.high.tolist()
     bottom, top = (-axes.y[1], axes.y[1]) if flat else (below[0], above[0])
@@ -184,7 +184,7 @@ def _radii(drawn: RadiusMap, axes: Axes, values: dict[str, Any]) -> Arrays:
 
 # --- points and candidates --------------------------------------------------------------------
 def _weights(lam: Array | None, n: int) -> Array:
-    """The share of the largest multiplier, or PLAIN for all."""
+    """Return the share of the largest multiplier, or PLAIN for all."""
     if lam is None or not n or lam.max() <= 0:
         return np.full(n, PLAIN)
     shares: Array = np.clip(lam / lam.max(), 0, 1)
@@ -219,7 +219,7 @@ def _finished(frame: Frame, look: Look) -> bool:
 
 
 def _candidates(frame: Frame, axes: Axes, look: Look, values: dict[str, Any]) -> Arrays:
-    """Candidates of the run, or points of the present explanation, or claims of the arena.
+    """Return candidates of the run, or points of the present explanation, or claims of the arena.
 
     The landscape shows those at the handle of its triangle.
     """

@@ -118,7 +118,7 @@ def _aside(x: float, axes: Axes) -> float:
 
 
 def landscape_shapes(points: Candidates, drawn: PointMap | None = None) -> Shapes:
-    """A square around the mapped point, a cross at each moved one, a line from where it was.
+    """Return a square around the mapped point, a cross at each moved one, a line from where it was.
 
     Of its map the lowest place, and the line along which it splits freely.
     """
@@ -138,7 +138,7 @@ def landscape_shapes(points: Candidates, drawn: PointMap | None = None) -> Shape
 
 
 def starts_shapes(held: Handle) -> Shapes:
-    """A line from each candidate to the training point that it is mixed from."""
+    """Return a line from each candidate to the training point that it is mixed from."""
     parts = held.problem.parts
     ends = [places_of(x, parts.y) for x in (parts.truth, held.candidates.x)]
     gap = np.full_like(ends[0], np.nan)

@@ -52,7 +52,7 @@ class Game:
 
     @property
     def guess_text(self) -> str:
-        """The guess as text, for the hider."""
+        """Return the guess as text, for the hider."""
         return "" if self.guess is None else guess_text(self.guess)
 
 

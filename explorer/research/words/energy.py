@@ -93,7 +93,7 @@ def picture(made: Picture) -> str:
 
 
 def _of_point(seen: Energies, forced: float) -> str:
-    """A map of one point beside what must be there, which has the last word on a name."""
+    """Return a map of one point beside what must be there, which has the last word on a name."""
     if forced <= 0:
         return f"{energies(seen)}{_bounds(seen)}"
     amount = "all" if forced > 0.995 else f"{forced:.0%} or more"
@@ -111,7 +111,7 @@ def _of_point(seen: Energies, forced: float) -> str:
 
 
 def _bounds(seen: Energies) -> str:
-    """Where the point would be better off, and which energies are upper bounds."""
+    """Return where the point would be better off, and which energies are upper bounds."""
     text = ""
     if seen.least < 0.9 * seen.here and seen.here > 1e-6:
         text += f" The lowest place leaves less than the point where it is now: {seen.least:.2g}."

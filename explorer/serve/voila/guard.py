@@ -136,7 +136,7 @@ class CheckedConnection(ZMQChannelsWebsocketConnection):
 
     @property
     def traffic(self) -> Any:
-        """What is on the way to the kernel; nothing is counted in a Jupyter server."""
+        """Return what is on the way to the kernel; nothing is counted in a Jupyter server."""
         return getattr(self.kernel_manager, "traffic", None)
 
     def _refuse(self, code: int, why: str) -> None:

@@ -170,7 +170,7 @@ class Room(AsyncMappingKernelManager):
     start_kernel = _async_start_kernel
 
     def _of(self, kernel: str) -> Iterator[Visit]:
-        """The visit of a kernel, if it has one."""
+        """Return the visit of a kernel, if it has one."""
         return (visit for visit in self._here if visit.kernel == kernel)
 
     def kernel_model(self, kernel_id: str) -> dict[str, Any]:

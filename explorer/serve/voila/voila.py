@@ -30,7 +30,10 @@ c = get_config()  # noqa: F821  (given by traitlets)
 
 
 def _load(name: str) -> ModuleType:
-    """A file beside this one. This folder must not be searched: voila.py would hide Voila."""
+    """Return a file beside this one.
+
+    This folder must not be searched: voila.py would hide Voila.
+    """
     key = f"margin_explorer_{name}"
     if key not in sys.modules:
         spec = spec_from_file_location(key, Path(__file__).with_name(f"{name}.py"))
@@ -158,7 +161,7 @@ def _repair(handlers: list[Any]) -> list[Any]:
 
 
 def _further_pages(server: Any, handlers: list[Any]) -> list[Any]:
-    """The handlers, and before the last one those of the notebooks beside the first."""
+    """Return the handlers, and before the last one those of the notebooks beside the first."""
     if not server.notebook_path:
         return handlers
     first = Path(server.notebook_path)

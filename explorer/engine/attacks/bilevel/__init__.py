@@ -127,13 +127,13 @@ class BilevelConfig:
     # fmt: on
 
     def lower(self, d: int) -> Lower:
-        """How weights for inputs of dimension d were trained."""
+        """Return how weights for inputs of dimension d were trained."""
         if self.model == "affine":
             return Lower(Shape("affine", d), self.loss, self.mu)
         return Lower(Shape(self.model, d, self.width, self.beta), self.loss, self.mu)
 
     def rate(self, t: int) -> float:
-        """The share of lr_x taken at iteration t: half a cosine from 1 to `decay`."""
+        """Return the share of lr_x taken at iteration t: half a cosine from 1 to `decay`."""
         return half_cosine(t / self.steps, self.decay)
 
 
@@ -192,7 +192,7 @@ class BilevelTarget:
 
     @property
     def net(self) -> Network:
-        """The weights as a ReLU network with biases in all layers."""
+        """Return the weights as a ReLU network with biases in all layers."""
         return self.lower.shape.network(self.theta)
 
 
@@ -233,7 +233,7 @@ class BilevelState:
     diverged: bool = False
 
     def numbers(self) -> dict[str, float]:
-        """The two levels, for curves."""
+        """Return the two levels, for curves."""
         return {
             "l_upper": float(self.l_upper),
             "surrogate": float(self.surrogate),
@@ -251,7 +251,7 @@ def init(
     generator: torch.Generator,
     start: Start | None = None,
 ) -> BilevelState:
-    """The first iterate: `start`, or x ~ N(0, sigma_x^2) with half of each label.
+    """Return the first iterate: `start`, or x ~ N(0, sigma_x^2) with half of each label.
 
     The lower level is first solved from theta*, which the attacker has.
 
@@ -306,7 +306,7 @@ def step(target: BilevelTarget, state: BilevelState, config: BilevelConfig) -> B
 
 
 def terminate(state: BilevelState, config: BilevelConfig) -> Status:
-    """How the run stands."""
+    """Return how the run stands."""
     return descent_status(state, config.steps, state.grad_x)
 
 
@@ -354,7 +354,7 @@ def _evaluate(
     target: BilevelTarget, config: BilevelConfig, t: int, x: Tensor, y: Tensor, theta: Tensor,
     moments: Moments, scale: float,
 ) -> BilevelState:  # fmt: skip
-    """The state at x, the lower level solved from `theta`."""
+    """Return the state at x, the lower level solved from `theta`."""
     lower = target.lower
     low = solve(lower, x, y, theta)
     if lower.shape.model != "affine" and t and config.restart and t % config.restart == 0:

@@ -85,7 +85,7 @@ def quasi_newton(product: Product, g: Tensor, tol: float, most: int, memory: int
 
 
 def two_loop(r: Tensor, pairs: deque[tuple[Tensor, Tensor]]) -> Tensor:
-    """The product of the L-BFGS inverse Hessian of pairs (s, y = H s) with r (P,)."""
+    """Return the product of the L-BFGS inverse Hessian of pairs (s, y = H s) with r (P,)."""
     q, weights = r.clone(), []
     for s, y in reversed(pairs):
         weight = (s @ q) / (s @ y)
@@ -168,13 +168,13 @@ class LowerPoint:
         return self.model.pull(self.r) + self.lower.mu * self.theta
 
     def product(self, p: Tensor) -> Tensor:
-        """The Hessian of E in theta times p. (P,) -> (P,)."""
+        """Return the Hessian of E in theta times p. (P,) -> (P,)."""
         bent = self.model.bend(self.r, p)
         return self.model.pull(self.h * self.model.push(p)) + bent + self.lower.mu * p
 
     @property
     def hessian(self) -> Tensor:
-        """The Hessian of E in theta (P, P)."""
+        """Return the Hessian of E in theta (P, P)."""
         out = self.model.hessian(self.r, self.h)
         out.diagonal().add_(self.lower.mu)
         return out
@@ -194,7 +194,9 @@ class Minimum:
 
 
 def solve(lower: Lower, x: Tensor, y: Tensor, theta: Tensor, tol: float = TOL) -> Minimum:
-    """The minimum of E reached from `theta` (P,); that itself where its gradient is within tol.
+    """Return the minimum of E reached from `theta` (P,).
+
+    That itself where its gradient is within tol.
 
     x (m, d), y (m,). A search that gets no closer returns the best it found: look at `gradient`.
     """

@@ -104,7 +104,7 @@ class Shallow:
 
     @staticmethod
     def union(w: Tensor, v: Tensor, c: Tensor) -> Tensor:
-        """The inverse of `parts`."""
+        """Return the inverse of `parts`."""
         return torch.cat([w.reshape(-1), v, c.reshape(1)])
 
     def pull(self, r: Tensor) -> Tensor:
@@ -194,7 +194,7 @@ class Deep:
         return found[::-1]
 
     def _up(self, p: Tensor) -> list[Tensor]:
-        """The change of a_l of every layer along p, (m, k) each."""
+        """Return the change of a_l of every layer along p, (m, k) each."""
         found: list[Tensor] = []
         for k, dw in enumerate(self.parts(p)[:-2]):
             change = self.one[k] @ dw.T
@@ -206,7 +206,7 @@ class Deep:
     def _turned(
         self, r: Tensor, p: Tensor, down: list[Tensor], up: list[Tensor]
     ) -> list[Tensor]:  # fmt: skip
-        """The change of `_down` along p, of every layer."""
+        """Return the change of `_down` along p, of every layer."""
         *dw, dv, _ = self.parts(p)
         found = [r[:, None] * (self.s1[-1] * dv + self.s2[-1] * up[-1] * self.v)]
         for k in range(len(self.w) - 1, 0, -1):
@@ -277,7 +277,7 @@ class Shape:
 
     @property
     def layers(self) -> list[tuple[int, int]]:
-        """Rows and columns of (W_l, b_l) of every hidden layer."""
+        """Return rows and columns of (W_l, b_l) of every hidden layer."""
         k = self.width
         first = [] if self.model == "affine" else [(k, self.d + 1)]
         return [*first, (k, k + 1)] if self.model == "deep" else first
@@ -290,7 +290,7 @@ class Shape:
         return sum(rows * columns for rows, columns in self.layers) + self.width + 1
 
     def at(self, theta: Tensor, x: Tensor) -> Model:
-        """The model at theta (P,) and x (m, d)."""
+        """Return the model at theta (P,) and x (m, d)."""
         if self.model == "affine":
             return Affine(theta, x)
         if self.model == "hidden":
@@ -298,7 +298,10 @@ class Shape:
         return Deep(theta, x, self)
 
     def draw(self, generator: torch.Generator) -> Tensor:
-        """A first theta, U(-1/sqrt(fan in), 1/sqrt(fan in)) per layer (torch's Linear). (P,)."""
+        """Return a first theta, U(-1/sqrt(fan in), 1/sqrt(fan in)) per layer (torch's Linear).
+
+        (P,).
+        """
         u = 2 * torch.rand(self.size, generator=generator, dtype=torch.float64) - 1
         found, at = [], 0
         for rows, columns in self.layers:

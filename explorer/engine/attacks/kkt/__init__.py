@@ -130,7 +130,7 @@ def _drawn(
     draw: Callable[..., Tensor], shape: tuple[int, ...],
     generator: torch.Generator | Sequence[torch.Generator],
 ) -> Tensor:  # fmt: skip
-    """Numbers of this shape; of several generators, side by side."""
+    """Return numbers of this shape; of several generators, side by side."""
     if isinstance(generator, torch.Generator):
         return draw(shape, generator=generator, dtype=torch.float64, device=generator.device)
     return torch.stack([_drawn(draw, shape, one) for one in generator])
@@ -292,7 +292,7 @@ def _leap(
 def _run_from(
     target: Target, state: KKTState, config: KKTConfig, steps: int
 ) -> Replay | LoopRun | None:
-    """What takes many steps faster than `step`; None where nothing does."""
+    """Return what takes many steps faster than `step`; None where nothing does."""
     if terminate(state, config).over:
         return None
     net = target.prepared_network(config.merge_angle, config.same_slopes)
@@ -305,7 +305,7 @@ def _run_from(
 
 
 def _moving(state: KKTState) -> bool:
-    """Whether there is a gradient; see `descent_status`."""
+    """Return whether there is a gradient; see `descent_status`."""
     return bool(state.grad_x.any()) or bool(state.grad_lam.any())
 
 
@@ -367,7 +367,7 @@ def single_states(state: KKTState) -> list[KKTState]:
 
 
 def _over_states(change: Callable[..., Tensor], *states: KKTState) -> KKTState:
-    """The first state with every tensor made anew from those of all states."""
+    """Return the first state with every tensor made anew from those of all states."""
     first = states[0]
     names = [f.name for f in fields(first) if isinstance(getattr(first, f.name), Tensor)]
     made: dict[str, Any] = {n: change(*(getattr(s, n) for s in states)) for n in names}
@@ -393,19 +393,22 @@ def _check_start(target: Target, x: Tensor, y: Tensor) -> None:
 
 
 def _finite(state: KKTState) -> Tensor:
-    """Which starts have a finite loss; whatever else is not would show there at the next step."""
+    """Return which starts have a finite loss.
+
+    Whatever else is not would show there at the next step.
+    """
     return torch.isfinite(state.loss)
 
 
 def _all_finite(state: KKTState) -> bool:
-    """Whether all starts have a finite loss."""
+    """Return whether all starts have a finite loss."""
     if state.loss.ndim:
         return bool(_finite(state).all())
     return math.isfinite(state.loss.item())  # the same, sooner
 
 
 def _choice(sound: Tensor, after: KKTState, before: KKTState) -> KKTState:
-    """The new state of the sound starts; the old one of the others, with a loss of nan."""
+    """Return the new state of the sound starts; the old one of the others, with a loss of nan."""
 
     def chosen(new: Tensor, old: Tensor) -> Tensor:
         return torch.where(sound.reshape(-1, *[1] * (new.ndim - 1)), new, old)

@@ -117,7 +117,7 @@ class Replay:
             self.descend(self.held, self._rows(steps))
 
     def state(self) -> KKTState:
-        """The state here, with its losses; of tensors of its own."""
+        """Return the state here, with its losses; of tensors of its own."""
         params, mean, square = self.held.params, self.held.mean, self.held.square
         (x, share), *both = (tuple(v.clone() for v in pair) for pair in (params, mean, square))
         lam = share * self.scale.mean
@@ -125,7 +125,7 @@ class Replay:
         return evaluate(self.target, self.config, self.t, x, self.y, lam, moments)
 
     def _rows(self, steps: int) -> list[list[float]]:
-        """The rows of `step_table` for the next steps, which count as taken."""
+        """Return the rows of `step_table` for the next steps, which count as taken."""
         rows = step_table(self.config, self.t, self.moved, steps, self.steep)
         self.t, self.moved = self.t + steps, self.moved + steps
         return rows
@@ -179,7 +179,7 @@ class Replay:
             self.held.put(again, at)
 
     def _replayed(self, rows: Sequence[Sequence[float]]) -> bool:
-        """Whether the block was taken as one graph, captured at the first one.
+        """Return whether the block was taken as one graph, captured at the first one.
 
         Where the capture fails, a warning says so once, and no other is tried.
         """
@@ -232,7 +232,7 @@ def cuda_graph(warm: Callable[[], None], program: Callable[[], None]) -> Graph:
 
 
 def start_bytes(net: Network, m: int, dtype: torch.dtype, projected: bool) -> int:
-    """The memory that one start of m candidates takes in a block on a device, about.
+    """Return the memory that one start of m candidates takes in a block on a device, about.
 
     Counted on the program: arrays (m, k), what is left of the weights, the buffers, and for
     projected multipliers Gram matrices in float64.

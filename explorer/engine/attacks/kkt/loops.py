@@ -108,7 +108,7 @@ class LoopRun:
         self.sound = self.sound and bool(np.isfinite(self.rows[2]).all())  # squares overflow first
 
     def state(self) -> KKTState:
-        """The state after one step or more, with its losses; of tensors of its own."""
+        """Return the state after one step or more, with its losses; of tensors of its own."""
         config, lead = self.config, self.shape[:-1]
         (x, share), mean, square_of, (grad_x, _) = (self._apart(rows) for rows in self.rows)
         l_stationary = self.left.reshape(lead[:-1]) / self.terms.square
@@ -135,7 +135,7 @@ class LoopRun:
         return x.copy(), rows[:, -1].reshape(self.shape[:-1]).copy()
 
     def _tensor(self, v: Array) -> Tensor:
-        """The same numbers, which the caller owns, as a tensor of the run's type."""
+        """Return the same numbers, which the caller owns, as a tensor of the run's type."""
         made = torch.from_numpy(np.asarray(v))
         return made if made.dtype == self.dtype else made.to(self.dtype)
 
@@ -144,7 +144,7 @@ class LoopRun:
 
 
 def _laid_two(net: Prepared, projected: bool) -> tuple[tuple[Any, ...], float]:
-    """The weights of two layers as `compiled` wants them, and whether there is a bias."""
+    """Return the weights of two layers as `compiled` wants them, and whether there is a bias."""
     w, block, v = net.weights[0], net.blocks[0], net.weights[1][0].double().numpy()
     d, biased = w.shape[1], block is not w
     first, times = np.zeros((3, len(v))), np.zeros((3, len(v)))
@@ -158,7 +158,7 @@ def _laid_two(net: Prepared, projected: bool) -> tuple[tuple[Any, ...], float]:
 
 
 def _laid_deep(net: Prepared) -> tuple[Any, ...]:
-    """The weights as `compiled_deep` wants them."""
+    """Return the weights as `compiled_deep` wants them."""
     sizes = [block.shape for block in net.blocks]
     flat = torch.cat([block.reshape(-1) for block in net.blocks])
     slopes = flat.new_ones(sum(len(w) for w in net.weights[:-1]))
@@ -169,7 +169,7 @@ def _laid_deep(net: Prepared) -> tuple[Any, ...]:
 
 
 def _rows(x: Tensor, share: Tensor, inputs: int, one: float) -> Array:
-    """Rows of x, of `one` and of the share (b, inputs + 2, m)."""
+    """Return rows of x, of `one` and of the share (b, inputs + 2, m)."""
     m, d = x.shape[-2:]
     points = x.numpy().reshape(-1, m, d)
     rows = np.zeros((len(points), inputs + 2, m))

@@ -64,7 +64,10 @@ def evaluate(
     lam: Tensor,
     moments: Moments,
 ) -> KKTState:
-    """The state at these candidates: losses and gradients. lam is solved for if projected."""
+    """Return the state at these candidates: losses and gradients.
+
+    Lam is solved for if projected.
+    """
     net, m = target.prepared_network(config.merge_angle, config.same_slopes), x.shape[-2]
     mean = target.mass / m
     floor = config.lam_min * mean if config.multipliers == "projected" else None
@@ -103,7 +106,7 @@ def pulls(
     weight_margin: Alpha,
     project: Callable[[LossPass], None] | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """The gradients of `evaluate` alone, on x and on lam / mean.
+    """Return the gradients of `evaluate` alone, on x and on lam / mean.
 
     For programs that read no number back: alpha and the weight may be tensors on the device.
 
@@ -155,7 +158,7 @@ def _pulls(
 def _by_group(
     net: Prepared, x: Tensor, call: Callable[[Group], Sequence[Tensor]]
 ) -> Sequence[Tensor]:
-    """What `call` makes of the starts x[i], all in one go, or in groups near the processor.
+    """Return what `call` makes of the starts x[i], all in one go, or in groups near the processor.
 
     In place: results kept one by one, each behind the large arrays of its group, would leave holes
     in memory of an (m, k) array per start.

@@ -104,27 +104,30 @@ class UnivariateState:
 
     @property
     def exact(self) -> bool:
-        """Whether the tolerances are those of rounding."""
+        """Return whether the tolerances are those of rounding."""
         return self.tol == EXACT
 
     @property
     def doubt(self) -> Inexact | None:
-        """Why nothing is proven on these weights; None where they are an exact KKT point."""
+        """Return why nothing is proven on these weights; None where they are an exact KKT point."""
         return doubt(self.defect, self.tol)
 
     @property
     def needed(self) -> Tensor:
-        """Which candidates no explanation does without (m,) bool; `FIRM` of the mass or more."""
+        """Return which candidates no explanation does without (m,) bool.
+
+        `FIRM` of the mass or more.
+        """
         return self.least > FIRM * self.lam.sum()
 
     @property
     def proven(self) -> Tensor:
-        """Which candidates must be training points (m,) bool: needed by exact weights."""
+        """Return which candidates must be training points (m,) bool: needed by exact weights."""
         return self.needed & (self.doubt is None)
 
     @property
     def likely(self) -> Tensor:
-        """Which candidates are needed by weights that are no exact KKT point (m,) bool."""
+        """Return which candidates are needed by weights that are no exact KKT point (m,) bool."""
         return self.needed & (self.doubt is not None)
 
     @property
@@ -134,7 +137,10 @@ class UnivariateState:
 
     @property
     def guaranteed(self) -> float:
-        """The share of the candidates that the counted groups make training points; 0 in doubt."""
+        """Return the share of the candidates that the counted groups make training points.
+
+        0 in doubt.
+        """
         return guarantee(self.groups, len(self.x)) if self.doubt is None else 0.0
 
     def numbers(self) -> dict[str, float]:
@@ -179,13 +185,13 @@ __all__ = [
 
 
 def fits(target: Target) -> str:
-    """Why the attack cannot be used on these weights, or an empty string."""
+    """Return why the attack cannot be used on these weights, or an empty string."""
     why = refusal(target.net)
     return why and f"The univariate attack does not apply: {why}"
 
 
 def view(target: Target, state: UnivariateState) -> Piecewise:
-    """The graph that the attack scans: that of the merged weights."""
+    """Return the graph that the attack scans: that of the merged weights."""
     return merged_graph(target, state.tol)[1]
 
 
@@ -212,7 +218,10 @@ def init(
 
 @few_threads()
 def step(target: Target, state: UnivariateState, config: UnivariateConfig) -> UnivariateState:
-    """One turn of the scan; then all crossings, the multipliers, and one candidate per step."""
+    """Return one turn of the scan.
+
+    Then all crossings, the multipliers, and one candidate per step.
+    """
     tol = state.tol
     net, line = merged_graph(target, tol)
     if state.phase == "walk":
@@ -229,7 +238,7 @@ def step(target: Target, state: UnivariateState, config: UnivariateConfig) -> Un
 
 
 def terminate(state: UnivariateState, config: UnivariateConfig) -> Status:
-    """How the run stands."""
+    """Return how the run stands."""
     return Status.COMPLETE if state.phase == "done" else Status.RUNNING
 
 
@@ -242,7 +251,7 @@ def iterate(
 
 @in_units_of_data
 def report(target: Target, state: UnivariateState, config: UnivariateConfig) -> Report:
-    """The candidates, or under "certified" the needed ones, largest multiplier first."""
+    """Return the candidates, or under "certified" the needed ones, largest multiplier first."""
     kept = state.needed if config.mode == "certified" else state.y != 0
     order = torch.argsort(state.lam[kept], descending=True, stable=True)
     x, y, lam = (part[kept][order] for part in (state.x, state.y, state.lam))
@@ -254,7 +263,7 @@ def _points(state: UnivariateState) -> list[Point]:
 
 
 def _with(target: Target, state: UnivariateState, points: list[Point]) -> UnivariateState:
-    """The state with these candidates, nothing known of their multipliers."""
+    """Return the state with these candidates, nothing known of their multipliers."""
     x, y = torch.tensor(points, dtype=torch.float64).reshape(-1, 2).T
     unknown = torch.full_like(y, math.nan)
     lam = torch.full_like(y, target.mass / max(len(y), 1))
@@ -342,7 +351,7 @@ _NO_THEOREM = {
 
 
 def words(state: UnivariateState, config: UnivariateConfig) -> str:
-    """What the last step did, and why, with its numbers."""
+    """Return what the last step did, and why, with its numbers."""
     if not state.t:
         kind = "exact" if state.exact else "trained"
         count = f"{state.intervals} " if state.intervals else ""
@@ -465,7 +474,7 @@ def shapes(target: Target, state: UnivariateState) -> Shapes:
 
 
 def _below(line: Piecewise, looked: tuple[int, int]) -> Array:
-    """A bar at the foot of the plane under the intervals looked at."""
+    """Return a bar at the foot of the plane under the intervals looked at."""
     first, last = looked
     if first < 0 or first >= len(line):
         return NONE
@@ -474,7 +483,7 @@ def _below(line: Piecewise, looked: tuple[int, int]) -> Array:
 
 
 def _middle(low: float, high: float) -> float:
-    """Where a group's words stand: its middle, an unbounded one's near its inner end."""
+    """Return where a group's words stand: its middle, an unbounded one's near its inner end."""
     if np.isfinite(low) and np.isfinite(high):
         return (low + high) / 2
     if np.isfinite(low):

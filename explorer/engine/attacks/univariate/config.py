@@ -117,7 +117,7 @@ class UnivariateConfig:
 
     @property
     def trained(self) -> Tolerances:
-        """The tolerances of trained weights."""
+        """Return the tolerances of trained weights."""
         return Tolerances(
             self.merge_angle, self.break_tol, self.flat_tol, self.same_tol, self.tau, EXACT.eps
         )

@@ -21,7 +21,10 @@ class Inexact(Enum):
 
 
 def doubt(defect: float, tol: Tolerances) -> Inexact | None:
-    """Why nothing is proven on weights so far from a KKT point; None where they are exact."""
+    """Return why nothing is proven on weights so far from a KKT point.
+
+    None where they are exact.
+    """
     if math.isnan(defect):
         return Inexact.UNKNOWN
     if defect > CERTIFIED:
@@ -30,7 +33,7 @@ def doubt(defect: float, tol: Tolerances) -> Inexact | None:
 
 
 def doubt_words(state: UnivariateState) -> str:
-    """Why nothing is proven, as part of a sentence; "" where the weights are exact."""
+    """Return why nothing is proven, as part of a sentence; "" where the weights are exact."""
     if state.doubt is Inexact.TOLERANCES:
         return "the tolerances in force are those of trained weights"
     if state.doubt is None:

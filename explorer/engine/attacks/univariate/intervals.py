@@ -108,7 +108,7 @@ def crossings(line: Piecewise, tol: Tolerances, level: float = 1.0) -> list[Poin
 
 
 def turn(line: Piecewise, i: int, tol: Tolerances, groups: tuple[Group, ...], strict: bool) -> Turn:
-    """The turn at interval i, after the groups found so far.
+    """Return the turn at interval i, after the groups found so far.
 
     With `strict` a group that shares a candidate with a counted one is left out.
     """
@@ -146,7 +146,7 @@ def _take(made: Group, i: int, last: int, strict: bool) -> Turn:
 
 
 def _nothing(flat: list[bool], i: int) -> Seen:
-    """Why no theorem speaks of interval i."""
+    """Return why no theorem speaks of interval i."""
     if len(flat) == 1:
         return "flat everywhere" if flat[0] else "one interval"
     if flat[i]:
@@ -155,7 +155,7 @@ def _nothing(flat: list[bool], i: int) -> Seen:
 
 
 def guarantee(groups: tuple[Group, ...], claimed: int) -> float:
-    """The share of `claimed` points that the counted groups make training points.
+    """Return the share of `claimed` points that the counted groups make training points.
 
     0 where a group is empty: the theorems then do not apply to these weights.
     """

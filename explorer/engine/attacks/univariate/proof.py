@@ -132,14 +132,17 @@ class Programs:
         return cost
 
     def fit(self) -> tuple[Array, float]:
-        """Multipliers (m,) of least miss, and that miss; all of theta is missed without any."""
+        """Return multipliers (m,) of least miss, and that miss.
+
+        All of theta is missed without any.
+        """
         found = self._least()
         if found is None:
             return np.zeros(self.m), 1.0
         return self.mass * np.maximum(found[: self.m], 0.0), float(max(found[-1], 0.0))
 
     def unexplained(self) -> float:
-        """What the multipliers of least miss leave of theta, a share of |theta|; 1 at most.
+        """Return what the multipliers of least miss leave of theta, a share of |theta|; 1 at most.
 
         It is attained: the solver's tolerance is not trusted. Least squares over the unknowns that
         it leaves above 0 take its rounding away; what is brought inside the bounds is measured.
@@ -163,7 +166,7 @@ class Programs:
         return self._solve(self._unit(-1), None) if self.m else None
 
     def bounds(self, i: int, eps: float) -> tuple[float, float]:
-        """The least and the largest lam_i with no equation missed by more than eps |theta|.
+        """Return the least and the largest lam_i with no equation missed by more than eps |theta|.
 
         (0, inf) where no multipliers meet them: then nothing is known.
         """

@@ -27,7 +27,7 @@ SWEEP = tuple(float(f) for f in np.geomspace(0.25, 4.0, 41))  # arbitrary; the m
 
 
 def defect(target: Target) -> float:
-    """How far the weights are from a KKT point of margin 1 of any data, a share of |theta|.
+    """Return how far the weights are from a KKT point of margin 1 of any data, a share of |theta|.
 
     An attacker may ask: it takes the weights alone. Exact weights are balanced, |v| = |(w, b)|, and
     multipliers on the places with |Phi| = 1, slopes free at kinks, explain them without a rest;
@@ -40,7 +40,7 @@ def defect(target: Target) -> float:
 
 
 def tolerances(off: float, config: UnivariateConfig) -> Tolerances:
-    """Those of rounding, or those of the settings, for weights of this `defect`.
+    """Return those of rounding, or those of the settings, for weights of this `defect`.
 
     "automatic" takes the first where the weights are exact, or nearly.
     """
@@ -49,7 +49,7 @@ def tolerances(off: float, config: UnivariateConfig) -> Tolerances:
 
 
 def merged_graph(target: Target, tol: Tolerances) -> tuple[Network, Piecewise]:
-    """The weights with parallel neurons merged, and their graph."""
+    """Return the weights with parallel neurons merged, and their graph."""
     net = target.merged(tol.angle)
     return net, describe(net, tol.breaks)
 
