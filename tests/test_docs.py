@@ -19,6 +19,7 @@ import pytest
 from anywidget import AnyWidget
 
 import explorer
+from benchmarks import suite
 from explorer.cli import load_verb
 from explorer.commands import VERBS
 from explorer.engine.data import preset
@@ -54,10 +55,10 @@ def quoted(page: str) -> list[str]:
 
 @cache
 def modules() -> list[ModuleType]:
-    """All of the package but the server's settings, which no module imports."""
+    """The suite, and all of the package but the server's settings, which no module imports."""
     found = pkgutil.walk_packages(explorer.__path__, "explorer.")
     names = [m.name for m in found if not m.name.startswith("explorer.serve.voila")]
-    return [explorer, *map(importlib.import_module, names)]
+    return [explorer, suite, *map(importlib.import_module, names)]
 
 
 def values(name: str) -> list[object]:

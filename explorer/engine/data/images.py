@@ -220,7 +220,6 @@ class Choice:
     seed: Annotated[int, setting("Of the draw")] = 0
     folder: Annotated[str, setting(
         "Folder that holds the standard files of MNIST or CIFAR-10; nothing is downloaded",
-        form="sight",
     )] = ""
     # fmt: on
 
