@@ -32,10 +32,10 @@ from explorer.engine.threads import limit_threads
 from explorer.page import files, play
 from explorer.page.frame import Frame
 from explorer.page.panels.explain import ExplainPanel
-from explorer.page.parts.scene import Arrays, Look, backdrop, network, scene
-from explorer.page.parts.shapes import shapes_of
 from explorer.page.session import Session
 from explorer.page.stages import attack, draw
+from explorer.page.view.scene import Arrays, Look, backdrop, network, scene
+from explorer.page.view.shapes import shapes_of
 from explorer.page.words.headline import headline
 from explorer.page.words.screen import RECORDED
 from explorer.research.axes import Axes

@@ -160,7 +160,7 @@ def test_files_stay_readable() -> None:
 
 def test_no_panel_writes_the_session() -> None:
     page = ROOT / "explorer" / "page"
-    folders = ("panels", "controls", "parts", "words", "apps")
+    folders = ("panels", "controls", "view", "words", "apps")
     views = [path for folder in folders for path in sorted((page / folder).rglob("*.py"))]
     assert offenders([*views, page / "gestures.py"], writes) == []
     broken = """

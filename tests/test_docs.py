@@ -30,8 +30,8 @@ from explorer.page.apps.digits import DigitsApp
 from explorer.page.apps.explorer import FOLDS, App
 from explorer.page.apps.membership import MembershipApp
 from explorer.page.controls.control import Control
+from explorer.page.controls.settings import rows_of
 from explorer.page.frame import STAGES
-from explorer.page.parts.settings import rows_of
 from explorer.page.stages import train
 from explorer.page.words.keeping import BUTTONS
 from scripts import reference

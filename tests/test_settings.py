@@ -19,8 +19,8 @@ from explorer.engine.attacks.kkt import KKTConfig
 from explorer.engine.roster import ROSTER
 from explorer.engine.settings import schema, setting, settings
 from explorer.engine.store.codec import decode, encode
+from explorer.page.controls.settings import rows_of
 from explorer.page.panels.forms import AttackSettings
-from explorer.page.parts.settings import rows_of
 from explorer.page.session import Session
 
 ROOT = Path(__file__).resolve().parents[1]

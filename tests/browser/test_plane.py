@@ -16,10 +16,10 @@ from playwright.sync_api import Page
 from explorer.engine.attacks.shapes import EMPTY
 from explorer.engine.data import preset
 from explorer.page import play
-from explorer.page.parts.scene import Look, backdrop, network, scene
 from explorer.page.session import Session
 from explorer.page.stages import train
 from explorer.page.view.base import packed, script
+from explorer.page.view.scene import Look, backdrop, network, scene
 from explorer.serve import server as serve
 from tests.browser.steps import saved, settled
 

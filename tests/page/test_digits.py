@@ -17,7 +17,7 @@ from explorer.cli import app as command
 from explorer.engine.data.images import Choice, draw
 from explorer.engine.images import image_score
 from explorer.page.apps.digits import DigitsApp
-from explorer.page.parts.digits_charts import Gallery
+from explorer.page.apps.digits_charts import Gallery
 from explorer.research import image_runs, image_sheets
 from explorer.research.image_runs import ImageRun, carried_numbers, picture_attacks
 from tests.page.pages import fixture_of

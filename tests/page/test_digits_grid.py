@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from explorer.page.apps.digits import DigitsApp
-from explorer.page.parts.runs_box import RunsBox
+from explorer.page.controls.runs_box import RunsBox
 from explorer.research import landscape as live
 from explorer.research.grid_store import KEEP, folder
 from tests.page.pages import fixture_of

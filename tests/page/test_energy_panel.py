@@ -15,8 +15,8 @@ from explorer.engine.energy.questions import MAPS, STANDARD, Answers
 from explorer.engine.progress import no_progress
 from explorer.page import play
 from explorer.page.apps.explorer import App
+from explorer.page.energy_work import LADDER, colour_bar
 from explorer.page.panels.energy import ON, STOP, EnergyPanel
-from explorer.page.parts.energy_charts import LADDER, colour_bar
 from explorer.page.stages import landscape, train
 from explorer.page.words import starts
 from explorer.page.words.energy import COMPUTING

@@ -11,8 +11,8 @@ import torch
 from explorer.engine.data import preset
 from explorer.page import play
 from explorer.page.apps.explorer import App
-from explorer.page.parts import shapes
 from explorer.page.stages import draw, explain, train
+from explorer.page.view import shapes
 from explorer.page.words.headline import headline
 from explorer.research.axes import Axes
 from explorer.research.explained import Explained

@@ -13,8 +13,8 @@ from explorer.engine.data import preset
 from explorer.engine.roster import ROSTER
 from explorer.engine.settings import setting, settings
 from explorer.page import play
+from explorer.page.controls.settings import SettingRow, rows_of
 from explorer.page.panels.forms import AttackSettings, Form, NetworkForm, TrainForm
-from explorer.page.parts.settings import SettingRow, rows_of
 from explorer.page.session import Session
 
 # field, widget, title, tooltip, choices or bounds, in sight or folded: of forms written by hand

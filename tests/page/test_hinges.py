@@ -10,9 +10,9 @@ from explorer.engine.roster import by_key
 from explorer.engine.training import TrainConfig
 from explorer.page import play
 from explorer.page.panels.own import OwnCurve
-from explorer.page.parts.shapes import shapes_of
 from explorer.page.session import Session
 from explorer.page.stages import attack, train
+from explorer.page.view.shapes import shapes_of
 
 
 def test_marks_lie_on_the_side_of_the_bound_that_the_claims_say() -> None:

@@ -14,12 +14,11 @@ from explorer.engine.attacks.claims import Report
 from explorer.engine.data import Dataset, preset
 from explorer.engine.explanations.certainty import Certainty
 from explorer.page import play
-from explorer.page.parts import marks
-from explorer.page.parts.scene import Look, scene
-from explorer.page.parts.shapes import shapes_of
 from explorer.page.session import Session
 from explorer.page.stages import attack, explain, train
-from explorer.page.view import base
+from explorer.page.view import base, marks
+from explorer.page.view.scene import Look, scene
+from explorer.page.view.shapes import shapes_of
 from explorer.page.words.marks import ROWS
 
 PLANE = Path(base.__file__).with_name("plane.js").read_text(encoding="utf-8")

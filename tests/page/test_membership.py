@@ -12,6 +12,7 @@ import pytest
 import explorer
 from explorer.engine.data.highdim import LAWS
 from explorer.page.apps.membership import MembershipApp
+from explorer.page.apps.membership_charts import BINS, WIDEST, steps
 from explorer.page.apps.membership_scene import (
     RULES,
     MembershipScene,
@@ -20,7 +21,6 @@ from explorer.page.apps.membership_scene import (
     scene,
     world,
 )
-from explorer.page.parts.membership_charts import BINS, WIDEST, steps
 from explorer.page.words.membership import sentence
 from explorer.research.pages import pages
 from tests.page.pages import classes, fixture_of

@@ -15,9 +15,9 @@ import pytest
 from explorer.page import play
 from explorer.page.apps.explorer import App
 from explorer.page.opening import RECORDED, open_recorded
-from explorer.page.parts.scene import Look, scene
-from explorer.page.parts.shapes import shapes_of
 from explorer.page.session import Session
+from explorer.page.view.scene import Look, scene
+from explorer.page.view.shapes import shapes_of
 from explorer.page.words.headline import headline
 
 LIMIT, MOST_KEPT = 300_000, 1_500_000  # bytes: of the recording, sent to browsers; of the run

@@ -13,8 +13,8 @@ from explorer.engine.energy.starts import mix_from_weights, mix_of, places_of
 from explorer.page import branches, play
 from explorer.page.apps.explorer import App
 from explorer.page.controls.job_row import BEGIN, CANCELLING, END
+from explorer.page.controls.runs_box import CANCEL, RunsBox, trail_arrays
 from explorer.page.panels.starts import StartsPanel
-from explorer.page.parts.runs_box import CANCEL, RunsBox, trail_arrays
 from explorer.page.stages import attack, draw, landscape
 from explorer.research.landscape import ROLLING, SIDES
 from tests.page.pages import choose, fixture_of, opened, send
@@ -106,7 +106,7 @@ def test_a_drag_ends_the_attack_from_the_handle(app: App) -> None:
 
 # --- from all places --------------------------------------------------------------------------
 def test_a_cancelled_set_of_runs_goes_on_where_it_was(app: App, monkeypatch) -> None:
-    monkeypatch.setattr("explorer.page.parts.runs_box.DRAW_S", -1.0)  # each round is drawn
+    monkeypatch.setattr("explorer.page.controls.runs_box.DRAW_S", -1.0)  # each round is drawn
     box = panel(app)
     steps(app, 60)
     assert str(PLACES) in box.go.label

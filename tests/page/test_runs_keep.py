@@ -16,8 +16,8 @@ import torch
 from explorer.engine.data import preset
 from explorer.page import play
 from explorer.page.apps.explorer import App
+from explorer.page.controls.runs_box import RunsBox
 from explorer.page.panels.starts import StartsPanel
-from explorer.page.parts.runs_box import RunsBox
 from explorer.page.stages import landscape, train
 from explorer.research import grid_store as grid_keep
 from explorer.research.grid import grid_attacks

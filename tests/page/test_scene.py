@@ -15,10 +15,10 @@ from explorer.engine.data import Dataset, preset
 from explorer.engine.network import phi
 from explorer.page import play
 from explorer.page.apps.explorer import App
-from explorer.page.parts.marks import FOUND
-from explorer.page.parts.scene import Look, backdrop, network, scene
 from explorer.page.session import Session
 from explorer.page.stages import attack, draw, explain, train
+from explorer.page.view.marks import FOUND
+from explorer.page.view.scene import Look, backdrop, network, scene
 from explorer.research.axes import Axes
 from explorer.research.fields import samples
 from tests.page.pages import on_plane, opened, send

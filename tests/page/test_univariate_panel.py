@@ -18,11 +18,11 @@ from explorer.engine.data import preset
 from explorer.engine.roster import by_key
 from explorer.page import play
 from explorer.page.apps.explorer import App
+from explorer.page.controls.settings import rows_of
 from explorer.page.panels.own import OwnPanel
-from explorer.page.parts.settings import rows_of
-from explorer.page.parts.shapes import shapes_of
 from explorer.page.stages import attack, train
 from explorer.page.view.chart import ChartView
+from explorer.page.view.shapes import shapes_of
 from tests.page.pages import on_plane, press
 
 

@@ -19,16 +19,16 @@ from explorer.engine.scoring import Kind
 from explorer.engine.settings import setting_of
 from explorer.engine.threads import limit_threads
 from explorer.engine.training import TrainState
+from explorer.page.apps.digits_charts import PIXELATED, FirstLayer, Gallery
 from explorer.page.apps.digits_grid import UNTRAINED, DigitsGrid
+from explorer.page.apps.membership_charts import key
 from explorer.page.apps.page import PageNotes, show, way_back
 from explorer.page.controls.access import Access, tips_of
 from explorer.page.controls.job_row import JobButton
 from explorer.page.controls.keeper import BrowserKeeper
 from explorer.page.controls.remembered import Remembered
+from explorer.page.controls.settings import field_of
 from explorer.page.job import Job
-from explorer.page.parts.digits_charts import PIXELATED, FirstLayer, Gallery
-from explorer.page.parts.membership_charts import key
-from explorer.page.parts.settings import field_of
 from explorer.page.view.chart import ChartView
 from explorer.page.words.found import images
 from explorer.research import image_runs

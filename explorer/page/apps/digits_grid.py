@@ -13,8 +13,8 @@ from explorer.engine.data.images import Draw
 from explorer.engine.energy.starts import mix_weights
 from explorer.engine.roster import AttackState, by_key
 from explorer.engine.training import TrainState
+from explorer.page.controls.runs_box import RunsBox
 from explorer.page.panels.base import with_title
-from explorer.page.parts.runs_box import RunsBox
 from explorer.page.view.canvases import TriangleView
 from explorer.page.words import starts as words
 from explorer.research.grid import Grid, even, grid_attacks

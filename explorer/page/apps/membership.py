@@ -24,6 +24,7 @@ from explorer.engine.membership.two_neuron import NotSeparableError
 from explorer.engine.progress import Progress
 from explorer.engine.settings import schema, setting_of
 from explorer.engine.threads import limit_threads
+from explorer.page.apps.membership_charts import histogram, key, proof_chart
 from explorer.page.apps.membership_scene import (
     DIMS,
     RULES,
@@ -40,9 +41,8 @@ from explorer.page.controls.access import Access, tips_of
 from explorer.page.controls.job_row import JobButton
 from explorer.page.controls.keeper import BrowserKeeper
 from explorer.page.controls.remembered import Remembered
+from explorer.page.controls.settings import field_of
 from explorer.page.job import Job
-from explorer.page.parts.membership_charts import histogram, key, proof_chart
-from explorer.page.parts.settings import field_of
 from explorer.page.view.chart import ChartView
 from explorer.page.words import membership as says
 from explorer.research import rates

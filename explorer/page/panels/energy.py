@@ -15,10 +15,10 @@ from explorer.engine.energy.questions import MAPS, MapConfig, MapQuestion, Pictu
 from explorer.engine.settings import setting_of
 from explorer.page import play
 from explorer.page.controls.row import Item, Row, choices
+from explorer.page.controls.settings import item_of
+from explorer.page.energy_work import EnergyWork, colour_bar
 from explorer.page.frame import Frame, PointMap
 from explorer.page.panels.base import LandscapePanel
-from explorer.page.parts.energy_charts import EnergyWork, colour_bar
-from explorer.page.parts.settings import item_of
 from explorer.page.session import Session
 from explorer.page.stages import landscape
 from explorer.page.view.chart import ChartView

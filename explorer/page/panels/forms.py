@@ -16,10 +16,10 @@ from explorer.engine.training import TrainConfig, TrainState
 from explorer.page import play
 from explorer.page.ask import Ask
 from explorer.page.controls.job_row import JobButton, progress_bar
+from explorer.page.controls.settings import SettingRow, rows_of
 from explorer.page.frame import Frame
 from explorer.page.job import JobState
 from explorer.page.panels.base import Panel
-from explorer.page.parts.settings import SettingRow, rows_of
 from explorer.page.session import Session
 from explorer.page.stages import train
 from explorer.research import runs

@@ -14,10 +14,10 @@ from explorer.page.frame import Frame
 from explorer.page.gestures import DrawHand, ExplainHand, Hand, LandscapeHand
 from explorer.page.lessons import course
 from explorer.page.panels.base import Panel
-from explorer.page.parts.scene import Arrays, Look, backdrop, network, scene
-from explorer.page.parts.shapes import pointed_at, shapes_of
 from explorer.page.session import Session
 from explorer.page.view.canvases import PlaneView
+from explorer.page.view.scene import Arrays, Look, backdrop, network, scene
+from explorer.page.view.shapes import pointed_at, shapes_of
 from explorer.style import COLOURS
 
 KEYS = (

@@ -18,12 +18,12 @@ from explorer.page import branches, play
 from explorer.page.ask import Ask
 from explorer.page.controls.job_row import JobButton, progress_bar
 from explorer.page.controls.row import Item, Row, choices
+from explorer.page.controls.runs_box import CANCEL, RunsBox
+from explorer.page.controls.settings import choice
 from explorer.page.frame import Frame, Handle
 from explorer.page.panels.base import LandscapePanel
-from explorer.page.parts.energies import StartEnergies, path
-from explorer.page.parts.runs_box import CANCEL, RunsBox
-from explorer.page.parts.settings import choice
 from explorer.page.stages import landscape
+from explorer.page.start_energies import StartEnergies, path
 from explorer.page.view.canvases import Arrays, StripView, TriangleView
 from explorer.page.words import starts as words
 from explorer.research.grid import Grid, grid_attacks

@@ -17,10 +17,10 @@ from explorer.page import branches, play
 from explorer.page.ask import Ask
 from explorer.page.controls.job_row import JobButton, progress_bar
 from explorer.page.controls.pick import Pick
+from explorer.page.controls.settings import choice, whole
 from explorer.page.frame import Frame
 from explorer.page.job import JobState
 from explorer.page.panels.base import Panel, button
-from explorer.page.parts.settings import choice, whole
 from explorer.page.view.chart import ChartView
 from explorer.research import runs, tuning
 from explorer.research.charts import front_chart, trial_words

@@ -1,1 +1,1 @@
-"""Canvas views: each draws one frame from one message of numbers."""
+"""Canvas views: each draws one frame from one message of numbers, and what the plane shows."""

@@ -17,8 +17,8 @@ from explorer.engine.progress import Progress
 from explorer.page.controls.files import GridFiles
 from explorer.page.controls.job_row import JobButton, progress_bar
 from explorer.page.controls.pick import Pick
+from explorer.page.controls.settings import choice, whole
 from explorer.page.job import Job, JobState
-from explorer.page.parts.settings import choice, whole
 from explorer.page.view.canvases import Arrays
 from explorer.page.words import starts as words
 from explorer.research.grid import Grid

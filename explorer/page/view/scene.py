@@ -20,8 +20,8 @@ from explorer.engine.explanations.certainty import RadiusMap
 from explorer.engine.network import Network
 from explorer.engine.roster import AttackState, by_key
 from explorer.page.frame import LAYERS, Frame
-from explorer.page.parts import marks
-from explorer.page.parts.marks import shares_of
+from explorer.page.view import marks
+from explorer.page.view.marks import shares_of
 from explorer.research.axes import Axes
 from explorer.research.fields import (
     FINE_SIZE,

@@ -1,1 +1,0 @@
-"""What panels are made of: widgets and arrays that know no session."""
