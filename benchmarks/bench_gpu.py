@@ -171,7 +171,7 @@ def one_by_one(width: int, multipliers: str) -> float:
     """Steps per second of one start on the CPU's usual path."""
     target, state, config = run(
         2, (width,), 40, "cpu", dtype=torch.float64, multipliers=multipliers
-    )  # fmt: skip
+    )
     states = kkt.iterate(target, state, config, BLOCK)
     next(states)
     return BLOCK / min(seconds(lambda: next(states), "cpu") for _ in range(5))

@@ -584,8 +584,9 @@ ROWS: dict[str, tuple[Callable[[tuple[int, ...]], Iterator[Line]], tuple[int, ..
 def main() -> None:
     """Print the rows that are asked for."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--only", nargs="+", choices=ROWS, default=list(ROWS), metavar="ROW",
-                        help=", ".join(ROWS))  # fmt: skip
+    parser.add_argument(
+        "--only", nargs="+", choices=ROWS, default=list(ROWS), metavar="ROW", help=", ".join(ROWS)
+    )
     parser.add_argument("--seeds", nargs="+", type=int, help="two or more; each row has its own")
     asked = parser.parse_args()
     torch.set_num_threads(1)

@@ -92,9 +92,10 @@ def correlations(truth, target, trials):
         for r in (attacked(target, t.config, FRESH[0])[1] for t in good)
     ]
     columns = {
-        "agreement": [t.agreement for t in good], "claims": [t.claims for t in good],
+        "agreement": [t.agreement for t in good],
+        "claims": [t.claims for t in good],
         "minus residual": [-t.residual for t in good],
-    }  # fmt: skip
+    }
     rho = {name: float(spearmanr(v, recall).statistic) for name, v in columns.items()}
     print("  rank correlation with recall: " + ", ".join(f"{k} {v:.2f}" for k, v in rho.items()))
     return rho
@@ -113,15 +114,17 @@ def one_seed(seed, trials, published_only, draw_steps):
         target, TuneConfig("random", trials=DRAWS, restarts=2, m=60, steps=draw_steps, seed=seed)
     )
     chosen = tune.best(random, "random")
-    rows["published"] = row("published search, lowest residual", truth, target,
-                            chosen.config, seconds)  # fmt: skip
+    rows["published"] = row(
+        "published search, lowest residual", truth, target, chosen.config, seconds
+    )
     if published_only:
         return rows, {}
     rows["defaults"] = row("defaults", truth, target, KKTConfig(), 0)
     auto, seconds = searched(target, TuneConfig(trials=trials, seed=seed))
     chosen = tune.best(auto)
-    rows["auto"] = row("auto-tuned, largest agreement", truth, target,
-                       tune.full_length(chosen), seconds)  # fmt: skip
+    rows["auto"] = row(
+        "auto-tuned, largest agreement", truth, target, tune.full_length(chosen), seconds
+    )
     print(f"  auto-tuned: {chosen.params}")
     return rows, correlations(truth, target, auto)
 

@@ -78,8 +78,9 @@ def run(session: Session) -> Iterator[tuple[str, Frame]]:
     for i in range(SCENES["draw"]):
         count = round(points.n * (i + 1) / (SCENES["draw"] / 2))
         held = min(count, points.n)
-        session.frame = Frame("draw", draw.history(session).amend(
-            Dataset(points.x[:held], points.y[:held])))  # fmt: skip
+        session.frame = Frame(
+            "draw", draw.history(session).amend(Dataset(points.x[:held], points.y[:held]))
+        )
         yield "draw", session.frame
     draw.load(session, points)
     play.go(session, "train")
@@ -155,8 +156,9 @@ def encoded(every: list[Picture]) -> bytes:
         dropped = [name for name in known if name not in one.arrays]
         for name in dropped:
             del known[name]
-        frames.append({"scene": one.scene, "arrays": rows, "drop": dropped, "values": one.values,
-                       **one.words})  # fmt: skip
+        frames.append(
+            {"scene": one.scene, "arrays": rows, "drop": dropped, "values": one.values, **one.words}
+        )
     head = json.dumps({"rate": RATE, "unit": UNIT, "frames": frames}, ensure_ascii=False)
     return gzip.compress(f"{head}\n".encode() + b"".join(body), 9, mtime=0)
 

@@ -35,8 +35,9 @@ def curve(axes: Any, x: Sequence[float], lines: Sequence[Line], colour: str, nam
     low, middle, high = zip(*(line.at or (0.0, 0.0, 0.0) for line in lines), strict=True)
     below = [max(m - a, 0.0) for m, a in zip(middle, low, strict=True)]
     above = [max(b - m, 0.0) for m, b in zip(middle, high, strict=True)]
-    axes.errorbar(x, middle, yerr=(below, above), fmt="o-", color=colour, label=name, markersize=4,
-                  capsize=2)  # fmt: skip
+    axes.errorbar(
+        x, middle, yerr=(below, above), fmt="o-", color=colour, label=name, markersize=4, capsize=2
+    )
 
 
 def bare(axes: Any, **labels: str) -> None:

@@ -194,8 +194,9 @@ def hinged() -> Run:
     target, config = Target.of(net, 1.0), hinge.HingeConfig()
     first = hinge.init(target, config, torch.Generator().manual_seed(5))
     found = (first, *islice(hinge.ATTACK.iterate(target, first, config), 4))
-    return Run(run.dataset, run.train_config, run.train_states, config, found, 3, None,
-               attack_name="hinge")  # fmt: skip
+    return Run(
+        run.dataset, run.train_config, run.train_states, config, found, 3, None, attack_name="hinge"
+    )
 
 
 def changed(change: Callable[[dict[str, Any], dict[str, torch.Tensor]], Any], run: Run) -> bytes:

@@ -65,8 +65,9 @@ class Environment:
         told = self.run(
             *("python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check"),
             *("--constraint", str(root / "constraints.txt"), tree),
-            code=None, HOME=os.environ.get("HOME", ""),
-        )  # fmt: skip
+            code=None,
+            HOME=os.environ.get("HOME", ""),
+        )
         if told.returncode and os.environ.get("CI", "").lower() not in ("1", "true"):
             found = NO_NETWORK.search(told.stderr)
             if found:

@@ -53,9 +53,10 @@ from explorer.research.sweep import key_of, processes, seeds_of, sweep, threads
 
 # || theta* - theta ||^2 of Runkel et al., table 1, on CIFAR-10: (affine, one hidden layer).
 PAPER = {
-    "random": (1.1214e-3, 6.1157e-5), "truth": (1.3888e-3, 1.7055e-3),
+    "random": (1.1214e-3, 6.1157e-5),
+    "truth": (1.3888e-3, 1.7055e-3),
     "partition": (2.9749e-3, 6.3629e-3),
-}  # fmt: skip
+}
 THREE = {"random": (0.0, 0.0), "truth": (1.0, 1.0), "partition": (0.0, 1.0)}
 MODELS: dict[str, dict[str, Any]] = {
     "affine": {"lr_x": 0.02, "steps": 400},
@@ -203,9 +204,8 @@ def _entry(done: Sequence[dict[str, Any]], model: str, start: str, k: int) -> di
     kind = MODELS[model].get("model", "affine")
     a, b = THREE[start]
     mine = [
-        r["result"] for r in done
-        if (r["mix_truth"], r["mix_data"], r["model"]) == (a, b, kind)
-    ]  # fmt: skip
+        r["result"] for r in done if (r["mix_truth"], r["mix_data"], r["model"]) == (a, b, kind)
+    ]
 
     def mean(pick: Any) -> float:  # noqa: ANN401
         return sum(map(pick, mine)) / len(mine) if mine else float("nan")

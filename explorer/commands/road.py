@@ -64,8 +64,9 @@ def demo(
     content = {
         **report.of_training(data, trained),
         "attack": report.of_attack(attacked),
-        "picture": out if data.d in (1, 2) else None, "note": _where(device, attack),
-    }  # fmt: skip
+        "picture": out if data.d in (1, 2) else None,
+        "note": _where(device, attack),
+    }
     rows = [
         *report.training_rows(data, trained),
         *report.attack_rows(attacked),
@@ -77,14 +78,14 @@ def demo(
 
 @options.grouped
 def train(
-    points: options.Points = ON_CIRCLE, training: options.TrainingOptions = BY_GRADIENT,
+    points: options.Points = ON_CIRCLE,
+    training: options.TrainingOptions = BY_GRADIENT,
     train_set: options.TrainSet = None,
-    out: Annotated[
-        Path | None, option("--out", f"The file of the run, in place of {RUN}.")
-    ] = None,
-    device: options.Where = Device.cpu, dtype: options.Type = Dtype.float64,
+    out: Annotated[Path | None, option("--out", f"The file of the run, in place of {RUN}.")] = None,
+    device: options.Where = Device.cpu,
+    dtype: options.Type = Dtype.float64,
     as_json: options.Json = False,
-) -> None:  # fmt: skip
+) -> None:
     """Train a network and save the run, on one thread or on OMP_NUM_THREADS."""
     data, config, seed = points.draw(), training.config(train_set), points.seed
     path = out or Path(RUN)

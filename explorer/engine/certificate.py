@@ -250,9 +250,10 @@ def _verdict(
         if whole is not None:
             asked = tau > TAU_EXACT and fit is not strict
             return (
-                fit if fit.off <= EXACT else whole, Light.EXACT,
+                fit if fit.off <= EXACT else whole,
+                Light.EXACT,
                 whole.residual if asked else None,
-            )  # fmt: skip
+            )
     light = _light(fit.off)
     if light is not Light.EXACT:
         return fit, light, None

@@ -86,8 +86,9 @@ class Roster(MutableMapping[str, AnyAttack]):
             what = told or f"it raises {type(error).__name__}"
             warnings.warn(
                 f"The attack {point.name!r} of {point.value!r} is left out: {what}. Mend or "
-                "uninstall its package.", stacklevel=2,
-            )  # fmt: skip
+                "uninstall its package.",
+                stacklevel=2,
+            )
             return
         self._rows[made.key] = made
 

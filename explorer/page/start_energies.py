@@ -104,9 +104,10 @@ CORNERS: dict[str, Weights] = {
     "truth": (1.0, 0.0, 0.0), "unseen": (0.0, 1.0, 0.0), "noise": (0.0, 0.0, 1.0),
 }  # fmt: skip
 PATHS = {
-    "noise": ("noise", "truth"), "unseen": ("unseen", "truth"),
+    "noise": ("noise", "truth"),
+    "unseen": ("unseen", "truth"),
     "edges": ("truth", "unseen", "noise", "truth"),
-}  # fmt: skip
+}
 THROUGH = ("noise", "unseen")  # paths that bend to pass the handle
 SAMPLES = 81  # of a path; arbitrary: some px each
 

@@ -134,8 +134,9 @@ def arena_charts(lines: Sequence[ArenaLine]) -> list[Chart]:
             words = "recall of control sets" if name == "control" else f"{name}, 95% interval"
             series.append(Series([value for _, value in known], [height for height, _ in known],
                                  words, "dots", colour=colour))  # fmt: skip
-        ticks = tuple((len(ran) - 1 - at, line.title if not i else "")
-                      for at, line in enumerate(ran))  # fmt: skip
+        ticks = tuple(
+            (len(ran) - 1 - at, line.title if not i else "") for at, line in enumerate(ran)
+        )
         title = f"within {radius:g}"
         charts.append(Chart(
             series, Axis(0, 1, "share", percent=True, ticks=(0, 0.5, 1)),
@@ -162,10 +163,11 @@ def split_chart(rows: Sequence[SafeSplit], config: SafeSplitConfig, label: str) 
     series = [Series(t, y, words, colour=colour, look={"width": 1.5, "dashed": colour == "ink3"})
               for y, words, colour in lines]  # fmt: skip
     return Chart(
-        series, Axis(1, next_step(max([*t, 10])), "training step", log=True),
+        series,
+        Axis(1, next_step(max([*t, 10])), "training step", log=True),
         Axis(*decades(SHORTEST, float(finite.max(initial=1.0))), "length along ν", log=True),
         f"{label}: safe split over training",
-    )  # fmt: skip
+    )
 
 
 EDGES = {
@@ -237,8 +239,9 @@ def curve_chart(picture: Picture, at: float, truth: float) -> Chart:
     known = np.isfinite(picture.reference) and picture.reference > low
     rules = [Guide(picture.reference, "without this point")] if known else []
     x = Axis(*picture.box[:2], name="x")
-    return Chart([breaks, line, margin, *rings], x, y, "", rules=rules,
-                 label=f"{picture.names[1]} over x")  # fmt: skip
+    return Chart(
+        [breaks, line, margin, *rings], x, y, "", rules=rules, label=f"{picture.names[1]} over x"
+    )
 
 
 # --- images ---
@@ -275,9 +278,10 @@ def share_chart(found: Scored, started: bool) -> Chart:
     """
     each = [c.share for c in found.controls]
     bars = [
-        ("training", found.truth.share, MATCHED), ("unseen", found.chance, CONTROL),
+        ("training", found.truth.share, MATCHED),
+        ("unseen", found.chance, CONTROL),
         *([("start's", found.other.share, STARTED)] if started else []),
-    ]  # fmt: skip
+    ]
     series = [
         Series([k], [share], f"{name} images", "stems", colour=colour, look={"width": 34})
         for k, (name, share, colour) in enumerate(bars, 1)
@@ -286,10 +290,11 @@ def share_chart(found: Scored, started: bool) -> Chart:
                          look={"width": 2}))  # fmt: skip
     ticks = tuple((k, name) for k, (name, *_) in enumerate(bars, 1))
     return Chart(
-        series, Axis(0.4, len(bars) + 0.6, short="images", ticks=ticks),
+        series,
+        Axis(0.4, len(bars) + 0.6, short="images", ticks=ticks),
         Axis(0, 1, short="share matched", percent=True, ticks=(0, 0.25, 0.5, 0.75, 1)),
         label="Share matched of training images and of unseen images",
-    )  # fmt: skip
+    )
 
 
 # --- membership ---
@@ -338,17 +343,19 @@ def trained_chart(
     series = []
     for name, words, colour in shown:
         rows = [row[name] for row in found.values()]
-        mean, low, high = (np.array([getattr(r, side) for r in rows])
-                           for side in ("mean", "low", "high"))  # fmt: skip
+        mean, low, high = (
+            np.array([getattr(r, side) for r in rows]) for side in ("mean", "low", "high")
+        )
         low, high = (np.where(np.isnan(v), mean, v).clip(0, 1) for v in (low, high))
         series += [
             Series(d, high, f"{words}, interval", "stems", low, colour=colour, look={"width": 1.2}),
             Series(d, mean, words, colour=colour),
             Series(d, mean, "", "dots", colour=colour, look={"size": 3.5}),
-        ]  # fmt: skip
+        ]
     ends = min(8.0, d.min() / 1.2), max(1200.0, d.max() * 1.2)
     return Chart(
-        series, Axis(*ends, "dimension d", log=True, ticks=(10, 100, 1000)),
+        series,
+        Axis(*ends, "dimension d", log=True, ticks=(10, 100, 1000)),
         Axis(0, 1.05, short="share", percent=True, ticks=(0, 0.5, 1)),
         label="Trained networks: shares by dimension",
-    )  # fmt: skip
+    )

@@ -159,8 +159,9 @@ def lengths(extent: Extent, at: float, reach: float) -> tuple[float, float]:
     return (size, back) if at > 0 else (back, size)
 
 
-def split_toward(net: Network, before: Explanation, i: int, u: Tensor, extent: Extent, at: float,
-           reach: float) -> Explanation:  # fmt: skip
+def split_toward(
+    net: Network, before: Explanation, i: int, u: Tensor, extent: Extent, at: float, reach: float
+) -> Explanation:
     """`before` with point i split along u, the child in hand at `at`. It keeps the index i."""
     size = abs(at)
     if size <= LEAST:
@@ -187,8 +188,9 @@ def slide_along(
         rows.append([place, changed(net, e, reference), margin_error(net, e)])
     jumps = []
     for sign, own, walls_here in (
-        (1.0, extent.plus, extent.walls_plus), (-1.0, extent.minus, extent.walls_minus)
-    ):  # fmt: skip
+        (1.0, extent.plus, extent.walls_plus),
+        (-1.0, extent.minus, extent.walls_minus),
+    ):
         if not walls_here or own > reach:
             continue
         a, b = lengths(extent, sign * max(own, 10 * LEAST), reach)

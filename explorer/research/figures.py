@@ -259,7 +259,7 @@ def _roc_chart(trials: Sequence[MembershipTrial]) -> Chart:
 
 def line_picture(
     path: Path, target: Target, state: UnivariateState, truth: Dataset | None, words: str = ""
-) -> None:  # fmt: skip
+) -> None:
     """Write the graph with groups as bands and their rule, candidates, what is proven; lambda.
 
     A ring means proven, a dashed one likely. The truth, if given, is hollow and larger than

@@ -82,9 +82,7 @@ def _pair(result: Row, name: str) -> list[float]:
     return given
 
 
-CELLS = RowKind(
-    "grid of starts", ("key", "of", "mix_truth", "mix_data", "seed", "result"), cell_of
-)  # fmt: skip
+CELLS = RowKind("grid of starts", ("key", "of", "mix_truth", "mix_data", "seed", "result"), cell_of)
 
 
 def table_of(rows: Iterable[Row]) -> str:

@@ -155,9 +155,7 @@ class Runs:
 
     def _share_of(self, group: list[Key]) -> float:
         """Return how many runs of a group are done, parts of them counted."""
-        return sum(
-            1.0 if key in self.rows else self._part_of(key) for key in group
-        )  # fmt: skip
+        return sum(1.0 if key in self.rows else self._part_of(key) for key in group)
 
     def _part_of(self, key: Key) -> float:
         trace = self.rolling.get(key)
@@ -211,8 +209,9 @@ class Runs:
     def trails(self) -> list[tuple[Key, list[list[float]], int]]:
         """Return each run with its places and the set it ends nearest to: 0 to 2, 3 if it rolls."""
         made = [(key, row["trail"], nearest_set(row)) for key, row in self.rows.items()]
-        return made + [(key, t.places, ROLLING) for key, t in list(self.rolling.items())
-                       if t.places]  # fmt: skip
+        return made + [
+            (key, t.places, ROLLING) for key, t in list(self.rolling.items()) if t.places
+        ]
 
     def arrivals(self, seeds: int, going: bool) -> Arrivals | None:
         """Return where the runs of these seeds ended; None before one began, or where unknown.
@@ -243,8 +242,9 @@ class Runs:
         for k in range(last + 1):
             for i in range(last + 1 - k):
                 mix = mix_of(i, last - k - i, k)
-                found = [row.get("energy", np.nan) for key, row in self.rows.items()
-                         if key[1:] == mix]  # fmt: skip
+                found = [
+                    row.get("energy", np.nan) for key, row in self.rows.items() if key[1:] == mix
+                ]
                 if found:
                     out[k, i] = float(np.mean(found))
         return out

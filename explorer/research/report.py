@@ -260,11 +260,12 @@ def of_starts(made: Starts) -> dict[str, Any]:
     """Return what many starts claim together, and the starts by themselves."""
     each = [
         {
-            "seed": seed, "claims": len(one.claims.x),
+            "seed": seed,
+            "claims": len(one.claims.x),
             "l_stationary": one.states[-1].numbers().get("l_stationary"),
         }
         for seed, one in zip(made.seeds, made.each, strict=True)
-    ]  # fmt: skip
+    ]
     attack = of_attack(made.union)
     attack["candidates"] = sum(len(one.states[-1].x) for one in made.each)
     for claim, count in zip(attack["claims"], made.made_by.tolist(), strict=True):

@@ -45,7 +45,7 @@ __all__ = [
     "sweep",
     "threads",
     "write_csv",
-]  # fmt: skip
+]
 
 Row = dict[str, Any]
 IN_FLIGHT = 8  # arbitrary: enough to keep four workers busy, few enough to cancel at once

@@ -166,8 +166,9 @@ def test_a_lesson_is_recorded_saved_and_played(new_page, voila_server, tmp_path:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("k", "parts"), [(5, ".mx-starts-aside"), (6, ".mx-energy > *"),
-                                          (14, ".mx-compare button")])  # fmt: skip
+@pytest.mark.parametrize(
+    ("k", "parts"), [(5, ".mx-starts-aside"), (6, ".mx-energy > *"), (14, ".mx-compare button")]
+)
 def test_legends_and_buttons_are_whole_beside_a_lesson(new_page, voila_server, k, parts) -> None:
     page = new_page(viewport=LAPTOP)
     page.goto(f"{voila_server.url}?lesson={k}")

@@ -85,8 +85,9 @@ def test_demo_prints_a_table_and_writes_a_picture(call, name):
 
 def test_demo_certifies_nothing_of_weight_decay(call):
     words = ("--preset", "alternating-line", "--n", 4, "--steps", 300, "--widths", 20)
-    told = call("demo", *words, "--train-set", "weight_decay=0.001", "--attack", "certified_places",
-                code=2)  # fmt: skip
+    told = call(
+        "demo", *words, "--train-set", "weight_decay=0.001", "--attack", "certified_places", code=2
+    )
     assert "weight decay" in told.stderr and "Certified" not in told.stdout
 
 

@@ -18,8 +18,9 @@ def run(*words: str) -> tuple[int, str]:
 
 def test_a_map_with_its_files(tmp_path) -> None:
     table, picture = tmp_path / "map.csv", tmp_path / "map.png"
-    code, text = run("--size", "12", "--all", "--json", "--out", str(table),
-                     "--picture", str(picture))  # fmt: skip
+    code, text = run(
+        "--size", "12", "--all", "--json", "--out", str(table), "--picture", str(picture)
+    )
     assert code == 0
     found = json.loads(text)
     assert len(found["archetypes"]) == 6 and found["lowest"] <= found["without"] + 1e-9

@@ -55,10 +55,11 @@ def test_the_command_line_shows_no_traceback(name: str, tmp_path: Path) -> None:
     path, out = tmp_path / "given", str(tmp_path / "out")
     (tmp_path / MNIST[1]).write_bytes(idx(np.array([3, 1], dtype=np.uint8)))
     options = {
-        "train": ["--data", str(path)], "sweep": ["--table", str(path), "--out", out],
+        "train": ["--data", str(path)],
+        "sweep": ["--table", str(path), "--out", out],
         "digits": ["--images", "mnist", "--folder", str(tmp_path)],
         "tune": ["--preset", "two-points", "--widths", "8", "--steps", "300", "--log", str(path)],
-    }  # fmt: skip
+    }
     refused = 0
     for _, data in zip(range(12), damaged(kind, tmp_path), strict=False):
         for verb in VERBS[name]:

@@ -56,8 +56,9 @@ def test_importing_the_package_loads_nothing_until_a_name_is_asked_for() -> None
 def test_the_table_of_verbs_is_that_of_their_files() -> None:
     files = sorted({file for file, _ in VERBS.values()})
     folder = ROOT / "explorer" / "commands"
-    assert files == sorted(p.stem for p in folder.glob("*.py") if "\nVERBS" in p.read_text()
-                           and p.stem != "__init__")  # fmt: skip
+    assert files == sorted(
+        p.stem for p in folder.glob("*.py") if "\nVERBS" in p.read_text() and p.stem != "__init__"
+    )
     there = {}
     for file in files:
         for verb, function in import_module(f"explorer.commands.{file}").VERBS.items():

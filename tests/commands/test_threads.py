@@ -21,7 +21,7 @@ from explorer import (
     maximum_margin,
     preset,
     training,
-)  # fmt: skip
+)
 from explorer.engine.threads import few_threads, limit_threads
 
 

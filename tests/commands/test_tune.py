@@ -142,9 +142,7 @@ def test_a_margin_is_used_or_spoken_of(call) -> None:
     call("train", *NET, "--out", "run.safetensors")
     tail = SMALL[-8:]
     for words in (("--margin", "nan"), ("--margin", "-1")):
-        assert "must be" in call(
-            "tune", "run.safetensors", *tail, *words, code=2
-        ).stderr  # fmt: skip
+        assert "must be" in call("tune", "run.safetensors", *tail, *words, code=2).stderr
     told = json.loads(call("tune", "run.safetensors", *tail, "--margin", "3", "--json").stdout)
     assert told["note"].startswith("The margin")
     assert "a file" in call("tune", *SMALL, "--margin", "3", code=2).stderr

@@ -53,8 +53,9 @@ def test_a_batch_walks_as_its_starts_do_alone(multipliers, optimizer, width):
 def test_one_start_that_fails_leaves_the_others_alone():
     target = Target(drawn(2, (12,)))
     x, y, _ = points(2, 6, 2)
-    config = KKTConfig(m=6, steps=20, multipliers="joint", optimizer="sgd", lr_x=1.0, decay=1.0,
-                       weight_margin=0.0)  # fmt: skip
+    config = KKTConfig(
+        m=6, steps=20, multipliers="joint", optimizer="sgd", lr_x=1.0, decay=1.0, weight_margin=0.0
+    )
     state = kkt.init(target, config, rng(0), Start(x, y))
     velocity = state.moments.mean[0].clone()
     velocity[1] = 1e200  # the second start's next step is not finite

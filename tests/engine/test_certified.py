@@ -261,9 +261,7 @@ def test_storage_in_few_bits_is_seen_through_the_factor_of_the_margin(kind, shar
     x, y, net = exact(seed)
     stored = normalise(stored_in(net, kind), x, y)[0]
     assert rounding(stored) == share
-    single = Network(
-        tuple(w.float() for w in stored.weights), (stored.biases[0].float(), None)
-    )  # fmt: skip
+    single = Network(tuple(w.float() for w in stored.weights), (stored.biases[0].float(), None))
     assert rounding(single) == share
     made = assumed(stored).assumptions
     assert (made.rounded >= 2 * share) and (made.stray >= 4 * share)
@@ -537,12 +535,13 @@ def without_light(net, share):
 
 
 CHANGES = {
-    "balanced": rescaled, "pruned": lambda net: without_light(net, 0.5),
+    "balanced": rescaled,
+    "pruned": lambda net: without_light(net, 0.5),
     "merged": lambda net: merge_neurons(net, 0.02).net,
-    "balanced, float32": lambda net: (
-        (made := rescaled(net)).with_parameters([p.float().double() for p in made.parameters])
+    "balanced, float32": lambda net: (made := rescaled(net)).with_parameters(
+        [p.float().double() for p in made.parameters]
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("change", CHANGES)

@@ -182,8 +182,9 @@ def test_start_errors():
 @pytest.mark.parametrize("classes", [3, 4, 6])
 def test_an_exact_network_keeps_its_truth_with_all_rivals(classes):
     known = simplex(classes, rng(1))
-    torch.testing.assert_close(margins(phi_all(known.net, known.x), known.y), torch.ones(
-        classes + 1, dtype=torch.float64))  # fmt: skip
+    torch.testing.assert_close(
+        margins(phi_all(known.net, known.x), known.y), torch.ones(classes + 1, dtype=torch.float64)
+    )
     config = DecoRecoConfig(steps=60, relu_alpha_start=None)
     start = decoreco.init(Target(known.net), config, rng(3), Start(known.x, known.y))
     assert float(start.l_stationary) < 1e-15

@@ -43,9 +43,10 @@ def test_places_agree_with_the_fit_and_with_the_oracle(case):
     net, x, y = exact_set(*case)
     places, tau = 1.5 * draw(40, d, seed=seed + 9), 0.02
     keep = [
-        i for i in range(40)
+        i
+        for i in range(40)
         if int(rays(net, torch.cat([x[1:], places[i : i + 1]]), y.roll(-1), tau).kinks.max()) < 4
-    ]  # fmt: skip
+    ]
     seen = moving(net, x, y, 0, places[keep], tau)
     label = torch.cat([y[1:], y[:1]])
     for value, place in zip(seen.values, places[keep], strict=True):

@@ -367,8 +367,7 @@ def by_hand(
         alpha = config.alpha(t, steepness(target, config))
         fit = stationarity(net, signals_at(net, x, alpha), y, share * mean, alpha)
         low = (config.lam_min - share).clamp_min(0)
-        grads = (fit.grad_x / square,
-                 fit.grad_lam * mean / square - 2 * config.weight_dual * low)  # fmt: skip
+        grads = (fit.grad_x / square, fit.grad_lam * mean / square - 2 * config.weight_dual * low)
         moved, beta = [], config.momentum
         for k, (p, grad) in enumerate(zip((x, share), grads, strict=True)):
             rate = (config.lr_x, config.lr_lam)[k] * config.rate(t)

@@ -141,10 +141,9 @@ def test_deep_loops_take_many_steps_in_one_go() -> None:
     same(whole, state, 1e-9)
 
 
-SINGLE = (
-    {f"deep, {name}": {"widths": (12, 9), "m": 20} | case for name, case in LOOPS.items()}
-    | {f"two layers, {name}": CASES[name] for name in ("usual", "line", "floor", "many starts")}
-)  # fmt: skip
+SINGLE = {f"deep, {name}": {"widths": (12, 9), "m": 20} | case for name, case in LOOPS.items()} | {
+    f"two layers, {name}": CASES[name] for name in ("usual", "line", "floor", "many starts")
+}
 WHERE = ("x", "l_dual", "l_prior", "l_margin")
 
 

@@ -21,7 +21,7 @@ STARTS = 5
 
 def begun(
     d: int, widths: tuple[int, ...], multipliers: str, **more: object
-) -> tuple[Target, KKTConfig, KKTState]:  # fmt: skip
+) -> tuple[Target, KKTConfig, KKTState]:
     """A target, settings, and the first state of some starts."""
     config = KKTConfig(m=8, steps=60, multipliers=multipliers, **{"lr_x": 0.01, **more})
     target = Target(init_network(d, widths, generator=rng(3), first_scale=d**-0.5))
@@ -77,9 +77,10 @@ def test_starts_for_which_the_rounds_were_too_few_go_again(single, monkeypatch):
     solve = blocks.cones
     monkeypatch.setattr(blocks, "ROUNDS", 1)
     monkeypatch.setattr(
-        blocks, "cones", lambda g, h, known, rounds: taken.append((rounds, len(h)))
-        or solve(g, h, known, rounds),
-    )  # fmt: skip
+        blocks,
+        "cones",
+        lambda g, h, known, rounds: taken.append((rounds, len(h))) or solve(g, h, known, rounds),
+    )
     run = Replay(target, first, config, block=5, portable=True)
     run.advance(20)
     assert {1, 2, 4} <= {rounds for rounds, _ in taken}

@@ -156,9 +156,9 @@ MODELS = {
 
 # What becomes part of the weights though training moved other numbers.
 FOLDED = {
-    "batch normalisation": lambda: used(chain(
-        nn.Linear(4, 8), nn.BatchNorm1d(8), nn.ReLU(), nn.BatchNorm1d(8), nn.Linear(8, 2)
-    )),
+    "batch normalisation": lambda: used(
+        chain(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.ReLU(), nn.BatchNorm1d(8), nn.Linear(8, 2))
+    ),
     "weights that are made of other numbers": lambda: chain(
         nn.utils.parametrizations.weight_norm(nn.Linear(4, 8)), nn.ReLU(), nn.Linear(8, 1)
     ),
@@ -166,7 +166,7 @@ FOLDED = {
         nn.Linear(4, 3), nn.Linear(3, 8), nn.ReLU(), nn.Linear(8, 1)
     ),
     "a scaling between layers": lambda: By(lambda h: 1 - 2 * (h / 3).relu() * torch.arange(8.0)),
-}  # fmt: skip
+}
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of torch.compile's own

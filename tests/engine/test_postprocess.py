@@ -90,9 +90,10 @@ def test_ssim_is_that_of_its_definition_at_every_pixel() -> None:
                 correlate(p, window, mode="mirror") for p in (x, z, x * x, z * z, x * z)
             )
             values.append(
-                (2 * mx * mz + 1e-4) * (2 * (xz - mx * mz) + 9e-4)
+                (2 * mx * mz + 1e-4)
+                * (2 * (xz - mx * mz) + 9e-4)
                 / ((mx**2 + mz**2 + 1e-4) * (xx - mx**2 + zz - mz**2 + 9e-4))
-            )  # fmt: skip
+            )
         expected.append(np.mean(values))
     assert post.ssim(a, b).tolist() == pytest.approx(expected, rel=1e-10)
 

@@ -22,7 +22,7 @@ KINDS = {
     "classes": ("decoreco", {}, 3),
     "classes, joint, runner-up": ("decoreco", {"multipliers": "joint", "rivals": "runner-up"}, 3),
     "classes, of any sign": ("decoreco", {"contribution": "outputs"}, 3),
-}  # fmt: skip
+}
 
 
 def aimed(outputs: int = 1) -> Target:

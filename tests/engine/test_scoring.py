@@ -26,7 +26,7 @@ from explorer.engine.scoring import (
     as_well,
     judge,
     score,
-)  # fmt: skip
+)
 
 RADIUS = 0.03
 

@@ -324,11 +324,12 @@ BAD_STATES = {
     "nan": ({"a.weight": torch.full((1, 2), math.nan)}, "finite"),
     "no chain": ({"a.weight": torch.ones(3, 2), "b.weight": torch.ones(1, 4)}, "any order"),
     "two orders": (
-        {"z.weight": torch.ones(1, 3), **SQUARE, "i.weight": torch.ones(3, 2)}, "one order"
+        {"z.weight": torch.ones(1, 3), **SQUARE, "i.weight": torch.ones(3, 2)},
+        "one order",
     ),
     "wrong bias": ({"a.weight": torch.ones(1, 2), "a.bias": torch.ones(3)}, "bias"),
     "nothing": ({}, "no layers"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", BAD_STATES)

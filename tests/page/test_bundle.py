@@ -74,8 +74,9 @@ def test_a_browser_that_opens_later_is_told_all_that_was_carried(
     send(page.bundle, kind="ready")
     told = [data for to, data in sent if to == title.model_id]
     assert [data["state"]["state"] for data in told if data["method"] == "update"] == [title.state]
-    frames = [data["content"] for to, data in sent
-              if to == plane.model_id and data["method"] == "custom"]  # fmt: skip
+    frames = [
+        data["content"] for to, data in sent if to == plane.model_id and data["method"] == "custom"
+    ]
     assert [f["frame"] for f in frames] == [plane.number]
     assert "=" not in [kind for _, kind, _ in frames[0]["arrays"]]
 

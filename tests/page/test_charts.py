@@ -194,8 +194,9 @@ def test_a_dot_under_the_pointer_is_told_to_the_session(app: App) -> None:
 
 def test_charts_of_other_stages_are_left_alone(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
     play.step(app.session, 600)
-    browsers = [Browser(app.panels[name].view, monkeypatch) for name in
-                ("ResidualCurves", "MarginsPanel")]  # fmt: skip
+    browsers = [
+        Browser(app.panels[name].view, monkeypatch) for name in ("ResidualCurves", "MarginsPanel")
+    ]
     for one in browsers:
         one.look(True)
     before = [one.frames for one in browsers]

@@ -220,8 +220,9 @@ def test_ten_classes_and_the_baseline_fix_what_they_need(page):
 def test_every_control_explains_itself(page):
     for field in vars(page.controls).values():
         if isinstance(field, w.ValueWidget | w.Button) and field not in (
-            page.controls.bar, page.controls.note,
-        ):  # fmt: skip
+            page.controls.bar,
+            page.controls.note,
+        ):
             assert field.tooltip, field
 
 

@@ -146,9 +146,10 @@ def grid_of_starts() -> Case:
 def attack_from_the_handle() -> Case:
     page = opened("landscape", "moons", n=6)
     return by_button(
-        page, page.panels["StartsPanel"].here,
+        page,
+        page.panels["StartsPanel"].here,
         change=lambda: landscape.place_handle(page.session, (0.5, 0.25, 0.25)),
-    )  # fmt: skip
+    )
 
 
 def energy() -> Case:
@@ -162,8 +163,9 @@ def energy() -> Case:
 def example() -> Case:
     page = App()
     header = page.panels["Header"]
-    return Case(page, header.job, partial(send, header.view, kind="example", value="inversion"),
-                None)  # fmt: skip
+    return Case(
+        page, header.job, partial(send, header.view, kind="example", value="inversion"), None
+    )
 
 
 def film() -> Case:

@@ -260,7 +260,7 @@ def step(**changes: object) -> bytes:
         (step(state={"mix": [2, 0]}), "step 1: state", "mix"),
         (b"{" + b" " * 2**21 + b"}", "the file", "MB"),
     ],
-)  # fmt: skip
+)
 def test_a_file_that_is_no_lesson_is_refused_in_a_sentence(data, where, what) -> None:
     with pytest.raises(LessonError) as refused:
         read(data)

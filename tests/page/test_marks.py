@@ -69,8 +69,9 @@ def test_each_glyph_has_one_row_and_every_row_a_glyph_of_its_own() -> None:
     assert sorted(drawn) == sorted(ROWS) and len({words for words, _ in ROWS.values()}) >= 15
     numbered = re.search(r"const MARKS = \[(.*?)\]", PLANE)
     assert tuple(re.findall(r'"(\w+)"', numbered[1])) == marks.MARKS
-    bodies = dict(re.findall(r"^  (\w+): (\(c, x, y.*?)(?=^  \w+: \(c, x, y|^\};)", PLANE,
-                             flags=re.M | re.S))  # fmt: skip
+    bodies = dict(
+        re.findall(r"^  (\w+): (\(c, x, y.*?)(?=^  \w+: \(c, x, y|^\};)", PLANE, flags=re.M | re.S)
+    )
     assert len(set(bodies.values())) == len(bodies) == len(ROWS)
     assert len({sentence for _, sentence in ROWS.values()}) == len(ROWS)
 

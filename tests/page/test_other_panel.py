@@ -79,8 +79,9 @@ def test_points_that_the_weights_tell_have_no_other_set() -> None:
 
 
 def test_three_classes_and_biases_everywhere_are_refused_in_a_sentence() -> None:
-    three = Dataset(torch.tensor([[-1.0, -1], [1, -1], [0, 1]]).double(),
-                    torch.tensor([1.0, -1, 3]).double())  # fmt: skip
+    three = Dataset(
+        torch.tensor([[-1.0, -1], [1, -1], [0, 1]]).double(), torch.tensor([1.0, -1, 3]).double()
+    )
     app = App(three)
     play.go(app.session, "train")
     while not float(app.session.frame.training.state.q.min()) > 0:

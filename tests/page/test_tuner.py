@@ -255,9 +255,10 @@ def test_trials_are_a_list_for_the_keyboard(app) -> None:
     panel.draw()
     names = [name for name, _ in panel.front.list.options]
     assert names[1:] == [
-        "1: residual 0.1, agreement 1", "2: residual 0.2, agreement 0.5",
+        "1: residual 0.1, agreement 1",
+        "2: residual 0.2, agreement 0.5",
         "3: residual 0.4, agreement 3",
-    ]  # fmt: skip
+    ]
     panel.front.list.value = 2
     assert app.session.attack_config.lr_x == 0.07 and "Trial 3" in panel.said.value
     panel.load(0)

@@ -27,7 +27,7 @@ EDITS: dict[str, Callable[[Session], object]] = {
     "a preset": lambda s: draw.load(s, preset("moons", 8)),
     "a preset on the line": lambda s: draw.load(s, preset("alternating-line", n=6)),
     "points far out": lambda s: draw.load(s, empty(2).with_point([5.0, 0.0], 1)),
-}  # fmt: skip
+}
 
 
 def shown(session: Session) -> tuple[object, ...]:

@@ -227,8 +227,9 @@ def test_the_verbs(tmp_path: Path) -> None:
         "other.png",
     }
     table = tmp_path / "t.toml"
-    table.write_text('[table]\npreset = "blobs"\nn = 8\nsteps = 200\nwidths = 12\nseed = "0-1"\n'
-                     'attack = ""\n')  # fmt: skip
+    table.write_text(
+        '[table]\npreset = "blobs"\nn = 8\nsteps = 200\nwidths = 12\nseed = "0-1"\nattack = ""\n'
+    )
     rows = tmp_path / "r.jsonl"
     words = ["sweep", "--table", str(table), "--set", "early_stop=[0, 20]", "--executor", "threads",
              "--out", str(rows), "--csv", str(tmp_path / "r.csv")]  # fmt: skip

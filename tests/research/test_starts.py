@@ -202,8 +202,9 @@ def test_an_attack_with_a_victim_of_its_own_has_one_for_all_starts():
 def test_starts_go_one_after_another_where_there_is_no_program_for_all(monkeypatch):
     monkeypatch.setattr(module, "starts_load", lambda *_: pytest.fail("one at a time"))
     with Pretend():
-        made = attack_starts(TARGET, ROSTER["inversion"].config(m=4, steps=3), [0, 1],
-                             name="inversion", device=NAME)  # fmt: skip
+        made = attack_starts(
+            TARGET, ROSTER["inversion"].config(m=4, steps=3), [0, 1], name="inversion", device=NAME
+        )
     assert made.together == 1
 
 
@@ -229,9 +230,10 @@ def test_a_claim_that_merging_left_aside_still_speaks_for_its_place():
     entry = replace(
         ROSTER["kkt"],
         report=lambda _, state, __: Report(
-            torch.tensor([[x := next(at), 0.0]]).double(), torch.ones(1).double(),
+            torch.tensor([[x := next(at), 0.0]]).double(),
+            torch.ones(1).double(),
             torch.tensor([1.0 if x == 0 else 0.9]).double(),
         ),
-    )  # fmt: skip
+    )
     made = attack_starts(TARGET, KKTConfig(m=4, steps=2), range(6), name=entry)
     assert made.made_by.tolist() == [6]

@@ -84,7 +84,7 @@ BAD: dict[str, str | bytes] = {
     "a header too long": packed([b"shell", HEADER[:-1] + b" " * 2**20 + b"}"] + [b"{}"] * 3),
     "a channel that is only heard": frame(channel="iopub"),
     "a channel that is not": frame(channel="x" * 1000),
-}  # fmt: skip
+}
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -397,11 +397,12 @@ RANKED = RankVerdict(
     controls=999, shares=tensor(0.01, 0.02, 0.05, 0.4), held_out=80, fewest=30, source_p=0.4,
 )  # fmt: skip
 RANKS: dict[str, dict[str, Any]] = {
-    "found": {}, "chance": {"p_value": 0.4},
+    "found": {},
+    "chance": {"p_value": 0.4},
     "few": {"why_not": Unknowable.NO_CONTROLS, "fewest": 7, "source_p": math.nan},
     "other source": {"why_not": Unknowable.NO_CONTROLS, "source_p": 0.001},
     "no claims": {"why_not": Unknowable.NO_CLAIMS},
-}  # fmt: skip
+}
 
 
 def audited() -> Audit:
@@ -794,9 +795,10 @@ def of_page() -> Named:
     works = Outcome(MemberRule(0.5, "known margin", share=0.5, margin=1.0), 10, 10, 0, 2000)
     vacuous = ns(there, proof=ns(proof, rho=math.inf, error_free=False))
     for name, world, found in (
-        ("proved", there, works), ("vacuous", vacuous, works),
+        ("proved", there, works),
+        ("vacuous", vacuous, works),
         ("errs", vacuous, replace(works, hits=4, alarms=300)),
-    ):  # fmt: skip
+    ):
         yield f"membership, {name}", " | ".join(page_membership.sentence(world, found))
     yield "membership, network", page_membership.network(there)
     bad = ns(there, made=SimpleNamespace(ok=False))

@@ -29,8 +29,9 @@ from tests.words import golden
 
 NUMBER = re.compile(r"\d+(?:\.\d+)?")
 SENTENCES = {  # classes of the engine whose rows carry a sentence of their own, and where
-    "attacks/attack.py": "Attack", "data/presets.py": "Preset",
-}  # fmt: skip
+    "attacks/attack.py": "Attack",
+    "data/presets.py": "Preset",
+}
 
 
 @pytest.mark.parametrize(

@@ -437,11 +437,12 @@ def serves(target: Target, state: DecoRecoState, config: DecoRecoConfig) -> bool
     net = target.net
     dense = config.contribution == "outputs" and config.multipliers == "projected"
     return (
-        len(net.weights) == 2 and net.device.type == state.x.device.type == "cpu"
+        len(net.weights) == 2
+        and net.device.type == state.x.device.type == "cpu"
         and net.dtype == state.x.dtype == torch.float64
         and not (dense and state.coef.numel() > MOST)
         and compiled_module("compiled_classes") is not None
-    )  # fmt: skip
+    )
 
 
 @few_threads()

@@ -500,10 +500,11 @@ def show(
     series = [
         Series(rank[mine], height[mine], name, "dots", colour=colour)
         for name, colour, mine in (
-            ("needed", "good", height >= 1), ("not needed", "ink3", height < 1),
+            ("needed", "good", height >= 1),
+            ("not needed", "ink3", height < 1),
         )
         if mine.any()
-    ]  # fmt: skip
+    ]
     rules = [Guide(1.0, "needed from here")] if len(height) else []
     x = Axis(0.0, len(height) + 1.0, "places, most needed first", "place", whole=True,
              hidden=not len(height))  # fmt: skip
@@ -526,8 +527,9 @@ def shapes(target: Target, state: HingeState) -> Shapes:
     kept = state.pool[:MOST_DOTS] if state.stage in ("fit", "prove") else state.pool[:0]
     return Shapes(
         lines=NONE if target.net.d == 1 else _lines(state),
-        dots=places(target, kept), rings=places(target, state.x[state.needed]),
-    )  # fmt: skip
+        dots=places(target, kept),
+        rings=places(target, state.x[state.needed]),
+    )
 
 
 def _lines(state: HingeState) -> Array:

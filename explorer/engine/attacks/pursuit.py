@@ -88,8 +88,9 @@ class SparseFit:
 
 def nothing(pool: CandidatePool) -> SparseFit:
     """Return the empty explanation: all of theta is left."""
-    return SparseFit(torch.zeros(0, dtype=torch.long), pool.x.new_zeros(0), 1.0,
-                       blocks_of(pool.net))  # fmt: skip
+    return SparseFit(
+        torch.zeros(0, dtype=torch.long), pool.x.new_zeros(0), 1.0, blocks_of(pool.net)
+    )
 
 
 def scores(pool: CandidatePool, left: list[Tensor]) -> Tensor:
@@ -123,8 +124,9 @@ def _prices(pool: CandidatePool, left: list[Tensor]) -> tuple[Tensor, Tensor]:
     slopes = best_slopes(net, reach, pool.y[:, None], pool.hard, pool.kinks, pool.hard)
     signals = [b * pool.y[:, None] for b in backward_signals(net, slopes, len(pool.x))]
     gain = torch.stack([(b * u).sum(1) for b, u in zip(signals, reach, strict=True)]).sum(0)
-    norm = [b.square().sum(1) * a.square().sum(1)
-            for b, a in zip(signals, pool.inputs, strict=True)]  # fmt: skip
+    norm = [
+        b.square().sum(1) * a.square().sum(1) for b, a in zip(signals, pool.inputs, strict=True)
+    ]
     return gain, torch.stack(norm).sum(0).sqrt()
 
 

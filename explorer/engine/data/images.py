@@ -305,9 +305,7 @@ def draw(choice: Choice) -> Draw:
             f"smallest has {least}. Take n={least // fewest * several} or less."
         )
     sets = min(CONTROLS + 2, least // each)
-    picked = [
-        torch.cat([r[k * each : (k + 1) * each] for r in rows]) for k in range(sets)
-    ]  # fmt: skip
+    picked = [torch.cat([r[k * each : (k + 1) * each] for r in rows]) for k in range(sets)]
     flat, labels = images.flatten(1), from_numbers(groups)
     drawn = [flat[i].double() / white for i in picked]
     mean = drawn[0].mean(0)

@@ -87,12 +87,8 @@ def explained_shares(
             active[at] ^= wrong
         todo = todo[np.isnan(out[todo])]
     if len(todo):
-        c[todo] = _in_full(
-            shared, shared_inner, cross[todo], own[todo], own_inner[todo], first
-        )  # fmt: skip
-        out[todo] = _gain(
-            shared, shared_inner, cross[todo], own[todo], own_inner[todo], c[todo]
-        )  # fmt: skip
+        c[todo] = _in_full(shared, shared_inner, cross[todo], own[todo], own_inner[todo], first)
+        out[todo] = _gain(shared, shared_inner, cross[todo], own[todo], own_inner[todo], c[todo])
     return out, c
 
 

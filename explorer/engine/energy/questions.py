@@ -486,14 +486,15 @@ def _bilevel(q: MapQuestion, net: Network, size: int, progress: Progress) -> Pic
     last = net if q.kind == "last" else None
     found = in_slices(
         known, lambda some: bilevel(truth, q.x, q.index, some, net=last).values, progress
-    )  # fmt: skip
+    )
     values, here = found[:-1], float(found[-1])
     at = int(values.argmin())
     low = float((values < LITTLE * values.max()).mean())
     made_of = OfRidge(q.kind == "last", here, float(values.max()), low)
     if net.d == 1:
-        curve = MapLine(places[:, 0].numpy(), Energies(values, here, np.nan, 0.0),
-                     np.zeros(0), np.zeros(0))  # fmt: skip
+        curve = MapLine(
+            places[:, 0].numpy(), Energies(values, here, np.nan, 0.0), np.zeros(0), np.zeros(0)
+        )
         spot = (float(places[at, 0]), float(values[at]))
         return Picture(
             q.kind, values[None], _strip(q), ("x", "loss"), here,

@@ -269,8 +269,9 @@ class Peaks:
 
     def take(self, index: Index | Mask) -> Peaks:
         """Return the peaks at `index`, in that order."""
-        return Peaks(self.u[index], self.h[index], self.cell[index], self.kink[index],
-                     self.projector[index])  # fmt: skip
+        return Peaks(
+            self.u[index], self.h[index], self.cell[index], self.kink[index], self.projector[index]
+        )
 
 
 def evaluate(faces: Faces, weight: Array, u: Array) -> Array:

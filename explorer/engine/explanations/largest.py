@@ -65,8 +65,9 @@ class LargestMiss:
         return cls(
             torch.cat([given.x, torch.from_numpy(corners.x[:, :-1].copy())]),
             torch.cat([given.y, torch.from_numpy(corners.y)]),
-            np.ascontiguousarray(columns.T), layers.theta,
-        )  # fmt: skip
+            np.ascontiguousarray(columns.T),
+            layers.theta,
+        )
 
     def least(self, without: Flags | None = None) -> float:
         """Return the least t where some points (m,) have no multiplier.

@@ -108,11 +108,12 @@ class Explanation:
     def union(self, other: Explanation) -> Explanation:
         """Return the points of both, these first."""
         return Explanation(
-            torch.cat([self.x, other.x]), torch.cat([self.y, other.y]),
+            torch.cat([self.x, other.x]),
+            torch.cat([self.y, other.y]),
             torch.cat([self.lam, other.lam]),
             tuple(torch.cat(pair) for pair in zip(self.slopes, other.slopes, strict=True)),
             torch.cat([self.origin, other.origin]),
-        )  # fmt: skip
+        )
 
 
 def explanation_of(net: Network, x: Tensor, y: Tensor, tau: float = KINK) -> Explanation:

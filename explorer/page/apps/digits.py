@@ -82,11 +82,13 @@ class ImageControls:
         self.fields = _fields(start)
         self.train = JobButton(job, TRAIN, CANCEL, "Train the network on the images",
                                lambda _: train(), filled=True, shared=True)  # fmt: skip
-        self.go = JobButton(job, ATTACK, CANCEL, "Attack the trained weights",
-                            lambda _: go(), shared=True)  # fmt: skip
+        self.go = JobButton(
+            job, ATTACK, CANCEL, "Attack the trained weights", lambda _: go(), shared=True
+        )
         self.go.disabled = True
-        self.bar = w.FloatProgress(0, min=0, max=1, layout=w.Layout(width="150px",
-                                   visibility="hidden"))  # fmt: skip
+        self.bar = w.FloatProgress(
+            0, min=0, max=1, layout=w.Layout(width="150px", visibility="hidden")
+        )
         self.note = w.HTML().add_class("mx-note")
         field = self.fields.__getitem__
         last = [*map(field, ATTACKS), self.go, field("vote")]
@@ -319,8 +321,9 @@ class DigitsApp(PageNotes):
         if self.draw is None:
             return
         if self.trained is not None:
-            self.say("The network is trained. Press Attack: from here on, only the weights "
-                      "are used.", "")  # fmt: skip
+            self.say(
+                "The network is trained. Press Attack: from here on, only the weights are used.", ""
+            )
         else:
             n, sets = self.draw.train.n, len(self.draw.controls)
             self.say(f"{n} training images; {sets} unseen sets of {n} more stand by as a "

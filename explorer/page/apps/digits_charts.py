@@ -55,8 +55,9 @@ class Gallery(Sheet):
             f" Frames: <span style='color:{POSITIVE}'>■</span> class +1, "
             f"<span style='color:{NEGATIVE}'>■</span> class −1."
         )  # fmt: skip
-        self.show(f"The {draw.train.n} training images, which the attacker never sees.{classes}",
-                  sheet)  # fmt: skip
+        self.show(
+            f"The {draw.train.n} training images, which the attacker never sees.{classes}", sheet
+        )
 
     def compare(self, draw: Draw, found: Scored) -> None:
         """Show pairs: above the training image, below its reconstruction."""

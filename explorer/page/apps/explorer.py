@@ -81,9 +81,10 @@ class App:
         self.access = Access()
         self.access.observe(self._on_present, names=["present"])
         self.welcome = Welcome(
-            lambda: draw.begin_own(self.session), self._on_link,
+            lambda: draw.begin_own(self.session),
+            self._on_link,
             lambda k: self.session.guarded(lambda: course.begin(self.session, lesson_of(k))),
-        )  # fmt: skip
+        )
         self.widget = self._laid_out()
         self._place()
         self.session.observe(self._place, names=["shown", "lesson"])  # after the panels
@@ -112,10 +113,11 @@ class App:
         """Put the panels that are on screen where they belong; the others cost nothing."""
         frame, left = self.session.frame, course.cards_of(self.session)
         titles = [
-            title for title, kinds in FOLDS.items()
+            title
+            for title, kinds in FOLDS.items()
             if (left is None or "folds" in left or title == self.open)
             and any(self.panels[kind.__name__].seen(frame) for kind in kinds)
-        ]  # fmt: skip
+        ]
         if self.open and self.open not in titles:
             self.unfold("")
         self.folds.show(titles=titles, open=self.open)

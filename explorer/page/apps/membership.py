@@ -81,8 +81,9 @@ class SceneControls:
         options: dict[str, Any] = {"d": dims, "labels": label_options(start.law)}
         made = {
             row.name: field_of(row, getattr(start, row.name), options.get(row.name, ()))
-            for row in schema(MembershipScene) if row.name != "rule"
-        }  # fmt: skip
+            for row in schema(MembershipScene)
+            if row.name != "rule"
+        }
         made["d"].layout.width = "min(100%, 350px)"
         rules = [(title, key) for key, title in RULES.items()]
         made["rule"] = w.ToggleButtons(options=rules, value=start.rule, tooltips=KNOWS)

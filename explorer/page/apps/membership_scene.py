@@ -96,7 +96,8 @@ class MembershipScene:
 # Rows to open the page on: what is to be seen, and the settings.
 SCENES: dict[str, tuple[str, MembershipScene]] = {
     "few dimensions": (
-        "In 20 dimensions most fresh points look like members.", MembershipScene(d=20, n=8)
+        "In 20 dimensions most fresh points look like members.",
+        MembershipScene(d=20, n=8),
     ),
     "threshold": (
         "At d = 200 the threshold m/2 errs on a few fresh points; a larger one does not.",
@@ -110,7 +111,7 @@ SCENES: dict[str, tuple[str, MembershipScene]] = {
         "Three points in 2000 dimensions: here an error is impossible.",
         MembershipScene(d=2000, n=3),
     ),
-}  # fmt: skip
+}
 
 
 def scene(name: str) -> MembershipScene:

@@ -101,10 +101,11 @@ class JobRow:
             ("mx-question",),
             ask=Item("button", label, tooltip, call=lambda _: ask()),
             share=Item("bar", tip=f"Share done: {label}", value=0.0, hidden=True),
-            cancel=Item("button", "Cancel", f"Stop: {label}", hidden=True,
-                        call=lambda _: self.job.cancel()),
+            cancel=Item(
+                "button", "Cancel", f"Stop: {label}", hidden=True, call=lambda _: self.job.cancel()
+            ),
             said=Item("words", value="", hidden=True),
-        )  # fmt: skip
+        )
         self.job.observe(self._follow)
 
     @property

@@ -86,8 +86,9 @@ def field_of(
             room = 175
         else:
             powers = {"min": math.log10(low), "max": math.log10(high)}
-            made = w.FloatLogSlider(value, step=math.log10(setting.step), readout_format=".2g",
-                                    **powers, **named)  # fmt: skip
+            made = w.FloatLogSlider(
+                value, step=math.log10(setting.step), readout_format=".2g", **powers, **named
+            )
             room = 175
     made.style.description_width = "initial"
     made.layout.width = f"min(100%, {room + LETTER * len(setting.title):.0f}px)"
@@ -98,8 +99,9 @@ def item_of(setting: Setting, call: Callable[[Any], None], **more: Any) -> Item:
     """Return one setting as an item of a row of controls; `call` is told a new value."""
     if setting.choices:
         options = choices(*setting.choices)
-        return Item("select", setting.title, setting.description, setting.default, options, call,
-                    **more)  # fmt: skip
+        return Item(
+            "select", setting.title, setting.description, setting.default, options, call, **more
+        )
     low, high = setting.page or (setting.low, setting.high)
     if low is None or high is None:
         raise ValueError(f"the item of {setting.name} needs bounds. Give it a page=(low, high).")

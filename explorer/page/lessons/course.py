@@ -412,9 +412,9 @@ def state_of(session: Session) -> State:
     network, steps = _network(session)
     attacked = now.aimed and now.attack.state is not None
     source = data.source
-    points: dict[str, Any] = {"points": tuple(
-        (*x, y) for x, y in zip(data.x.tolist(), data.y.tolist(), strict=True)
-    )}  # fmt: skip
+    points: dict[str, Any] = {
+        "points": tuple((*x, y) for x, y in zip(data.x.tolist(), data.y.tolist(), strict=True))
+    }
     if source is not None and source.seed == session.seed:
         points = {"preset": source.preset, "n": source.n, "noise": source.noise}
     return State(

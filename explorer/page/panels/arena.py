@@ -228,7 +228,8 @@ def cells_of(line: ArenaLine) -> dict[str, Any]:
         "–" if chance is None else f"{chance.value * line.n:.2g} ({interval(chance, line.n)})"
     )
     return {
-        "share": bar_of(line.recall[at]), "chance": None if chance is None else bar_of(chance),
+        "share": bar_of(line.recall[at]),
+        "chance": None if chance is None else bar_of(chance),
         "said": f"{found} of {line.n} ({interval(line.recall[at], line.n)})",
         "cells": [
             f"{found} of {claims}" if claims else "no claim",
@@ -236,7 +237,7 @@ def cells_of(line: ArenaLine) -> dict[str, Any]:
             by_chance,
             f"{line.cpu:.2g}" if line.cpu == line.cpu else "–",
         ],
-    }  # fmt: skip
+    }
 
 
 def bar_of(made: Share) -> list[float]:

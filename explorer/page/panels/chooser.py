@@ -43,9 +43,10 @@ class Chooser(Panel):
         entry = ROSTER[frame.attack.name]
         paper = "Of this project" if entry.paper == "own" else entry.paper
         self.view.show(
-            value=frame.attack.name, words=f"{paper}: {entry.sentence}",
+            value=frame.attack.name,
+            words=f"{paper}: {entry.sentence}",
             again="" if frame.newest else AGAIN,
-        )  # fmt: skip
+        )
 
 
 def _short(title: str) -> str:

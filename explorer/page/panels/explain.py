@@ -61,21 +61,24 @@ class ExplainPanel(Panel):
         self.drag = ChartView()
         self.drag.on_handle(lambda at: self.command(lambda: self._pull(at))(None))
         self.forced = JobRow(
-            "Which points are certified?", "Near which training points no set of the "
+            "Which points are certified?",
+            "Near which training points no set of the "
             "certificate’s box and margins that explains the weights as well does without one, and "
             "how much of λ is there, at least",
             lambda: self.command(self._ask_forced)(None),
-        )  # fmt: skip
+        )
         self.farthest = JobRow(
-            "Farthest other set", "The training set on the margin that explains the "
+            "Farthest other set",
+            "The training set on the margin that explains the "
             "weights as well and is farthest from the true one, on average, and how far any can be",
             lambda: self._start(self.farthest, farthest_set, self._show_farthest),
-        )  # fmt: skip
+        )
         self.radii = JobRow(
-            ASK, "From the weights alone: how much of them a set leaves at least that has no "
+            ASK,
+            "From the weights alone: how much of them a set leaves at least that has no "
             "point near a place, drawn as a map",
             lambda: self.command(self._ask_radii)(None),
-        )  # fmt: skip
+        )
         self.questions = (self.radii, self.farthest, self.forced)
         self._asked = (False, False)  # whether masses, and the farthest set, are on the plane
         self.about: Target | None = None  # the weights that the answers on screen are of

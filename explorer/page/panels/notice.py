@@ -19,7 +19,7 @@ class Notice(Panel):
         """One control."""
         self.view = self.widget = Toast(
             {"close": lambda _: play.tell(self.session, "")}, **told(self.session.message)
-        ).add_class("mx-message")  # fmt: skip
+        ).add_class("mx-message")
         self.session.observe(self._on_message, names=["message"])
 
     def _on_message(self, change: dict[str, Any]) -> None:

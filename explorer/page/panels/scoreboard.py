@@ -69,9 +69,10 @@ class Scoreboard(Panel):
         self.dots.on_hover(lambda i: play.point_at(self.session, i))
         self._wanted: AttackState | None = None  # whose claims a visitor of a class asked for
         self.ask = Row(
-            (), said=Item("words", value=NOT_YET),
+            (),
+            said=Item("words", value=NOT_YET),
             ask=Item("button", CERTIFY, CERTIFY_TIP, call=self.command(self._ask)),
-        )  # fmt: skip
+        )
         self.found = self.widget = w.VBox([self.curve, self.dots]).add_class("mx-found")
 
     def seen(self, frame: Frame) -> bool:
@@ -139,9 +140,10 @@ class Scoreboard(Panel):
                 yield certify_claims(target, claims, progress=progress)
 
         self.job.begin(
-            work, partial(attack.take_certainty, self.session),
+            work,
+            partial(attack.take_certainty, self.session),
             stale=lambda: not self._rests(self.session.frame, state),
-        )  # fmt: skip
+        )
 
     def _ask(self) -> None:
         """Certify the points or claims on screen, as a visitor of a class asks."""

@@ -47,7 +47,7 @@ class SharePanel(Panel):
         self.view = self.widget = ShareBox(
             {"save": self._on_save, "open": self._on_open, "recorded": self._on_recorded},
             ("mx-share",),
-        )  # fmt: skip
+        )
         self.session.observe(lambda _: self._draw(self.session.frame), names=["running"])
 
     def render(self, frame: Frame) -> None:
@@ -102,9 +102,10 @@ class SharePanel(Panel):
         made = made_of(self.session)
         attacked, state = made.attacked, made.state
         figure = planes.run_figure(
-            made.run.dataset, None if state is None else state.net,
+            made.run.dataset,
+            None if state is None else state.net,
             None if attacked is None else attacked.claims,
-        )  # fmt: skip
+        )
         return painting.as_bytes(figure, kind)
 
 

@@ -84,8 +84,9 @@ class Tools(Panel):
     def _chips(self, frame: Frame) -> list[dict[str, Any]]:
         chips = [
             {"key": key, "name": name, "tip": tip, "on": key in self.session.layers}
-            for key, (name, tip) in CHIPS.items() if frame.stage in LAYERS[key]
-        ]  # fmt: skip
+            for key, (name, tip) in CHIPS.items()
+            if frame.stage in LAYERS[key]
+        ]
         axes = self.session.axes
         if fitted(axes, draw.in_view(frame, axes), loaded=True) != axes:
             chips.append({"key": "fit", "name": FIT[0], "tip": FIT[1], "on": False})

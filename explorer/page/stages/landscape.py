@@ -187,8 +187,9 @@ def show_run(
 def follow_run(session: Session, state: AttackState, place: Weights, energy: float) -> None:
     """Show a state of the run from the handle, at a place of the triangle with its energy."""
     held, shown = starts(session), Report(state.x, state.y, state.lam)
-    session.show(starts=replace(held, candidates=shown, energy=energy,
-                                trail=(*held.trail, (place, energy))))  # fmt: skip
+    session.show(
+        starts=replace(held, candidates=shown, energy=energy, trail=(*held.trail, (place, energy)))
+    )
 
 
 # --- one point --------------------------------------------------------------------------------

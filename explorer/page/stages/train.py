@@ -92,8 +92,9 @@ def take_weights(session: Session, net: Network) -> None:
     session.branch.train.append(state, numbers)
     drawing = now.drawing.push(none) if now.dataset.n or now.dataset.d != net.d else now.drawing
     session.axes = fitted(session.axes, none, loaded=True)
-    session.frame = Frame("train", drawing, Training(state, given=True),
-                          attack=Attacking(now.attack.name))  # fmt: skip
+    session.frame = Frame(
+        "train", drawing, Training(state, given=True), attack=Attacking(now.attack.name)
+    )
     session.show()
 
 

@@ -66,9 +66,10 @@ class CanvasView(View):
         """
         whole = {name: (given, packed(given)) for name, given in arrays.items()}
         same = {
-            name for name, (given, _) in whole.items()
+            name
+            for name, (given, _) in whole.items()
             if name in self._last and given is self._last[name][0]
-        }  # fmt: skip
+        }
         self._number, self._last, self._values = self._number + 1, whole, values
         self._dispatch(same)
         return self._number

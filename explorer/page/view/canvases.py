@@ -160,8 +160,9 @@ def strip_chart(frame: Frame, label: str) -> Chart:
     ]  # fmt: skip
     place, energy = frame.get("handle") or (0.0, 0.0)
     fall = [energy, *frame.get("fall", ())]
-    series.append(Series(np.full(len(fall), place), fall, "from the handle", "dots",
-                         colour="accent"))  # fmt: skip
+    series.append(
+        Series(np.full(len(fall), place), fall, "from the handle", "dots", colour="accent")
+    )
     marks = tuple(tuple(mark) for mark in frame.get("marks", ()))
     return Chart(
         series, Axis(0.0, 1.0, short="along the path", ticks=marks),

@@ -148,8 +148,9 @@ def of_triangle(frame: Frame, values: ArrayLike | None) -> Export:
         last = len(arrays["energy"]) - 1
         for k, i in zip(*np.nonzero(np.isfinite(arrays["energy"])), strict=True):
             shares = (i / last, (last - k - i) / last, k / last)
-            rows.append(["energy", *map(repr, map(float, shares)), "",
-                         repr(float(arrays["energy"][k, i]))])  # fmt: skip
+            rows.append(
+                ["energy", *map(repr, map(float, shares)), "", repr(float(arrays["energy"][k, i]))]
+            )
     for name in ("trails", "ends"):
         if name in frame:
             arrays[name] = np.asarray(frame[name])

@@ -45,9 +45,10 @@ def explain_shapes(state: Explained, axes: Axes) -> Shapes:
     texts += _shares(state, halves, hand, axes)
     if flat:
         return Shapes(
-            spans=(cell_interval(cell, e.x[i], axes.reach),), hands=hand,
+            spans=(cell_interval(cell, e.x[i], axes.reach),),
+            hands=hand,
             texts=tuple(texts),
-        )  # fmt: skip
+        )
     corners = cell_polygon(cell, e.x[i], axes.reach)
     lines = np.vstack([corners, corners[:1]]) if len(corners) > 2 else NONE
     return Shapes(

@@ -191,9 +191,10 @@ def _train_numbers(part: Training, state: TrainState) -> tuple[tuple[str, str], 
 def _certificate_numbers(made: Certificate) -> list[tuple[str, str]]:
     rows = [
         ("points with a multiplier", f"{made.n_support} of {len(made.q)}"),
-        ("unexplained", share(made.residual)), ("slackness", share(made.slackness)),
+        ("unexplained", share(made.residual)),
+        ("slackness", share(made.slackness)),
         ("tau", f"{made.tau:g}, slopes free at {made.n_kinks} kinks"),
-    ]  # fmt: skip
+    ]
     if made.residual_exact is not None:
         rows.append(("without free slopes", share(made.residual_exact)))
     return rows
@@ -232,9 +233,10 @@ def _certain(shown: Certain) -> Statement:
     top = float(known.max(initial=made.least))
     fold = (
         ("bound below any explanation", share(made.least)),
-        ("largest radius so far", percent(top)), ("likely from", share(made.threshold)),
+        ("largest radius so far", percent(top)),
+        ("likely from", share(made.threshold)),
         ("half width of a place", f"{made.half:.2g}"),
-    )  # fmt: skip
+    )
     if len(places):
         title = f"{count(len(places), 'place')} likely to hold a training point"
         title += "" if shown.done else ", so far"
@@ -265,28 +267,31 @@ def _explain(state: Explained) -> Statement:
         ("slackness", digits(state.slackness, "+.1e")),
         ("margin error", digits(state.margin_error, ".2g")),
         ("cannot be split", f"{still} of {n}"),
-    )  # fmt: skip
+    )
     off = misfit(state)
     if off == "residual" and state.words.startswith(FARTHEST):
         return Statement(
             "This set explains the weights less well",
             f"It leaves {share(state.left)} unexplained, your points {share(state.base)}. "
             f"{state.words}",
-            "warn", fold,
-        )  # fmt: skip
+            "warn",
+            fold,
+        )
     if off == "residual":
         return Statement(
             "These points explain the weights no longer",
             f"A point left its cell, and the sum changes by {share(state.change)} of the weights. "
             "Drag it back inside, or undo.",
-            "bad", fold,
-        )  # fmt: skip
+            "bad",
+            fold,
+        )
     if off == "margin":
         return Statement(
             "A point is off the margin",
             "The sum of the gradients is still the weights, but training would not stop here.",
-            "warn", fold,
-        )  # fmt: skip
+            "warn",
+            fold,
+        )
     if state.now is not state.truth:
         words = f"{count(n, 'point')} leave {share(state.left)} unexplained. {state.words}"
         if state.base > EXPLAINING:  # neither set explains the weights
@@ -309,5 +314,6 @@ def _explain(state: Explained) -> Statement:
     return Statement(
         f"{n - still} of {n} points that carry the weights can become two",
         "Drag one along its line: it becomes two that explain the same weights, until the wall.",
-        "", fold,
-    )  # fmt: skip
+        "",
+        fold,
+    )

@@ -117,8 +117,9 @@ def _judged(frame: Frame, made: Verdict, running: bool) -> Statement:
     luck = _by_chance(made)
     if made.kind is Kind.NOT_RECOVERABLE and made.in_reach is not None:
         title = f"{made.n - made.in_reach} of {made.n} points leave no trace"
-        return Statement(title, reason if luck is None else f"{reason} {luck[1]}", "warn",
-                        action=action)  # fmt: skip
+        return Statement(
+            title, reason if luck is None else f"{reason} {luck[1]}", "warn", action=action
+        )
     if luck is not None:
         return Statement(luck[0], f"{luck[1]} {reason}", "warn", action=action)
     return Statement(_met(made), reason, "bad" if not made.found else "warn", action=action)

@@ -20,9 +20,7 @@ def rule(made: MemberRule) -> str:
     if made.name == "known margin":
         return f"{made.share:g} of the margin m = {made.margin:.4g}, which is known"
     if made.name == "leaked point":
-        return (
-            f"{made.share:g} of M = {made.top:.4g}, the largest |Φ| of {made.suspects} suspects"
-        )  # fmt: skip
+        return f"{made.share:g} of M = {made.top:.4g}, the largest |Φ| of {made.suspects} suspects"
     if made.separates:
         return (
             f"between the ceiling {made.ceiling:.4g} of fresh points and the margin's bound "

@@ -139,9 +139,10 @@ def numbers(folder: Path) -> dict[str, Any]:
         tried = [trial_of(row) for row in kept_search.rows.values()]
         chosen = best(tried, config.search)
         said[name] = {
-            "trials": tried, "front": [trial.number for trial in front(tried)],
+            "trials": tried,
+            "front": [trial.number for trial in front(tried)],
             "best": chosen and full_length(chosen),
-        }  # fmt: skip
+        }
     return _plain(said)
 
 

@@ -301,7 +301,7 @@ def step(target: BilevelTarget, state: BilevelState, config: BilevelConfig) -> B
         return replace(state, diverged=True)
     after = _evaluate(
         state.victim, config, state.t + 1, x, state.y, state.theta, moments, state.scale
-    )  # fmt: skip
+    )
     return after if _finite(after) else replace(state, diverged=True)
 
 

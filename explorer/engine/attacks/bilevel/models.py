@@ -203,9 +203,7 @@ class Deep:
             found.append(change)
         return found
 
-    def _turned(
-        self, r: Tensor, p: Tensor, down: list[Tensor], up: list[Tensor]
-    ) -> list[Tensor]:  # fmt: skip
+    def _turned(self, r: Tensor, p: Tensor, down: list[Tensor], up: list[Tensor]) -> list[Tensor]:
         """Return the change of `_down` along p, of every layer."""
         *dw, dv, _ = self.parts(p)
         found = [r[:, None] * (self.s1[-1] * dv + self.s2[-1] * up[-1] * self.v)]
@@ -314,5 +312,6 @@ class Shape:
         if self.model == "affine":
             return Network((theta[None, :-1],), (theta[-1:],))
         *w, v, c = Deep(theta, theta.new_zeros(1, self.d), self).parts(theta)
-        return Network((*(one[:, :-1] for one in w), v[None]),
-                       (*(one[:, -1] for one in w), c[None]))  # fmt: skip
+        return Network(
+            (*(one[:, :-1] for one in w), v[None]), (*(one[:, -1] for one in w), c[None])
+        )

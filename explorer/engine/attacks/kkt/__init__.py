@@ -127,9 +127,10 @@ def init(
 
 
 def _drawn(
-    draw: Callable[..., Tensor], shape: tuple[int, ...],
+    draw: Callable[..., Tensor],
+    shape: tuple[int, ...],
     generator: torch.Generator | Sequence[torch.Generator],
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """Return numbers of this shape; of several generators, side by side."""
     if isinstance(generator, torch.Generator):
         return draw(shape, generator=generator, dtype=torch.float64, device=generator.device)

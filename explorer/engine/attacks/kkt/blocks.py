@@ -197,8 +197,9 @@ class Replay:
                 why = str(error).partition("\n")[0]
                 warnings.warn(
                     f"a block was not captured as a graph ({why}); its steps go call by call, "
-                    "the same and more slowly", stacklevel=2,
-                )  # fmt: skip
+                    "the same and more slowly",
+                    stacklevel=2,
+                )
             self.held.put(kept)
         if self.graph is None:
             return False

@@ -49,10 +49,11 @@ def serves(net: Prepared, state: KKTState, config: KKTConfig) -> bool:
     first, narrow = net.weights[0], _narrow(net)
     return (
         (narrow or (config.multipliers == "projected" and not config.lam_min))
-        and first.device.type == "cpu" and state.x.dtype == first.dtype
+        and first.device.type == "cpu"
+        and state.x.dtype == first.dtype
         and first.dtype in (torch.float64, torch.float32)
         and compiled_module("compiled" if narrow else "compiled_deep") is not None
-    )  # fmt: skip
+    )
 
 
 def _narrow(net: Prepared) -> bool:

@@ -73,9 +73,9 @@ def evaluate(
     floor = config.lam_min * mean if config.multipliers == "projected" else None
     weight_margin = config.weight_margin * min(t / config.steps, 1.0)
     alpha, labels = config.alpha(t, steepness(target, config)), y.expand(x.shape[:-1])
-    l_stationary, grad_x, grad_c, fit_lam, phi, *along = _by_group(net, x, lambda i: _share_left(
-        net, x[i], labels[i], lam[i], alpha, floor, weight_margin > 0
-    ))  # fmt: skip
+    l_stationary, grad_x, grad_c, fit_lam, phi, *along = _by_group(
+        net, x, lambda i: _share_left(net, x[i], labels[i], lam[i], alpha, floor, weight_margin > 0)
+    )
     off = phi - (y if target.level == 1 else y * target.level)  # y times the distance to the margin
     low = torch.clamp_min(config.lam_min - fit_lam * (1 / mean), 0)
     l_dual, l_margin = (square(v, (-1,)).to(x.dtype) for v in (low, off))

@@ -94,9 +94,10 @@ def show(
     fitted = not np.isnan(state.miss)
     not_yet = "Comes after the scan, with claims set to “needed places”: press Play."
     return PanelContent(
-        bars_chart(state, fitted, across), rules(target, state),
+        bars_chart(state, fitted, across),
+        rules(target, state),
         claims(state) if fitted else not_yet,
-    )  # fmt: skip
+    )
 
 
 def swept(target: Target, config: UnivariateConfig, progress: Progress) -> PanelAnswer:
