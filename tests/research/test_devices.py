@@ -96,7 +96,7 @@ def test_a_full_memory_names_the_number_of_candidates_that_fits(error, monkeypat
 
 def test_a_full_memory_in_training_names_the_points(monkeypatch):
     monkeypatch.setattr(devices, "free_bytes", lambda _: None)
-    monkeypatch.setattr(runs.training, "states", failing(FULL[0]))
+    monkeypatch.setattr(runs.training, "advance", failing(FULL[0]))
     with pytest.raises(devices.DeviceError, match=r"8 points take about .*Take fewer points"):
         runs.train(preset("moons", 8), TrainConfig(steps=2), 0)
 
