@@ -157,7 +157,7 @@ def _short(entry: Any) -> Any:
     def terminate(state: Any, config: Any) -> Status:
         return Status.FINISHED if state.t >= STEPS else entry.terminate(state, config)
 
-    return replace(entry, terminate=terminate, strided=None, leap=None)
+    return replace(entry, terminate=terminate, leaps=None)
 
 
 def test_every_attack_is_among_these() -> None:

@@ -569,4 +569,7 @@ def _evaluate(
             net, target.x, target.y, rule, net.theta, velocity, scale, t,
             None if masks is None else masks(t, 1)[0],
         )  # fmt: skip
-    return _state(config, at, t, net, batch_seed) if at.now.isfinite().all() else None
+    if not at.now.isfinite().all():
+        return None
+    made = _state(config, at, t, net, batch_seed)
+    return replace(made, net=net) if torch.equal(at.theta, net.theta) else made  # the same weights

@@ -70,7 +70,7 @@ def test_every_verb_runs_on_one_thread(tmp_path, monkeypatch) -> None:
 
 
 def test_digits_have_their_own_option(tmp_path) -> None:
-    words = ["digits", "--threads", "2", "--widths", "ten"]
+    words = ["digits", "--threads", "2", "--images", "mnist", "--folder", str(tmp_path)]
     assert CliRunner().invoke(cli.app, words).exit_code == 2
     assert torch.get_num_threads() == 2
 

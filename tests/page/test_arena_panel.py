@@ -81,7 +81,7 @@ def test_runs_fill_the_rows_with_the_numbers_of_the_scoreboard(app: App) -> None
     assert app.panels["HeadlinePanel"].said == f"{shown.title} {shown.sentence}" and shown.title
     send(panel.table, kind="choose", key="other")  # another set that explains the weights
     assert app.session.frame.claims is panel.other.other
-    assert "as well" in app.session.frame.arena.sentence
+    assert "other points" in app.session.frame.arena.sentence
     send(panel.table, kind="choose", key="hinge")  # it did not run: nothing to draw
     assert panel.table.chosen == "other"
     play.go(app.session, "attack")

@@ -41,9 +41,8 @@ class SampleState:
         return {"off": float(self.off.mean())}
 
 
-def init(
-    target: Target, config: SampleConfig, generator: torch.Generator, start: Start | None
-) -> SampleState:
+def init(target: Target, config: SampleConfig, generator: torch.Generator,
+         start: Start | None) -> SampleState:  # fmt: skip
     x = torch.randn(config.m, target.net.d, generator=generator).to(target.net.dtype)
     return _at(target, 0, x, phi(target.net, x).sign(), x)
 
@@ -78,9 +77,8 @@ def headline(state: SampleState, known: Judged) -> Statement:
     )
 
 
-def show(
-    target: Target, state: SampleState, config: SampleConfig, across: tuple[float, float]
-) -> PanelContent:
+def show(target: Target, state: SampleState, config: SampleConfig,
+         across: tuple[float, float]) -> PanelContent:  # fmt: skip
     off = state.off.sort().values.numpy()
     x, y = Axis(0, len(off), short="candidate"), Axis(0, max(1, off.max()), short="|y Φ − 1|")
     series = [Series(range(len(off)), off, "off the margin", "dots")]

@@ -287,13 +287,13 @@ def test_what_cannot_run_is_refused(changes, word) -> None:
 
 @pytest.mark.parametrize("seed", [0, 7])
 def test_the_verdict_has_a_noise_that_no_trial_had(seed, monkeypatch) -> None:
-    used, real = [], tune.kkt.ATTACK
+    used, real = [], tune.TUNED
 
     def watched(target, config, generator, start):
         used.append(generator.initial_seed())
         return real.first(target, config, generator, start)
 
-    monkeypatch.setattr(tune.kkt, "ATTACK", replace(real, first=watched))
+    monkeypatch.setattr(tune, "TUNED", replace(real, first=watched))
     config = replace(SMALL, seed=seed)
     tune.attempt(TARGET, config, 0, tune.USUAL)
     fresh = {tune.fresh_seed(replace(config, seed=other)) for other in range(20)}

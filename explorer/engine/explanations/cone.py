@@ -330,12 +330,8 @@ class Cone:
 
     @property
     def tight(self) -> bool:
-        """Return whether every sum in it is one of an explanation.
-
-        Of more than two layers it is where no slope is free.
-        """
-        shallow = isinstance(self.neurons, Neurons) or len(self.neurons.weights) == 2
-        return shallow or not self.places.free.any()
+        """Return whether every sum in it is one of an explanation: of two layers, not of more."""
+        return isinstance(self.neurons, Neurons) or len(self.neurons.weights) == 2
 
     @cached_property
     def pivot(self) -> Array:

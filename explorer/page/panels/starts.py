@@ -187,7 +187,7 @@ class StartsPanel(LandscapePanel):
         """Draw the map; the headline tells what a complete one shows."""
         values = self.energies.values
         if self.energies.complete and values is not None and self.session.frame.starts is not None:
-            self.command(lambda: landscape.know(self.session, values))(None)
+            landscape.know(self.session, values)  # no act of a hand: what the page says stays
         self._draw_fill()
 
     def _on_job(self) -> None:
