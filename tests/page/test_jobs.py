@@ -100,10 +100,12 @@ def map_of_radii() -> Case:
 def other_set() -> Case:
     page = opened("attack", "moons", n=10)
     panel = page.panel("OtherPanel")
+    begin = panel.job.begin
+    # The answer is one part, and held back: a hand ends the search before it has come.
+    panel.job.begin = lambda work, take, *more: begin(work, lambda found: None, *more)
 
     def said() -> str:
-        if panel.found is None:  # the answer was not there yet
-            assert not panel.shown.value and page.session.frame.attack.other is None
+        assert not panel.shown.value and page.session.frame.attack.other is None
         return str(panel.said.value)
 
     return Case(
