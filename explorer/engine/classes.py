@@ -163,7 +163,7 @@ def fair_labels(m: int, outputs: int) -> Tensor:
 
 
 def check_labels(y: Tensor, outputs: int) -> None:
-    """ValueError where a label is none of a network with so many outputs."""
+    """Raise ValueError for a label that a network with this many outputs does not have."""
     known = torch.tensor(labels(outputs), dtype=y.dtype).to(y.device)
     if not bool(torch.isin(y, known).all()):
         got = sorted(set(y.tolist()))

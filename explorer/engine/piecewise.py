@@ -57,7 +57,7 @@ class Piecewise:
         return float(_middles(self.breaks)[i])
 
     def value(self, x: float) -> float:
-        """Phi(x)."""
+        """Return Phi(x)."""
         i = int(np.searchsorted(self.breaks, x))
         return float(self.slope[i] * x + self.intercept[i])
 

@@ -74,7 +74,7 @@ class Kind(Enum):
     """What may be said of an attack.
 
     FOUND: half of the points in reach or more, half of the claims right, chance ruled out.
-    AMBIGUOUS: the claims meet too few points, or too many places that are none. NOT_RECOVERABLE:
+    AMBIGUOUS: too few points are matched, or too many claims match no point. NOT_RECOVERABLE:
     most points lie off the margin and leave no trace to find. CANNOT_KNOW: the comparison would
     say the same of a good and a bad attack.
 

@@ -33,7 +33,7 @@ EXACT_MARGIN = 1e-6  # arbitrary: |y Phi - 1| up to this is on the margin, as `T
 EXPLAINS = 1e-5  # arbitrary: as `others.AS_WELL`
 BESIDE = 1e-6  # arbitrary: the curve has places so near to a wall on both sides, relative
 SAME = 0.01  # of what the truth leaves: so much less well is as well; arbitrary
-LEAST = 1e-9  # of the plane: shorter drags are none
+LEAST = 1e-9  # of the plane: shorter drags count as no drag
 
 FARTHEST = "Mean distance from the truth"  # begins the words on the farthest set
 

@@ -149,8 +149,8 @@ def opened(challenge: Challenge, reveal: str) -> Run:
     """Return the run of a reveal, checked against its challenge.
 
     Raises:
-        GameError: where it is none, the points are not those of the commitment, or the weights do
-            not separate them at margin 1.
+        GameError: where the text is no reveal, the points are not those of the commitment, or the
+            weights do not separate them at margin 1.
     """
     found = REVEAL.search(reveal)
     if found is None:

@@ -183,7 +183,7 @@ def take(found: Runs, rows: Iterable[Mapping[str, Any]], of: Row) -> tuple[int, 
 
 
 def difference(mine: Row, theirs: Mapping[str, Any]) -> str:
-    """Return why rows of `theirs` are none of `mine`, or an empty string."""
+    """Return how the two problems differ, or an empty string."""
     for name, words in WHAT.items():
         here, there = mine[name], theirs.get(name)
         if name == "settings" and isinstance(there, Mapping):
@@ -255,7 +255,7 @@ class CellStore:
         """Take up the cells of a file. -> what came of it, in a sentence.
 
         Raises:
-            ValueError: where the file is none of this problem; nothing is taken then.
+            ValueError: where the file belongs to another problem; nothing is taken then.
         """
         if self.of is None:
             raise ValueError(

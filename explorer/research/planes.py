@@ -42,11 +42,11 @@ class Placed(Protocol):
 
     @property
     def x(self) -> Tensor:
-        """(k, d)."""
+        """Return the points (k, d)."""
 
     @property
     def y(self) -> Tensor:
-        """(k,)."""
+        """Return the labels (k,)."""
 
 
 def plane_frame(

@@ -125,7 +125,7 @@ def rows_in(content: bytes, kind: RowKind) -> list[Row]:
 
 
 def _row_of(line: bytes, kind: RowKind) -> Row | str:
-    """Return the row of a line, or why it is none."""
+    """Return the row of a line, or why the line holds no row."""
     try:
         row = json.loads(line)
     except (ValueError, RecursionError, MemoryError):

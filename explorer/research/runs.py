@@ -338,7 +338,7 @@ def aim(
     is known that weight decay trained the network.
 
     Raises:
-        ValueError: for a margin that is none, or points of another dimension.
+        ValueError: for a margin that is not positive and finite, or points of another dimension.
         RunFailed: where the network does not separate the truth.
     """
     if margin is not None and not (math.isfinite(margin) and margin > 0):

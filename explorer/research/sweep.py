@@ -87,7 +87,7 @@ def sweep(
 
     Raises:
         BrokenExecutor: where a ready-made executor broke; its rows did not run, and are not kept.
-        TypeError: where `executor` is none, and makes none.
+        TypeError: where `executor` is no executor and makes none.
         ValueError: for settings out of range, or a file that holds something else or that another
             sweep is writing.
 

@@ -77,7 +77,7 @@ class Server:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Close."""
+        """Close the server."""
         self.close()
 
     def wait(self) -> int:

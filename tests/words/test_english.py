@@ -1,4 +1,4 @@
-"""Exact English is asserted in one file: elsewhere a test compares numbers, or a word or two."""
+"""Exact English is asserted in one file, and no sentence of the package is a puzzle."""
 
 from __future__ import annotations
 
@@ -9,6 +9,11 @@ from pathlib import Path
 
 MOST = 2  # words of English that an assertion may compare
 WORD = re.compile(r"[(“‘\"']*[A-Za-z][A-Za-z’'-]*[.,;:!?)”\"']*")
+# "A label that is none of them": the reader has to ask what. "There is none" is plain.
+PUZZLE = re.compile(
+    r"\b(?![Tt]here\b)\w+\s+(# )?(is|are|was|were)\s+(# )?none\b|\bleft\s+to\s+ask\s+for\b"
+)
+DOCUMENTED = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 # Texts that are no sentences: letters, a repr, a declaration of the test's own, a line of code.
 ALLOWED = {
     "test_files.py": ("a b [2J c",),
@@ -65,3 +70,30 @@ def test_a_sentence_is_seen_however_it_is_compared() -> None:
         assert len(sentences(f"assert {text}")) == 1, text
     for text in ('"one two" in x', '"--data points.csv" in x', "x == y", 'f("one two three")'):
         assert not sentences(f"assert {text}"), text
+
+
+def puzzles(source: str) -> Iterator[tuple[int, str]]:
+    """Line and text of puzzling phrases, and of docstrings of one word."""
+    for found in PUZZLE.finditer(source):
+        line = source.count("\n", 0, found.start())
+        yield line + 1, source.splitlines()[line].strip()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, DOCUMENTED) and len((ast.get_docstring(node) or "").split()) == 1:
+            yield getattr(node, "lineno", 1), f'"""{ast.get_docstring(node)}"""'
+
+
+def test_no_sentence_is_a_puzzle(root: Path) -> None:
+    found = [
+        f"{path.relative_to(root)}:{line}: {text}"
+        for path in sorted((root / "explorer").rglob("*.py"))
+        for line, text in sorted(puzzles(path.read_text(encoding="utf-8")))
+    ]
+    assert not found, "\n".join([f"{len(found)} puzzles:", *found])
+
+
+def test_a_puzzle_is_seen_across_lines() -> None:
+    for text in ("'places that are none'", "# a label that is none of\n# them", "# it is\n# none",
+                 "'what is left to ask for'", "class A:\n    'Empty.'"):  # fmt: skip
+        assert len(list(puzzles(text))) == 1, text
+    for text in ("# There is none", "# where there\n# are none", "x is None", "'none of them'"):
+        assert not list(puzzles(text)), text

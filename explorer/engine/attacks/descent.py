@@ -249,7 +249,7 @@ class Descending(Protocol):
 
     @property
     def t(self) -> int:
-        """Iteration."""
+        """Return the number of steps taken."""
 
     @property
     def diverged(self) -> bool:

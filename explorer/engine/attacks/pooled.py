@@ -184,7 +184,7 @@ def step(target: Target, state: PooledState, config: PooledConfig) -> PooledStat
     if state.stage == "cross":
         following = _begin_fit(target, state, config)
     else:
-        # The fit counts its rounds by t, where the starts are none of them.
+        # The fit counts its rounds by t, and the starts come before the first.
         earlier = replace(state, t=state.t - config.starts)
         made = hinge.step(target, earlier, config)
         if made is earlier or not isinstance(made, PooledState):

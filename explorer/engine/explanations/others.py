@@ -32,7 +32,7 @@ from explorer.engine.nonnegative import nonnegative
 from explorer.engine.progress import Progress, no_progress
 
 RADIUS = 0.03  # the half width within which a point counts as found (`scoring.RADII`)
-AS_WELL = 1e-5  # arbitrary: of |theta|; a residual up to it is none
+AS_WELL = 1e-5  # arbitrary: of |theta|; a residual up to it counts as zero
 COARSE = 0.1  # arbitrary: a residual beyond which an explanation explains little
 EDGE = 1e-9  # arbitrary: what y Phi may be off the margin by rounding
 MERGED = 1e-6  # arbitrary: rays nearer than this share of the box are of one point

@@ -85,7 +85,7 @@ class Prepared:
 
     @property
     def square(self) -> float:
-        """||theta||^2."""
+        """Return the squared norm ||theta||^2 of the weights."""
         return sum(self.squares)
 
     @property

@@ -39,7 +39,7 @@ class denormals_flushed(ContextDecorator):
     """
 
     def __enter__(self) -> None:
-        """Flush."""
+        """Set the thread to flush denormal numbers; keep what it did before."""
         self.before = sys.float_info.min * 0.5 == 0  # torch has no function that tells
         torch.set_flush_denormal(True)
 

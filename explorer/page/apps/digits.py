@@ -202,7 +202,7 @@ class Board:
     """Gallery, charts and first layer."""
 
     def __init__(self) -> None:
-        """Empty."""
+        """Make every view, empty."""
         self.gallery, self.neurons = Gallery(), FirstLayer()
         self.outputs, self.shares = (ChartView(layout=w.Layout(height="230px")) for _ in range(2))
         titled = (

@@ -44,7 +44,7 @@ class Gallery(Sheet):
     """Training images, and below each its reconstruction, best SSIM first."""
 
     def __init__(self) -> None:
-        """Empty."""
+        """Make the sheet, empty."""
         super().__init__("No images drawn.")
 
     def only(self, draw: Draw) -> None:
@@ -78,7 +78,7 @@ class FirstLayer(Sheet):
     """The first layer's weights as images."""
 
     def __init__(self) -> None:
-        """Empty."""
+        """Make the sheet, empty."""
         super().__init__("First layer: train a network to see what its neurons look for.")
 
     def draw(self, net: Network, shape: tuple[int, int, int], numbers: int, unknown: int) -> None:

@@ -311,7 +311,7 @@ def unsaved(session: Session) -> str:
 
 
 def record_on(session: Session, text: str) -> None:
-    """Go on with the recording of `unsaved`. ValueError where the text is none."""
+    """Go on with the recording of `unsaved`. ValueError where the text is no lesson."""
     given = read(text.encode())
     record(session, given)
     if given.title == UNTITLED:

@@ -219,7 +219,8 @@ def read(data: bytes) -> Lesson:
     """Return the lesson of a file.
 
     Raises:
-        LessonError: where it is none, in one sentence: what is wrong, where, what was expected.
+        LessonError: where it holds no lesson, in one sentence: what is wrong, where, what was
+            expected.
     """
     check_size(len(data), MOST_BYTES, LessonError)
     with reading("the lesson", REMEDY, LessonError):

@@ -88,7 +88,7 @@ class Header(Panel):
         """Open a link likewise.
 
         Raises:
-            ValueError: where it is none, or is refused.
+            ValueError: where the text is no link, or the link is refused.
         """
         check_room(run := read_link(text))
         words = OPENED if begun(run)[0] else OPENED_POINTS

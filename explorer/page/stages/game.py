@@ -73,7 +73,7 @@ def take(session: Session, text: str) -> None:
     """Show the weights of somebody's challenge, without points.
 
     Raises:
-        ValueError: where it is none, or the plane cannot show its weights.
+        ValueError: where the text is no challenge, or the plane cannot show its weights.
     """
     _show(session, Game(read_challenge(text)))
 

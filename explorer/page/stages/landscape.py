@@ -199,7 +199,7 @@ def show_map(session: Session, kind: str) -> None:
     """Choose what moves: all points of a start, one point, or the halves of one.
 
     Raises:
-        ValueError: for a kind that is none of MAPS.
+        ValueError: for a kind that is not in MAPS.
     """
     if kind not in MAPS:
         raise ValueError(f"a map is one of {', '.join(MAPS)}; got {kind!r}")

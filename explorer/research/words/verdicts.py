@@ -14,7 +14,7 @@ from explorer.research.words import explanations
 _KINDS = {
     Kind.FOUND: "Found: half of the points in reach or more, half of the claims right, chance "
     "ruled out.",
-    Kind.AMBIGUOUS: "Ambiguous: the claims meet too few points, or too many places that are none.",
+    Kind.AMBIGUOUS: "Ambiguous: too few points are matched, or too many claims match no point.",
     Kind.NOT_RECOVERABLE: "Not recoverable: most points lie off the margin and leave no trace to "
     "find.",
     Kind.CANNOT_KNOW: "Cannot know: this comparison would say the same of a good and a bad attack.",

@@ -87,7 +87,7 @@ def name_of(message: str | bytes, most: int = MOST_READ) -> str:
 
 
 def _object(part: bytes) -> dict[str, Any] | None:
-    """Return the JSON object, or None if it is none."""
+    """Return the JSON object, or None where the bytes hold no object."""
     try:
         found = json.loads(part)
     except (ValueError, RecursionError):  # also of bytes that are no text
