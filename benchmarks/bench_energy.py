@@ -21,7 +21,8 @@ from explorer.engine.energy.maps import grid, tau_of
 from explorer.engine.energy.points import moving
 from explorer.engine.exact import maximum_margin
 from explorer.page import play
-from explorer.page.stages import landscape, train
+from explorer.page.stages.landscape import commands as landscape
+from explorer.page.stages.train import commands as train
 
 EXTENT, TAU = 2.0, tau_of(2.0, 61, 0.12)
 

@@ -31,9 +31,10 @@ from explorer.engine.explanations.certainty import Certainty, RadiusMap
 from explorer.engine.threads import limit_threads
 from explorer.page import files, play
 from explorer.page.frame import Frame
-from explorer.page.panels.explain import ExplainPanel
 from explorer.page.session import Session
-from explorer.page.stages import attack, draw
+from explorer.page.stages.attack import commands as attack
+from explorer.page.stages.draw import commands as draw
+from explorer.page.stages.explain.panel import ExplainPanel
 from explorer.page.view.scene import Arrays, Look, backdrop, network, scene
 from explorer.page.view.shapes import shapes_of
 from explorer.page.words.headline import headline

@@ -42,7 +42,7 @@ from explorer.engine.store import Run
 from explorer.page import files, play
 from explorer.page.session import Session
 from explorer.page.sharing import described
-from explorer.page.stages import attack as attack_stage
+from explorer.page.stages.attack import commands as attack_stage
 from explorer.research.code import python_of
 from explorer.research.grid_store import CELLS
 from explorer.research.records import RowFile, rows_in

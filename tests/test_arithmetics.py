@@ -21,7 +21,7 @@ from explorer.engine.explanations.others import Rivals, farthest_set, forced_mas
 from explorer.engine.numbers import digits
 from explorer.engine.rounding import EDGE, NOTHING, at_edge
 from explorer.engine.scoring import score
-from explorer.page.stages.explain import first_explained
+from explorer.page.stages.explain.commands import first_explained
 from explorer.research import words
 from explorer.research.explained import misfit
 

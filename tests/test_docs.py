@@ -32,7 +32,7 @@ from explorer.page.apps.membership import MembershipApp
 from explorer.page.controls.control import Control
 from explorer.page.controls.settings import rows_of
 from explorer.page.frame import STAGES
-from explorer.page.stages import train
+from explorer.page.stages.train import commands as train
 from explorer.page.words.keeping import BUTTONS
 from scripts import reference
 

@@ -15,7 +15,8 @@ from explorer.engine.training import TrainState
 from explorer.page import play
 from explorer.page.frame import Branch, Frame, Training, numbers
 from explorer.page.session import Session, standing
-from explorer.page.stages import attack, draw
+from explorer.page.stages.attack import commands as attack
+from explorer.page.stages.draw import commands as draw
 
 MOST_BRANCHES = 8  # arbitrary: each keeps a bounded timeline
 

@@ -1,27 +1,44 @@
 """Where each panel stands beside the plane: a new panel is its file and a row here.
 
-A panel is named by its module in `page.panels` and its class, so that lessons need no widget.
+A panel is named by its module below `page` and its class, so that lessons need no widget.
 """
 
 from __future__ import annotations
 
 # In the order in which they stand, by the name that a lesson calls them.
 CARDS = {
-    "sets": "presets.Presets", "network": "forms.NetworkForm", "curves": "curves.ResidualCurves",
-    "margins": "margins.MarginsPanel", "training": "forms.TrainForm",
-    "score": "scoreboard.Scoreboard", "attack": "chooser.Chooser", "start": "mixpad.MixPad",
-    "line": "own.OwnPanel", "starts": "starts.StartsPanel", "map": "energy.EnergyPanel",
-    "explain": "explain.ExplainPanel", "compare": "arena.Arena",
-}  # fmt: skip
+    "sets": "stages.draw.presets.Presets",
+    "network": "panels.forms.NetworkForm",
+    "curves": "stages.train.curves.ResidualCurves",
+    "margins": "stages.train.margins.MarginsPanel",
+    "training": "panels.forms.TrainForm",
+    "score": "stages.attack.scoreboard.Scoreboard",
+    "attack": "stages.attack.chooser.Chooser",
+    "start": "stages.landscape.mixpad.MixPad",
+    "line": "stages.attack.own.OwnPanel",
+    "starts": "stages.landscape.starts.StartsPanel",
+    "map": "stages.landscape.energy.EnergyPanel",
+    "explain": "stages.explain.panel.ExplainPanel",
+    "compare": "stages.attack.arena.Arena",
+}
 HALF = ("attack", "start")  # these two stand side by side
 # What opens over the side; a title is in sight while one of its panels belongs to the stage.
 SHARE = "Share"
 FOLDS = {
-    "More settings": ("forms.TrainMore", "forms.AttackForm"),
-    "More curves": ("curves.MarginCurves", "own.OwnCurve", "curves.LossCurves"),
-    "Tune": ("tuner.Tuner",),
-    "Another set": ("other.OtherPanel",),
-    SHARE: ("share.SharePanel", "game.GamePanel", "files.Files", "keeping.KeptDrawings"),
+    "More settings": ("panels.forms.TrainMore", "panels.forms.AttackForm"),
+    "More curves": (
+        "stages.train.curves.MarginCurves",
+        "stages.attack.own.OwnCurve",
+        "stages.train.curves.LossCurves",
+    ),
+    "Tune": ("stages.attack.tuner.Tuner",),
+    "Another set": ("stages.attack.other.OtherPanel",),
+    SHARE: (
+        "panels.share.SharePanel",
+        "stages.game.panel.GamePanel",
+        "panels.files.Files",
+        "panels.keeping.KeptDrawings",
+    ),
 }
 
 

@@ -17,7 +17,8 @@ from typing import Any
 from explorer.engine.status import Status
 from explorer.page import play
 from explorer.page.session import IN_CLASS, SLOW_START, Refusal, Session
-from explorer.page.stages import attack, landscape
+from explorer.page.stages.attack import commands as attack
+from explorer.page.stages.landscape import commands as landscape
 from explorer.page.words.failures import failure
 from explorer.research.words import weights
 

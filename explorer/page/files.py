@@ -18,7 +18,9 @@ from explorer.page import branches, play
 from explorer.page.frame import STAGES, Training, numbers
 from explorer.page.session import Session, standing
 from explorer.page.sharing import described
-from explorer.page.stages import attack, draw, train
+from explorer.page.stages.attack import commands as attack
+from explorer.page.stages.draw import commands as draw
+from explorer.page.stages.train import commands as train
 from explorer.page.words.keeping import NOT_KEPT, REFUSED
 from explorer.research.devices import to_cpu
 from explorer.research.runs import in_own_unit

@@ -12,7 +12,9 @@ from torch import Tensor
 
 from explorer.page import play
 from explorer.page.session import Session
-from explorer.page.stages import draw, explain, landscape
+from explorer.page.stages.draw import commands as draw
+from explorer.page.stages.explain import commands as explain
+from explorer.page.stages.landscape import commands as landscape
 from explorer.style import NAMES
 
 REACH = 0.05  # share of the plane's width within which a point is grabbed or erased; arbitrary

@@ -17,7 +17,10 @@ from explorer.engine.store import Run
 from explorer.page import files, play
 from explorer.page.frame import Certain
 from explorer.page.session import LIVE_STEPS, Session
-from explorer.page.stages import attack, draw, explain, train
+from explorer.page.stages.attack import commands as attack
+from explorer.page.stages.draw import commands as draw
+from explorer.page.stages.explain import commands as explain
+from explorer.page.stages.train import commands as train
 from explorer.research.repeat import begun
 from explorer.research.runs import to_the_end
 from explorer.research.scenarios import by_name

@@ -11,7 +11,11 @@ from explorer.page.frame import BEFORE, Stage, numbers
 from explorer.page.history import History
 from explorer.page.job import page_waits
 from explorer.page.session import Session, standing
-from explorer.page.stages import attack, draw, explain, landscape, train
+from explorer.page.stages.attack import commands as attack
+from explorer.page.stages.draw import commands as draw
+from explorer.page.stages.explain import commands as explain
+from explorer.page.stages.landscape import commands as landscape
+from explorer.page.stages.train import commands as train
 
 AT_ONCE_S = 1.0  # arbitrary: longer, and a page without a sign of life would seem broken
 OLD_POINTS = (

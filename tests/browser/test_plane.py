@@ -17,7 +17,7 @@ from explorer.engine.attacks.shapes import EMPTY
 from explorer.engine.data import preset
 from explorer.page import play
 from explorer.page.session import Session
-from explorer.page.stages import train
+from explorer.page.stages.train import commands as train
 from explorer.page.view.base import packed, script
 from explorer.page.view.scene import Look, backdrop, network, scene
 from explorer.serve import server as serve

@@ -16,7 +16,7 @@ from explorer.page import play
 from explorer.page.apps.explorer import App
 from explorer.page.controls.row import Row
 from explorer.page.job import Job, Work
-from explorer.page.stages import train
+from explorer.page.stages.train import commands as train
 
 
 def opened(stage: str, name: str, **given) -> App:

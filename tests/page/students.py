@@ -11,7 +11,11 @@ from explorer.page import play
 from explorer.page.frame import PointMap, Shown
 from explorer.page.lessons import course
 from explorer.page.session import Session
-from explorer.page.stages import attack, draw, explain, landscape, train
+from explorer.page.stages.attack import commands as attack
+from explorer.page.stages.draw import commands as draw
+from explorer.page.stages.explain import commands as explain
+from explorer.page.stages.landscape import commands as landscape
+from explorer.page.stages.train import commands as train
 
 Student = Callable[[Session], None]
 TRUTH, UNSEEN, HALF = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.5, 0.5, 0.0)

@@ -10,7 +10,7 @@ from explorer.engine.intervals import share
 from explorer.engine.roster import ROSTER
 from explorer.page import play
 from explorer.page.apps.explorer import App
-from explorer.page.panels.arena import CANCEL, RUN
+from explorer.page.stages.attack.arena import CANCEL, RUN
 from tests.page.pages import on_plane, send, trained
 
 

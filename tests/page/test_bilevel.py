@@ -13,7 +13,8 @@ from explorer.page import files, play
 from explorer.page.panels.plane import PlanePanel
 from explorer.page.session import Session
 from explorer.page.sharing import described
-from explorer.page.stages import attack, train
+from explorer.page.stages.attack import commands as attack
+from explorer.page.stages.train import commands as train
 from explorer.research.code import python_of
 
 

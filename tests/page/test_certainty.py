@@ -15,10 +15,10 @@ from explorer.engine.training import TrainConfig
 from explorer.page import play
 from explorer.page.apps.explorer import App
 from explorer.page.job import JobState
-from explorer.page.panels import scoreboard
-from explorer.page.panels.explain import ASK, HIDE, ExplainPanel
-from explorer.page.panels.scoreboard import Scoreboard
-from explorer.page.stages import draw
+from explorer.page.stages.attack import scoreboard
+from explorer.page.stages.attack.scoreboard import Scoreboard
+from explorer.page.stages.draw import commands as draw
+from explorer.page.stages.explain.panel import ASK, HIDE, ExplainPanel
 from explorer.page.words.headline import headline
 from tests.page.pages import hold_jobs, on_plane, opened, press
 

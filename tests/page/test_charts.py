@@ -15,7 +15,7 @@ from explorer.engine.scoring import RADII, judge, recall_curve, score
 from explorer.page import play
 from explorer.page.apps.explorer import App
 from explorer.page.history import LOG_STEPS
-from explorer.page.stages import draw
+from explorer.page.stages.draw import commands as draw
 from explorer.page.view.chart import ChartView
 from tests.page.pages import send
 

@@ -7,8 +7,10 @@ import pytest
 from explorer.engine.data import preset
 from explorer.page import play
 from explorer.page.apps.explorer import App
-from explorer.page.panels.chooser import UNFIT
-from explorer.page.stages import attack, draw, train
+from explorer.page.stages.attack import commands as attack
+from explorer.page.stages.attack.chooser import UNFIT
+from explorer.page.stages.draw import commands as draw
+from explorer.page.stages.train import commands as train
 from tests.page.pages import send
 
 

@@ -17,10 +17,11 @@ from explorer.engine.explanations.splitting import free_direction
 from explorer.engine.progress import no_progress
 from explorer.page import play
 from explorer.page.apps.explorer import App
-from explorer.page.energy_work import colour_bar
 from explorer.page.frame import first_candidates
 from explorer.page.history import History
-from explorer.page.stages import explain, landscape
+from explorer.page.stages.explain import commands as explain
+from explorer.page.stages.landscape import commands as landscape
+from explorer.page.stages.landscape.energy_work import colour_bar
 from explorer.research.shades import shades, span_of
 from tests.page.pages import choose, on_plane, opened, press, send
 

@@ -15,11 +15,12 @@ from explorer.engine.energy.questions import MAPS, STANDARD, Answers
 from explorer.engine.progress import no_progress
 from explorer.page import play
 from explorer.page.apps.explorer import App
-from explorer.page.energy_work import LADDER, colour_bar
-from explorer.page.panels.energy import ON, STOP, EnergyPanel
-from explorer.page.stages import landscape, train
-from explorer.page.words import starts
-from explorer.page.words.energy import COMPUTING
+from explorer.page.stages.landscape import commands as landscape
+from explorer.page.stages.landscape import words as starts
+from explorer.page.stages.landscape.energy import ON, STOP, EnergyPanel
+from explorer.page.stages.landscape.energy_words import COMPUTING
+from explorer.page.stages.landscape.energy_work import LADDER, colour_bar
+from explorer.page.stages.train import commands as train
 from explorer.page.words.headline import headline
 from explorer.research.shades import span_of
 from explorer.research.words import energy as words

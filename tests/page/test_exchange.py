@@ -21,7 +21,8 @@ from explorer.page import files, play
 from explorer.page.apps.explorer import App
 from explorer.page.play import act
 from explorer.page.session import Session
-from explorer.page.stages import draw, train
+from explorer.page.stages.draw import commands as draw
+from explorer.page.stages.train import commands as train
 from explorer.page.words.headline import headline
 from explorer.research.words import sentence
 from explorer.research.words.weights import note

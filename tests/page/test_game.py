@@ -19,7 +19,9 @@ from explorer.page import files, play
 from explorer.page.apps.explorer import App
 from explorer.page.session import Session
 from explorer.page.sharing import described
-from explorer.page.stages import attack, draw, game
+from explorer.page.stages.attack import commands as attack
+from explorer.page.stages.draw import commands as draw
+from explorer.page.stages.game import commands as game
 from explorer.research.game import (
     GameError,
     as_guess,

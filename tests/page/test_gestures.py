@@ -8,7 +8,7 @@ from explorer.engine.data import empty, preset
 from explorer.page import play
 from explorer.page.gestures import DrawHand
 from explorer.page.session import Session
-from explorer.page.stages import draw
+from explorer.page.stages.draw import commands as draw
 
 
 def at(kind: str, x: float, y: float, gesture: int = 1) -> dict[str, object]:

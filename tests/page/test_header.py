@@ -13,7 +13,10 @@ from explorer.page.apps.explorer import App
 from explorer.page.history import History
 from explorer.page.opening import opening_scenario
 from explorer.page.session import Session
-from explorer.page.stages import attack, draw, explain, train
+from explorer.page.stages.attack import commands as attack
+from explorer.page.stages.draw import commands as draw
+from explorer.page.stages.explain import commands as explain
+from explorer.page.stages.train import commands as train
 from explorer.page.words.headline import headline
 from explorer.research.explained import FARTHEST
 from tests.page.pages import send

@@ -21,7 +21,11 @@ from explorer.page import branches, play
 from explorer.page.opening import opening_scenario
 from explorer.page.play import ACTIONS, act
 from explorer.page.session import Session
-from explorer.page.stages import attack, draw, explain, landscape, train
+from explorer.page.stages.attack import commands as attack
+from explorer.page.stages.draw import commands as draw
+from explorer.page.stages.explain import commands as explain
+from explorer.page.stages.landscape import commands as landscape
+from explorer.page.stages.train import commands as train
 from explorer.page.words.headline import headline
 from explorer.research.runs import RADIUS
 

@@ -9,9 +9,10 @@ from explorer.engine.data import preset
 from explorer.engine.roster import by_key
 from explorer.engine.training import TrainConfig
 from explorer.page import play
-from explorer.page.panels.own import OwnCurve
 from explorer.page.session import Session
-from explorer.page.stages import attack, train
+from explorer.page.stages.attack import commands as attack
+from explorer.page.stages.attack.own import OwnCurve
+from explorer.page.stages.train import commands as train
 from explorer.page.view.shapes import shapes_of
 
 

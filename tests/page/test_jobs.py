@@ -20,7 +20,9 @@ from explorer.page.apps.explorer import App
 from explorer.page.apps.membership import MembershipApp
 from explorer.page.controls.job_row import CANCELLING, JobButton, JobRow
 from explorer.page.job import Job, JobState
-from explorer.page.stages import attack, draw, landscape
+from explorer.page.stages.attack import commands as attack
+from explorer.page.stages.draw import commands as draw
+from explorer.page.stages.landscape import commands as landscape
 from tests.page import pages
 from tests.page.pages import opened, send
 from tests.page.test_digits import TINY

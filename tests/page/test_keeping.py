@@ -15,7 +15,8 @@ from explorer.page import files, play
 from explorer.page.lessons import course
 from explorer.page.panels.keeping import Keeping
 from explorer.page.session import Session
-from explorer.page.stages import draw, train
+from explorer.page.stages.draw import commands as draw
+from explorer.page.stages.train import commands as train
 from explorer.research.state import from_text, to_text
 from tests.page.pages import send
 from tests.page.test_exchange import attacked, weights_of

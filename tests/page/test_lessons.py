@@ -32,7 +32,9 @@ from explorer.page.lessons.file import (
 )
 from explorer.page.lessons.goals import KINDS
 from explorer.page.session import Session
-from explorer.page.stages import draw, landscape, train
+from explorer.page.stages.draw import commands as draw
+from explorer.page.stages.landscape import commands as landscape
+from explorer.page.stages.train import commands as train
 from tests.page.pages import send
 from tests.page.students import STUDENTS, done
 from tests.page.test_exchange import weights_of

@@ -15,7 +15,9 @@ from explorer.engine.data import Dataset, preset
 from explorer.engine.explanations.certainty import Certainty
 from explorer.page import play
 from explorer.page.session import Session
-from explorer.page.stages import attack, explain, train
+from explorer.page.stages.attack import commands as attack
+from explorer.page.stages.explain import commands as explain
+from explorer.page.stages.train import commands as train
 from explorer.page.view import base, marks
 from explorer.page.view.scene import Look, scene
 from explorer.page.view.shapes import shapes_of

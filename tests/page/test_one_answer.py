@@ -14,10 +14,13 @@ from explorer.engine.energy.questions import Answers, MapConfig, MapQuestion
 from explorer.engine.numbers import share
 from explorer.page import play
 from explorer.page.apps.explorer import App
-from explorer.page.panels.arena import other_row
 from explorer.page.session import Session
-from explorer.page.stages import attack, draw, explain, train
-from explorer.page.words import explain as words
+from explorer.page.stages.attack import commands as attack
+from explorer.page.stages.attack.arena import other_row
+from explorer.page.stages.draw import commands as draw
+from explorer.page.stages.explain import commands as explain
+from explorer.page.stages.explain import words
+from explorer.page.stages.train import commands as train
 from explorer.page.words.headline import headline
 from explorer.research.experiment import Victim, otherwise
 from explorer.research.runs import certified_points

@@ -11,7 +11,8 @@ import pytest
 from explorer.engine.data import preset
 from explorer.page import play
 from explorer.page.apps.explorer import App
-from explorer.page.stages import landscape, train
+from explorer.page.stages.landscape import commands as landscape
+from explorer.page.stages.train import commands as train
 from tests.page.pages import send
 
 STAGES = ("train", "attack", "landscape", "explain", "arena")

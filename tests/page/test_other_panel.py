@@ -8,8 +8,8 @@ from explorer.engine.data import Dataset, preset
 from explorer.engine.explanations.splitting import explanation_of, margin_error, residual
 from explorer.page import play
 from explorer.page.apps.explorer import App
-from explorer.page.panels.other import OPEN, SURE, OtherPanel
-from explorer.page.stages import train
+from explorer.page.stages.attack.other import OPEN, SURE, OtherPanel
+from explorer.page.stages.train import commands as train
 from tests.page.pages import on_plane
 
 

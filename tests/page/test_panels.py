@@ -17,7 +17,9 @@ from explorer.page.apps.explorer import FOLDS, App
 from explorer.page.controls.row import Row
 from explorer.page.frame import STAGES
 from explorer.page.panels.base import Panel
-from explorer.page.stages import draw, landscape, train
+from explorer.page.stages.draw import commands as draw
+from explorer.page.stages.landscape import commands as landscape
+from explorer.page.stages.train import commands as train
 from tests.page.pages import fixture_of, of_class, on_plane, press, send, walk
 
 app = fixture_of(lambda: App(preset("alternating-line")))

@@ -18,8 +18,9 @@ from explorer.page import clock
 from explorer.page import play as play_stage
 from explorer.page.clock import Pace, Player, Rest, steps_due
 from explorer.page.session import SLOW_START, Session
-from explorer.page.stages import attack, train
-from explorer.page.stages import draw as draw_stage
+from explorer.page.stages.attack import commands as attack
+from explorer.page.stages.draw import commands as draw_stage
+from explorer.page.stages.train import commands as train
 
 
 def session_in_training() -> Session:

@@ -21,7 +21,8 @@ from explorer.page.lessons.file import LessonError, read
 from explorer.page.panels.forms import NetworkForm
 from explorer.page.panels.header import Header
 from explorer.page.session import Session
-from explorer.page.stages import game, train
+from explorer.page.stages.game import commands as game
+from explorer.page.stages.train import commands as train
 from explorer.research.game import hide
 from explorer.research.state import link_of, to_text
 

@@ -14,8 +14,10 @@ from explorer.page import branches, play
 from explorer.page.apps.explorer import App
 from explorer.page.controls.job_row import BEGIN, CANCELLING, END
 from explorer.page.controls.runs_box import CANCEL, RunsBox, trail_arrays
-from explorer.page.panels.starts import StartsPanel
-from explorer.page.stages import attack, draw, landscape
+from explorer.page.stages.attack import commands as attack
+from explorer.page.stages.draw import commands as draw
+from explorer.page.stages.landscape import commands as landscape
+from explorer.page.stages.landscape.starts import StartsPanel
 from explorer.research.landscape import ROLLING, SIDES
 from tests.page.pages import choose, fixture_of, opened, send
 

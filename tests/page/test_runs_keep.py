@@ -17,8 +17,9 @@ from explorer.engine.data import preset
 from explorer.page import play
 from explorer.page.apps.explorer import App
 from explorer.page.controls.runs_box import RunsBox
-from explorer.page.panels.starts import StartsPanel
-from explorer.page.stages import landscape, train
+from explorer.page.stages.landscape import commands as landscape
+from explorer.page.stages.landscape.starts import StartsPanel
+from explorer.page.stages.train import commands as train
 from explorer.research import grid_store as grid_keep
 from explorer.research.grid import grid_attacks
 from explorer.research.grid_store import CELLS, KEEP, MOST_FILES, folder

@@ -16,7 +16,10 @@ from explorer.engine.network import phi
 from explorer.page import play
 from explorer.page.apps.explorer import App
 from explorer.page.session import Session
-from explorer.page.stages import attack, draw, explain, train
+from explorer.page.stages.attack import commands as attack
+from explorer.page.stages.draw import commands as draw
+from explorer.page.stages.explain import commands as explain
+from explorer.page.stages.train import commands as train
 from explorer.page.view.marks import FOUND
 from explorer.page.view.scene import Look, backdrop, network, scene
 from explorer.research.axes import Axes

@@ -16,7 +16,10 @@ from explorer.engine.training import TrainConfig
 from explorer.page import branches, files, play
 from explorer.page.apps.explorer import App
 from explorer.page.session import Session
-from explorer.page.stages import attack, draw, landscape, train
+from explorer.page.stages.attack import commands as attack
+from explorer.page.stages.draw import commands as draw
+from explorer.page.stages.landscape import commands as landscape
+from explorer.page.stages.train import commands as train
 from explorer.research import report, runs
 from explorer.research.axes import Axes
 

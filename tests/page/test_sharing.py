@@ -24,7 +24,9 @@ from explorer.page.panels.headline import HeadlinePanel
 from explorer.page.panels.share import SharePanel
 from explorer.page.session import Session
 from explorer.page.sharing import described, gap
-from explorer.page.stages import attack, draw, train
+from explorer.page.stages.attack import commands as attack
+from explorer.page.stages.draw import commands as draw
+from explorer.page.stages.train import commands as train
 from explorer.page.words.headline import headline
 from explorer.page.words.share import ANEW, ATTACK_ANEW, WEIGHTS
 from explorer.research import planes

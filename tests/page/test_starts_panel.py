@@ -13,10 +13,12 @@ from explorer.engine.energy.landscape import SIDES
 from explorer.engine.energy.points import energy
 from explorer.page import play
 from explorer.page.apps.explorer import App
-from explorer.page.panels.starts import StartsPanel
-from explorer.page.stages import attack, landscape, train
+from explorer.page.stages.attack import commands as attack
+from explorer.page.stages.landscape import commands as landscape
+from explorer.page.stages.landscape import words
+from explorer.page.stages.landscape.starts import StartsPanel
+from explorer.page.stages.train import commands as train
 from explorer.page.view.canvases import weights_in
-from explorer.page.words import starts as words
 from explorer.page.words.headline import headline
 from explorer.research.grid import grid_attacks
 from explorer.research.runs import RADIUS

@@ -15,8 +15,8 @@ from explorer.engine.attacks.kkt import KKTConfig
 from explorer.engine.roster import ROSTER
 from explorer.engine.status import Status
 from explorer.page import branches, play
-from explorer.page.panels.tuner import EMPTY, TUNE
-from explorer.page.stages import attack
+from explorer.page.stages.attack import commands as attack
+from explorer.page.stages.attack.tuner import EMPTY, TUNE
 from explorer.research import tuning as tune
 from explorer.research.tuning import Trial
 from explorer.research.words import weights
@@ -26,7 +26,9 @@ from tests.page.pages import named, opened, send
 @pytest.fixture
 def app(monkeypatch):
     """A page in the attack stage, with trials of a few steps."""
-    monkeypatch.setattr("explorer.page.panels.tuner.SIZE", {"restarts": 2, "m": 4, "steps": 4})
+    monkeypatch.setattr(
+        "explorer.page.stages.attack.tuner.SIZE", {"restarts": 2, "m": 4, "steps": 4}
+    )
     made = opened("attack", "alternating-line")
     yield made
     made.close()
@@ -152,7 +154,7 @@ def test_the_search_is_the_one_that_was_chosen(app, monkeypatch) -> None:
         assert done == ()
         return iter(ROWS)
 
-    monkeypatch.setattr("explorer.page.panels.tuner.tuning.tune", search)
+    monkeypatch.setattr("explorer.page.stages.attack.tuner.tuning.tune", search)
     app.session.seed = 5
     panel.kind.value, panel.trials.value = "random", 4
     run(panel)

@@ -13,7 +13,8 @@ from explorer.engine.data import empty, preset
 from explorer.page import history, play
 from explorer.page.opening import open_recorded
 from explorer.page.session import Session
-from explorer.page.stages import attack, draw
+from explorer.page.stages.attack import commands as attack
+from explorer.page.stages.draw import commands as draw
 
 EDITS: dict[str, Callable[[Session], object]] = {
     "a click": lambda s: draw.add(s, [((0.3, 0.4), 1.0)]),

@@ -19,8 +19,9 @@ from explorer.engine.roster import by_key
 from explorer.page import play
 from explorer.page.apps.explorer import App
 from explorer.page.controls.settings import rows_of
-from explorer.page.panels.own import OwnPanel
-from explorer.page.stages import attack, train
+from explorer.page.stages.attack import commands as attack
+from explorer.page.stages.attack.own import OwnPanel
+from explorer.page.stages.train import commands as train
 from explorer.page.view.chart import ChartView
 from explorer.page.view.shapes import shapes_of
 from tests.page.pages import on_plane, press

@@ -51,13 +51,13 @@ from explorer.engine.status import Status
 from explorer.page.apps.membership_scene import Outcome
 from explorer.page.frame import Aim, Attacking, Certain, Frame, Handle, PointMap, Shown, Training
 from explorer.page.history import History
-from explorer.page.panels.own import ruled, with_rings
-from explorer.page.words import energy as page_energy
-from explorer.page.words import explain as page_explain
+from explorer.page.stages.attack import found_words
+from explorer.page.stages.attack.own import ruled, with_rings
+from explorer.page.stages.explain import words as page_explain
+from explorer.page.stages.landscape import energy_words as page_energy
+from explorer.page.stages.landscape import words as page_starts
 from explorer.page.words import failures, glossary, keeping
-from explorer.page.words import found as found_words
 from explorer.page.words import membership as page_membership
-from explorer.page.words import starts as page_starts
 from explorer.page.words.headline import headline
 from explorer.page.words.statement import folded
 from explorer.research import arena, explained

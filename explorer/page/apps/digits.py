@@ -29,8 +29,8 @@ from explorer.page.controls.keeper import BrowserKeeper
 from explorer.page.controls.remembered import Remembered
 from explorer.page.controls.settings import field_of
 from explorer.page.job import Job
+from explorer.page.stages.attack.found_words import images
 from explorer.page.view.chart import ChartView
-from explorer.page.words.found import images
 from explorer.research import image_runs
 from explorer.research.charts import CONTROL, MATCHED, STARTED, output_chart, share_chart
 from explorer.research.grid import grid_attacks

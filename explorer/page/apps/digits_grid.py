@@ -15,8 +15,8 @@ from explorer.engine.roster import AttackState, by_key
 from explorer.engine.training import TrainState
 from explorer.page.controls.runs_box import RunsBox
 from explorer.page.panels.base import with_title
+from explorer.page.stages.landscape import words
 from explorer.page.view.canvases import TriangleView
-from explorer.page.words import starts as words
 from explorer.research.grid import Grid, even, grid_attacks
 from explorer.research.image_runs import Aimed, ImageRun
 from explorer.research.landscape import Key, Runs

@@ -27,10 +27,11 @@ from explorer.page.panels.lesson import LessonPanel
 from explorer.page.panels.notice import Notice
 from explorer.page.panels.plane import PlanePanel
 from explorer.page.panels.share import SharePanel
-from explorer.page.panels.tools import Tools
 from explorer.page.panels.transport import Transport
 from explorer.page.session import Session
-from explorer.page.stages import draw, game
+from explorer.page.stages.draw import commands as draw
+from explorer.page.stages.draw.tools import Tools
+from explorer.page.stages.game import commands as game
 from explorer.page.view.bundle import Bundle
 from explorer.research.game import is_challenge
 from explorer.research.state import read_link
@@ -39,8 +40,8 @@ from explorer.style import CSS
 
 def panel_class(panel: str) -> type[Panel]:
     """Return the class of a panel that `page.cards` names."""
-    module, _, name = panel.partition(".")
-    found: type[Panel] = getattr(import_module(f"explorer.page.panels.{module}"), name)
+    module, _, name = panel.rpartition(".")
+    found: type[Panel] = getattr(import_module(f"explorer.page.{module}"), name)
     return found
 
 

@@ -19,8 +19,8 @@ from explorer.page.controls.job_row import JobButton, progress_bar
 from explorer.page.controls.pick import Pick
 from explorer.page.controls.settings import choice, whole
 from explorer.page.job import Job, JobState
+from explorer.page.stages.landscape import words
 from explorer.page.view.canvases import Arrays
-from explorer.page.words import starts as words
 from explorer.research.grid import Grid
 from explorer.research.grid_store import CellStore
 from explorer.research.landscape import SIDES, Arrivals, Key, Runs

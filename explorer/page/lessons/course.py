@@ -45,7 +45,8 @@ from explorer.page.lessons.file import (
 from explorer.page.lessons.goals import ELSEWHERE, KINDS
 from explorer.page.opening import attacking_as, training_as
 from explorer.page.session import LIVE_STEPS, Session
-from explorer.page.stages import landscape, train
+from explorer.page.stages.landscape import commands as landscape
+from explorer.page.stages.train import commands as train
 from explorer.research.axes import Axes, fitted
 from explorer.research.repeat import begun
 from explorer.research.state import to_text

@@ -37,7 +37,9 @@ from explorer.engine.store import Run
 from explorer.engine.training import TrainConfig
 from explorer.page.cards import CARDS
 from explorer.page.lessons.goals import ELSEWHERE, FORMER, GOALS, Goal
-from explorer.page.stages import attack, draw, train
+from explorer.page.stages.attack import commands as attack
+from explorer.page.stages.draw import commands as draw
+from explorer.page.stages.train import commands as train
 from explorer.research.state import bytes_of, letters_of
 
 FOLDER = Path(__file__).parent / "texts"

@@ -16,7 +16,7 @@ from explorer.page.controls.row import Item, choices
 from explorer.page.frame import Aim, Frame
 from explorer.page.job import Job
 from explorer.page.session import Refusal, Session
-from explorer.page.stages import landscape
+from explorer.page.stages.landscape import commands as landscape
 from explorer.page.view.chart import ChartView
 from explorer.page.words.failures import failure
 

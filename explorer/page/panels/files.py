@@ -10,7 +10,7 @@ from explorer.page import files
 from explorer.page.controls.files import upload
 from explorer.page.frame import Frame
 from explorer.page.panels.base import Panel, with_title
-from explorer.page.stages import draw
+from explorer.page.stages.draw import commands as draw
 
 
 class Files(Panel):

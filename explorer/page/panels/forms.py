@@ -21,7 +21,7 @@ from explorer.page.frame import Frame
 from explorer.page.job import JobState
 from explorer.page.panels.base import Panel
 from explorer.page.session import Session
-from explorer.page.stages import train
+from explorer.page.stages.train import commands as train
 from explorer.research import runs
 
 JUMP = "Jump to the exact solution"

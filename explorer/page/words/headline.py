@@ -19,8 +19,9 @@ from explorer.engine.statement import Action, Statement
 from explorer.engine.status import Status
 from explorer.engine.training import TrainState
 from explorer.page.frame import Certain, Frame, Training
-from explorer.page.words import energy, starts
-from explorer.page.words.outcome import outcome
+from explorer.page.stages.attack.words import outcome
+from explorer.page.stages.landscape import energy_words as energy
+from explorer.page.stages.landscape import words as starts
 from explorer.page.words.statement import ON_THE_WAY, explained
 from explorer.research.explained import FARTHEST, Explained, misfit
 from explorer.research.words import weights

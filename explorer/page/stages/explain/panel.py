@@ -28,9 +28,10 @@ from explorer.page.controls.row import Item, Row, choices
 from explorer.page.frame import Certain, Frame
 from explorer.page.job import JobState
 from explorer.page.panels.base import Panel
-from explorer.page.stages import attack, explain
+from explorer.page.stages.attack import commands as attack
+from explorer.page.stages.explain import commands as explain
+from explorer.page.stages.explain import words
 from explorer.page.view.chart import ChartView
-from explorer.page.words import explain as words
 from explorer.page.words.statement import folded
 from explorer.research.explained import EXPLAINS, FARTHEST, SAME, Explained
 from explorer.research.runs import RADIUS, certified_points, cone_around

@@ -16,13 +16,11 @@ from explorer.engine.settings import setting_of
 from explorer.page import play
 from explorer.page.controls.row import Item, Row, choices
 from explorer.page.controls.settings import item_of
-from explorer.page.energy_work import EnergyWork, colour_bar
 from explorer.page.frame import Frame, PointMap
 from explorer.page.panels.base import LandscapePanel
 from explorer.page.session import Session
-from explorer.page.stages import landscape
-from explorer.page.view.chart import ChartView
-from explorer.page.words.energy import (
+from explorer.page.stages.landscape import commands as landscape
+from explorer.page.stages.landscape.energy_words import (
     COMPUTING,
     FLAT,
     STOPPED,
@@ -32,6 +30,8 @@ from explorer.page.words.energy import (
     picture_words,
     reference,
 )
+from explorer.page.stages.landscape.energy_work import EnergyWork, colour_bar
+from explorer.page.view.chart import ChartView
 from explorer.research.charts import curve_chart, marked
 from explorer.research.shades import FLOOR, span_of
 

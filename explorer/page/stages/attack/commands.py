@@ -20,7 +20,7 @@ from explorer.engine.status import Status
 from explorer.page.frame import Aim, Attacking, Frame, Shown, numbers
 from explorer.page.history import Timeline
 from explorer.page.session import Session
-from explorer.page.stages.train import certificate
+from explorer.page.stages.train.commands import certificate
 from explorer.research.runs import judgement
 
 

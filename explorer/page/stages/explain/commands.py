@@ -20,7 +20,7 @@ from explorer.engine.network import Network
 from explorer.page.frame import Certain
 from explorer.page.history import History
 from explorer.page.session import Session
-from explorer.page.words import explain as words
+from explorer.page.stages.explain import words
 from explorer.research.axes import Axes
 from explorer.research.explained import (
     FARTHEST,

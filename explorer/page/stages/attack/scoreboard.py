@@ -25,9 +25,8 @@ from explorer.page.frame import Aim, Frame
 from explorer.page.job import JobState, page_waits
 from explorer.page.panels.base import Panel
 from explorer.page.session import IN_CLASS
-from explorer.page.stages import attack
-from explorer.page.view.chart import ChartView
-from explorer.page.words.found import (
+from explorer.page.stages.attack import commands as attack
+from explorer.page.stages.attack.found_words import (
     CERTIFY,
     CERTIFY_TIP,
     NOT_YET,
@@ -35,6 +34,7 @@ from explorer.page.words.found import (
     points_found,
     within,
 )
+from explorer.page.view.chart import ChartView
 from explorer.research.runs import RADIUS, certified_points, certify_claims
 
 NEAREST, FARTHEST = RADIUS / 10, RADIUS * 10  # of the curve; arbitrary

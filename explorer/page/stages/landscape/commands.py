@@ -18,7 +18,7 @@ from explorer.engine.roster import AttackState, by_key
 from explorer.page.frame import Candidates, Handle, PointMap, first_candidates
 from explorer.page.history import History, Timeline
 from explorer.page.session import Session
-from explorer.page.stages import attack
+from explorer.page.stages.attack import commands as attack
 from explorer.research.grid import Grid, Problem, even
 from explorer.research.landscape import SIDES, Arrivals, landscape_of
 from explorer.research.shades import colours_of

@@ -8,9 +8,9 @@ from explorer.engine.energy.landscape import Weights
 from explorer.engine.energy.starts import mix_from_weights, mix_weights
 from explorer.page.frame import Frame
 from explorer.page.panels.base import Panel
-from explorer.page.stages import attack
+from explorer.page.stages.attack import commands as attack
+from explorer.page.stages.landscape import words
 from explorer.page.view.canvases import TriangleView
-from explorer.page.words import starts as words
 
 
 class MixPad(Panel):

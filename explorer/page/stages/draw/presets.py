@@ -11,7 +11,7 @@ from explorer.page import play
 from explorer.page.controls.control import Thumbs
 from explorer.page.frame import Frame
 from explorer.page.panels.base import Panel
-from explorer.page.stages import draw
+from explorer.page.stages.draw import commands as draw
 
 LOOKS = {1: ("circle", "pos"), -1: ("triangle", "neg"), 3: ("square", "third"),
          4: ("diamond", "fourth")}  # fmt: skip

@@ -8,7 +8,7 @@ from explorer.page import play
 from explorer.page.controls.control import Palette
 from explorer.page.frame import LAYERS, Frame
 from explorer.page.panels.base import Panel
-from explorer.page.stages import draw
+from explorer.page.stages.draw import commands as draw
 from explorer.page.words.screen import legend
 from explorer.research.axes import fitted
 

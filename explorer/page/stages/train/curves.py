@@ -19,7 +19,7 @@ from explorer.page.ask import Ask
 from explorer.page.frame import Frame
 from explorer.page.panels.base import ChartPanel
 from explorer.page.session import IN_CLASS
-from explorer.page.stages import train
+from explorer.page.stages.train import commands as train
 from explorer.style import LINES
 
 # Before each moment that nobody asked for; arbitrary: a click after a pause finds the kernel free.

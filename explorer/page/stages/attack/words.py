@@ -19,8 +19,8 @@ from explorer.engine.roster import AttackState, by_key
 from explorer.engine.scoring import MIN_POINTS, Doubt, Kind, Unknowable, Verdict
 from explorer.engine.statement import Action, Judged, Statement
 from explorer.page.frame import Frame
-from explorer.page.words import found
-from explorer.page.words.found import UNMET
+from explorer.page.stages.attack import found_words as found
+from explorer.page.stages.attack.found_words import UNMET
 from explorer.page.words.statement import ON_THE_WAY, explained
 from explorer.research.runs import judged_places
 from explorer.research.words import verdicts

@@ -22,10 +22,10 @@ from explorer.page.controls.runs_box import CANCEL, RunsBox
 from explorer.page.controls.settings import choice
 from explorer.page.frame import Frame, Handle
 from explorer.page.panels.base import LandscapePanel
-from explorer.page.stages import landscape
-from explorer.page.start_energies import StartEnergies, path
+from explorer.page.stages.landscape import commands as landscape
+from explorer.page.stages.landscape import words
+from explorer.page.stages.landscape.start_energies import StartEnergies, path
 from explorer.page.view.canvases import Arrays, StripView, TriangleView
-from explorer.page.words import starts as words
 from explorer.research.grid import Grid, grid_attacks
 from explorer.research.landscape import Key, Runs
 from explorer.research.shades import LEAST, SHADING, colours_of, span_of, start_shades

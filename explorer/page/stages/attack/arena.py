@@ -20,7 +20,7 @@ from explorer.page.controls.job_row import JobButton, progress_bar
 from explorer.page.frame import Frame, Shown
 from explorer.page.job import JobState
 from explorer.page.panels.base import Panel
-from explorer.page.stages import attack
+from explorer.page.stages.attack import commands as attack
 from explorer.page.view.chart import TableView
 from explorer.research import arena
 from explorer.research.arena import ArenaLine

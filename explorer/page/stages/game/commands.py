@@ -11,7 +11,8 @@ from explorer.page import play
 from explorer.page.frame import Shown
 from explorer.page.session import Session
 from explorer.page.sharing import described
-from explorer.page.stages import draw, train
+from explorer.page.stages.draw import commands as draw
+from explorer.page.stages.train import commands as train
 from explorer.research.game import (
     Challenge,
     GameError,

@@ -16,7 +16,7 @@ from explorer.page.controls.control import GameBox
 from explorer.page.frame import Frame
 from explorer.page.panels.base import Panel
 from explorer.page.session import CLASS_KEY, IN_CLASS
-from explorer.page.stages import game
+from explorer.page.stages.game import commands as game
 from explorer.page.words import share as words
 from explorer.research.game import LONGEST_LINK, Hidden, computer_hides
 

@@ -9,7 +9,7 @@ from explorer.engine.roster import ROSTER
 from explorer.page.controls.control import Segments
 from explorer.page.frame import Frame
 from explorer.page.panels.base import Panel
-from explorer.page.stages import attack
+from explorer.page.stages.attack import commands as attack
 
 UNFIT = " (not for this network)"
 IN_SIGHT = 2  # attacks that stand side by side: as many as the card has room for

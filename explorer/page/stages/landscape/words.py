@@ -13,7 +13,7 @@ from explorer.engine.energy.landscape import Weights
 from explorer.engine.energy.starts import NAMES, mix_weights
 from explorer.engine.roster import ROSTER, by_key
 from explorer.page.frame import Frame, Handle
-from explorer.page.words.energy import nothing
+from explorer.page.stages.landscape.energy_words import nothing
 from explorer.research.grid import grid_attacks
 from explorer.research.landscape import EXPLAINED, Arrivals, Key
 from explorer.research.runs import RADIUS

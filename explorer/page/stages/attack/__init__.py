@@ -1,0 +1,1 @@
+"""Attack the weights: the commands, panels and words of one stage."""

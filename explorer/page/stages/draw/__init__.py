@@ -1,0 +1,1 @@
+"""Draw a dataset: the commands, panels and words of one stage."""

@@ -1,0 +1,1 @@
+"""Explain what is certain: the commands, panels and words of one stage."""

@@ -1,0 +1,1 @@
+"""Play in a class: the commands, panels and words of one stage."""

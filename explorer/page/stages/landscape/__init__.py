@@ -1,0 +1,1 @@
+"""Mix the start and see the energy: the commands, panels and words of one stage."""
