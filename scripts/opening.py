@@ -32,7 +32,6 @@ from explorer.engine.threads import limit_threads
 from explorer.page import files, play
 from explorer.page.frame import Frame
 from explorer.page.session import Session
-from explorer.page.stages.attack import commands as attack
 from explorer.page.stages.draw import commands as draw
 from explorer.page.stages.explain.panel import ExplainPanel
 from explorer.page.view.scene import Arrays, Look, backdrop, network, scene
@@ -95,7 +94,7 @@ def run(session: Session) -> Iterator[tuple[str, Frame]]:
             yield name, session.frame
     end = session.frame
     assert end.target is not None and end.truth is not None
-    attack.take_certainty(session, certified_points(end.target, end.truth))
+    play.take_certainty(session, certified_points(end.target, end.truth))
     for _ in range(SCENES["end"]):
         yield "end", session.frame
 

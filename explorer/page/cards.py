@@ -14,7 +14,7 @@ CARDS = {
     "training": "panels.forms.TrainForm",
     "score": "stages.attack.scoreboard.Scoreboard",
     "attack": "stages.attack.chooser.Chooser",
-    "start": "stages.landscape.mixpad.MixPad",
+    "start": "panels.mixpad.MixPad",
     "line": "stages.attack.own.OwnPanel",
     "starts": "stages.landscape.starts.StartsPanel",
     "map": "stages.landscape.energy.EnergyPanel",
@@ -35,7 +35,7 @@ FOLDS = {
     "Another set": ("stages.attack.other.OtherPanel",),
     SHARE: (
         "panels.share.SharePanel",
-        "stages.game.panel.GamePanel",
+        "panels.game.GamePanel",
         "panels.files.Files",
         "panels.keeping.KeptDrawings",
     ),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from torch import Tensor
 
 from explorer.engine.attacks.claims import Report
 from explorer.engine.attacks.target import Target
-from explorer.engine.certificate import Certificate
+from explorer.engine.certificate import Certificate, certify
 from explorer.engine.controls import Controls
 from explorer.engine.data import Dataset
 from explorer.engine.energy.landscape import Landscape, Weights
@@ -244,6 +244,16 @@ class Attacking:
         """Return the steps of the run; 0 where there is none."""
         return 0 if self.state is None else self.state.t
 
+    def without_run(self, name: str) -> Attacking:
+        """Return the stage with an attack chosen that has not begun."""
+        return Attacking(name, mix=self.mix, other=self.other)
+
+    def with_certified(self, known: Certainty | None) -> Attacking:
+        """Return the stage with the count of certified points in its verdict."""
+        if known is None or self.verdict is None:
+            return self
+        return replace(self, verdict=replace(self.verdict, certified=int(known.certain.sum())))
+
 
 @dataclass(frozen=True, eq=False)
 class Frame:
@@ -383,3 +393,13 @@ def numbers(state: TrainState | AttackState) -> dict[str, float]:
     if isinstance(state, TrainState):
         return {"gamma_bar": state.gamma_bar, "gamma_tilde": state.gamma_tilde}
     return state.numbers()
+
+
+def certificate_of(state: TrainState | None, dataset: Dataset) -> Certificate | None:
+    """Return the certificate of a state's network on these points, where it has one.
+
+    A network that is not homogeneous has none: no theorem leads it to a KKT point.
+    """
+    if state is None or not dataset.n or not state.net.homogeneous:
+        return None
+    return certify(state.net, dataset.x, dataset.y)

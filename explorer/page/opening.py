@@ -41,7 +41,7 @@ def open_recorded(session: Session) -> None:
         files.open_file(session, RECORDED.read_bytes())
         target, truth = session.frame.target, session.frame.truth
         if truth is not None and truth.n == len(made.radius):
-            attack.take_certainty(session, made)
+            play.take_certainty(session, made)
         if target is not None:
             places = RadiusMap(**{**told["places"], **arrays})
             explain.take_radii(session, Certain(target, places, done=True))

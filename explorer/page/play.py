@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from time import perf_counter
 from typing import Any, Protocol
 
 from explorer.engine import training
+from explorer.engine.explanations.certainty import Certainty
 from explorer.page.frame import BEFORE, Stage, numbers
 from explorer.page.history import History
 from explorer.page.job import page_waits
@@ -235,6 +237,22 @@ def advance(session: Session, seconds: float = float("inf"), steps: int = 10**9)
     else:
         train.reach(session, state, status)
     return taken
+
+
+def choose_attack(session: Session, name: str) -> None:
+    """Turn to another attack, and to its starts. ValueError where it cannot be used here."""
+    attack.choose(session, name)
+    landscape.begin_starts(session)
+
+
+def take_certainty(session: Session, made: Certainty) -> None:
+    """Show how certain the training points are, or the claims where nobody told those."""
+    aim, now = session.frame.aim, session.frame.attack
+    if not made.proven or aim is None:
+        session.show(attack=replace(now, certainty=made))
+        return
+    own = session.entry.own is not None
+    session.show(aim=replace(aim, certainty=made), attack=now if own else now.with_certified(made))
 
 
 def step(session: Session, n: int = 1) -> None:

@@ -15,13 +15,12 @@ from explorer.engine.network import init_network
 from explorer.engine.scoring import RADII
 from explorer.engine.store import Run
 from explorer.engine.training import TrainConfig
-from explorer.page import files, play
+from explorer.page import files, game, play
 from explorer.page.apps.explorer import App
 from explorer.page.session import Session
 from explorer.page.sharing import described
 from explorer.page.stages.attack import commands as attack
 from explorer.page.stages.draw import commands as draw
-from explorer.page.stages.game import commands as game
 from explorer.research.game import (
     GameError,
     as_guess,

@@ -17,6 +17,7 @@ from explorer.page.apps.lessons import LessonsApp, picture
 from explorer.page.apps.membership import MembershipApp
 from explorer.page.apps.membership_scene import DIMS
 from explorer.page.cards import CARDS, class_name
+from explorer.page.frame import certificate_of
 from explorer.page.lessons import course, file
 from explorer.page.lessons.file import (
     Goal,
@@ -83,7 +84,7 @@ def margin(session: Session) -> float:
 
 
 def unexplained(session: Session) -> float:
-    return train.certificate(session.frame).residual
+    return certificate_of(session.frame.training.state, session.frame.dataset).residual
 
 
 # Lesson and step, a figure in its words, and what it is on the frame where the step begins.

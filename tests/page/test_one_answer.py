@@ -15,7 +15,6 @@ from explorer.engine.numbers import share
 from explorer.page import play
 from explorer.page.apps.explorer import App
 from explorer.page.session import Session
-from explorer.page.stages.attack import commands as attack
 from explorer.page.stages.attack.arena import other_row
 from explorer.page.stages.draw import commands as draw
 from explorer.page.stages.explain import commands as explain
@@ -112,7 +111,7 @@ def test_every_stage_leaves_the_same_share_unexplained_and_certifies_the_same_po
         play.go_on(session, 400)
     target, truth = session.frame.target, session.frame.truth
     known = certified_points(target, truth)
-    attack.take_certainty(session, known)
+    play.take_certainty(session, known)
     said["attack"] = told(app)
     count = int(known.certain.sum())
     assert 0 < count < truth.n

@@ -16,12 +16,11 @@ from explorer.engine.roster import ROSTER
 from explorer.engine.settings import schema
 from explorer.engine.store import Run
 from explorer.engine.training import TrainConfig
-from explorer.page import files, play
+from explorer.page import files, game, play
 from explorer.page.lessons.file import LessonError, read
 from explorer.page.panels.forms import NetworkForm
 from explorer.page.panels.header import Header
 from explorer.page.session import Session
-from explorer.page.stages.game import commands as game
 from explorer.page.stages.train import commands as train
 from explorer.research.game import hide
 from explorer.research.state import link_of, to_text

@@ -103,7 +103,7 @@ def test_the_map_begins_with_a_sketch_and_a_cancel_keeps_it(app: App) -> None:
     energies, seen = panel(app).energies, []
 
     async def go() -> None:
-        landscape.choose_attack(app.session, "decoreco")
+        play.choose_attack(app.session, "decoreco")
         app.session.seed = 3
         landscape.begin_starts(app.session)
         while energies.job.busy:
@@ -121,7 +121,7 @@ def test_the_map_begins_with_a_sketch_and_a_cancel_keeps_it(app: App) -> None:
 
 def test_another_attack_has_its_own_energies_and_one_without_a_start_says_so(app: App) -> None:
     first = app.session.frame.starts.energy
-    landscape.choose_attack(app.session, "bilevel")
+    play.choose_attack(app.session, "bilevel")
     held = app.session.frame.starts
     assert held.problem.of.attack == "bilevel" and held.energy != first
     assert words.UNIT_BILEVEL in panel(app).aside.value("title")
@@ -144,7 +144,7 @@ def test_every_attack_with_a_start_has_a_triangle_on_the_plane_and_the_line(
     key: str, name: str
 ) -> None:
     made = opened("landscape", name, n=6)
-    landscape.choose_attack(made.session, key)
+    play.choose_attack(made.session, key)
     drag(made, 0.2, 0.3, 0.5)
     assert np.isfinite(made.session.frame.starts.energy)
     for one in made.panels.values():
@@ -174,7 +174,7 @@ def test_every_attack_is_dragged_and_run_on_three_layers(name: str, n: int) -> N
     play.go(session, "landscape")
     assert not session.message, session.message
     for key in grid_attacks():
-        landscape.choose_attack(session, key)
+        play.choose_attack(session, key)
         if key == "bilevel":
             play.configure(session, model="deep", width=4, mu=1e-3)
             assert session.frame.starts.problem.target.net.depth == 3
@@ -209,7 +209,7 @@ def test_settings_of_the_attack_are_changed_in_the_landscape_and_its_run_begins_
 def test_an_attack_that_refuses_the_points_says_why_and_another_setting_helps() -> None:
     made = opened("landscape", "alternating-circle", n=8)
     session = made.session
-    landscape.choose_attack(session, "bilevel")  # an affine model of a symmetric set is zero
+    play.choose_attack(session, "bilevel")  # an affine model of a symmetric set is zero
     assert session.frame.starts is None and session.frame.no_starts
     made_of = headline(session.frame)  # it asks for no handle to be dragged
     assert made_of.title == words.NONE and session.frame.no_starts[1:] in made_of.words

@@ -11,7 +11,7 @@ import ipywidgets as w
 from explorer.engine.data import Dataset
 from explorer.engine.files import read_file
 from explorer.engine.threads import limit_threads
-from explorer.page import cards
+from explorer.page import cards, game
 from explorer.page.apps.page import show, under_voila
 from explorer.page.clock import Player
 from explorer.page.controls.access import Access, Welcome, tips_of
@@ -31,7 +31,6 @@ from explorer.page.panels.transport import Transport
 from explorer.page.session import Session
 from explorer.page.stages.draw import commands as draw
 from explorer.page.stages.draw.tools import Tools
-from explorer.page.stages.game import commands as game
 from explorer.page.view.bundle import Bundle
 from explorer.research.game import is_challenge
 from explorer.research.state import read_link

@@ -13,14 +13,12 @@ from explorer.engine import data
 from explorer.engine.attacks.target import Target
 from explorer.engine.controls import Controls, control_sets
 from explorer.engine.energy.starts import attack_start
-from explorer.engine.explanations.certainty import Certainty
 from explorer.engine.roster import ROSTER, AnyAttack, AttackConfig, AttackState, by_key
 from explorer.engine.settings import schema
 from explorer.engine.status import Status
-from explorer.page.frame import Aim, Attacking, Frame, Shown, numbers
+from explorer.page.frame import Aim, Frame, Shown, certificate_of, numbers
 from explorer.page.history import Timeline
 from explorer.page.session import Session
-from explorer.page.stages.train.commands import certificate
 from explorer.research.runs import judgement
 
 
@@ -46,12 +44,12 @@ def take_target(session: Session) -> None:
     part = frame.training
     made = None
     if known:
-        made = part.certificate if part.certified is state else certificate(frame)
+        made = part.certificate if part.certified is state else certificate_of(state, frame.dataset)
         part = replace(part, certificate=made, certified=state)
     controls = control_sets(truth) if known else Controls(())
     aim = Aim(state.net, target, truth, controls, made)
     session.branch.attack = Timeline()
-    session.show(aim=aim, attack=without_run(frame.attack, name), training=part)
+    session.show(aim=aim, attack=frame.attack.without_run(name), training=part)
 
 
 def check_room(config: AttackConfig | None) -> None:
@@ -63,11 +61,6 @@ def check_room(config: AttackConfig | None) -> None:
                 f"{row.name} must be at most {row.page[1]:g} on a page; got {value}. "
                 "The command line takes more."
             )
-
-
-def without_run(attack: Attacking, name: str) -> Attacking:
-    """Return the stage with an attack chosen that has not begun."""
-    return Attacking(name, mix=attack.mix, other=attack.other)
 
 
 def _suitable(session: Session, target: Target) -> str:
@@ -111,7 +104,7 @@ def choose(session: Session, name: str) -> None:
     session.running = False
     turn_to(session, name)
     session.branch.attack = Timeline()
-    session.show(attack=without_run(session.frame.attack, name))
+    session.show(attack=session.frame.attack.without_run(name))
     if session.frame.stage == "attack":
         restart(session)
 
@@ -131,7 +124,7 @@ def restart(session: Session) -> None:
     mixed = session.entry.takes_start and aim is not None and aim.truth.n > 0
     mix = session.mix if mixed else (0.0, 0.0)
     part = replace(
-        without_run(session.frame.attack, session.frame.attack.name),
+        session.frame.attack.without_run(session.frame.attack.name),
         state=state,
         mix=mix,
         seed=session.seed,
@@ -221,26 +214,8 @@ def judge(session: Session) -> None:
         if aim.truth.n:
             made = judgement(claims, aim.truth, aim.controls, known, more)
             attack = replace(attack, scores=made.scores, verdict=made.verdict)
-            attack = _counted(attack, None if own else aim.certainty)
+            attack = attack.with_certified(None if own else aim.certainty)
     session.show(attack=attack)
-
-
-def take_certainty(session: Session, made: Certainty) -> None:
-    """Show how certain the training points are, or the claims where nobody told those."""
-    aim, attack = session.frame.aim, session.frame.attack
-    if not made.proven or aim is None:
-        session.show(attack=replace(attack, certainty=made))
-        return
-    own = session.entry.own is not None
-    session.show(aim=replace(aim, certainty=made), attack=attack if own else _counted(attack, made))
-
-
-def _counted(attack: Attacking, made: Certainty | None) -> Attacking:
-    """Return the stage with the count of certified points in its verdict."""
-    if made is None or attack.verdict is None:
-        return attack
-    verdict = replace(attack.verdict, certified=int(made.certain.sum()))
-    return replace(attack, verdict=verdict)
 
 
 def show_other(session: Session, other: Shown | None) -> None:

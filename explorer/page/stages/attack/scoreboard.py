@@ -25,7 +25,6 @@ from explorer.page.frame import Aim, Frame
 from explorer.page.job import JobState, page_waits
 from explorer.page.panels.base import Panel
 from explorer.page.session import IN_CLASS
-from explorer.page.stages.attack import commands as attack
 from explorer.page.stages.attack.found_words import (
     CERTIFY,
     CERTIFY_TIP,
@@ -141,7 +140,7 @@ class Scoreboard(Panel):
 
         self.job.begin(
             work,
-            partial(attack.take_certainty, self.session),
+            partial(play.take_certainty, self.session),
             stale=lambda: not self._rests(self.session.frame, state),
         )
 

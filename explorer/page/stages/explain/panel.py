@@ -28,7 +28,6 @@ from explorer.page.controls.row import Item, Row, choices
 from explorer.page.frame import Certain, Frame
 from explorer.page.job import JobState
 from explorer.page.panels.base import Panel
-from explorer.page.stages.attack import commands as attack
 from explorer.page.stages.explain import commands as explain
 from explorer.page.stages.explain import words
 from explorer.page.view.chart import ChartView
@@ -213,7 +212,7 @@ class ExplainPanel(Panel):
 
         def take(part: tuple[Certainty, Tensor]) -> None:
             made, mass = part
-            attack.take_certainty(self.session, made)
+            play.take_certainty(self.session, made)
             explain.take_forced(self.session, mass)
             count = int(made.certain.sum())
             self.forced.say(folded(words.certified(count, points.n, made, state.base)))

@@ -18,7 +18,6 @@ from explorer.engine.roster import AttackState, by_key
 from explorer.page.frame import Candidates, Handle, PointMap, first_candidates
 from explorer.page.history import History, Timeline
 from explorer.page.session import Session
-from explorer.page.stages.attack import commands as attack
 from explorer.research.grid import Grid, Problem, even
 from explorer.research.landscape import SIDES, Arrivals, landscape_of
 from explorer.research.shades import colours_of
@@ -104,12 +103,6 @@ def starts(session: Session) -> Handle:
     return held
 
 
-def choose_attack(session: Session, name: str) -> None:
-    """Turn to another attack, and to its starts. ValueError where it cannot be used here."""
-    attack.choose(session, name)
-    begin_starts(session)
-
-
 def configure(session: Session, **changes: Any) -> None:  # noqa: ANN401 - fields of the settings
     """Change settings of the attack that starts here: its run in the Attack stage begins anew.
 
@@ -120,7 +113,7 @@ def configure(session: Session, **changes: Any) -> None:  # noqa: ANN401 - field
     session.running = False
     session.branch.attack = Timeline()
     now = session.frame.attack
-    session.put(attack=attack.without_run(now, now.name))
+    session.put(attack=now.without_run(now.name))
     begin_starts(session)
 
 

@@ -128,7 +128,7 @@ class StartsPanel(LandscapePanel):
 
     def _on_attack(self, _: Any) -> None:  # noqa: ANN401
         if not self._setting:
-            choose = partial(landscape.choose_attack, self.session, self.attack.value)
+            choose = partial(play.choose_attack, self.session, self.attack.value)
             self.command(choose)(None)
             self.render(self.session.frame)
 

@@ -9,10 +9,9 @@ from typing import Any
 
 import torch
 
-from explorer.engine import certificate as certificates
 from explorer.engine import data, training
 from explorer.engine.certificate import Certificate
-from explorer.engine.data import Dataset, unit_of
+from explorer.engine.data import unit_of
 from explorer.engine.exact import Exact, maximum_margin
 from explorer.engine.exact.finish import Finished
 from explorer.engine.files import safe_name
@@ -20,7 +19,7 @@ from explorer.engine.network import Network
 from explorer.engine.status import Status
 from explorer.engine.store import Run
 from explorer.engine.training import TrainConfig, TrainState
-from explorer.page.frame import Attacking, Frame, Training, numbers
+from explorer.page.frame import Attacking, Frame, Training, certificate_of, numbers
 from explorer.page.history import LOG_STEPS, Timeline
 from explorer.page.session import Session
 from explorer.research.axes import fitted
@@ -193,27 +192,12 @@ def take(session: Session, state: TrainState, made: Finished | None = None) -> N
 
 def certify(session: Session) -> None:
     """Compute the certificate of the present network, and show it."""
-    part, made = session.frame.training, certificate(session.frame)
+    part = session.frame.training
+    made = certificate_of(part.state, session.frame.dataset)
     if made is not None and part.state is not None:
         note(session, part.state, made)
         part = replace(part, certificate=made, certified=part.state)
     session.show(training=part)
-
-
-def certificate(frame: Frame) -> Certificate | None:
-    """Return the certificate of the present network on the drawn points, where it has one."""
-    state = frame.training.state
-    return None if state is None else certificate_of(state, frame.dataset)
-
-
-def certificate_of(state: TrainState, dataset: Dataset) -> Certificate | None:
-    """Return the certificate of a state's network on these points, where it has one.
-
-    A network that is not homogeneous has none: no theorem leads it to a KKT point.
-    """
-    if not dataset.n or not state.net.homogeneous:
-        return None
-    return certificates.certify(state.net, dataset.x, dataset.y)
 
 
 def uncertified(session: Session) -> list[TrainState]:

@@ -16,7 +16,7 @@ from explorer.engine.roster import by_key
 from explorer.engine.training import TrainState
 from explorer.page import branches
 from explorer.page.ask import Ask
-from explorer.page.frame import Frame
+from explorer.page.frame import Frame, certificate_of
 from explorer.page.panels.base import ChartPanel
 from explorer.page.session import IN_CLASS
 from explorer.page.stages.train import commands as train
@@ -164,7 +164,7 @@ class ResidualCurves(CurvesPanel):
 
         def work(progress: Progress) -> Iterator[tuple[TrainState, Certificate]]:
             for state in with_progress(waiting, len(waiting), progress):
-                made = train.certificate_of(state, frame.dataset)
+                made = certificate_of(state, frame.dataset)
                 if made is not None:
                     yield state, made
 

@@ -10,13 +10,12 @@ from hashlib import sha256
 
 from explorer.engine.data import Dataset
 from explorer.engine.progress import Progress
-from explorer.page import play
+from explorer.page import game, play
 from explorer.page.ask import Ask
 from explorer.page.controls.control import GameBox
 from explorer.page.frame import Frame
 from explorer.page.panels.base import Panel
 from explorer.page.session import CLASS_KEY, IN_CLASS
-from explorer.page.stages.game import commands as game
 from explorer.page.words import share as words
 from explorer.research.game import LONGEST_LINK, Hidden, computer_hides
 

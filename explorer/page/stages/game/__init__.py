@@ -1,1 +1,0 @@
-"""Play in a class: the commands, panels and words of one stage."""
