@@ -1,9 +1,12 @@
-"""Seeded generators, points and networks, and Haim's modified ReLU: what many tests begin with."""
+"""Seeded generators, points, networks and runs, and Haim's modified ReLU."""
 
 from __future__ import annotations
 
 import torch
 
+from explorer.engine import training
+from explorer.engine.attacks.target import Target
+from explorer.engine.exact import maximum_margin
 from explorer.engine.network import init_network
 
 
@@ -13,6 +16,34 @@ def rng(seed=0):
 
 def draw(*shape, seed=1):
     return torch.randn(*shape, generator=rng(seed), dtype=torch.float64)
+
+
+def uniform(*shape, seed=1):
+    return torch.rand(*shape, generator=rng(seed), dtype=torch.float64)
+
+
+def exact_set(d, n, seed, labels=50):
+    """Random points, labels drawn with the seed beyond by `labels`, and the exact network."""
+    x, y = 1.2 * draw(n, d, seed=seed), draw(n, seed=seed + labels).sign()
+    return maximum_margin(x, y).net, x, y
+
+
+def trained(data, config, seed=0, net=None):
+    """The last state of a run. Compiled loops take thousands of steps in hundredths of a second."""
+    first = training.init(data, config, rng(seed), net)
+    return training.advance(data, first, config, config.steps)
+
+
+def aimed(state):
+    """The target of a trained state."""
+    return Target.of(state.net, state.q_min)
+
+
+def attacked(attack, target, config, seed=0):
+    """The last state of an attack, such as `kkt`, and its claims."""
+    first = attack.init(target, config, rng(seed))
+    last = attack.advance(target, first, config, config.steps)
+    return last, attack.report(target, last, config)
 
 
 def make(widths, seed=0, bias=True, scale=1.0):

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import torch
-
-from explorer.engine import training
 from explorer.engine.attacks import kkt
 from explorer.engine.attacks.kkt import KKTConfig
 from explorer.engine.attacks.target import Target
@@ -13,27 +10,14 @@ from explorer.engine.data import preset
 from explorer.engine.exact import maximum_margin
 from explorer.engine.scoring import Kind, judge
 from explorer.engine.training import TrainConfig
-
-
-def rng(seed):
-    return torch.Generator().manual_seed(seed)
-
-
-def claims_of(target, config, seed=0):
-    state = kkt.init(target, config, rng(seed))
-    for following in kkt.iterate(target, state, config):
-        state = following
-    return state, kkt.report(target, state, config)
+from tests.engine.draws import aimed, attacked, trained
 
 
 def test_a_trained_network_gives_its_points_away():
     truth = preset("alternating-circle", n=12, seed=0)
     config = TrainConfig(widths=(300,), steps=4000)
-    state = training.init(truth, config, rng(0))
-    for following in training.iterate(truth, state, config):
-        state = following
-    target = Target.of(state.net, float(state.q.min()))
-    _, report = claims_of(target, KKTConfig(m=48, steps=500))
+    target = aimed(trained(truth, config))
+    _, report = attacked(kkt, target, KKTConfig(m=48, steps=500))
     verdict = judge(truth, control_sets(truth), report.x, report.y, 0.03)
     assert verdict.kind is Kind.FOUND, verdict
     assert len(report.x) <= 20
@@ -43,7 +27,7 @@ def test_a_vanishing_loss_is_not_a_reconstruction():
     """The exact network of largest margin has six neurons here: other points explain it as well."""
     truth = preset("alternating-circle", n=8, seed=0)
     target = Target.of(maximum_margin(truth.x, truth.y).net, 1.0)
-    state, report = claims_of(target, KKTConfig(m=40, steps=400))
+    state, report = attacked(kkt, target, KKTConfig(m=40, steps=400))
     verdict = judge(truth, control_sets(truth), report.x, report.y, 0.03)
     assert float(state.l_stationary) < 1e-6
     assert verdict.kind is Kind.AMBIGUOUS, verdict

@@ -13,7 +13,7 @@ from explorer.engine.attacks.kkt import KKTConfig, Start
 from explorer.engine.attacks.target import Target
 from explorer.engine.network import Network, init_network
 from explorer.engine.status import Status
-from tests.engine.draws import rng
+from tests.engine.draws import draw, rng, uniform
 
 
 def drawn(d: int, widths: tuple[int, ...]) -> Network:
@@ -21,9 +21,9 @@ def drawn(d: int, widths: tuple[int, ...]) -> Network:
 
 
 def points(b: int, m: int, d: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    x = torch.randn(b, m, d, generator=rng(2), dtype=torch.float64)
+    x = draw(b, m, d, seed=2)
     y = torch.where(torch.arange(m) < m // 2, 1.0, -1.0).double()
-    return x, y, torch.rand(b, m, generator=rng(3), dtype=torch.float64)
+    return x, y, uniform(b, m, seed=3)
 
 
 @pytest.mark.parametrize("multipliers", ["joint", "projected"])

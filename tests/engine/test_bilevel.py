@@ -24,6 +24,7 @@ from explorer.engine.attacks.kkt import Start
 from explorer.engine.network import phi
 from explorer.engine.optim import Moments
 from explorer.engine.status import Status
+from tests.engine.draws import rng
 
 MODELS = ("affine", "hidden", "deep")
 LOSSES = ("ridge", "logistic")
@@ -31,7 +32,7 @@ SOLVERS = ("exact", "cg", "quasi-newton")
 
 
 def drawn(seed: int = 0, n: int = 7, d: int = 3) -> tuple[torch.Generator, Tensor, Tensor]:
-    generator = torch.Generator().manual_seed(seed)
+    generator = rng(seed)
     x = torch.randn(n, d, generator=generator, dtype=torch.float64)
     y = torch.where(torch.arange(n) % 3 == 0, 1.0, -1.0).double()
     return generator, x, y
@@ -217,7 +218,7 @@ def test_the_network_is_the_limit_of_a_sharp_softplus() -> None:
 
 
 def test_solvers_agree_and_tell_their_residual() -> None:
-    generator = torch.Generator().manual_seed(10)
+    generator = rng(10)
     root = torch.randn(12, 12, generator=generator, dtype=torch.float64)
     dense = root @ root.T + 0.1 * torch.eye(12, dtype=torch.float64)
     g = torch.randn(12, generator=generator, dtype=torch.float64)

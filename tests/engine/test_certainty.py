@@ -17,11 +17,11 @@ from explorer.engine.margin import normalise, q_of
 from explorer.engine.progress import Stopped
 from explorer.engine.training import TrainConfig
 from explorer.research.runs import train
-from tests.engine.draws import draw, make, rng
+from tests.engine.draws import draw, make, rng, uniform
 
 
 def points(seed, n=5):
-    x = 4 * torch.rand(n, 1, generator=rng(seed), dtype=torch.float64) - 2
+    x = 4 * uniform(n, 1, seed=seed) - 2
     y = torch.where(torch.rand(n, generator=rng(seed + 1)) < 0.5, 1.0, -1.0).double()
     y[0], y[1] = 1.0, -1.0
     return Dataset(x, y)
@@ -65,7 +65,7 @@ def test_no_certified_claim_is_false_on_exact_trained_moved_and_stored_networks(
             if not float(q_of(other, data.x, data.y).min()) > 0:
                 continue
             cone = assumed(normalise(other, data.x, data.y)[0])
-            free = 4 * torch.rand(25, 1, generator=rng(seed), dtype=torch.float64) - 2
+            free = 4 * uniform(25, 1, seed=seed) - 2
             x = torch.cat([data.x, data.x + 0.05, free])
             y = torch.cat([data.y, data.y, free[:, 0].sign()])
             made = certainty(cone, x, y, 0.03, data)

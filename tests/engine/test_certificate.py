@@ -21,11 +21,12 @@ from explorer.engine.multipliers import exact_multipliers, fit_multipliers
 from explorer.engine.network import Network, init_network, phi, scaled_network
 from explorer.engine.training import TrainConfig
 from tests.engine.closed_forms import TABLE, chains, like_pair, one_neuron_per_point, opposite_pair
+from tests.engine.draws import rng
 
 
 def separated(widths, seed, n=6):
     """A random network and labels it gets right by more than rounding, or None."""
-    generator = torch.Generator().manual_seed(seed)
+    generator = rng(seed)
     net = init_network(2, widths, generator=generator, first_scale=1.0)
     x = torch.randn(n, 2, generator=generator, dtype=torch.float64)
     x = x[phi(net, x).abs() > 1e-3]
@@ -94,7 +95,7 @@ def test_points_beyond_the_margin_carry_nothing():
 
 def test_the_light_dims_with_noise():
     case = one_neuron_per_point([[2.0, 0.0], [-1.0, 1.5], [-1.5, -2.0]], [1.0, 1.0, -1.0])
-    generator = torch.Generator().manual_seed(0)
+    generator = rng()
     noise = torch.randn(len(case.net.theta), generator=generator, dtype=torch.float64)
     noise *= float(case.net.rho) / float(noise.norm())
     lights = [
@@ -195,7 +196,7 @@ def test_only_near_a_kkt_point_points_are_out_of_reach() -> None:
     assert bool(reach[exact.lam > 0.01].all())
     assert in_reach(None, data.n) is None and in_reach(exact, data.n - 1) is None
     config = TrainConfig(widths=(50,), steps=150)
-    state = training.init(data, config, torch.Generator().manual_seed(0))
+    state = training.init(data, config, rng())
     for _ in range(150):
         state = training.step(data, state, config)
     early = certify(state.net, data.x, data.y)
@@ -239,7 +240,7 @@ def test_slopes_that_no_kink_grants_do_not_make_it_exact(x0, off):
 @given(seed=st.integers(0, 300), size=st.floats(-8, -2), tau=st.sampled_from([1e-4, 1e-2]))
 def test_exact_at_any_tau_is_exact_at_the_sharp_one(seed, size, tau):
     """Exact networks whose switches were moved: by more than 1e-6, none may pass for exact."""
-    generator = torch.Generator().manual_seed(seed)
+    generator = rng(seed)
     x = 4 * torch.rand(5, 1, generator=generator, dtype=torch.float64) - 2
     y = torch.randint(0, 2, (5,), generator=generator).double() * 2 - 1
     net = maximum_margin(x, y).net

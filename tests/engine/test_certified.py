@@ -34,13 +34,13 @@ from explorer.engine.nonnegative import nonnegative
 from explorer.engine.progress import Stopped
 from explorer.engine.training import TrainConfig
 from explorer.research.runs import RunFailed, train
-from tests.engine.draws import draw, make, rng
+from tests.engine.draws import draw, make, rng, uniform
 
 LINE = Assumptions(band=0.01, tau=0.005, box=4.0)
 
 
 def points(seed, n=6, d=1):
-    x = 4 * torch.rand(n, d, generator=rng(seed), dtype=torch.float64) - 2
+    x = 4 * uniform(n, d, seed=seed) - 2
     y = torch.where(torch.rand(n, generator=rng(seed + 1)) < 0.5, 1.0, -1.0).double()
     y[0], y[1] = 1.0, -1.0
     return x, y
@@ -190,7 +190,7 @@ def test_outside_its_zone_a_group_is_active_where_its_neurons_are(d):
     b, v = 0.3 + 0.05 * draw(6, seed=3), 1 + draw(1, 6, seed=4).abs()
     group = grouped(Network((w, v), (b, None)), 1.0, 0.0, 2.0)
     assert len(group.v) == 1
-    x = 4 * torch.rand(5000, d, generator=rng(5), dtype=torch.float64) - 2
+    x = 4 * uniform(5000, d, seed=5) - 2
     z = (x @ w.T + b).numpy()
     one = x.numpy() @ group.w[0, :-1] + group.w[0, -1]
     outside = np.abs(one) > group.zone[0]

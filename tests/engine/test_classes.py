@@ -10,7 +10,6 @@ import torch
 from explorer.engine import backprop, training
 from explorer.engine.attacks import decoreco
 from explorer.engine.attacks.decoreco import DecoRecoConfig
-from explorer.engine.attacks.target import Target
 from explorer.engine.certificate import certify
 from explorer.engine.classes import (
     class_labels,
@@ -31,6 +30,7 @@ from explorer.engine.merging import merge_neurons
 from explorer.engine.multipliers import fit_multipliers
 from explorer.engine.network import Network, init_network, phi_all
 from explorer.engine.training import TrainConfig
+from tests.engine import draws
 from tests.engine.draws import draw, rng
 
 Y = torch.tensor([1.0, -1, 3, 4, 1, -1, 3], dtype=torch.float64)
@@ -145,10 +145,7 @@ def trained():
     x = torch.stack([angle.cos(), angle.sin()], 1)
     data = Dataset(x, from_numbers(torch.arange(9) % 3 + 1))
     config = TrainConfig(widths=(40,), steps=3000)
-    state = training.init(data, config, rng(0))
-    for following in training.iterate(data, state, config):
-        state = following
-    return data, state
+    return data, draws.trained(data, config)
 
 
 def test_training_ends_near_a_kkt_point_of_the_margin_of_all_classes(trained):
@@ -196,11 +193,9 @@ def test_one_output_is_what_it_was():
 def test_ten_classes_train_and_are_attacked():
     x, y = draw(20, 8), from_numbers(torch.arange(20) % 10 + 1)
     data, config = Dataset(x, y), TrainConfig(widths=(40,), steps=600)
-    state = training.init(data, config, rng(0))
-    for following in training.iterate(data, state, config):
-        state = following
+    state = draws.trained(data, config)
     assert state.net.outputs == 10 and state.q_min > 0
-    target = Target.of(state.net, state.q_min)
+    target = draws.aimed(state)
     attack = DecoRecoConfig(m=20, steps=3)
     first = decoreco.init(target, attack, rng(1), decoreco.Start(x, y))
     last = list(decoreco.iterate(target, first, attack))[-1]

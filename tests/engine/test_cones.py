@@ -12,14 +12,14 @@ from explorer.engine.nonnegative import (
     pivoted,
     settled_coefficients,
 )
-from tests.engine.draws import rng
+from tests.engine.draws import draw
 
 
 def problems(count: int, r: int, near: float, seed: int, dtype: torch.dtype = torch.float64):
     """Gram matrices and products of columns of which every second one is `near` another."""
-    columns = torch.randn(count, 60, r, generator=rng(seed), dtype=torch.float64)
+    columns = draw(count, 60, r, seed=seed)
     columns[..., 1::2] = columns[..., ::2] + near * columns[..., 1::2]
-    theta = torch.randn(count, 60, 1, generator=rng(seed + 100), dtype=torch.float64)
+    theta = draw(count, 60, 1, seed=seed + 100)
     columns = columns.to(dtype)
     return columns, theta, columns.mT @ columns, (columns.mT @ theta.to(dtype)).squeeze(-1)
 

@@ -28,6 +28,7 @@ from explorer.engine.data import (
     write_npz,
 )
 from explorer.engine.data.files import LARGEST, read_table
+from tests.engine.draws import rng
 
 NAMES = list(PRESETS)
 
@@ -38,7 +39,7 @@ def sizes(name: str) -> list[int]:
 
 
 def hand_drawn(seed: int = 0, n: int = 7, d: int = 2) -> Dataset:
-    generator = torch.Generator().manual_seed(seed)
+    generator = rng(seed)
     x = torch.randn(n, d, generator=generator, dtype=torch.float64)
     return Dataset(x, torch.where(torch.arange(n) < 3, 1.0, -1.0).to(torch.float64))
 

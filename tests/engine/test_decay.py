@@ -13,6 +13,7 @@ from explorer.engine.data import Dataset, preset
 from explorer.engine.margin import q_of
 from explorer.engine.network import Network, phi, scaled_network
 from explorer.engine.training import TrainConfig
+from tests.engine.draws import rng, trained
 
 POINTS = preset("moons", 7, seed=3)
 
@@ -30,13 +31,6 @@ def gradient(net, data, mu, loss):
     return torch.autograd.grad(total, theta)[0]
 
 
-def trained(config, data=POINTS, seed=1):
-    state = training.init(data, config, torch.Generator().manual_seed(seed))
-    while not training.terminate(state, config).over:
-        state = training.step(data, state, config)
-    return state
-
-
 @pytest.mark.parametrize("widths", [(9,), (6, 5)])
 @pytest.mark.parametrize("loss", ["exponential", "logistic"])
 def test_constant_rule_is_plain_gradient_descent(widths, loss) -> None:
@@ -45,7 +39,7 @@ def test_constant_rule_is_plain_gradient_descent(widths, loss) -> None:
         widths=widths, loss=loss, step_rule="constant", lr=rate, momentum=0.0, weight_decay=mu,
         init_scale=0.5, steps=40,
     )  # fmt: skip
-    state = training.init(POINTS, config, torch.Generator().manual_seed(0))
+    state = training.init(POINTS, config, rng())
     net = true_weights(state)
     for _ in range(40):
         net = net.with_theta(net.theta - rate * gradient(net, POINTS, mu, loss))
@@ -56,7 +50,7 @@ def test_constant_rule_is_plain_gradient_descent(widths, loss) -> None:
 def test_carried_scale_does_not_matter() -> None:
     for rule in ("constant", "loss-scaled"):
         config = TrainConfig(widths=(8,), step_rule=rule, weight_decay=0.01, momentum=0.9, lr=0.05)
-        state = training.init(POINTS, config, torch.Generator().manual_seed(2))
+        state = training.init(POINTS, config, rng(2))
         half = replace(
             state, net=scaled_network(state.net, 0.5), log_scale=state.log_scale + math.log(2),
             velocity=state.velocity / 2,
@@ -83,11 +77,10 @@ def test_every_weight_is_explained_at_the_end_where_no_kink_is_near(rule, lr) ->
         (torch.tensor([[0.5], [0.9]]).double(), torch.tensor([[0.7, 0.2]]).double()),
         (torch.tensor([0.3, 0.1]).double(), None),
     )
-    config = TrainConfig(loss="logistic", step_rule=rule, lr=lr, momentum=0.9, weight_decay=mu)
-    state = training.init(data, config, torch.Generator().manual_seed(0), net)
-    for _ in range(1500):
-        state = training.step(data, state, config)
-    net = true_weights(state)
+    config = TrainConfig(
+        loss="logistic", step_rule=rule, lr=lr, momentum=0.9, weight_decay=mu, steps=1500
+    )
+    net = true_weights(trained(data, config, net=net))
     lam = data.y / (data.n * mu) * torch.sigmoid(-q_of(net, data.x, data.y))
     assert float((net.theta - explained(net, data, lam)).norm() / net.theta.norm()) < 1e-6
     # of a homogeneous network: |theta|^2 = order sum lam Phi
@@ -106,7 +99,7 @@ def test_both_rules_end_alike_and_the_residual_is_the_gradient_over_mu() -> None
             widths=(5,), loss="logistic", step_rule=rule, lr=lr, momentum=0.9, weight_decay=mu,
             init_scale=0.5, steps=steps,
         )  # fmt: skip
-        net = true_weights(trained(config, data))
+        net = true_weights(trained(data, config, 1))
         q = q_of(net, data.x, data.y)
         lam = data.y / (data.n * mu) * torch.sigmoid(-q)
         off = gradient(net, data, mu, "logistic") / mu
@@ -119,12 +112,14 @@ def test_both_rules_end_alike_and_the_residual_is_the_gradient_over_mu() -> None
 
 def test_no_decay_is_the_limit_of_little() -> None:
     config = TrainConfig(widths=(8,), momentum=0.9, steps=20)  # later, any decay outweighs the loss
-    plain, little = (trained(replace(config, weight_decay=mu)).net.theta for mu in (0.0, 1e-14))
+    plain, little = (
+        trained(POINTS, replace(config, weight_decay=mu), 1).net.theta for mu in (0.0, 1e-14)
+    )
     torch.testing.assert_close(plain, little, rtol=1e-6, atol=1e-8)
 
 
 def test_too_much_decay_ends_at_no_network_and_stays_finite() -> None:
-    state = trained(TrainConfig(widths=(8,), weight_decay=1e3, steps=3000))
+    state = trained(POINTS, TrainConfig(widths=(8,), weight_decay=1e3, steps=3000), 1)
     assert torch.isfinite(state.net.theta).all()
     assert state.log_scale + math.log(state.rho) < math.log(1e-2)
 

@@ -16,7 +16,7 @@ from explorer.engine.network import init_network
 from explorer.engine.roster import by_key
 from explorer.engine.status import Status
 from explorer.engine.weight_decay import DecayConfig, settle
-from tests.engine.draws import rng
+from tests.engine.draws import draw, rng
 
 STEPS = 25
 CONFIG = DecoRecoConfig(m=9, steps=40, lr_x=0.01)
@@ -59,7 +59,7 @@ def begun(
         d, (30,), generator=rng(3), bias=bias, first_scale=0.7, all_biases=all_biases,
         outputs=outputs,
     )  # fmt: skip
-    x = 1.5 * torch.randn(config.m, d, generator=rng(4), dtype=torch.float64)
+    x = 1.5 * draw(config.m, d, seed=4)
     start, target = Start(x, fair_labels(config.m, outputs)), Target(net.to(dtype=dtype))
     return target, config, decoreco.init(target, config, rng(5), start)
 

@@ -21,7 +21,7 @@ from explorer.engine.status import Status
 from explorer.engine.training import TrainConfig
 from explorer.research import runs
 from explorer.research.devices import to_cpu
-from tests.engine.draws import rng
+from tests.engine.draws import draw, rng
 from tests.engine.pretend import NAME, Pretend
 
 
@@ -38,7 +38,7 @@ def test_all_is_made_where_the_weights_are(multipliers, widths, starts):
     y = torch.tensor([1.0, 1, 1, -1, -1, -1]).double()
     start = None
     if starts is not None:
-        start = Start(torch.randn(*starts, 6, 2, generator=rng(1), dtype=torch.float64), y)
+        start = Start(draw(*starts, 6, 2), y)
     with torch.device("meta"):  # what names no device is made there, and meets nothing here
         state = kkt.init(target, config, rng(2), start)
         for stride in (1, 4):
@@ -56,7 +56,7 @@ def test_all_is_made_where_the_weights_are(multipliers, widths, starts):
 @pytest.mark.parametrize("starts", [(), (3,)], ids=["single", "batch"])
 def test_no_number_is_read_back_inside_a_block(widths, multipliers, dtype, starts):
     config = KKTConfig(m=6, steps=40, multipliers=multipliers, prior=0.5, lam_min=0.1)
-    x = torch.randn(*starts, 6, 2, generator=rng(1), dtype=torch.float64)
+    x = draw(*starts, 6, 2)
     with Pretend() as device:
         target = Target(aimed(widths, dtype).net.to(device=NAME))
         state = kkt.init(target, config, rng(2), Start(x, torch.tensor([1.0, -1] * 3)))

@@ -20,14 +20,9 @@ from explorer.engine.exact import maximum_margin
 from explorer.engine.multipliers import fit_multipliers
 from explorer.engine.network import Network
 from explorer.engine.nonnegative import nonnegative
-from tests.engine.draws import draw, make
+from tests.engine.draws import draw, exact_set, make
 
 SETS = [(1, 6, 0), (1, 8, 1), (2, 6, 2), (2, 9, 3), (2, 12, 4)]
-
-
-def exact_set(d, n, seed):
-    x, y = 1.2 * draw(n, d, seed=seed), draw(n, seed=seed + 50).sign()
-    return maximum_margin(x, y).net, x, y
 
 
 @pytest.mark.parametrize("case", SETS)
@@ -59,9 +54,9 @@ def test_places_agree_with_the_fit_and_with_the_oracle(case):
 
 
 def test_points_at_rest_on_many_neurons_are_freed_wherever_another_is():
-    rng = torch.Generator().manual_seed(3)
-    x = 1.2 * torch.randn(10, 2, generator=rng, dtype=torch.float64)
-    y = torch.randn(10, generator=rng, dtype=torch.float64).sign()
+    noise = torch.Generator().manual_seed(3)
+    x = 1.2 * torch.randn(10, 2, generator=noise, dtype=torch.float64)
+    y = torch.randn(10, generator=noise, dtype=torch.float64).sign()
     net, tau = maximum_margin(x, y).net, tau_of(2.0, 61, 0.12)
     places = grid(2.0, 61)[10::60]
     seen = moving(net, x, y, 3, places, tau)

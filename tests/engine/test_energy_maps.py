@@ -22,12 +22,7 @@ from explorer.engine.energy.maps import (
 )
 from explorer.engine.exact import maximum_margin
 from explorer.engine.network import init_network, preactivations
-from tests.engine.draws import draw
-
-
-def exact_set(d, n, seed):
-    x, y = 1.2 * draw(n, d, seed=seed), draw(n, seed=seed + 50).sign()
-    return maximum_margin(x, y).net, x, y
+from tests.engine.draws import draw, exact_set, rng
 
 
 def test_the_grid_goes_from_the_top_left():
@@ -82,7 +77,7 @@ def same_cell(net, x, places):
 @pytest.mark.parametrize("d", [1, 2])
 @pytest.mark.parametrize("widths", [(6,), (5, 4)])
 def test_a_split_is_the_same_from_both_halves_and_whole_at_the_point(d, widths):
-    drawn = torch.Generator().manual_seed(d)
+    drawn = rng(d)
     net = init_network(d, widths, generator=drawn, first_scale=1.0)
     x, y = draw(5, d, seed=1), draw(5, seed=2).sign()
     places = 2 * draw(30, d, seed=3)

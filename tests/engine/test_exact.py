@@ -14,6 +14,7 @@ from explorer.engine.certificate import TAU_EXACT, certify
 from explorer.engine.exact import MAX_POINTS_EXACT, maximum_margin
 from explorer.engine.exact.faces import arrange, evaluate, peaks
 from explorer.engine.network import phi
+from tests.engine.draws import rng
 from tests.engine.rational import at_margin_one, highest
 
 ROOT3 = math.sqrt(3)
@@ -29,7 +30,7 @@ def labels(*ys):
 
 def random_set(n, d, seed):
     """Uniform points on [-2, 2]^d with labels of a coin."""
-    generator = torch.Generator().manual_seed(seed)
+    generator = rng(seed)
     x = 4 * torch.rand(n, d, generator=generator, dtype=torch.float64) - 2
     y = torch.randint(0, 2, (n,), generator=generator) * 2.0 - 1
     return x, y.double()
@@ -153,7 +154,7 @@ def test_training_never_beats_it():
     """No feasible network of any kind is below the dual bound: here random features."""
     x, y = random_set(6, 2, 3)
     exact = maximum_margin(x, y)
-    generator = torch.Generator().manual_seed(0)
+    generator = rng()
     for _ in range(20):
         wt = torch.randn(50, 3, generator=generator, dtype=torch.float64)
         features = (torch.cat([x, torch.ones(6, 1)], 1) @ wt.T).relu()
@@ -178,10 +179,10 @@ def test_without_newton_the_network_is_still_feasible_and_says_so(monkeypatch):
 def test_the_faces_hold_the_maximum(d):
     """No direction of a fine sample exceeds the highest listed peak, and that one is attained."""
     x, y = random_set(7, d, 11)
-    weight = (y * torch.rand(7, generator=torch.Generator().manual_seed(2))).double().numpy()
+    weight = (y * torch.rand(7, generator=rng(2))).double().numpy()
     faces = arrange(x.numpy())
     found = peaks(faces, weight, 1e-3)
-    u = torch.randn(20_000, d + 1, generator=torch.Generator().manual_seed(3)).double()
+    u = torch.randn(20_000, d + 1, generator=rng(3)).double()
     sample = abs(evaluate(faces, weight, (u / u.norm(dim=1, keepdim=True)).numpy())).max()
     top = abs(found.h).max()
     assert sample <= top * (1 + 1e-12)
@@ -214,7 +215,7 @@ def test_rotation_flip_and_order_change_nothing(seed, n, angle):
     exact = maximum_margin(x, y)
     c, s = math.cos(angle), math.sin(angle)
     turn = torch.tensor([[c, -s], [s, c]], dtype=torch.float64)
-    order = torch.randperm(n, generator=torch.Generator().manual_seed(seed))
+    order = torch.randperm(n, generator=rng(seed))
     other = maximum_margin(x[order] @ turn, -y[order])
     assert other.polished == exact.polished
     assert other.objective == pytest.approx(exact.objective, rel=1e-8)

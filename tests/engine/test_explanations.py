@@ -7,9 +7,8 @@ import math
 import pytest
 import torch
 
-from explorer.engine.attacks.target import Target
+from explorer.engine.certificate import TAU_TRAINED
 from explorer.engine.data import preset
-from explorer.engine.exact import maximum_margin
 from explorer.engine.explanations.cells import (
     cell_extent,
     cell_interval,
@@ -38,8 +37,9 @@ from explorer.engine.explanations.splitting import (
 )
 from explorer.engine.gradients import gradient
 from explorer.engine.network import phi
+from explorer.engine.training import TrainConfig
 from tests.engine.closed_forms import TABLE, tensor
-from tests.engine.draws import draw, make, rng
+from tests.engine.draws import aimed, draw, exact_set, make, rng, trained
 
 REACH = 5.0
 
@@ -52,9 +52,7 @@ def widest_split(net, e, i: int, u, reach: float, share: float = 1.0) -> Explana
 
 
 def exact(seed, n=8, d=2):
-    x = 1.2 * draw(n, d, seed=seed)
-    y = torch.where(draw(n, seed=seed + 100) > 0, 1.0, -1.0).double()
-    net = maximum_margin(x, y).net
+    net, x, y = exact_set(d, n, seed, 100)
     return net, explanation_of(net, x, y)
 
 
@@ -391,14 +389,8 @@ def test_gradient_descent_freezes_what_no_point_spans() -> None:
 
 
 def test_a_trained_network_is_explained_up_to_what_training_left() -> None:
-    from explorer.engine import training
-    from explorer.engine.certificate import TAU_TRAINED
-    from explorer.engine.training import TrainConfig
-
     data = preset("alternating-circle", n=6)
     config = TrainConfig(widths=(30,), method="ascent", steps=3000, ascent_steps=3000)
-    state = training.init(data, config, rng(0))
-    *_, last = training.iterate(data, state, config)
-    target = Target.of(last.net, last.q_min)
+    target = aimed(trained(data, config))
     e = explanation_of(target.merged(0.02), data.x, data.y, TAU_TRAINED)
     assert residual(target.merged(0.02), e) < 0.1

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 import torch
 
-from explorer.engine import training
 from explorer.engine.attacks import decoreco, kkt
 from explorer.engine.attacks.target import Target
 from explorer.engine.data import preset
@@ -18,24 +17,20 @@ from explorer.engine.nonnegative import (
 )
 from explorer.engine.scoring import score
 from explorer.engine.training import TrainConfig
-from tests.engine.draws import rng
+from tests.engine.draws import aimed, attacked, draw, trained
 
 CIRCLE = preset("alternating-circle", n=20)
 
 
 def close_rows(count=30, seed=0):
     """Rows of which pairs are all but equal, as candidates that meet."""
-    rows = torch.randn(count // 2, 12, generator=rng(seed), dtype=torch.float64)
+    rows = draw(count // 2, 12, seed=seed)
     return torch.cat([rows, rows * (1 + 1e-9)])
 
 
 def ended(engine, net, config, dtype, seed=0):
     """The last state and the claims of an attack from noise."""
-    target = Target.of(net.to(dtype=dtype), 1.0)
-    state = engine.init(target, config, rng(seed))
-    for following in engine.iterate(target, state, config):
-        state = following
-    return state, engine.report(target, state, config)
+    return attacked(engine, Target.of(net.to(dtype=dtype), 1.0), config, seed)
 
 
 def test_a_factor_is_that_of_the_gram_and_its_ridge():
@@ -90,10 +85,7 @@ def test_float32_explains_by_decoreco_too():
 @pytest.mark.parametrize("widths", [(100,), (1000,)])
 def test_float32_finds_what_float64_finds(widths):
     config = TrainConfig(widths=widths, steps=5000)
-    state = training.init(CIRCLE, config, rng())
-    for following in training.iterate(CIRCLE, state, config):
-        state = following
-    net = Target.of(state.net, state.q_min).net
+    net = aimed(trained(CIRCLE, config)).net
     found = {
         dtype: [
             int(score(CIRCLE, claims.x, claims.y, (0.03,)).found)

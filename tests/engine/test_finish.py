@@ -17,6 +17,7 @@ from explorer.engine.margin import q_of
 from explorer.engine.network import Network, init_network, scaled_network
 from explorer.engine.progress import Progress, Stopped, no_progress
 from explorer.engine.training import TrainConfig
+from tests.engine.draws import rng
 
 
 def finish(
@@ -28,7 +29,7 @@ def finish(
 def random_set(d: int, seed: int) -> Dataset:
     """Points of both classes, the first of them twice; few and simple ones on the line."""
     n = 5 if d == 1 else 10
-    draw = torch.Generator().manual_seed(seed)
+    draw = rng(seed)
     x = 2 * torch.rand(n, d, generator=draw, dtype=torch.float64) - 1
     y = torch.where(torch.rand(n, generator=draw, dtype=torch.float64) < 0.5, -1.0, 1.0)
     y[1] = -y[2]
@@ -38,12 +39,10 @@ def random_set(d: int, seed: int) -> Dataset:
 
 
 def trained(data: Dataset, seed: int = 0, steps: int = 400, **given: object) -> Network:
+    """Weights after so many steps, or a multiple of them, that separate the points."""
     config = TrainConfig(**{"widths": (100,), "steps": 20_000, **given})
-    state = training.init(data, config, torch.Generator().manual_seed(seed))
-    for state in training.iterate(data, state, config):  # noqa: B020
-        if state.t >= steps and state.q_min > 0:
-            break
-    return state.net
+    states = training.iterate(data, training.init(data, config, rng(seed)), config, steps)
+    return next(state for state in states if state.q_min > 0).net
 
 
 def path_norm(net: Network, data: Dataset) -> float:
@@ -119,7 +118,7 @@ def test_more_cells_never_make_it_worse(seed: int) -> None:
 
 def test_order_of_the_points_and_size_of_the_weights_do_not_matter() -> None:
     data = random_set(2, 3)
-    net, order = trained(data), torch.randperm(data.n, generator=torch.Generator().manual_seed(1))
+    net, order = trained(data), torch.randperm(data.n, generator=rng(1))
     made = finish(net, data)
     other = finish(scaled_network(net, 1e3), Dataset(data.x[order], data.y[order]))
     assert other.objective == pytest.approx(made.objective, rel=2e-8)
@@ -197,7 +196,7 @@ def test_cells_that_separate_the_points_where_the_network_does_not() -> None:
 
 
 def test_refusals() -> None:
-    data, draw = random_set(2, 3), torch.Generator().manual_seed(0)
+    data, draw = random_set(2, 3), rng()
     blind = init_network(2, (3,), generator=draw, first_scale=0.1)
     with pytest.raises(ValueError, match=r"separates the points\. Train longer"):
         finish(blind, preset("alternating-circle", 20, 0.0))

@@ -7,20 +7,19 @@ import math
 import pytest
 import torch
 
-from explorer.engine import training
 from explorer.engine.attacks import crossings, hinge, pursuit
 from explorer.engine.attacks.crossings import curve_vertices
 from explorer.engine.attacks.hinge import HingeConfig, HingeState
 from explorer.engine.attacks.target import Target
 from explorer.engine.data import Dataset, preset
 from explorer.engine.exact import maximum_margin
-from explorer.engine.margin import q_of
 from explorer.engine.multipliers import fit_multipliers
 from explorer.engine.network import Network, phi, preactivations
 from explorer.engine.roster import ROSTER
 from explorer.engine.scoring import score
 from explorer.engine.status import Status
 from explorer.engine.training import TrainConfig
+from tests.engine import draws
 from tests.engine.closed_forms import TABLE, chains
 from tests.engine.draws import draw, make, rng
 
@@ -247,10 +246,7 @@ def test_what_cannot_be_made_up_for_is_bounded_from_below():
 def trained(n, widths, seed, steps=6000, name="alternating-circle"):
     data = preset(name, n, 0.0, seed)
     config = TrainConfig(widths=widths, steps=steps, init_scale=1e-3)
-    state = training.init(data, config, rng(seed))
-    for following in training.iterate(data, state, config):
-        state = following
-    return data, Target.of(state.net, float(q_of(state.net, data.x, data.y).min()))
+    return data, draws.aimed(draws.trained(data, config, seed))
 
 
 def test_a_trained_circle_is_recovered_without_a_false_claim():

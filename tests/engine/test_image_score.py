@@ -9,10 +9,11 @@ from explorer.engine.controls import Origin
 from explorer.engine.images import EVEN, NCC_LEAST, image_score, image_verdict
 from explorer.engine.scoring import Doubt, Kind, Unknowable
 from explorer.research.words.verdicts import verdict
+from tests.engine.draws import rng, uniform
 
 
 def pictures(n, seed, shape=(1, 6, 7)):
-    return torch.rand(n, *shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+    return uniform(n, *shape, seed=seed)
 
 
 def test_the_truth_matches_itself_in_any_order_and_contrast():
@@ -74,7 +75,7 @@ def test_verdicts(share, chance, controls, kind, p):
 def test_on_an_even_ground_good_reconstructions_are_not_counted_and_that_is_said():
     """Correlations of 0.98, SSIM of a third: the count finds nothing, and says why."""
     ground = torch.nn.functional.pad(pictures(80, 6), [7] * 4)
-    noise = torch.randn(ground[:4].shape, generator=torch.Generator().manual_seed(7))
+    noise = torch.randn(ground[:4].shape, generator=rng(7))
     truth, *others = (
         image_score(part, ground[:4] + 0.03 * noise.double()) for part in ground.split(4)
     )

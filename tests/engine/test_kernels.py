@@ -37,7 +37,7 @@ from explorer.engine.kernels.reference import (
 )
 from explorer.engine.network import Network, init_network
 from explorer.engine.optim import BETA_SQUARE
-from tests.engine.draws import ModifiedRelu, draw, published_phi, rng
+from tests.engine.draws import ModifiedRelu, draw, published_phi, rng, uniform
 
 ALPHA = 9.0
 Made = Callable[[Prepared, Tensor, Alpha], LossPass]  # a pass at x (..., m, d)
@@ -72,7 +72,7 @@ class Case:
     @property
     def c(self) -> Tensor:
         """Multiplier times label, of both signs (m,)."""
-        return (self.y * torch.rand(self.m, generator=rng(3), dtype=torch.float64)).to(self.dtype)
+        return (self.y * uniform(self.m, seed=3)).to(self.dtype)
 
     @property
     def y(self) -> Tensor:

@@ -26,7 +26,7 @@ from explorer.engine.status import Status
 from explorer.engine.training import TrainConfig
 from tests.engine import draws
 from tests.engine.closed_forms import chains, one_neuron_per_point, tensor, three_at_120
-from tests.engine.draws import draw, published_phi, rng
+from tests.engine.draws import draw, published_phi, rng, uniform
 
 PLAIN = KKTConfig(
     m=6, steps=40, multipliers="joint", relu_alpha=9.0, relu_alpha_start=None, weight_margin=0.0,
@@ -83,7 +83,7 @@ def test_the_published_loss_and_its_double_backward(widths, bias):
         lam_min=lam_min / mass,
     )  # fmt: skip
     x, y = 1.3 * draw(m, 2), torch.tensor([1.0, -1, -1, 1, 1, -1], dtype=torch.float64)
-    lam_code = torch.rand(m, generator=rng(5), dtype=torch.float64)
+    lam_code = uniform(m, seed=5)
     loss, grad_x, grad_lam = published(target.net, x, y, lam_code, 9.0, lam_min)
     state = begin(target, config, x, y, lam_code / m)
     assert (x.abs() > 1).any() and (lam_code < lam_min).any()  # every term has its say
@@ -207,7 +207,7 @@ def test_the_margin_term_and_its_growth():
 def test_the_start():
     target, config = Target(make((7,))), KKTConfig(m=8, sigma_x=0.5, multipliers="joint")
     state = kkt.init(target, config, rng(4))
-    noise = torch.randn(8, 2, generator=rng(4), dtype=torch.float64)
+    noise = draw(8, 2, seed=4)
     assert torch.equal(state.x, 0.5 * noise)
     assert state.y.tolist() == [1, 1, 1, 1, -1, -1, -1, -1]
     assert float(state.lam.min()) >= 0 and float(state.lam.max()) <= 2 * target.mass / 8

@@ -8,15 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from explorer.engine.energy.starts import mix_from_weights, mix_init, mix_weights
+from tests.engine.draws import draw
 
 SHARE = st.floats(0, 1)
 
 
-def draw(seed):
-    return torch.randn(7, 2, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
-
-
-TRUTH, HELDOUT, NOISE = draw(1), draw(2), draw(3)
+TRUTH, HELDOUT, NOISE = (draw(7, 2, seed=seed) for seed in (1, 2, 3))
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from explorer.engine.attacks.target import Target
 from explorer.engine.kernels.reference import normal_equations, signals_at
 from explorer.engine.network import init_network
 from explorer.engine.nonnegative import RIDGE
-from tests.engine.draws import rng
+from tests.engine.draws import draw, rng
 
 CONFIG = KKTConfig(m=8, steps=40, lr_x=0.01)
 CASES = {
@@ -51,7 +51,7 @@ def begun(
     net = init_network(
         d, widths, generator=rng(3), bias=bias, first_scale=0.7, all_biases=all_biases
     )
-    x = 1.5 * torch.randn(*starts, m, d, generator=rng(4), dtype=torch.float64)
+    x = 1.5 * draw(*starts, m, d, seed=4)
     y = torch.where(torch.arange(m) < m // 2, 1.0, -1.0).double()
     target = Target(net.to(dtype=dtype))
     return target, config, kkt.init(target, config, rng(5), Start(x, y))

@@ -11,13 +11,14 @@ from hypothesis import strategies as st
 
 from explorer.engine.margin import gamma_bar, gamma_tilde, log_loss, log_slopes, normalise, q_of
 from explorer.engine.network import init_network, phi, scaled_network
+from tests.engine.draws import rng
 
 LOSSES = ["exponential", "logistic"]
 
 
 def separated(widths=(6,), seed=0, n=5):
     """A random network and labels it gets right."""
-    generator = torch.Generator().manual_seed(seed)
+    generator = rng(seed)
     net = init_network(2, widths, generator=generator, first_scale=1.0)
     x = torch.randn(n, 2, generator=generator, dtype=torch.float64)
     return net, x, torch.where(phi(net, x) >= 0, 1.0, -1.0).double()

@@ -14,12 +14,12 @@ from explorer.engine.gradients import residual
 from explorer.engine.kernels.batched import Prepared, through
 from explorer.engine.merging import merge_neurons
 from explorer.engine.network import Network, init_network, phi
-from tests.engine.draws import draw
+from tests.engine.draws import draw, rng
 
 
 def balanced(k, seed, bias=True):
     """Two layers, |w~_j| = |v_j|."""
-    generator = torch.Generator().manual_seed(seed)
+    generator = rng(seed)
     net = init_network(2, (k,), generator=generator, first_scale=1.0, bias=bias)
     norm2 = net.weights[0].square().sum(1)
     if bias:
@@ -58,7 +58,7 @@ def test_merging_undoes_splitting(bias, seed, copies):
 @pytest.mark.parametrize("layer", [0, 1])
 @given(seed=st.integers(0, 100))
 def test_merging_undoes_splitting_in_any_layer_of_a_deep_network(layer, seed):
-    generator = torch.Generator().manual_seed(seed)
+    generator = rng(seed)
     net = init_network(2, (4, 3), generator=generator, first_scale=1.0)
     x = draw(7, 2, seed=seed)
     wide = split(net, layer, shares((4, 3)[layer], 3, seed))
@@ -68,7 +68,7 @@ def test_merging_undoes_splitting_in_any_layer_of_a_deep_network(layer, seed):
 
 
 def test_every_neuron_left_is_balanced():
-    generator = torch.Generator().manual_seed(3)
+    generator = rng(3)
     net = merge_neurons(init_network(2, (6,), generator=generator, first_scale=2.0)).net
     incoming = net.weights[0].square().sum(1) + net.biases[0].square()
     torch.testing.assert_close(net.weights[1][0].square(), incoming)
@@ -94,7 +94,7 @@ def test_a_zero_angle_merges_nothing_and_ends():
 
 
 def test_in_a_deep_network_unlike_outgoing_weights_stay_apart():
-    generator = torch.Generator().manual_seed(5)
+    generator = rng(5)
     net = init_network(2, (4, 3), generator=generator, first_scale=1.0)
     first = net.weights[0].clone()
     first[1], bias = 2 * first[0], net.biases[0].clone()
@@ -169,7 +169,7 @@ def test_neurons_that_differ_late_stay_apart_and_copies_merge(angle, fold):
 
 def test_wide_layers_are_compared_in_few_coordinates(monkeypatch):
     """Else 2-2000-2000-1 takes two minutes, in which its page answers nothing."""
-    generator = torch.Generator().manual_seed(0)
+    generator = rng()
     net, read = init_network(2, (300, 300), generator=generator, first_scale=1.0), [0]
     norm = torch.Tensor.norm
 

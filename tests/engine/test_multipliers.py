@@ -18,7 +18,7 @@ from explorer.engine.kernels.loading import compiled_module
 from explorer.engine.multipliers import fit_multipliers
 from explorer.engine.network import Network, phi
 from tests.engine.closed_forms import TABLE, opposite_pair
-from tests.engine.draws import draw, make
+from tests.engine.draws import draw, make, rng
 
 
 def labels(n, seed):
@@ -173,7 +173,7 @@ def test_scaling(widths, tau, seed, c):
 def test_permuting_and_splitting_neurons(tau, seed):
     net, x, y = make((6,), seed), draw(5, 2, seed=seed), labels(5, seed + 1)
     one = fit_of(net, x, y, tau).residual
-    generator = torch.Generator().manual_seed(seed)
+    generator = rng(seed)
     order = torch.cat([torch.randperm(6, generator=generator)] * 2)
     p = torch.rand(6, generator=generator, dtype=torch.float64)
     root = torch.cat([p, 1 - p])[torch.cat([order[:6], order[:6] + 6])].sqrt()

@@ -17,7 +17,7 @@ from explorer.engine.network import (
     preactivations,
     scaled_network,
 )
-from tests.engine.draws import draw, make
+from tests.engine.draws import draw, make, rng
 
 WIDTHS = [(5,), (6, 4), (4, 3, 5)]
 
@@ -35,16 +35,14 @@ def test_phi_is_the_formula():
 def test_a_network_is_called_on_points():
     one, x = make((5,)), draw(3, 2)
     assert torch.equal(one(x), phi(one, x)) and one(x).shape == (3,)
-    several = init_network(
-        2, (5,), generator=torch.Generator().manual_seed(0), first_scale=1.0, outputs=3
-    )
+    several = init_network(2, (5,), generator=rng(), first_scale=1.0, outputs=3)
     assert torch.equal(several(x), phi_all(several, x)) and several(x).shape == (3, 3)
     with pytest.raises(ValueError, match="x must be"):
         one(x[:, :1])
 
 
 def test_a_network_is_shown_in_one_line_without_its_weights():
-    drawn = torch.Generator().manual_seed(0)
+    drawn = rng()
     deep = init_network(3, (5, 4), generator=drawn, first_scale=1.0, outputs=2)
     assert repr(deep) == "Network(3-5-4-2, order 3, 2 outputs, float64)"
     biased = init_network(
@@ -109,7 +107,7 @@ def test_one_seed_gives_one_network_and_the_scale_is_the_first_layers():
     a, b, other = make((6, 4)), make((6, 4)), make((6, 4), seed=1)
     assert torch.equal(a.theta, b.theta)
     assert not torch.equal(a.theta, other.theta)
-    generator = torch.Generator().manual_seed(0)
+    generator = rng()
     small = init_network(2, (6, 4), generator=generator, first_scale=1e-4)
     torch.testing.assert_close(small.weights[0], a.weights[0] * 1e-4)
     assert torch.equal(small.weights[1], a.weights[1])

@@ -6,12 +6,13 @@ import pytest
 import torch
 
 from explorer.engine.optim import Moments, adam_step, momentum_step, zeros_like
+from tests.engine.draws import rng
 
 SHAPES = [(5, 3), (4,), (2, 7)]
 
 
 def tensors(seed: int) -> tuple[torch.Tensor, ...]:
-    generator = torch.Generator().manual_seed(seed)
+    generator = rng(seed)
     return tuple(torch.randn(s, generator=generator, dtype=torch.float64) for s in SHAPES)
 
 

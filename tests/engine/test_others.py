@@ -31,16 +31,14 @@ from explorer.engine.gradients import gradient
 from explorer.engine.network import Network, init_network, phi
 from explorer.engine.training import TrainConfig
 from tests.engine.closed_forms import TABLE, chains, tensor
-from tests.engine.draws import draw, make
+from tests.engine.draws import draw, exact_set, make, rng
 
 O3 = tensor([[-2.0], [-1.0], [0.5], [1.5], [3.0]]), tensor([1.0, -1.0, -1.0, 1.0, -1.0])
 BOX = 6.0
 
 
 def exact(seed, n=6, d=2):
-    x = 1.2 * draw(n, d, seed=seed)
-    y = torch.where(draw(n, seed=seed + 100) > 0, 1.0, -1.0).double()
-    return maximum_margin(x, y).net, x, y
+    return exact_set(d, n, seed, 100)
 
 
 def on_the_margin(net, extent, lines=40):
@@ -72,14 +70,14 @@ def deep():
     """A trained network of three layers at margin 1, its points, and their certificate."""
     data = preset("alternating-circle", 6, 0.0, 0)
     config = TrainConfig(widths=(12, 10), init_scale=1e-2, steps=4000)
-    state = training.init(data, config, torch.Generator().manual_seed(0))
+    state = training.init(data, config, rng())
     state = training.advance(data, state, config, config.steps)
     made = certify(state.net, data.x, data.y)
     return Target.of(state.net, made.q_min).merged(0.02), data, made
 
 
 def test_what_is_refused() -> None:
-    generator = torch.Generator().manual_seed(0)
+    generator = rng()
     x, y = draw(4, 3), tensor([1.0, -1.0, 1.0, -1.0])
     with pytest.raises(ValueError, match="line or the plane"):
         Rivals.of(init_network(3, (4,), generator=generator, first_scale=1.0), x, y, 2.0)

@@ -8,6 +8,7 @@ import torch
 
 from explorer.engine.network import Network, init_network, phi
 from explorer.engine.piecewise import describe, refusal
+from tests.engine.draws import rng
 
 
 def rows(*neurons):
@@ -17,7 +18,7 @@ def rows(*neurons):
 
 
 def drawn(k, seed):
-    g = torch.Generator().manual_seed(seed)
+    g = rng(seed)
     return init_network(1, (k,), generator=g, first_scale=1.0)
 
 
@@ -39,7 +40,7 @@ def test_neurons_in_any_order_and_in_parts_are_the_same_graph():
     w, b, v = net.weights[0], net.biases[0], net.weights[1][0]
     share = torch.tensor([0.3, 0.7], dtype=torch.float64).sqrt()
     parts = [torch.cat([t * share[0], t * share[1]]) for t in (w[:, 0], b, v)]
-    order = torch.randperm(14, generator=torch.Generator().manual_seed(0))
+    order = torch.randperm(14, generator=rng())
     split = Network((parts[0][order, None], parts[2][None, order]), (parts[1][order], None))
     one, other = describe(net), describe(split)
     for name in ("breaks", "slope", "intercept"):

@@ -9,19 +9,17 @@ import pytest
 import torch
 from scipy.optimize import linprog
 
-from explorer.engine import training
 from explorer.engine.attacks import hinge, kkt, pooled
 from explorer.engine.attacks import pooled as largest
 from explorer.engine.attacks.pooled import PooledConfig, PooledState
 from explorer.engine.attacks.target import Target
 from explorer.engine.data import preset
-from explorer.engine.margin import q_of
 from explorer.engine.network import phi
 from explorer.engine.scoring import score
 from explorer.engine.status import Status
 from explorer.engine.store import codec
 from explorer.engine.training import TrainConfig
-from tests.engine.draws import make, rng
+from tests.engine.draws import aimed, attacked, make, rng, trained
 
 SMALL = PooledConfig(starts=2, m=20, descent=200, grid=20)
 
@@ -30,10 +28,7 @@ SMALL = PooledConfig(starts=2, m=20, descent=200, grid=20)
 def circle():
     data = preset("alternating-circle", 8, 0.0, 101)
     config = TrainConfig(widths=(20, 20), steps=6000, init_scale=1e-2)
-    state = training.init(data, config, rng(101))
-    for following in training.iterate(data, state, config):
-        state = following
-    return data, Target.of(state.net, float(q_of(state.net, data.x, data.y).min()))
+    return data, aimed(trained(data, config, 101))
 
 
 @pytest.fixture(scope="module")
@@ -53,11 +48,8 @@ def test_stages_follow_one_another_and_end(circle, states):
 def test_each_start_is_a_reconstruction_of_its_own(circle, states):
     _, target = circle
     for number in range(SMALL.starts):
-        noise = torch.Generator().manual_seed(states[0].seed + pooled.STRIDE * number)
-        alone = kkt.init(target, SMALL.reconstruction(), noise)
-        for following in kkt.iterate(target, alone, SMALL.reconstruction()):
-            alone = following
-        claimed = kkt.report(target, alone, SMALL.reconstruction())
+        seed = states[0].seed + pooled.STRIDE * number
+        _, claimed = attacked(kkt, target, SMALL.reconstruction(), seed)
         mine = states[-1].start == number
         assert torch.equal(states[-1].found[mine], claimed.x)
         assert torch.equal(states[-1].labels[mine], claimed.y)

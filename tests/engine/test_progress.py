@@ -9,11 +9,9 @@ from __future__ import annotations
 from functools import cache
 
 import pytest
-import torch
 
-from explorer.engine import exact, training
+from explorer.engine import exact
 from explorer.engine.attacks.kkt import KKTConfig
-from explorer.engine.attacks.target import Target
 from explorer.engine.certificate import certify
 from explorer.engine.controls import control_sets
 from explorer.engine.data import heldout, preset
@@ -28,6 +26,7 @@ from explorer.research.experiment import Victim, other_set, otherwise
 from explorer.research.grid import Grid
 from explorer.research.landscape import Runs
 from explorer.research.tuning import TuneConfig, tune
+from tests.engine import draws
 
 
 @cache
@@ -35,10 +34,8 @@ def trained():
     """A deeper network on ten points, its target and certificate."""
     data = preset("moons", 10)
     config = TrainConfig(widths=(8, 8), steps=1500, method="ascent")
-    state = training.init(data, config, torch.Generator().manual_seed(0))
-    *_, state = training.iterate(data, state, config)
-    target = Target.of(state.net, state.q_min)
-    return data, target, certify(state.net, data.x, data.y)
+    state = draws.trained(data, config)
+    return data, draws.aimed(state), certify(state.net, data.x, data.y)
 
 
 def rivals():

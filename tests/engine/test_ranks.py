@@ -8,11 +8,12 @@ import torch
 from explorer.engine.data import Dataset
 from explorer.engine.ranks import FOUND_SHARE, LEAST, OTHER_SOURCE, judge_by_ranks, source_p
 from explorer.engine.scoring import LEVEL, Unknowable
+from tests.engine.draws import rng
 
 
 def cloud(seed: int, n: int = 60, d: int = 8) -> Dataset:
     """Points of two classes that overlap."""
-    g = torch.Generator().manual_seed(seed)
+    g = rng(seed)
     y = torch.where(torch.rand(n, generator=g) < 0.5, -1.0, 1.0).double()
     return Dataset(torch.randn(n, d, generator=g, dtype=torch.float64) + 0.3 * y[:, None], y)
 

@@ -26,7 +26,8 @@ from explorer.engine.explanations.places import grouped, places
 from explorer.engine.explanations.regions import Layers, regions
 from explorer.engine.margin import normalise
 from explorer.engine.network import Network, init_network
-from explorer.engine.training import TrainConfig, advance, init
+from explorer.engine.training import TrainConfig
+from tests.engine import draws
 from tests.engine.draws import draw, rng
 
 WIDE = Assumptions(band=0.2, tau=0.05, box=2.5)
@@ -46,8 +47,7 @@ def rough(seed, d, *widths):
 def trained():
     data = preset("alternating-line", n=4)
     config = TrainConfig(widths=(20, 20), steps=4000)
-    state = advance(data, init(data, config, rng(0)), config, 4000)
-    return data, normalise(state.net, data.x, data.y)[0]
+    return data, normalise(draws.trained(data, config).net, data.x, data.y)[0]
 
 
 def gradient(net, x, slopes):

@@ -27,16 +27,13 @@ from explorer.engine.scoring import (
     judge,
     score,
 )
+from tests.engine.draws import rng, uniform
 
 RADIUS = 0.03
 
 
-def draw(*shape, seed):
-    return torch.rand(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
-
-
 def labels(n, seed):
-    return torch.where(draw(n, seed=seed) < 0.5, -1.0, 1.0).double()
+    return torch.where(uniform(n, seed=seed) < 0.5, -1.0, 1.0).double()
 
 
 def brute_force(truth, x, y, radius):
@@ -54,8 +51,8 @@ def brute_force(truth, x, y, radius):
 
 @given(seed=st.integers(0, 30), n=st.integers(0, 4), c=st.integers(0, 5))
 def test_matching_is_the_largest(seed, n, c):
-    truth = Dataset(draw(n, 2, seed=seed), labels(n, seed + 1))
-    x, y = draw(c, 2, seed=seed + 2), labels(c, seed + 3)
+    truth = Dataset(uniform(n, 2, seed=seed), labels(n, seed + 1))
+    x, y = uniform(c, 2, seed=seed + 2), labels(c, seed + 3)
     radii = (0.2, 0.5)
     result = score(truth, x, y, radii)
     for k, radius in enumerate(radii):
@@ -247,7 +244,7 @@ def test_groups_of_clicks_close_together_are_no_find():
     y = torch.tensor([1, 1, -1, -1], dtype=torch.float64).repeat(3)
 
     def clicks(seed):
-        noise = torch.randn(12, 2, generator=torch.Generator().manual_seed(seed)).double()
+        noise = torch.randn(12, 2, generator=rng(seed)).double()
         return Dataset(centres.repeat(3, 1) + 0.1 * noise, y)
 
     rejected = 0
@@ -265,7 +262,7 @@ def test_claims_that_know_the_strokes_of_a_letter_and_no_point_are_seldom_a_find
     """Of 30 sets up to a third was a find before points were slid, and followed their strokes."""
     finds = 0
     for seed in range(900_000, 900_030):
-        generator = torch.Generator().manual_seed(seed)
+        generator = rng(seed)
         truth, claims = LAWS[law](generator), LAWS[law](generator)
         finds += judge(truth, control_sets(truth), claims.x, claims.y, RADIUS).p_value <= 0.05
     assert finds <= 4  # passed once in 160 (binomial)
@@ -283,7 +280,7 @@ def test_points_at_one_place_are_slid_as_one(d):
 @pytest.mark.parametrize("shuffled", [False, True])
 def test_clicks_in_even_steps_follow_their_strokes(shuffled):
     """Each set of a straight stroke is that stroke at another phase, whatever the order."""
-    order = torch.randperm(12, generator=torch.Generator().manual_seed(0 if shuffled else 1))
+    order = torch.randperm(12, generator=rng(0 if shuffled else 1))
     order = order if shuffled else torch.arange(12)
     along = torch.stack([torch.arange(12.0), 0.5 * torch.arange(12.0)], 1).double()
     made = followed(Dataset(along[order], torch.ones(12).double()), 50) - along[order]
@@ -449,10 +446,13 @@ def test_controls_of_lines_and_classes_are_named_too(name):
 
 @given(seed=st.integers(0, 30), c=st.integers(0, 8), d=st.integers(1, 3))
 def test_all_controls_are_matched_at_once_as_one_by_one(seed, c, d):
-    x, y = draw(c, d, seed=seed), labels(c, seed + 1)
-    sets = Controls(tuple(
-        Dataset(draw(n, d, seed=seed + 10 + n), labels(n, seed + 20 + n)) for n in (5, 0, 7, 3, 0)
-    ))  # fmt: skip
+    x, y = uniform(c, d, seed=seed), labels(c, seed + 1)
+    sets = Controls(
+        tuple(
+            Dataset(uniform(n, d, seed=seed + 10 + n), labels(n, seed + 20 + n))
+            for n in (5, 0, 7, 3, 0)
+        )
+    )
     radii = (0.5, 0.1, 0.3)
     found = meeting_counts(sets, x, y, radii)
     assert found.dtype == torch.int64 and found.shape == (5, 3)

@@ -26,6 +26,7 @@ from explorer.engine.margin import normalise
 from explorer.engine.network import Network, phi
 from explorer.engine.store import Run, StoreError, codec
 from explorer.engine.store import weights as store_weights
+from tests.engine.draws import rng
 
 
 @pytest.fixture(scope="module")
@@ -33,12 +34,12 @@ def run():
     """Two moons, three layers, six training states, four attack states."""
     data = preset("moons", n=9, seed=4)
     config = training.TrainConfig(widths=(7, 5), steps=300, lr=0.5)
-    state = training.init(data, config, torch.Generator().manual_seed(3))
+    state = training.init(data, config, rng(3))
     states = [state, *training.iterate(data, state, config)]
     attack = kkt.KKTConfig(m=6, steps=10, multipliers="joint")
     net, _ = normalise(states[-1].net, data.x, data.y)
     target = Target.of(net, 1.0)
-    first = kkt.init(target, attack, torch.Generator().manual_seed(5))
+    first = kkt.init(target, attack, rng(5))
     return Run(
         data, config, tuple(states[::60]), attack,
         (first, *islice(kkt.iterate(target, first, attack), 3)), seed=3, mix=(0.25, 1.0),
@@ -289,7 +290,7 @@ def as_pt(state):
 def test_a_state_dict_is_the_same_function(widths, bias, last_bias, write):
     model = mlp(*widths, bias=bias, last_bias=last_bias)
     net = store.import_weights(write(model.state_dict()))
-    x = torch.randn(11, widths[0], generator=torch.Generator().manual_seed(1)).double()
+    x = torch.randn(11, widths[0], generator=rng(1)).double()
     torch.testing.assert_close(phi(net, x), model(x)[:, 0])
     assert net.widths == widths[1:-1]
     assert net.homogeneous == (not last_bias and (len(widths) == 3 or not bias))
@@ -300,7 +301,7 @@ def test_layers_are_put_in_order():
     """Ten and two, text names, and checkpoints that hold the weights among other things."""
     model = mlp(2, *[4] * 11, 1)
     numbered = write_tensors(model.state_dict())  # alphabetical: "10" comes before "2"
-    x = torch.randn(5, 2, generator=torch.Generator().manual_seed(1)).double()
+    x = torch.randn(5, 2, generator=rng(1)).double()
     torch.testing.assert_close(phi(store.import_weights(numbered), x), model(x)[:, 0])
     small = mlp(2, 6, 3, 1)
     named = dict(zip(("b", "c", "a"), small[::2], strict=True))
@@ -405,7 +406,7 @@ def test_what_torch_calls_old_is_read():
     model = mlp(2, 5, 1)
     out = io.BytesIO()
     torch.save(model.state_dict(), out, _use_new_zipfile_serialization=False)
-    x = torch.randn(11, 2, generator=torch.Generator().manual_seed(1)).double()
+    x = torch.randn(11, 2, generator=rng(1)).double()
     torch.testing.assert_close(phi(store.import_weights(out.getvalue()), x), model(x)[:, 0])
     with pytest.raises(StoreError, match="cut short"):
         store.import_weights(out.getvalue()[:-8])

@@ -17,7 +17,7 @@ from explorer.engine.data import preset
 from explorer.engine.network import init_network, phi
 from explorer.engine.roster import by_key
 from explorer.engine.training import TrainConfig
-from tests.engine.draws import make, published_phi, rng
+from tests.engine.draws import aimed, attacked, make, published_phi, rng, trained
 
 WIDTHS = [(7,), (6, 4), (5, 3, 4)]
 
@@ -26,12 +26,7 @@ def everywhere(widths, seed=0):
     return init_network(2, widths, generator=rng(seed), first_scale=0.8, all_biases=True)
 
 
-def trained(config, seed=0, n=7):
-    data = preset("moons", n, seed=1)
-    state = training.init(data, config, rng(seed))
-    for following in training.iterate(data, state, config):
-        state = following
-    return data, state
+MOONS = preset("moons", 7, seed=1)
 
 
 @pytest.mark.parametrize("widths", WIDTHS)
@@ -64,15 +59,15 @@ def test_switches_of_the_initialisation_leave_the_usual_one_as_it_was() -> None:
 )  # fmt: skip
 def test_every_stretch_trains_to_separation(changes) -> None:
     config = TrainConfig(**{"widths": (20,), "steps": 400, **changes})
-    data, state = trained(config)
-    assert float((data.y * phi(state.net, data.x)).min()) > 0
+    state = trained(MOONS, config)
+    assert float((MOONS.y * phi(state.net, MOONS.x)).min()) > 0
     assert state.net.homogeneous != config.all_biases
     if config.all_biases:
         assert state.log_scale == 0  # nothing may be scaled
 
 
 def test_biased_training_follows_autograd() -> None:
-    data = preset("moons", 7, seed=1)
+    data = MOONS
     config = TrainConfig(widths=(5, 4), all_biases=True, step_rule="constant", lr=0.3, momentum=0.0)
     state = training.init(data, config, rng())
     ps = [p.clone().requires_grad_() for p in state.net.parameters]
@@ -85,8 +80,8 @@ def test_biased_training_follows_autograd() -> None:
 
 def test_edited_points_are_taken_up_without_scaling() -> None:
     config = TrainConfig(widths=(20,), steps=300, all_biases=True)
-    data, state = trained(config)
-    moved = data.with_point((0.1, 0.2), -1).with_point((0.12, 0.2), 1)
+    state = trained(MOONS, config)
+    moved = MOONS.with_point((0.1, 0.2), -1).with_point((0.12, 0.2), 1)
     after = training.refresh(moved, state, replace(config, revive=False))
     assert after.log_scale == 0
     assert torch.equal(after.net.theta, state.net.theta)
@@ -139,14 +134,10 @@ def test_biased_targets_say_that_no_theorem_applies() -> None:
 
 def test_joint_multipliers_find_the_mass_that_no_identity_gives() -> None:
     config = TrainConfig(widths=(30,), steps=1500, all_biases=True)
-    _, state = trained(config)
-    target = Target.of(state.net, float(state.q.min()))
+    target = aimed(trained(MOONS, config))
     hit = KKTConfig(m=14, steps=300, multipliers="joint", weight_margin=0.0)
-    end = kkt.init(target, hit, rng())
-    first = float(end.l_stationary)
-    for following in kkt.iterate(target, end, hit):
-        end = following
-    assert float(end.l_stationary) < 0.2 * first
+    first, (end, _) = kkt.init(target, hit, rng()), attacked(kkt, target, hit)
+    assert float(end.l_stationary) < 0.2 * float(first.l_stationary)
     assert float(end.lam.sum()) > 0
 
 

@@ -17,7 +17,7 @@ from explorer.engine.gradients import (
     signals,
 )
 from explorer.engine.network import Network, phi
-from tests.engine.draws import draw, make, published_phi
+from tests.engine.draws import draw, make, published_phi, rng
 
 WIDTHS = [(7,), (6, 4), (4, 3, 5)]
 
@@ -126,7 +126,7 @@ def test_relaxed_slopes_become_hard_ones():
 @given(seed=st.integers(0, 1000))
 def test_kernel_ignores_the_order_of_neurons(widths, seed):
     net, x = make(widths, seed), draw(5, 2, seed=seed)
-    order = torch.randperm(widths[0], generator=torch.Generator().manual_seed(seed))
+    order = torch.randperm(widths[0], generator=rng(seed))
     shuffled = Network(
         (net.weights[0][order], net.weights[1][:, order], *net.weights[2:]),
         (net.biases[0][order], *net.biases[1:]),

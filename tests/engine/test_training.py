@@ -33,23 +33,20 @@ from explorer.engine.training import (
     step,
     terminate,
 )
+from tests.engine.draws import draw, rng
 
 LOSSES = ["exponential", "logistic"]
 torch.set_num_threads(1)
 
 
-def seeded(seed: int = 0) -> torch.Generator:
-    return torch.Generator().manual_seed(seed)
-
-
 def random_set(n: int = 7, d: int = 3, seed: int = 0) -> Dataset:
-    x = torch.randn(n, d, generator=seeded(seed), dtype=torch.float64)
-    y = torch.where(torch.rand(n, generator=seeded(seed + 1)) < 0.5, 1.0, -1.0)
+    x = draw(n, d, seed=seed)
+    y = torch.where(torch.rand(n, generator=rng(seed + 1)) < 0.5, 1.0, -1.0)
     return Dataset(x, y.double())
 
 
 def after(target: Dataset, config: TrainConfig, steps: int, seed: int = 0) -> TrainState:
-    return last(target, init(target, config, seeded(seed)), config, steps)
+    return last(target, init(target, config, rng(seed)), config, steps)
 
 
 def last(target: Dataset, state: TrainState, config: TrainConfig, steps: int) -> TrainState:
@@ -84,8 +81,8 @@ def test_the_gradient_is_autograds(
 ) -> None:
     data = random_set()
     config = TrainConfig(widths=widths, bias=bias, loss=loss, init_scale=0.7)
-    net = scaled_network(init(data, config, seeded(3)).net, scale)
-    state = init(data, config, seeded(3), net)
+    net = scaled_network(init(data, config, rng(3)).net, scale)
+    state = init(data, config, rng(3), net)
     assert (state.log_scale == 0) == (scale == 1)  # 0.02 is carried with another scale
     leaves = [p.clone().requires_grad_() for p in net.parameters]
     value = mean_loss(net.with_parameters(leaves), data, loss)
@@ -97,7 +94,7 @@ def test_the_gradient_is_autograds(
 @pytest.mark.parametrize("widths", [(5,), (5, 4)])
 def test_the_factors_of_a_pass_give_every_points_gradient(widths: tuple[int, ...]) -> None:
     data = random_set()
-    net = init_network(3, widths, generator=seeded(1), first_scale=0.7)
+    net = init_network(3, widths, generator=rng(1), first_scale=0.7)
     values = backprop.run(net, data.x)
     assert torch.allclose(values.phi, phi(net, data.x), rtol=0, atol=1e-13)
     rows = []
@@ -108,7 +105,7 @@ def test_the_factors_of_a_pass_give_every_points_gradient(widths: tuple[int, ...
     jacobian = torch.stack(rows)
     norms = backprop.squared_norms(net, values)
     assert torch.allclose(norms, jacobian.square().sum(1), rtol=1e-12)
-    coef = torch.randn(data.n, generator=seeded(2), dtype=torch.float64)
+    coef = draw(data.n, seed=2)
     combined = backprop.combined_gradient(net, values, coef)
     assert torch.allclose(combined, coef @ jacobian, rtol=0, atol=1e-12)
 
@@ -120,7 +117,7 @@ def test_a_constant_step_is_plain_gradient_descent(loss: str, widths: tuple[int,
     config = TrainConfig(
         widths=widths, loss=loss, step_rule="constant", lr=0.05, momentum=0.0, init_scale=0.5
     )
-    state = init(data, config, seeded())
+    state = init(data, config, rng())
     net = state.net
     for _ in range(20):
         leaves = [p.clone().requires_grad_() for p in net.parameters]
@@ -136,8 +133,8 @@ def test_a_constant_step_is_plain_gradient_descent(loss: str, widths: tuple[int,
 @pytest.mark.parametrize("power", [-200, -3, 0, 5, 200])
 def test_weights_of_any_size_are_carried_near_norm_one(power: int) -> None:
     data, config = preset("moons", 9), TrainConfig(widths=(12, 5))
-    net = init(data, config, seeded()).net
-    state = init(data, config, seeded(), scaled_network(net, 2.0**power))
+    net = init(data, config, rng()).net
+    state = init(data, config, rng(), scaled_network(net, 2.0**power))
     assert 1 / NORM_RANGE <= state.rho <= NORM_RANGE
     carried = state.net.theta * math.exp(state.log_scale - power * math.log(2))
     assert torch.allclose(carried, net.theta, rtol=1e-12)
@@ -176,7 +173,7 @@ def test_gamma_tilde_rises_after_separation(loss: str, widths: tuple[int, ...]) 
         widths=widths, loss=loss, lr=0.003, momentum=0.0, init_scale=0.3, steps=10**6
     )
     fast = replace(config, lr=1.0, momentum=0.9)
-    states = islice(iterate(data, init(data, config, seeded()), fast), 2000)
+    states = islice(iterate(data, init(data, config, rng()), fast), 2000)
     state = next(s for s in states if s.q_min > 0 and s.log_loss < math.log(0.5))
     state = replace(state, velocity=torch.zeros_like(state.velocity))
     values = [s.gamma_tilde for s in islice(iterate(data, state, config), 400)]
@@ -186,7 +183,7 @@ def test_gamma_tilde_rises_after_separation(loss: str, widths: tuple[int, ...]) 
 
 def test_gamma_tilde_lies_below_gamma_bar_by_at_most_log_n() -> None:
     data, config = preset("moons", 9), TrainConfig(widths=(30,))
-    for state in islice(iterate(data, init(data, config, seeded()), config), 50, 300, 25):
+    for state in islice(iterate(data, init(data, config, rng()), config), 50, 300, 25):
         rho = state.rho * math.exp(state.log_scale)
         assert state.gamma_tilde <= state.gamma_bar + 1e-12
         assert state.gamma_tilde >= state.gamma_bar - math.log(data.n) / rho**2 - 1e-12
@@ -200,7 +197,7 @@ def test_a_direction_without_data_stays_as_it_was(widths: tuple[int, ...]) -> No
     nu = torch.linalg.qr(torch.cat([data.x.T, torch.ones(6, 1).double()], 1))[0][:, -1]
     assert float((data.x @ nu).abs().max()) < 1e-12
     config = TrainConfig(widths=widths, momentum=0.9)
-    start = init(data, config, seeded())
+    start = init(data, config, rng())
     end = last(data, start, config, 300)
     before = start.net.weights[0] @ nu * math.exp(start.log_scale)
     now = end.net.weights[0] @ nu * math.exp(end.log_scale)
@@ -244,7 +241,7 @@ def test_every_epoch_of_mini_batches_uses_every_point_once() -> None:
     data = preset("moons", 10)
     config = TrainConfig(widths=(11,), batch=4, init_scale=0.4, revive=False)
     full = replace(config, batch=None)
-    state = init(data, config, seeded())
+    state = init(data, config, rng())
     whole = refresh(data, state, full)
     parts = [refresh(data, replace(state, t=t), config) for t in range(9)]
     for epoch in (parts[:3], parts[3:6], parts[6:]):
@@ -258,7 +255,7 @@ def test_every_epoch_of_mini_batches_uses_every_point_once() -> None:
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_mini_batches_keep_their_neurons_with_the_default_step(seed: int) -> None:
     data, config = preset("alternating-circle", n=20), TrainConfig(batch=5, steps=8000)
-    first = training.init(data, config, torch.Generator().manual_seed(seed))
+    first = training.init(data, config, rng(seed))
     state = training.advance(data, first, config, config.steps)
     assert training.terminate(state, config) is Status.FINISHED and state.q_min > 0
 
@@ -324,7 +321,7 @@ def test_an_added_point_is_learnt_by_a_trained_network(name: str) -> None:
 @pytest.mark.parametrize("widths", [(15,), (15, 9)])
 def test_revival_touches_only_neurons_that_are_off(widths: tuple[int, ...]) -> None:
     data = preset("moons", 9)
-    net = init_network(2, widths, generator=seeded(), first_scale=0.4)
+    net = init_network(2, widths, generator=rng(), first_scale=0.4)
     bias = net.biases[0]
     assert bias is not None
     down = torch.zeros(15, dtype=torch.float64)
@@ -332,7 +329,7 @@ def test_revival_touches_only_neurons_that_are_off(widths: tuple[int, ...]) -> N
     net = replace(net, biases=(bias - down, *net.biases[1:]))
     off = off_neurons(net, data.x)[0]
     assert bool(off[2]) and bool(off[7])
-    new = revived_network(net, data.x, seeded(1))
+    new = revived_network(net, data.x, rng(1))
     assert torch.equal(new.weights[0][~off], net.weights[0][~off])
     rows = torch.ones(1, dtype=torch.bool) if len(widths) == 1 else ~off_neurons(net, data.x)[1]
     assert torch.equal(new.weights[1][rows][:, ~off], net.weights[1][rows][:, ~off])
@@ -345,7 +342,7 @@ def test_revival_touches_only_neurons_that_are_off(widths: tuple[int, ...]) -> N
 
 def test_without_points_nothing_moves() -> None:
     config = TrainConfig(widths=(8,), steps=5)
-    state = init(empty(2), config, seeded())
+    state = init(empty(2), config, rng())
     states = list(iterate(empty(2), state, config))
     assert [s.t for s in states] == [1, 2, 3, 4, 5]
     assert torch.equal(states[-1].net.theta, state.net.theta)
@@ -370,11 +367,11 @@ def test_points_that_conflict_train_on() -> None:
 
 def test_a_dead_start_is_said() -> None:
     data, config = preset("moons", 7), TrainConfig(widths=(3,))
-    net = init(data, config, seeded()).net
+    net = init(data, config, rng()).net
     bias = net.biases[0]
     assert bias is not None
     dead = net.with_parameters([net.weights[0], bias - 100.0, net.weights[1]])
-    state = init(data, config, seeded(), dead)
+    state = init(data, config, rng(), dead)
     assert terminate(state, config) is Status.DEAD
     assert is_finite(state)
     assert list(iterate(data, state, config)) == []
@@ -390,7 +387,7 @@ def test_one_dead_point_does_not_stop_the_others() -> None:
         (torch.zeros(1).double(), None),
     )
     config = TrainConfig()
-    state = last(data, init(data, config, seeded(), net), config, 3000)
+    state = last(data, init(data, config, rng(), net), config, 3000)
     assert terminate(state, config) is Status.RUNNING
     assert math.exp(2 * state.log_scale) * float(state.q[0]) > 1000
     assert float(state.q[1]) == 0
@@ -400,7 +397,7 @@ def test_one_dead_point_does_not_stop_the_others() -> None:
 def test_a_step_too_large_is_not_taken(lr: float) -> None:
     data = preset("moons", 9)
     config = TrainConfig(widths=(12, 5), step_rule="constant", lr=lr)
-    state = init(data, config, seeded())
+    state = init(data, config, rng())
     states = [state, *islice(iterate(data, state, config), 400)]
     assert terminate(states[-1], config) is Status.DIVERGED
     assert all(is_finite(s) for s in states)
@@ -412,7 +409,7 @@ def test_a_step_too_large_is_not_taken(lr: float) -> None:
 
 def test_a_run_ends_after_its_planned_steps() -> None:
     data, config = preset("moons", 6), TrainConfig(widths=(5,), steps=7)
-    states = list(iterate(data, init(data, config, seeded()), config))
+    states = list(iterate(data, init(data, config, rng()), config))
     assert [s.t for s in states] == list(range(1, 8))
     assert terminate(states[-1], config) is Status.FINISHED
     assert terminate(states[-1], replace(config, steps=8)) is Status.RUNNING
@@ -426,7 +423,7 @@ def test_a_fast_run_stays_finite_on_every_preset(name: str, method: str) -> None
     for k, widths in enumerate(((30,), (20, 15), (10, 8, 6))):
         lr = (1.0, 1e4, 1e300)[(k + turn) % 3]
         config = TrainConfig(widths=widths, lr=lr, method=method)
-        start = init(data, config, seeded())
+        start = init(data, config, rng())
         states = [start, *islice(iterate(data, start, config), 150)]
         assert all(is_finite(s) for s in states[::10])
         assert terminate(states[-1], config) in (Status.RUNNING, Status.DEAD)
@@ -445,7 +442,7 @@ def test_a_constant_rate_ends_finite_or_says_so(name: str, loss: str) -> None:
 def test_the_default_separates_and_its_direction_converges(name: str) -> None:
     data, config = preset(name), TrainConfig()
     unit: list[torch.Tensor] = []
-    for state in islice(iterate(data, init(data, config, seeded()), config), 1600):
+    for state in islice(iterate(data, init(data, config, rng()), config), 1600):
         if state.t in (400, 800, 1600):
             assert state.q_min > 0
             unit.append(state.net.theta / state.rho)
@@ -474,11 +471,11 @@ def test_the_ascent_levels_the_margins_sooner() -> None:
 @given(st.integers(0, 10**6), st.sampled_from(LOSSES), st.sampled_from([(7,), (7, 4)]))
 def test_rotating_the_plane_rotates_the_run(seed: int, loss: str, widths: tuple) -> None:
     data, config = random_set(seed=seed), TrainConfig(widths=widths, loss=loss, momentum=0.5)
-    turn = torch.linalg.qr(torch.randn(3, 3, generator=seeded(seed), dtype=torch.float64))[0]
-    start = init(data, config, seeded(seed))
+    turn = torch.linalg.qr(draw(3, 3, seed=seed))[0]
+    start = init(data, config, rng(seed))
     turned_net = replace(start.net, weights=(start.net.weights[0] @ turn, *start.net.weights[1:]))
     turned = Dataset(data.x @ turn, data.y)
-    other = init(turned, config, seeded(seed), turned_net)
+    other = init(turned, config, rng(seed), turned_net)
     for a, b in islice(
         zip(iterate(data, start, config), iterate(turned, other, config), strict=False), 15
     ):
@@ -489,15 +486,15 @@ def test_rotating_the_plane_rotates_the_run(seed: int, loss: str, widths: tuple)
 @given(st.integers(0, 10**6), st.sampled_from(LOSSES))
 def test_neurons_points_and_labels_have_no_order_and_no_sign(seed: int, loss: str) -> None:
     data, config = random_set(seed=seed), TrainConfig(widths=(7,), loss=loss, momentum=0.5)
-    start = init(data, config, seeded(seed))
+    start = init(data, config, rng(seed))
     bias = start.net.biases[0]
     assert bias is not None
-    neurons = torch.randperm(7, generator=seeded(seed))
-    points = torch.randperm(7, generator=seeded(seed + 1))
+    neurons = torch.randperm(7, generator=rng(seed))
+    points = torch.randperm(7, generator=rng(seed + 1))
     first, last = start.net.weights
     net = Network((first[neurons], -last[:, neurons]), (bias[neurons], None))
     other_data = Dataset(data.x[points], -data.y[points])
-    other = init(other_data, config, seeded(seed), net)
+    other = init(other_data, config, rng(seed), net)
     for a, b in islice(
         zip(iterate(data, start, config), iterate(other_data, other, config), strict=False), 15
     ):
@@ -509,7 +506,7 @@ def test_neurons_points_and_labels_have_no_order_and_no_sign(seed: int, loss: st
 def test_splitting_a_neuron_changes_no_output(seed: int, part: float) -> None:
     # {w, v} -> {sqrt(p) (w, v), sqrt(1 - p) (w, v)} keeps Phi and every step (theory 1.2).
     data, config = random_set(seed=seed), TrainConfig(widths=(5,), momentum=0.5)
-    start = init(data, config, seeded(seed))
+    start = init(data, config, rng(seed))
     bias = start.net.biases[0]
     assert bias is not None
     scale = torch.ones(6, dtype=torch.float64)
@@ -517,7 +514,7 @@ def test_splitting_a_neuron_changes_no_output(seed: int, part: float) -> None:
     copy = torch.tensor([0, 1, 2, 3, 4, 0])
     first, last = start.net.weights
     net = Network((first[copy] * scale[:, None], last[:, copy] * scale), (bias[copy] * scale, None))
-    other = init(data, config, seeded(seed), net)
+    other = init(data, config, rng(seed), net)
     assert other.rho == pytest.approx(start.rho)
     for a, b in islice(
         zip(iterate(data, start, config), iterate(data, other, config), strict=False), 15
@@ -536,14 +533,14 @@ def test_float32_trains_in_float32() -> None:
 
 def test_given_weights_are_the_start() -> None:
     data, config = preset("moons", 7), TrainConfig()
-    net = init_network(2, (4, 3), generator=seeded(9), first_scale=0.5)
-    state = init(data, config, seeded(), net)
+    net = init_network(2, (4, 3), generator=rng(9), first_scale=0.5)
+    state = init(data, config, rng(), net)
     assert torch.equal(state.net.theta, net.theta)
     with pytest.raises(ValueError, match="homogeneous"):
         biased = replace(net, biases=(net.biases[0], torch.zeros(3).double(), None))
-        init(data, TrainConfig(method="ascent"), seeded(), biased)
+        init(data, TrainConfig(method="ascent"), rng(), biased)
     with pytest.raises(ValueError, match="dimension"):
-        init(preset("two-points"), config, seeded(), net)
+        init(preset("two-points"), config, rng(), net)
 
 
 @pytest.mark.parametrize(

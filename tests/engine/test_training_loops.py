@@ -15,7 +15,7 @@ from explorer.engine.data import Dataset, preset
 from explorer.engine.kernels import training_loops
 from explorer.engine.status import Status
 from explorer.engine.training import TrainConfig, TrainState
-from tests.engine.draws import rng
+from tests.engine.draws import draw, rng
 
 STEPS = 50
 RULES = {
@@ -32,7 +32,7 @@ RULES = {
 
 
 def drawn(d: int, n: int, outputs: int = 1) -> Dataset:
-    x = torch.randn(n, d, generator=rng(d + n), dtype=torch.float64)
+    x = draw(n, d, seed=d + n)
     labels = torch.tensor(classes.labels(outputs)).double()
     return Dataset(x, labels[torch.arange(n) % len(labels)])
 

@@ -30,28 +30,15 @@ from explorer import (
 )
 from explorer.engine.data import PRESETS, Dataset
 from explorer.engine.training import TrainState
+from tests.engine.draws import aimed, attacked, rng, trained
 
 CIRCLE = preset("alternating-circle", n=12)
 MOONS = preset("moons", n=10)
 SHORT = TrainConfig(widths=(20, 10), steps=40, batch=7)
 
 
-def rng(seed: int = 0) -> torch.Generator:
-    return torch.Generator().manual_seed(seed)
-
-
 def times(data: Dataset, scale: float, shift: float = 0.0) -> Dataset:
     return Dataset(data.x * scale + shift, data.y)
-
-
-def trained(data: Dataset, config: TrainConfig) -> TrainState:
-    return training.advance(data, training.init(data, config, rng()), config, config.steps)
-
-
-def attacked(data: Dataset, net: Network, q_min: float, config: KKTConfig) -> tuple:
-    target = Target.of(net, q_min)
-    state = kkt.advance(target, kkt.init(target, config, rng()), config, config.steps)
-    return target, state, kkt.report(target, state, config)
 
 
 def test_the_unit_is_one_wherever_points_are_about_as_large_as_the_plane() -> None:
@@ -86,7 +73,7 @@ def test_training_and_attack_of_points_times_a_power_of_two_are_the_same_to_the_
     again = [training.refresh(d, s, SHORT) for d, s in ((more, here), (times(more, scale), there))]
     assert torch.equal(again[0].q, again[1].q) and again[1].net.unit == scale
     config = KKTConfig(m=20, steps=30)
-    ends = [attacked(d, s.net, 0.1, config)[1] for d, s in ((CIRCLE, here), (CIRCLE, there))]
+    ends = [attacked(kkt, Target.of(s.net, 0.1), config)[0] for s in (here, there)]
     assert torch.equal(ends[0].x, ends[1].x) and torch.equal(ends[0].lam, ends[1].lam)
 
 
@@ -96,7 +83,7 @@ def test_the_circle_is_found_at_every_scale_by_the_defaults(scale: float) -> Non
     state = trained(data, TrainConfig())
     made = certify(state.net, data.x, data.y)
     assert made.residual < 0.1 and int(made.on_margin.sum()) >= 11
-    _, _, claims = attacked(data, state.net, state.q_min, KKTConfig())
+    claims = attacked(kkt, aimed(state), KKTConfig())[1]
     verdict = judge(data, control_sets(data), claims.x, claims.y, 0.03 * scale)
     assert verdict.found >= 10 and verdict.p_value <= 0.05
 

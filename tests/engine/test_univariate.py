@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from explorer.engine import store, training
+from explorer.engine import store
 from explorer.engine.attacks import univariate
 from explorer.engine.attacks.target import Target
 from explorer.engine.attacks.univariate import Inexact, UnivariateConfig
@@ -26,6 +26,7 @@ from explorer.engine.roster import ROSTER
 from explorer.engine.status import Status
 from explorer.engine.store import Run
 from explorer.engine.training import TrainConfig
+from tests.engine.draws import rng, trained
 
 
 def tensor(values):
@@ -142,7 +143,7 @@ def test_a_level_stretch_of_an_exact_network_is_allowed_for_in_the_proofs():
 
 # --- laws ---------------------------------------------------------------------------------------
 def drawn(seed):
-    g = torch.Generator().manual_seed(seed)
+    g = rng(seed)
     n = int(torch.randint(3, 10, (), generator=g))
     x = 4 * torch.rand(n, generator=g, dtype=torch.float64) - 2
     y = torch.where(torch.rand(n, generator=g) < 0.5, 1.0, -1.0).double()
@@ -190,7 +191,7 @@ def test_order_and_splitting_of_neurons_change_nothing(random_sets):
     _, _, made = random_sets[3]
     net, k = made.net, made.net.widths[0]
     share = tensor([0.2, 0.8]).sqrt()
-    order = torch.randperm(2 * k, generator=torch.Generator().manual_seed(1))
+    order = torch.randperm(2 * k, generator=rng(1))
     w, b, v = (
         torch.cat([t * share[0], t * share[1]])[order]
         for t in (net.weights[0][:, 0], net.biases[0], net.weights[1][0])
@@ -217,7 +218,7 @@ STORED = (torch.float32, torch.float16, torch.bfloat16)
 
 
 def moved(net, share, seed):
-    step = torch.randn(net.theta.shape, generator=torch.Generator().manual_seed(seed)).double()
+    step = torch.randn(net.theta.shape, generator=rng(seed)).double()
     return net.with_theta(net.theta + share * net.rho * step / step.norm())
 
 
@@ -285,10 +286,7 @@ def test_exact_weights_that_were_moved_prove_nothing(fresh_sets, share):
 def trained_line():
     # Long enough that the imbalance, 0.08%, lies far below its limit of 1% in every arithmetic.
     data, config = preset("alternating-line", n=5), TrainConfig(widths=(100,), steps=5000)
-    state = training.init(data, config, torch.Generator().manual_seed(0))
-    for following in training.iterate(data, state, config):
-        state = following
-    return data, state.net
+    return data, trained(data, config).net
 
 
 def test_trained_and_merged_weights_prove_nothing(trained_line):
