@@ -143,7 +143,7 @@ def test_calls_of_few_steps_are_one_run(monkeypatch) -> None:
     first = started(data, config)
     whole = training.advance(data, first, config, STEPS)
     monkeypatch.setattr(training_loops, "PIECE", 1)
-    assert gap(training.advance(data, first, config, STEPS), whole) == 0
+    assert gap(training.advance(data, first, config, STEPS), whole) < 1e-12  # the last bit may turn
 
 
 @pytest.mark.parametrize("widths", [(9,), (7, 5)])
