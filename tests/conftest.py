@@ -17,8 +17,11 @@ from explorer.engine import compiling
 from explorer.engine.threads import limit_threads
 from explorer.research import grid_store
 
+EXAMPLES = 40  # of a law, arbitrary: a run repeats exactly, so that more are never new ones
 # No deadline: a shared machine may stall any example. Derandomised: a run repeats exactly.
-settings.register_profile("project", deadline=None, derandomize=True, database=None)
+settings.register_profile(
+    "project", deadline=None, derandomize=True, database=None, max_examples=EXAMPLES
+)
 settings.load_profile("project")
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -264,7 +264,8 @@ def test_claims_that_know_the_strokes_of_a_letter_and_no_point_are_seldom_a_find
     for seed in range(900_000, 900_030):
         generator = rng(seed)
         truth, claims = LAWS[law](generator), LAWS[law](generator)
-        finds += judge(truth, control_sets(truth), claims.x, claims.y, RADIUS).p_value <= 0.05
+        sets = control_sets(truth, 39)  # p goes down to 0.025
+        finds += judge(truth, sets, claims.x, claims.y, RADIUS).p_value <= 0.05
     assert finds <= 4  # passed once in 160 (binomial)
 
 
