@@ -31,7 +31,7 @@ assert len(page.trials) == 2
 import asyncio
 from explorer import app, preset
 from explorer.page import play
-from explorer.page.stages import train
+from explorer.page.stages.train import commands as train
 page = app(preset("two-points"))
 play.go(page.session, "train")
 train.jump_to_exact(page.session)

@@ -147,7 +147,7 @@ from explorer.engine.data import preset
 from explorer.page import files, play
 from explorer.page.session import Session
 from explorer.page.apps.explorer import App
-from explorer.page.stages import train
+from explorer.page.stages.train import commands as train
 page = App(preset("moons", n=8))
 train.jump_to_exact(page.session)
 play.go(page.session, "attack")

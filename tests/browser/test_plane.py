@@ -231,7 +231,7 @@ from explorer.engine.data import preset
 from explorer.page import play
 from explorer.page.panels.plane import PlanePanel
 from explorer.page.session import Session
-from explorer.page.stages import train
+from explorer.page.stages.train import commands as train
 from explorer.style import CSS
 import ipywidgets as w
 session = Session(preset("alternating-circle", n=8))

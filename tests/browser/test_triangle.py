@@ -16,7 +16,7 @@ from tests.browser.steps import saved, settled
 CELLS = (
     "from explorer import app",
     "from explorer.page import play",
-    "from explorer.page.stages import train",
+    "from explorer.page.stages.train import commands as train",
     "from explorer.engine.data import preset",
     "made = app(preset('moons', n=8))",
     "play.go(made.session, 'train')",
