@@ -25,6 +25,7 @@ import time
 from collections import deque
 
 import torch
+from simplex import simplex
 
 from explorer.engine.attacks import decoreco
 from explorer.engine.attacks.decoreco import DecoRecoConfig, Start
@@ -33,7 +34,6 @@ from explorer.engine.certificate import SUPPORT
 from explorer.engine.classes import from_numbers
 from explorer.engine.controls import control_sets
 from explorer.engine.data import heldout, preset
-from explorer.engine.exact import simplex
 from explorer.engine.scoring import score
 from explorer.engine.training import TrainConfig
 from explorer.engine.weight_decay import DecayConfig, settle

@@ -18,7 +18,7 @@ from energy_oracle import oracle
 
 from explorer.engine.data import preset
 from explorer.engine.energy.maps import grid, tau_of
-from explorer.engine.energy.points import moving
+from explorer.engine.energy.points import moving_point
 from explorer.engine.exact import maximum_margin
 from explorer.page import play
 from explorer.page.stages.landscape import commands as landscape
@@ -44,6 +44,11 @@ def drawn(n: int, seed: int):
     x = 1.2 * torch.randn(n, 2, generator=rng, dtype=torch.float64)
     y = torch.randn(n, generator=rng, dtype=torch.float64).sign()
     return maximum_margin(x, y).net, x, y
+
+
+def moving(net, x, y, index, places, *more, **named):
+    """Return the energies with one point at each of the places."""
+    return moving_point(net, x, y, index, *more, **named).energies_at(places)
 
 
 def timed(call, rounds: int = 5) -> float:

@@ -14,7 +14,7 @@ from explorer.engine.attacks.target import Target
 from explorer.engine.certificate import certify
 from explorer.engine.data import preset
 from explorer.engine.energy.maps import grid, tau_of
-from explorer.engine.energy.points import Archetype, Energies, energy, moving
+from explorer.engine.energy.points import Archetype, Energies, energy, moving_point
 from explorer.engine.exact import maximum_margin
 from explorer.engine.explanations.masses import FORCED, forced_points
 from explorer.engine.explanations.others import Rivals, farthest_set, forced_mass
@@ -58,7 +58,7 @@ def seen(net, data):
     }
     if net.d == 2:
         tau = tau_of(2.0, 61, 0.5)
-        one = moving(net, x, y, 0, grid(2.0, 21), tau)
+        one = moving_point(net, x, y, 0, tau).energies_at(grid(2.0, 21))
         one = replace(one, home=energy(net, x, y, tau))
         out["energy"] = (one.archetype, words.sentence(one))
     return out

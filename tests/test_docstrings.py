@@ -34,12 +34,11 @@ TOLD = {
     "explorer.engine.attacks.shapes": "Shapes places",
     "explorer.engine.data.images": "draw",
     "explorer.engine.images": (
-        "min_max_images ncc_distance ssim dssim vote_image only_best best_matches image_score "
+        "min_max_images ncc_distance ssim vote_image only_best best_matches image_score "
         "image_verdict"
     ),
     "explorer.engine.membership.law": (
-        "MemberRule Isolation bounded_margin decide isolation known_margin leaked_point "
-        "margin_from_loss"
+        "MemberRule Isolation bounded_margin decide isolation known_margin leaked_point"
     ),
     "explorer.engine.multipliers": "fit_multipliers",
     "explorer.engine.settings": "setting settings",

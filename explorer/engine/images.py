@@ -159,31 +159,6 @@ def ssim(a: Tensor, b: Tensor) -> Tensor:
     return (above / below).mean(dim=(1, 2, 3))
 
 
-def dssim(a: Tensor, b: Tensor) -> Tensor:
-    """Return (1 - SSIM) / 2 of each pair of images.
-
-    Args:
-        a: images (m, c, h, w), pixels in [0, 1].
-        b: as many images (m, c, h, w).
-
-    Returns:
-        DSSIM (m,), in [0, 1].
-
-    Raises:
-        ValueError: where shapes differ, or these are no images.
-
-    Source: Haim et al. 2022, appendix; SSIM of Wang et al. 2004.
-
-    Example:
-        >>> import torch
-        >>> from explorer.engine.images import dssim
-        >>> image = torch.linspace(0, 1, 16).reshape(1, 1, 4, 4)
-        >>> float(dssim(image, image)) < 1e-6, float(dssim(image, 1 - image)) > 0.5
-        (True, True)
-    """
-    return (1 - ssim(a, b)) / 2
-
-
 def vote_image(found: Tensor, distances: Tensor, vote: Vote = "min") -> Tensor:
     """Return one image from the reconstructions of one training image.
 

@@ -9,13 +9,13 @@ import pytest
 import torch
 from torch.nn.functional import relu
 
+from benchmarks.simplex import simplex
 from explorer.engine.attacks import decoreco, kkt
 from explorer.engine.attacks.decoreco import DecoRecoConfig, Start
 from explorer.engine.attacks.kkt import KKTConfig
 from explorer.engine.attacks.target import Target
 from explorer.engine.certificate import Light, certify
 from explorer.engine.classes import class_numbers, margins
-from explorer.engine.exact import simplex
 from explorer.engine.network import Network, phi_all
 from explorer.engine.status import Status
 from tests.engine.draws import draw, published_phi, rng

@@ -14,13 +14,19 @@ from benchmarks.energy_oracle import oracle
 from explorer.engine.data import preset
 from explorer.engine.energy import cones
 from explorer.engine.energy.maps import grid, line, tau_of
-from explorer.engine.energy.points import Archetype, Energies, energy, moving, pairs
+from explorer.engine.energy.points import Archetype, Energies, energy, moving_point, pairs
 from explorer.engine.energy.rays import place_rays, rays, set_rays
 from explorer.engine.exact import maximum_margin
 from explorer.engine.multipliers import fit_multipliers
 from explorer.engine.network import Network
 from explorer.engine.nonnegative import nonnegative
 from tests.engine.draws import draw, exact_set, make
+
+
+def moving(net, x, y, index, places, *more, **named):
+    """Return the energies with one point at each of the places."""
+    return moving_point(net, x, y, index, *more, **named).energies_at(places)
+
 
 SETS = [(1, 6, 0), (1, 8, 1), (2, 6, 2), (2, 9, 3), (2, 12, 4)]
 
@@ -269,7 +275,7 @@ def test_a_redundant_point_stays_one_though_elsewhere_it_would_help_trained_weig
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"index": 9}, "from 0 to 5"), ({"places": draw(4, 3)}, r"places \(p, 2\)"),
+        ({"index": 9}, "from 0 to 5"), ({"places": draw(4, 3)}, r"x must be \(m, 2\)"),
         ({"y": torch.ones(3)}, r"y \(n,\)"), ({"tau": math.nan}, "finite"),
     ],
 )  # fmt: skip

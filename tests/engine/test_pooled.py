@@ -147,16 +147,6 @@ def test_in_two_layers_no_second_question_is_asked(circle, states):
     assert made.stage == "done" and len(made.rise) == 0
 
 
-def test_votes_count_starts_not_claims(states):
-    last = states[-1]
-    found = torch.tensor([[0.0, 0.0], [0.01, 0.0], [0.0, 0.01], [1.0, 1.0]]).double()
-    made = replace(last, found=found, labels=torch.tensor([1.0, 1.0, 1.0, -1.0]).double(),
-                   start=torch.tensor([0, 0, 1, 1]))  # fmt: skip
-    asked = torch.tensor([[0.0, 0.0], [1.0, 1.0], [1.0, 1.0]]).double()
-    labels = torch.tensor([1.0, -1.0, 1.0]).double()
-    assert pooled.votes(made, asked, labels).tolist() == [2, 1, 0]
-
-
 def test_a_circle_in_three_layers_has_no_false_claim(circle, states):
     data, target = circle
     claims = pooled.report(target, states[-1], SMALL)

@@ -66,7 +66,6 @@ def test_constant_images_never_give_nan() -> None:
 def test_ssim_of_an_image_with_itself_is_one() -> None:
     x = post.min_max_images(images(4))
     assert torch.allclose(post.ssim(x, x), torch.ones(4, dtype=torch.float64))
-    assert torch.allclose(post.dssim(x, x), torch.zeros(4, dtype=torch.float64))
     assert len(post.ssim(x[:0], x[:0])) == 0
 
 

@@ -9,7 +9,6 @@ from explorer.engine.energy.starts import (
     CORNERS,
     mix_weights,
     nearest,
-    raster,
     weights_at,
 )
 
@@ -30,23 +29,6 @@ def test_every_place_goes_to_the_nearest_of_the_lattice(side: int) -> None:
     apart = np.linalg.norm(weights[:, None] * (side - 1) - all_of[None], axis=2)
     got = np.linalg.norm(weights * (side - 1) - found, axis=1)
     np.testing.assert_allclose(got, apart.min(1), atol=1e-9)
-
-
-def test_values_stand_at_their_places_and_nothing_stands_outside() -> None:
-    side = 5
-    values = np.full((side, side), np.nan)
-    for k in range(side):
-        for i in range(side - k):
-            values[k, i] = 10 * k + i
-            x, y = np.array([i, side - 1 - i - k, k]) / (side - 1) @ CORNERS
-            row, column = int((1 - y) * 120), int(x * 120)
-            if min(i, k, side - 1 - i - k) > 0:  # a corner's pixel may lie outside
-                assert raster(values, 120)[row, column] == 10 * k + i
-    pixels = raster(values, 120)
-    share = np.isfinite(pixels).mean()
-    area = 0.5 * (CORNERS[2, 0] - CORNERS[1, 0]) * (CORNERS[0, 1] - CORNERS[1, 1])
-    assert share == pytest.approx(area, abs=0.01)
-    assert np.nanmax(pixels) == 40 and np.nanmin(pixels) == 0
 
 
 def test_the_weights_of_a_place_are_those_of_its_mixture() -> None:

@@ -152,8 +152,7 @@ def common_claims(claimed: Report, x: Tensor, y: Tensor, lam: Tensor, radius: fl
 #
 # A claim is a needed place with no heavier one of its label within `radius`: the question left out
 # both, and cannot tell them apart. In three layers one point is often fitted in parts: it is
-# claimed at the mean of its needed parts. `votes` says how many starts had found it, and takes no
-# part in the claims. Own construction.
+# claimed at the mean of its needed parts. Own construction.
 
 fits = hinge.fits
 _QUESTIONS: WeakKeyDictionary[Target, tuple[object, LargestQuestion]] = WeakKeyDictionary()
@@ -216,18 +215,6 @@ def report(target: Target, state: PooledState, config: PooledConfig) -> Report:
         return alone
     x, y, lam = (v[state.needed] for v in (state.x, state.y, state.lam))
     return common_claims(alone, x, y, lam, config.merge_radius)
-
-
-def votes(state: PooledState, x: Tensor, y: Tensor, radius: float = MERGE_RADIUS) -> Tensor:
-    """Return how many starts claimed a point of label y (m,) within `radius` of x (m, d).
-
-    -> (m,).
-    """
-    if not len(state.found):
-        return torch.zeros(len(x), dtype=torch.long)
-    near = (torch.cdist(x, state.found) <= radius) & (y[:, None] == state.labels)
-    count = [(near & (state.start == k)).any(1) for k in state.start.unique().tolist()]
-    return torch.stack(count).sum(0)
 
 
 def _reconstruct(target: Target, state: PooledState, config: PooledConfig) -> PooledState:

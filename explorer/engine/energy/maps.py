@@ -1,6 +1,6 @@
 r"""Slices through the energy: the plane, the line, a point split in two.
 
-- The plane and the line: `energy.moving` over places. On the line the breakpoints of Phi and the
+- The plane and the line: `MovingPoint` at many places. On the line the breakpoints of Phi and the
   places with |Phi| = 1 are among the places, so that no needle falls between two of them.
 - A point split in two: z -> E({z, 2 x - z} and the rest). Halves in the point's cell keep its
   gradient, so there it is zero, if it is zero at z = x; the margin stays along a level direction.
@@ -9,7 +9,6 @@ r"""Slices through the energy: the plane, the line, a point split in two.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -19,7 +18,7 @@ from torch import Tensor
 
 from explorer.engine.attacks.bilevel.models import with_one
 from explorer.engine.attacks.target import Target
-from explorer.engine.energy.points import Energies, energy, moving_parts, pairs
+from explorer.engine.energy.points import Energies, Through, at_once, energy, moving_point, pairs
 from explorer.engine.explanations.splitting import free_direction, training_explanation
 from explorer.engine.network import Network
 from explorer.engine.piecewise import describe
@@ -131,17 +130,9 @@ def _checked_star(star: Tensor, f: Tensor, mu: float) -> None:
         )
 
 
-At = Callable[[Tensor], Array]
-Through = Callable[[Tensor, At], Array]
-
 AS_LOW = 1e-6  # of ||theta||^2: up to this a split explains the weights; that of `REDUNDANT`
 SAME = 1e-9  # of the half width: places nearer to each other than that are one; arbitrary
 BANDS = 3  # of a kink on the line, each 2 tau |(x, 1)| wide, are no fan yet; arbitrary
-
-
-def at_once(places: Tensor, at: At) -> Array:
-    """All places in one go."""
-    return at(places)
 
 
 def grid(extent: float, size: int) -> Tensor:
@@ -197,10 +188,10 @@ def line(
     even = np.linspace(-extent, extent, size)
     z = np.sort(np.concatenate([even, breaks, candidates, x[index].numpy()]))
     z = z[np.diff(z, prepend=-np.inf) > SAME * extent]
-    made, places = moving_parts(net, x, y, index, tau, frozen, kappa), torch.from_numpy(z)[:, None]
     ends = np.concatenate([z[:1], (z[1:] + z[:-1]) / 2, z[-1:]])
     sizes = np.diff(ends) / max(ends[-1] - ends[0], 1e-300)
-    seen = made.energies(through(places, made.at), made.crowded(places), sizes)
+    moving = moving_point(net, x, y, index, tau, frozen, kappa)
+    seen = moving.energies_at(torch.from_numpy(z)[:, None], through, sizes)
     band = BANDS * max(tau, 0.0) * float(x[index].square().sum().add(1).sqrt()) / extent
     return MapLine(z, replace(seen, band=band), breaks, candidates)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import Enum
 
@@ -17,6 +18,8 @@ from explorer.engine.network import Network, phi
 from explorer.engine.rounding import EDGE
 
 Array = NDArray[np.float64]
+At = Callable[[Tensor], Array]
+Through = Callable[[Tensor, At], Array]
 
 LOW = 0.01  # share of the energy without the point below which a place explains as well; arbitrary
 NEEDLE = 0.003  # share of places: below, an isolated zero (measured: 0.0003 against a fan's 0.07)
@@ -140,9 +143,14 @@ def energy(net: Network, x: Tensor, y: Tensor, tau: float, kappa: float = 0.0) -
     return _share(net, residual(made.gram().numpy(), made.inner.numpy())[1])
 
 
+def at_once(places: Tensor, at: At) -> Array:
+    """Return the energies of all places in one go."""
+    return at(places)
+
+
 @dataclass(frozen=True, eq=False)
-class Moving:
-    """One point that may be anywhere, and all that does not depend on where. See `moving`.
+class MovingPoint:
+    """One point that may be anywhere, and all that does not depend on where (`moving_point`).
 
     Attributes:
         net: the network.
@@ -190,16 +198,42 @@ class Moving:
         """Places where `at` gives upper bounds, wherever the point is."""
         return crowded_count(self.net, places, self.tau)
 
+    def energies_at(
+        self, places: Tensor, through: Through = at_once, sizes: Array | None = None
+    ) -> Energies:
+        """Return the energies with the point at each of the places (p, d).
+
+        Args:
+            places: where to.
+            through: goes through the places by a function of some.
+            sizes: share of the map that each place stands for (p,), or None for equal ones.
+        """
+        return self.energies(through(places, self.at), self.crowded(places), sizes)
+
     def energies(self, values: Array, few: int, sizes: Array | None = None) -> Energies:
-        """Values, with what they are to be compared to; `few`: how many of them are crowded."""
+        """Return values with what they are compared to; `few`: how many of them are crowded."""
         return Energies(values, self.here, self.without, self.tau, self.cut, few, sizes)
 
 
-def moving_parts(
+def moving_point(
     net: Network, x: Tensor, y: Tensor, index: int, tau: float, frozen: bool = False,
     kappa: float = 0.0,
-) -> Moving:  # fmt: skip
-    """Return what all places of a moving point share; `moving` names the arguments and errors."""
+) -> MovingPoint:  # fmt: skip
+    """Return point `index` as one that moves, the others where they are.
+
+    Args:
+        net: a homogeneous network of one output; merged neurons make it cheap and change little.
+        x: the points (n, d).
+        y: their labels (n,).
+        index: which point moves.
+        tau: relative distance of a kink.
+        frozen: keep the multipliers of the others instead of fitting them at every place.
+        kappa: price of leaving the margin, see above.
+
+    Raises:
+        ValueError: for a network of several outputs or without homogeneity, shapes that do not
+            match, or an index that is not there.
+    """
     check_energy(net, x, y, tau)
     if not 0 <= index < len(x):
         raise ValueError(f"expected a point from 0 to {len(x) - 1}; got {index}")
@@ -213,36 +247,10 @@ def moving_parts(
         base = float(2 * inner @ kept - kept @ shared @ kept)
     else:
         kept, base = residual(shared, inner)
-    return Moving(
+    return MovingPoint(
         net, x[rest], y[rest], y[index], tau, frozen, kappa, fixed, kept, _share(net, gain),
         _share(net, base), everyone.cut,
     )  # fmt: skip
-
-
-def moving(
-    net: Network, x: Tensor, y: Tensor, index: int, places: Tensor, tau: float,
-    frozen: bool = False, kappa: float = 0.0,
-) -> Energies:  # fmt: skip
-    """Energies with point `index` at each of the places (p, d), the others where they are.
-
-    Args:
-        net: a homogeneous network of one output; merged neurons make it cheap and change little.
-        x: the points (n, d).
-        y: their labels (n,).
-        index: which point moves.
-        places: where to.
-        tau: relative distance of a kink.
-        frozen: keep the multipliers of the others instead of fitting them at every place.
-        kappa: price of leaving the margin, see the head of this module.
-
-    Raises:
-        ValueError: for a network of several outputs or without homogeneity, shapes that do not
-            match, or an index that is not there.
-    """
-    made = moving_parts(net, x, y, index, tau, frozen, kappa)
-    if places.ndim != 2 or places.shape[1] != net.d:
-        raise ValueError(f"expected places (p, {net.d}); got {tuple(places.shape)}")
-    return made.energies(made.at(places), made.crowded(places))
 
 
 def pairs(

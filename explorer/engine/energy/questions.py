@@ -25,7 +25,7 @@ from explorer.engine.energy.maps import (
     split,
     tau_of,
 )
-from explorer.engine.energy.points import Archetype, Energies, check_energy, energy, moving_parts
+from explorer.engine.energy.points import Archetype, Energies, check_energy, energy, moving_point
 from explorer.engine.energy.starts import CORNERS, Parts, partner_points
 from explorer.engine.explanations.masses import forced_points
 from explorer.engine.explanations.others import Rivals, forced_mass
@@ -361,7 +361,7 @@ def _point(q: MapQuestion, net: Network, size: int, progress: Progress, kept: Ke
         return _curve(q, replace(made, seen=replace(made.seen, home=at_home)), size)
     if net.d != 2:
         raise ValueError(f"maps are of points on a line or a plane; got {net.d} coordinates")
-    mover = moving_parts(net, q.x, y, q.index, q.tau, q.config.frozen, q.config.kappa)
+    mover = moving_point(net, q.x, y, q.index, q.tau, q.config.frozen, q.config.kappa)
     places = grid(q.config.extent, size)
     there = kept.get(q, size)
     if there is None:

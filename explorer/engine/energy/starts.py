@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import cached_property
 
 import numpy as np
 import torch
@@ -308,7 +308,6 @@ def start_of(mix_truth: float, mix_data: float) -> tuple[float, float]:
 Array = NDArray[np.float64]
 # Truth, held-out data, noise in the unit square, equal sides, with room around for the names.
 CORNERS = np.array([[0.5, 0.88], [0.08, 0.15], [0.92, 0.15]])
-PIXELS = 360  # a side of the picture; arbitrary: about one a pixel of the screen
 INSIDE = -1e-9  # weights down to this are inside: rounding
 
 
@@ -336,22 +335,6 @@ def nearest(weights: Array, side: int) -> NDArray[np.int64]:
     missing = side - 1 - near.sum(-1, keepdims=True)
     np.put_along_axis(near, worst, np.take_along_axis(near, worst, -1) + missing, -1)
     return near.astype(np.int64)
-
-
-def raster(values: Array, pixels: int = PIXELS) -> Array:
-    """Return a lattice (side, side) as pixels (pixels, pixels), first row on top; nan outside."""
-    noise, truth, inside = _pixels(len(values), pixels)
-    return np.where(inside, values[noise, truth], np.nan)
-
-
-@lru_cache(maxsize=4)
-def _pixels(side: int, pixels: int) -> tuple[NDArray[np.int64], NDArray[np.int64], Array]:
-    at = (np.arange(pixels) + 0.5) / pixels
-    x, y = np.meshgrid(at, at[::-1])
-    weights = weights_at(x, y)
-    inside = weights.min(-1) >= INSIDE
-    near = nearest(np.where(inside[..., None], weights, 1 / 3), side)
-    return near[..., 2], near[..., 0], inside
 
 
 # --- Where the attack starts: the candidates' labels, and their partners in truth and control ---

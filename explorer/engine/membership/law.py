@@ -184,43 +184,6 @@ def bounded_margin(low: float, ceiling: float) -> MemberRule:
     return MemberRule(low, "bounded margin", low=low, ceiling=ceiling)
 
 
-def margin_from_loss(mean_loss: float, n: int | None = None) -> tuple[float, float]:
-    """Return bounds (low, high) of the margin from the mean logistic loss.
-
-    l^{-1}(n L) <= m <= l^{-1}(L) with l^{-1}(t) = -log(e^t - 1); equality on the right iff all
-    points are on the margin.
-
-    Args:
-        mean_loss: the mean logistic loss L over the training points.
-        n: how many training points there are; None where that is not known.
-
-    Returns:
-        The bounds, in units of Phi. Without n the lower one is -inf.
-
-    Raises:
-        ValueError: where the loss is not positive and finite, or n is below 1.
-
-    Source: own derivation of remarks B.5 and B.6 of Smorodinsky, Vardi and Safran 2024.
-
-    Example:
-        >>> import math
-        >>> from explorer.engine.membership.law import margin_from_loss
-        >>> low, high = margin_from_loss(math.log1p(math.exp(-3.0)), n=1)  # one point at margin 3
-        >>> round(low, 6), round(high, 6)
-        (3.0, 3.0)
-    """
-    _positive("the mean loss", mean_loss)
-    if n is not None and n < 1:
-        raise ValueError(f"n is a number of points, 1 or more; got {n}")
-    low = -math.inf if n is None else _inverse_logistic(n * mean_loss)
-    return low, _inverse_logistic(mean_loss)
-
-
-def _inverse_logistic(loss: float) -> float:
-    # -log(e^t - 1) = -t - log(1 - e^-t) does not overflow for large t.
-    return -loss - math.log(-math.expm1(-loss))
-
-
 @dataclass(frozen=True, eq=False)
 class Isolation:
     """How far a training set is from meeting the theorem with constants.
