@@ -40,7 +40,7 @@ from explorer.engine.certificate import certify
 from explorer.engine.data import Dataset, Source
 from explorer.engine.margin import q_of
 from explorer.engine.scoring import score
-from explorer.research.experiment import other_set
+from explorer.research.sweep.experiment import other_set
 
 RADIUS = 0.03
 RECALL, PRECISION = 0.9, 0.9

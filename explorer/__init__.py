@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from explorer.page.apps.lessons import lessons as lessons
     from explorer.page.apps.membership import membership as membership
     from explorer.research.audit import audit
-    from explorer.research.audit_result import Audit
+    from explorer.research.audit.result import Audit
     from explorer.research.repeat import Repeated, repeat
     from explorer.research.starts import Starts, attack_starts
     from explorer.research.state import link_of, read_link
@@ -143,7 +143,7 @@ _NAMES = {
     "explorer.engine.store": "Run StoreError import_weights load_run save_run",
     "explorer.engine.training": "TrainConfig TrainState",
     "explorer.research.audit": "audit",
-    "explorer.research.audit_result": "Audit",
+    "explorer.research.audit.result": "Audit",
     "explorer.research.repeat": "Repeated repeat",
     "explorer.research.starts": "Starts attack_starts",
     "explorer.research.state": "link_of read_link",

@@ -38,8 +38,8 @@ from explorer.page.view.scene import Arrays, Look, backdrop, network, scene
 from explorer.page.view.shapes import shapes_of
 from explorer.page.words.headline import headline
 from explorer.page.words.screen import RECORDED
-from explorer.research.axes import Axes
-from explorer.research.fields import field
+from explorer.research.pictures.axes import Axes
+from explorer.research.pictures.fields import field
 from explorer.research.runs import certified_points
 
 HERE = Path(__file__).resolve().parents[1] / "explorer"

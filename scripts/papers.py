@@ -19,8 +19,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "benchmarks"))
 from bench_papers import FIVE, Line, decayed, digits_run, images, runkel_11, runkel_12
 
 from explorer.commands.digits import picture
-from explorer.research import image_sheets
-from explorer.research.painting import new_figure
+from explorer.research.pictures import image_sheets
+from explorer.research.pictures.painting import new_figure
 from explorer.style import CURVES, INK
 
 FOLDER = Path(__file__).resolve().parents[1] / "docs" / "pictures"

@@ -15,7 +15,7 @@ from hypothesis import settings
 
 from explorer.engine import compiling
 from explorer.engine.threads import limit_threads
-from explorer.research import grid_store
+from explorer.research.grid import store as grid_store
 
 EXAMPLES = 40  # of a law, arbitrary: a run repeats exactly, so that more are never new ones
 # No deadline: a shared machine may stall any example. Derandomised: a run repeats exactly.

@@ -44,7 +44,7 @@ from explorer.page.session import Session
 from explorer.page.sharing import described
 from explorer.page.stages.attack import commands as attack_stage
 from explorer.research.code import python_of
-from explorer.research.grid_store import CELLS
+from explorer.research.grid.store import CELLS
 from explorer.research.records import RowFile, rows_in
 from explorer.research.sweep import ROWS, experiments, key_of
 from explorer.research.tuning import Trial, TuneConfig, row_of, search_rows

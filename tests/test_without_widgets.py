@@ -32,7 +32,9 @@ import json, torch
 from pathlib import Path
 import explorer
 from explorer.engine.data import images, parity
-from explorer.research import executors, image_sheets, rates, tuning
+from explorer.research.sweep import executors
+from explorer.research.pictures import image_sheets
+from explorer.research import rates, tuning
 from explorer.serve import server
 
 points, config = explorer.preset("moons"), explorer.TrainConfig(widths=(4,))

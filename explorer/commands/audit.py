@@ -13,9 +13,10 @@ from explorer.commands.outputs import check_files
 from explorer.engine.data.files import Table, class_of, read_table
 from explorer.engine.files import naming
 from explorer.engine.store import read_file
-from explorer.research import audit_report, runs
+from explorer.research import runs
 from explorer.research.audit import audit as auditing
-from explorer.research.audit_result import Audit
+from explorer.research.audit import report as audit_report
+from explorer.research.audit.result import Audit
 from explorer.research.words.audit import assumptions
 
 LABEL = "Column of the classes; y, class, label or target, or the last one."

@@ -29,7 +29,7 @@ from explorer.engine.network import Network
 from explorer.engine.roster import by_key
 from explorer.engine.threads import limit_threads
 from explorer.engine.training import TrainConfig
-from explorer.research import image_runs, image_sheets
+from explorer.research import image_runs
 from explorer.research.devices import check_device
 from explorer.research.image_runs import (
     STARTS,
@@ -37,6 +37,7 @@ from explorer.research.image_runs import (
     Scored,
     carried_numbers,
 )
+from explorer.research.pictures import image_sheets
 from explorer.research.words import verdicts
 from explorer.style import PROVEN
 

@@ -28,7 +28,7 @@ from explorer.engine.energy.questions import (
 )
 from explorer.engine.files import write_file
 from explorer.research import runs, words
-from explorer.research.figures import energy_picture
+from explorer.research.pictures.figures import energy_picture
 
 Kind = StrEnum("Kind", ["point", "split", "starts", "ridge", "last"])  # the keys of MAPS
 _POINT = Kind("point")

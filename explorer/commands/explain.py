@@ -23,9 +23,9 @@ from explorer.engine.explanations.others import RADIUS, Rivals, farthest_set, fo
 from explorer.engine.explanations.safe_split import MARKS, SafeSplitConfig, in_space, safe_splits
 from explorer.engine.network import Network
 from explorer.research import explained, runs
-from explorer.research import figures as explanation_pictures
 from explorer.research.determined import determined
 from explorer.research.explained import first_explained
+from explorer.research.pictures import figures as explanation_pictures
 from explorer.research.words import explanations
 
 Experiment = StrEnum("Experiment", {"explanations": "explanations", "longer": "longer"})

@@ -34,7 +34,6 @@ from explorer.engine.files import write_file
 from explorer.engine.roster import DEFAULT, by_key
 from explorer.engine.settings import config_of
 from explorer.research.devices import check_device
-from explorer.research.figures import grid_picture
 from explorer.research.grid import (
     DIGITS,
     STEPS,
@@ -47,6 +46,7 @@ from explorer.research.grid import (
     run_cell,
     sets_of,
 )
+from explorer.research.pictures.figures import grid_picture
 from explorer.research.records import table_of
 from explorer.research.runs import fingerprint
 from explorer.research.sweep import key_of, processes, seeds_of, sweep, threads

@@ -16,8 +16,8 @@ from explorer.commands.base import Printer
 from explorer.commands.options import Json, fields, grouped, option
 from explorer.commands.outputs import check_folder
 from explorer.engine.membership.experiment import DIMS, MembershipConfig, membership_experiment
-from explorer.research import figures as membership_pictures
 from explorer.research import rates, report, words
+from explorer.research.pictures import figures as membership_pictures
 
 Config = Annotated[MembershipConfig, fields(
     trials="--trials", law="--distribution", labels="--labels", width="--width", n="--n",

@@ -33,9 +33,9 @@ from explorer.engine.roster import ROSTER
 from explorer.engine.settings import Setting, setting_of
 from explorer.engine.training import TrainConfig
 from explorer.research import runs
-from explorer.research.experiment import Experiment
 from explorer.research.runs import Trained
 from explorer.research.scenarios import SCENARIOS
+from explorer.research.sweep.experiment import Experiment
 from explorer.research.words import weights
 
 MOST_SEED = 2**63 - 1  # what a generator takes

@@ -18,8 +18,9 @@ from explorer.engine.explanations.certified import obstacle
 from explorer.engine.files import naming
 from explorer.engine.roster import DEFAULT, by_key
 from explorer.engine.store import Run, thinned_run
-from explorer.research import planes, report, runs
+from explorer.research import report, runs
 from explorer.research.devices import check_device
+from explorer.research.pictures import planes
 from explorer.research.runs import RunFailed
 from explorer.research.scenarios import by_name
 from explorer.research.starts import attack_starts

@@ -20,8 +20,8 @@ from explorer.engine.roster import ROSTER
 from explorer.engine.settings import Setting, json_schema, schema
 from explorer.engine.training import TrainConfig
 from explorer.engine.weight_decay import DecayConfig
-from explorer.research.experiment import Experiment
 from explorer.research.image_runs import ImageRun
+from explorer.research.sweep.experiment import Experiment
 from explorer.research.tuning import TuneConfig
 
 OTHERS: dict[str, tuple[str, type[Any], str]] = {

@@ -15,7 +15,8 @@ from explorer.commands.outputs import check_files
 from explorer.engine import store
 from explorer.engine.files import safe_name, write_file
 from explorer.engine.store import Run, thinned_run
-from explorer.research import planes, report, runs
+from explorer.research import report, runs
+from explorer.research.pictures import planes
 from explorer.research.repeat import Repeated, repeat
 from explorer.research.run_report import page_of, training_of
 from explorer.research.state import read_link

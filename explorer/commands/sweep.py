@@ -32,11 +32,8 @@ from explorer.commands.rows import check_any_done, collect_rows
 from explorer.commands.tables import table_of
 from explorer.engine.roster import ROSTER
 from explorer.engine.scoring import RADII
-from explorer.research import arena as arenas
 from explorer.research.devices import check_device
-from explorer.research.executors import Make, dask_client
-from explorer.research.experiment import plain
-from explorer.research.figures import arena_figure, other_figure
+from explorer.research.pictures.figures import arena_figure, other_figure
 from explorer.research.sweep import (
     Experiment,
     experiments,
@@ -47,6 +44,9 @@ from explorer.research.sweep import (
     threads,
     write_csv,
 )
+from explorer.research.sweep import arena as arenas
+from explorer.research.sweep.executors import Make, dask_client
+from explorer.research.sweep.experiment import plain
 from explorer.research.words import arena as arena_words
 
 IN_FLIGHT = 2  # rows submitted ahead per worker: no worker waits, and few rows are lost

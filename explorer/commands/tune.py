@@ -21,7 +21,7 @@ from explorer.engine.attacks.target import Target
 from explorer.engine.certificate import Certificate
 from explorer.engine.data import Dataset
 from explorer.research import report, runs, tuning
-from explorer.research.figures import front_picture
+from explorer.research.pictures.figures import front_picture
 from explorer.research.records import RowFile, writing
 from explorer.research.runs import RADIUS, RunFailed
 from explorer.research.tuning import Trial, TuneConfig

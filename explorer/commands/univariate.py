@@ -14,7 +14,7 @@ from explorer.engine.attacks.univariate import (
     doubt_words,
 )
 from explorer.research import report, runs
-from explorer.research.figures import line_picture
+from explorer.research.pictures.figures import line_picture
 from explorer.research.words import verdicts
 
 ON_LINE = options.Points("alternating-line")

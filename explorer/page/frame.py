@@ -27,7 +27,7 @@ from explorer.engine.training import TrainState
 from explorer.page.history import History, Timeline
 from explorer.research.explained import Explained
 from explorer.research.grid import Problem
-from explorer.research.landscape import Arrivals
+from explorer.research.grid.landscape import Arrivals
 
 
 @dataclass(frozen=True, eq=False)

@@ -24,7 +24,7 @@ from explorer.engine.status import Status
 from explorer.engine.training import TrainConfig
 from explorer.page.frame import LAYERS, Branch, Frame, Stage
 from explorer.page.history import History, Timeline
-from explorer.research.axes import Axes, fitted
+from explorer.research.pictures.axes import Axes, fitted
 
 # A secret that the server of a class shares with its kernels; "" where there is no class.
 CLASS_KEY = os.environ.get("MARGIN_EXPLORER_CLASS", "")

@@ -20,7 +20,7 @@ from explorer.engine.explanations.cone import scope
 from explorer.engine.network import Network
 from explorer.engine.numbers import digits
 from explorer.engine.store import Run
-from explorer.research import painting
+from explorer.research.pictures import painting
 from explorer.research.runs import RADIUS, Attacked, Trained
 from explorer.research.starts import Starts
 from explorer.research.words import verdicts, weights

@@ -9,8 +9,8 @@ from typing import Any
 from explorer.engine.data import write_csv
 from explorer.engine.energy.starts import mix_weights
 from explorer.engine.roster import by_key
-from explorer.research import planes
 from explorer.research.code import command_of, python_of
+from explorer.research.pictures import planes
 from explorer.research.repeat import Repeated
 from explorer.research.report import (
     attack_rows,

@@ -22,9 +22,9 @@ from explorer.engine.explanations.others import Rivals, farthest_set, forced_mas
 from explorer.engine.membership.experiment import MembershipConfig, membership_experiment
 from explorer.engine.progress import Stopped
 from explorer.engine.training import TrainConfig
-from explorer.research.experiment import Victim, other_set, otherwise
 from explorer.research.grid import Grid
-from explorer.research.landscape import Runs
+from explorer.research.grid.landscape import Runs
+from explorer.research.sweep.experiment import Victim, other_set, otherwise
 from explorer.research.tuning import TuneConfig, tune
 from tests.engine import draws
 

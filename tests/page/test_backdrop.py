@@ -10,8 +10,8 @@ import pytest
 import torch
 
 from explorer.engine.network import Network, init_network, phi, phi_all
-from explorer.research import fields
-from explorer.research.axes import Axes
+from explorer.research.pictures import fields
+from explorer.research.pictures.axes import Axes
 
 PLANES = (Axes(), Axes((1000.0, 2.0), (-30.0, 0.5)), Axes((0.0, 1e-3), (2e-4, 1e-3)))
 

@@ -18,7 +18,7 @@ from explorer.page.gestures import DrawHand
 from explorer.page.session import Session
 from explorer.page.stages.attack import commands as attack
 from explorer.page.stages.draw import commands as draw
-from explorer.research.fields import leads
+from explorer.research.pictures.fields import leads
 from explorer.style import COLOURS, LABELS, MARKERS, NAMES
 from tests.page.pages import of_class, on_plane
 

@@ -18,8 +18,9 @@ from explorer.engine.data.images import Choice, draw
 from explorer.engine.images import image_score
 from explorer.page.apps.digits import DigitsApp
 from explorer.page.apps.digits_charts import Gallery
-from explorer.research import image_runs, image_sheets
+from explorer.research import image_runs
 from explorer.research.image_runs import ImageRun, carried_numbers, picture_attacks
+from explorer.research.pictures import image_sheets
 from tests.page.pages import fixture_of
 
 TINY = ImageRun(Choice(n=10), widths=(40,), train_steps=60, steps=4)

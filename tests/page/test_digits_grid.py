@@ -10,8 +10,8 @@ import torch
 
 from explorer.page.apps.digits import DigitsApp
 from explorer.page.controls.runs_box import RunsBox
-from explorer.research import landscape as live
-from explorer.research.grid_store import KEEP, folder
+from explorer.research.grid import landscape as live
+from explorer.research.grid.store import KEEP, folder
 from tests.page.pages import fixture_of
 from tests.page.test_digits import TINY, well
 from tests.page.test_runs_keep import hand_in, offered

@@ -22,7 +22,7 @@ from explorer.page.history import History
 from explorer.page.stages.explain import commands as explain
 from explorer.page.stages.landscape import commands as landscape
 from explorer.page.stages.landscape.energy_work import colour_bar
-from explorer.research.shades import shades, span_of
+from explorer.research.pictures.shades import shades, span_of
 from tests.page.pages import choose, on_plane, opened, press, send
 
 WIDE = Picture("point", np.array([[1e-3, 2e-2], [4e-1, 5e-2], [1e-1, 3e-2]]), (-2, 2, -3, 3),

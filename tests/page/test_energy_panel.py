@@ -22,7 +22,7 @@ from explorer.page.stages.landscape.energy_words import COMPUTING
 from explorer.page.stages.landscape.energy_work import LADDER, colour_bar
 from explorer.page.stages.train import commands as train
 from explorer.page.words.headline import headline
-from explorer.research.shades import span_of
+from explorer.research.pictures.shades import span_of
 from explorer.research.words import energy as words
 from explorer.research.words import sentence
 from tests.page.pages import choose, classes, on_plane, opened, press, send

@@ -16,8 +16,8 @@ from explorer.page.stages.explain import commands as explain
 from explorer.page.stages.train import commands as train
 from explorer.page.view import shapes
 from explorer.page.words.headline import headline
-from explorer.research.axes import Axes
 from explorer.research.explained import Explained
+from explorer.research.pictures.axes import Axes
 from tests.page.pages import fixture_of, opened, press, send
 
 app = fixture_of(lambda: opened("explain", "moons", n=12, seed=1))

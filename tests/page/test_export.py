@@ -16,7 +16,7 @@ from explorer.page.apps.membership_scene import MembershipScene
 from explorer.page.view.base import CanvasView
 from explorer.page.view.canvases import PlaneView, StripView, TriangleView
 from explorer.page.view.chart import ChartView
-from explorer.research.painting import SETS, chart_figure
+from explorer.research.pictures.painting import SETS, chart_figure
 from tests.page.pages import send, trained
 
 NAN = float("nan")

@@ -21,8 +21,8 @@ from explorer.page.stages.explain import commands as explain
 from explorer.page.stages.explain import words
 from explorer.page.stages.train import commands as train
 from explorer.page.words.headline import headline
-from explorer.research.experiment import Victim, otherwise
 from explorer.research.runs import certified_points
+from explorer.research.sweep.experiment import Victim, otherwise
 from tests.page.pages import on_plane, press
 
 SETS = ("moons", "alternating-circle", "random-circle", "xor", "alternating-line", "blobs")

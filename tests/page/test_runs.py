@@ -18,7 +18,7 @@ from explorer.page.stages.attack import commands as attack
 from explorer.page.stages.draw import commands as draw
 from explorer.page.stages.landscape import commands as landscape
 from explorer.page.stages.landscape.starts import StartsPanel
-from explorer.research.landscape import ROLLING, SIDES
+from explorer.research.grid.landscape import ROLLING, SIDES
 from tests.page.pages import choose, fixture_of, opened, send
 
 PLACES = 21

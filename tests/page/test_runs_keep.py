@@ -20,10 +20,10 @@ from explorer.page.controls.runs_box import RunsBox
 from explorer.page.stages.landscape import commands as landscape
 from explorer.page.stages.landscape.starts import StartsPanel
 from explorer.page.stages.train import commands as train
-from explorer.research import grid_store as grid_keep
 from explorer.research.grid import grid_attacks
-from explorer.research.grid_store import CELLS, KEEP, MOST_FILES, folder
-from explorer.research.landscape import SIDES
+from explorer.research.grid import store as grid_keep
+from explorer.research.grid.landscape import SIDES
+from explorer.research.grid.store import CELLS, KEEP, MOST_FILES, folder
 from explorer.research.records import rows_in, text_of
 from explorer.serve import server
 from tests.page.test_runs import run

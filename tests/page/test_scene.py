@@ -22,8 +22,8 @@ from explorer.page.stages.explain import commands as explain
 from explorer.page.stages.train import commands as train
 from explorer.page.view.marks import FOUND
 from explorer.page.view.scene import Look, backdrop, network, scene
-from explorer.research.axes import Axes
-from explorer.research.fields import samples
+from explorer.research.pictures.axes import Axes
+from explorer.research.pictures.fields import samples
 from tests.page.pages import on_plane, opened, send
 
 NEAR = 1e-6  # of a share of the plane: float32

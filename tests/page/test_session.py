@@ -21,7 +21,7 @@ from explorer.page.stages.draw import commands as draw
 from explorer.page.stages.landscape import commands as landscape
 from explorer.page.stages.train import commands as train
 from explorer.research import report, runs
-from explorer.research.axes import Axes
+from explorer.research.pictures.axes import Axes
 
 
 def trained(steps: int = 1500, name: str = "alternating-line") -> Session:

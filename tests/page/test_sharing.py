@@ -29,8 +29,8 @@ from explorer.page.stages.draw import commands as draw
 from explorer.page.stages.train import commands as train
 from explorer.page.words.headline import headline
 from explorer.page.words.share import ANEW, ATTACK_ANEW, WEIGHTS
-from explorer.research import planes
 from explorer.research.code import command_of, python_of
+from explorer.research.pictures import planes
 from explorer.research.runs import to_the_end
 from explorer.research.words import sentence
 from tests.page.pages import send

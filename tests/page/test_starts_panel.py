@@ -21,8 +21,8 @@ from explorer.page.stages.train import commands as train
 from explorer.page.view.canvases import weights_in
 from explorer.page.words.headline import headline
 from explorer.research.grid import grid_attacks
+from explorer.research.pictures.shades import by_rank, colours_of, shades, start_shades
 from explorer.research.runs import RADIUS
-from explorer.research.shades import by_rank, colours_of, shades, start_shades
 from tests.page.pages import choose, fixture_of, opened, press, send
 
 CORNERS = {"truth": (1.0, 0.0, 0.0), "heldout": (0.0, 1.0, 0.0), "noise": (0.0, 0.0, 1.0)}

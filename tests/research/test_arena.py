@@ -18,12 +18,11 @@ from explorer.engine.intervals import share
 from explorer.engine.multipliers import fit_multipliers
 from explorer.engine.scoring import LEVEL as CHANCE
 from explorer.engine.scoring import RADII, Kind, judge, score
-from explorer.research import arena
-from explorer.research.arena import AT, arena_rows, best, lines_of
-from explorer.research.experiment import Refused, flip_labels, otherwise, victim_of
-from explorer.research.figures import arena_figure
+from explorer.research.pictures.figures import arena_figure
 from explorer.research.records import write_csv
-from explorer.research.sweep import Experiment, sweep, threads
+from explorer.research.sweep import Experiment, arena, sweep, threads
+from explorer.research.sweep.arena import AT, arena_rows, best, lines_of
+from explorer.research.sweep.experiment import Refused, flip_labels, otherwise, victim_of
 from explorer.research.words.arena import sentence, title
 from explorer.research.words.verdicts import sets
 

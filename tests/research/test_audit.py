@@ -23,10 +23,12 @@ from explorer.engine.modules import ModelError, Reading
 from explorer.engine.network import Network
 from explorer.engine.scoring import Unknowable, judge
 from explorer.engine.training import TrainConfig
-from explorer.research import audit_given, audit_report, runs
+from explorer.research import runs
 from explorer.research.audit import audit
-from explorer.research.audit_given import controls_for, known_coordinates
-from explorer.research.audit_result import Audit
+from explorer.research.audit import inputs as audit_given
+from explorer.research.audit import report as audit_report
+from explorer.research.audit.inputs import controls_for, known_coordinates
+from explorer.research.audit.result import Audit
 from explorer.research.image_runs import ImageRun
 from explorer.research.words.audit import OPEN, UNKNOWN, assumptions
 

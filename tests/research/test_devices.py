@@ -23,7 +23,7 @@ from explorer.engine.roster import ROSTER
 from explorer.engine.settings import setting_of
 from explorer.engine.training import TrainConfig
 from explorer.research import devices, runs
-from explorer.research.experiment import Experiment
+from explorer.research.sweep.experiment import Experiment
 from tests.engine.draws import rng
 
 

@@ -10,10 +10,10 @@ from explorer.engine.attacks.claims import Report
 from explorer.engine.data import preset
 from explorer.engine.exact import maximum_margin
 from explorer.engine.intervals import Share
-from explorer.research.arena import ArenaLine
-from explorer.research.charts import arena_charts
-from explorer.research.painting import new_figure
-from explorer.research.planes import attack_picture, plot_claims
+from explorer.research.pictures.charts import arena_charts
+from explorer.research.pictures.painting import new_figure
+from explorer.research.pictures.planes import attack_picture, plot_claims
+from explorer.research.sweep.arena import ArenaLine
 
 
 @pytest.mark.parametrize("lam", [0.0, 2.0])

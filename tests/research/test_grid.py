@@ -38,7 +38,7 @@ from explorer.research.grid import (
     of_sweep,
     run_cell,
 )
-from explorer.research.landscape import MOST_STEPS, Runs, landscape_of
+from explorer.research.grid.landscape import MOST_STEPS, Runs, landscape_of
 from explorer.research.sweep import sweep, threads
 
 

@@ -16,8 +16,8 @@ from explorer.engine.energy.starts import attack_start
 from explorer.engine.margin import q_of
 from explorer.engine.training import TrainConfig
 from explorer.research import report, runs
-from explorer.research.experiment import Experiment, key_of, run_experiment
 from explorer.research.grid import Grid
+from explorer.research.sweep.experiment import Experiment, key_of, run_experiment
 
 DATA = preset("moons", 6, 0.05, 0)
 TRAINING = TrainConfig(widths=(20,), steps=600)

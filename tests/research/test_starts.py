@@ -21,8 +21,8 @@ from explorer.engine.roster import ROSTER
 from explorer.research import devices, runs
 from explorer.research import starts as module
 from explorer.research.devices import DeviceError
-from explorer.research.experiment import Experiment, key_of, run_experiment, victim_of
 from explorer.research.runs import RunFailed
+from explorer.research.sweep.experiment import Experiment, key_of, run_experiment, victim_of
 from tests.engine.pretend import NAME, Pretend
 
 DATA = preset("alternating-circle", 8)

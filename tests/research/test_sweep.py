@@ -18,8 +18,6 @@ from time import monotonic, sleep
 
 import pytest
 
-from explorer.research.executors import Pool
-from explorer.research.experiment import run_experiment, victim_of
 from explorer.research.records import RowFile, flat, write_csv
 from explorer.research.sweep import (
     ROWS,
@@ -31,6 +29,8 @@ from explorer.research.sweep import (
     sweep,
     threads,
 )
+from explorer.research.sweep.executors import Pool
+from explorer.research.sweep.experiment import run_experiment, victim_of
 from tests.research.sweep_rows import Small, deadly, doubled, slow
 
 TINY = {

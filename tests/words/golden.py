@@ -60,12 +60,13 @@ from explorer.page.words import failures, glossary, keeping
 from explorer.page.words import membership as page_membership
 from explorer.page.words.headline import headline
 from explorer.page.words.statement import folded
-from explorer.research import arena, explained
-from explorer.research.audit_given import Coordinates
-from explorer.research.audit_result import Audit, Tried
+from explorer.research import explained
+from explorer.research.audit.inputs import Coordinates
+from explorer.research.audit.result import Audit, Tried
 from explorer.research.determined import Determination
 from explorer.research.grid import maps
-from explorer.research.landscape import Arrivals
+from explorer.research.grid.landscape import Arrivals
+from explorer.research.sweep import arena
 from explorer.research.words import arena as arena_words
 from explorer.research.words import audit as audit_words
 from explorer.research.words import explanations, membership, sentence, verdicts, weights

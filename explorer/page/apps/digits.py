@@ -32,7 +32,6 @@ from explorer.page.job import Job
 from explorer.page.stages.attack.found_words import images
 from explorer.page.view.chart import ChartView
 from explorer.research import image_runs
-from explorer.research.charts import CONTROL, MATCHED, STARTED, output_chart, share_chart
 from explorer.research.grid import grid_attacks
 from explorer.research.image_runs import (
     KNOWS,
@@ -44,6 +43,7 @@ from explorer.research.image_runs import (
     carried_numbers,
     picture_attacks,
 )
+from explorer.research.pictures.charts import CONTROL, MATCHED, STARTED, output_chart, share_chart
 from explorer.research.words import verdicts
 from explorer.style import CSS
 

@@ -7,8 +7,8 @@ import ipywidgets as w
 from explorer.engine.data.images import Draw
 from explorer.engine.images import NCC_LEAST, SSIM_LEAST
 from explorer.engine.network import Network
-from explorer.research import image_sheets
 from explorer.research.image_runs import VOTES, Scored
+from explorer.research.pictures import image_sheets
 from explorer.style import NEGATIVE, POSITIVE, PROVEN
 
 COLUMNS, NEURONS = 10, 30  # arbitrary: pairs per row, first-layer neurons shown

@@ -18,8 +18,8 @@ from explorer.page.panels.base import with_title
 from explorer.page.stages.landscape import words
 from explorer.page.view.canvases import TriangleView
 from explorer.research.grid import Grid, even, grid_attacks
+from explorer.research.grid.landscape import Key, Runs
 from explorer.research.image_runs import Aimed, ImageRun
-from explorer.research.landscape import Key, Runs
 
 STEPS = 100  # arbitrary: about half a minute for 21 runs on 20 digits
 UNTRAINED = "Train the network first."

@@ -46,7 +46,14 @@ from explorer.page.job import Job
 from explorer.page.view.chart import ChartView
 from explorer.page.words import membership as says
 from explorer.research import rates
-from explorer.research.charts import FRESH, LIMIT, MEMBER, TRAINED, roc_chart, trained_chart
+from explorer.research.pictures.charts import (
+    FRESH,
+    LIMIT,
+    MEMBER,
+    TRAINED,
+    roc_chart,
+    trained_chart,
+)
 from explorer.research.words.membership import rule
 from explorer.style import CSS
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from explorer.engine.charts import Axis, Chart, Guide, Series
 from explorer.page.apps.membership_scene import Outcome, World
-from explorer.research.charts import FRESH, LIMIT, MEMBER
+from explorer.research.pictures.charts import FRESH, LIMIT, MEMBER
 
 Array = NDArray[np.float64]
 # Arbitrary, but no edge at 1, where members are; |Phi| / m beyond is counted in the last bin.

@@ -22,8 +22,8 @@ from explorer.page.job import Job, JobState
 from explorer.page.stages.landscape import words
 from explorer.page.view.canvases import Arrays
 from explorer.research.grid import Grid
-from explorer.research.grid_store import CellStore
-from explorer.research.landscape import SIDES, Arrivals, Key, Runs
+from explorer.research.grid.landscape import SIDES, Arrivals, Key, Runs
+from explorer.research.grid.store import CellStore
 
 CANCEL = "Cancel"
 DRAW_S = 0.08  # arbitrary: between two looks at the runs while they roll

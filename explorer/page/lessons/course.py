@@ -47,7 +47,7 @@ from explorer.page.opening import attacking_as, training_as
 from explorer.page.session import LIVE_STEPS, Session
 from explorer.page.stages.landscape import commands as landscape
 from explorer.page.stages.train import commands as train
-from explorer.research.axes import Axes, fitted
+from explorer.research.pictures.axes import Axes, fitted
 from explorer.research.repeat import begun
 from explorer.research.state import to_text
 

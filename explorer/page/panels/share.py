@@ -16,8 +16,8 @@ from explorer.page.frame import Frame
 from explorer.page.panels.base import Panel
 from explorer.page.sharing import described, film_of, gap, made_of
 from explorer.page.words.share import FILES, MAKING, NO_VIDEO, RECORDING, size_of
-from explorer.research import painting, planes
 from explorer.research.code import command_of, python_of
+from explorer.research.pictures import painting, planes
 from explorer.research.run_report import page_of
 from explorer.research.state import link_of
 

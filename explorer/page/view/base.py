@@ -15,7 +15,7 @@ from explorer.page.view.bundle import View
 from explorer.page.view.export import TYPES, Export, Kind
 from explorer.page.words import glossary
 from explorer.page.words.failures import unsaved
-from explorer.research.painting import Frame
+from explorer.research.pictures.painting import Frame
 
 HERE = Path(__file__).parent
 KINDS = {"f": "<f4", "u": "u1", "i": "<i4"}  # of the arrays a message may hold

@@ -16,7 +16,7 @@ from explorer.engine.charts import Axis, Chart, Guide, Series
 from explorer.engine.energy.landscape import Weights
 from explorer.page.view.base import CanvasView, script
 from explorer.page.view.export import Export, of_chart, of_plane, of_triangle
-from explorer.research.painting import Frame
+from explorer.research.pictures.painting import Frame
 
 Arrays = dict[str, NDArray[Any]]
 PAD = Path(__file__).with_name("pad.js").read_text()  # defines `attachPad(model, el)`
@@ -65,9 +65,9 @@ class TriangleView(CanvasView):
     """A triangle of truth, unseen points and noise, a handle between, and runs begun on it.
 
     A frame has these arrays, each of which may be left out: `fill` (side, side), row noise and
-    column truth, see `research.shades`; `trails` (k, t, 3), places of k runs, the last one repeated
-    where a run is shorter; `ends` (k,), the set that each run is nearest to: 0 truth, 1 unseen
-    points, 2 noise, 3 still running.
+    column truth, see `research.pictures.shades`; `trails` (k, t, 3), places of k runs, the last one
+    repeated where a run is shorter; `ends` (k,), the set that each run is nearest to: 0 truth,
+    1 unseen points, 2 noise, 3 still running.
 
     Attributes:
         handle: shares of truth, unseen points and noise where the handle is.

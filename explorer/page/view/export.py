@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from explorer.engine.charts import Chart
-from explorer.research import painting
-from explorer.research.painting import SETS, Frame
+from explorer.research.pictures import painting
+from explorer.research.pictures.painting import SETS, Frame
 
 Kind = Literal["pdf", "csv", "npz"]
 TYPES: dict[Kind, str] = {

@@ -19,8 +19,8 @@ from explorer.engine.explanations.certainty import Certainty
 from explorer.engine.numbers import percent
 from explorer.page.frame import Frame
 from explorer.page.words.marks import ROWS
-from explorer.research.axes import Axes
-from explorer.research.fields import numbers, places_of
+from explorer.research.pictures.axes import Axes
+from explorer.research.pictures.fields import numbers, places_of
 from explorer.research.runs import judged_places
 
 Arrays = dict[str, NDArray[Any]]

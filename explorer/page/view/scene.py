@@ -1,6 +1,6 @@
 """A frame of the page as the plane draws it: arrays and values, as `view/plane.js` takes them.
 
-Pure numpy and torch; no widgets. Places are shares of the half sizes, as `research.axes` says.
+Pure numpy and torch; no widgets. Places are shares of the half sizes: see `research.pictures.axes`.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from explorer.engine.roster import AttackState, by_key
 from explorer.page.frame import LAYERS, Frame
 from explorer.page.view import marks
 from explorer.page.view.marks import shares_of
-from explorer.research.axes import Axes
-from explorer.research.fields import (
+from explorer.research.pictures.axes import Axes
+from explorer.research.pictures.fields import (
     FINE_SIZE,
     GRAPH,
     MAP_SIZE,
@@ -37,7 +37,7 @@ from explorer.research.fields import (
     shape_arrays,
     text_rows,
 )
-from explorer.research.shades import radius_shades, shades
+from explorer.research.pictures.shades import radius_shades, shades
 
 Arrays = dict[str, NDArray[Any]]
 PLAIN = -1.0  # in place of a share: a point without a multiplier

@@ -13,9 +13,9 @@ from explorer.engine.explanations.masses import forced_points
 from explorer.engine.explanations.splitting import free_direction
 from explorer.engine.roster import by_key
 from explorer.page.frame import Candidates, Frame, Handle, PointMap
-from explorer.research.axes import Axes
 from explorer.research.explained import Explained
-from explorer.research.fields import places_of
+from explorer.research.pictures.axes import Axes
+from explorer.research.pictures.fields import places_of
 
 # --- What the explain stage draws: the cell of the point in hand, its level line, least masses
 

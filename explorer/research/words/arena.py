@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from explorer.engine.controls import least_p
 from explorer.engine.numbers import count
 from explorer.engine.scoring import LEVEL as CHANCE
-from explorer.research.arena import AT, ArenaLine, best
 from explorer.research.runs import RADIUS
+from explorer.research.sweep.arena import AT, ArenaLine, best
 from explorer.research.words import explanations, verdicts
 
 

@@ -10,7 +10,7 @@ from explorer.engine.controls import Origin
 from explorer.engine.explanations.cone import refusal
 from explorer.engine.ranks import FEW_COORDINATES, FOUND_SHARE, LEAST, RankVerdict
 from explorer.engine.scoring import LEVEL, Unknowable, Verdict
-from explorer.research.audit_result import Audit, Tried
+from explorer.research.audit.result import Audit, Tried
 from explorer.research.words import explanations, verdicts, weights
 
 NEAR_TARGETS = 0.25  # arbitrary: of outputs to the targets 0 and 1 of a training

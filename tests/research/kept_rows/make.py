@@ -23,13 +23,13 @@ from explorer.engine.attacks.kkt import KKTConfig
 from explorer.engine.attacks.target import Target
 from explorer.engine.data import Dataset
 from explorer.engine.store import load
-from explorer.research.arena import arena_rows, lines_of
-from explorer.research.experiment import Experiment, experiments, key_of, run_experiment
 from explorer.research.grid import Grid, grid_rows, maps, of_sweep, run_cell
-from explorer.research.grid_store import CELLS, CellStore, identity, take
-from explorer.research.landscape import Runs
+from explorer.research.grid.landscape import Runs
+from explorer.research.grid.store import CELLS, CellStore, identity, take
 from explorer.research.records import RowFile, rows_in, write_csv
 from explorer.research.sweep import ROWS, sweep
+from explorer.research.sweep.arena import arena_rows, lines_of
+from explorer.research.sweep.experiment import Experiment, experiments, key_of, run_experiment
 from explorer.research.tuning import (
     TuneConfig,
     best,

@@ -22,10 +22,10 @@ from explorer.page.job import JobState
 from explorer.page.panels.base import Panel
 from explorer.page.stages.attack import commands as attack
 from explorer.page.view.chart import TableView
-from explorer.research import arena
-from explorer.research.arena import ArenaLine
-from explorer.research.experiment import Otherwise, Victim, otherwise
 from explorer.research.runs import RADIUS, watch_of
+from explorer.research.sweep import arena
+from explorer.research.sweep.arena import ArenaLine
+from explorer.research.sweep.experiment import Otherwise, Victim, otherwise
 from explorer.research.words import arena as arena_words
 from explorer.research.words import explanations
 

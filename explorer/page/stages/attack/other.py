@@ -17,7 +17,7 @@ from explorer.page.frame import Frame, Shown
 from explorer.page.job import JobState
 from explorer.page.panels.base import Panel, with_title
 from explorer.page.stages.attack import commands as attack
-from explorer.research.experiment import claimed, no_other, other_set
+from explorer.research.sweep.experiment import claimed, no_other, other_set
 from explorer.research.words import explanations
 from explorer.style import NEGATIVE, POSITIVE
 

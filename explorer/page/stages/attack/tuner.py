@@ -23,7 +23,7 @@ from explorer.page.job import JobState
 from explorer.page.panels.base import Panel, button
 from explorer.page.view.chart import ChartView
 from explorer.research import runs, tuning
-from explorer.research.charts import front_chart, trial_words
+from explorer.research.pictures.charts import front_chart, trial_words
 from explorer.research.tuning import Trial, TuneConfig
 from explorer.research.words import verdicts
 

@@ -15,7 +15,7 @@ from explorer.engine.training import TrainState
 from explorer.page.frame import Attacking, Frame, Moment, Stage, Training, numbers
 from explorer.page.history import MOST_BYTES, History, Timeline
 from explorer.page.session import Session, standing
-from explorer.research.axes import Axes, fitted
+from explorer.research.pictures.axes import Axes, fitted
 
 WHOLE = 1.05  # times as far from the middle: so marks at the edge are whole; arbitrary
 POINTS = "alternating-circle"  # every point holds the margin, so every point leaves a trace

@@ -10,7 +10,7 @@ from explorer.page.frame import LAYERS, Frame
 from explorer.page.panels.base import Panel
 from explorer.page.stages.draw import commands as draw
 from explorer.page.words.screen import legend
-from explorer.research.axes import fitted
+from explorer.research.pictures.axes import fitted
 
 # sign, name, tooltip, value of the label, colour
 CLASSES = (("●", "● +1", "blue circle (key 1)", 1, "pos"),

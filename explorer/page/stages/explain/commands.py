@@ -21,7 +21,6 @@ from explorer.page.frame import Certain
 from explorer.page.history import History
 from explorer.page.session import Session
 from explorer.page.stages.explain import words
-from explorer.research.axes import Axes
 from explorer.research.explained import (
     FARTHEST,
     LEAST,
@@ -33,6 +32,7 @@ from explorer.research.explained import (
     split_toward,
     unexplained,
 )
+from explorer.research.pictures.axes import Axes
 from explorer.research.words import explanations
 
 NO_PAST = "these are the points it was trained on."

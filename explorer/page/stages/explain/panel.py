@@ -33,8 +33,8 @@ from explorer.page.stages.explain import words
 from explorer.page.view.chart import ChartView
 from explorer.page.words.statement import folded
 from explorer.research.explained import EXPLAINS, FARTHEST, SAME, Explained
+from explorer.research.pictures.shades import SHADING, radius_span
 from explorer.research.runs import RADIUS, certified_points, cone_around
-from explorer.research.shades import SHADING, radius_span
 from explorer.research.words import explanations
 
 T = TypeVar("T")

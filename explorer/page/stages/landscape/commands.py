@@ -19,8 +19,8 @@ from explorer.page.frame import Candidates, Handle, PointMap, first_candidates
 from explorer.page.history import History, Timeline
 from explorer.page.session import Session
 from explorer.research.grid import Grid, Problem, even
-from explorer.research.landscape import SIDES, Arrivals, landscape_of
-from explorer.research.shades import colours_of
+from explorer.research.grid.landscape import SIDES, Arrivals, landscape_of
+from explorer.research.pictures.shades import colours_of
 
 NO_PAST, NO_FUTURE = "no point was dragged yet.", "no drag was taken back."
 

@@ -32,8 +32,8 @@ from explorer.page.stages.landscape.energy_words import (
 )
 from explorer.page.stages.landscape.energy_work import EnergyWork, colour_bar
 from explorer.page.view.chart import ChartView
-from explorer.research.charts import curve_chart, marked
-from explorer.research.shades import FLOOR, span_of
+from explorer.research.pictures.charts import curve_chart, marked
+from explorer.research.pictures.shades import FLOOR, span_of
 
 FOLDED = ("frozen", "pixels", "angle", "kappa")  # under "More"
 SLOW_S = 1.0  # of a drag without a new map: then the old one is dimmed; arbitrary

@@ -13,7 +13,7 @@ from explorer.engine.energy.questions import STANDARD, Answers, MapQuestion, Pic
 from explorer.engine.numbers import plain
 from explorer.engine.progress import Progress
 from explorer.page.job import Job, JobState, page_waits
-from explorer.research.shades import SHADING
+from explorer.research.pictures.shades import SHADING
 from explorer.style import INK
 
 

@@ -27,8 +27,8 @@ from explorer.page.stages.landscape import words
 from explorer.page.stages.landscape.start_energies import StartEnergies, path
 from explorer.page.view.canvases import Arrays, StripView, TriangleView
 from explorer.research.grid import Grid, grid_attacks
-from explorer.research.landscape import Key, Runs
-from explorer.research.shades import LEAST, SHADING, colours_of, span_of, start_shades
+from explorer.research.grid.landscape import Key, Runs
+from explorer.research.pictures.shades import LEAST, SHADING, colours_of, span_of, start_shades
 
 Array = NDArray[np.float64]
 SAMPLES = 60  # of a run from the handle, for its trail and its timeline; arbitrary

@@ -15,7 +15,7 @@ from explorer.engine.roster import ROSTER, by_key
 from explorer.page.frame import Frame, Handle
 from explorer.page.stages.landscape.energy_words import nothing
 from explorer.research.grid import grid_attacks
-from explorer.research.landscape import EXPLAINED, Arrivals, Key
+from explorer.research.grid.landscape import EXPLAINED, Arrivals, Key
 from explorer.research.runs import RADIUS
 
 SETS = ("truth", "unseen", "noise")

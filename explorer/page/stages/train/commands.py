@@ -22,7 +22,7 @@ from explorer.engine.training import TrainConfig, TrainState
 from explorer.page.frame import Attacking, Frame, Training, certificate_of, numbers
 from explorer.page.history import LOG_STEPS, Timeline
 from explorer.page.session import Session
-from explorer.research.axes import fitted
+from explorer.research.pictures.axes import fitted
 from explorer.research.words import weights
 
 # Of a network on a page, wherever it comes from. Arbitrary: the form offers so many layers and

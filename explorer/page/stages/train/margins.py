@@ -6,7 +6,7 @@ from explorer.engine.charts import NOTHING, Chart
 from explorer.page import play
 from explorer.page.frame import Frame
 from explorer.page.panels.base import ChartPanel
-from explorer.research.charts import margins_chart
+from explorer.research.pictures.charts import margins_chart
 
 
 class MarginsPanel(ChartPanel):

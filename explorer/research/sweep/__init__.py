@@ -22,8 +22,9 @@ from time import perf_counter
 from typing import Any
 
 from explorer.engine.threads import limit_threads
-from explorer.research.executors import Make, Pool, dask_client, is_lost, processes, threads
-from explorer.research.experiment import (
+from explorer.research.records import RowKind, write_csv, writing
+from explorer.research.sweep.executors import Make, Pool, dask_client, is_lost, processes, threads
+from explorer.research.sweep.experiment import (
     Experiment,
     Refused,
     experiments,
@@ -32,7 +33,6 @@ from explorer.research.experiment import (
     run_experiment,
     seeds_of,
 )
-from explorer.research.records import RowKind, write_csv, writing
 
 __all__ = [
     "Experiment",

@@ -16,8 +16,8 @@ from explorer.engine.classes import class_numbers
 from explorer.engine.files import write_file
 from explorer.engine.ranks import RankVerdict
 from explorer.engine.scoring import score
-from explorer.research.audit_result import Audit, Tried
-from explorer.research.painting import (
+from explorer.research.audit.result import Audit, Tried
+from explorer.research.pictures.painting import (
     SMALL,
     new_figure,
     paint_chart,
@@ -25,7 +25,7 @@ from explorer.research.painting import (
     plain,
     save_figure,
 )
-from explorer.research.planes import plane_frame
+from explorer.research.pictures.planes import plane_frame
 from explorer.research.records import table_of
 from explorer.research.report import (
     jsonable,

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from explorer.engine.explanations.certainty import RadiusMap
-from explorer.research.landscape import EXPLAINED
+from explorer.research.grid.landscape import EXPLAINED
 
 Array = NDArray[np.float64]
 # Viridis at six even places, as in triangle.js: told apart by the colour-blind.

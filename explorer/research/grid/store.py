@@ -28,10 +28,10 @@ from explorer.engine.files import FileError, safe_name
 from explorer.engine.roster import by_key
 from explorer.engine.store import own_version
 from explorer.engine.store.codec import before
-from explorer.research.experiment import plain
 from explorer.research.grid import Grid, own_labels
-from explorer.research.landscape import Key, Runs
+from explorer.research.grid.landscape import Key, Runs
 from explorer.research.records import RowFile, RowKind, csv_of, rows_in, text_of
+from explorer.research.sweep.experiment import plain
 
 KEEP = "MARGIN_EXPLORER_KEEP"  # "1": kept on disk, for everybody who opens a page on this machine
 MOST_FILES = 50  # arbitrary: problems kept; a file of 21 cells has about 60 kB

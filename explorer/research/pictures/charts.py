@@ -14,11 +14,11 @@ from explorer.engine.energy.starts import NAMES as SETS
 from explorer.engine.explanations.safe_split import SafeSplit, SafeSplitConfig
 from explorer.engine.images import SSIM_LEAST
 from explorer.engine.scoring import RADII
-from explorer.research.arena import ArenaLine
 from explorer.research.grid import WORDS, Maps, band
 from explorer.research.image_runs import Scored
+from explorer.research.pictures.shades import span_of
 from explorer.research.rates import Interval, Roc
-from explorer.research.shades import span_of
+from explorer.research.sweep.arena import ArenaLine
 from explorer.research.tuning import Trial
 from explorer.style import CLASS_INKS, LABELS, NAMES
 

@@ -42,14 +42,14 @@ from explorer.engine.scoring import Verdict, judge
 from explorer.engine.settings import schema
 from explorer.engine.threads import few_threads
 from explorer.research import runs
-from explorer.research.audit_given import (
+from explorer.research.audit.inputs import (
     Coordinates,
     controls_for,
     known_coordinates,
     points_like,
     sorted_out,
 )
-from explorer.research.audit_result import Audit, Tried
+from explorer.research.audit.result import Audit, Tried
 from explorer.research.determined import Determination, determined
 from explorer.research.devices import check_device
 from explorer.research.runs import RADIUS, RunFailed

@@ -24,10 +24,11 @@ from explorer.engine.explanations.safe_split import SafeSplit, SafeSplitConfig
 from explorer.engine.explanations.splitting import Explanation
 from explorer.engine.files import write_file
 from explorer.engine.membership.experiment import MembershipTrial
-from explorer.research import painting
-from explorer.research.arena import ArenaLine
-from explorer.research.axes import Axes, fitted
-from explorer.research.charts import (
+from explorer.research.explained import Explained
+from explorer.research.grid import WORDS, Maps
+from explorer.research.pictures import painting
+from explorer.research.pictures.axes import Axes, fitted
+from explorer.research.pictures.charts import (
     EDGES,
     FRESH,
     LIMIT,
@@ -42,14 +43,13 @@ from explorer.research.charts import (
     split_chart,
     trained_chart,
 )
-from explorer.research.explained import Explained
-from explorer.research.fields import graph, shape_arrays, text_rows
-from explorer.research.grid import WORDS, Maps
-from explorer.research.painting import SMALL
-from explorer.research.planes import plane_frame
+from explorer.research.pictures.fields import graph, shape_arrays, text_rows
+from explorer.research.pictures.painting import SMALL
+from explorer.research.pictures.planes import plane_frame
+from explorer.research.pictures.shades import shades, span_of
 from explorer.research.rates import roc, summary
 from explorer.research.records import table_of
-from explorer.research.shades import shades, span_of
+from explorer.research.sweep.arena import ArenaLine
 from explorer.research.tuning import Trial, front
 from explorer.research.words import energy
 from explorer.style import SHADES

@@ -1,6 +1,6 @@
 """What a network is on a plane, as arrays: its map, the lines of its neurons, its graph.
 
-Pure numpy and torch. Places are shares of the plane's half sizes, as `research.axes` says.
+Pure numpy and torch. Places are shares of the plane's half sizes, as `research.pictures.axes` says.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from explorer.engine.attacks.shapes import PLACES, Array, Level, Shapes, joined
 from explorer.engine.network import Network, phi, phi_all
-from explorer.research.axes import Axes
+from explorer.research.pictures.axes import Axes
 
 MAP_SIZE = 60  # samples a side: below 2 ms a frame for two hidden layers of 100
 BLOCK = 300_000  # values of a layer at once, 1.2 MB: for width 1000 16 times as fast as all of them

@@ -17,10 +17,10 @@ from explorer.engine.margin import q_of
 from explorer.engine.network import Network
 from explorer.engine.roster import AttackState
 from explorer.engine.training import TrainState
-from explorer.research.axes import Axes, fitted
-from explorer.research.charts import margins_chart
-from explorer.research.fields import graph, margin_map, numbers, places_of
-from explorer.research.painting import (
+from explorer.research.pictures.axes import Axes, fitted
+from explorer.research.pictures.charts import margins_chart
+from explorer.research.pictures.fields import graph, margin_map, numbers, places_of
+from explorer.research.pictures.painting import (
     add_legend,
     add_title,
     new_figure,
