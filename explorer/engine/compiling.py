@@ -27,6 +27,7 @@ from explorer.engine.attacks.kkt import KKTConfig
 from explorer.engine.attacks.target import Target
 from explorer.engine.data import preset
 from explorer.engine.kernels.loading import compiled_module
+from explorer.engine.nonnegative import nonnegative
 from explorer.engine.threads import few_threads
 from explorer.engine.training import TrainConfig
 
@@ -54,7 +55,7 @@ def compile_all() -> None:
     loops: Any = compiled_module("compiled_nonnegative")
     if loops is not None:
         loops.positive(np.eye(2), np.ones(2), np.ones(2), 0.0)
-        loops.settle(np.eye(2), np.ones(2), np.zeros(2), 0.0, 0.0)
+        nonnegative(np.eye(2), np.ones(2))
 
 
 def all_kept() -> bool:

@@ -3,7 +3,8 @@ r"""Nonnegative least squares from Gram matrices: of one problem, and of many at
     min_u  u' (G + ridge) u / 2 - h' u,   u >= 0
 
 One problem is solved by the active-set method of Lawson and Hanson (1974), in compiled loops from a
-guess on, or where there are none by scipy (`nonnegative`).
+guess on, or where there are none by scipy (`nonnegative`). So are many that share most of their
+columns, such as the places of an energy map (`nonnegative_all`).
 
 Many are solved at once, with no number read back from the device, by block principal pivoting
 (`pivoted`): where the solution on a set of variables is negative, or a variable outside of the set
@@ -57,19 +58,76 @@ def nonnegative(
     Returns:
         (r,); nan where no ridge makes the Gram matrix definite.
     """
-    norm = np.sqrt(np.maximum(np.diag(gram), 1e-300))
-    unit, aim = gram / (norm[:, None] * norm), inner / norm
-    unit[np.diag_indices(len(norm))] += ridge
-    u = np.zeros_like(aim) if start is None else start * norm
+    size = _lengths(gram)
+    unit, right = gram / (size[:, None] * size), (inner / size)[None]
+    unit[np.diag_indices(len(size))] += ridge
+    found = np.zeros_like(right) if start is None else (start * size)[None]
+    _settle(unit, np.zeros((1, 0, len(size))), np.zeros((1, 0, 0)), right, np.zeros((0, 0)), found)
+    return np.asarray(found[0] / size)
+
+
+def nonnegative_all(
+    shared: Array, shared_inner: Array, cross: Array, own: Array, own_inner: Array,
+    start: Array,
+) -> Array:  # fmt: skip
+    """Return the coefficients of p problems that share their first f columns.
+
+    Args:
+        shared: Gram matrix of the columns that all have (f, f).
+        shared_inner: h of these (f,).
+        cross: products of each problem's own columns with them (p, v, f).
+        own: Gram matrices of the own columns (p, v, v).
+        own_inner: h of these (p, v).
+        start: a guess (f,) >= 0 at the coefficients of the shared columns.
+
+    Returns:
+        (p, f + v), each row as of `nonnegative`.
+    """
+    f, v = len(shared), own.shape[1]
+    size = _lengths(shared)
+    each = np.concatenate([np.tile(size, (len(own), 1)), _lengths(own)], axis=1)
+    gram = np.empty((f + v, f + v))
+    gram[:f, :f] = shared / (size[:, None] * size) + RIDGE_ALONE * np.eye(f)
+    right = np.concatenate([np.tile(shared_inner, (len(own), 1)), own_inner], axis=1) / each
+    found = np.zeros_like(right)
+    found[:, :f] = start * size
+    on = np.flatnonzero(start > 0)
+    factor, failed = torch.linalg.cholesky_ex(torch.from_numpy(gram[np.ix_(on, on)]))
+    known = np.zeros((0, 0)) if int(failed) else factor.contiguous().numpy()
+    cross = cross / (each[:, f:, None] * size)
+    own = own / (each[:, f:, None] * each[:, None, f:]) + RIDGE_ALONE * np.eye(v)
+    _settle(gram, cross, own, right, known, found)
+    return np.asarray(found / each)
+
+
+def _lengths(gram: Array) -> Array:
+    """Return the lengths of columns (..., r) from their Gram matrix (..., r, r)."""
+    return np.sqrt(np.maximum(np.diagonal(gram, axis1=-2, axis2=-1), 1e-300))
+
+
+def _settle(
+    gram: Array, cross: Array, own: Array, right: Array, factor: Array, found: Array
+) -> None:
+    """Put the coefficients in place of the guesses: as of `compiled_nonnegative.settle`."""
     loops: Any = compiled_module("compiled_nonnegative")
-    steep = STEEP * float(np.abs(aim).max(initial=1e-300))
-    if loops is None or not loops.settle(unit, aim, u, 0.0, steep):
-        factor = cholesky_factor(torch.from_numpy(unit), torch.tensor(RIDGE_ALONE)).numpy()
-        if not np.isfinite(factor).all():
-            return np.full_like(aim, math.nan)
-        u = nnls(factor.T, np.linalg.solve(factor, aim), maxiter=100 * len(aim))[0]
-    found: Array = u / norm
-    return found
+    if loops is None:
+        found[:] = math.nan
+    else:
+        tol = STEEP * np.abs(right).max(axis=1, initial=1e-300)
+        loops.settle(gram, cross, own, right, tol, factor, found)
+    for i in np.flatnonzero(np.isnan(found).any(axis=1)):
+        f = cross.shape[2]
+        gram[f:, :f], gram[:f, f:], gram[f:, f:] = cross[i], cross[i].T, own[i]
+        found[i] = _by_factor(gram, right[i])
+
+
+def _by_factor(gram: Array, right: Array) -> Array:
+    """Return the coefficients (r,) by scipy, from a factor of the Gram matrix; nan without one."""
+    factor = cholesky_factor(torch.from_numpy(gram), torch.tensor(RIDGE_ALONE)).numpy()
+    if not np.isfinite(factor).all():
+        return np.full_like(right, math.nan)
+    aim = np.linalg.solve(factor, right)
+    return np.asarray(nnls(factor.T, aim, maxiter=100 * len(right))[0])
 
 
 def cone_coefficients(gram: Tensor, inner: Tensor, floor: float) -> Tensor:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import torch
 from scipy.optimize import nnls
 
+from explorer.engine import nonnegative as solvers
 from explorer.engine.nonnegative import (
     MOST,
     cone_coefficients,
+    nonnegative,
+    nonnegative_all,
     pivoted,
     settled_coefficients,
 )
@@ -33,6 +37,26 @@ def test_each_of_a_batch_is_solved_as_alone(seed: int, near: float, floor: float
     alone = cone_coefficients(gram, inner, floor)
     assert bool((made >= floor).all()) and 0 < int((made > floor).sum()) < made.numel()
     torch.testing.assert_close(made, alone, rtol=0, atol=1e-6 * float(alone.abs().max()))
+
+
+@pytest.mark.parametrize("looped", [True, False])
+def test_problems_that_share_columns_are_solved_as_alone(monkeypatch, looped: bool) -> None:
+    columns, theta, _, _ = problems(1, 20, 0.1, 4)
+    own = draw(6, 60, 3, seed=9)
+    own[2] = columns[0, :, :3]  # columns that repeat shared ones
+    shared, aim = columns[0].numpy(), theta[0, :, 0].numpy()
+    alone = [np.concatenate([shared, one], axis=1) for one in own.numpy()]
+    start = nonnegative(shared.T @ shared, shared.T @ aim)
+    assert 0 < (start > 0).sum() < len(start)
+    if not looped:
+        monkeypatch.setattr(solvers, "compiled_module", lambda _: None)
+    h = own.numpy().transpose(0, 2, 1)
+    got = nonnegative_all(
+        shared.T @ shared, shared.T @ aim, h @ shared, h @ own.numpy(), h @ aim, start
+    )
+    assert (got >= 0).all()
+    for table, c in zip(alone, got, strict=True):
+        assert np.linalg.norm(table @ c - aim) <= nnls(table, aim)[1] * (1 + 1e-9)
 
 
 def test_a_start_from_the_solution_takes_one_round() -> None:

@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from explorer.engine.gradients import backward_signals, forward_signals
-from explorer.engine.multipliers import fit_multipliers
+from explorer.engine.multipliers import fit_multipliers, kinks_of
 from explorer.engine.network import Network
 
 MOST_KINKS = 3  # of a moving point: the nearest ones; arbitrary, 8 rays
@@ -94,7 +94,7 @@ def rays(net: Network, x: Tensor, y: Tensor, tau: float, most: int = MOST_KINKS)
         most: kinks of a point that are freed, the nearest ones.
     """
     inputs, values, slopes = forward_signals(net, x)
-    near = _nearest(net, inputs, values, tau)
+    near = kinks_of(net, inputs, values, tau)
     kinks = _kink_counts(near)
     kept = [k & (order < most) for k, order in zip(near, _order(near, values), strict=True)]
     used = _kink_counts(kept)
@@ -131,7 +131,7 @@ def crowded_count(net: Network, places: Tensor, tau: float) -> int:
 def _kinks_of(net: Network, x: Tensor, tau: float) -> Tensor:
     """Return how many kinks each point has (p,)."""
     inputs, values, _ = forward_signals(net, x)
-    return _kink_counts(_nearest(net, inputs, values, tau))
+    return _kink_counts(kinks_of(net, inputs, values, tau))
 
 
 def _most(net: Network) -> int:
@@ -164,15 +164,6 @@ def set_rays(net: Network, x: Tensor, y: Tensor, tau: float) -> PointRays:
     order = owner.argsort(stable=True)
     whole = [torch.cat([b[kept], b2])[order] for b, b2 in zip(made.back, back, strict=True)]
     return PointRays(owner[order], whole, made.inputs, inner[order], made.kinks, most)
-
-
-def _nearest(net: Network, inputs: list[Tensor], values: list[Tensor], tau: float) -> list[Tensor]:
-    """Return which (point, neuron) are kinks, per hidden layer (p, k_l) bool."""
-    out = []
-    for w, b, a, z in zip(net.weights[:-1], net.biases, inputs, values, strict=False):
-        square = w.square().sum(1) if b is None else w.square().sum(1) + b.square()
-        out.append(z.abs() <= tau * a.norm(dim=1)[:, None] * square.sqrt())
-    return out
 
 
 def _kink_counts(masks: list[Tensor]) -> Tensor:

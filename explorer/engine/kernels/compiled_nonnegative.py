@@ -1,4 +1,4 @@
-"""Nonnegative least squares of one problem as compiled loops, from its Gram matrix.
+"""Nonnegative least squares as compiled loops, from Gram matrices, one problem after another.
 
 Loaded by `loading.compiled_module`; other loops call `active_set`. What to call from outside of
 loops stands in `engine.nonnegative`.
@@ -53,11 +53,15 @@ def solved(right: Array, at: Array, n: int, low: Array, best: Array) -> None:
 
 @njit(**FAST)
 def active_set(
-    gram: Array, right: Array, n: int, above: Array, ridge: float, tol: float, low: Array
-) -> bool:
-    """Return least 1/2 above' (gram + ridge) above - right' above, above >= 0, on from `above`."""
+    gram: Array, right: Array, n: int, above: Array, ridge: float, tol: float, low: Array,
+    first: int = 0,
+) -> bool:  # fmt: skip
+    """Return least 1/2 above' (gram + ridge) above - right' above, above >= 0, on from `above`.
+
+    `first`: rows of `low` that hold the factor of what is positive in `above`.
+    """
     at, best, refused = np.empty(n, np.int64), np.empty(n), np.zeros(n, np.bool_)
-    size, first, entered = 0, 0, -1
+    size, entered = 0, -1
     for i in range(n):
         if above[i] > 0:
             at[size] = i
@@ -100,10 +104,28 @@ def active_set(
 
 
 @kept
-def settle(gram: Array, right: Array, above: Array, ridge: float, tol: float) -> bool:
-    """Put the multipliers of `active_set` in place of the guess `above`; False where it fails."""
-    n = len(right)
-    return active_set(gram, right, n, above, ridge, tol, np.empty((n, n)))
+def settle(
+    gram: Array, cross: Array, own: Array, right: Array, tol: Array, factor: Array, above: Array
+) -> None:
+    """Put coefficients in place of p guesses `above` (p, f + v); nan where there is no factor.
+
+    Columns have length one. The first f of all problems are the same: gram (f + v, f + v) holds
+    their products, and takes those of each problem's own columns, cross (p, v, f), own (p, v, v).
+    right (p, f + v), tol (p,). `factor`: of what is positive in all guesses.
+    """
+    p, v, f = cross.shape
+    low = np.empty((f + v, f + v))
+    for i in range(p):
+        for a in range(v):
+            for b in range(f):
+                gram[f + a, b] = gram[b, f + a] = cross[i, a, b]
+            for b in range(v):
+                gram[f + a, f + b] = own[i, a, b]
+        for a in range(len(factor)):
+            for b in range(a + 1):
+                low[a, b] = factor[a, b]
+        if not active_set(gram, right[i], f + v, above[i], 0.0, tol[i], low, len(factor)):
+            above[i] = np.nan
 
 
 # --- Lawson and Hanson's inner loop, the factor kept while columns leave -------------------------
