@@ -345,7 +345,7 @@ def false(state, x, y):
 def test_no_false_claim_on_changed_weights():
     """The law of `benchmarks/bench_certified.py` in short: stored in few bits, or moved."""
     proven = 0
-    for seed in range(5):
+    for seed in range(3):
         x, y = points(100 + seed, 5)
         net = maximum_margin(x, y).net
         step = draw(len(net.theta), seed=seed)
@@ -358,7 +358,7 @@ def test_no_false_claim_on_changed_weights():
             state = searched(normalise(other, x, y)[0])[2]
             assert not false(state, x, y)
             proven += len(state.x)
-    assert proven > 20
+    assert proven > 12
 
 
 @pytest.mark.parametrize("d", [1, 2])

@@ -129,7 +129,7 @@ SIZES = [(4, 1), (9, 1), (15, 1), (5, 2), (8, 2), (12, 2)]
 def test_random_sets_are_solved_and_proved_and_are_kkt_points(n, d):
     """At least 95% polished; every net feasible; weak duality closed where polished."""
     polished = 0
-    for seed in range(40):
+    for seed in range(20):
         x, y = random_set(n, d, seed)
         exact = maximum_margin(x, y)
         q = y * phi(exact.net, x)
@@ -147,7 +147,7 @@ def test_random_sets_are_solved_and_proved_and_are_kkt_points(n, d):
             assert certificate.residual < 1e-10
             assert certificate.norm_identity < 1e-10
             assert certificate.balance < 1e-10
-    assert polished >= 38
+    assert polished >= 19
 
 
 def test_training_never_beats_it():

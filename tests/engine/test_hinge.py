@@ -213,14 +213,11 @@ def ordered(x):
 def test_what_is_needed_is_no_matter_of_the_last_bits(size):
     """Once a claim stood on which candidates six rounds of search had met: 1 or none."""
     _, made = exact("random-circle", 12, 100, 0.03)
-    generator = rng(0)
-    for _ in range(3):
-        net = made.net.with_parameters([
-            p * (1 + size * torch.randn(p.shape, generator=generator, dtype=p.dtype))
-            for p in made.net.parameters
-        ])  # fmt: skip
-        states, claims = run(Target.of(net, 1.0))
-        assert len(claims.x) == 0 and states[-1].stage == "done" and not states[-1].needed.any()
+    net = made.net.with_parameters(
+        [p * (1 + size * draw(*p.shape, seed=0)) for p in made.net.parameters]
+    )
+    states, claims = run(Target.of(net, 1.0))
+    assert len(claims.x) == 0 and states[-1].stage == "done" and not states[-1].needed.any()
 
 
 def test_what_cannot_be_made_up_for_is_bounded_from_below():

@@ -32,7 +32,7 @@ def aimed(outputs: int = 1) -> Target:
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
 def test_a_block_reads_a_number_or_two_and_is_its_steps(kind):
     key, more, outputs = kind
-    entry, steps = ROSTER[key], 30
+    entry, steps = ROSTER[key], 10
     config, target = entry.config(m=6, steps=200, **more), aimed(outputs)
     plain = entry.init(target, config, rng(1))
     first = plain

@@ -156,7 +156,7 @@ def test_no_sampled_explanation_is_below_the_bound(d, widths, tau):
         net = rough(30 * seed + 3, d, *widths)
         made = Assumptions(band=0.3, tau=tau, box=2.0)
         cone, some = Cone.of(net, made), np.random.default_rng(seed)
-        x = torch.from_numpy(some.uniform(-2, 2, (700 if d == 1 else 1500, d)))
+        x = torch.from_numpy(some.uniform(-2, 2, (500 if d == 1 else 800, d)))
         theta, rho = cone.neurons.theta, cone.neurons.rho
         rows = sampled(net, made, x, some)
         best = nnls(rows.T, theta, maxiter=10**5)[1] / rho
