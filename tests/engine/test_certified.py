@@ -544,8 +544,9 @@ CHANGES = {
 }
 
 
-@pytest.mark.parametrize("change", CHANGES)
-@pytest.mark.parametrize("d", [1, 2])
+@pytest.mark.parametrize(
+    ("change", "d"), [*((change, 1) for change in CHANGES), ("pruned", 2), ("balanced", 2)]
+)
 def test_weights_that_were_changed_claim_nothing_by_a_threshold(change, d):
     """Of such weights up to a third of the claims were false; who knows the points needs none."""
     data = preset("alternating-line", n=6) if d == 1 else preset("alternating-circle", n=8)

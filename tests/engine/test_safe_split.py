@@ -14,9 +14,9 @@ from explorer.engine.explanations.safe_split import (
 
 
 def test_what_is_frozen_becomes_small_and_the_box_bounds_the_split() -> None:
-    config = SafeSplitConfig(width=20, steps=300, low=-2.0, high=2.0)
-    rows = list(safe_splits(in_space(preset("moons", n=10)), config))
-    assert rows[0].t == 0 and rows[-1].t == 300
+    config = SafeSplitConfig(width=10, steps=200, low=-2.0, high=2.0)
+    rows = list(safe_splits(in_space(preset("moons", n=6)), config))
+    assert rows[0].t == 0 and rows[-1].t == 200
     assert rows[-1].frozen < 0.2 * rows[0].frozen
     separated = [row for row in rows if row.q_min == row.q_min]
     assert separated and all(row.boxed <= min(row.safe, 2.0) + 1e-12 for row in separated)

@@ -259,14 +259,14 @@ def test_groups_of_clicks_close_together_are_no_find():
     "law", ["letter A", "letter I", "letter T, even", "sine, even", "sine, shuffled"]
 )
 def test_claims_that_know_the_strokes_of_a_letter_and_no_point_are_seldom_a_find(law):
-    """Of 30 sets up to a third was a find before points were slid, and followed their strokes."""
+    """Of 15 sets up to a third was a find before points were slid, and followed their strokes."""
     finds = 0
-    for seed in range(900_000, 900_030):
+    for seed in range(900_000, 900_015):
         generator = rng(seed)
         truth, claims = LAWS[law](generator), LAWS[law](generator)
         sets = control_sets(truth, 39)  # p goes down to 0.025
         finds += judge(truth, sets, claims.x, claims.y, RADIUS).p_value <= 0.05
-    assert finds <= 4  # passed once in 160 (binomial)
+    assert finds <= 3  # passed once in 180 (binomial)
 
 
 @pytest.mark.parametrize("d", [1, 3])

@@ -17,7 +17,7 @@ from explorer.engine.status import Status
 from explorer.engine.training import TrainConfig, TrainState
 from tests.engine.draws import draw, rng
 
-STEPS = 50
+STEPS = 20
 RULES = {
     "loss-scaled": {},
     "logistic": {"loss": "logistic"},

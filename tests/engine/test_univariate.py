@@ -268,7 +268,7 @@ def test_exact_weights_in_fewer_bits_prove_nothing(fresh_sets, kind):
     assert likely > 30
 
 
-@pytest.mark.parametrize("share", [1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2])
+@pytest.mark.parametrize("share", [1e-8, 1e-6, 1e-4, 1e-2])
 def test_exact_weights_that_were_moved_prove_nothing(fresh_sets, share):
     likely = 0
     for seed, (x, y, made) in enumerate(fresh_sets):
