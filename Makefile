@@ -14,8 +14,9 @@ PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3; do \
 PORT ?= 8866
 ARGS ?=
 BIN := $(VENV)/bin
-# How many workers: tests/conftest.py. ARGS="-n 0" runs one test after another.
-PYTEST := $(BIN)/python -m pytest -n auto --dist worksteal
+# How many workers: tests/conftest.py. ARGS="-n 0" runs one test after another. Bytecode is kept in
+# any case: workers, servers and kernels are some hundred processes that start from it.
+PYTEST := env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest -n auto --dist worksteal
 STAMP := $(VENV)/.installed
 APP_STAMP := $(VENV)/.installed-app
 DOCS_STAMP := $(VENV)/.installed-docs
