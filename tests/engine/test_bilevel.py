@@ -20,7 +20,7 @@ from explorer.engine.attacks.bilevel.lower import (
     ridge,
     solve,
 )
-from explorer.engine.attacks.bilevel.models import Shape
+from explorer.engine.attacks.bilevel.models import Shape, with_one
 from explorer.engine.attacks.kkt import Start
 from explorer.engine.network import phi
 from explorer.engine.optim import Moments
@@ -91,7 +91,7 @@ def test_the_affine_minimum_is_where_the_gradient_vanishes(loss: str) -> None:
     again = solve(lower, x, y, found.theta)
     assert again.theta is found.theta  # what is a minimum already is not touched
     if loss == "ridge":
-        torch.testing.assert_close(found.theta, ridge(lower, x, y))
+        torch.testing.assert_close(found.theta, ridge(with_one(x), y, lower.mu))
 
 
 @pytest.mark.parametrize("loss", LOSSES)

@@ -34,7 +34,7 @@ from explorer.engine.controls import Controls, Origin
 from explorer.engine.data import Dataset
 from explorer.engine.energy.maps import Split
 from explorer.engine.energy.points import Archetype, Energies
-from explorer.engine.energy.questions import OfRidge, OfStarts, Picture
+from explorer.engine.energy.questions import Picture, RidgeSummary, StartsSummary
 from explorer.engine.exact import Exact
 from explorer.engine.exact.finish import Finished
 from explorer.engine.explanations.certainty import Certainty, RadiusMap
@@ -230,9 +230,9 @@ def of_energy() -> Named:
     yield "split, nothing to split", sentence(Split(u, 0.0, RISING, 0.5, False))
     yield "split, everywhere free", sentence(Split(u, math.inf, RISING, 0.5))
     yield "split, free", sentence(Split(u, 0.5, FLAT, 0.0))
-    yield "starts", sentence(OfStarts(1e-9, 0.123, 0.98, 0.0345, 66))
-    yield "ridge", sentence(OfRidge(False, 0.0123, 1.5, 0.0345))
-    yield "last layer", sentence(OfRidge(True, 0.0123, 1.5, 0.0345))
+    yield "starts", sentence(StartsSummary(1e-9, 0.123, 0.98, 0.0345, 66))
+    yield "ridge", sentence(RidgeSummary(False, 0.0123, 1.5, 0.0345))
+    yield "last layer", sentence(RidgeSummary(True, 0.0123, 1.5, 0.0345))
     yield "picture, forced", sentence(replace(PICTURE, forced=0.875, archetype="needle"))
     hidden = replace(SEEN, without=0.001)
     yield "picture, forced, hidden", sentence(replace(PICTURE, about=hidden, forced=1.0))

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
-from explorer.engine.energy.starts import Parts, mix_from_weights
+from explorer.engine.energy.starts import Parts, lattice, mix_from_weights, mix_of
 from explorer.engine.progress import Progress, no_progress
 
 Array = NDArray[np.float64]
@@ -61,9 +61,7 @@ class Landscape:
         common = gcd(i, j, k)
         place = (i // common, j // common, k // common)
         if place not in self.known:
-            total = sum(place)
-            mix = mix_from_weights(place[0] / total, place[1] / total, place[2] / total)
-            self.known[place] = self.measure(self.parts.start(*mix))
+            self.known[place] = self.measure(self.parts.start(*mix_of(*place)))
         return self.known[place]
 
     def lattice(self, side: int, progress: Progress = no_progress) -> Array:
@@ -85,14 +83,11 @@ class Landscape:
         Raises:
             ValueError: for fewer than 2 places a side.
         """
-        if side < 2:
-            raise ValueError(f"a triangle needs 2 or more places a side; got {side}. Try 25.")
+        places, looked = lattice(side), perf_counter()
         out = np.full((side, side), np.nan) if before is None else between_places(before, side)
-        last, places = side - 1, _spread(side)
-        looked = perf_counter()
-        for done, (k, i) in enumerate(places):
+        for done, (i, j, k) in enumerate(places):
             progress(done / len(places))
-            out[k, i] = self.node(i, last - i - k, k)
+            out[k, i] = self.node(i, j, k)
             if perf_counter() - looked > LOOK_S:
                 yield out.copy()
                 looked = perf_counter()
@@ -121,18 +116,6 @@ def _place(weights: Weights) -> tuple[int, int, int] | None:
         return None
     common = gcd(*near) or 1
     return near[0] // common, near[1] // common, near[2] // common
-
-
-def _spread(side: int) -> list[tuple[int, int]]:
-    """Return the places (noise, truth) of a lattice, corners and edges first, then row by row."""
-    last = side - 1
-    all_of = [(k, i) for k in range(side) for i in range(side - k)]
-
-    def rank(place: tuple[int, int]) -> int:
-        zeros = [place[0], place[1], last - sum(place)].count(0)
-        return -zeros
-
-    return sorted(all_of, key=rank)
 
 
 def between_places(values: Array, side: int) -> Array:

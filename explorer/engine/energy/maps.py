@@ -16,11 +16,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from explorer.engine.attacks.bilevel.lower import ridge
 from explorer.engine.attacks.bilevel.models import with_one
 from explorer.engine.attacks.target import Target
 from explorer.engine.energy.points import Energies, Through, at_once, energy, moving_point, pairs
 from explorer.engine.explanations.splitting import free_direction, training_explanation
-from explorer.engine.network import Network
+from explorer.engine.network import Network, preactivations
 from explorer.engine.piecewise import describe
 
 # --- The bilevel loss of one moving point, with ridge regression on fixed features f as training
@@ -52,19 +53,7 @@ class Bilevel:
 
 def features(net: Network | None, x: Tensor) -> Tensor:
     """(x, 1), or the last hidden layer of `net` and 1: what the ridge regression sees. (m, P)."""
-    if net is None:
-        return with_one(x)
-    a = x
-    for w, b in zip(net.weights[:-1], net.biases[:-1], strict=True):
-        a = (a @ w.T if b is None else a @ w.T + b).clamp_min(0)
-    return with_one(a)
-
-
-def ridge(f: Tensor, y: Tensor, mu: float) -> Tensor:
-    """Theta of least squares with weight decay, f (m, P), y (m,) -> (P,)."""
-    eye = torch.eye(f.shape[1], dtype=f.dtype)
-    out: Tensor = torch.linalg.solve(f.T @ f / len(f) + mu * eye, f.T @ y / len(f))
-    return out
+    return with_one(x if net is None else preactivations(net, x)[-2].clamp_min(0))
 
 
 def bilevel(

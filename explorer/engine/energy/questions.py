@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from functools import partial
@@ -117,7 +118,7 @@ class MapQuestion:
 
 
 @dataclass(frozen=True)
-class OfStarts:
+class StartsSummary:
     """What a map of starts shows: energies as shares of ||theta||^2.
 
     Attributes:
@@ -136,7 +137,7 @@ class OfStarts:
 
 
 @dataclass(frozen=True)
-class OfRidge:
+class RidgeSummary:
     """What a map of the bilevel loss shows: losses as shares of ||theta*||^2.
 
     Attributes:
@@ -178,8 +179,8 @@ class Picture:
     box: tuple[float, float, float, float]
     names: tuple[str, str]
     here: float
-    reference: float
-    about: Energies | Split | OfStarts | OfRidge | None
+    reference: float = math.nan
+    about: Energies | Split | StartsSummary | RidgeSummary | None = None
     archetype: str = ""
     lowest: tuple[float, float] = (0.0, 0.0)
     curve: MapLine | None = None
@@ -192,7 +193,7 @@ class Picture:
 Map = tuple[Array, int]  # energies of all places (size^2,), and how many of these are crowded
 
 
-class Kept:
+class MapCache:
     """The last map of each size, with what it was of."""
 
     def __init__(self) -> None:
@@ -294,7 +295,7 @@ class Answers:
     def __init__(self) -> None:
         """Nothing is known yet."""
         self._merged: tuple[Network | None, float, Merged | None] = (None, 0.0, None)
-        self.kept = Kept()
+        self.kept = MapCache()
         self._forced: tuple[Network | None, Dataset | None, Tensor | None] = (None, None, None)
 
     def merged(self, q: MapQuestion) -> Merged:
@@ -342,23 +343,44 @@ class Answers:
         return found if share is None else with_forced_share(found, float(share[q.index]))
 
 
-def _strip(q: MapQuestion) -> tuple[float, float, float, float]:
-    return (-q.config.extent, q.config.extent, 0.0, 1.0)
+def _picture(
+    q: MapQuestion, size: int, places: Tensor, values: Array, here: float, name: str = "energy",
+    **more: Any,  # noqa: ANN401 - further fields of a picture
+) -> Picture:  # fmt: skip
+    """Return values (p,) at places of the line or the plane (p, d) as a picture."""
+    half, at = q.config.extent, int(values.argmin())
+    if places.shape[1] == 1:
+        z, none = places[:, 0].numpy(), np.zeros(0)
+        curve = MapLine(z, Energies(values, here, math.nan, 0.0), none, none)
+        more = {"curve": curve, "lowest": (float(z[at]), float(values[at])), **more}
+        return Picture(
+            q.kind, values[None], (-half, half, 0.0, 1.0), ("x", name), here, size=size, **more
+        )
+    x, y = places[at].tolist()
+    box, table = (-half, half, -half, half), values.reshape(size, size)
+    return Picture(q.kind, table, box, ("x₁", "x₂"), here, size=size, **{"lowest": (x, y), **more})
 
 
-def _plane(q: MapQuestion, size: int) -> tuple[float, float, float, float]:
-    return (-q.config.extent, q.config.extent, -q.config.extent, q.config.extent)
+def _places(q: MapQuestion, net: Network, size: int) -> Tensor:
+    """Return pixels of the plane, or even places of a line with the point among them (p, d)."""
+    if net.d > 1:
+        return grid(q.config.extent, size)
+    z = torch.linspace(-q.config.extent, q.config.extent, 6 * size, dtype=torch.float64)
+    return torch.cat([z, q.x[q.index]]).sort().values[:, None]
 
 
-def _point(q: MapQuestion, net: Network, size: int, progress: Progress, kept: Kept) -> Picture:
+def _point(q: MapQuestion, net: Network, size: int, progress: Progress, kept: MapCache) -> Picture:
     y = q.truth.y.double()
     if net.d == 1:
         made = line(
             net, q.x, y, q.index, q.config.extent, 6 * size, q.tau, q.config.frozen, q.config.kappa,
             lambda places, at: in_slices(places, at, progress),
         )  # fmt: skip
-        at_home = _home(q, net)
-        return _curve(q, replace(made, seen=replace(made.seen, home=at_home)), size)
+        seen = replace(made.seen, home=_home(q, net))
+        return _picture(
+            q, size, torch.from_numpy(made.z)[:, None], seen.values, seen.here, about=seen,
+            reference=seen.without, archetype=seen.archetype.value, curve=replace(made, seen=seen),
+        )  # fmt: skip
     if net.d != 2:
         raise ValueError(f"maps are of points on a line or a plane; got {net.d} coordinates")
     mover = moving_point(net, q.x, y, q.index, q.tau, q.config.frozen, q.config.kappa)
@@ -372,9 +394,9 @@ def _point(q: MapQuestion, net: Network, size: int, progress: Progress, kept: Ke
         known.append((q.truth.x[q.index].double(), at_home))
     low = _mark(places, values, known, q.config.extent, size)
     seen = replace(mover.energies(values, few), home=at_home)
-    return Picture(
-        q.kind, values.reshape(size, size), _plane(q, size), ("x₁", "x₂"), seen.here,
-        seen.without, seen, seen.archetype.value, low, size=size,
+    return _picture(
+        q, size, places, values, seen.here, about=seen, reference=seen.without,
+        archetype=seen.archetype.value, lowest=low,
     )  # fmt: skip
 
 
@@ -409,42 +431,13 @@ def _mark(
     return low[0], low[1]
 
 
-def _curve(q: MapQuestion, made: MapLine, size: int) -> Picture:
-    seen = made.seen
-    low = float(made.z[seen.values.argmin()])
-    box = _strip(q)
-    return Picture(
-        q.kind, seen.values[None], box, ("x", "energy"), seen.here, seen.without, seen,
-        seen.archetype.value, (low, float(seen.values.min())), curve=made, size=size,
-    )  # fmt: skip
-
-
 def _split(q: MapQuestion, net: Network, size: int, progress: Progress) -> Picture:
-    places = _line_places(q, size) if net.d == 1 else grid(q.config.extent, size)
+    places = _places(q, net, size)
     made = split(
         net, q.x, q.truth.y.double(), q.index, places, q.tau, q.net,
         lambda some, at: in_slices(some, at, progress, SLICE_OF_PAIRS),
     )  # fmt: skip
-    at = int(made.values.argmin())
-    if net.d == 1:
-        curve = MapLine(places[:, 0].numpy(), Energies(made.values, made.here, np.nan, 0.0),
-                     np.zeros(0), np.zeros(0))  # fmt: skip
-        return Picture(
-            q.kind, made.values[None], _strip(q), ("x", "energy"), made.here,
-            float("nan"), made, lowest=(float(places[at, 0]), float(made.values[at])), curve=curve,
-            size=size,
-        )  # fmt: skip
-    low = (float(places[at, 0]), float(places[at, 1]))
-    return Picture(
-        q.kind, made.values.reshape(size, size), _plane(q, size), ("x₁", "x₂"), made.here,
-        float("nan"), made, lowest=low, size=size,
-    )  # fmt: skip
-
-
-def _line_places(q: MapQuestion, size: int) -> Tensor:
-    """Even places of a line with the point among them, ascending (p, 1)."""
-    z = torch.linspace(-q.config.extent, q.config.extent, 6 * size, dtype=torch.float64)
-    return torch.cat([z, q.x[q.index]]).sort().values[:, None]
+    return _picture(q, size, places, made.values, made.here, about=made)
 
 
 def parts_of(q: MapQuestion) -> Parts:
@@ -466,42 +459,25 @@ def _starts(q: MapQuestion, net: Network, size: int, progress: Progress) -> Pict
     known = values[np.isfinite(values)]
     noise, truth = divmod(int(np.nanargmin(values)), side)
     at = np.array([truth, side - 1 - truth - noise, noise]) / (side - 1) @ CORNERS
-    made_of = OfStarts(
+    made_of = StartsSummary(
         float(values[0, -1]), float(values[0, 0]), float(values[-1, 0]),
         float((known < LITTLE * known.max()).mean()), len(known),
     )  # fmt: skip
     return Picture(
-        q.kind, values, (0.0, 1.0, 0.0, 1.0), ("", ""), float(values[0, -1]), float("nan"), made_of,
+        q.kind, values, (0.0, 1.0, 0.0, 1.0), ("", ""), float(values[0, -1]), about=made_of,
         lowest=(float(at[0]), float(at[1])), size=side,
     )  # fmt: skip
 
 
 def _bilevel(q: MapQuestion, net: Network, size: int, progress: Progress) -> Picture:
     truth = (q.truth.x.double(), q.truth.y.double())
-    if net.d == 1:
-        places = _line_places(q, size)
-    else:
-        places = grid(q.config.extent, size)
+    places = _places(q, net, size)
     known = torch.cat([places, q.x[q.index : q.index + 1]])
     last = net if q.kind == "last" else None
     found = in_slices(
         known, lambda some: bilevel(truth, q.x, q.index, some, net=last).values, progress
     )
     values, here = found[:-1], float(found[-1])
-    at = int(values.argmin())
     low = float((values < LITTLE * values.max()).mean())
-    made_of = OfRidge(q.kind == "last", here, float(values.max()), low)
-    if net.d == 1:
-        curve = MapLine(
-            places[:, 0].numpy(), Energies(values, here, np.nan, 0.0), np.zeros(0), np.zeros(0)
-        )
-        spot = (float(places[at, 0]), float(values[at]))
-        return Picture(
-            q.kind, values[None], _strip(q), ("x", "loss"), here,
-            float("nan"), made_of, lowest=spot, curve=curve, size=size,
-        )  # fmt: skip
-    spot = (float(places[at, 0]), float(places[at, 1]))
-    return Picture(
-        q.kind, values.reshape(size, size), _plane(q, size), ("x₁", "x₂"), here,
-        float("nan"), made_of, lowest=spot, size=size,
-    )  # fmt: skip
+    about = RidgeSummary(q.kind == "last", here, float(values.max()), low)
+    return _picture(q, size, places, values, here, "loss", about=about)

@@ -276,6 +276,19 @@ def mix_of(truth: int, heldout: int, noise: int) -> tuple[float, float]:
     return (truth / data, data / (data + noise)) if data else (0.0, 0.0)
 
 
+def lattice(side: int) -> list[tuple[int, int, int]]:
+    """Return the places of the triangle as whole weights that sum to side - 1, corners first.
+
+    Raises:
+        ValueError: for fewer than 2 places a side.
+    """
+    if side < 2:
+        raise ValueError(f"a triangle needs 2 or more places a side; got {side}. Try 25.")
+    last = side - 1
+    every = [(i, last - k - i, k) for k in range(side) for i in range(side - k)]
+    return sorted(every, key=lambda place: -place.count(0))
+
+
 def places_of(side: int) -> list[tuple[float, float]]:
     """Return the starts (mix_truth, mix_data) of a lattice on the triangle, s (s + 1) / 2 of them.
 
@@ -285,12 +298,7 @@ def places_of(side: int) -> list[tuple[float, float]]:
     Raises:
         ValueError: for fewer than 2 places a side.
     """
-    if side < 2:
-        raise ValueError(f"a triangle needs 2 or more places a side; got side={side}. Try 6.")
-    last = side - 1
-    all_of = [(i, last - k - i, k) for k in range(side) for i in range(side - k)]
-    ordered = sorted(all_of, key=lambda place: -place.count(0))
-    return [mix_of(*place) for place in ordered]
+    return [mix_of(*place) for place in lattice(side)]
 
 
 def start_of(mix_truth: float, mix_data: float) -> tuple[float, float]:

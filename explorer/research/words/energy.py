@@ -6,7 +6,7 @@ import numpy as np
 
 from explorer.engine.energy.maps import Split
 from explorer.engine.energy.points import LOW, Archetype, Energies
-from explorer.engine.energy.questions import OfRidge, OfStarts, Picture
+from explorer.engine.energy.questions import Picture, RidgeSummary, StartsSummary
 from explorer.engine.numbers import digits
 from explorer.engine.rounding import NOTHING
 
@@ -62,7 +62,7 @@ def split(made: Split) -> str:
     )
 
 
-def of_starts(made: OfStarts) -> str:
+def of_starts(made: StartsSummary) -> str:
     """Return what a map of the starts of an attack shows."""
     return (
         f"The start at the truth leaves {made.truth:.2g} of ‖θ‖² unexplained, unseen points "
@@ -71,7 +71,7 @@ def of_starts(made: OfStarts) -> str:
     )
 
 
-def of_ridge(made: OfRidge) -> str:
+def of_ridge(made: RidgeSummary) -> str:
     """Return what a map of the bilevel loss shows."""
     features = "the last hidden layer" if made.last else "the points themselves"
     return (
@@ -87,7 +87,7 @@ def picture(made: Picture) -> str:
         return _of_point(made.about, made.forced)
     if isinstance(made.about, Split):
         return split(made.about)
-    if isinstance(made.about, OfStarts):
+    if isinstance(made.about, StartsSummary):
         return of_starts(made.about)
     return "" if made.about is None else of_ridge(made.about)
 

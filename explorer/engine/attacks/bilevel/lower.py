@@ -19,7 +19,7 @@ import torch
 from scipy.optimize import minimize
 from torch import Tensor
 
-from explorer.engine.attacks.bilevel.models import Model, Shape, with_one
+from explorer.engine.attacks.bilevel.models import Shape, with_one
 
 Product = Callable[[Tensor], Tensor]
 Method = Literal["exact", "cg", "quasi-newton"]
@@ -144,7 +144,7 @@ class LowerPoint:
 
     def __init__(self, lower: Lower, theta: Tensor, x: Tensor, y: Tensor) -> None:
         self.lower, self.theta, self.y = lower, theta, y
-        self.model: Model = lower.shape.at(theta, x)
+        self.model = lower.shape.at(theta, x)
         z = self.model.z
         if lower.loss == "ridge":
             self.r, self.h = (z - y) / len(y), torch.full_like(z, 1 / len(y))
@@ -168,9 +168,8 @@ class LowerPoint:
         return self.model.pull(self.r) + self.lower.mu * self.theta
 
     def product(self, p: Tensor) -> Tensor:
-        """Return the Hessian of E in theta times p. (P,) -> (P,)."""
-        bent = self.model.bend(self.r, p)
-        return self.model.pull(self.h * self.model.push(p)) + bent + self.lower.mu * p
+        """Return the Hessian of E in theta times p. (..., P) -> (..., P)."""
+        return self.model.product(self.r, self.h, p) + self.lower.mu * p
 
     @property
     def hessian(self) -> Tensor:
@@ -180,9 +179,8 @@ class LowerPoint:
         return out
 
     def mixed(self, p: Tensor) -> Tensor:
-        """d<dE/dtheta, p>/dx with p (P,) held fixed. -> (m, d)."""
-        turned = (self.h * self.model.push(p))[:, None] * self.model.slope()
-        return turned + self.r[:, None] * self.model.slope_push(p)
+        """Return d<dE/dtheta, p>/dx with p (P,) held fixed. -> (m, d)."""
+        return self.model.mixed(self.r, self.h, p)
 
 
 @dataclass(frozen=True, eq=False)
@@ -205,7 +203,7 @@ def solve(lower: Lower, x: Tensor, y: Tensor, theta: Tensor, tol: float = TOL) -
     if size <= tol:
         return Minimum(theta, size)
     if lower.shape.model == "affine" and lower.loss == "ridge":
-        theta = ridge(lower, x, y)
+        theta = ridge(with_one(x), y, lower.mu)
         return Minimum(theta, float(lower.point(theta, x, y).gradient.norm()))
     if lower.shape.model != "affine" and size > _NEAR:
         return _newton(lower, x, y, _lbfgs(lower, x, y, theta), tol)
@@ -215,12 +213,11 @@ def solve(lower: Lower, x: Tensor, y: Tensor, theta: Tensor, tol: float = TOL) -
     return found
 
 
-def ridge(lower: Lower, x: Tensor, y: Tensor) -> Tensor:
-    """(X^T X / m + mu I)^-1 X^T y / m with X = (x, 1): the closed form. -> (d + 1,)."""
-    one = with_one(x)
-    gram = one.T @ one / len(y)
-    gram.diagonal().add_(lower.mu)
-    found: Tensor = torch.linalg.solve(gram, one.T @ y / len(y))
+def ridge(f: Tensor, y: Tensor, mu: float) -> Tensor:
+    """Return (F^T F / m + mu I)^-1 F^T y / m for features f (m, P) and y (m,). -> (P,)."""
+    gram = f.T @ f / len(y)
+    gram.diagonal().add_(mu)
+    found: Tensor = torch.linalg.solve(gram, f.T @ y / len(y))
     return found
 
 

@@ -15,7 +15,8 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Protocol
+from functools import cached_property
+from itertools import pairwise
 
 import torch
 from torch import Tensor
@@ -24,237 +25,119 @@ from torch.nn.functional import pad, softplus
 from explorer.engine.network import Network
 
 
-class Model(Protocol):
-    """Derivatives of z(theta; x_i), i = 1..m, at one theta (P,) and x (m, d)."""
-
-    z: Tensor  # (m,)
-
-    def pull(self, r: Tensor) -> Tensor:
-        """sum_i r_i dz_i/dtheta. (m,) -> (P,)."""
-
-    def push(self, p: Tensor) -> Tensor:
-        """<dz_i/dtheta, p>. (P,) -> (m,)."""
-
-    def bend(self, r: Tensor, p: Tensor) -> Tensor:
-        """sum_i r_i (d2z_i/dtheta2) p. (m,), (P,) -> (P,)."""
-
-    def hessian(self, r: Tensor, h: Tensor) -> Tensor:
-        """sum_i h_i dz_i dz_i^T + r_i d2z_i, all in theta. (m,), (m,) -> (P, P)."""
-
-    def slope(self) -> Tensor:
-        """dz_i/dx_i. -> (m, d)."""
-
-    def slope_push(self, p: Tensor) -> Tensor:
-        """d<dz_i/dtheta, p>/dx_i. (P,) -> (m, d)."""
-
-
 def with_one(x: Tensor) -> Tensor:
-    """(x, 1): the input with its bias. (m, d) -> (m, d + 1)."""
-    return torch.cat([x, x.new_ones(len(x), 1)], 1)
+    """Return (x, 1): the input with its bias. (m, d) -> (m, d + 1)."""
+    return pad(x, (0, 1), value=1.0)
 
 
 class Affine:
-    """z = w.x + b."""
+    """z = w.x + b and its derivatives: `Smooth` says what they are; the second ones are 0."""
 
     def __init__(self, theta: Tensor, x: Tensor) -> None:
         self.theta, self.one = theta, with_one(x)
         self.z = self.one @ theta
 
     def pull(self, r: Tensor) -> Tensor:
-        """See `Model`."""
+        """See `Smooth`."""
         return r @ self.one
 
-    def push(self, p: Tensor) -> Tensor:
-        """See `Model`."""
-        return self.one @ p
-
-    def bend(self, r: Tensor, p: Tensor) -> Tensor:
-        """Zero: z is linear in theta."""
-        return torch.zeros_like(p)
+    def product(self, r: Tensor, h: Tensor, p: Tensor) -> Tensor:
+        """See `Smooth`."""
+        return (h * (self.one @ p)) @ self.one
 
     def hessian(self, r: Tensor, h: Tensor) -> Tensor:
-        """See `Model`."""
+        """See `Smooth`."""
         return (self.one * h[:, None]).T @ self.one
 
-    def slope(self) -> Tensor:
-        """See `Model`."""
-        return self.theta[:-1].expand(len(self.one), -1)
-
-    def slope_push(self, p: Tensor) -> Tensor:
-        """See `Model`."""
-        return p[:-1].expand(len(self.one), -1)
+    def mixed(self, r: Tensor, h: Tensor, p: Tensor) -> Tensor:
+        """See `Smooth`."""
+        return (h * (self.one @ p))[:, None] * self.theta[:-1] + r[:, None] * p[:-1]
 
 
-class Shallow:
-    """z = sum_j v_j s(w_j.x + b_j) + c, s a softplus of sharpness beta."""
+class Smooth:
+    """z(theta; x_i), i = 1..m, with hidden layers, and its derivatives at theta (P,) and x (m, d).
 
-    def __init__(self, theta: Tensor, x: Tensor, width: int, beta: float) -> None:
-        self.one, self.width = with_one(x), width
-        self.w, self.v, c = self.parts(theta)
-        a = self.one @ self.w.T
-        self.s = softplus(a, beta, threshold=30.0)  # e^-30 is 1e-13: below it softplus is linear
-        self.s1 = torch.sigmoid(beta * a)
-        self.s2 = beta * self.s1 * (1 - self.s1)
-        self.z = self.s @ self.v + c
+    With a_l = (W_l, b_l) (s_(l-1), 1), s_0 = x, s_l = s(a_l) and z the last a, the blocks of
+    dz/dtheta are g_l (x) (s_(l-1), 1) with g_l = dz/da_l. Along a change of theta a pass up carries
+    the change of a_l, and a pass down that of g_l, which gives the second derivatives.
 
-    def parts(self, p: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Views of a vector (P,): (k, d + 1), (k,), ()."""
-        inner = self.width * self.one.shape[1]
-        return p[:inner].view(self.width, -1), p[inner:-1], p[-1]
-
-    @staticmethod
-    def union(w: Tensor, v: Tensor, c: Tensor) -> Tensor:
-        """Return the inverse of `parts`."""
-        return torch.cat([w.reshape(-1), v, c.reshape(1)])
-
-    def pull(self, r: Tensor) -> Tensor:
-        """See `Model`."""
-        inner = (r[:, None] * self.s1 * self.v).T @ self.one
-        return self.union(inner, r @ self.s, r.sum())
-
-    def push(self, p: Tensor) -> Tensor:
-        """See `Model`."""
-        w, v, c = self.parts(p)
-        return self.s @ v + (self.s1 * (self.one @ w.T)) @ self.v + c
-
-    def bend(self, r: Tensor, p: Tensor) -> Tensor:
-        """See `Model`."""
-        w, v, c = self.parts(p)
-        da = self.one @ w.T
-        inner = (r[:, None] * (self.s1 * v + self.s2 * da * self.v)).T @ self.one
-        return self.union(inner, r @ (self.s1 * da), torch.zeros_like(c))
-
-    def hessian(self, r: Tensor, h: Tensor) -> Tensor:
-        """See `Model`."""
-        (m, inputs), k = self.one.shape, self.width
-        jac = torch.cat(
-            [
-                ((self.s1 * self.v)[:, :, None] * self.one[:, None]).reshape(m, k * inputs),
-                self.s,
-                self.one[:, -1:],
-            ],
-            1,
-        )
-        out = (jac * h[:, None]).T @ jac
-        block = torch.einsum("ik,ia,ib->kab", r[:, None] * self.s2 * self.v, self.one, self.one)
-        cross = (r[:, None] * self.s1).T @ self.one
-        for j in range(k):
-            at = slice(j * inputs, (j + 1) * inputs)
-            out[at, at] += block[j]
-            out[at, k * inputs + j] += cross[j]
-            out[k * inputs + j, at] += cross[j]
-        return out
-
-    def slope(self) -> Tensor:
-        """See `Model`."""
-        return (self.s1 * self.v) @ self.w[:, :-1]
-
-    def slope_push(self, p: Tensor) -> Tensor:
-        """See `Model`."""
-        w, v, _ = self.parts(p)
-        da = self.one @ w.T
-        along = (self.s1 * v + self.s2 * da * self.v) @ self.w[:, :-1]
-        return along + (self.s1 * self.v) @ w[:, :-1]
-
-
-class Deep:
-    """z = v.s_L + c with s_l = s(W_l s_(l-1) + b_l) and s_0 = x: two hidden layers, or more.
-
-    A pass down carries g_l = dz/da_l, one up carries the change da_l along a change of theta, and
-    a pass down along that change gives the second derivatives.
+    Attributes:
+        z: (m,).
     """
 
     def __init__(self, theta: Tensor, x: Tensor, shape: Shape) -> None:
-        self.shape = shape
-        *self.w, self.v, c = self.parts(theta)
-        self.one, self.s1, self.s2 = [with_one(x)], [], []
-        for w in self.w:
-            a = self.one[-1] @ w.T
+        self._shape = shape
+        *self._w, last = shape.blocks(theta)
+        self._inputs, self._s1, self._beta = [with_one(x)], [], shape.beta
+        for w in self._w:
+            a = self._inputs[-1] @ w.T
             # e^-30 is 1e-13: below it softplus is linear
-            self.one.append(with_one(softplus(a, shape.beta, threshold=30.0)))
-            slope = torch.sigmoid(shape.beta * a)
-            self.s1.append(slope)
-            self.s2.append(shape.beta * slope * (1 - slope))
-        self.s = self.one[-1][:, :-1]
-        self.z = self.s @ self.v + c
+            self._inputs.append(with_one(softplus(a, shape.beta, threshold=30.0)))
+            self._s1.append(torch.sigmoid(shape.beta * a))
+        self.z = (self._inputs[-1] @ last.T)[:, 0]
+        self._after = [w[:, :-1] for w in (*self._w[1:], last)]  # what reads each hidden layer
 
-    def parts(self, p: Tensor) -> list[Tensor]:
-        """Views of a vector (P,): (W_l, b_l) of each layer, v (k,), c ()."""
-        found, at = [], 0
-        for rows, columns in self.shape.layers:
-            found.append(p[at : at + rows * columns].view(rows, columns))
-            at += rows * columns
-        return [*found, p[at:-1], p[-1]]
+    @cached_property
+    def _signals(self) -> tuple[list[Tensor], list[Tensor]]:
+        """g_l of each hidden layer, and its derivative by a_l, the layers above as they are."""
+        one, signals, bends = torch.ones_like(self.z)[:, None], list[Tensor](), list[Tensor]()
+        for w, s1 in zip(self._after[::-1], self._s1[::-1], strict=True):
+            signals.append(((signals[-1] if signals else one) @ w) * s1)
+            bends.append(signals[-1] * (self._beta * (1 - s1)))
+        return signals[::-1], bends[::-1]
 
-    def _down(self, r: Tensor) -> list[Tensor]:
-        """r_i dz_i/da_l of every layer, (m, k) each."""
-        found = [r[:, None] * self.s1[-1] * self.v]
-        for w, s1 in zip(self.w[:0:-1], self.s1[-2::-1], strict=True):
-            found.append(found[-1] @ w[:, :-1] * s1)
-        return found[::-1]
-
-    def _up(self, p: Tensor) -> list[Tensor]:
-        """Return the change of a_l of every layer along p, (m, k) each."""
-        found: list[Tensor] = []
-        for k, dw in enumerate(self.parts(p)[:-2]):
-            change = self.one[k] @ dw.T
+    def _changes(self, blocks: list[Tensor]) -> tuple[list[Tensor], Tensor, list[Tensor]]:
+        """Return the changes along a theta: of s_l, of z, of g_l, all (..., m, k_l)."""
+        (signals, bends), moved, up = self._signals, list[Tensor](), list[Tensor]()
+        for k, block in enumerate(blocks):
+            change = self._inputs[k] @ block.mT
             if k:
-                change = change + (self.s1[k - 1] * found[-1]) @ self.w[k][:, :-1].T
-            found.append(change)
-        return found
-
-    def _turned(self, r: Tensor, p: Tensor, down: list[Tensor], up: list[Tensor]) -> list[Tensor]:
-        """Return the change of `_down` along p, of every layer."""
-        *dw, dv, _ = self.parts(p)
-        found = [r[:, None] * (self.s1[-1] * dv + self.s2[-1] * up[-1] * self.v)]
-        for k in range(len(self.w) - 1, 0, -1):
-            w, back = self.w[k][:, :-1], down[k] @ self.w[k][:, :-1]
-            own = (found[-1] @ w + down[k] @ dw[k][:, :-1]) * self.s1[k - 1]
-            found.append(own + back * self.s2[k - 1] * up[k - 1])
-        return found[::-1]
+                moved.append(self._s1[k - 1] * up[-1])
+                change = change + moved[-1] @ self._after[k - 1].T
+            up.append(change)
+        down: list[Tensor] = []
+        for k in range(len(signals) - 1, -1, -1):
+            above = blocks[k + 1][..., :-1]
+            if down:
+                above = signals[k + 1] @ above + down[-1] @ self._after[k]
+            down.append(above * self._s1[k] + bends[k] * up[k])
+        return moved, up[-1], down[::-1]
 
     def pull(self, r: Tensor) -> Tensor:
-        """See `Model`."""
-        inner = [(g.T @ one).reshape(-1) for g, one in zip(self._down(r), self.one, strict=False)]
-        return torch.cat([*inner, r @ self.one[-1]])
+        """Return sum_i r_i dz_i/dtheta. (m,) -> (P,)."""
+        pairs = zip(self._signals[0], self._inputs, strict=False)
+        blocks = [((r[:, None] * g).T @ a).flatten() for g, a in pairs]
+        return torch.cat([*blocks, r @ self._inputs[-1]])
 
-    def push(self, p: Tensor) -> Tensor:
-        """See `Model`."""
-        *_, dv, dc = self.parts(p)
-        return self.s @ dv + (self.s1[-1] * self._up(p)[-1]) @ self.v + dc
-
-    def bend(self, r: Tensor, p: Tensor) -> Tensor:
-        """See `Model`."""
-        down, up = self._down(r), self._up(p)
-        turned = self._turned(r, p, down, up)
-        inner = [turned[0].T @ self.one[0]]
-        for k in range(1, len(self.w)):
-            moved = pad(down[k].T @ (self.s1[k - 1] * up[k - 1]), (0, 1))  # b_l has no input
-            inner.append(turned[k].T @ self.one[k] + moved)
-        last = r @ (self.s1[-1] * up[-1])
-        return torch.cat([*(g.reshape(-1) for g in inner), last, torch.zeros_like(p[-1:])])
+    def product(self, r: Tensor, h: Tensor, p: Tensor) -> Tensor:
+        """Return sum_i (h_i dz_i dz_i^T + r_i d2z_i) p, all in theta. (..., P) -> (..., P)."""
+        moved, z, down = self._changes(self._shape.blocks(p))
+        weight, pull, out = h[:, None] * z, r[:, None], []
+        signals = [*self._signals[0], None]
+        for k, g in enumerate(signals):
+            signal = weight if g is None else weight * g + pull * down[k]
+            block = signal.mT @ self._inputs[k]
+            if k:  # b_k has no input that could change
+                weighed = pull if g is None else pull * g
+                block = block + pad(weighed.T @ moved[k - 1], (0, 1))
+            out.append(block.flatten(-2))
+        return torch.cat(out, -1)
 
     def hessian(self, r: Tensor, h: Tensor) -> Tensor:
-        """See `Model`."""
-        m, down = len(self.z), self._down(torch.ones_like(self.z))
-        inner = [
-            (g[:, :, None] * one[:, None]).reshape(m, -1)
-            for g, one in zip(down, self.one, strict=False)
-        ]
-        jac = torch.cat([*inner, self.one[-1]], 1)
-        every: Tensor = torch.func.vmap(lambda p: self.bend(r, p))(torch.eye(jac.shape[1]).to(jac))
-        return (jac * h[:, None]).T @ jac + every
+        """Return sum_i h_i dz_i dz_i^T + r_i d2z_i, all in theta (P, P)."""
+        pairs = zip(self._signals[0], self._inputs, strict=False)
+        blocks = [(g[:, :, None] * a[:, None]).flatten(1) for g, a in pairs]
+        jac = torch.cat([*blocks, self._inputs[-1]], 1)
+        bent = self.product(r, torch.zeros_like(h), torch.eye(jac.shape[1]).to(jac))
+        return (jac * h[:, None]).T @ jac + bent
 
-    def slope(self) -> Tensor:
-        """See `Model`."""
-        return self._down(torch.ones_like(self.z))[0] @ self.w[0][:, :-1]
-
-    def slope_push(self, p: Tensor) -> Tensor:
-        """See `Model`."""
-        ones = torch.ones_like(self.z)
-        down = self._down(ones)
-        turned = self._turned(ones, p, down, self._up(p))
-        return turned[0] @ self.w[0][:, :-1] + down[0] @ self.parts(p)[0][:, :-1]
+    def mixed(self, r: Tensor, h: Tensor, p: Tensor) -> Tensor:
+        """Return d<sum_i r_i dz_i/dtheta, p>/dx where dr_i/dz_i = h_i. (P,) -> (m, d)."""
+        blocks = self._shape.blocks(p)
+        _, z, down = self._changes(blocks)
+        first, g = self._w[0][:, :-1], self._signals[0][0]
+        turned = down[0] @ first + g @ blocks[0][:, :-1]
+        return h[:, None] * z * (g @ first) + r[:, None] * turned
 
 
 @dataclass(frozen=True)
@@ -273,27 +156,28 @@ class Shape:
     width: int = 0
     beta: float = 20.0
 
-    @property
+    @cached_property
     def layers(self) -> list[tuple[int, int]]:
-        """Return rows and columns of (W_l, b_l) of every hidden layer."""
-        k = self.width
-        first = [] if self.model == "affine" else [(k, self.d + 1)]
-        return [*first, (k, k + 1)] if self.model == "deep" else first
+        """Return rows and columns of (W_l, b_l) of every layer, the last one with one row."""
+        hidden = {"affine": 0, "hidden": 1, "deep": 2}[self.model]
+        return [
+            (rows, columns + 1) for columns, rows in pairwise([self.d, *[self.width] * hidden, 1])
+        ]
 
     @property
     def size(self) -> int:
-        """P, the length of theta."""
-        if self.model == "affine":
-            return self.d + 1
-        return sum(rows * columns for rows, columns in self.layers) + self.width + 1
+        """Return P, the length of theta."""
+        return sum(rows * columns for rows, columns in self.layers)
 
-    def at(self, theta: Tensor, x: Tensor) -> Model:
+    def blocks(self, p: Tensor) -> list[Tensor]:
+        """Return a vector (..., P) as the blocks (W_l, b_l) (..., k_l, k_(l-1) + 1)."""
+        pieces = p.split([rows * columns for rows, columns in self.layers], -1)
+        shapes = [(*p.shape[:-1], *layer) for layer in self.layers]
+        return [piece.view(shape) for piece, shape in zip(pieces, shapes, strict=True)]
+
+    def at(self, theta: Tensor, x: Tensor) -> Affine | Smooth:
         """Return the model at theta (P,) and x (m, d)."""
-        if self.model == "affine":
-            return Affine(theta, x)
-        if self.model == "hidden":
-            return Shallow(theta, x, self.width, self.beta)
-        return Deep(theta, x, self)
+        return Affine(theta, x) if self.model == "affine" else Smooth(theta, x, self)
 
     def draw(self, generator: torch.Generator) -> Tensor:
         """Return a first theta, U(-1/sqrt(fan in), 1/sqrt(fan in)) per layer (torch's Linear).
@@ -301,17 +185,9 @@ class Shape:
         (P,).
         """
         u = 2 * torch.rand(self.size, generator=generator, dtype=torch.float64) - 1
-        found, at = [], 0
-        for rows, columns in self.layers:
-            found.append(u[at : at + rows * columns] / math.sqrt(columns - 1))
-            at += rows * columns
-        return torch.cat([*found, u[at:] / math.sqrt(len(u) - at - 1)])
+        return torch.cat([w.flatten() / math.sqrt(w.shape[1] - 1) for w in self.blocks(u)])
 
     def network(self, theta: Tensor) -> Network:
         """The same weights as a ReLU network with biases in all layers: the limit of large beta."""
-        if self.model == "affine":
-            return Network((theta[None, :-1],), (theta[-1:],))
-        *w, v, c = Deep(theta, theta.new_zeros(1, self.d), self).parts(theta)
-        return Network(
-            (*(one[:, :-1] for one in w), v[None]), (*(one[:, -1] for one in w), c[None])
-        )
+        blocks = self.blocks(theta)
+        return Network(tuple(w[:, :-1] for w in blocks), tuple(w[:, -1] for w in blocks))
