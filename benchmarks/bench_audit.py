@@ -30,7 +30,7 @@ def digits(seed: int) -> tuple[Dataset, Dataset, Network]:
     drawn = draw(run.choice)
     sets = (drawn.other, *drawn.controls)
     unseen = Dataset(torch.cat([s.x for s in sets]), torch.cat([s.y for s in sets]))
-    return drawn.train, unseen, runs.train(drawn.train, run.training, seed, keep=1).net
+    return drawn.train, unseen, runs.train(run.run_on(drawn), keep=1).net
 
 
 def exchanged(unseen: Dataset, net: Network, seed: int) -> tuple[Dataset, Dataset]:

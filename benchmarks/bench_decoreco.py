@@ -35,6 +35,7 @@ from explorer.engine.classes import from_numbers
 from explorer.engine.controls import control_sets
 from explorer.engine.data import heldout, preset
 from explorer.engine.scoring import score
+from explorer.engine.store import Run
 from explorer.engine.training import TrainConfig
 from explorer.engine.weight_decay import DecayConfig, settle
 from explorer.research.runs import RADIUS, train
@@ -101,7 +102,7 @@ def exact(seeds, steps):
 
 def attack(name, seed, rivals, steps, alpha):
     truth = preset(name, seed=seed)
-    done = train(truth, TrainConfig(steps=STEPS), seed)
+    done = train(Run(truth, TrainConfig(steps=STEPS), seed=seed))
     made = done.certificate
     target = Target.of(done.net, done.q_min)
     known = made.on_margin | (made.lam > SUPPORT * made.lam.max())
@@ -124,7 +125,7 @@ def attack(name, seed, rivals, steps, alpha):
 
 def staying(name, seed, steps, train_steps):
     truth = preset(name, seed=seed)
-    done = train(truth, TrainConfig(steps=train_steps), seed)
+    done = train(Run(truth, TrainConfig(steps=train_steps), seed=seed))
     made = done.certificate
     target = Target.of(done.net, done.q_min)
     known = made.on_margin | (made.lam > SUPPORT * made.lam.max())

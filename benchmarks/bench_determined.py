@@ -22,6 +22,7 @@ from explorer.engine.data import preset
 from explorer.engine.exact import maximum_margin
 from explorer.engine.explanations.certainty import certainty
 from explorer.engine.explanations.certified import groups_left, obstacle
+from explorer.engine.store import Run
 from explorer.engine.training import TrainConfig
 from explorer.research import runs
 from explorer.research.determined import determined
@@ -47,7 +48,7 @@ def network(data, config, seed):
         net = maximum_margin(data.x, data.y).net
         return Target.of(net, 1.0) if net.depth == 2 else "no network"
     try:
-        done = runs.train(data, config, seed)
+        done = runs.train(Run(data, config, seed=seed))
     except runs.RunFailed as error:
         return str(error).split(".")[0]
     return Target.of(done.net, done.q_min)

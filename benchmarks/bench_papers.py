@@ -174,7 +174,7 @@ def images(
     than those for images, and `knobs` is the published run of which it takes all.
     """
     made = shifted(draw(run.choice), offset)
-    plan = replace(run.training, weight_decay=decay, loss=loss)
+    plan = replace(run.run_on(made).train_config, weight_decay=decay, loss=loss)
     plan = replace(plan, **PUBLISHED_RULE) if published else plan
     state = training.init(made.train, plan, torch.Generator().manual_seed(run.seed))
     state = training.advance(made.train, state, plan, plan.steps)

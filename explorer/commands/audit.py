@@ -16,8 +16,7 @@ from explorer.engine.store import read_file
 from explorer.research import runs
 from explorer.research.audit import audit as auditing
 from explorer.research.audit import report as audit_report
-from explorer.research.audit.result import Audit
-from explorer.research.words.audit import assumptions
+from explorer.research.report import Summary
 
 LABEL = "Column of the classes; y, class, label or target, or the last one."
 
@@ -60,9 +59,10 @@ def audit(
         attacks=attacks or None, radius=radius, seed=seed, steps=steps, watch=base.watch,
         device=device.value,
     )  # fmt: skip
+    written = Summary()
     if out is not None:
-        found.save(out)
-    base.show_result(as_json, audit_report.as_json(found), "Audit", _rows(found, out))
+        written = Summary([("written", str(found.save(out)))])
+    base.show(as_json, "Audit", audit_report.summary(found) + written)
 
 
 def _table(path: Path | None, label: str | None) -> Table | None:
@@ -70,14 +70,6 @@ def _table(path: Path | None, label: str | None) -> Table | None:
         return None
     with naming(path):
         return read_table(read_file(path), label)
-
-
-def _rows(found: Audit, out: Path | None) -> list[tuple[str, str]]:
-    met = {True: "met", False: "not met", None: "not known"}
-    rows = [("verdict", found.sentence), ("network", repr(found.net))]
-    rows += [(one.name, f"{met[one.met]}: {one.words}") for one in assumptions(found)]
-    rows += [(title, words) for title, _, _, words in audit_report.attack_rows(found)]
-    return rows if out is None else [*rows, ("written", str(out))]
 
 
 VERBS: dict[str, Any] = {"audit": audit}

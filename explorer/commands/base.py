@@ -2,30 +2,30 @@
 
 from __future__ import annotations
 
-import json
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import wraps
-from typing import Any, ParamSpec
+from typing import Any, ParamSpec, TypeVar
 
 import typer
+from rich.box import HEAVY_HEAD, Box
 from rich.console import Console
 from rich.table import Table
 from tqdm import tqdm
 
-from explorer import __version__
 from explorer.commands import READER_LEFT
 from explorer.engine.files import one_line, safe_name
 from explorer.engine.progress import Progress
 from explorer.engine.roster import AttackConfig, by_key
 from explorer.engine.settings import config_of, setting_of, value_of
-from explorer.research import report
-from explorer.research.runs import RunFailed, State
+from explorer.research.report import Summary
+from explorer.research.runs import RunFailed
 
 PIPE_WIDTH = 10_000  # arbitrary: no row is as wide, and a table takes what it needs
 MOST_WORDS = 1000  # arbitrary: a list of all settings fits; what a file says is shorter
 P = ParamSpec("P")
+T = TypeVar("T")
 
 
 def guard(command: Callable[P, None]) -> Callable[P, None]:
@@ -60,11 +60,11 @@ class Printer(Console):
         super().__init__(width=None if sys.stdout.isatty() else PIPE_WIDTH)
 
     def on_broken_pipe(self) -> None:
-        """Let `guarded` handle it; rich's own exit code means something else here."""
+        """Let `guard` handle it; rich's own exit code means something else here."""
         raise BrokenPipeError
 
 
-def watch(states: Iterable[State], total: int, label: str) -> Iterable[State]:
+def watch(states: Iterable[T], total: int, label: str) -> Iterable[T]:
     """Show a progress bar on stderr, if that is a terminal."""
     return tqdm(states, total=total, desc=label, file=sys.stderr, disable=None, leave=False)
 
@@ -79,17 +79,25 @@ def progress_bar(label: str) -> Iterator[Progress]:
         yield lambda share: bar.update(100 * share - bar.n)
 
 
-def show_result(
-    as_json: bool, content: dict[str, Any], title: str, rows: list[tuple[str, str]]
-) -> None:
-    """Print JSON alone, or a table."""
+def show(as_json: bool, title: str, found: Summary) -> None:
+    """Print a result as JSON alone, or as a table."""
     if as_json:
-        content = {"version": __version__, **content}
-        print(json.dumps(report.jsonable(content), indent=1, allow_nan=False))
-        return
-    table = Table(title=title, show_header=False)
+        print(found.json)
+    else:
+        rows = ((name.replace("_", " "), words) for name, words in found.rows)
+        print_table(title, (), rows)
+
+
+def print_table(
+    title: str, heads: Sequence[str], rows: Iterable[Sequence[str]],
+    box: Box | None = HEAVY_HEAD, **columns: Any,  # noqa: ANN401 - of rich
+) -> None:  # fmt: skip
+    """Print rows below the names of their columns; `columns` says how all of these look."""
+    table = Table(title=title, show_header=bool(heads), box=box)
+    for head in heads:
+        table.add_column(head, **columns)
     for row in rows:
-        table.add_row(row[0].replace("_", " "), *row[1:])
+        table.add_row(*row)
     Printer().print(table)
 
 

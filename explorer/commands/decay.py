@@ -11,10 +11,10 @@ from explorer.commands import base, options
 from explorer.commands.options import option
 from explorer.engine.attacks.decoreco import ATTACK, DecoRecoConfig
 from explorer.engine.attacks.target import Target
-from explorer.engine.data import Dataset
-from explorer.engine.weight_decay import DecayConfig, Decayed, settle
+from explorer.engine.weight_decay import DecayConfig, settle
 from explorer.research import runs
-from explorer.research.runs import RunFailed
+from explorer.research.report import Summary
+from explorer.research.runs import Attacked, RunFailed
 from explorer.research.words import verdicts
 
 # The identity of weight decay needs no homogeneity; see `weight_decay`.
@@ -49,50 +49,38 @@ def weight_decay(
     given = {"m": m, "steps": attack_steps}
     chosen: dict[str, Any] = {k: v for k, v in given.items() if v is not None}
     hit = DecoRecoConfig(contribution="outputs", **chosen)
-    content, rows = _attack(data, done, hit, generator, device.value)
+    attacked = runs.attack(
+        Target(done.net), hit, generator, name=BY_DECAY, truth=data, keep=1, watch=base.watch,
+        device=device.value,
+    )  # fmt: skip
     apart = abs(done.residual - done.gradient_norm / mu) / float(done.net.rho)
     identity = {
         "attempt": done.attempt, "loss": done.loss, "gradient_norm": done.gradient_norm,
         "residual": done.residual, "difference": apart, "rho": float(done.net.rho),
         "lam": done.lam,
     }  # fmt: skip
-    head = [
+    rows = [
         ("points", f"{data.n} in {data.d}-D"),
         ("initialisations", f"{done.attempt + 1}, the last one settled"),
         ("gradient of the loss", f"{done.gradient_norm:.1e}"),
         ("theta unexplained by the points", f"{done.residual:.1e}"),
         ("the same less gradient / mu", f"{apart:.1e} of |theta|"),
     ]
-    base.show_result(as_json, {"identity": identity, **content}, "Weight decay", [*head, *rows])
+    found = Summary(rows, {"identity": identity}) + _of_attack(attacked)
+    base.show(as_json, "Weight decay", found)
 
 
-def _attack(
-    points: Dataset,
-    done: Decayed,
-    config: DecoRecoConfig,
-    generator: torch.Generator,
-    device: str,
-) -> tuple[dict[str, Any], list[tuple[str, str]]]:
-    hit = runs.attack(
-        Target(done.net),
-        config,
-        generator,
-        name=BY_DECAY,
-        truth=points,
-        keep=1,
-        watch=base.watch,
-        device=device,
-    )
-    state, claims, verdict = hit.states[-1], hit.claims, hit.verdict
+def _of_attack(done: Attacked) -> Summary:
+    state, claims, verdict = done.states[-1], done.claims, done.verdict
     assert verdict is not None  # the truth is known
     left = state.numbers()["l_stationary"]
     text = verdicts.verdict(verdict)
-    content = {"attack": {"l_stationary": left, "claims": claims.x, "verdict": text}}
-    return content, [
+    rows = [
         ("theta unexplained by the candidates", f"{left:.2%}"),
         ("claims", f"{len(claims.x)} of {len(state.x)} candidates"),
         ("verdict", f"{verdict.kind.value}: {text}"),
     ]
+    return Summary(rows, {"attack": {"l_stationary": left, "claims": claims.x, "verdict": text}})
 
 
 VERBS = {"weight-decay": weight_decay}

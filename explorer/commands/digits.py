@@ -7,7 +7,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import Annotated, Any
 
-from explorer.commands.base import show_result, watch
+from explorer.commands.base import show, watch
 from explorer.commands.options import (
     LAYERS,
     MOST_SEED,
@@ -38,6 +38,7 @@ from explorer.research.image_runs import (
     carried_numbers,
 )
 from explorer.research.pictures import image_sheets
+from explorer.research.report import Summary, lines
 from explorer.research.words import verdicts
 from explorer.style import PROVEN
 
@@ -78,10 +79,8 @@ def digits(
     found, net = image_runs.train_and_attack(draw(run.choice), run, watch, device.value)
     row = {**numbers(found), **weights(run, net), "seconds": perf_counter() - begun}
     image_sheets.write(out, picture(run, found))
-    rows = [(k, _cell(v)) for k, v in row.items()]
-    title = f"{by_key(run.attack).title} from {STARTS[run.start]}"
-    content = {"config": asdict(run), **row, "picture": str(out)}
-    show_result(as_json, content, title, [*rows, ("picture", str(out))])
+    made = Summary([], {"config": asdict(run)}) + lines({**row, "picture": out})
+    show(as_json, f"{by_key(run.attack).title} from {STARTS[run.start]}", made)
 
 
 def weights(run: ImageRun, net: Network) -> dict[str, Any]:
@@ -118,13 +117,6 @@ def picture(run: ImageRun, found: Scored) -> image_sheets.Pixels:
     frames = [PROVEN if m else "" for m in found.truth.matched[order].tolist()]
     truth = drawn.pictures(drawn.train.x)[order]
     return image_sheets.pairs(truth, found.truth.images[order], frames, COLUMNS)
-
-
-def _cell(value: Any) -> str:  # noqa: ANN401
-    """Return a figure, words, or the neurons of each layer."""
-    if isinstance(value, float):
-        return f"{value:.3g}"
-    return "-".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 VERBS: dict[str, Any] = {"digits": digits}

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import csv
 import io
-import sys
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
-from rich.table import Table
-from tqdm import tqdm
 
 from explorer.commands import base, options
 from explorer.commands.options import option
@@ -27,8 +25,9 @@ from explorer.engine.energy.questions import (
     Picture,
 )
 from explorer.engine.files import write_file
-from explorer.research import runs, words
+from explorer.research import report, runs, words
 from explorer.research.pictures.figures import energy_picture
+from explorer.research.report import Summary
 
 Kind = StrEnum("Kind", ["point", "split", "starts", "ridge", "last"])  # the keys of MAPS
 _POINT = Kind("point")
@@ -83,27 +82,24 @@ def energy(
     }  # fmt: skip
     if isinstance(made.about, Split):
         content["free"] = made.about.free if np.isfinite(made.about.free) else None
-    if every:
-        content["archetypes"] = _every(answers, q, size)
     if out is not None:
         _write(out, made)
         content["out"] = out
     if picture is not None:
         energy_picture(picture, made, q.x.numpy(), points.y.numpy(), q.index)
         content["picture"] = picture
-    rows = [(k, f"{v:.3g}" if isinstance(v, float) else str(v)) for k, v in content.items()
-            if k != "archetypes"]  # fmt: skip
-    base.show_result(as_json, content, "Energy", rows)
+    found = report.lines(content)
+    if every:
+        found += Summary([], {"archetypes": _every(answers, q, size)})
+    base.show(as_json, "Energy", found)
     if every and not as_json:
-        _table(content["archetypes"])
+        _table(found.content["archetypes"])
 
 
 def _every(answers: Answers, q: MapQuestion, size: int) -> list[dict[str, Any]]:
     """Return a row for each point, with the name of its map: redundant, needle or fan."""
-    from dataclasses import replace
-
     rows = []
-    for i in tqdm(range(q.truth.n), desc="maps", file=sys.stderr, disable=None, leave=False):
+    for i in base.watch(range(q.truth.n), q.truth.n, "maps"):
         one = answers.answer(replace(q, kind="point", index=i), size)
         assert one is not None
         rows.append({
@@ -114,13 +110,13 @@ def _every(answers: Answers, q: MapQuestion, size: int) -> list[dict[str, Any]]:
 
 
 def _table(rows: list[dict[str, Any]]) -> None:
-    table = Table("point", "at", "class", "archetype", "without it", "with it")
-    for row in rows:
-        table.add_row(
+    base.print_table("", ("point", "at", "class", "archetype", "without it", "with it"), (
+        (
             str(row["point"]), ", ".join(f"{v:.2f}" for v in row["x"]), f"{row['y']:+.0f}",
             row["archetype"], f"{row['without']:.2g}", f"{row['here']:.2g}",
-        )  # fmt: skip
-    base.Printer().print(table)
+        )
+        for row in rows
+    ))  # fmt: skip
 
 
 def _write(path: Path, made: Picture) -> None:

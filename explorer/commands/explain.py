@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import asdict, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
-
-from tqdm import tqdm
 
 from explorer.commands import base, options
 from explorer.commands.options import option
@@ -26,6 +23,7 @@ from explorer.research import explained, runs
 from explorer.research.determined import determined
 from explorer.research.explained import first_explained
 from explorer.research.pictures import figures as explanation_pictures
+from explorer.research.report import Summary, line
 from explorer.research.words import explanations
 
 Experiment = StrEnum("Experiment", {"explanations": "explanations", "longer": "longer"})
@@ -70,8 +68,8 @@ def _explanations(
     tau = KINK if state.exact else TAU_TRAINED
     rivals = Rivals.of(state.net, state.truth.x, state.truth.y, extent, tau)
     found = farthest_set(rivals)
-    with tqdm(total=1, desc="masses", file=sys.stderr, disable=None, leave=False) as bar:
-        mass = forced_mass(rivals, lambda share: bar.update(share - bar.n) and None)
+    with base.progress_bar("masses") as bar:
+        mass = forced_mass(rivals, bar)
     over = None if obstacle(target) else determined(target, points)
     forced, edge = (int(which.sum()) for which in forced_points(mass, rivals.mass))
     content: dict[str, Any] = {
@@ -100,10 +98,11 @@ def _explanations(
         rows.append(("over all explanations", explanations.over_all(over)))
     else:
         rows.append(("over all explanations", f"Not bounded. {obstacle(target)}"))
+    told = Summary(rows, content)
     if out is not None:
         explanation_pictures.sets(out, state, found.explanation, mass, extent)
-        content["picture"], rows = out, [*rows, ("picture", str(out))]
-    base.show_result(as_json, content, "Explanations", rows)
+        told += line("picture", out)
+    base.show(as_json, "Explanations", told)
 
 
 def _splits(state: explained.Explained, extent: float) -> dict[str, float]:
@@ -123,10 +122,7 @@ def _longer(
     else:
         points, low, high, label = in_space(drawn.drawn()), -2.0, 2.0, drawn.preset
     config = replace(config, low=low, high=high)
-    rows = list(tqdm(
-        safe_splits(points, config), total=MARKS, desc="training", file=sys.stderr, disable=None,
-        leave=False,
-    ))  # fmt: skip
+    rows = list(base.watch(safe_splits(points, config), MARKS, "training"))
     content: dict[str, Any] = {
         "data": label, "n": points.n, "d": points.d, "config": asdict(config),
         "steps": [asdict(row) for row in rows],
@@ -139,10 +135,11 @@ def _longer(
         for row in rows
         if row.safe == row.safe
     ]
+    told = Summary(shown, content)
     if out is not None:
         explanation_pictures.longer(out, rows, config, label)
-        content["picture"], shown = out, [*shown, ("picture", str(out))]
-    base.show_result(as_json, content, "Safe split over training", shown)
+        told += line("picture", out)
+    base.show(as_json, "Safe split over training", told)
 
 
 VERBS = {"explain": explain}

@@ -8,9 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
-from rich.table import Table
-
-from explorer.commands.base import Printer, assignments, show_result
+from explorer.commands.base import assignments, print_table, show
 from explorer.commands.options import (
     Count,
     Data,
@@ -48,6 +46,7 @@ from explorer.research.grid import (
 )
 from explorer.research.pictures.figures import grid_picture
 from explorer.research.records import table_of
+from explorer.research.report import Summary, line, lines
 from explorer.research.runs import fingerprint
 from explorer.research.sweep import key_of, processes, seeds_of, sweep, threads
 
@@ -145,17 +144,14 @@ def grid(
     if table is not None:
         write_file(table, table_of([_flat(row) for row in done]))
     content = {
-        "data": data, "attack": attack, "side": side, "sentence": found.sentence(),
+        "side": side, "sentence": found.sentence(),
         "cells": [{**_flat(row), "trail": row["result"]["trail"]} for row in done],
-        "picture": out,
     }  # fmt: skip
-    lines = [("data", data), ("attack", attack), ("starts", f"{len(cells)}")]
-    for name, (a, b) in THREE.items():
-        lines.append((f"from {name}", _ends(done, a, b)))
-    show_result(
-        as_json, content, "Grid of starts",
-        [*lines, ("seen", found.sentence()), ("picture", str(out))],
-    )  # fmt: skip
+    rows = [("starts", f"{len(cells)}")]
+    rows += [(f"from {name}", _ends(done, a, b)) for name, (a, b) in THREE.items()]
+    rows.append(("seen", found.sentence()))
+    told = lines({"data": data, "attack": attack}) + Summary(rows, content) + line("picture", out)
+    show(as_json, "Grid of starts", told)
 
 
 @grouped
@@ -175,21 +171,22 @@ def bilevel(points: Drawn = MOONS, many: Many = ONE, as_json: Json = False) -> N
     done = many.run(cells)
     entries = [_entry(done, model, start, k) for k, model in enumerate(MODELS) for start in THREE]
     if as_json:
-        show_result(True, {"data": data, "seeds": many.seeds, "rows": entries}, "", [])
+        show(True, "", Summary([], {"data": data, "seeds": many.seeds, "rows": entries}))
         return
-    shown = Table(title=f"Bilevel attack on {data}, seed {many.seeds}: means over the seeds")
-    for head in ("model", "start", "|θ*-θ|² before", "after", "converged", "paper (CIFAR-10)",
-                 "to truth", "to partition", "nearer to"):  # fmt: skip
-        shown.add_column(head)
-    for e in entries:
-        shown.add_row(
+    heads = ("model", "start", "|θ*-θ|² before", "after", "converged", "paper (CIFAR-10)",
+             "to truth", "to partition", "nearer to")  # fmt: skip
+    rows = (
+        (
             e["model"], e["start"], f"{e['before']:.2e}", f"{e['after']:.2e}",
             f"{e['converged']} of {e['seeds']}",
             f"{e['paper']:.2e}", f"{e['truth_before']:.3f} → {e['truth']:.3f}",
             f"{e['heldout_before']:.3f} → {e['heldout']:.3f}",
             "truth" if e["truth"] < e["heldout"] else "partition",
-        )  # fmt: skip
-    Printer().print(shown)
+        )
+        for e in entries
+    )  # fmt: skip
+    title = f"Bilevel attack on {data}, seed {many.seeds}: means over the seeds"
+    print_table(title, heads, rows)
     short = [f"{e['model']} from {e['start']}" for e in entries if e["converged"] < e["seeds"]]
     if short:
         print(

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import json
-import sys
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated, Any
 
-from rich.table import Table
-from tqdm import tqdm
-
-from explorer import __version__
-from explorer.commands.base import Printer
+from explorer.commands.base import print_table, show, watch
 from explorer.commands.options import Json, fields, grouped, option
 from explorer.commands.outputs import check_folder
 from explorer.engine.membership.experiment import DIMS, MembershipConfig, membership_experiment
-from explorer.research import rates, report, words
+from explorer.research import rates, words
 from explorer.research.pictures import figures as membership_pictures
+from explorer.research.report import Summary
 
 Config = Annotated[MembershipConfig, fields(
     trials="--trials", law="--distribution", labels="--labels", width="--width", n="--n",
@@ -66,23 +61,17 @@ def membership(
     check_folder(out)
     made, rows = [], []
     total = len(config.dims) * config.trials
-    for trial in tqdm(
-        membership_experiment(config), total=total, desc="trials", file=sys.stderr,
-        disable=None, leave=False,
-    ):  # fmt: skip
+    for trial in watch(membership_experiment(config), total, "trials"):
         made.append(trial)
         rows.append(rates.rates(trial))
     found = rates.summary(rows)
     files = membership_pictures.write(out, made, rows) if out else []
     if as_json:
         content = {
-            "version": __version__,
-            "config": asdict(config),
-            "trials": rows,
+            "config": asdict(config), "trials": rows, "files": files,
             "summary": {d: {k: asdict(v) for k, v in row.items()} for d, row in found.items()},
-            "files": files,
-        }
-        print(json.dumps(report.jsonable(content), indent=1, allow_nan=False))
+        }  # fmt: skip
+        show(True, "", Summary([], content))
         return
     _print(found, config)
     if told := words.membership.unseparated(sum(row["train_accuracy"] < 1 for row in rows), total):
@@ -92,16 +81,13 @@ def membership(
 
 
 def _print(found: dict[int, dict[str, rates.Interval]], config: MembershipConfig) -> None:
-    table = Table(
-        title=f"Membership, {config.law}, n = {config.n}, width {config.width}, "
-        f"{config.trials} trials:\nmean ± half of its 95% interval",
-        box=None,
+    title = (
+        f"Membership, {config.law}, n = {config.n}, width {config.width}, {config.trials} trials:\n"
+        "mean ± half of its 95% interval"
     )
-    for title in ("d", *(title for _, title in COLUMNS)):
-        table.add_column(title, justify="right", no_wrap=True)
-    for d, row in found.items():
-        table.add_row(str(d), *(_cell(row[name]) for name, _ in COLUMNS))
-    Printer().print(table)
+    heads = ("d", *(head for _, head in COLUMNS))
+    rows = ((str(d), *(_cell(row[name]) for name, _ in COLUMNS)) for d, row in found.items())
+    print_table(title, heads, rows, box=None, justify="right", no_wrap=True)
 
 
 def _cell(value: rates.Interval) -> str:

@@ -31,6 +31,7 @@ from explorer.engine.files import safe_name
 from explorer.engine.network import Network
 from explorer.engine.roster import ROSTER
 from explorer.engine.settings import Setting, setting_of
+from explorer.engine.store import Run
 from explorer.engine.training import TrainConfig
 from explorer.research import runs
 from explorer.research.runs import Trained
@@ -265,22 +266,29 @@ class TrainingOptions(OptionGroup):
     steps: Steps = TrainConfig.steps
     method: How = Method.gradient
 
-    def config(self, settings: list[str] | None = None) -> TrainConfig:
-        """Return the settings of the training, then those of --train-set NAME=VALUE."""
+    def run_on(
+        self,
+        points: Dataset,
+        seed: int,
+        settings: list[str] | None = None,
+        **attack: Any,  # noqa: ANN401
+    ) -> Run:
+        """Return the run to make of these points, with the settings of --train-set NAME=VALUE.
+
+        `attack`: fields of `Run` on the attack, where there is one.
+        """
         kind = "ascent" if self.method is Method.ascent else "gradient"
         said = {"widths": numbers_of(self.widths), "steps": self.steps, "method": kind}
-        return TrainConfig(**{**said, **assignments(TrainConfig, settings, "the training")})
-
-    def train(
-        self, points: Dataset, config: TrainConfig, seed: int,
-        device: Device = Device.cpu, dtype: Dtype = Dtype.float64,
-    ) -> Trained:  # fmt: skip
-        """Train on a device. DeviceError where there is no such one here, or it is too small."""
-        return runs.train(
-            points, config, seed, exact=self.method is Method.exact,
-            finish=self.method is Method.finish, device=device.value,
-            dtype=getattr(torch, dtype.value), watch=watch,
+        config = TrainConfig(**{**said, **assignments(TrainConfig, settings, "the training")})
+        return Run(
+            points, config, seed=seed, exact=self.method is Method.exact,
+            finish=0 if self.method is Method.finish else None, **attack,
         )  # fmt: skip
+
+
+def train(run: Run, device: Device = Device.cpu, dtype: Dtype = Dtype.float64) -> Trained:
+    """Train on a device. DeviceError where there is no such one here, or it is too small."""
+    return runs.train(run, device=device.value, dtype=getattr(torch, dtype.value), watch=watch)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -296,5 +304,5 @@ class Weights(OptionGroup):
         """Return points and weights (float64)."""
         if self.file is not None:
             return runs.points_and_weights(self.file)
-        points, training = self.points.draw(), self.training
-        return points, training.train(points, training.config(), self.points.seed, self.device).net
+        done = train(self.training.run_on(self.points.draw(), self.points.seed), self.device)
+        return done.data, done.net

@@ -10,10 +10,9 @@ import torch
 import typer
 
 from explorer.commands import base, options
-from explorer.commands.options import Device, Dtype, Method, option
+from explorer.commands.options import Device, Dtype, option
 from explorer.commands.outputs import check_files, set_aside
 from explorer.engine import store
-from explorer.engine.attacks.target import Target
 from explorer.engine.explanations.certified import obstacle
 from explorer.engine.files import naming
 from explorer.engine.roster import DEFAULT, by_key
@@ -21,6 +20,7 @@ from explorer.engine.store import Run, thinned_run
 from explorer.research import report, runs
 from explorer.research.devices import check_device
 from explorer.research.pictures import planes
+from explorer.research.report import Summary
 from explorer.research.runs import RunFailed
 from explorer.research.scenarios import by_name
 from explorer.research.starts import attack_starts
@@ -42,39 +42,29 @@ def demo(
 ) -> None:  # fmt: skip
     """Run the whole road, print a table and write a picture."""
     if scenario is None:
-        data, config, seed = points.draw(), training.config(train_set), points.seed
         hit = base.attack_config(attack, settings, m=m, steps=attack_steps)
+        run = training.run_on(
+            points.draw(), points.seed, train_set, attack_name=attack, attack_config=hit
+        )
     else:
         run = by_name(scenario).run
-        data, seed, attack = run.dataset, run.seed, run.attack_name
-        hit = run.attack_config or by_key(attack).config()
-        config = replace(run.train_config, steps=run.steps[0])
-        training = options.TrainingOptions(method=Method.exact if run.exact else Method.gradient)
+        run = replace(run, train_config=replace(run.train_config, steps=run.steps[0]))
+    data = run.dataset
     if data.d in (1, 2):
         check_files(out)
-    trained = training.train(data, config, seed, device, dtype)
-    decayed = config.weight_decay > 0 and training.method is not Method.exact
-    target = Target.of(trained.net, trained.q_min, decayed)
+    trained = options.train(run, device, dtype)
     attacked = runs.attack(
-        target, hit, seed, name=attack, truth=data, certificate=trained.certificate,
-        watch=base.watch, device=device.value,
+        trained.target, run.attack_config or by_key(run.attack_name).config(), run.seed,
+        name=run.attack_name, truth=data, certificate=trained.certificate, watch=base.watch,
+        device=device.value,
     )  # fmt: skip
     verdict = verdicts.verdict(attacked.verdict) if attacked.verdict else ""
     if data.d in (1, 2):
         planes.attack_picture(out, data, trained.net, attacked.claims, verdict)
-    content = {
-        **report.of_training(data, trained),
-        "attack": report.of_attack(attacked),
-        "picture": out if data.d in (1, 2) else None,
-        "note": _where(device, attack),
-    }
-    rows = [
-        *report.training_rows(data, trained),
-        *report.attack_rows(attacked),
-        ("picture", str(out)),
-    ]
-    rows += [("note", str(content["note"]))] if content["note"] else []
-    base.show_result(as_json, content, "Margin Explorer", rows)
+    found = report.of_training(trained) + report.of_attack(attacked)
+    found += report.line("picture", out if data.d in (1, 2) else None)
+    found += report.line("note", _where(device, run.attack_name))
+    base.show(as_json, "Margin Explorer", found)
 
 
 @options.grouped
@@ -88,17 +78,15 @@ def train(
     as_json: options.Json = False,
 ) -> None:
     """Train a network and save the run, on one thread or on OMP_NUM_THREADS."""
-    data, config, seed = points.draw(), training.config(train_set), points.seed
-    path = out or Path(RUN)
+    run, path = training.run_on(points.draw(), points.seed, train_set), out or Path(RUN)
     check_files(path)
-    trained = training.train(data, config, seed, device, dtype)
+    trained = options.train(run, device, dtype)
     before = None if out else set_aside(path)  # a file that was not named is not replaced
-    store.save_run(thinned_run(Run(data, config, trained.states, seed=seed)), path)
-    content = {**report.of_training(data, trained), "run": path, "before": before}
-    rows = [*report.training_rows(data, trained), ("run", str(path))]
-    if before is not None:
-        rows.append(("the run that was there", str(before)))
-    base.show_result(as_json, content, "Training", rows)
+    kept = Run(run.dataset, run.train_config, trained.states, seed=run.seed)
+    store.save_run(thinned_run(kept), path)
+    found = report.of_training(trained) + report.line("run", path)
+    there = [] if before is None else [("the run that was there", str(before))]
+    base.show(as_json, "Training", found + Summary(there, {"before": before}))
 
 
 def attack_file(
@@ -132,9 +120,8 @@ def attack_file(
         "dtype": None if dtype is None else getattr(torch, dtype.value),
     }  # fmt: skip
     why = _why_uncertified(target, attack) if certified else ""
-    rows = [("note", note)] if note else []
-    rows += [("certified points", why)] if why else []
-    content: dict[str, Any] = {"network": report.of_network(net), "note": note}
+    found = Summary([], {"network": report.of_network(net)}) + report.line("note", note)
+    found += Summary([("certified points", why)] if why else [])
     sure = certified and not why
     if starts > 1:
         with base.progress_bar("attack") as progress:
@@ -143,8 +130,7 @@ def attack_file(
             )
         if sure:
             many = replace(many, union=runs.with_certainty(many.union, points))
-        content |= report.of_starts(many)
-        rows += report.starts_rows(many)
+        found += report.of_starts(many)
     else:
         done = runs.attack(target, config, seed, watch=base.watch, **hit)
         done = runs.with_certainty(done, points) if sure else done
@@ -153,9 +139,8 @@ def attack_file(
                 run, attack_name=attack, attack_config=config, attack_states=done.states
             )
             store.save_run(thinned_run(saved), out)
-        content["attack"] = report.of_attack(done)
-        rows += report.attack_rows(done)
-    base.show_result(as_json, content, f"Attack on {file.name}", rows)
+        found += report.of_attack(done)
+    base.show(as_json, f"Attack on {file.name}", found)
 
 
 def _where(device: Device, attack: str) -> str:
@@ -178,8 +163,7 @@ def show(
     """Say what a file holds."""
     with naming(file):
         opened = store.open_bytes(store.read_file(file))
-    content, rows = report.of_file(opened)
-    base.show_result(as_json, content, file.name, rows)
+    base.show(as_json, file.name, report.of_file(opened))
 
 
 def serve(

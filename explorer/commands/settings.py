@@ -8,9 +8,8 @@ from dataclasses import MISSING
 from typing import Annotated, Any
 
 import typer
-from rich.table import Table
 
-from explorer.commands.base import Printer
+from explorer.commands.base import print_table
 from explorer.commands.options import option
 from explorer.engine.data.images import Choice
 from explorer.engine.energy.questions import MapConfig
@@ -128,13 +127,13 @@ def _range_words(row: Setting) -> str:
 
 
 def _print(title: str, kind: type[Any], command: str) -> None:
-    table = Table(title=f"{title}: {command}")
-    for head in ("setting", "default", "must be", "meaning", "unit"):
-        table.add_column(head, overflow="fold")
-    for row in schema(kind):
-        default = "" if row.default is MISSING else repr(row.default)
-        table.add_row(row.name, default, _range_words(row), _meaning(row), row.unit)
-    Printer().print(table)
+    heads = ("setting", "default", "must be", "meaning", "unit")
+    rows = (
+        (row.name, "" if row.default is MISSING else repr(row.default), _range_words(row),
+         _meaning(row), row.unit)
+        for row in schema(kind)
+    )  # fmt: skip
+    print_table(f"{title}: {command}", heads, rows, overflow="fold")
 
 
 VERBS = {"settings": settings}

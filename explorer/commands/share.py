@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from tqdm import tqdm
 
 from explorer.commands import base, options
 from explorer.commands.outputs import check_files
@@ -18,7 +17,8 @@ from explorer.engine.store import Run, thinned_run
 from explorer.research import report, runs
 from explorer.research.pictures import planes
 from explorer.research.repeat import Repeated, repeat
-from explorer.research.run_report import page_of, training_of
+from explorer.research.report import Summary
+from explorer.research.run_report import page_of
 from explorer.research.state import read_link
 
 
@@ -38,35 +38,25 @@ def repeat_link(
         store.save_run(thinned_run(_with_states(made)), out)
     if page is not None:
         write_file(page, page_of(made))
-    content, rows = {"dataset": report.of_dataset(run.dataset)}, list[tuple[str, str]]()
-    trained = training_of(made)
-    if trained is not None:
-        content |= report.of_training(run.dataset, trained)
-        rows += report.training_rows(run.dataset, trained)
-    if made.attacked is not None:
-        content |= {"attack": report.of_attack(made.attacked)}
-        rows += report.attack_rows(made.attacked)
-    rows = rows or [("points", f"{run.dataset.n} in {run.dataset.d}-D"), ("network", "none yet")]
-    written = {name: path for name, path in (("run", out), ("report", page)) if path is not None}
-    rows += [(name, str(path)) for name, path in written.items()]
-    base.show_result(as_json, content | written, "Repeated", rows)
+    found = report.of_repeated(made)
+    for name, path in (("run", out), ("report", page)):
+        found += Summary() if path is None else report.line(name, path)
+    base.show(as_json, "Repeated", found)
 
 
 def _repeated(run: Run) -> Repeated:
     """Repeat it; a bar on stderr shows how far it is, if that is a terminal."""
-    whole = max(sum(run.steps), 1)
-    with tqdm(total=whole, desc="repeat", file=sys.stderr, disable=None, leave=False) as bar:
+    with base.progress_bar("repeat") as bar:
 
-        def watch(part: str, done: int, of: int) -> None:
-            bar.update(done + (run.steps[0] if part == "attack" else 0) - bar.n)
+        def watch(part: str, done: int, last: int) -> None:
+            before = run.steps[0] if part == "attack" else 0
+            bar((before + done) / max(sum(run.steps), 1))
 
         return repeat(run, watch)
 
 
 def _with_states(made: Repeated) -> Run:
     """Return the run with its last states, as a page opens it."""
-    from dataclasses import replace
-
     train = () if made.state is None else (made.state,)
     attack = () if made.attacked is None else made.attacked.states[-1:]
     return replace(made.run, train_states=train, attack_states=attack)
@@ -106,8 +96,8 @@ def film(
     frames = planes.film(points, states, None if of is Part.training else net)
     drawn = list(base.watch(frames, min(len(states), planes.MOST_FRAMES), "film"))
     write_file(path, planes.gif(drawn))
-    content = {"film": path, "frames": len(drawn), "shows": of.value}
-    base.show_result(as_json, content, "Film", [(name, str(v)) for name, v in content.items()])
+    found = report.lines({"film": path, "frames": len(drawn), "shows": of.value})
+    base.show(as_json, "Film", found)
 
 
 VERBS = {"repeat": repeat_link, "film": film}

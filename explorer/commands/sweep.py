@@ -10,10 +10,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
-from rich.table import Table
-
 from explorer.commands import options
-from explorer.commands.base import Printer, show_result
+from explorer.commands.base import print_table, show
 from explorer.commands.options import (
     LAYERS,
     WIDTHS,
@@ -34,6 +32,7 @@ from explorer.engine.roster import ROSTER
 from explorer.engine.scoring import RADII
 from explorer.research.devices import check_device
 from explorer.research.pictures.figures import arena_figure, other_figure
+from explorer.research.report import Summary, lines
 from explorer.research.sweep import (
     Experiment,
     experiments,
@@ -136,10 +135,10 @@ def sweep_rows(
         write_csv(table, seen)
     count = {s: sum(r["status"] == s for r in seen) for s in ("done", "refused", "failed")}
     messages = {r["message"] for r in seen if r["message"]}
-    content = {**count, "rows": out, "csv": table, "messages": sorted(messages)}
-    shown = [(name, str(value)) for name, value in count.items()]
-    shown += [("rows", str(out)), *(("message", text) for text in sorted(messages))]
-    show_result(as_json, content, "Sweep", shown)
+    told = [("message", text) for text in sorted(messages)]
+    found = lines({**count, "rows": out})
+    found += Summary(told, {"csv": table, "messages": sorted(messages)})
+    show(as_json, "Sweep", found)
     check_any_done(seen, "rows")
 
 
@@ -171,53 +170,43 @@ def arena(
     rows = arenas.arena_rows(first, keys, dict.fromkeys(seeds_of(seeds)))
     check_folder(out)
     seen = pool.collect(rows, out / "rows.jsonl")
-    lines = arenas.lines_of(sorted(seen, key=lambda row: keys.index(row["trial"]["attack"])))
-    write_csv(out / "arena.csv", plain(arenas.table(lines)))  # a missing figure is an empty cell
+    found = arenas.lines_of(sorted(seen, key=lambda row: keys.index(row["trial"]["attack"])))
+    write_csv(out / "arena.csv", plain(arenas.table(found)))  # a missing figure is an empty cell
     write_csv(out / "rows.csv", seen)
-    text = arena_words.sentence(lines)
-    arena_figure(out / "arena.png", lines, text)
+    text = arena_words.sentence(found)
+    arena_figure(out / "arena.png", found, text)
     drawn = ", other.png" if other_figure(out / "other.png", seen) else ""
     if as_json:
-        content = {"sentence": text, "attacks": arenas.table(lines), "folder": str(out)}
-        show_result(True, plain(content), "", [])
-        check_any_done(seen, "rows")
-        return
-    told = [row["result"]["other"] for row in seen if row["result"].get("other")]
-    if told:
-        text += f" Another set, of the first network: {told[0]['sentence']}"
-    _print(
-        lines,
-        text,
-        f"{first.data or preset}, {'-'.join(map(str, first.widths))} neurons, seed {seeds}",
-    )
-    print(f"Written to {out}: arena.csv, rows.csv, rows.jsonl, arena.png{drawn}")
+        content = {"sentence": text, "attacks": arenas.table(found), "folder": str(out)}
+        show(True, "", Summary([], content))
+    else:
+        told = [row["result"]["other"] for row in seen if row["result"].get("other")]
+        if told:
+            text += f" Another set, of the first network: {told[0]['sentence']}"
+        widths = "-".join(map(str, first.widths))
+        _print(found, f"{first.data or preset}, {widths} neurons, seed {seeds}")
+        print(f"{text}\nWritten to {out}: arena.csv, rows.csv, rows.jsonl, arena.png{drawn}")
     check_any_done(seen, "rows")
 
 
-def _print(lines: list[arenas.ArenaLine], text: str, title: str) -> None:
-    at = arenas.AT
-    shown = Table(title=title)
-    for name in (
-        "attack", "runs", *(f"recall\n{r:g}" for r in RADII), f"in reach\n{RADII[at]:g}",
-        f"precision\n{RADII[at]:g}", f"control\n{RADII[at]:g}", "distance", "residual", "seconds",
-        "verdict",
-    ):  # fmt: skip
-        shown.add_column(name)
-    for line in lines:
-        if not line.runs:
-            shown.add_row(line.title, "0", *[""] * 9, "did not run")
-            continue
-        shown.add_row(
+def _print(found: list[arenas.ArenaLine], title: str) -> None:
+    """Print a row for each attack, then why runs failed."""
+    at, radius = arenas.AT, f"{RADII[arenas.AT]:g}"
+    heads = ("attack", "runs", *(f"recall\n{r:g}" for r in RADII), f"in reach\n{radius}",
+             f"precision\n{radius}", f"control\n{radius}", "distance", "residual", "seconds",
+             "verdict")  # fmt: skip
+    print_table(title, heads, (
+        (
             line.title, str(line.runs), *(str(s) for s in line.recall), str(line.reach[at]),
             str(line.precision[at]), f"{line.control[at]:.2f}", f"{line.distance:.2g}",
-            f"{line.residual:.2g}", f"{line.seconds:.2g}",
-            line.word,
-        )  # fmt: skip
-    Printer().print(shown)
-    for line in lines:
+            f"{line.residual:.2g}", f"{line.seconds:.2g}", line.word,
+        )
+        if line.runs else (line.title, "0", *[""] * 9, "did not run")
+        for line in found
+    ))  # fmt: skip
+    for line in found:
         if line.message:
             print(f"{line.title}: {line.message}")
-    print(text)
 
 
 VERBS = {"sweep": sweep_rows, "arena": arena}

@@ -11,7 +11,6 @@ from typing import Annotated
 
 import torch
 import typer
-from rich.table import Table
 from tqdm import tqdm
 
 from explorer.commands import base, options
@@ -23,6 +22,7 @@ from explorer.engine.data import Dataset
 from explorer.research import report, runs, tuning
 from explorer.research.pictures.figures import front_picture
 from explorer.research.records import RowFile, writing
+from explorer.research.report import Summary
 from explorer.research.runs import RADIUS, RunFailed
 from explorer.research.tuning import Trial, TuneConfig
 
@@ -51,9 +51,8 @@ def tune(
         raise ValueError("--margin and --truth go with a file; without one a network is trained.")
     known: Dataset | None
     if file is None:
-        known = points.draw()
-        trained = training.train(known, training.config(train_set), points.seed, device)
-        target, made, note = Target.of(trained.net, trained.q_min), trained.certificate, ""
+        trained = options.train(training.run_on(points.draw(), points.seed, train_set), device)
+        known, target, made, note = trained.data, trained.target, trained.certificate, ""
     else:
         _, net, known = runs.open_run(file, truth)
         target, made, note = runs.aim(net.to(dtype=torch.float64), known, margin)
@@ -139,36 +138,40 @@ def _show(
 ) -> None:  # fmt: skip
     ahead = tuning.front(rows)
     comparison = comparison_words(done) if done else ""
+    found = {name: report.of_attack(each) for name, each in done.items()}
     if as_json:
         content = {
             "tune": asdict(config), "note": note, "trials": [asdict(t) for t in rows],
             "front": [t.number for t in ahead], "best": None if chosen is None else chosen.number,
-            "attacks": {name: report.of_attack(each) for name, each in done.items()},
+            "attacks": {name: each.content["attack"] for name, each in found.items()},
             "comparison": comparison,
         }  # fmt: skip
-        base.show_result(True, content, "", [])
+        base.show(True, "", Summary([], content))
         return
-    table = Table(title=f"Front of {len(rows)} trials, none of which saw the truth")
-    for head in ("trial", "residual", "agreement", "claims"):
-        table.add_column(head, justify="right")
-    for trial in ahead:
-        table.add_row(
-            f"{trial.number}{' *' if trial is chosen else ''}", f"{trial.residual:.3g}",
-            f"{trial.agreement:.3g}", f"{trial.claims:.3g}",
-        )  # fmt: skip
-    base.Printer().print(table)
+    base.print_table(
+        f"Front of {len(rows)} trials, none of which saw the truth",
+        ("trial", "residual", "agreement", "claims"),
+        (
+            (
+                f"{trial.number}{' *' if trial is chosen else ''}", f"{trial.residual:.3g}",
+                f"{trial.agreement:.3g}", f"{trial.claims:.3g}",
+            )
+            for trial in ahead
+        ),
+        justify="right",
+    )  # fmt: skip
     lines = [("note", note)] if note else []
     if chosen is not None:
         values = {name: getattr(chosen.config, name) for name in SHOWN}
         words = [f"{k}={v:.3g}" for k, v in values.items() if v is not None]
         lines.append(("settings taken", " ".join(words)))
-    for name, each in done.items():
-        lines += [(f"{name}: {key}", value) for key, value in report.attack_rows(each)]
+    for name, each in found.items():
+        lines += [(f"{name}: {key}", value) for key, value in each.rows]
     if comparison:
         lines.append(("comparison", comparison))
     if lines:
         title = "From a fresh noise (* the settings taken)" if done else "* the settings taken"
-        base.show_result(False, {}, title, lines)
+        base.show(False, title, Summary(lines))
 
 
 VERBS = {"tune": tune}

@@ -15,6 +15,7 @@ from explorer.engine.attacks.univariate import (
 )
 from explorer.research import report, runs
 from explorer.research.pictures.figures import line_picture
+from explorer.research.report import Rows, Summary
 from explorer.research.words import verdicts
 
 ON_LINE = options.Points("alternating-line")
@@ -37,66 +38,43 @@ def univariate(
         )
     config = base.attack_config(ATTACK.key, settings)
     check_files(out)
-    trained = training.train(data, training.config(), seed, device)
-    target, made, _ = runs.aim(trained.net, data, None)
+    trained = options.train(training.run_on(data, seed), device)
     done = runs.attack(
-        target, config, seed, name=ATTACK.key, truth=data, certificate=made, watch=base.watch,
-        device=device.value,
+        trained.target, config, seed, name=ATTACK.key, truth=data,
+        certificate=trained.certificate, watch=base.watch, device=device.value,
     )  # fmt: skip
     state = done.states[-1]
     assert isinstance(state, UnivariateState) and isinstance(config, UnivariateConfig)
     account = ATTACK.words(state, config)
-    line_picture(out, target, state, data, account)
+    line_picture(out, trained.target, state, data, account)
     verdict = verdicts.verdict(done.verdict) if done.verdict else ""
-    content = {
-        **report.of_training(data, trained),
-        "attack": {**_content(state), "sentence": account},
-        "claims": [
-            {"x": x[0], "y": int(y)}
-            for x, y in zip(done.claims.x.tolist(), done.claims.y.tolist(), strict=True)
-        ],
-        "verdict": verdict,
-        "picture": out,
-    }
-    rows = [*report.training_rows(data, trained), *_rows(state), ("last step", account)]
-    rows.append(("verdict", verdict))
-    base.show_result(as_json, content, "The provable attack", [*rows, ("picture", str(out))])
+    claims = zip(done.claims.x[:, 0].tolist(), done.claims.y.tolist(), strict=True)
+    found = report.of_training(trained) + Summary(
+        [*_rows(state), ("last step", account)],
+        {
+            "attack": {**_content(state), "sentence": account},
+            "claims": [{"x": x, "y": int(y)} for x, y in claims],
+        },
+    )
+    found += report.line("verdict", verdict) + report.line("picture", out)
+    base.show(as_json, "The provable attack", found)
 
 
 def _content(state: UnivariateState) -> dict[str, Any]:
-    columns = zip(
-        state.x[:, 0].tolist(), state.y.tolist(), state.lam.tolist(), state.least.tolist(),
-        state.most.tolist(), state.proven.tolist(), state.likely.tolist(), strict=True,
-    )  # fmt: skip
+    columns = report.values(state, "lam", "least", "most", "proven", "likely")
+    columns = {"x": state.x[:, 0], "y": state.y.int(), **columns}
+    candidates = [
+        {name: column[i].item() for name, column in columns.items()} for i in range(len(state.x))
+    ]
     return {
-        "steps": state.t,
-        "tolerances": "exact" if state.exact else "trained",
-        "defect": state.defect,
-        "doubt": doubt_words(state),
-        "groups": [
-            {"rule": g.rule, "low": g.low, "high": g.high, "x": g.x, "counted": g.counted}
-            for g in state.groups
-        ],
-        "guaranteed": state.guaranteed,
-        "alone": state.alone,
-        "miss": state.miss,
-        "residual": state.residual,
-        "candidates": [
-            {
-                "x": x,
-                "y": int(y),
-                "lam": lam,
-                "least": least,
-                "most": most,
-                "proven": proven,
-                "likely": likely,
-            }
-            for x, y, lam, least, most, proven, likely in columns
-        ],
-    }
+        "steps": state.t, "tolerances": "exact" if state.exact else "trained",
+        "doubt": doubt_words(state), "candidates": candidates,
+        "groups": [report.values(g, "rule", "low", "high", "x", "counted") for g in state.groups],
+        **report.values(state, "defect", "guaranteed", "alone", "miss", "residual"),
+    }  # fmt: skip
 
 
-def _rows(state: UnivariateState) -> list[tuple[str, str]]:
+def _rows(state: UnivariateState) -> Rows:
     exact = f"an exact KKT point, to {state.defect:.0e}"
     rows = [
         ("tolerances", "exact" if state.exact else "trained"),

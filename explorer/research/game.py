@@ -245,11 +245,10 @@ def computer_hides(seed: int) -> Hidden:
         row = PRESETS[name]
         n = max(row.n_min, min(row.n_max, 6 + (seed + k) % 7))
         data = preset(name, n, row.noise, seed + k)
-        config = TrainConfig(widths=(100,), steps=STEPS)
         try:
-            done = runs.train(data, config, seed)
+            done = runs.train(Run(data, TrainConfig(widths=(100,), steps=STEPS), seed=seed))
         except runs.RunFailed:
             continue
-        run = Run(data, config, seed=seed, stage="train", steps=(done.states[-1].t, 0))
-        return hide(run, done.net)
+        taken = (done.states[-1].t, 0)
+        return hide(replace(done.run, stage="train", steps=taken), done.net)
     raise runs.RunFailed("the computer found no points that it could hide. Try again.")

@@ -23,6 +23,7 @@ from explorer.engine.network import Network, phi_all
 from explorer.engine.roster import DEFAULT, ROSTER, AttackConfig, AttackState, by_key
 from explorer.engine.scoring import Verdict
 from explorer.engine.settings import setting, settings
+from explorer.engine.store import Run
 from explorer.engine.training import TrainConfig, TrainState
 from explorer.research import runs
 from explorer.research.devices import to_cpu, wide_on
@@ -120,10 +121,14 @@ class ImageRun:
             return self.init_scale
         return FIRST_SCALES[len(self.widths) > 1]
 
-    @property
-    def training(self) -> TrainConfig:
-        """Settings of the training."""
-        return TrainConfig(widths=self.widths, steps=self.train_steps, init_scale=self.first_scale)
+    def run_on(self, images: Draw) -> Run:
+        """Return the run on these images; its training is by loss-scaled gradient descent."""
+        config = TrainConfig(
+            widths=self.widths, steps=self.train_steps, init_scale=self.first_scale
+        )
+        return Run(
+            images.train, config, seed=self.seed, attack_name=self.attack, attack_config=self.config
+        )
 
     @property
     def config(self) -> AttackConfig:
@@ -179,7 +184,7 @@ class Scored:
 
 def train(draw: Draw, run: ImageRun) -> Iterator[TrainState]:
     """Return the states of the training, the first included."""
-    return runs.training_states(draw.train, run.training, run.seed)
+    return runs.training_states(run.run_on(draw))
 
 
 def aim(draw: Draw, run: ImageRun, state: TrainState | None) -> Aimed:
@@ -236,9 +241,8 @@ def train_and_attack(
     state = None
     if by_key(run.attack).own is None:
         trained = runs.train(
-            draw.train, run.training, run.seed, keep=1, watch=watch, device=device,
-            dtype=wide_on(device),
-        )  # fmt: skip
+            run.run_on(draw), keep=1, watch=watch, device=device, dtype=wide_on(device)
+        )
         state = to_cpu(trained.states[-1])
     aimed = aim(draw, run, state)
     start = start_of(draw, run, aimed.net.outputs)

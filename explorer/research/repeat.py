@@ -16,13 +16,12 @@ from explorer.engine.attacks.target import Target
 from explorer.engine.certificate import Certificate, certify
 from explorer.engine.controls import control_sets
 from explorer.engine.energy.starts import attack_start
-from explorer.engine.exact import maximum_margin
 from explorer.engine.exact.finish import Finished
 from explorer.engine.roster import by_key
 from explorer.engine.store import Run, StoreError
 from explorer.engine.store.check import check_run
 from explorer.engine.training import TrainState
-from explorer.research.runs import Attacked, judgement, training_states
+from explorer.research.runs import Attacked, Trained, judgement, training_states
 from explorer.research.state import REMEDY
 
 UNTRAINED = ("", "draw")  # stages without a network
@@ -51,6 +50,13 @@ class Repeated:
     certificate: Certificate | None = None
     finished: Finished | None = None
     attacked: Attacked | None = None
+
+    @property
+    def trained(self) -> Trained | None:
+        """Return the training with its last state alone; None where nothing had been trained."""
+        if self.state is None:
+            return None
+        return Trained(self.run, (self.state,), None, self.finished)
 
 
 def begun(run: Run) -> tuple[bool, bool]:
@@ -89,11 +95,7 @@ def repeat(run: Run, watch: Callable[[str, int, int], None] = lambda *_: None) -
         raise StoreError(f"the link holds steps of a run, but no points to train on. {REMEDY}")
     data, last = run.dataset, run.steps[0]
     known: list[Finished | None] = [None]
-    net = maximum_margin(data.x, data.y).net if run.exact else None
-    states = training_states(
-        data, run.train_config, run.seed, net, every=max(1, last // SEEN), last=last,
-        finish=run.finish, note=known.append,
-    )  # fmt: skip
+    states = training_states(run, every=max(1, last // SEEN), last=last, note=known.append)
     state = next(states)
     for state in states:
         watch("training", state.t, last)

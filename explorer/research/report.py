@@ -1,10 +1,11 @@
-"""The results of a run as plain data and as rows of a table."""
+"""Results as they are written: rows of a table, plain data for programs, a page of HTML."""
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, field
 from enum import Enum
 from html import escape
 from pathlib import Path
@@ -12,6 +13,8 @@ from typing import Any
 
 from torch import Tensor
 
+from explorer import __version__
+from explorer.engine.attacks.claims import Report
 from explorer.engine.attacks.target import NO_THEOREM
 from explorer.engine.classes import labels
 from explorer.engine.data import Dataset
@@ -21,9 +24,58 @@ from explorer.engine.network import Network
 from explorer.engine.numbers import digits
 from explorer.engine.store import Run
 from explorer.research.pictures import painting
+from explorer.research.repeat import Repeated
 from explorer.research.runs import RADIUS, Attacked, Trained
 from explorer.research.starts import Starts
 from explorer.research.words import verdicts, weights
+
+Rows = list[tuple[str, str]]
+
+
+@dataclass(frozen=True)
+class Summary:
+    """A result to be written: as a table for people, as JSON for programs.
+
+    Two are joined by +: the rows of the second stand below those of the first.
+
+    Attributes:
+        rows: the name and the words of each line of the table.
+        content: plain data, tensors and enums by name; more than the rows say.
+    """
+
+    rows: Rows = field(default_factory=list)
+    content: dict[str, Any] = field(default_factory=dict)
+
+    def __add__(self, more: Summary) -> Summary:
+        return Summary(self.rows + more.rows, self.content | more.content)
+
+    @property
+    def json(self) -> str:
+        """Return the content with our version, as lines of JSON."""
+        content = {"version": __version__, **self.content}
+        return json.dumps(jsonable(content), indent=1, allow_nan=False)
+
+
+def line(name: str, value: Any) -> Summary:  # noqa: ANN401 - a word, a number or a path
+    """Return one value; it has no row where the value is None or an empty word."""
+    return Summary([] if value in (None, "") else [(name, cell(value))], {name: value})
+
+
+def lines(content: dict[str, Any]) -> Summary:
+    """Return values by name, a row for each."""
+    return Summary([(name, cell(value)) for name, value in content.items()], content)
+
+
+def cell(value: Any) -> str:  # noqa: ANN401
+    """Return a value as it stands in a table: numbers with three digits, "-" for infinity."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return "-" if math.isinf(value) else f"{value:.3g}"
+    if isinstance(value, list):
+        whole = all(isinstance(part, int) for part in value)  # widths, else coordinates
+        return ("-" if whole else ", ").join(map(cell, value))
+    return str(value)
 
 
 def jsonable(value: Any) -> Any:  # noqa: ANN401 (JSON has no type)
@@ -41,134 +93,137 @@ def jsonable(value: Any) -> Any:  # noqa: ANN401 (JSON has no type)
     return str(value) if isinstance(value, Path) else value
 
 
+def values(made: object, *names: str) -> dict[str, Any]:
+    """Return attributes by their names."""
+    return {name: getattr(made, name) for name in names}
+
+
 def of_dataset(data: Dataset) -> dict[str, Any]:
-    """Size and source of the points."""
+    """Return size and source of the points."""
     return {
-        "n": data.n,
-        "d": data.d,
-        "positive": int((data.y > 0).sum()),
+        **values(data, "n", "d"), "positive": int((data.y > 0).sum()),
         "classes": [int((data.y == label).sum()) for label in labels(data.outputs)],
         "source": asdict(data.source) if data.source else None,
-    }
+    }  # fmt: skip
 
 
 def of_network(net: Network) -> dict[str, Any]:
-    """Shape and norm of the weights."""
+    """Return shape and norm of the weights."""
     return {
-        "d": net.d,
-        "widths": list(net.widths),
-        "homogeneous": net.homogeneous,
-        "rho": float(net.rho),
-        "dtype": str(net.dtype).removeprefix("torch."),
+        "d": net.d, "widths": list(net.widths), "homogeneous": net.homogeneous,
+        "rho": float(net.rho), "dtype": str(net.dtype).removeprefix("torch."),
         "note": weights.note(net),
-    }
+    }  # fmt: skip
 
 
-def of_training(data: Dataset, done: Trained) -> dict[str, Any]:
+def of_training(done: Trained) -> Summary:
     """Return the points, the weights, how far training came, and how near to a KKT point."""
-    state, made = done.states[-1], done.certificate
-    training = {
-        "t": state.t,
-        "log_loss": state.log_loss,
-        "gamma_bar": state.gamma_bar,
-        "gamma_tilde": state.gamma_tilde,
-        "q": state.q,
-        "q_min": done.q_min,
-    }
-    if made is not None:
-        training |= {
-            "on_margin": int(made.on_margin.sum()),
-            "lam": made.lam,
-            "residual": made.residual,
-            "residual_strict": made.residual_strict,
-            "slackness": made.slackness,
-            "light": made.light,
-            "sentence": weights.certificate(made),
-        }
+    data, state, made = done.data, done.states[-1], done.certificate
+    training = values(state, "t", "log_loss", "gamma_bar", "gamma_tilde", "q")
+    training["q_min"] = done.q_min
+    rows = [("points", f"{data.n} in {data.d}-D"), ("network", shape_of(done.net)),
+            ("steps", f"{state.t}")]  # fmt: skip
     if done.exact is not None:
         training["optimum"] = {
-            "polished": done.exact.polished,
-            "objective": done.exact.objective,
+            **values(done.exact, "polished", "objective"),
             "lower_bound": done.exact.dual / (1 + done.exact.violation),
             "sentence": weights.optimum(done.exact),
         }
+        rows.append(("optimum", weights.optimum(done.exact)))
     if done.finished is not None:
         training["finished"] = {
-            "proved": done.finished.proved,
-            "objective": done.finished.objective,
-            "lower_bound": done.finished.bound,
-            "gap": done.finished.gap,
-            "cells": done.finished.cells,
-            "rounds": done.finished.rounds,
-            "sentence": weights.finished(done.finished),
-        }
-    return {"dataset": of_dataset(data), "network": of_network(done.net), "training": training}
+            **values(done.finished, "proved", "objective", "gap", "cells", "rounds"),
+            "lower_bound": done.finished.bound, "sentence": weights.finished(done.finished),
+        }  # fmt: skip
+        rows.append(("finished", weights.finished(done.finished)))
+    if made is None:
+        rows += [("smallest margin", f"{done.q_min:.6g}"), ("certificate", NO_THEOREM)]
+    else:
+        on_margin, sentence = int(made.on_margin.sum()), weights.certificate(made)
+        training |= {
+            "on_margin": on_margin, "sentence": sentence,
+            **values(made, "lam", "residual", "residual_strict", "slackness", "light"),
+        }  # fmt: skip
+        rows += [
+            ("normalised margin", f"{state.gamma_bar:.6g}"),
+            ("on the margin (1%)", f"{on_margin} of {data.n}"),
+            ("KKT residual", f"{digits(made.residual)} (strict {made.residual_strict:.2g})"),
+            ("certificate", sentence),
+        ]
+    parts = {"dataset": of_dataset(data), "network": of_network(done.net), "training": training}
+    return Summary(rows, parts)
 
 
-def of_attack(done: Attacked) -> dict[str, Any]:
+def shape_of(net: Network) -> str:
+    """Return inputs, widths and outputs of a network, such as 2-100-1."""
+    return "-".join(map(str, (net.d, *net.widths, net.outputs)))
+
+
+def of_attack(done: Attacked) -> Summary:
     """Return what is claimed, and where the truth is known, how much of it is true."""
     state, claims, scores, verdict = done.states[-1], done.claims, done.scores, done.verdict
-    out: dict[str, Any] = {
-        "t": state.t,
-        "candidates": len(state.x),
-        **state.numbers(),
-        "claims": [
-            {"x": x, "y": int(y), "lam": lam}
-            for x, y, lam in zip(
-                claims.x.tolist(), claims.y.tolist(), claims.lam.tolist(), strict=True
-            )
-        ],
-        "scores": None,
-        "verdict": None,
-        "certainty": None,
-    }
+    attack: dict[str, Any] = {
+        "t": state.t, "candidates": len(state.x), **state.numbers(), "claims": claim_rows(claims),
+        "scores": None, "verdict": None, "certainty": None,
+    }  # fmt: skip
     made = done.certainty
     if made is not None:
-        out["certainty"] = {
-            "radius": made.radius, made.word: made.certain, "half": made.half,
-            "reach": made.reach, "least": made.least, "truth": made.truth,
-            "threshold": made.threshold, "box": made.box, "top": made.top,
-        }  # fmt: skip
+        attack["certainty"] = {
+            made.word: made.certain,
+            **values(made, "radius", "half", "reach", "least", "truth", "threshold", "box", "top"),
+        }
     if scores is not None and verdict is not None:
         truth, control = scores
-        out["scores"] = [
+        attack["scores"] = [
             {
-                "radius": radius,
-                "found": int(truth.found[i]),
+                "radius": radius, "found": int(truth.found[i]),
                 "found_control": int(control.found[i]),
-                "recall": float(truth.recall[i]),
-                "precision": float(truth.precision[i]),
+                "recall": float(truth.recall[i]), "precision": float(truth.precision[i]),
             }
             for i, radius in enumerate(truth.radii)
-        ]
-        out["verdict"] = {
-            "kind": verdict.kind,
-            "sentence": verdicts.verdict(verdict),
-            "p_value": verdict.p_value,
-            "controls": verdicts.controls(verdict),
-            "least_p": verdict.least_p,
-        }
-    return out
+        ]  # fmt: skip
+        attack["verdict"] = {
+            **values(verdict, "kind", "p_value", "least_p"),
+            "sentence": verdicts.verdict(verdict), "controls": verdicts.controls(verdict),
+        }  # fmt: skip
+    rows = [
+        ("attack steps", f"{state.t}"),
+        *_unexplained_rows(done, "theta unexplained"),
+        ("claims", f"{len(claims.x)} of {len(state.x)} candidates"),
+        *_judged_rows(done),
+    ]
+    return Summary(rows, {"attack": attack})
 
 
-def of_file(opened: Run | Network) -> tuple[dict[str, Any], list[tuple[str, str]]]:
-    """Return what a file holds, as JSON and as a table."""
+def claim_rows(claims: Report) -> list[dict[str, Any]]:
+    """Return place, label and multiplier of each claim."""
+    columns = claims.x.tolist(), claims.y.tolist(), claims.lam.tolist()
+    return [{"x": x, "y": int(y), "lam": lam} for x, y, lam in zip(*columns, strict=True)]
+
+
+def of_repeated(made: Repeated) -> Summary:
+    """Return what was made again: the training and the attack, as far as each had begun."""
+    data = made.run.dataset
+    if made.trained is None:
+        rows = [("points", f"{data.n} in {data.d}-D"), ("network", "none yet")]
+        return Summary(rows, {"dataset": of_dataset(data)})
+    found = of_training(made.trained)
+    return found if made.attacked is None else found + of_attack(made.attacked)
+
+
+def of_file(opened: Run | Network) -> Summary:
+    """Return what a file holds."""
     if isinstance(opened, Network):
-        return {"kind": "weights", "network": of_network(opened)}, _network_rows(opened)
+        return Summary(_network_rows(opened), {"kind": "weights", "network": of_network(opened)})
     run = opened
-    attack = None if run.attack_config is None else asdict(run.attack_config)
     content: dict[str, Any] = {
-        "kind": "run",
-        "dataset": of_dataset(run.dataset),
-        "network": of_network(run.net) if run.net else None,
-        "seed": run.seed,
-        "mix": run.mix,
+        "kind": "run", "dataset": of_dataset(run.dataset),
+        "network": of_network(run.net) if run.net else None, **values(run, "seed", "mix"),
         "train_config": asdict(run.train_config),
         "train_steps": [state.t for state in run.train_states],
-        "attack_config": attack,
-        "attack_steps": [state.t for state in run.attack_states],
-        "versions": run.versions,
-    }
+        "attack_config": None if run.attack_config is None else asdict(run.attack_config),
+        "attack_steps": [state.t for state in run.attack_states], "versions": run.versions,
+    }  # fmt: skip
     rows = [("points", f"{run.dataset.n} in {run.dataset.d}-D, {source_of(run.dataset)}")]
     rows += _network_rows(run.net) if run.net else [("network", "none yet")]
     for name, states in (("training", run.train_states), ("attack", run.attack_states)):
@@ -176,7 +231,7 @@ def of_file(opened: Run | Network) -> tuple[dict[str, Any], list[tuple[str, str]
         rows.append((name, f"{some}{states[-1].t}" if states else "not begun"))
     rows.append(("seed", str(run.seed)))
     rows.append(("written by", ", ".join(f"{k} {v}" for k, v in run.versions.items())))
-    return content, rows
+    return Summary(rows, content)
 
 
 def source_of(data: Dataset) -> str:
@@ -187,16 +242,12 @@ def source_of(data: Dataset) -> str:
     return f"preset {source.preset}, noise {source.noise:g}, seed {source.seed}"
 
 
-def _network_rows(net: Network) -> list[tuple[str, str]]:
-    biases = (
-        "first layer"
-        if net.homogeneous
-        else "several layers: not homogeneous, no margin to scale to"
-    )
-    if all(b is None for b in net.biases):
-        biases = "none"
+def _network_rows(net: Network) -> Rows:
+    biases = "several layers: not homogeneous, no margin to scale to"
+    if net.homogeneous:
+        biases = "none" if all(b is None for b in net.biases) else "first layer"
     return [
-        ("network", "-".join(map(str, (net.d, *net.widths, net.outputs)))),
+        ("network", shape_of(net)),
         ("biases", biases),
         ("norm", f"{float(net.rho):.6g}"),
         ("type", str(net.dtype).removeprefix("torch.")),
@@ -204,43 +255,24 @@ def _network_rows(net: Network) -> list[tuple[str, str]]:
     ]
 
 
-def training_rows(points: Dataset, done: Trained) -> list[tuple[str, str]]:
-    """Return names and values of a finished training, for a table."""
-    made, last = done.certificate, done.states[-1]
-    rows = [
-        ("points", f"{points.n} in {points.d}-D"),
-        ("network", "-".join(map(str, (done.net.d, *done.net.widths, done.net.outputs)))),
-        ("steps", f"{last.t}"),
-    ]
-    if done.exact is not None:
-        rows.append(("optimum", weights.optimum(done.exact)))
-    if done.finished is not None:
-        rows.append(("finished", weights.finished(done.finished)))
-    if made is None:
-        return [*rows, ("smallest margin", f"{done.q_min:.6g}"), ("certificate", NO_THEOREM)]
-    return [
-        *rows,
-        ("normalised margin", f"{last.gamma_bar:.6g}"),
-        ("on the margin (1%)", f"{int(made.on_margin.sum())} of {points.n}"),
-        ("KKT residual", f"{digits(made.residual)} (strict {made.residual_strict:.2g})"),
-        ("certificate", weights.certificate(made)),
-    ]
-
-
-def attack_rows(done: Attacked) -> list[tuple[str, str]]:
-    """Return names and values of a finished attack, for a table."""
-    return [
-        ("attack steps", f"{done.states[-1].t}"),
-        *_unexplained_rows(done, "theta unexplained"),
-        ("claims", f"{len(done.claims.x)} of {len(done.states[-1].x)} candidates"),
-        *_judged_rows(done),
-    ]
-
-
-def starts_rows(made: Starts) -> list[tuple[str, str]]:
-    """Return names and values of many starts, for a table."""
-    count, least = len(made.seeds), made.each[made.least]
-    seed = made.seeds[made.least]
+def of_starts(made: Starts) -> Summary:
+    """Return what many starts claim together, and the starts by themselves."""
+    count, least, seed = len(made.seeds), made.each[made.least], made.seeds[made.least]
+    attack = of_attack(made.union).content["attack"]
+    attack["candidates"] = sum(len(one.states[-1].x) for one in made.each)
+    for claim, often in zip(attack["claims"], made.made_by.tolist(), strict=True):
+        claim["starts"] = often
+    each = [
+        {
+            "seed": number, "claims": len(one.claims.x),
+            "l_stationary": one.states[-1].numbers().get("l_stationary"),
+        }
+        for number, one in zip(made.seeds, made.each, strict=True)
+    ]  # fmt: skip
+    starts = {
+        "count": count, "at_once": made.together, "diverged": made.diverged, "least": seed,
+        "each": each, "most": None if made.most is None else asdict(made.most),
+    }  # fmt: skip
     rows = [
         ("starts", verdicts.starts(count, made.together, len(made.diverged))),
         ("attack steps", f"{least.states[-1].t}"),
@@ -250,40 +282,17 @@ def starts_rows(made: Starts) -> list[tuple[str, str]]:
     ]
     best, verdict = made.most, made.union.verdict
     if best is not None and verdict is not None and not math.isnan(best.p_value):
-        n = verdict.n
-        told = verdicts.best_start(best.seed, best.found, n, count, best.p_value)
+        told = verdicts.best_start(best.seed, best.found, verdict.n, count, best.p_value)
         rows.insert(-1, (f"most found within {RADIUS:g} by one start", told))
-    return rows
+    return Summary(rows, {"attack": attack, "starts": starts})
 
 
-def of_starts(made: Starts) -> dict[str, Any]:
-    """Return what many starts claim together, and the starts by themselves."""
-    each = [
-        {
-            "seed": seed,
-            "claims": len(one.claims.x),
-            "l_stationary": one.states[-1].numbers().get("l_stationary"),
-        }
-        for seed, one in zip(made.seeds, made.each, strict=True)
-    ]
-    attack = of_attack(made.union)
-    attack["candidates"] = sum(len(one.states[-1].x) for one in made.each)
-    for claim, count in zip(attack["claims"], made.made_by.tolist(), strict=True):
-        claim["starts"] = count
-    starts = {
-        "count": len(made.seeds), "at_once": made.together, "diverged": made.diverged,
-        "least": made.seeds[made.least], "each": each,
-        "most": None if made.most is None else asdict(made.most),
-    }  # fmt: skip
-    return {"attack": attack, "starts": starts}
-
-
-def _judged_rows(done: Attacked) -> list[tuple[str, str]]:
+def _judged_rows(done: Attacked) -> Rows:
     """Return what may be said of claims; the verdict is the last row."""
     rows = []
     if done.certainty is not None:
         noun = "points" if done.certainty.proven else "claims"
-        rows.append((f"{done.certainty.word} {noun}", _certified(done.certainty)))
+        rows.append((f"{done.certainty.word} {noun}", _certainty_words(done.certainty)))
     if done.scores is None or done.verdict is None:
         return [*rows, ("verdict", "Cannot know: nothing to compare the claims with.")]
     truth, control = done.scores
@@ -294,7 +303,7 @@ def _judged_rows(done: Attacked) -> list[tuple[str, str]]:
     return [*rows, ("verdict", f"{done.verdict.kind.value}: {verdicts.verdict(done.verdict)}")]
 
 
-def _certified(made: Certainty) -> str:
+def _certainty_words(made: Certainty) -> str:
     """How many claims are certified or likely, to how much, and what that is compared with."""
     known = "the residual of the true points" if made.proven else "a judgement by a threshold"
     certain = made.radius[made.certain]
@@ -305,7 +314,7 @@ def _certified(made: Certainty) -> str:
     )
 
 
-def _unexplained_rows(done: Attacked, name: str) -> list[tuple[str, str]]:
+def _unexplained_rows(done: Attacked, name: str) -> Rows:
     """Return the share of ||theta||^2 left over, of attacks that explain theta."""
     share = done.states[-1].numbers().get("l_stationary")
     return [] if share is None else [(name, f"{share:.2%}")]

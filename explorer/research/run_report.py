@@ -13,14 +13,12 @@ from explorer.research.code import command_of, python_of
 from explorer.research.pictures import planes
 from explorer.research.repeat import Repeated
 from explorer.research.report import (
-    attack_rows,
+    of_repeated,
     page_html,
     picture_html,
     source_of,
     table_html,
-    training_rows,
 )
-from explorer.research.runs import Trained
 from explorer.research.state import link_of
 from explorer.research.words import verdicts
 
@@ -38,13 +36,6 @@ PAPERS = (
 )
 
 
-def training_of(made: Repeated) -> Trained | None:
-    """Return its training, for the rows of a report."""
-    if made.state is None:
-        return None
-    return Trained((made.state,), made.run.dataset, None, made.finished)
-
-
 def page_of(made: Repeated, address: str = "") -> str:
     """One page of HTML without scripts: picture, numbers, settings, link, command, Python, points.
 
@@ -60,7 +51,7 @@ def page_of(made: Repeated, address: str = "") -> str:
     return page_html(title, [
         f"<h1>{escape(title)}</h1><p>{escape(_what(made))}</p>",
         _picture(made),
-        "<h2>Numbers</h2>", table_html(_rows(made)),
+        "<h2>Numbers</h2>", table_html(of_repeated(made).rows),
         f'<h2>Settings</h2><div class="settings">{table_html(_settings(made))}</div>',
         f"<h2>Do it again</h2><p>The same run as a link:</p><pre>{shown}</pre>",
         f"<p>From the command line:</p><pre>{escape(command_of(run))}</pre>",
@@ -111,12 +102,6 @@ def _picture(made: Repeated) -> str:
     claims = None if made.attacked is None else made.attacked.claims
     net = None if made.state is None else made.state.net
     return picture_html(planes.run_figure(data, net, claims))
-
-
-def _rows(made: Repeated) -> list[tuple[str, str]]:
-    trained = training_of(made)
-    rows = [] if trained is None else training_rows(made.run.dataset, trained)
-    return rows + ([] if made.attacked is None else attack_rows(made.attacked))
 
 
 def _settings(made: Repeated) -> list[tuple[str, str]]:

@@ -1,13 +1,12 @@
 """Train, aim, attack, judge: the only pipeline from points to a verdict.
 
-    trained = train(data, TrainConfig(), seed=0)
-    target, certificate, note = aim(trained.net, data, None)
-    done = attack(target, KKTConfig(), seed=0, truth=data, certificate=certificate)
+    trained = train(Run(data, TrainConfig(), seed=0))
+    done = attack(trained.target, KKTConfig(), 0, truth=data, certificate=trained.certificate)
     print(verdicts.verdict(done.verdict))
 
-Page, commands, sweeps, arena, grid, tuning and images all use it. A `watch` sees the states of a
-run go by, about a hundred or as many as are kept: it may show progress, end the run early, or raise
-an error to cancel it.
+Page, commands, sweeps, arena, grid, tuning and images all use it. What is to be made is a `Run`
+without states. A `watch` sees the states of a run go by, about a hundred or as many as are kept: it
+may show progress, end the run early, or raise an error to cancel it.
 """
 
 from __future__ import annotations
@@ -64,19 +63,24 @@ class RunFailed(RuntimeError):
 
 @dataclass(frozen=True, eq=False)
 class Trained:
-    """A finished training of points.
+    """A finished training of a run.
 
     Attributes:
+        run: what was to be made: the points, the settings, the seed.
         states: those that were kept, the first and the last among them.
-        data: the points.
         exact: the solution of a network that was solved for; None for one that was trained.
         finished: what is known of a network that was trained to the end; None for another.
     """
 
+    run: Run
     states: tuple[TrainState, ...]
-    data: Dataset
     exact: Exact | None = None
     finished: Finished | None = None
+
+    @property
+    def data(self) -> Dataset:
+        """Return the points."""
+        return self.run.dataset
 
     @cached_property
     def net(self) -> Network:
@@ -95,6 +99,12 @@ class Trained:
             return None
         tau = TAU_TRAINED if self.exact is None and self.finished is None else TAU_EXACT
         return certify(self.net, self.data.x, self.data.y, tau)
+
+    @cached_property
+    def target(self) -> Target:
+        """Return the network at margin 1, as an attack sees it."""
+        decayed = self.run.train_config.weight_decay > 0 and self.exact is None
+        return Target.of(self.net, self.q_min, decayed)
 
 
 @dataclass(frozen=True, eq=False)
@@ -217,24 +227,32 @@ def to_the_end(
 
 
 def training_states(
-    data: Dataset, config: TrainConfig, seed: int, net: Network | None = None, *, every: int = 1,
-    last: float = math.inf, finish: int | None = None,
+    run: Run, net: Network | None = None, *, every: int = 1, last: float = math.inf,
     note: Callable[[Finished | None], object] = bool,
 ) -> Iterator[TrainState]:  # fmt: skip
-    """Yield the states of a training, from weights of the seed or from `net`, to step `last`.
+    """Yield the states of the training of a run, to step `last` at most.
 
-    Beside the first and the last only those whose t `every` divides. From the step `finish` on it
-    is finished exactly (`to_the_end`); `note` is called with what is known of each state then.
+    Args:
+        run: its points, settings and seed; from its step `finish` on the network is finished
+            exactly (`to_the_end`).
+        net: the weights to begin with; None draws them by the seed, or solves for them where the
+            run is `exact`.
+        every: beside the first and the last state only those are made whose t it divides.
+        last: the last step.
+        note: is called with what is known of each state that was finished.
     """
-    state = training.init(data, config, torch.Generator().manual_seed(seed), net)
+    data, config = run.dataset, run.train_config
+    if net is None and run.exact:
+        net = maximum_margin(data.x, data.y).net
+    state = training.init(data, config, torch.Generator().manual_seed(run.seed), net)
     yield state
-    descent = last if finish is None else min(finish, last)
+    descent = last if run.finish is None else min(run.finish, last)
     while state.t < descent and not training.terminate(state, config).over:
         state = training.advance(
             data, state, config, int(min(every - state.t % every, descent - state.t))
         )
         yield state
-    if finish is None or state.t >= last:
+    if run.finish is None or state.t >= last:
         return
     for later, made in to_the_end(data, state, config):
         note(made)
@@ -244,36 +262,32 @@ def training_states(
 
 
 def train(
-    data: Dataset, config: TrainConfig, seed: int, *, exact: bool = False, finish: bool = False,
-    device: str = "cpu", dtype: torch.dtype = torch.float64, keep: int = KEPT,
+    run: Run, *, device: str = "cpu", dtype: torch.dtype = torch.float64, keep: int = KEPT,
     watch: Watch[TrainState] = no_watch,
 ) -> Trained:  # fmt: skip
-    """Train on `data`. RunFailed where the points are not separated.
+    """Train as a run says, to its last planned step. RunFailed where points are not separated.
 
     Args:
-        data: points of any type and device.
-        config: the settings.
-        seed: of the first weights and mini-batches.
-        exact: take the exact solution and train nothing.
-        finish: train for some hundred steps, then finish exactly (`to_the_end`).
+        run: points of any type and device, the settings, and the seed of the first weights and
+            mini-batches. `exact` takes the exact solution and trains nothing; `finish` trains for
+            some hundred steps, then finishes exactly (`to_the_end`).
         device: where to train.
         dtype: floating type of the training.
         keep: states to keep, evenly spaced, beside the first and the last.
         watch: sees states go by, those that are kept among them; see `watched_stride`.
     """
-    solved = maximum_margin(data.x, data.y) if exact else None
-    net = solved.net if solved else None
-    config = replace(config, steps=0) if exact else config
-    between = 1 if finish else watched_stride(config.steps, keep)
+    data, config = run.dataset, run.train_config
+    solved = maximum_margin(data.x, data.y) if run.exact else None
+    config = replace(config, steps=0) if solved else config
+    every = 1 if run.finish is not None else watched_stride(config.steps, keep)
     ended: list[Finished | None] = [None]
     try:
         with on_device(device, dtype, training_load(data.n, data.d, config.widths, dtype)):
-            states = training_states(
-                data.to(device=device, dtype=dtype), config, seed, net, every=between,
-                finish=0 if finish else None, note=ended.append,
-            )  # fmt: skip
-            seen = _through(watch, states, math.ceil(config.steps / between), "training")
-            done = Trained(thin(seen, config.steps, keep), data, solved, ended[-1])
+            there = replace(run, dataset=data.to(device=device, dtype=dtype), train_config=config)
+            net = solved.net if solved else None
+            states = training_states(there, net, every=every, note=ended.append)
+            seen = _through(watch, states, math.ceil(config.steps / every), "training")
+            done = Trained(run, thin(seen, config.steps, keep), solved, ended[-1])
     except finishing.NotSeparated as error:
         raise RunFailed(str(error)) from error
     status = training.terminate(done.states[-1], config)

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -109,9 +110,10 @@ def test_demo_of_a_scenario_takes_its_row(call, monkeypatch):
     seen = []
     real = headless.train
 
-    def watched(points, config, seed, **more):
-        seen.append((points.source.preset, config.steps, config.widths, seed))
-        return real(points, TrainConfig(widths=(20,), steps=400), seed, **more)
+    def watched(run, **more):
+        config = run.train_config
+        seen.append((run.dataset.source.preset, config.steps, config.widths, run.seed))
+        return real(replace(run, train_config=TrainConfig(widths=(20,), steps=400)), **more)
 
     monkeypatch.setattr(headless, "train", watched)
     monkeypatch.setattr(headless, "attack", lambda *a, **k: pytest.skip("reached"))

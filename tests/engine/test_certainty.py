@@ -15,6 +15,7 @@ from explorer.engine.explanations.certified import assumed, cone_of, obstacle, t
 from explorer.engine.explanations.cone import Assumptions, Cone
 from explorer.engine.margin import normalise, q_of
 from explorer.engine.progress import Stopped
+from explorer.engine.store import Run
 from explorer.engine.training import TrainConfig
 from explorer.research.runs import train
 from tests.engine.draws import draw, make, rng, uniform
@@ -54,7 +55,7 @@ def networks():
         yield data, maximum_margin(data.x, data.y).net
     data = points(1, 4)
     config = TrainConfig(method="ascent", steps=2000, widths=(20,))
-    yield data, train(data, config, 0).net
+    yield data, train(Run(data, config)).net
 
 
 def test_no_certified_claim_is_false_on_exact_trained_moved_and_stored_networks():
@@ -106,7 +107,7 @@ def needy(d):
     if d == 1:
         return assumed(exact(points(202)))
     data = preset("alternating-circle", n=8)
-    net = train(data, TrainConfig(steps=3000, widths=(30,)), 0).net
+    net = train(Run(data, TrainConfig(steps=3000, widths=(30,)))).net
     return Cone.of(normalise(net, data.x, data.y)[0], Assumptions(band=0.05, tau=0.0, box=2.0))
 
 

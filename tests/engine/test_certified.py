@@ -32,6 +32,7 @@ from explorer.engine.merging import merge_neurons
 from explorer.engine.network import Network
 from explorer.engine.nonnegative import nonnegative
 from explorer.engine.progress import Stopped
+from explorer.engine.store import Run
 from explorer.engine.training import TrainConfig
 from explorer.research.runs import RunFailed, train
 from tests.engine.draws import draw, make, rng, uniform
@@ -472,7 +473,7 @@ def strokes(seed):
 def drawn_and_trained(seed):
     """A network of the plane trained on one of them, at margin 1, with its points and their q."""
     x, y = strokes(seed)
-    net = train(Dataset(x, y), TrainConfig(steps=8000, widths=(60,)), seed).net
+    net = train(Run(Dataset(x, y), TrainConfig(steps=8000, widths=(60,)), seed=seed)).net
     q = q_of(net, x, y)
     return normalise(net, x, y)[0], x, y, q / q.min()
 
@@ -507,7 +508,7 @@ def test_rings_hold_the_box_once():
 def test_a_wide_box_costs_little_where_each_ring_has_its_own_groups():
     """Neurons of a group differ by more far away; that of the far is not asked of the near."""
     data = preset("alternating-circle", n=12)
-    net = train(data, TrainConfig(steps=8000, widths=(60,)), 0).net
+    net = train(Run(data, TrainConfig(steps=8000, widths=(60,)))).net
     net = normalise(net, data.x, data.y)[0]
     near = Assumptions(box=2.0, angle=1e-3, light=1e-4, band=0.01, tau=0.0)
     far = replace(near, box=30.0, middle=2.0)
@@ -550,7 +551,7 @@ CHANGES = {
 def test_weights_that_were_changed_claim_nothing_by_a_threshold(change, d):
     """Of such weights up to a third of the claims were false; who knows the points needs none."""
     data = preset("alternating-line", n=6) if d == 1 else preset("alternating-circle", n=8)
-    made = train(data, TrainConfig(steps=2000, widths=(40,)), 1).net
+    made = train(Run(data, TrainConfig(steps=2000, widths=(40,)), seed=1)).net
     other = normalise(CHANGES[change](made), data.x, data.y)[0]
     cone = assumed(other)
     assert unfounded(cone) and threshold(cone) == 1
@@ -566,7 +567,7 @@ def test_weights_as_made_are_no_changed_ones(kind):
     for seed, steps in product(range(3), (1000, 4000)):
         data = preset("alternating-line", n=4 + seed)
         with suppress(RunFailed):  # not separated so soon
-            net = train(data, TrainConfig(steps=steps, widths=(30,)), seed).net
+            net = train(Run(data, TrainConfig(steps=steps, widths=(30,)), seed=seed)).net
             made.append(normalise(net, data.x, data.y)[0])
     assert len(made) > 7
     for net in made:

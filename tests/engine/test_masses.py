@@ -16,6 +16,7 @@ from explorer.engine.explanations.cone import Assumptions, Cone
 from explorer.engine.explanations.masses import allowed_residual, farthest, forced_masses
 from explorer.engine.margin import normalise
 from explorer.engine.progress import Stopped
+from explorer.engine.store import Run
 from explorer.engine.training import TrainConfig
 from explorer.research.runs import train
 from tests.engine.test_certainty import exact, points
@@ -67,7 +68,7 @@ def test_no_explanation_is_farther_than_the_bound(seed):
 def circle():
     """Points of the plane that trained weights determine."""
     data = preset("alternating-circle", n=6)
-    net = train(data, TrainConfig(steps=20_000, widths=(20,)), 0).net
+    net = train(Run(data, TrainConfig(steps=20_000, widths=(20,)))).net
     return data, assumed(normalise(net, data.x, data.y)[0])
 
 

@@ -12,6 +12,7 @@ from explorer.engine import store, training
 from explorer.engine.data import MAX_POINTS, Dataset, empty, preset
 from explorer.engine.network import phi
 from explorer.engine.status import Status
+from explorer.engine.store import Run
 from explorer.engine.training import TrainConfig
 from explorer.page import branches, files, play
 from explorer.page.apps.explorer import App
@@ -191,9 +192,10 @@ def test_a_solution_that_is_not_proved_says_so(monkeypatch: pytest.MonkeyPatch) 
     session = Session(data)
     train.jump_to_exact(session)
     assert "not known" in session.message
-    done = runs.train(data, TrainConfig(), seed=0, exact=True)
-    assert dict(report.training_rows(data, done))["optimum"] == session.message
-    assert report.of_training(data, done)["training"]["optimum"]["polished"] is False
+    done = runs.train(Run(data, TrainConfig(), exact=True))
+    made = report.of_training(done)
+    assert dict(made.rows)["optimum"] == session.message
+    assert made.content["training"]["optimum"]["polished"] is False
 
 
 def test_training_to_the_end_goes_on_from_the_network_on_screen() -> None:

@@ -22,6 +22,7 @@ from explorer.engine.exact import maximum_margin
 from explorer.engine.modules import ModelError, Reading
 from explorer.engine.network import Network
 from explorer.engine.scoring import Unknowable, judge
+from explorer.engine.store import Run
 from explorer.engine.training import TrainConfig
 from explorer.research import runs
 from explorer.research.audit import audit
@@ -48,7 +49,7 @@ def few_controls() -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def trained() -> Network:
-    return runs.train(CIRCLE, TrainConfig(method="ascent"), 0).net
+    return runs.train(Run(CIRCLE, TrainConfig(method="ascent"))).net
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +60,7 @@ def audited(trained: Network) -> Audit:
 @pytest.fixture(scope="module")
 def three() -> tuple[Dataset, Network]:
     data = preset("three-blobs", n=12, seed=2)
-    return data, runs.train(data, TrainConfig(widths=(40,)), 0).net
+    return data, runs.train(Run(data, TrainConfig(widths=(40,)))).net
 
 
 def module_of(net: Network) -> nn.Sequential:
@@ -102,7 +103,7 @@ def test_the_same_points_are_found_in_every_unit_of_length(
 def test_what_is_proven_is_the_same_in_every_unit_of_length() -> None:
     scale = 1e3
     line = preset("alternating-line", n=6)
-    net = runs.train(line, TrainConfig(steps=20_000, widths=(30,)), 0).net
+    net = runs.train(Run(line, TrainConfig(steps=20_000, widths=(30,)))).net
     one = audit(net, line.x, line.y)
     other = audit(in_units(net, torch.zeros(1).double(), scale), line.x * scale, line.y)
     assert one.determined is not None and other.determined is not None
@@ -112,7 +113,7 @@ def test_what_is_proven_is_the_same_in_every_unit_of_length() -> None:
     told, far = one.determined, other.determined.farthest.at_most / other.spread
     assert far == pytest.approx(told.farthest.at_most / one.spread, rel=1e-6)
     assert other.sentence == one.sentence and "certified" in one.sentence
-    json.dumps(json.loads(json.dumps(audit_report.as_json(one))))
+    json.loads(audit_report.summary(one).json)
     assert audit(net, line.x, line.y, attacks=("univariate",)).determined is None
 
 
@@ -120,7 +121,7 @@ def test_a_network_that_knows_its_unit_is_audited_as_its_bare_weights() -> None:
     circle = preset("alternating-circle", n=8)
     data = Dataset(128 * circle.x, circle.y)
     config = TrainConfig(steps=500, widths=(20,))
-    net = runs.train(data, config, 0).net
+    net = runs.train(Run(data, config)).net
     assert net.unit == 128
     made, bare = (audit(n, data, attacks=("kkt",), steps=5) for n in (net, replace(net, unit=1.0)))
     assert made.coordinates.name == bare.coordinates.name and made.sentence == bare.sentence
@@ -131,7 +132,7 @@ def test_a_network_that_knows_its_unit_is_audited_as_its_bare_weights() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("scale", [1e-3, 1e-2, 0.1, 10.0, 100.0, 1e3])
 def test_moons_are_found_alike_in_every_unit_of_length(scale: float) -> None:
-    net = runs.train(MOONS, TrainConfig(), 0).net
+    net = runs.train(Run(MOONS, TrainConfig())).net
     one = audit(net, MOONS.x, MOONS.y, attacks=("kkt",))
     moved = in_units(net, torch.zeros(2).double(), scale)
     other = audit(moved, MOONS.x * scale, MOONS.y, attacks=("kkt",))
@@ -457,7 +458,7 @@ def digits(seed: int) -> tuple[Dataset, Dataset, Network]:
     drawn = draw(run.choice)
     sets = (drawn.other, *drawn.controls)
     unseen = Dataset(torch.cat([s.x for s in sets]), torch.cat([s.y for s in sets]))
-    return drawn.train, unseen, runs.train(drawn.train, run.training, seed, keep=1).net
+    return drawn.train, unseen, runs.train(run.run_on(drawn), keep=1).net
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2, 3])
@@ -539,7 +540,7 @@ def test_points_in_many_coordinates() -> None:
     g = torch.Generator().manual_seed(0)
     x = torch.randn(12, 20, generator=g, dtype=torch.float64)
     data = Dataset(x, preset("alternating-circle", n=12).y)
-    net = runs.train(data, TrainConfig(widths=(50,)), 0).net
+    net = runs.train(Run(data, TrainConfig(widths=(50,)))).net
     made = audit(net, data, steps=50)
     assert made.radius > 0.1 and "x1" not in made.rows[0]
     assert made.determined is None and made.undetermined in assumptions(made)[-1].words != ""

@@ -21,6 +21,7 @@ from explorer.engine.data import preset
 from explorer.engine.network import init_network
 from explorer.engine.roster import ROSTER
 from explorer.engine.settings import setting_of
+from explorer.engine.store import Run
 from explorer.engine.training import TrainConfig
 from explorer.research import devices, runs
 from explorer.research.sweep.experiment import Experiment
@@ -40,7 +41,7 @@ def test_the_command_line_offers_the_devices_of_a_row() -> None:
 def test_a_device_that_is_not_there_is_named_with_those_that_are(name, monkeypatch):
     monkeypatch.setattr(devices, "devices", lambda: ["cpu"])
     with pytest.raises(devices.DeviceError, match=r"got .*, expected cpu\. Take --device cpu"):
-        runs.train(preset("moons", 6), TrainConfig(steps=2), 0, device=name)
+        runs.train(Run(preset("moons", 6), TrainConfig(steps=2)), device=name)
     with pytest.raises(devices.DeviceError, match=name):
         runs.attack(target(), KKTConfig(m=4, steps=2), 0, device=name)
 
@@ -98,7 +99,7 @@ def test_a_full_memory_in_training_names_the_points(monkeypatch):
     monkeypatch.setattr(devices, "free_bytes", lambda _: None)
     monkeypatch.setattr(runs.training, "advance", failing(FULL[0]))
     with pytest.raises(devices.DeviceError, match=r"8 points take about .*Take fewer points"):
-        runs.train(preset("moons", 8), TrainConfig(steps=2), 0)
+        runs.train(Run(preset("moons", 8), TrainConfig(steps=2)))
 
 
 def test_the_largest_that_fits():

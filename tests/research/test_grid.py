@@ -26,6 +26,7 @@ from explorer.engine.energy.starts import (
 )
 from explorer.engine.exact import maximum_margin
 from explorer.engine.roster import by_key
+from explorer.engine.store import Run
 from explorer.engine.training import TrainConfig
 from explorer.research import runs
 from explorer.research.grid import (
@@ -111,7 +112,7 @@ def test_settings_come_back_from_a_start_with_data(given):
 def circle_run(mix, **given):
     """A run from a mix with its energies, on weights that 12 points of a circle were trained on."""
     truth = preset("alternating-circle", 12)
-    done = runs.train(truth, TrainConfig(widths=(100,), steps=4000), 0, keep=1)
+    done = runs.train(Run(truth, TrainConfig(widths=(100,), steps=4000)), keep=1)
     target, kkt = Target.of(done.net, done.q_min), by_key("kkt")
     config = kkt.config(m=12, **given)
     problem = Grid(target, truth, heldout(truth, 1), "kkt", config, 0, 2).problem()

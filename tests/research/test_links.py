@@ -162,8 +162,8 @@ def test_a_report_is_made_of_default_settings_and_is_whole_on_paper() -> None:
 def test_a_file_is_described_in_words() -> None:
     run = Run(preset("moons", n=6), TrainConfig(widths=(20,)), steps=(1, 0), stage="train")
     state = repeat(run).state
-    rows = dict(report.of_file(replace(run, train_states=(state,)))[1])
+    rows = dict(report.of_file(replace(run, train_states=(state,))).rows)
     assert "Source" not in rows["points"] and "moons" in rows["points"]
     assert rows["training"].startswith("1 state,") and "0" not in rows["attack"]
-    rows = dict(report.of_file(replace(run, train_states=(state, state)))[1])
+    rows = dict(report.of_file(replace(run, train_states=(state, state))).rows)
     assert rows["training"].startswith("2 states,")

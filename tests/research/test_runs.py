@@ -14,6 +14,7 @@ from explorer.engine.controls import control_sets
 from explorer.engine.data import heldout, preset
 from explorer.engine.energy.starts import attack_start
 from explorer.engine.margin import q_of
+from explorer.engine.store import Run
 from explorer.engine.training import TrainConfig
 from explorer.research import report, runs
 from explorer.research.grid import Grid
@@ -26,7 +27,7 @@ CONFIG = KKTConfig(m=6, steps=30)
 
 @pytest.fixture(scope="module")
 def trained() -> runs.Trained:
-    return runs.train(DATA, TRAINING, 0)
+    return runs.train(Run(DATA, TRAINING))
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +60,7 @@ def test_a_watch_sees_every_step_and_may_end_a_run(target) -> None:
     assert seen == [(t, CONFIG.steps, "attack") for t in (1, 2, 3, 4)]
     assert done.states[-1].t == 4
     seen.clear()
-    assert runs.train(DATA, TRAINING, 0, exact=True, watch=few).states[-1].t == 0 and not seen
+    assert runs.train(Run(DATA, TRAINING, exact=True), watch=few).states[-1].t == 0 and not seen
 
 
 def test_a_watch_that_raises_cancels(target) -> None:
@@ -71,14 +72,14 @@ def test_a_watch_that_raises_cancels(target) -> None:
         yield from states
 
     for run in (lambda: runs.attack(target, CONFIG, 0, watch=never),
-                lambda: runs.train(DATA, TRAINING, 0, watch=never)):  # fmt: skip
+                lambda: runs.train(Run(DATA, TRAINING), watch=never)):  # fmt: skip
         with pytest.raises(Cancelled):
             run()
 
 
 @pytest.mark.parametrize("keep", [1, 3, 100])
 def test_states_are_kept_evenly_with_the_first_and_the_last(trained, keep: int) -> None:
-    kept = [state.t for state in runs.train(DATA, TRAINING, 0, keep=keep).states]
+    kept = [state.t for state in runs.train(Run(DATA, TRAINING), keep=keep).states]
     stride = runs.stride_of(TRAINING.steps, keep)
     assert kept == sorted({*range(0, TRAINING.steps, stride), TRAINING.steps})
     assert len(kept) <= keep + 2
@@ -116,21 +117,20 @@ def test_where_a_row_runs_and_on_which_file_is_part_of_its_key_and_nothing_is_by
 
 def test_training_to_the_end_is_some_hundred_steps_and_a_network_whose_points_are_level() -> None:
     data = preset("alternating-circle", 20, 0.0)
-    done = runs.train(data, TrainConfig(), seed=0, finish=True)
+    done = runs.train(Run(data, TrainConfig(), finish=0))
     q = q_of(done.net, data.x, data.y)
     assert done.finished is not None and done.finished.proved
     assert float(q.max() / q.min()) < 1 + 1e-6
     assert done.states[0].t == 0 and done.states[-1].t < 700
     assert done.certificate is not None and done.certificate.residual < 1e-6
-    shown = report.of_training(data, done)["training"]["finished"]
+    shown = json.loads(report.of_training(done).json)["training"]["finished"]
     assert shown["proved"] and shown["gap"] < 1e-8
-    json.dumps(report.jsonable(shown))
 
 
 def test_a_run_to_the_end_that_cannot_separate_the_points_fails_in_words() -> None:
     data = preset("alternating-circle", 20, 0.0)
     with pytest.raises(runs.RunFailed, match="no network over the cells"):
-        runs.train(data, TrainConfig(widths=(2,), steps=5), seed=0, finish=True)
+        runs.train(Run(data, TrainConfig(widths=(2,), steps=5), finish=0))
 
 
 @pytest.mark.parametrize("decayed", [False, True])

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import math
 from dataclasses import asdict
 from html import escape
 from pathlib import Path
@@ -28,12 +26,14 @@ from explorer.research.pictures.painting import (
 from explorer.research.pictures.planes import plane_frame
 from explorer.research.records import table_of
 from explorer.research.report import (
-    jsonable,
+    Summary,
+    cell,
     of_network,
     page_html,
     part_html,
     picture_html,
     table_html,
+    values,
 )
 from explorer.research.words import verdicts
 from explorer.research.words.audit import assumptions, found_where, standings, tried
@@ -155,14 +155,13 @@ def attack_rows(made: Audit) -> list[tuple[str, str, str, str]]:
 
 def html(made: Audit, whole: bool = True) -> str:
     """Return the audit as HTML that needs no other file; see `Audit.to_html`."""
-    met = {True: "met", False: "not met", None: "not known"}
     size = f"{made.data.n} training points of {made.data.d} coordinates"
     found = f"A point counts as found {found_where(made)}."
     parts = [
         f"<h1>Audit</h1><p>{escape(made.sentence)}</p>",
         f"<p>{escape(repr(made.net))}; {size}. {escape(found)}</p>",
         "<h2>Assumptions</h2>",
-        table_html([(a.name, met[a.met], a.words) for a in assumptions(made)]),
+        table_html([(a.name, a.standing, a.words) for a in assumptions(made)]),
         "<h2>Attacks</h2>", table_html(attack_rows(made), ("attack", "found", "p", "")),
         "<h2>Picture</h2>", _picture(made), "<h2>Points</h2>", _points(made),
     ]  # fmt: skip
@@ -181,36 +180,29 @@ def _points(made: Audit) -> str:
     found = made.rows
     more = f"<p>{len(found) - ROWS} more rows.</p>" if len(found) > ROWS else ""
     cells = [
-        [str(v) if name == "class" else _cell(v) for name, v in row.items()] for row in found[:ROWS]
+        [str(v) if name == "class" else cell(v) for name, v in row.items()] for row in found[:ROWS]
     ]
     return f'<div class="wide">{table_html(cells, tuple(found[0]))}</div>{more}'
 
 
-def _cell(value: Any) -> str:  # noqa: ANN401
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, float):
-        return "-" if math.isinf(value) else f"{value:.3g}"
-    return str(value)
-
-
-def as_json(made: Audit) -> dict[str, Any]:
-    """Return the audit as plain data."""
-    plain: dict[str, Any] = jsonable({
+def summary(made: Audit) -> Summary:
+    """Return the audit as rows of a table and as plain data."""
+    rows = [("verdict", made.sentence), ("network", repr(made.net))]
+    rows += [(one.name, f"{one.standing}: {one.words}") for one in assumptions(made)]
+    rows += [(title, words) for title, _, _, words in attack_rows(made)]
+    return Summary(rows, {
         "sentence": made.sentence, "p_value": made.p_value, "network": of_network(made.net),
         "points": made.data.n, "classes": [str(c) for c in made.classes],
         "coordinates": made.coordinates.name, "spread": made.spread, "radius": made.radius,
         "assumptions": [a._asdict() for a in assumptions(made)],
         "attacks": [
             {
-                "key": one.key, "title": one.title, "message": one.message,
-                "ended": one.ended, "seconds": one.seconds,
+                **values(one, "key", "title", "message", "ended", "seconds"),
                 "verdict": None if one.verdict is None else {
-                    "kind": one.verdict.kind, "found": one.verdict.found,
-                    "claims": one.verdict.claims, "chance": one.verdict.chance,
-                    "p_value": one.verdict.p_value, "controls": verdicts.controls(one.verdict),
+                    **values(one.verdict, "kind", "found", "claims", "chance", "p_value"),
+                    "controls": verdicts.controls(one.verdict),
                 },
-                "x": one.claims.x, "y": one.claims.y, "lam": one.claims.lam,
+                **values(one.claims, "x", "y", "lam"),
             }
             for one in made.tried
         ],
@@ -220,7 +212,6 @@ def as_json(made: Audit) -> dict[str, Any]:
         },
         "table": made.rows,
     })  # fmt: skip
-    return plain
 
 
 def save(made: Audit, path: Path) -> Path:
@@ -229,7 +220,7 @@ def save(made: Audit, path: Path) -> Path:
     if ending == "html":
         write_file(path, made.to_html())
     elif ending == "json":
-        write_file(path, json.dumps(as_json(made), indent=1, allow_nan=False))
+        write_file(path, summary(made).json)
     elif ending == "csv":
         write_file(path, table_of(made.rows))
     elif ending in PICTURES:

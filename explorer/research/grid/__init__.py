@@ -31,6 +31,7 @@ from explorer.engine.energy.starts import (
 from explorer.engine.exact import maximum_margin
 from explorer.engine.files import safe_name
 from explorer.engine.roster import ROSTER, by_key
+from explorer.engine.store import Run
 from explorer.engine.threads import limit_threads
 from explorer.engine.training import TrainConfig
 from explorer.research.devices import placed, to_cpu
@@ -430,5 +431,4 @@ def _target(cell: GridCell, truth: Dataset) -> Target:
     if truth.d <= 2:
         return Target.of(maximum_margin(truth.x, truth.y).net, 1.0)
     config = TrainConfig(widths=(cell.width,), method="ascent", steps=TrainConfig.ascent_steps)
-    trained = train(truth, config, cell.seed, keep=1)
-    return Target.of(trained.net, trained.q_min)
+    return train(Run(truth, config, seed=cell.seed), keep=1).target

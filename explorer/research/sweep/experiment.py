@@ -11,7 +11,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, is_dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import product
 from time import perf_counter
 from typing import Annotated, Any, Literal
@@ -32,12 +32,12 @@ from explorer.engine.progress import Progress, between, no_progress
 from explorer.engine.roster import DEFAULT, ROSTER, AttackConfig, AttackState, by_key
 from explorer.engine.scoring import RADII, score
 from explorer.engine.settings import config_of, setting, settings
+from explorer.engine.store import Run
 from explorer.engine.training import TrainConfig, TrainState
 from explorer.research import runs
 from explorer.research.devices import wide_on
 from explorer.research.runs import (
     RADIUS,
-    Trained,
     certified_points,
     judgement,
     no_watch,
@@ -348,6 +348,21 @@ class Experiment:
         one = isinstance(widths, int)  # a table names the width of one layer as a number
         return config_of(cls, {**row, "widths": (widths,)} if one else row, "a row")
 
+    def run_on(self, points: Dataset) -> Run:
+        """Return the training of this row as a run on its points. ValueError for a wrong setting.
+
+        The device, the attack and when training is ended early are none of it.
+        """
+        own = [name for name in OWN if name in self.train]
+        if own:
+            raise ValueError(f"train.{own[0]} is a field of the row itself: say {own[0]}.")
+        said = {
+            "widths": self.widths, "steps": self.steps, "weight_decay": self.weight_decay,
+            "method": "ascent" if self.method == "ascent" else "gradient",
+        }  # fmt: skip
+        config = config_of(TrainConfig, {**said, **self.train}, "train")
+        return Run(points, config, seed=self.seed, exact=self.method == "exact")
+
 
 # Fields that came after the first files of rows: at these values they are no part of a key.
 LATER = {"data": None, "data_digest": "", "device": "cpu", "csv": False, "starts": 1}
@@ -472,13 +487,15 @@ def _victim(text: str) -> Victim:
         else runs.points_in(row.data, row.data_digest)
     )
     truth = flip_labels(clean, row.label_noise, row.seed)
-    done = _train(row, truth)
+    done = runs.train(
+        row.run_on(truth), watch=partial(_ended_early, row.early_stop), device=row.device,
+        dtype=wide_on(row.device),
+    )  # fmt: skip
     controls = control_sets(clean)
     if row.label_noise:
         share = row.label_noise
         controls = controls.with_change(lambda one, k: flip_labels(one, share, row.seed + k))
-    target = Target.of(done.net, done.q_min, row.weight_decay > 0)
-    return Victim(target, truth, controls, done.certificate, done.states[-1].gamma_bar)
+    return Victim(done.target, truth, controls, done.certificate, done.states[-1].gamma_bar)
 
 
 @lru_cache(maxsize=KEPT_NETWORKS)
@@ -497,30 +514,17 @@ def _determination(text: str) -> dict[str, Any]:
     return {"determined": None if sure is None else sure.tolist(), "other": other}
 
 
-def _train(row: Experiment, truth: Dataset) -> Trained:
-    own = [name for name in OWN if name in row.train]
-    if own:
-        raise ValueError(f"train.{own[0]} is a field of the row itself: say {own[0]}.")
-    said = {
-        "widths": row.widths, "steps": row.steps, "weight_decay": row.weight_decay,
-        "method": "ascent" if row.method == "ascent" else "gradient",
-    }  # fmt: skip
-    config = config_of(TrainConfig, {**said, **row.train}, "train")
-
-    def stopped(states: Iterable[TrainState], total: int, label: str) -> Iterator[TrainState]:
-        left = row.early_stop
-        for state in states:
-            yield state
-            if left is not None and (left < (row.early_stop or 0) or state.q_min > 0):
-                if left == 0:
-                    return
-                left -= 1
-
-    exact = row.method == "exact"
-    wide = wide_on(row.device)
-    return runs.train(
-        truth, config, row.seed, exact=exact, watch=stopped, device=row.device, dtype=wide
-    )
+def _ended_early(
+    later: int | None, states: Iterable[TrainState], total: int, label: str
+) -> Iterator[TrainState]:
+    """Watch a training: it ends so many states after it first separates the points."""
+    left = later
+    for state in states:
+        yield state
+        if left is not None and (left < (later or 0) or state.q_min > 0):
+            if left == 0:
+                return
+            left -= 1
 
 
 def seeds_of(text: str) -> list[int]:

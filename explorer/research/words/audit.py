@@ -23,6 +23,11 @@ class Assumption(NamedTuple):
     met: bool | None
     words: str
 
+    @property
+    def standing(self) -> str:
+        """Return "met", "not met" or "not known"."""
+        return {True: "met", False: "not met", None: "not known"}[self.met]
+
 
 def audited(made: Audit) -> str:
     """Return what the weights give away, with the numbers."""
