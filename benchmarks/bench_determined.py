@@ -25,7 +25,7 @@ from explorer.engine.explanations.certified import groups_left, obstacle
 from explorer.engine.store import Run
 from explorer.engine.training import TrainConfig
 from explorer.research import runs
-from explorer.research.determined import determined
+from explorer.research.determined import determination
 from explorer.research.runs import RADIUS, cone_around
 
 TRAINED = {
@@ -91,7 +91,7 @@ def main():
                     print(f"{name} | {how} | {seed} | {groups} | refused", flush=True)
                     continue
                 began = time.process_time()
-                made = determined(target, data)
+                made = determination(target, data)
                 spent = time.process_time() - began
                 print(
                     f"{name} | {how} | {seed} | {groups} | {made.certainty.truth:.2%} | "

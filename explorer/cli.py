@@ -85,12 +85,12 @@ def version(
         raise typer.Exit
 
 
-def named() -> None:
+def placeholder() -> None:
     """Stands for a verb until it is called; see `Verbs`."""
 
 
 for name, (_, words) in VERBS.items():
-    app.command(name, help=words)(named)
+    app.command(name, help=words)(placeholder)
 
 
 def main() -> None:

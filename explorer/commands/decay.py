@@ -33,7 +33,7 @@ Decay = Annotated[
 ]
 
 
-@options.grouped
+@options.expand_groups
 def weight_decay(
     points: options.Points = MOONS, config: Decay = DECAY, m: options.Candidates = None,
     attack_steps: options.AttackSteps = None, device: options.Where = options.Device.cpu,

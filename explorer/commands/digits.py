@@ -14,8 +14,8 @@ from explorer.commands.options import (
     Device,
     Json,
     Where,
+    expand_groups,
     fields,
-    grouped,
     option,
     setting_option,
 )
@@ -57,7 +57,7 @@ Run = Annotated[ImageRun, fields(
 )]  # fmt: skip
 
 
-@grouped
+@expand_groups
 def digits(
     choice: Images = CHOICE,
     run: Run = RUN,

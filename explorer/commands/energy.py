@@ -49,7 +49,7 @@ Drawn = Annotated[Path | None, option("--picture", "The map as a picture.")]
 All = Annotated[bool, option("--all", "The archetype of every point as a table.")]
 
 
-@options.grouped
+@options.expand_groups
 def energy(
     weights: options.Weights = TRAINED,
     kind: What = _POINT, point: Point = 1, size: Size = STANDARD, config: How = CONFIG,

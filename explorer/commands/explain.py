@@ -20,7 +20,7 @@ from explorer.engine.explanations.others import RADIUS, Rivals, farthest_set, fo
 from explorer.engine.explanations.safe_split import MARKS, SafeSplitConfig, in_space, safe_splits
 from explorer.engine.network import Network
 from explorer.research import explained, runs
-from explorer.research.determined import determined
+from explorer.research.determined import determination
 from explorer.research.explained import first_explained
 from explorer.research.pictures import figures as explanation_pictures
 from explorer.research.report import Summary, line
@@ -42,7 +42,7 @@ Longer = Annotated[
 Out = Annotated[Path | None, option("--out", "The figure.")]
 
 
-@options.grouped
+@options.expand_groups
 def explain(
     weights: options.Weights = TRAINED, extent: Extent = 2.0,
     experiment: What = _ONE, digits: Digits = False, config: Longer = LONGER,
@@ -70,7 +70,7 @@ def _explanations(
     found = farthest_set(rivals)
     with base.progress_bar("masses") as bar:
         mass = forced_mass(rivals, bar)
-    over = None if obstacle(target) else determined(target, points)
+    over = None if obstacle(target) else determination(target, points)
     forced, edge = (int(which.sum()) for which in forced_points(mass, rivals.mass))
     content: dict[str, Any] = {
         "points": points.n, "support": state.truth.n, "exact": state.exact,
@@ -92,7 +92,7 @@ def _explanations(
             f"forced within {RADIUS:g}",
             f"{forced} of {state.truth.n}" + (f", {edge} at the edge" if edge else ""),
         ),
-        ("farthest set", explanations.farthest(found)),
+        ("farthest set", explanations.farthest_set(found)),
     ]
     if over is not None:
         rows.append(("over all explanations", explanations.over_all(over)))

@@ -20,7 +20,7 @@ from explorer.commands.options import (
     Seeds,
     Set,
     Where,
-    grouped,
+    expand_groups,
     option,
 )
 from explorer.commands.outputs import check_files, check_pictures
@@ -113,7 +113,7 @@ class Many(OptionGroup):
 MOONS, ONE = Drawn(), Many()
 
 
-@grouped
+@expand_groups
 def grid(
     file: File = None, points: Drawn = MOONS, device: Where = Device.cpu,
     attack: Annotated[str, option("--attack", f"One of: {', '.join(grid_attacks())}.")] = DEFAULT,
@@ -154,7 +154,7 @@ def grid(
     show(as_json, "Grid of starts", told)
 
 
-@grouped
+@expand_groups
 def bilevel(points: Drawn = MOONS, many: Many = ONE, as_json: Json = False) -> None:
     """Attack by the bilevel problem from noise, truth and a held-out partition; compare."""
     data = points.name()

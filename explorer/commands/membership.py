@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from explorer.commands.base import print_table, show, watch
-from explorer.commands.options import Json, fields, grouped, option
+from explorer.commands.options import Json, expand_groups, fields, option
 from explorer.commands.outputs import check_folder
 from explorer.engine.membership.experiment import DIMS, MembershipConfig, membership_experiment
 from explorer.research import rates, words
@@ -46,7 +46,7 @@ def dims_of(text: str) -> tuple[int, ...]:
     return tuple(dict.fromkeys(found))
 
 
-@grouped
+@expand_groups
 def membership(
     d: Annotated[str, option("--d", "Dimensions: 10,20 or ranges such as 100:1150:50.")] = ",".join(
         map(str, DIMS)
@@ -74,7 +74,9 @@ def membership(
         show(True, "", Summary([], content))
         return
     _print(found, config)
-    if told := words.membership.unseparated(sum(row["train_accuracy"] < 1 for row in rows), total):
+    if told := words.membership.without_margin(
+        sum(row["train_accuracy"] < 1 for row in rows), total
+    ):
         print(told)
     for path in files:
         print(path)

@@ -1,8 +1,8 @@
 """The options of the verbs: groups of them, and those that are settings of a class.
 
-A verb takes a group as one argument; `grouped` makes an option of each of its fields:
+A verb takes a group as one argument; `expand_groups` makes an option of each of its fields:
 
-    @grouped
+    @expand_groups
     def train(points: Points = Points(), training: TrainingOptions = TrainingOptions()) -> None: ...
 
 A group is a frozen dataclass below `OptionGroup`, whose fields are `Annotated` with an option, or
@@ -90,7 +90,7 @@ def numbers_of(text: str, name: str = "--widths") -> tuple[int, ...]:
 Make = Callable[[Mapping[str, Any]], Any]  # the value of an argument, from those of the options
 
 
-def grouped(verb: Callable[..., None]) -> Callable[..., None]:
+def expand_groups(verb: Callable[..., None]) -> Callable[..., None]:
     """Return the verb with one argument for each option of its groups, as typer reads it."""
     hints = get_type_hints(verb, include_extras=True)
     made: dict[str, Make] = {}
@@ -250,7 +250,7 @@ class Points(OptionGroup):
             name = safe_name(Path(self.data).name if self.data else self.preset)
             raise ValueError(f"{name} holds no points. Add some to it.")
         if (unit := unit_of(points)) != 1:
-            print(f"margin-explorer: {weights.divided(unit)}", file=sys.stderr)
+            print(f"margin-explorer: {weights.unit_note(unit)}", file=sys.stderr)
         return in_unit(points)
 
     def drawn(self) -> Dataset:

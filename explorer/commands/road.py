@@ -30,7 +30,7 @@ RUN = "run.safetensors"
 ON_CIRCLE, BY_GRADIENT = options.Points(), options.TrainingOptions()
 
 
-@options.grouped
+@options.expand_groups
 def demo(
     points: options.Points = ON_CIRCLE, training: options.TrainingOptions = BY_GRADIENT,
     train_set: options.TrainSet = None, attack: options.Which = DEFAULT,
@@ -67,7 +67,7 @@ def demo(
     base.show(as_json, "Margin Explorer", found)
 
 
-@options.grouped
+@options.expand_groups
 def train(
     points: options.Points = ON_CIRCLE,
     training: options.TrainingOptions = BY_GRADIENT,

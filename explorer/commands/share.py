@@ -33,7 +33,7 @@ def repeat_link(
     """Do again what a link holds: train, attack, judge; print the numbers of the page."""
     run = read_link(link)
     check_files(out, page)
-    made = _repeated(run)
+    made = _repeat(run)
     if out is not None:
         store.save_run(thinned_run(_with_states(made)), out)
     if page is not None:
@@ -44,7 +44,7 @@ def repeat_link(
     base.show(as_json, "Repeated", found)
 
 
-def _repeated(run: Run) -> Repeated:
+def _repeat(run: Run) -> Repeated:
     """Repeat it; a bar on stderr shows how far it is, if that is a terminal."""
     with base.progress_bar("repeat") as bar:
 

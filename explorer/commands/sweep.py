@@ -20,7 +20,7 @@ from explorer.commands.options import (
     Json,
     OptionGroup,
     Seeds,
-    grouped,
+    expand_groups,
     numbers_of,
     option,
     setting_option,
@@ -104,7 +104,7 @@ class Workers(OptionGroup):
 POOL = Workers()
 
 
-@grouped
+@expand_groups
 def sweep_rows(
     file: Annotated[Path | None, option("--table", "TOML: fields of rows; lists are axes.")] = None,
     settings: Axis = None, data: Data = None, seeds: options.AnySeeds = None,
@@ -142,7 +142,7 @@ def sweep_rows(
     check_any_done(seen, "rows")
 
 
-@grouped
+@expand_groups
 def arena(
     preset: Annotated[str, setting_option("--preset", Experiment, "preset")] = Experiment.preset,
     attacks: Annotated[str, option("--attacks", f"Of: {', '.join(ROSTER)}; or all.")] = "all",

@@ -26,7 +26,7 @@ def table_of(file: Path | None, settings: Iterable[str]) -> dict[str, Any]:
     Raises:
         ValueError: for a file or a text that is no table.
     """
-    found = {} if file is None else _read(file)
+    found = {} if file is None else _table_in(file)
     later: list[tuple[str, str, str]] = []  # settings within, read when the attacks are known
     for pair in settings:
         name, equals, text = pair.partition("=")
@@ -93,7 +93,7 @@ def _within(table: dict[str, Any], outer: str, inner: str) -> Setting:
     return next(declared, None) or setting_of(kinds[0], inner, (*keys, *ROSTER)[0])
 
 
-def _read(file: Path) -> dict[str, Any]:
+def _table_in(file: Path) -> dict[str, Any]:
     text = read_file(file)
     with reading(f"{safe_name(file.name)} is not TOML: it", "Write lines such as n = [10, 20]."):
         content = tomllib.loads(text.decode("utf-8"))

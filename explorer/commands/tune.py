@@ -34,7 +34,7 @@ Searched = Annotated[
 Log = Annotated[Path | None, options.option("--log", "JSONL file to resume from and add to.")]
 
 
-@options.grouped
+@options.expand_groups
 def tune(
     file: Annotated[Path | None, typer.Argument(help="A saved run or a state_dict.")] = None,
     points: options.Points = ON_CIRCLE, training: options.TrainingOptions = BY_GRADIENT,

@@ -22,7 +22,7 @@ ON_LINE = options.Points("alternating-line")
 EXACTLY = options.TrainingOptions(method=options.Method.exact)
 
 
-@options.grouped
+@options.expand_groups
 def univariate(
     points: options.Points = ON_LINE, training: options.TrainingOptions = EXACTLY,
     device: options.Where = options.Device.cpu, settings: options.Set = None,

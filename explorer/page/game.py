@@ -22,7 +22,7 @@ from explorer.research.game import (
     computer_guess,
     guess_text,
     hide,
-    opened,
+    open_reveal,
     read_challenge,
     read_guess,
     score_guess,
@@ -135,7 +135,7 @@ def reveal(session: Session, text: str) -> None:
     game = _game(session)
     if game.guess is None:
         raise GameError("hand in your guess first: the points are then revealed.")
-    run = opened(game.challenge, text)
+    run = open_reveal(game.challenge, text)
     session.game = replace(game, reveal=text, score=score_guess(run, game.guess))
     draw.load(session, run.dataset)
     train.take_weights(session, game.challenge.net)
@@ -151,7 +151,7 @@ def score_theirs(session: Session, text: str) -> None:
     """
     game = _game(session)
     guess = read_guess(text)
-    run = opened(game.challenge, game.reveal)
+    run = open_reveal(game.challenge, game.reveal)
     session.game = replace(game, guess=guess, score=score_guess(run, guess))
 
 
@@ -164,7 +164,7 @@ def score_machine(session: Session, game: Game, guess: Dataset) -> None:
     """Score the computer's guess beside that of the player, if the game is still the same."""
     now = session.game
     if now is not None and now.challenge is game.challenge and now.score is not None:
-        run = opened(now.challenge, now.reveal)
+        run = open_reveal(now.challenge, now.reveal)
         session.game = replace(now, machine=score_guess(run, guess))
 
 

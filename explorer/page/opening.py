@@ -21,7 +21,7 @@ from explorer.page.stages.attack import commands as attack
 from explorer.page.stages.draw import commands as draw
 from explorer.page.stages.explain import commands as explain
 from explorer.page.stages.train import commands as train
-from explorer.research.repeat import begun
+from explorer.research.repeat import is_attacked, is_trained
 from explorer.research.runs import to_the_end
 from explorer.research.scenarios import by_name
 
@@ -85,7 +85,7 @@ def opening(
 
 def _opened(session: Session, run: Run, what: str, words: str, seconds: float) -> Iterator[float]:
     """Do what `opening` promises."""
-    trains, attacks = begun(run)
+    trains, attacks = is_trained(run), is_attacked(run)
     session.seed, session.train_config = run.seed, run.train_config
     session.mix = run.mix or (0.0, 0.0)
     if run.dataset.n or run.dataset.d != session.frame.dataset.d or session.frame.dataset.n:

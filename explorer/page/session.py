@@ -24,7 +24,7 @@ from explorer.engine.status import Status
 from explorer.engine.training import TrainConfig
 from explorer.page.frame import LAYERS, Branch, Frame, Stage
 from explorer.page.history import History, Timeline
-from explorer.research.pictures.axes import Axes, fitted
+from explorer.research.pictures.axes import Axes, axes_for
 
 # A secret that the server of a class shares with its kernels; "" where there is no class.
 CLASS_KEY = os.environ.get("MARGIN_EXPLORER_CLASS", "")
@@ -75,7 +75,7 @@ class Session(HasTraits):
         self.configs: dict[str, AttackConfig] = {}  # as each attack was left
         self.gave_way = ""  # the attack that was chosen, while another stands in for it
         usual = {
-            "axes": fitted(Axes(), first, loaded=True),
+            "axes": axes_for(Axes(), first, loaded=True),
             "train_config": TrainConfig(steps=LIVE_STEPS),
             "attack_config": by_key(DEFAULT).config(),
         }

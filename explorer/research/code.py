@@ -9,7 +9,7 @@ from explorer.engine.roster import by_key
 from explorer.engine.settings import changed_settings
 from explorer.engine.store import Run
 from explorer.engine.training import TrainConfig
-from explorer.research.repeat import begun
+from explorer.research.repeat import is_attacked, is_trained
 from explorer.research.state import link_of
 
 Lines = list[str]
@@ -22,7 +22,7 @@ def command_of(run: Run) -> str:
 
 def python_of(run: Run) -> str:
     """Python that repeats it step by step, and prints its numbers."""
-    trains, attacks = begun(run)
+    trains, attacks = is_trained(run), is_attacked(run)
     names, home, lines = {"torch"}, dict[str, set[str]](), _points(run.dataset)
     public = {"preset" if run.dataset.source else "read_link"}
     if trains and run.dataset.n:

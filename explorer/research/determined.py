@@ -48,7 +48,7 @@ class Determination:
     farthest: Farthest
 
 
-def determined(
+def determination(
     target: Target, truth: Dataset, half: float = RADIUS, progress: Progress = no_progress
 ) -> Determination:
     """Return what the attacked weights determine of known points.

@@ -140,7 +140,7 @@ def to_cpu(held: Any) -> Any:  # noqa: ANN401 - states and what they hold
     return held
 
 
-def placed(
+def target_on(
     target: Any,  # noqa: ANN401 - of the attack's kind
     entry: AnyAttack,
     device: str,
@@ -214,7 +214,7 @@ def _size(count: float) -> str:
     return f"{count:,.3g} GB"
 
 
-def descended(
+def last_states(
     target: Any, entry: AnyAttack, config: Any, seeds: Sequence[int], device: str,  # noqa: ANN401
     dtype: torch.dtype | None, stride: int, progress: Progress,
 ) -> list[Any]:  # fmt: skip
@@ -236,7 +236,7 @@ def descended(
     """
     assert entry.many is not None
     with on_device(device, dtype, starts_load(entry, target, config, len(seeds), dtype)):
-        aimed = placed(target, entry, device, dtype)
+        aimed = target_on(target, entry, device, dtype)
         drawn: Any = [torch.Generator().manual_seed(seed) for seed in seeds]
         state = entry.init(aimed, config, drawn)
         states = entry.iterate(aimed, state, config, stride)

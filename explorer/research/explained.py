@@ -121,7 +121,7 @@ def first_explained(target: Target, truth: Dataset, base: float | None = None) -
     `base`: the residual of their certificate, where it is known already.
     """
     if base is None:
-        base = unexplained(target, truth.x, truth.y)
+        base = share_left(target, truth.x, truth.y)
     net, e, exact = training_explanation(target, truth.x, truth.y)
     reference = remainder(net, e)
     return Explained(
@@ -130,7 +130,7 @@ def first_explained(target: Target, truth: Dataset, base: float | None = None) -
     )  # fmt: skip
 
 
-def unexplained(target: Target, x: Tensor, y: Tensor) -> float:
+def share_left(target: Target, x: Tensor, y: Tensor) -> float:
     """Return what points leave of the weights: the residual of their certificate."""
     return certify(target.net, x, y).residual
 

@@ -145,7 +145,7 @@ def read_challenge(text: str) -> Challenge:
         return Challenge(net, commitment)
 
 
-def opened(challenge: Challenge, reveal: str) -> Run:
+def open_reveal(challenge: Challenge, reveal: str) -> Run:
     """Return the run of a reveal, checked against its challenge.
 
     Raises:

@@ -59,10 +59,14 @@ class Repeated:
         return Trained(self.run, (self.state,), None, self.finished)
 
 
-def begun(run: Run) -> tuple[bool, bool]:
-    """Return whether training, and the attack, had begun."""
-    attacked = run.stage == "attack" or run.steps[1] > 0
-    return attacked or run.exact or run.steps[0] > 0 or run.stage not in UNTRAINED, attacked
+def is_attacked(run: Run) -> bool:
+    """Return whether the attack of a run without states had begun."""
+    return run.stage == "attack" or run.steps[1] > 0
+
+
+def is_trained(run: Run) -> bool:
+    """Return whether the training of a run without states had begun."""
+    return is_attacked(run) or run.exact or run.steps[0] > 0 or run.stage not in UNTRAINED
 
 
 def repeat(run: Run, watch: Callable[[str, int, int], None] = lambda *_: None) -> Repeated:
@@ -88,8 +92,7 @@ def repeat(run: Run, watch: Callable[[str, int, int], None] = lambda *_: None) -
         (50, None)
     """
     check_run(run)
-    trains, attacks = begun(run)
-    if not trains:
+    if not is_trained(run):
         return Repeated(run)
     if not run.dataset.n:
         raise StoreError(f"the link holds steps of a run, but no points to train on. {REMEDY}")
@@ -101,10 +104,10 @@ def repeat(run: Run, watch: Callable[[str, int, int], None] = lambda *_: None) -
         watch("training", state.t, last)
     proof = certify(state.net, data.x, data.y) if state.net.homogeneous else None
     done = Repeated(run, state, proof, known[-1])
-    return replace(done, attacked=_attacked(run, state, proof, watch)) if attacks else done
+    return replace(done, attacked=_attack(run, state, proof, watch)) if is_attacked(run) else done
 
 
-def _attacked(
+def _attack(
     run: Run, state: TrainState, made: Certificate | None, watch: Callable[[str, int, int], None]
 ) -> Attacked:
     """Return the attack at its step, judged."""

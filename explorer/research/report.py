@@ -133,9 +133,9 @@ def of_training(done: Trained) -> Summary:
     if done.finished is not None:
         training["finished"] = {
             **values(done.finished, "proved", "objective", "gap", "cells", "rounds"),
-            "lower_bound": done.finished.bound, "sentence": weights.finished(done.finished),
+            "lower_bound": done.finished.bound, "sentence": weights.end_of_training(done.finished),
         }  # fmt: skip
-        rows.append(("finished", weights.finished(done.finished)))
+        rows.append(("finished", weights.end_of_training(done.finished)))
     if made is None:
         rows += [("smallest margin", f"{done.q_min:.6g}"), ("certificate", NO_THEOREM)]
     else:

@@ -44,7 +44,7 @@ from explorer.engine.scoring import RADII, Score, Verdict, judge, score
 from explorer.engine.status import Status
 from explorer.engine.store import Run, open_bytes, read_file
 from explorer.engine.training import TrainConfig, TrainState
-from explorer.research.devices import attack_load, on_device, placed, to_cpu, training_load
+from explorer.research.devices import attack_load, on_device, target_on, to_cpu, training_load
 from explorer.research.state import is_link, read_link
 from explorer.research.words import weights
 
@@ -422,7 +422,7 @@ def attack(
     stride = watched_stride(planned, keep)
     m = entry.candidate_count(config) if start is None else len(start[0])
     with on_device(device, dtype, attack_load(entry, aimed, config, m, dtype)):
-        aimed = placed(aimed, entry, device, dtype)
+        aimed = target_on(aimed, entry, device, dtype)
         following = entry.states(aimed, config, drawn, start, stride)
         seen = _through(watch, following, math.ceil(planned / stride), "attack")
         states = thin(seen, planned, keep)

@@ -34,7 +34,7 @@ from explorer.engine.status import Status
 from explorer.research.devices import (
     MemoryFull,
     check_device,
-    descended,
+    last_states,
     most_that_fit,
     starts_load,
 )
@@ -51,7 +51,7 @@ from explorer.research.words import weights
 
 
 @dataclass(frozen=True)
-class Most:
+class BestStart:
     """The start that met most points of the truth.
 
     Attributes:
@@ -97,7 +97,7 @@ class Starts:
     together: int
     diverged: tuple[int, ...] = ()
     least: int = 0
-    most: Most | None = None
+    most: BestStart | None = None
 
 
 def attack_starts(
@@ -156,11 +156,11 @@ def attack_starts(
     if not good:
         raise RunFailed(weights.status(Status.DIVERGED))
     lost = tuple(seed for seed in chosen if seed not in good)
-    made = _joined(tuple(good), tuple(good.values()), together, lost)
+    made = _union(tuple(good), tuple(good.values()), together, lost)
     if truth is None:
         return made
     proof = None if entry.own is not None else certificate  # its victim was trained otherwise
-    return _judged(made, truth, control_sets(truth) if controls is None else controls, proof)
+    return _with_verdict(made, truth, control_sets(truth) if controls is None else controls, proof)
 
 
 def _in_turn(
@@ -193,7 +193,7 @@ def _at_once(
         some, whole = seeds[len(ends) : len(ends) + size], len(seeds)
         part = between(progress, len(ends) / whole, (len(ends) + len(some)) / whole)
         try:
-            ends += descended(target, entry, config, some, device, dtype, stride, part)
+            ends += last_states(target, entry, config, some, device, dtype, stride, part)
         except MemoryFull:  # a run takes more than was reckoned with
             if len(some) == 1:
                 raise
@@ -207,7 +207,7 @@ def _at_once(
     ], together
 
 
-def _joined(
+def _union(
     seeds: tuple[int, ...], each: tuple[Attacked, ...], together: int, lost: tuple[int, ...]
 ) -> Starts:
     """Return the starts with the union of their claims."""
@@ -231,7 +231,7 @@ def _near(union: Report, claims: Report) -> Tensor:
     return ((apart <= MERGE_RADIUS) | (apart == apart.amin(0))).any(1).long()
 
 
-def _judged(
+def _with_verdict(
     made: Starts, truth: Dataset, controls: Controls, certificate: Certificate | None
 ) -> Starts:
     """Return the starts with the verdict on their union, and the one that met most points."""
@@ -248,4 +248,4 @@ def _judged(
             ])[best]
             for way in controls.ways
         )  # fmt: skip
-    return replace(made, union=union, most=Most(made.seeds[best], counts[best], p_value))
+    return replace(made, union=union, most=BestStart(made.seeds[best], counts[best], p_value))

@@ -33,7 +33,7 @@ from explorer.engine.progress import Progress, between, no_progress, with_progre
 from explorer.engine.settings import setting, settings
 from explorer.engine.status import Status
 from explorer.engine.store.codec import decode
-from explorer.research.devices import DeviceError, descended
+from explorer.research.devices import DeviceError, last_states
 from explorer.research.records import RowKind
 from explorer.research.words import weights
 
@@ -156,7 +156,7 @@ def attempt(
         if device == "cpu":
             ends = _in_turn(target, settings, seeds, progress)
         else:
-            ends = descended(target, TUNED, settings, seeds, device, None, BLOCK, progress)
+            ends = last_states(target, TUNED, settings, seeds, device, None, BLOCK, progress)
     except DeviceError:
         raise
     except ValueError as error:

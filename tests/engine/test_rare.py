@@ -10,7 +10,7 @@ from explorer.engine.network import Network, init_network
 from explorer.engine.rare import BLOCK, Noted
 from explorer.engine.roster import ROSTER
 from explorer.engine.status import Status
-from explorer.research.devices import placed
+from explorer.research.devices import target_on
 from tests.engine.draws import rng
 from tests.engine.pretend import NAME, Pretend
 
@@ -39,7 +39,7 @@ def test_a_block_reads_a_number_or_two_and_is_its_steps(kind):
     for _ in range(steps):
         plain = entry.step(target, plain, config)
     with Pretend() as device:
-        there = placed(target, entry, NAME)
+        there = target_on(target, entry, NAME)
         sent = entry.init(there, config, rng(1))
         device.reads.clear()
         sent = entry.advance(there, sent, config, steps)
@@ -59,7 +59,7 @@ def test_a_run_that_cannot_go_on_ends_where_it_ends_step_by_step():
         plain = entry.step(target, plain, config)
     assert entry.terminate(plain, config) is Status.DIVERGED and 0 < plain.t < 60
     with Pretend():
-        there = placed(target, entry, NAME)
+        there = target_on(target, entry, NAME)
         sent = entry.advance(there, entry.init(there, config, rng(1)), config, 60)
         assert sent.diverged and sent.t == plain.t
         torch.testing.assert_close(sent.x.to("cpu"), plain.x)
@@ -80,7 +80,7 @@ def test_where_the_truth_is_reached_the_residual_is_refined_as_step_by_step():
     for _ in range(4):
         plain = entry.step(target, plain, config)
     with Pretend():
-        there = placed(target, entry, NAME)
+        there = target_on(target, entry, NAME)
         sent = entry.init(there, config, rng(1), start)
         sent = entry.advance(there, sent, config, 4)
         torch.testing.assert_close(sent.x.to("cpu"), plain.x, rtol=0, atol=1e-9)

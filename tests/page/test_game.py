@@ -29,7 +29,7 @@ from explorer.research.game import (
     computer_hides,
     guess_text,
     hide,
-    opened,
+    open_reveal,
     read_challenge,
     read_guess,
     score_guess,
@@ -59,7 +59,7 @@ def test_a_challenge_holds_the_weights_and_nothing_of_the_points(hider: Session)
     again.show(training=now.training)
     game.begin(again)
     assert again.game.challenge.commitment != made.commitment, "each has a salt of its own"
-    run = opened(made, hider.game.reveal)
+    run = open_reveal(made, hider.game.reveal)
     assert torch.equal(run.dataset.x, now.dataset.x)
     assert link_of(run) == link_of(described(hider))
 
@@ -79,24 +79,24 @@ def test_a_challenge_needs_weights_that_separate_the_points() -> None:
 
 
 def test_points_that_changed_are_found_out(hider: Session) -> None:
-    kept, run = hider.game, opened(hider.game.challenge, hider.game.reveal)
+    kept, run = hider.game, open_reveal(hider.game.challenge, hider.game.reveal)
     data = run.dataset
     moved = Dataset(data.x + 1e-9, data.y)
     salt = kept.reveal.split(".")[1]
     other = f"mxr1.{salt}.{link_of(replace(run, dataset=moved))}"
     with pytest.raises(GameError, match="changed"):
-        opened(kept.challenge, other)
+        open_reveal(kept.challenge, other)
     with pytest.raises(GameError, match="changed"):  # the right points, another salt
-        opened(kept.challenge, kept.reveal.replace(salt, "0" * 32))
+        open_reveal(kept.challenge, kept.reveal.replace(salt, "0" * 32))
     # Sealed before, but of weights that were trained on something else.
     far = replace(run, dataset=Dataset(data.x * 3, data.y))
     lie = hide(far, kept.challenge.net) if separates(kept, far.dataset) else None
     if lie is not None:
         with pytest.raises(GameError, match="margin"):
-            opened(replace(kept.challenge, commitment=lie.challenge.commitment), lie.reveal)
+            open_reveal(replace(kept.challenge, commitment=lie.challenge.commitment), lie.reveal)
     for text in ("", "mxr1.00.mx1.AAAA", kept.reveal[:-8]):
         with pytest.raises(ValueError):
-            opened(kept.challenge, text)
+            open_reveal(kept.challenge, text)
 
 
 def separates(kept: game.Game, data: Dataset) -> bool:
@@ -118,7 +118,7 @@ def test_a_reveal_of_no_points_is_refused(hider: Session) -> None:
     none, salt = empty(2), "0" * 32
     sealed = replace(hider.game.challenge, commitment=commitment_of(none, salt))
     with pytest.raises(GameError):
-        opened(sealed, f"mxr1.{salt}.{link_of(Run(none, TrainConfig()))}")
+        open_reveal(sealed, f"mxr1.{salt}.{link_of(Run(none, TrainConfig()))}")
 
 
 def test_a_challenge_that_the_plane_cannot_show_changes_nothing(hider: Session) -> None:
@@ -192,7 +192,7 @@ def test_a_guess_may_be_drawn(hider: Session) -> None:
 
 def test_the_computer_hides_and_guesses() -> None:
     made = computer_hides(3)
-    run = opened(made.challenge, made.reveal)
+    run = open_reveal(made.challenge, made.reveal)
     guess = computer_guess(made.challenge)
     assert score_guess(run, guess).n == run.dataset.n >= 6
     assert guess_text(guess) and as_guess(attack_claims()).n <= 200

@@ -117,8 +117,8 @@ def test_the_table_and_the_sentence_name_resampled_sets() -> None:
     drawn = row()
     drawn["result"]["controls"] = "resampled"
     (line,) = lines_of([drawn])
-    assert line.compared == sets(Origin.RESAMPLED, 99) in sentence([line])
-    assert arena.table([line])[0]["controls"] == line.compared
+    assert line.control_words == sets(Origin.RESAMPLED, 99) in sentence([line])
+    assert arena.table([line])[0]["controls"] == line.control_words
 
 
 def test_of_controls_made_in_several_ways_the_hardest_counts() -> None:

@@ -221,10 +221,10 @@ def test_a_sweep_goes_on_where_its_file_ends_and_fills_the_maps(tmp_path: Path):
     first = [next(running) for _ in range(5)]
     running.close()  # cancelled
     half = maps(3, of_sweep(first))
-    assert 0 < half.done < 9 and "not done" in half.sentence()
+    assert 0 < half.done_count < 9 and "not done" in half.sentence()
     rows = of_sweep(sweep(cells, threads(1), path=path, run=run_cell))
     found = maps(3, rows)
-    assert found.done == 9 and found.seeds == (0, 1)
+    assert found.done_count == 9 and found.seeds == (0, 1)
     assert found.mean.shape == (3, 3, 3)
     assert np.ptp(found.mean[:, 0, :], axis=1) == pytest.approx([0, 0, 0])  # one and the same start
     assert found.mean[0, -1, -1] == 0 and found.nearest[-1, -1] == 0
@@ -246,7 +246,7 @@ def test_bands_hold_their_means_and_know_what_is_missing():
 
 def test_nothing_done_is_said():
     empty = maps(5, [])
-    assert empty.done == 0 and "No cell" in empty.sentence()
+    assert empty.done_count == 0 and "No cell" in empty.sentence()
     assert (empty.nearest == -1).all()
 
 

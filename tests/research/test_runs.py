@@ -136,5 +136,5 @@ def test_a_run_to_the_end_that_cannot_separate_the_points_fails_in_words() -> No
 @pytest.mark.parametrize("decayed", [False, True])
 def test_what_is_known_of_the_training_stays_with_the_target(trained, decayed) -> None:
     made = runs.aim(trained.net, DATA, None, decayed)[0]
-    moved = runs.placed(made, ATTACK, "cpu", torch.float32)
+    moved = runs.target_on(made, ATTACK, "cpu", torch.float32)
     assert made.decayed == moved.decayed == decayed and moved.net.dtype == torch.float32

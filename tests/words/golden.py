@@ -62,7 +62,7 @@ from explorer.page.words.headline import headline
 from explorer.page.words.statement import folded
 from explorer.research import explained
 from explorer.research.audit.inputs import Coordinates
-from explorer.research.audit.result import Audit, Tried
+from explorer.research.audit.result import Audit, AuditAttack
 from explorer.research.determined import Determination
 from explorer.research.grid import maps
 from explorer.research.grid.landscape import Arrivals
@@ -151,7 +151,7 @@ def of_weights() -> Named:
     yield "finished, rough", sentence(replace(FINISHED, bound=4.987))
     yield "exact, rough but no shorter", sentence(replace(EXACTLY, polished=False))
     for unit in (128.0, 2.0**-7):
-        yield f"divided {unit:g}", weights.divided(unit)
+        yield f"divided {unit:g}", weights.unit_note(unit)
     yield "note", weights.note(replace(NET, assumed_relu=True))
     yield "caveat", weights.caveat(Target(BIASED))
 
@@ -253,7 +253,7 @@ def of_membership() -> Named:
     bounded = MemberRule(0.2, "bounded margin", low=0.5, ceiling=0.125)
     yield "rule, bounded margin", sentence(bounded)
     yield "rule, no threshold", sentence(replace(bounded, ceiling=0.75))
-    yield "networks without a margin", membership.unseparated(11, 20)
+    yield "networks without a margin", membership.without_margin(11, 20)
 
 
 def hinges() -> Iterator[tuple[str, HingeState]]:
@@ -411,7 +411,7 @@ def audited() -> Audit:
     points = Dataset(torch.zeros(4, 2).double(), tensor(1, 1, -1, -1))
     where = Coordinates("as given", tensor(0, 0), tensor(1, 1))
     claims = Report(points.x, points.y, points.y)
-    tried = Tried("kkt", "KKT reconstruction", claims, OF_FOUR, 2.0)
+    tried = AuditAttack("kkt", "KKT reconstruction", claims, OF_FOUR, 2.0)
     return Audit(
         NET, points, ("down", "up"), where, 1.0, 0.03, CERTIFICATE.q, CERTIFICATE, (tried,),
         Controls(()),
@@ -446,7 +446,7 @@ def of_audits() -> Named:
         ranked = replace(tried, verdict=replace(RANKED, **changes))
         one = replace(many, tried=(ranked,))
         yield f"audit, ranks, {name}", one.sentence
-        yield f"audit, ranks, one attack, {name}", audit_words.tried(one, ranked)
+        yield f"audit, ranks, one attack, {name}", audit_words.attack_sentence(one, ranked)
     yield "audit, ranks, where", audit_words.found_where(one)
     failed = replace(tried, verdict=None, message="Stopped.")
     yield "audit, failed", replace(made, tried=(failed,)).sentence
@@ -469,8 +469,8 @@ def of_audits() -> Named:
     yield "audit, void", replace(made, determined=void).sentence
     yield "over all", explanations.over_all(OVER_ALL)
     yield "over all, void", explanations.over_all(void)
-    yield "audit, one attack", audit_words.tried(made, tried)
-    yield "audit, one attack ended", audit_words.tried(made, replace(tried, ended=True))
+    yield "audit, one attack", audit_words.attack_sentence(made, tried)
+    yield "audit, one attack ended", audit_words.attack_sentence(made, replace(tried, ended=True))
     other = replace(made.coordinates, name="standardised")
     cases = (
         made, wrong, replace(made, net=BIASED, certificate=None), replace(made, certificate=None),
@@ -815,7 +815,7 @@ def answers() -> Named:
         for k in (0, 1, 7):
             yield f"answer, {name}, {k} certain", folded(told(k))
     for name, far in (("farthest", FARTHEST), ("no other", NONE_FAR)):
-        yield f"answer, {name}", folded(explanations.farthest(far))
+        yield f"answer, {name}", folded(explanations.farthest_set(far))
     split = Split(tensor(1, 0), 0.5, FLAT, 0.0)
     for name, about in (("point", SEEN), ("split", split)):
         picture = replace(PICTURE, about=about)

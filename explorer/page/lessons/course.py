@@ -47,8 +47,8 @@ from explorer.page.opening import attacking_as, training_as
 from explorer.page.session import LIVE_STEPS, Session
 from explorer.page.stages.landscape import commands as landscape
 from explorer.page.stages.train import commands as train
-from explorer.research.pictures.axes import Axes, fitted
-from explorer.research.repeat import begun
+from explorer.research.pictures.axes import Axes, axes_for
+from explorer.research.repeat import is_attacked
 from explorer.research.state import to_text
 
 KEPT = (
@@ -250,7 +250,7 @@ def _putting(session: Session, walk: Walk, state: State, seconds: float) -> Iter
         session.show(stage=state.stage)
         play.assess(session)
         return
-    for share in attacking_as(session, run, seconds, begun(run)[1]):
+    for share in attacking_as(session, run, seconds, is_attacked(run)):
         if session.frame.attack.name != state.attack:
             raise ValueError(session.message)
         yield share
@@ -271,7 +271,7 @@ def _clear(session: Session, state: State, run: Run) -> None:
     session.seed, session.mix, session.configs = run.seed, (0.0, 0.0), {}
     session.train_config = replace(run.train_config, steps=LIVE_STEPS)
     session.frame = Frame("draw", History(data))
-    session.axes = fitted(Axes(), data, loaded=True)
+    session.axes = axes_for(Axes(), data, loaded=True)
     session.tool, session.label = "place", 0 if data.d == 1 else 1
     session.truth_shown, session.layers = state.truth, tuple(LAYERS)
     session.attack_config = session.entry.config()

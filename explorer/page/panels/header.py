@@ -21,7 +21,7 @@ from explorer.page.session import Session
 from explorer.page.words.screen import KEYS, legend, opening_words, stage_tip
 from explorer.page.words.share import OPENED, OPENED_POINTS, opening_link
 from explorer.research.pages import pages
-from explorer.research.repeat import begun
+from explorer.research.repeat import is_trained
 from explorer.research.scenarios import SCENARIOS, by_name
 from explorer.research.state import read_link
 
@@ -91,7 +91,7 @@ class Header(Panel):
             ValueError: where the text is no link, or the link is refused.
         """
         check_room(run := read_link(text))
-        words = OPENED if begun(run)[0] else OPENED_POINTS
+        words = OPENED if is_trained(run) else OPENED_POINTS
         seconds = SLICE_S if beside else float("inf")
         self._follow(opening(self.session, run, "The link", words, seconds), opening_link, beside)
 

@@ -44,13 +44,13 @@ from explorer.engine.threads import few_threads
 from explorer.research import runs
 from explorer.research.audit.inputs import (
     Coordinates,
+    audit_data,
     controls_for,
     known_coordinates,
     points_like,
-    sorted_out,
 )
-from explorer.research.audit.result import Audit, Tried
-from explorer.research.determined import Determination, determined
+from explorer.research.audit.result import Audit, AuditAttack
+from explorer.research.determined import Determination, determination
 from explorer.research.devices import check_device
 from explorer.research.runs import RADIUS, RunFailed
 
@@ -133,12 +133,12 @@ def audit(
             "the model's weights are not all finite: its training diverged, and what it was "
             "trained on is lost. Train with smaller steps, and audit finite weights."
         )
-    given = sorted_out(read, x, y, heldout, classes)
+    given = audit_data(read, x, y, heldout, classes)
     net, data = read.net, given.data
     q = q_of(net, data.x, data.y)
     coordinates, made = _frame(read, data, float(q.min()))
     z = Dataset(coordinates.inside(data.x), data.y)
-    spread = _rounded(float((z.x - z.x.mean(0)).square().sum(1).mean().sqrt()))
+    spread = _round(float((z.x - z.x.mean(0)).square().sum(1).mean().sqrt()))
     if not spread > 0:
         raise ValueError("all training points are equal, so there is no unit of length")
     share = _share(z, spread) if radius is None else radius
@@ -150,20 +150,20 @@ def audit(
     if given.unseen is not None and other is not None and z.d > FEW_COORDINATES:
         right = q_of(net, given.unseen.x, given.unseen.y) >= q.min()  # as the points themselves
         unseen = Dataset(other.x[right], other.y[right])
-    tried: tuple[Tried, ...] = ()
+    tried: tuple[AuditAttack, ...] = ()
     told: Determination | None = None
     why = ""
     if float(q.min()) > 0:
-        one = Target.of(coordinates.net(net), _rounded(float(q.min())))
+        one = Target.of(coordinates.net(net), _round(float(q.min())))
         target = replace(one, net=one.net.with_theta(_round_all(one.net.theta)))
         case = _Case(
             target, z, unseen, controls, made, spread, share, coordinates, seed, steps, watch,
             device,
         )  # fmt: skip
-        tried = tuple(case.attacked(entry) for entry in wanted or _entries(target))
+        tried = tuple(case.attack(entry) for entry in wanted or _entries(target))
         why = obstacle(target)
         if attacks is None and not why:
-            told = determined(target, z, share * spread)
+            told = determination(target, z, share * spread)
     return Audit(
         net, data, given.classes, coordinates, spread, share, q, made, tried, controls, told,
         given.names, read.folded, given.shared, why, given.kept, given.given - data.n,
@@ -199,7 +199,7 @@ def _frame(read: Reading, data: Dataset, q_min: float) -> tuple[Coordinates, Cer
     return best, certify(best.net(net), best.inside(data.x), data.y)
 
 
-def _rounded(value: float) -> float:
+def _round(value: float) -> float:
     """Return a number to as many digits as `DIGITS`."""
     return float(f"{value:.{DIGITS}g}")
 
@@ -240,7 +240,7 @@ class _Case:
     watch: runs.Watch[Any]
     device: str
 
-    def attacked(self, entry: AnyAttack) -> Tried:
+    def attack(self, entry: AnyAttack) -> AuditAttack:
         """Run one attack to its end, and judge what it claims."""
         begun = perf_counter()
         config = self._config(entry)
@@ -256,15 +256,17 @@ class _Case:
                 made = claims(
                     self.target, state.x, state.y, state.lam, radius=self.share * self.spread
                 )
-            verdict = self._judged(made)
+            verdict = self._verdict(made)
         except (RunFailed, ValueError) as error:
             nothing = Report(self.z.x[:0], self.z.y[:0], self.z.y[:0])
-            return Tried(entry.key, entry.title, nothing, None, perf_counter() - begun, str(error))
+            return AuditAttack(
+                entry.key, entry.title, nothing, None, perf_counter() - begun, str(error)
+            )
         outside = replace(made, x=self.coordinates.outside(made.x))
         seconds = perf_counter() - begun
-        return Tried(entry.key, entry.title, outside, verdict, seconds, ended=bool(late))
+        return AuditAttack(entry.key, entry.title, outside, verdict, seconds, ended=bool(late))
 
-    def _judged(self, made: Report) -> Verdict:
+    def _verdict(self, made: Report) -> Verdict:
         """What may be said of claims: by ranks in many coordinates, else by those that match."""
         if self.unseen is not None:
             return judge_by_ranks(self.z, self.unseen, made.x, made.y, self.seed)
@@ -312,7 +314,7 @@ class _Case:
         if "steps" in {row.name for row in schema(entry.config)} and entry.key not in SEARCHES:
             return self.watch
 
-        def limited(states: Iterable[Any], total: int, label: str) -> Iterator[Any]:
+        def until_late(states: Iterable[Any], total: int, label: str) -> Iterator[Any]:
             begun = perf_counter()
             for state in self.watch(states, total, label):
                 yield state
@@ -320,4 +322,4 @@ class _Case:
                     late.append(True)
                     return
 
-        return limited
+        return until_late

@@ -91,7 +91,7 @@ def known_coordinates(read: Reading, x: Tensor) -> list[Coordinates]:
 
 
 @dataclass(frozen=True, eq=False)
-class Given:
+class AuditData:
     """Points and classes as the engine takes them.
 
     Attributes:
@@ -113,13 +113,13 @@ class Given:
     given: int
 
 
-def sorted_out(
+def audit_data(
     read: Reading,
     x: Any,  # noqa: ANN401 - arrays of any kind
     y: Any,  # noqa: ANN401
     heldout: Any,  # noqa: ANN401
     classes: Sequence[Any] | None,
-) -> Given:
+) -> AuditData:
     """Return what is given to `audit`, in its order. ValueError where the parts do not fit."""
     net = read.net
     if net.depth < 2:
@@ -139,7 +139,7 @@ def sorted_out(
     elif y is None:
         raise ValueError("the classes of the training points are missing: audit(model, x, y)")
     else:
-        known = _known(y, kinds, net.outputs) if classes is None else tuple(classes)
+        known = _class_order(y, kinds, net.outputs) if classes is None else tuple(classes)
         data = Dataset(points, class_labels(y, net.outputs, known)[0])
     if data.outputs > max(net.outputs, 2):
         raise ValueError(f"the points have {data.outputs} classes; the model has {net.outputs}")
@@ -155,10 +155,10 @@ def sorted_out(
     kept = tuple(once.values())
     if len(kept) < data.n:
         data = Dataset(data.x[list(kept)], data.y[list(kept)])
-    return Given(data, known, names, unseen, _shared(data, unseen), kept, len(points))
+    return AuditData(data, known, names, unseen, _shared_count(data, unseen), kept, len(points))
 
 
-def _known(y: Any, kinds: Any, outputs: int) -> tuple[Any, ...]:  # noqa: ANN401
+def _class_order(y: Any, kinds: Any, outputs: int) -> tuple[Any, ...]:  # noqa: ANN401
     """Return the classes of training and held-out points, where the model tells so many apart."""
     if kinds is not None:
         both = class_order([y, kinds], outputs)
@@ -245,7 +245,7 @@ def _labels(
     return torch.tensor([label_of(k) for k in best], dtype=torch.float64)
 
 
-def _shared(data: Dataset, unseen: Dataset | None) -> int:
+def _shared_count(data: Dataset, unseen: Dataset | None) -> int:
     """Return how many held-out points are training points."""
     if unseen is None:
         return 0
@@ -262,11 +262,13 @@ def controls_for(z: Dataset, others: Dataset | None, seed: int) -> Controls:
     if others is None:
         return control_sets(z)
     both = Dataset(torch.cat([z.x, others.x]), torch.cat([z.y, others.y]))
-    unseen = Controls(_drawn(others, z, COUNT, seed, 7), Origin.HELD_OUT)
-    return Controls(_drawn(both, z, MOST, seed, 5), Origin.POOLED, unseen=unseen)
+    unseen = Controls(_random_sets(others, z, COUNT, seed, 7), Origin.HELD_OUT)
+    return Controls(_random_sets(both, z, MOST, seed, 5), Origin.POOLED, unseen=unseen)
 
 
-def _drawn(pool: Dataset, like: Dataset, count: int, seed: int, stream: int) -> tuple[Dataset, ...]:
+def _random_sets(
+    pool: Dataset, like: Dataset, count: int, seed: int, stream: int
+) -> tuple[Dataset, ...]:
     """Sets of a pool, each with as many points of a class as `like`, or all that there are."""
     generator = generator_of(seed, like.n, stream)
     sets = []

@@ -14,7 +14,7 @@ from explorer.engine.classes import class_numbers
 from explorer.engine.files import write_file
 from explorer.engine.ranks import RankVerdict
 from explorer.engine.scoring import score
-from explorer.research.audit.result import Audit, Tried
+from explorer.research.audit.result import Audit, AuditAttack
 from explorer.research.pictures.painting import (
     SMALL,
     new_figure,
@@ -36,7 +36,7 @@ from explorer.research.report import (
     values,
 )
 from explorer.research.words import verdicts
-from explorer.research.words.audit import assumptions, found_where, standings, tried
+from explorer.research.words.audit import assumptions, attack_sentence, found_where, standings
 
 SHOWN = 3  # coordinates that a row shows; arbitrary
 ROWS = 200  # arbitrary: of a page
@@ -48,7 +48,7 @@ def point_rows(made: Audit) -> list[dict[str, Any]]:
     number = (class_numbers(made.data.y) - 1).tolist()
     if made.net.outputs == 1:  # the first class is -1
         number = [1 - k for k in number]
-    met = {one.title: _met(made, one) for one in made.tried if one.verdict is not None}
+    met = {one.title: _matches(made, one) for one in made.tried if one.verdict is not None}
     q, least = made.q.tolist(), float(made.q.min())
     ways = standings(made)
     out = []
@@ -86,10 +86,10 @@ def columns(made: Audit) -> tuple[str, ...]:
 def found_points(made: Audit) -> list[bool]:
     """Return which points the best attack found; none where no attack has run."""
     best = made.best
-    return [False] * made.data.n if best is None else _met(made, best)[0]
+    return [False] * made.data.n if best is None else _matches(made, best)[0]
 
 
-def _met(made: Audit, one: Tried) -> tuple[list[bool], list[float], list[float]]:
+def _matches(made: Audit, one: AuditAttack) -> tuple[list[bool], list[float], list[float]]:
     """Which points an attack found, and how far its nearest claims are, as shares of the spread.
 
     Last the shares of held-out points that are as near; none where claims were matched.
@@ -124,7 +124,7 @@ def _distances_chart(made: Audit) -> Chart:
     """Return each point's distance to the nearest claim of its class, sorted; green: found."""
     best, series, rules, top = made.best, [], [], 1.0
     if best is not None and best.verdict is not None and len(best.claims.x):
-        found, apart, shares = _met(made, best)
+        found, apart, shares = _matches(made, best)
         order = np.argsort(apart)
         height, met = np.array(apart)[order], np.array(found)[order]
         rank, width = np.arange(1, len(order) + 1), float(np.clip(240 / len(order), 1, 10))
@@ -145,11 +145,11 @@ def attack_rows(made: Audit) -> list[tuple[str, str, str, str]]:
     out = []
     for one in made.tried:
         if one.verdict is None:
-            out.append((one.title, "-", "-", tried(made, one)))
+            out.append((one.title, "-", "-", attack_sentence(made, one)))
             continue
         found = f"{one.verdict.found} of {made.data.n}"
         p = f"{one.verdict.p_value:.2g}" if one.verdict.why_not is None else "-"
-        out.append((one.title, found, p, tried(made, one)))
+        out.append((one.title, found, p, attack_sentence(made, one)))
     return out
 
 

@@ -21,7 +21,7 @@ from explorer.research.determined import Determination
 
 
 @dataclass(frozen=True, eq=False)
-class Tried:
+class AuditAttack:
     """One attack of an audit.
 
     Attributes:
@@ -84,7 +84,7 @@ class Audit:
     radius: float
     q: Tensor
     certificate: Certificate | None
-    tried: tuple[Tried, ...]
+    tried: tuple[AuditAttack, ...]
     controls: Controls
     determined: Determination | None = None
     names: tuple[str, ...] = ()
@@ -95,11 +95,11 @@ class Audit:
     repeats: int = 0
 
     @property
-    def best(self) -> Tried | None:
+    def best(self) -> AuditAttack | None:
         """Return the attack of the smallest p-value, and of those the one that finds most."""
         ran = [one for one in self.tried if one.verdict is not None]
 
-        def order(one: Tried) -> tuple[float, int]:
+        def order(one: AuditAttack) -> tuple[float, int]:
             made = one.verdict
             assert made is not None
             return (made.p_value if made.p_value == made.p_value else 2.0, -made.found)
@@ -128,9 +128,9 @@ class Audit:
     @cached_property
     def sentence(self) -> str:
         """Return the verdict in words, with its numbers."""
-        from explorer.research.words.audit import audited
+        from explorer.research.words.audit import sentence
 
-        return audited(self)
+        return sentence(self)
 
     def __str__(self) -> str:
         return self.sentence

@@ -34,7 +34,7 @@ from explorer.engine.roster import ROSTER, by_key
 from explorer.engine.store import Run
 from explorer.engine.threads import limit_threads
 from explorer.engine.training import TrainConfig
-from explorer.research.devices import placed, to_cpu
+from explorer.research.devices import target_on, to_cpu
 from explorer.research.runs import (
     aim,
     fingerprint,
@@ -69,7 +69,7 @@ class Maps:
         return _mean(self.end)
 
     @property
-    def done(self) -> int:
+    def done_count(self) -> int:
         """Cells known for at least one seed."""
         return int(np.isfinite(self.end[:, 0]).any(0).sum())
 
@@ -95,13 +95,13 @@ class Maps:
     def sentence(self) -> str:
         """Return how many cells end nearest to which set, as a sentence."""
         total = len(self.values) ** 2
-        if not self.done:
+        if not self.done_count:
             return "No cell is done yet."
         counts = [int((self.nearest == k).sum()) for k in range(3)]
         parts = ", ".join(f"{c} nearest to {WORDS[n]}" for c, n in zip(counts, NAMES, strict=True))
         row = " (those of λ₂ = 0 are one run)" if np.isfinite(self.mean[0, 0]).all() else ""
-        text = f"Of {self.done} cells{row} {parts}."
-        left = total - self.done
+        text = f"Of {self.done_count} cells{row} {parts}."
+        left = total - self.done_count
         return f"{text} {left} {'is' if left == 1 else 'are'} not done." if left else text
 
 
@@ -295,7 +295,7 @@ class Grid:
         near = partner_points(truth, y), partner_points(control, y)
         aimed = entry.target_for(self.target, truth.x, truth.y, self.config, self.seed + k)
         return Problem(
-            self, placed(aimed, entry, self.device), Parts(y, *near, noise, self.pictures, sets),
+            self, target_on(aimed, entry, self.device), Parts(y, *near, noise, self.pictures, sets),
             self.seed + k,
         )  # fmt: skip
 

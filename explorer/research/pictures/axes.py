@@ -59,7 +59,7 @@ class Axes:
         )
 
 
-def fitted(axes: Axes, dataset: Dataset, loaded: bool = False) -> Axes:
+def axes_for(axes: Axes, dataset: Dataset, loaded: bool = False) -> Axes:
     """Return `axes` where they show the points well, else those that do.
 
     A set that was `loaded` should fill the plane. Points that are drawn by hand, inside the axes,

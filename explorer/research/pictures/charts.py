@@ -199,7 +199,7 @@ def edge_chart(found: Maps, which: str) -> Chart:
 # --- energies ---
 
 
-def marked(picture: Picture) -> bool:
+def has_lowest_mark(picture: Picture) -> bool:
     """Return whether the lowest place is marked: not where many have the lowest colour."""
     low = span_of(picture.values, picture.reference)[0]
     lowest = int((picture.values <= low).sum())

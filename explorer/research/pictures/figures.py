@@ -27,7 +27,7 @@ from explorer.engine.membership.experiment import MembershipTrial
 from explorer.research.explained import Explained
 from explorer.research.grid import WORDS, Maps
 from explorer.research.pictures import painting
-from explorer.research.pictures.axes import Axes, fitted
+from explorer.research.pictures.axes import Axes, axes_for
 from explorer.research.pictures.charts import (
     EDGES,
     FRESH,
@@ -38,7 +38,7 @@ from explorer.research.pictures.charts import (
     curve_chart,
     edge_chart,
     front_chart,
-    marked,
+    has_lowest_mark,
     roc_chart,
     split_chart,
     trained_chart,
@@ -74,7 +74,7 @@ def energy_picture(path: Path, picture: Picture, x: Array, y: Array, index: int)
         charts = [curve_chart(picture, float(x[index, 0]), float(x[index, 0]))]
         figure = painting.charts_figure(charts, painting.COLUMN, words)
     elif picture.kind == "starts":
-        lowest = {"lowest": picture.lowest} if marked(picture) else {}
+        lowest = {"lowest": picture.lowest} if has_lowest_mark(picture) else {}
         figure = painting.triangle_figure(lowest, picture.values, words)
     else:
         figure = painting.plane_figure(_energy_frame(picture, x, y, index), title=words)
@@ -98,7 +98,7 @@ def _energy_frame(picture: Picture, x: Array, y: Array, index: int) -> dict[str,
     if picture.kind in ("point", "ridge", "last"):
         plain = np.column_stack([axes.shares(x), y, np.ones((len(y), 2))])
         frame |= {"points": plain, "hands": plain[index : index + 1, :2]}
-    if marked(picture):
+    if has_lowest_mark(picture):
         frame["diamonds"] = axes.shares([picture.lowest])
     return frame
 
@@ -136,7 +136,7 @@ def other_figure(path: Path, rows: Sequence[Mapping[str, Any]]) -> bool:
         Dataset(torch.tensor(other[f"{name}x"]), torch.tensor(other[f"{name}y"]))
         for name in ("truth_", "")
     )
-    frame = plane_frame(truth, None, another, axes=fitted(Axes(), another))
+    frame = plane_frame(truth, None, another, axes=axes_for(Axes(), another))
     frame["names"]["candidates"] = "another set"
     path.parent.mkdir(parents=True, exist_ok=True)
     painting.save_figure(path, painting.plane_figure(frame, TALL, other["sentence"]))
@@ -268,7 +268,7 @@ def line_picture(
     known = Dataset(state.x, state.y)
     if truth is not None:
         known = Dataset(torch.cat([known.x, truth.x.to(known.x)]), torch.cat([known.y, truth.y]))
-    axes = fitted(Axes(), known)
+    axes = axes_for(Axes(), known)
     frame = plane_frame(truth or known, None, state, axes=axes)
     if truth is None:
         del frame["points"]

@@ -17,7 +17,7 @@ from explorer.engine.margin import q_of
 from explorer.engine.network import Network
 from explorer.engine.roster import AttackState
 from explorer.engine.training import TrainState
-from explorer.research.pictures.axes import Axes, fitted
+from explorer.research.pictures.axes import Axes, axes_for
 from explorer.research.pictures.charts import margins_chart
 from explorer.research.pictures.fields import graph, margin_map, numbers, places_of
 from explorer.research.pictures.painting import (
@@ -65,7 +65,7 @@ def plane_frame(
         size: samples of the map a side.
         axes: what is shown; that which shows the points by default.
     """
-    axes = axes or fitted(Axes(), data)
+    axes = axes or axes_for(Axes(), data)
     frame: dict[str, Any] = {
         "view": [axes.x[0], axes.y[0], axes.x[1], axes.y[1]], "flat": data.d == 1,
         "hollow": True, "margins": True, "points": _rows(data.x, data.y, axes),

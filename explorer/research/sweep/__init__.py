@@ -111,7 +111,7 @@ def sweep(
         kept = {k: v for k, v in kept.items() if v["status"] == "done" or not again}
         todo = deque(_Job(key, row) for key, row in table.items() if key not in kept)
         yield from (kept[key] for key in table if key in kept)
-        for row in _Work(pool, run, in_flight, retries, todo).finished():
+        for row in _Work(pool, run, in_flight, retries, todo).rows():
             if file is not None:
                 file.append(row)
             yield row
@@ -138,7 +138,7 @@ class _Work:
     pending: dict[Future[Row], _Job] = field(default_factory=dict)
     left: int = 0  # rows without an executor: that of the caller broke
 
-    def finished(self) -> Iterator[Row]:
+    def rows(self) -> Iterator[Row]:
         clean = False
         try:
             while self.todo or self.suspects or self.pending:
@@ -184,7 +184,7 @@ class _Work:
                 self.todo.clear()
                 self.suspects.clear()
                 return None
-            self.pool.broken()
+            self.pool.drop()
         job.deaths += job.alone
         if job.deaths > self.retries:
             what = f"its worker died {job.deaths} times with this row alone ({error})"

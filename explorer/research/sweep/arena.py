@@ -86,7 +86,7 @@ class ArenaLine:
     ways: Mapping[Origin, tuple[int, ...]] = field(default_factory=dict)
 
     @property
-    def compared(self) -> str:
+    def control_words(self) -> str:
         """Return the control sets in words, such as "99 held-out sets"; "" without a run."""
         return verdicts.sets(self.origin, len(self.chance)) if self.runs else ""
 
@@ -247,7 +247,7 @@ def table(lines: Iterable[ArenaLine]) -> list[dict[str, Any]]:
             row[f"control@{radius:g}"] = line.control[i] if line.control else None
         row |= {"distance": line.distance, "residual": line.residual, "seconds": line.seconds,
                 "verdict": line.word if line.runs else "", "p_value": line.p_value,
-                "p_adjusted": line.p_adjusted, "controls": line.compared,
+                "p_adjusted": line.p_adjusted, "controls": line.control_words,
                 "determined": line.determined if line.determined >= 0 else None, "sure": line.sure,
                 "message": line.message}  # fmt: skip
         found.append(row)

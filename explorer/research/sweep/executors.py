@@ -106,7 +106,7 @@ class Pool:
         with _unheard():  # the first calls start processes
             return self._now.submit(call, *args)
 
-    def broken(self) -> None:
+    def drop(self) -> None:
         """Give up the present executor: the next call goes to a new one."""
         if self._now is not None and self._make is not None:
             self._now.shutdown(wait=False)

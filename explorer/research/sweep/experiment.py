@@ -151,10 +151,10 @@ def otherwise(victim: Victim, progress: Progress = no_progress) -> Otherwise | N
     if not obstacle(victim.target):
         sure = certified_points(victim.target, truth, progress=between(progress, 0.0, 0.5)).certain
     far = other_set(victim.target, truth, made, between(progress, 0.5, 1.0))
-    return Otherwise(sure, claimed(far), explanations.farthest(far))
+    return Otherwise(sure, as_claims(far), explanations.farthest_set(far))
 
 
-def claimed(far: OtherSet) -> Report:
+def as_claims(far: OtherSet) -> Report:
     """Return the points of another set as claims."""
     return Report(far.explanation.x, far.explanation.y, far.explanation.lam)
 
@@ -217,7 +217,7 @@ def judge_claims(victim: Victim, claims: Report) -> dict[str, Any]:
         "controls": victim.controls.origin.value, "beside": dict(zip(others, beside, strict=True)),
         "distance": distance if distance < float("inf") else None,
         "residual": _residual(victim.target, claims),
-        "certified": _certified(victim),
+        "certified": _certified_count(victim),
         "matched": (all_of.matches[RADII.index(RADIUS)] >= 0).tolist(),
         "kind": verdict.kind.name, "sentence": verdicts.verdict(verdict),
         "p_value": verdict.p_value if verdict.p_value == verdict.p_value else None,
@@ -225,7 +225,7 @@ def judge_claims(victim: Victim, claims: Report) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _certified(victim: Victim) -> int | None:
+def _certified_count(victim: Victim) -> int | None:
     """Return how many points are certified; None beyond the line, where it takes many seconds."""
     if victim.target.net.d > 1 or obstacle(victim.target) or not victim.truth.n:
         return None

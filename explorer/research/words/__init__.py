@@ -38,9 +38,9 @@ def sentence(of: object) -> str:
 
 for _function in (
     weights.status, weights.light, weights.certificate, weights.optimum,
-    weights.finished,
+    weights.end_of_training,
     verdicts.kind, verdicts.verdict,
-    explanations.alike, explanations.farthest, explanations.merging,
+    explanations.alike, explanations.farthest_set, explanations.merging,
     energy.archetype, energy.energies, energy.split, energy.of_starts, energy.of_ridge,
     energy.picture, membership.rule,
 ):  # fmt: skip

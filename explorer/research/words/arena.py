@@ -50,7 +50,7 @@ def sentence(lines: Sequence[ArenaLine]) -> str:
     )
     known = first.p_value == first.p_value
     if known:
-        text += f" ({first.compared}, p = {first.p_adjusted:.2g}{of_all})"
+        text += f" ({first.control_words}, p = {first.p_adjusted:.2g}{of_all})"
     text += "."
     others = [f"{line.title} {line.found[AT]}" for line in ran if line is not first]
     if others:
@@ -66,7 +66,5 @@ def _open_questions(line: ArenaLine) -> str:
     """Return how many points are certified, and how many of those found; "" where not asked."""
     if line.determined < 0:
         return ""
-    return (
-        f" {explanations.certified(line.determined, line.n)}; {line.title} found {line.sure} of "
-        "these."
-    )
+    sure = explanations.certified_count(line.determined, line.n)
+    return f" {sure}; {line.title} found {line.sure} of these."

@@ -10,7 +10,7 @@ from explorer.engine.controls import Origin
 from explorer.engine.explanations.cone import refusal
 from explorer.engine.ranks import FEW_COORDINATES, FOUND_SHARE, LEAST, RankVerdict
 from explorer.engine.scoring import LEVEL, Unknowable, Verdict
-from explorer.research.audit.result import Audit, Tried
+from explorer.research.audit.result import Audit, AuditAttack
 from explorer.research.words import explanations, verdicts, weights
 
 NEAR_TARGETS = 0.25  # arbitrary: of outputs to the targets 0 and 1 of a training
@@ -29,7 +29,7 @@ class Assumption(NamedTuple):
         return {True: "met", False: "not met", None: "not known"}[self.met]
 
 
-def audited(made: Audit) -> str:
+def sentence(made: Audit) -> str:
     """Return what the weights give away, with the numbers."""
     return f"{_verdict(made)} {_repeats(made)}" if made.repeats else _verdict(made)
 
@@ -60,7 +60,7 @@ def _verdict(made: Audit) -> str:
     several = f" for the best of {count} attacks" if count > 1 else ""
     p_value = f"{verdicts.controls(verdict)}, p = {made.p_value:.2g}{several}"
     if isinstance(verdict, RankVerdict):
-        return _ranked(made, best, verdict, p_value)
+        return _by_ranks(made, best, verdict, p_value)
     numbers = (
         f"{best.title} meets {verdict.found} within {length(made)}, and {verdict.found} of its "
         f"{verdict.claims} claims are right; {chance(verdict)} ({p_value})."
@@ -94,7 +94,7 @@ def _verdict(made: Audit) -> str:
     )
 
 
-def _ranked(made: Audit, best: Tried, verdict: RankVerdict, p_value: str) -> str:
+def _by_ranks(made: Audit, best: AuditAttack, verdict: RankVerdict, p_value: str) -> str:
     """Return the verdict by ranks; the p-value is that of the best attack, corrected."""
     met = f"than to {verdict.held_out} held-out points of the same classes and margins"
     ranks = f"(mean logarithm of the ranks; {p_value})"
@@ -232,7 +232,7 @@ def determination(made: Audit) -> str:
     return text
 
 
-def tried(made: Audit, one: Tried) -> str:
+def attack_sentence(made: Audit, one: AuditAttack) -> str:
     """Return what one attack found."""
     verdict = one.verdict
     if verdict is None:

@@ -30,7 +30,7 @@ def edge(points: Tensor) -> str:
     )
 
 
-def certified(count: int, of: int) -> str:
+def certified_count(count: int, of: int) -> str:
     """Return how many points of a network are certified: one count, wherever it is said."""
     return f"{count} of {of} points {'is' if count == 1 else 'are'} certified"
 
@@ -57,7 +57,7 @@ def over_all(made: Determination) -> str:
     )
 
 
-def farthest(made: OtherSet) -> str:
+def farthest_set(made: OtherSet) -> str:
     """Return how far from the true points those of another set are, and how far any can be."""
     box = f"the box is ±{made.extent:.3g}"
     if not made.other:
@@ -84,7 +84,7 @@ def farthest(made: OtherSet) -> str:
 def alike(made: OtherSet) -> str:
     """Return that another set explains the weights as well, or that none does."""
     if not made.other:
-        return farthest(made)
+        return farthest_set(made)
     return (
         f"{made.explanation.n} other points, on average {made.distance:.2g} from the nearest true "
         "one, explain these weights as well: the weights alone cannot tell the two sets apart."

@@ -5,7 +5,7 @@ from __future__ import annotations
 from explorer.engine.membership.law import MemberRule
 
 
-def unseparated(wrong: int, of: int) -> str:
+def without_margin(wrong: int, of: int) -> str:
     """Return how many trained networks have no margin; empty for none."""
     if not wrong:
         return ""

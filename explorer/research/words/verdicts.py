@@ -61,7 +61,7 @@ def verdict(made: Verdict) -> str:
         f"{made.found} of {made.claims} claims match a point."
     )
     if made.certified is not None and made.found:
-        text += f" {explanations.certified(made.certified, made.n)}"
+        text += f" {explanations.certified_count(made.certified, made.n)}"
         why = (
             "no explanation of the weights in the box and margins of the certificate, as good as "
             "that by the true points, does without a point there"

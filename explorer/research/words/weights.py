@@ -34,7 +34,7 @@ TAKEN_AS_RELU = (
 )
 
 
-def divided(unit: float) -> str:
+def unit_note(unit: float) -> str:
     """Return that points were divided by their unit, and what follows for lengths."""
     size = f"{unit:,.0f}" if unit > 1 else f"1/{1 / unit:,.0f}"
     return (
@@ -81,7 +81,7 @@ def optimum(made: Exact) -> str:
     )
 
 
-def finished(made: Finished) -> str:
+def end_of_training(made: Finished) -> str:
     """Return what is known of a network that was trained to the end."""
     where = f"over the {made.cells} cells of the trained neurons and their neighbours"
     if made.proved:

@@ -257,5 +257,5 @@ def other_row(other: Otherwise | None) -> dict[str, Any]:
     if other is None:
         return {**row, "words": "looking for other points that could explain the weights …"}
     sure = other.certified
-    known = "" if sure is None else f"{explanations.certified(int(sure.sum()), len(sure))}. "
+    known = "" if sure is None else f"{explanations.certified_count(int(sure.sum()), len(sure))}. "
     return {**row, "words": f"{known}{other.other_sentence}"}

@@ -17,7 +17,7 @@ from explorer.page.frame import Frame, Shown
 from explorer.page.job import JobState
 from explorer.page.panels.base import Panel, with_title
 from explorer.page.stages.attack import commands as attack
-from explorer.research.sweep.experiment import claimed, no_other, other_set
+from explorer.research.sweep.experiment import as_claims, no_other, other_set
 from explorer.research.words import explanations
 from explorer.style import NEGATIVE, POSITIVE
 
@@ -103,7 +103,7 @@ class OtherPanel(Panel):
         """Draw it on the plane, if it is another set at all."""
         target = self.session.frame.target
         assert target is not None
-        said, claims = explanations.alike(found), claimed(found) if found.other else None
+        said, claims = explanations.alike(found), as_claims(found) if found.other else None
         attack.show_other(self.session, Shown(target, said, claims))
         self.said.value = escape(said) + (f"<div>{LEGEND}</div>" if claims else "")
 

@@ -15,7 +15,7 @@ from explorer.engine.training import TrainState
 from explorer.page.frame import Attacking, Frame, Moment, Stage, Training, numbers
 from explorer.page.history import MOST_BYTES, History, Timeline
 from explorer.page.session import Session, standing
-from explorer.research.pictures.axes import Axes, fitted
+from explorer.research.pictures.axes import Axes, axes_for
 
 WHOLE = 1.05  # times as far from the middle: so marks at the edge are whole; arbitrary
 POINTS = "alternating-circle"  # every point holds the margin, so every point leaves a trace
@@ -267,4 +267,4 @@ def fit(session: Session, dataset: Dataset, loaded: bool = False) -> None:
     flat = session.frame.dataset.d
     if dataset.d != flat:
         session.label = 0 if dataset.d == 1 else 1
-    session.axes = fitted(session.axes, dataset, loaded or dataset.d != flat)
+    session.axes = axes_for(session.axes, dataset, loaded or dataset.d != flat)

@@ -10,7 +10,7 @@ from explorer.page.frame import LAYERS, Frame
 from explorer.page.panels.base import Panel
 from explorer.page.stages.draw import commands as draw
 from explorer.page.words.screen import legend
-from explorer.research.pictures.axes import fitted
+from explorer.research.pictures.axes import axes_for
 
 # sign, name, tooltip, value of the label, colour
 CLASSES = (("●", "● +1", "blue circle (key 1)", 1, "pos"),
@@ -88,7 +88,7 @@ class Tools(Panel):
             if frame.stage in LAYERS[key]
         ]
         axes = self.session.axes
-        if fitted(axes, draw.in_view(frame, axes), loaded=True) != axes:
+        if axes_for(axes, draw.in_view(frame, axes), loaded=True) != axes:
             chips.append({"key": "fit", "name": FIT[0], "tip": FIT[1], "on": False})
         if frame.aimed:
             shown = self.session.truth_shown

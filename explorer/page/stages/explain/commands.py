@@ -28,9 +28,9 @@ from explorer.research.explained import (
     Slide,
     first_explained,
     refresh,
+    share_left,
     slide_along,
     split_toward,
-    unexplained,
 )
 from explorer.research.pictures.axes import Axes
 from explorer.research.words import explanations
@@ -234,7 +234,7 @@ def take_farthest(session: Session, found: OtherSet) -> None:
 
 def _origin(state: Explained, e: Explanation) -> dict[str, Any]:
     """Return what a set leaves, and its sum, with which the sets that are split from it compare."""
-    left = state.base if e is state.truth else unexplained(state.target, e.x, e.y)
+    left = state.base if e is state.truth else share_left(state.target, e.x, e.y)
     return {"left": left, "reference": remainder(state.net, e)}
 
 

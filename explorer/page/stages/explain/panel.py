@@ -233,7 +233,7 @@ class ExplainPanel(Panel):
 
     def _show_farthest(self, part: tuple[Rivals, OtherSet]) -> None:
         explain.take_farthest(self.session, part[1])
-        self.farthest.say(folded(explanations.farthest(part[1])))
+        self.farthest.say(folded(explanations.farthest_set(part[1])))
 
     def end(self) -> None:
         """End the questions when the page ends."""

@@ -95,7 +95,7 @@ def forced(rivals: Rivals, count: int, of: int) -> str:
 
 def certified(count: int, of: int, made: Certainty, left: float) -> str:
     """Return how many points are certified, and over which sets: box, band, reach, residual."""
-    told = explanations.certified(count, of)
+    told = explanations.certified_count(count, of)
     near = f"{made.half + made.reach:.2g}"
     if not count:
         some = f"for each there is a set with {scope(made.box, made.top)} that does without it"

@@ -32,7 +32,7 @@ from explorer.page.stages.landscape.energy_words import (
 )
 from explorer.page.stages.landscape.energy_work import EnergyWork, colour_bar
 from explorer.page.view.chart import ChartView
-from explorer.research.pictures.charts import curve_chart, marked
+from explorer.research.pictures.charts import curve_chart, has_lowest_mark
 from explorer.research.pictures.shades import FLOOR, span_of
 
 FOLDED = ("frozen", "pixels", "angle", "kappa")  # under "More"
@@ -219,7 +219,7 @@ class EnergyPanel(LandscapePanel):
         bar = ""
         if picture.curve is None:
             bar = colour_bar(picture, low, top) if top > FLOOR else f"<div>{FLAT}</div>"
-        lowest = picture.curve is not None or marked(picture)
+        lowest = picture.curve is not None or has_lowest_mark(picture)
         said = f"{bar}{reference(picture)}<div>{legend(picture, lowest)}</div>"
         self.told.put("bar", value=said)
 
@@ -232,7 +232,7 @@ def point_map(picture: Picture, place: NDArray[np.float64]) -> PointMap:
     """Return what the plane shows of a picture, with the mapped point at `place` (d,)."""
     span = span_of(picture.values, picture.reference)
     values = None if picture.curve is not None else picture.values
-    low = picture.lowest if values is not None and marked(picture) else None
+    low = picture.lowest if values is not None and has_lowest_mark(picture) else None
     ends = None
     if isinstance(made := picture.about, Split) and not made.pinned and values is not None:
         far = min(made.free, float(np.hypot(*picture.box[1::2]))) * made.u.numpy()

@@ -22,7 +22,7 @@ from explorer.engine.training import TrainConfig, TrainState
 from explorer.page.frame import Attacking, Frame, Training, certificate_of, numbers
 from explorer.page.history import LOG_STEPS, Timeline
 from explorer.page.session import Session
-from explorer.research.pictures.axes import fitted
+from explorer.research.pictures.axes import axes_for
 from explorer.research.words import weights
 
 # Of a network on a page, wherever it comes from. Arbitrary: the form offers so many layers and
@@ -66,9 +66,9 @@ def _take_unit(session: Session) -> None:
     if unit == 1:
         return
     scaled = drawing.present.over(unit)
-    session.axes = fitted(session.axes, scaled, loaded=True)
+    session.axes = axes_for(session.axes, scaled, loaded=True)
     session.put(drawing=drawing.push(scaled))
-    session.message = weights.divided(unit)
+    session.message = weights.unit_note(unit)
 
 
 def take_weights(session: Session, net: Network) -> None:
@@ -90,7 +90,7 @@ def take_weights(session: Session, net: Network) -> None:
     session.branch.train, session.branch.attack = Timeline(), Timeline()
     session.branch.train.append(state, numbers)
     drawing = now.drawing.push(none) if now.dataset.n or now.dataset.d != net.d else now.drawing
-    session.axes = fitted(session.axes, none, loaded=True)
+    session.axes = axes_for(session.axes, none, loaded=True)
     session.frame = Frame(
         "train", drawing, Training(state, given=True), attack=Attacking(now.attack.name)
     )
@@ -187,7 +187,7 @@ def take(session: Session, state: TrainState, made: Finished | None = None) -> N
         known = replace(known, finish=now.state.t)  # begun there or before, it comes to the same
     session.show(training=replace(now, state=state, plan=known), status=status)
     if made is not None:
-        session.message = weights.finished(made)
+        session.message = weights.end_of_training(made)
 
 
 def certify(session: Session) -> None:
