@@ -94,7 +94,7 @@ for name, (_, words) in VERBS.items():
 
 
 def main() -> None:
-    """The command `margin-explorer`.
+    """Run the command `margin-explorer`.
 
     What it imports stays: neither while it is loaded nor at the end is it searched for cycles.
     """

@@ -111,7 +111,7 @@ def numbers(found: Scored) -> dict[str, Any]:
 
 
 def picture(run: ImageRun, found: Scored) -> image_sheets.Pixels:
-    """Pairs of training image and candidate, best SSIM first; matched ones framed."""
+    """Return pairs of training image and candidate, best SSIM first; matched ones framed."""
     drawn = draw(run.choice)
     order = found.truth.ssim.argsort(descending=True, stable=True)
     frames = [PROVEN if m else "" for m in found.truth.matched[order].tolist()]

@@ -120,7 +120,7 @@ def _table(rows: list[dict[str, Any]]) -> None:
 
 
 def _write(path: Path, made: Picture) -> None:
-    """The map: one line a place in a table, or arrays."""
+    """Write the map: one line a place in a table, or arrays."""
     left, right, bottom, top = made.box
     h, w = made.values.shape
     if made.kind == "starts":  # shares of truth and of noise; the rest is held-out data

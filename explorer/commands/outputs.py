@@ -49,7 +49,7 @@ def check_folder(folder: Path | None) -> None:
 
 
 def check_pictures(*files: Path | None) -> None:
-    """The same as `check_files`, for pictures whose kind is the end of their name."""
+    """Check files as `check_files` does, and that a picture can be of the kind its name ends in."""
     from matplotlib.backend_bases import FigureCanvasBase
 
     kinds = FigureCanvasBase.get_supported_filetypes()

@@ -144,7 +144,7 @@ def attack_file(
 
 
 def _where(device: Device, attack: str) -> str:
-    """That an attack stayed on the CPU where a device was asked for, or an empty string."""
+    """Return that an attack stayed on the CPU where a device was asked for, or an empty string."""
     entry = by_key(attack)
     return verdicts.on_cpu(entry.title) if device.value != "cpu" and not entry.anywhere else ""
 

@@ -47,7 +47,7 @@ is 4 wide.
 
 
 def kinds() -> dict[str, tuple[str, type[Any], str]]:
-    """Title, class of settings, and the command that takes them, by name: attacks by their key."""
+    """Return title, class of settings and command by name; attacks go by their key."""
     attacks = {
         key: (entry.title, entry.config, f"margin-explorer attack --attack {key} --set NAME=VALUE")
         for key, entry in ROSTER.items()

@@ -21,7 +21,7 @@ def command_of(run: Run) -> str:
 
 
 def python_of(run: Run) -> str:
-    """Python that repeats it step by step, and prints its numbers."""
+    """Return Python that repeats the run step by step, and prints its numbers."""
     trains, attacks = is_trained(run), is_attacked(run)
     names, home, lines = {"torch"}, dict[str, set[str]](), _points(run.dataset)
     public = {"preset" if run.dataset.source else "read_link"}

@@ -206,7 +206,7 @@ def largest(need: Callable[[int], int], free: int, count: int) -> int:
 
 
 def _size(count: float) -> str:
-    """Bytes in words."""
+    """Return bytes in words."""
     for unit in ("bytes", "kB", "MB"):
         if count < 1000:
             return f"{count:.3g} {unit}"

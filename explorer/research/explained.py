@@ -116,7 +116,7 @@ class Explained:
 
 
 def first_explained(target: Target, truth: Dataset, base: float | None = None) -> Explained:
-    """The explanation by the training points: exact where it can be, else with kinks as trained.
+    """Return the explanation by the training points: exact where possible, else with its kinks.
 
     `base`: the residual of their certificate, where it is known already.
     """
@@ -144,7 +144,7 @@ def measures(net: Network, e: Explanation, reference: Tensor) -> dict[str, objec
 
 
 def lengths(extent: Extent, at: float, reach: float) -> tuple[float, float]:
-    """(a, b) of a split whose first child was dragged to `at`: the other goes in proportion.
+    """Return (a, b) of a split whose first child was dragged to `at`; the other goes in proportion.
 
     Within the cell both children are at the same share t of their way to the wall; beyond it the
     other waits at its own wall. Where the cell has no room, both go equally far.
@@ -162,7 +162,7 @@ def lengths(extent: Extent, at: float, reach: float) -> tuple[float, float]:
 def split_toward(
     net: Network, before: Explanation, i: int, u: Tensor, extent: Extent, at: float, reach: float
 ) -> Explanation:
-    """`before` with point i split along u, the child in hand at `at`. It keeps the index i."""
+    """Return `before` with point i split along u. The child at `at` keeps the index i."""
     size = abs(at)
     if size <= LEAST:
         return before
@@ -175,7 +175,7 @@ def split_toward(
 def slide_along(
     net: Network, before: Explanation, i: int, u: Tensor, at: float, reach: float, reference: Tensor
 ) -> Slide:
-    """The line of a drag, with the change of the sum from `reference` and the margin along it."""
+    """Return the line of a drag, with the change of the sum and the margin on it."""
     base = changed(net, before, reference)
     extent = extent_at(net, before, i, u)
     walls = [s * e * f for s, e in ((1, extent.plus), (-1, extent.minus)) if e < reach

@@ -65,7 +65,7 @@ class Challenge:
 
     @property
     def text(self) -> str:
-        """As one line of text, for an address or a file; `read_challenge` reads it."""
+        """Return one line of text, for an address or a file; `read_challenge` reads it."""
         tensors = dict[str, torch.Tensor]()
         for i, (weight, bias) in enumerate(zip(self.net.weights, self.net.biases, strict=True)):
             tensors[f"{i}.weight"] = weight
@@ -87,7 +87,7 @@ class Hidden:
 
 
 def commitment_of(data: Dataset, salt: str) -> str:
-    """SHA-256 of the salt, a line break, and the points as CSV: anybody can check it."""
+    """Return the SHA-256 of the salt, a line break, and the points as CSV: anybody can check it."""
     return hashlib.sha256(f"{salt}\n{write_csv(data)}".encode()).hexdigest()
 
 
@@ -220,7 +220,7 @@ def read_guess(text: str) -> Dataset:
 
 
 def as_guess(claims: Report) -> Dataset:
-    """The claims of an attack as a guess: those of the largest multipliers where they are many."""
+    """Return the claims of an attack as a guess: of many those of the largest multipliers."""
     best = torch.argsort(claims.lam, descending=True, stable=True)[:MAX_POINTS]
     return Dataset(claims.x[best].double(), claims.y[best].double())
 

@@ -50,12 +50,12 @@ FIRST_SCALES = (0.1, 0.03)  # of the first layer: of two layers, of more
 
 
 def picture_attacks() -> list[str]:
-    """Keys of the attacks that have settings for images."""
+    """Return keys of the attacks that have settings for images."""
     return [key for key, entry in ROSTER.items() if entry.pictures is not None]
 
 
 def attack_labels() -> tuple[tuple[str, str], ...]:
-    """Title and key of each of them."""
+    """Return title and key of each of them."""
     return tuple((by_key(key).title, key) for key in picture_attacks())
 
 
@@ -141,7 +141,7 @@ class ImageRun:
 
     @property
     def step_count(self) -> int:
-        """Steps of the attack."""
+        """Return the number of steps of the attack."""
         return by_key(self.attack).step_count(self.config, 1)
 
 
@@ -178,7 +178,7 @@ class Scored:
 
     @property
     def chance(self) -> float:
-        """Mean share of held-out images matched."""
+        """Return the mean share of held-out images matched."""
         return sum(c.share for c in self.controls) / len(self.controls)
 
 
@@ -279,7 +279,7 @@ def score_pictures(draw: Draw, net: Network, found: Tensor, vote: Vote = "min") 
 
 
 def carried_numbers(net: Network, angle: float = MERGE_ANGLE) -> int:
-    """How many numbers the weights hold once parallel neurons are merged: each carries its row.
+    """Return how many numbers the weights hold once parallel neurons are merged.
 
     For two layers k (d + 1), the cell moments of which a KKT point is made; deeper, all weights of
     the merged network. `angle` in radians. A count, and no theorem: fewer than the n d numbers of

@@ -80,12 +80,12 @@ class Interval:
 
     @property
     def half(self) -> float:
-        """Half the width; nan for one trial."""
+        """Return half the width; nan for one trial."""
         return self.high - self.mean
 
 
 def interval(values: Sequence[float]) -> Interval:
-    """Student's interval of the mean; without ends for one value, nan for none. nan is left out."""
+    """Return Student's interval of the mean, without ends for one value. nan is left out."""
     kept = np.array([v for v in values if not math.isnan(v)])
     if not len(kept):
         return Interval(math.nan, math.nan, math.nan)
@@ -109,7 +109,7 @@ def rates(trial: MembershipTrial) -> dict[str, float | int]:
 
 
 def summary(rows: Sequence[dict[str, float | int]]) -> dict[int, dict[str, Interval]]:
-    """Every number of the rows by dimension: its mean and interval over trials."""
+    """Return every number of the rows by dimension: its mean and interval over trials."""
     found: dict[int, dict[str, Interval]] = {}
     for d in dict.fromkeys(int(row["d"]) for row in rows):
         mine = [row for row in rows if row["d"] == d]

@@ -272,7 +272,7 @@ def flat(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def csv_of(rows: Iterable[Mapping[str, Any]]) -> str:
-    """All rows as one table of what is `flat` of them."""
+    """Return all rows as one table of what is `flat` of them."""
     return table_of([flat(row) for row in rows])
 
 
@@ -286,6 +286,6 @@ def table_of(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def write_csv(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
-    """The same into a file."""
+    """Write all rows as one table."""
     path.parent.mkdir(parents=True, exist_ok=True)
     write_file(path, csv_of(rows))

@@ -304,7 +304,7 @@ def _judged_rows(done: Attacked) -> Rows:
 
 
 def _certainty_words(made: Certainty) -> str:
-    """How many claims are certified or likely, to how much, and what that is compared with."""
+    """Return how many claims are certified or likely, to how much, and compared with what."""
     known = "the residual of the true points" if made.proven else "a judgement by a threshold"
     certain = made.radius[made.certain]
     reached = f", to {float(certain.min()):.2%} or more" if len(certain) else ""

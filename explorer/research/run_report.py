@@ -37,7 +37,7 @@ PAPERS = (
 
 
 def page_of(made: Repeated, address: str = "") -> str:
-    """One page of HTML without scripts: picture, numbers, settings, link, command, Python, points.
+    """Return a page of HTML without scripts: picture, numbers, settings, how to do it again.
 
     Args:
         made: the run.
@@ -105,7 +105,7 @@ def _picture(made: Repeated) -> str:
 
 
 def _settings(made: Repeated) -> list[tuple[str, str]]:
-    """Source and seeds, then every setting: defaults change, a page does not."""
+    """Return source and seeds, then every setting: defaults change, a page does not."""
     run = made.run
     rows = [("points", source_of(run.dataset)), ("seed", str(run.seed))]
     if made.state is not None:

@@ -89,12 +89,12 @@ class Trained:
 
     @cached_property
     def q_min(self) -> float:
-        """Its smallest margin y Phi(x)."""
+        """Return the smallest margin y Phi(x)."""
         return float(q_of(self.net, self.data.x, self.data.y).min())
 
     @cached_property
     def certificate(self) -> Certificate | None:
-        """Its certificate, made when it is asked for; None where it is not homogeneous."""
+        """Return the certificate, made at the first call; None where the net is not homogeneous."""
         if not self.net.homogeneous:
             return None
         tau = TAU_TRAINED if self.exact is None and self.finished is None else TAU_EXACT
@@ -137,7 +137,7 @@ class Attacked:
 
 
 def no_watch(states: Iterable[State], total: int, label: str) -> Iterable[State]:
-    """No progress shown."""
+    """Return the states as they are."""
     return states
 
 
@@ -155,7 +155,7 @@ def points_at(place: str | Path) -> Dataset:
 
 
 def fingerprint(path: str | Path) -> str:
-    """Of a file or a link: a row runs on the very content that it was made for."""
+    """Return a digest of a file or a link: a row runs on the content that it was made for."""
     content = str(path).encode() if is_link(str(path)) else read_file(path)
     return hashlib.sha256(content).hexdigest()[:16]
 

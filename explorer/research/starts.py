@@ -223,7 +223,7 @@ def _union(
 
 
 def _near(union: Report, claims: Report) -> Tensor:
-    """Which places of a union (c,) these claims hold, 0 or 1: those near to one, or the nearest."""
+    """Return which places of a union (c,) these claims hold, 0 or 1: those near, or the nearest."""
     if not len(claims.x):
         return torch.zeros(len(union.x), dtype=torch.int64)
     apart = torch.cdist(union.x, claims.x, compute_mode="donot_use_mm_for_euclid_dist")

@@ -199,7 +199,7 @@ def settings_of(target: Target, config: TuneConfig, params: dict[str, float]) ->
 
 
 def front(trials: Sequence[Trial]) -> list[Trial]:
-    """Trials that none other beats in both residual and agreement, smallest residual first."""
+    """Return trials that no other beats in both goals, smallest residual first."""
     good = sorted((t for t in trials if not t.failure), key=lambda t: (t.residual, -t.agreement))
     kept: list[Trial] = []
     for trial in good:
@@ -260,7 +260,7 @@ def _space(search: Search) -> dict[str, optuna.distributions.BaseDistribution]:
 
 
 def _sampler(config: TuneConfig, number: int) -> optuna.samplers.BaseSampler:
-    """Seeded by the trial's number, so that a resumed search draws what an unbroken one would."""
+    """Return a sampler seeded by the trial's number: a resumed search draws as an unbroken one."""
     samplers, seed = _optuna().samplers, 100_003 * config.seed + number
     if config.search == "random":
         return samplers.RandomSampler(seed=seed)  # type: ignore[no-any-return]
@@ -284,7 +284,7 @@ FIELDS = ("number", "params", "config", "residual", "agreement", "claims", "fail
 
 
 def fingerprint(target: Target) -> str:
-    """Of the attacked weights: a search is resumed on the same ones only."""
+    """Return a digest of the attacked weights: a search is resumed on the same ones only."""
     return hashlib.sha256(target.net.theta.double().cpu().numpy().tobytes()).hexdigest()[:16]
 
 

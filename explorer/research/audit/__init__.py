@@ -184,7 +184,7 @@ def _entries(target: Target) -> list[AnyAttack]:
 
 
 def _frame(read: Reading, data: Dataset, q_min: float) -> tuple[Coordinates, Certificate | None]:
-    """The coordinates in which the points explain the weights best, and the certificate there."""
+    """Return the coordinates where points explain the weights best, and the certificate there."""
     net, known = read.net, known_coordinates(read, data.x)
     if not q_min > 0 or data.n * net.outputs > LARGE:
         return replace(known[0], compared=False), None
@@ -267,7 +267,7 @@ class _Case:
         return AuditAttack(entry.key, entry.title, outside, verdict, seconds, ended=bool(late))
 
     def _verdict(self, made: Report) -> Verdict:
-        """What may be said of claims: by ranks in many coordinates, else by those that match."""
+        """Return the verdict on claims: by ranks in many coordinates, else by those that match."""
         if self.unseen is not None:
             return judge_by_ranks(self.z, self.unseen, made.x, made.y, self.seed)
         return judge(
@@ -297,7 +297,7 @@ class _Case:
         return made
 
     def _start(self, entry: AnyAttack, config: Any) -> tuple[Tensor, Tensor] | None:  # noqa: ANN401
-        """Noise around the centre of the points; None for attacks that take no start.
+        """Return noise around the centre of the points; None for attacks that take no start.
 
         With ranks it is that of the held-out points as well, or it would be nearer to the others.
         """

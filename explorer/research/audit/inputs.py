@@ -66,7 +66,7 @@ class Coordinates:
 
 
 def known_coordinates(read: Reading, x: Tensor) -> list[Coordinates]:
-    """Coordinates that a training may have used: rescaled, as given, standardised, in [0, 1].
+    """Return coordinates that a training may use: rescaled, as given, standardised, in [0, 1].
 
     Rescaled: training keeps the incoming weights of a layer as large as the outgoing ones (Du et
     al. 2018), so that the weights themselves say in which unit of length they were trained. A model
@@ -185,7 +185,7 @@ def check_some(x: Any) -> None:  # noqa: ANN401
 
 
 def _columns(x: Any, y: Any) -> tuple[Any, Any, tuple[str, ...], str | None]:  # noqa: ANN401
-    """Points, classes, the names of the columns, and that of the classes among them."""
+    """Return points, classes, the names of the columns, and that of the classes among them."""
     if isinstance(x, Table):
         return x.x, x.y if y is None else y, x.names, None
     names = getattr(x, "columns", ())
@@ -203,7 +203,7 @@ def _heldout(
     label: str | None,
     net: Network,
 ) -> tuple[Any, Any]:
-    """Held-out points, their columns as those of the training points, and their classes or None."""
+    """Return held-out points, with columns as in the training points; and their classes or None."""
     if isinstance(given, Dataset):
         return given.to(dtype=torch.float64, device="cpu"), None
     pair = isinstance(given, tuple) or (
@@ -236,7 +236,7 @@ def _labels(
     net: Network,
     known: Sequence[Any],
 ) -> Tensor:
-    """Labels of held-out points; those without classes get the model's own."""
+    """Return labels of held-out points; those without classes get the model's own."""
     if kinds is not None:
         return class_labels(kinds, net.outputs, known)[0]
     if net.outputs == 1:

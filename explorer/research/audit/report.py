@@ -90,7 +90,7 @@ def found_points(made: Audit) -> list[bool]:
 
 
 def _matches(made: Audit, one: AuditAttack) -> tuple[list[bool], list[float], list[float]]:
-    """Which points an attack found, and how far its nearest claims are, as shares of the spread.
+    """Return which points an attack found, and how far the nearest claims are, in spreads.
 
     Last the shares of held-out points that are as near; none where claims were matched.
     """
@@ -141,7 +141,7 @@ def _distances_chart(made: Audit) -> Chart:
 
 
 def attack_rows(made: Audit) -> list[tuple[str, str, str, str]]:
-    """Of each attack: its name, what it found, how sure that is, and what is to be said of it."""
+    """Return of each attack its name, what it found, how sure that is, and a sentence."""
     out = []
     for one in made.tried:
         if one.verdict is None:

@@ -70,7 +70,7 @@ class Maps:
 
     @property
     def done_count(self) -> int:
-        """Cells known for at least one seed."""
+        """Return the number of cells known for at least one seed."""
         return int(np.isfinite(self.end[:, 0]).any(0).sum())
 
     @property
@@ -81,7 +81,7 @@ class Maps:
         return np.where(known, np.argmin(np.where(known, mean, np.inf), 0), -1)
 
     def edge(self, which: str) -> tuple[Array, Array]:
-        """Distances along an edge after the run, and at the start: two arrays (k, 3, s).
+        """Return distances along an edge after the run, and at the start: two arrays (k, 3, s).
 
         "data": lambda_2 = 1, over lambda_1; from held-out data to the truth.
         "noise": lambda_1 = 1, over lambda_2; from noise to the truth.
@@ -106,7 +106,7 @@ class Maps:
 
 
 def maps(side: int, rows: Iterable[Mapping[str, Any]]) -> Maps:
-    """Arrays of finished rows {"mix_truth", "mix_data", "seed", "result"} of one grid."""
+    """Return arrays of finished rows {"mix_truth", "mix_data", "seed", "result"} of one grid."""
     values = steps_of(side)
     found: dict[tuple[int, float, float], Mapping[str, Any]] = {}
     for row in rows:
@@ -136,7 +136,7 @@ def of_sweep(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def band(curves: Array) -> tuple[Array, Array, Array]:
-    """Mean, lowest and highest over seeds. (k, s) -> three (s,), nan where nothing is known."""
+    """Return mean, lowest and highest over seeds. (k, s) -> three (s,), nan where unknown."""
     known = np.isfinite(curves)
     none = ~known.any(0)
     low = np.where(known, curves, np.inf).min(0)
@@ -210,7 +210,7 @@ class GridCell:
 
 
 def grid_attacks() -> list[str]:
-    """Keys of the attacks that begin at given candidates."""
+    """Return keys of the attacks that begin at given candidates."""
     return [key for key, entry in ROSTER.items() if entry.takes_start]
 
 
@@ -346,7 +346,7 @@ class Trace:
     """
 
     def __init__(self, parts: Parts) -> None:
-        """A run that has not begun."""
+        """Begin without a state."""
         self._parts = parts
         self._first: Any = None
         self.places: list[list[float]] = []

@@ -62,7 +62,7 @@ Key = tuple[int, float, float]  # number of the seed, mix_truth, mix_data
 
 
 def _block(between: int) -> int:
-    """Steps in one go: `between`, or a part of it where that could take longer than a second."""
+    """Return the steps in one go: `between`, or a part of it that takes less than a second."""
     parts = (k for k in range(MOST_STEPS // 10, MOST_STEPS + 1) if between % k == 0)
     return between if between <= MOST_STEPS else max(parts, default=between)
 

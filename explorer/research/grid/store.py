@@ -75,7 +75,7 @@ def cell_of(row: Row) -> Row:
 
 
 def _pair(result: Row, name: str) -> list[float]:
-    """Two numbers of this name, or none. ValueError for anything else."""
+    """Return two numbers of this name, or none. ValueError for anything else."""
     given = result.get(name, [])
     if not isinstance(given, list) or len(given) not in (0, 2):
         raise ValueError(f"{name} is not two numbers")
@@ -86,7 +86,7 @@ CELLS = RowKind("grid of starts", ("key", "of", "mix_truth", "mix_data", "seed",
 
 
 def table_of(rows: Iterable[Row]) -> str:
-    """Cells as a table, without their settings and trajectories."""
+    """Return cells as a table, without their settings and trajectories."""
     plain_rows = []
     for row in rows:
         kept = {k: v for k, v in row["result"].items() if k != "trail"}
@@ -246,7 +246,7 @@ class CellStore:
             self.file, self.words = None, f"Nothing is kept on disk any more: {error.strerror}."
 
     def texts(self) -> tuple[str, str]:
-        """All cells as lines of JSON, and as a table."""
+        """Return all cells as lines of JSON, and as a table."""
         of = self.of
         rows = [] if of is None else [row_of(self.found, key, of) for key in list(self.found.rows)]
         return text_of(rows), table_of(rows)

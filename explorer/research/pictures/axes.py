@@ -29,17 +29,17 @@ class Axes:
 
     @property
     def centre(self) -> NDArray[np.float64]:
-        """(2,), in units of the data."""
+        """Return the centre (2,), in units of the data."""
         return np.array([self.x[0], self.y[0]])
 
     @property
     def half(self) -> NDArray[np.float64]:
-        """Half width and half height (2,), in units of the data."""
+        """Return half width and half height (2,), in units of the data."""
         return np.array([self.x[1], self.y[1]])
 
     @property
     def reach(self) -> float:
-        """Half width of the smallest square around 0 that holds the plane."""
+        """Return the half width of the smallest square around 0 that holds the plane."""
         return float((np.abs(self.centre) + self.half).max())
 
     def shares(self, places: ArrayLike) -> NDArray[np.float64]:

@@ -248,7 +248,7 @@ def curve_chart(picture: Picture, at: float, truth: float) -> Chart:
 
 
 def output_chart(found: Scored) -> Chart:
-    """Best SSIM of each training image against the network's output (Haim et al. 2022)."""
+    """Return best SSIM of each training image by the network's output (Haim et al. 2022)."""
     outputs, ssim = found.outputs.numpy(), found.truth.ssim.numpy()
     dots = [
         Series(

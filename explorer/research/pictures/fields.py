@@ -37,7 +37,7 @@ def samples(size: int, axes: Axes) -> torch.Tensor:
 
 
 def field(net: Network, axes: Axes, size: int = MAP_SIZE) -> Array:
-    """Phi on a grid from edge to edge of the plane. -> (size, size), first row on top.
+    """Return Phi on a grid from edge to edge of the plane, (size, size), first row on top.
 
     Computed in float32 where rounding cannot be seen in a picture.
     """
@@ -46,13 +46,13 @@ def field(net: Network, axes: Axes, size: int = MAP_SIZE) -> Array:
 
 
 def class_field(net: Network, axes: Axes, size: int) -> Array:
-    """All outputs on the grid of `field`. -> (C, size, size), first row on top."""
+    """Return all outputs on the grid of `field`, (C, size, size), first row on top."""
     values: Array = _outputs(net, axes, size).T.reshape(net.outputs, size, size)
     return values
 
 
 def _outputs(net: Network, axes: Axes, size: int) -> Array:
-    """All outputs (size^2, C) on the grid, some places after the others: the cache holds those."""
+    """Return all outputs (size^2, C) on the grid, computed in parts that the cache holds."""
     far = float(np.abs(axes.centre / axes.half).max()) > FAR
     kind = torch.float64 if far else torch.float32
     fast, grid = net.to(dtype=kind), samples(size, axes).to(device=net.device, dtype=kind)
@@ -62,14 +62,14 @@ def _outputs(net: Network, axes: Axes, size: int) -> Array:
 
 
 def margin_map(net: Network, axes: Axes, unit: float, size: int) -> Array:
-    """Phi / unit on the grid of `field`; of several classes each one's lead, (C, size, size)."""
+    """Return Phi / unit on the grid of `field`; of several classes the leads, (C, size, size)."""
     if net.outputs == 1:
         return field(net, axes, size) / unit
     return leads(class_field(net, axes, size) / unit)
 
 
 def leads(values: Array) -> Array:
-    """Each class's output less the best of its rivals', (C, h, w): positive where it wins."""
+    """Return each class's output less the best other, (C, h, w): positive where it wins."""
     best = values.argmax(0)
     top = values.max(0)
     rest = np.where(np.arange(len(values))[:, None, None] == best, -np.inf, values).max(0)
@@ -84,7 +84,7 @@ def map_size(net: Network, moving: bool) -> int:
 
 
 def path_weights(net: Network) -> Array:
-    """|v_j| ||w_j|| of each first-layer neuron; deeper: its column's norm above. -> (k_1,)."""
+    """Return |v_j| ||w_j|| of each first-layer neuron (k_1,); deeper: its column's norm above."""
     first = net.weights[0].square().sum(1)
     if net.biases[0] is not None:
         first = first + net.biases[0].square()
@@ -116,7 +116,7 @@ def neuron_lines(net: Network, axes: Axes) -> Array:
 
 
 def _lines_of(net: Network, axes: Axes) -> tuple[Array, Array, Array]:
-    """Direction and offset in shares of the plane, and path weight of each first-layer neuron."""
+    """Return direction and offset (shares of the plane) and path weight of first-layer neurons."""
     w = net.weights[0].double().cpu().numpy()
     b = np.zeros(len(w)) if net.biases[0] is None else net.biases[0].double().cpu().numpy()
     centre, half = axes.centre[: net.d], axes.half[: net.d]
@@ -150,7 +150,7 @@ def graph(net: Network, axes: Axes, unit: float, points: int = GRAPH) -> Array:
 
 
 def breakpoints(net: Network, axes: Axes) -> Array:
-    """Breakpoints -b_j / w_j of a univariate first layer in view. -> (k, 2): place, strength."""
+    """Return breakpoints -b_j / w_j of a univariate first layer, (k, 2): place, strength."""
     w, b, weight = _lines_of(net, axes)
     slope = np.where(np.abs(w[:, 0]) < 1e-12 * axes.x[1], np.nan, w[:, 0])
     at, share = -b / slope, weight / max(weight.max(initial=0.0), 1e-300)

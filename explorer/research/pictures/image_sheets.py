@@ -21,7 +21,7 @@ EDGE = 3  # width of the frame around a pair; arbitrary
 
 
 def pairs(top: Tensor, bottom: Tensor | None, colours: Sequence[str], columns: int) -> Pixels:
-    """Images (n, c, h, w), those of `bottom` below them, in rows of `columns`. -> (H, W, 4).
+    """Return a sheet (H, W, 4) of images (n, c, h, w), those of `bottom` below them.
 
     Args:
         top: images, each scaled to [0, 1] by itself.
@@ -49,7 +49,7 @@ def pairs(top: Tensor, bottom: Tensor | None, colours: Sequence[str], columns: i
 
 
 def weights(rows: Tensor, shape: tuple[int, int, int], columns: int) -> Pixels:
-    """First-layer weights (k, d) as images, grey at 0 and each at its own scale. -> (H, W, 4)."""
+    """Return a sheet (H, W, 4) of first-layer weights (k, d), grey at 0, each at its own scale."""
     images = rows.reshape(-1, *shape)
     largest = images.abs().amax(dim=(1, 2, 3), keepdim=True).clamp_min(1e-12)
     half = (images / largest + 1) / 2
@@ -78,7 +78,7 @@ def png(sheet: Pixels) -> bytes:
 
 
 def write(path: Path, sheet: Pixels) -> None:
-    """The sheet as a PNG file on white."""
+    """Write the sheet as a PNG file on white."""
     opaque = sheet.copy()
     opaque[sheet[..., 3] == 0] = 255
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -94,7 +94,7 @@ def _image(sheet: Pixels) -> Any:  # noqa: ANN401
 
 
 def _enlarge(images: Tensor) -> Pixels:
-    """Images (n, c, h, w) in [0, 1] -> (n, H, W, 4), each pixel a whole block of pixels."""
+    """Return images (n, c, h, w) in [0, 1] as (n, H, W, 4), each pixel a whole block of pixels."""
     factor = max(1, 48 // max(images.shape[2:]))  # arbitrary: about 48 pixels a side
     grey = images.expand(-1, 3, -1, -1) if images.shape[1] == 1 else images[:, :3]
     opaque = torch.cat([grey, torch.ones_like(grey[:, :1])], 1)

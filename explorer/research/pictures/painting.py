@@ -239,7 +239,7 @@ def paint_plane(axes: Any, frame: Frame) -> None:  # noqa: ANN401
 
 
 def _behind(axes: Any, frame: Frame, shares: Any) -> None:  # noqa: ANN401
-    """The map of the network or of an energy, the level lines, the lines of the neurons."""
+    """Paint the map of the network or of an energy, the level lines, the lines of the neurons."""
     from matplotlib.collections import LineCollection
     from matplotlib.colors import ListedColormap
 
@@ -290,7 +290,7 @@ def _colour_bar(axes: Any, drawn: Any, name: str, at: Any = None, words: Any = N
 
 
 def _paths(axes: Any, frame: Frame, shares: Any) -> None:  # noqa: ANN401
-    """Graphs, lines, areas, bands, links."""
+    """Paint graphs, lines, areas, bands, links."""
     cy, hy = frame.get("view", (0, 0, 1, 1))[1::2]
     if frame.get("flat"):
         for level in (-1, 0, 1):
@@ -314,7 +314,7 @@ def _paths(axes: Any, frame: Frame, shares: Any) -> None:  # noqa: ANN401
 
 
 def _places(axes: Any, frame: Frame, shares: Any) -> None:  # noqa: ANN401
-    """Points, candidates, claims and marks; the truth of an attack is hollow."""
+    """Paint points, candidates, claims and marks; the truth of an attack is hollow."""
     hollow, names = bool(frame.get("hollow")), frame.get("names", {})
     layers = (("other", 16.0, False), ("points", 26.0, hollow), ("candidates", 26.0, False))
     for name, area, empty in layers:

@@ -112,7 +112,7 @@ def run_figure(
     data: Dataset, net: Network | None, claims: Report | None = None, title: str = "",
     size: tuple[float, float] = PAPER,
 ) -> Any:  # fmt: skip # noqa: ANN401 - matplotlib is untyped
-    """Truth and claims on the plane, and q per point; the points alone without a network.
+    """Return truth and claims on the plane, and q per point; the points alone without a network.
 
     ImportError without matplotlib.
     """

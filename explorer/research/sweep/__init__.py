@@ -194,7 +194,7 @@ class _Work:
 
 
 def _attempt(run: Callable[[Any], Mapping[str, Any]], key: str, row: Any) -> Row:  # noqa: ANN401
-    """In the worker: one row, whatever becomes of it."""
+    """Return the row that a worker makes, whatever becomes of it."""
     limit_threads()  # workers share the cores by being many
     begun = perf_counter()
     try:

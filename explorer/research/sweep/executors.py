@@ -89,7 +89,7 @@ class Pool:
     """
 
     def __init__(self, source: Executor | Make) -> None:
-        """From an executor, or from a function that makes one."""
+        """Take an executor, or a function that makes one."""
         if not (isinstance(source, Executor) or callable(source)):
             raise TypeError(
                 "expected an executor of concurrent.futures, or a function that makes one, such as "
@@ -140,7 +140,7 @@ def is_lost(error: BaseException) -> bool:
 
 @contextmanager
 def _unheard() -> Iterator[None]:
-    """Processes started within do not hear Ctrl-C, not even while they import; ours waits."""
+    """Keep Ctrl-C from processes that are started within, even while they import; ours waits."""
     if not hasattr(signal, "pthread_sigmask"):  # Windows
         yield
         return

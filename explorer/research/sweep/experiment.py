@@ -343,7 +343,7 @@ class Experiment:
 
     @classmethod
     def of(cls, row: Mapping[str, Any]) -> Experiment:
-        """From a mapping. ValueError with the fields there are, for an unknown one."""
+        """Return a row from a mapping. ValueError with the fields there are, for an unknown one."""
         widths = row.get("widths")
         one = isinstance(widths, int)  # a table names the width of one layer as a number
         return config_of(cls, {**row, "widths": (widths,)} if one else row, "a row")
@@ -369,7 +369,7 @@ LATER = {"data": None, "data_digest": "", "device": "cpu", "csv": False, "starts
 
 
 def key_of(row: Any) -> str:  # noqa: ANN401 - a frozen dataclass of plain data
-    """The name of a configuration: the same on every machine, another for any other value."""
+    """Return the name of a configuration: the same on every machine, another for other values."""
     if not is_dataclass(row) or isinstance(row, type):
         raise TypeError(f"a row must be a dataclass or a mapping; got {type(row).__name__}")
     try:
@@ -528,7 +528,7 @@ def _ended_early(
 
 
 def seeds_of(text: str) -> list[int]:
-    """Seeds from words such as "0-4" or "0,3,7-9"; ValueError for other words, or none."""
+    """Return seeds from words such as "0-4" or "0,3,7-9"; ValueError for other words, or none."""
     found: list[int] = []
     for part in text.split(","):
         low, dash, high = part.strip().partition("-")
@@ -541,7 +541,7 @@ def seeds_of(text: str) -> list[int]:
 
 
 def plain(value: Any) -> Any:  # noqa: ANN401 - anything a run may give back
-    """JSON's own types: tensors and tuples become lists, what is not finite becomes None."""
+    """Return JSON's own types: tensors and tuples as lists, None for what is not finite."""
     if isinstance(value, torch.Tensor):
         return plain(value.tolist())
     if isinstance(value, Mapping):
