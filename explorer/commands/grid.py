@@ -35,7 +35,6 @@ from explorer.research.devices import check_device
 from explorer.research.grid import (
     DIGITS,
     STEPS,
-    WORDS,
     GridCell,
     grid_attacks,
     grid_rows,
@@ -49,6 +48,7 @@ from explorer.research.records import table_of
 from explorer.research.report import Summary, line, lines
 from explorer.research.runs import fingerprint
 from explorer.research.sweep import key_of, processes, seeds_of, sweep, threads
+from explorer.research.words import grid as grid_words
 
 # || theta* - theta ||^2 of Runkel et al., table 1, on CIFAR-10: (affine, one hidden layer).
 PAPER = {
@@ -140,16 +140,17 @@ def grid(
     check_pictures(out)
     done = many.run(cells)
     found = maps(side, done)
+    sentence = grid_words.sentence(found)
     grid_picture(out, found, done, f"{attack} on {data}, seed {many.seeds}")
     if table is not None:
         write_file(table, table_of([_flat(row) for row in done]))
     content = {
-        "side": side, "sentence": found.sentence(),
+        "side": side, "sentence": sentence,
         "cells": [{**_flat(row), "trail": row["result"]["trail"]} for row in done],
     }  # fmt: skip
     rows = [("starts", f"{len(cells)}")]
     rows += [(f"from {name}", _ends(done, a, b)) for name, (a, b) in THREE.items()]
-    rows.append(("seen", found.sentence()))
+    rows.append(("seen", sentence))
     told = lines({"data": data, "attack": attack}) + Summary(rows, content) + line("picture", out)
     show(as_json, "Grid of starts", told)
 
@@ -189,11 +190,7 @@ def bilevel(points: Drawn = MOONS, many: Many = ONE, as_json: Json = False) -> N
     print_table(title, heads, rows)
     short = [f"{e['model']} from {e['start']}" for e in entries if e["converged"] < e["seeds"]]
     if short:
-        print(
-            f"Not converged: {', '.join(short)}. At the last step training on these candidates "
-            f"gives other weights, |θ*-θ|² above {2 * AGREE:.0e}. Take more steps, such as "
-            f"--set steps=2000."
-        )
+        print(grid_words.without_agreement(short))
 
 
 def _entry(done: Sequence[dict[str, Any]], model: str, start: str, k: int) -> dict[str, Any]:
@@ -240,7 +237,7 @@ def _ends(done: Sequence[dict[str, Any]], a: float, b: float) -> str:
     mine = [r["result"] for r in done if (r["mix_truth"], r["mix_data"]) == (a, b)]
     if not mine:
         return "not done"
-    parts = (f"{sum(r[n] for r in mine) / len(mine):.3f} to {WORDS[n]}" for n in NAMES)
+    parts = (f"{sum(r[n] for r in mine) / len(mine):.3f} to {grid_words.SETS[n]}" for n in NAMES)
     return ", ".join(parts)
 
 

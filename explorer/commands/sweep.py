@@ -32,6 +32,7 @@ from explorer.engine.roster import ROSTER
 from explorer.engine.scoring import RADII
 from explorer.research.devices import check_device
 from explorer.research.pictures.figures import arena_figure, other_figure
+from explorer.research.records import plain
 from explorer.research.report import Summary, lines
 from explorer.research.sweep import (
     Experiment,
@@ -45,7 +46,6 @@ from explorer.research.sweep import (
 )
 from explorer.research.sweep import arena as arenas
 from explorer.research.sweep.executors import Make, dask_client
-from explorer.research.sweep.experiment import plain
 from explorer.research.words import arena as arena_words
 
 IN_FLIGHT = 2  # rows submitted ahead per worker: no worker waits, and few rows are lost

@@ -23,8 +23,9 @@ from explorer.research import report, runs, tuning
 from explorer.research.pictures.figures import front_picture
 from explorer.research.records import RowFile, writing
 from explorer.research.report import Summary
-from explorer.research.runs import RADIUS, RunFailed
+from explorer.research.runs import RunFailed
 from explorer.research.tuning import Trial, TuneConfig
+from explorer.research.words import tuning as tuning_words
 
 SHOWN = ("lr_x", "relu_alpha", "relu_alpha_start", "lam_min", "weight_margin", "sigma_x")
 ON_CIRCLE, BY_GRADIENT, SEARCH = options.Points(), options.TrainingOptions(), TuneConfig()
@@ -115,29 +116,12 @@ def _judge(
     }
 
 
-def comparison_words(done: dict[str, runs.Attacked]) -> str:
-    """Return whether tuning found more, as a sentence; without the truth, why it is not known."""
-    tuned, usual = (done[name].scores for name in ("tuned", "defaults"))
-    if tuned is None or usual is None:
-        return (
-            "Without the points nobody can say whether the tuned settings find more of them than "
-            "the defaults."
-        )
-    a, b = (int(scores[0].found[tuned[0].radii.index(RADIUS)]) for scores in (tuned, usual))
-    word = "more than" if a > b else "fewer than" if a < b else "as many as"
-    n = len(tuned[0].distances)
-    return (
-        f"From a fresh noise the tuned settings found {a} of {n} points within {RADIUS:g}, {word} "
-        f"the defaults, which found {b}."
-    )
-
-
 def _show(
     as_json: bool, config: TuneConfig, rows: Sequence[Trial], chosen: Trial | None,
     done: dict[str, runs.Attacked], note: str,
 ) -> None:  # fmt: skip
     ahead = tuning.front(rows)
-    comparison = comparison_words(done) if done else ""
+    comparison = tuning_words.comparison(done["tuned"], done["defaults"]) if done else ""
     found = {name: report.of_attack(each) for name, each in done.items()}
     if as_json:
         content = {

@@ -15,7 +15,7 @@ from typing import Any
 
 import torch
 
-from explorer.engine.progress import Progress, with_progress
+from explorer.engine.progress import Progress, between, with_progress
 from explorer.engine.roster import AnyAttack
 
 OUT = ("out of memory", "can't allocate memory")  # how torch's errors say it that have no class
@@ -214,15 +214,23 @@ def _size(count: float) -> str:
     return f"{count:,.3g} GB"
 
 
+def at_once(entry: AnyAttack, device: str) -> bool:
+    """Return whether starts descend as one program: on a device, by attacks that have one.
+
+    On the CPU they go one after another, where compiled loops are quickest.
+    """
+    return entry.many is not None and torch.device(device).type != "cpu"
+
+
 def last_states(
     target: Any, entry: AnyAttack, config: Any, seeds: Sequence[int], device: str,  # noqa: ANN401
     dtype: torch.dtype | None, stride: int, progress: Progress,
-) -> list[Any]:  # fmt: skip
-    """Return the last states of these starts, on the CPU; they descend as one program.
+) -> Iterator[Any]:  # fmt: skip
+    """Yield the last state of each start, on the CPU; they go in turn, or `at_once`.
 
     Args:
         target: the weights, of the attack's kind.
-        entry: an attack with `many`.
+        entry: the attack.
         config: its settings.
         seeds: of the starts.
         device: where to run.
@@ -234,13 +242,17 @@ def last_states(
         DeviceError: where the device is not there.
         MemoryFull: where its memory is used up.
     """
-    assert entry.many is not None
-    with on_device(device, dtype, starts_load(entry, target, config, len(seeds), dtype)):
+    together = entry.many if at_once(entry, device) else None
+    load = starts_load(entry, target, config, len(seeds) if together else 1, dtype)
+    count = math.ceil(entry.step_count(config, 1) / stride)
+    with on_device(device, dtype, load):
         aimed = target_on(target, entry, device, dtype)
-        drawn: Any = [torch.Generator().manual_seed(seed) for seed in seeds]
-        state = entry.init(aimed, config, drawn)
-        states = entry.iterate(aimed, state, config, stride)
-        count = math.ceil(entry.step_count(config, 1) / stride)
-        for following in with_progress(states, count, progress):
-            state = following
-        return [to_cpu(one) for one in entry.many.apart(state)]
+        drawn = [torch.Generator().manual_seed(seed) for seed in seeds]
+        groups: list[Any] = [drawn] if together else drawn
+        for k, generators in enumerate(groups):
+            here = between(progress, k / len(groups), (k + 1) / len(groups))
+            state = entry.init(aimed, config, generators)
+            states = entry.iterate(aimed, state, config, stride)
+            for following in with_progress(states, count, here):
+                state = following
+            yield from map(to_cpu, together.apart(state) if together else [state])

@@ -9,12 +9,16 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from enum import Enum
 from pathlib import Path
 from types import ModuleType
 from typing import Any
+
+from torch import Tensor
 
 from explorer.engine.files import (
     MAX_BYTES,
@@ -75,6 +79,25 @@ class RowKind:
     def first(self) -> bytes:
         """Return the first line, with its end; nothing without a head."""
         return b"" if self.head is None else (json.dumps(self.head) + "\n").encode()
+
+
+def plain(value: Any) -> Any:  # noqa: ANN401 - what a run gives back
+    """Return a value in the types of JSON.
+
+    Tensors and tuples become lists, enums their names, paths words, numbers that are not finite
+    None.
+    """
+    if isinstance(value, Tensor):
+        return plain(value.tolist())
+    if isinstance(value, Enum):
+        return value.name
+    if isinstance(value, Mapping):
+        return {str(k): plain(v) for k, v in value.items()}
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return [plain(v) for v in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return str(value) if isinstance(value, Path) else value
 
 
 def text_of(rows: Iterable[Mapping[str, Any]]) -> str:

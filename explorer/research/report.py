@@ -6,12 +6,8 @@ import json
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
-from enum import Enum
 from html import escape
-from pathlib import Path
 from typing import Any
-
-from torch import Tensor
 
 from explorer import __version__
 from explorer.engine.attacks.claims import Report
@@ -24,6 +20,7 @@ from explorer.engine.network import Network
 from explorer.engine.numbers import digits
 from explorer.engine.store import Run
 from explorer.research.pictures import painting
+from explorer.research.records import plain
 from explorer.research.repeat import Repeated
 from explorer.research.runs import RADIUS, Attacked, Trained
 from explorer.research.starts import Starts
@@ -53,7 +50,7 @@ class Summary:
     def json(self) -> str:
         """Return the content with our version, as lines of JSON."""
         content = {"version": __version__, **self.content}
-        return json.dumps(jsonable(content), indent=1, allow_nan=False)
+        return json.dumps(plain(content), indent=1, allow_nan=False)
 
 
 def line(name: str, value: Any) -> Summary:  # noqa: ANN401 - a word, a number or a path
@@ -76,21 +73,6 @@ def cell(value: Any) -> str:  # noqa: ANN401
         whole = all(isinstance(part, int) for part in value)  # widths, else coordinates
         return ("-" if whole else ", ").join(map(cell, value))
     return str(value)
-
-
-def jsonable(value: Any) -> Any:  # noqa: ANN401 (JSON has no type)
-    """Return plain JSON: tensors as lists, enums by name, numbers that are not finite as null."""
-    if isinstance(value, Tensor):
-        return jsonable(value.detach().cpu().tolist())
-    if isinstance(value, Enum):
-        return value.name
-    if isinstance(value, dict):
-        return {str(key): jsonable(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [jsonable(item) for item in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return str(value) if isinstance(value, Path) else value
 
 
 def values(made: object, *names: str) -> dict[str, Any]:

@@ -369,16 +369,9 @@ def aim(
             raise RunFailed("the network does not separate these points, so there is no margin.")
         target = Target.of(net, q_min, decayed)
         made = certify(net, truth.x, truth.y) if net.homogeneous else None
-        note = "" if margin is None else f"The margin is that of the points, {q_min:.3g}."
-        return target, made, _assumptions(target, note)
-    note = "" if margin is not None else "The margin is not known and was taken as 1 (--margin)."
+        return target, made, weights.assumptions(target, margin, q_min)
     target = Target.of(net, 1.0 if margin is None else margin, decayed)
-    return target, None, _assumptions(target, note)
-
-
-def _assumptions(target: Target, margin: str) -> str:
-    """Return what had to be assumed of the weights and of their margin, in words."""
-    return " ".join(filter(None, (weights.note(target.net), margin, weights.caveat(target))))
+    return target, None, weights.assumptions(target, margin, None)
 
 
 def attack(

@@ -33,6 +33,7 @@ from explorer.engine.scoring import adjusted_p_values, score
 from explorer.engine.status import Status
 from explorer.research.devices import (
     MemoryFull,
+    at_once,
     check_device,
     last_states,
     most_that_fit,
@@ -42,10 +43,8 @@ from explorer.research.runs import (
     RADIUS,
     Attacked,
     RunFailed,
-    attack,
     judgement,
     stride_of,
-    watch_of,
 )
 from explorer.research.words import weights
 
@@ -150,8 +149,7 @@ def attack_starts(
     if truth is not None:
         aimed = entry.target_for(target, truth.x, truth.y, config, chosen[0])
     check_device(device, dtype)
-    run = _at_once if torch.device(device).type != "cpu" and entry.many else _in_turn
-    ends, together = run(aimed, entry, config, chosen, device, dtype, progress)
+    ends, together = _ends(aimed, entry, config, chosen, device, dtype, progress)
     good = {seed: end for seed, end in zip(chosen, ends, strict=True) if end is not None}
     if not good:
         raise RunFailed(weights.status(Status.DIVERGED))
@@ -163,43 +161,28 @@ def attack_starts(
     return _with_verdict(made, truth, control_sets(truth) if controls is None else controls, proof)
 
 
-def _in_turn(
+def _ends(
     target: Any, entry: AnyAttack, config: AttackConfig, seeds: tuple[int, ...], device: str,  # noqa: ANN401
     dtype: torch.dtype | None, progress: Progress,
 ) -> tuple[list[Attacked | None], int]:  # fmt: skip
-    """Return the attack of each seed, one after another; None where it diverged."""
-    ends: list[Attacked | None] = []
-    for k, seed in enumerate(seeds):
-        watch = watch_of(between(progress, k / len(seeds), (k + 1) / len(seeds)))
-        try:
-            done = attack(target, config, seed, name=entry, watch=watch, device=device, dtype=dtype)
-        except RunFailed:
-            ends.append(None)
-        else:
-            ends.append(replace(done, states=done.states[-1:]))
-    return ends, 1
-
-
-def _at_once(
-    target: Any, entry: AnyAttack, config: AttackConfig, seeds: tuple[int, ...], device: str,  # noqa: ANN401
-    dtype: torch.dtype | None, progress: Progress,
-) -> tuple[list[Attacked | None], int]:  # fmt: skip
-    """Return the same of starts that descend together, as many as fit, and how many those were."""
-    load = starts_load(entry, target, config, len(seeds), dtype)
-    size, together = most_that_fit(load, device, len(seeds)), 1
+    """Return the attack of each seed, None where it diverged; and how many descended together."""
+    whole, together, many = len(seeds), 1, at_once(entry, device)
+    size = whole
+    if many:
+        size = most_that_fit(starts_load(entry, target, config, whole, dtype), device, whole)
     stride = stride_of(entry.step_count(config, 1))
     ends: list[AttackState] = []
     while len(ends) < len(seeds):
-        some, whole = seeds[len(ends) : len(ends) + size], len(seeds)
+        some = seeds[len(ends) : len(ends) + size]
         part = between(progress, len(ends) / whole, (len(ends) + len(some)) / whole)
         try:
             ends += last_states(target, entry, config, some, device, dtype, stride, part)
         except MemoryFull:  # a run takes more than was reckoned with
-            if len(some) == 1:
+            if len(some) == 1 or not many:
                 raise
             size = len(some) // 2
         else:
-            together = max(together, len(some))
+            together = max(together, len(some)) if many else 1
     failed = [entry.terminate(end, config) is Status.DIVERGED for end in ends]
     return [
         None if off else Attacked((end,), target, entry.report(target, end, config))

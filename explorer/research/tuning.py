@@ -22,14 +22,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-import torch
-
 from explorer.engine.attacks import kkt
 from explorer.engine.attacks.claims import agreement
-from explorer.engine.attacks.kkt import KKTConfig, KKTState
+from explorer.engine.attacks.kkt import KKTConfig
 from explorer.engine.attacks.kkt.config import PUBLISHED, Knobs
 from explorer.engine.attacks.target import Target
-from explorer.engine.progress import Progress, between, no_progress, with_progress
+from explorer.engine.progress import Progress, between, no_progress
 from explorer.engine.settings import setting, settings
 from explorer.engine.status import Status
 from explorer.engine.store.codec import decode
@@ -152,40 +150,19 @@ def attempt(
     settings = settings_of(target, config, params)
     seeds = [SEEDS * config.seed + restart + 1 for restart in range(config.restarts)]
     try:
-        ends: list[KKTState]
-        if device == "cpu":
-            ends = _in_turn(target, settings, seeds, progress)
-        else:
-            ends = last_states(target, TUNED, settings, seeds, device, None, BLOCK, progress)
+        ends = []
+        for end in last_states(target, TUNED, settings, seeds, device, None, BLOCK, progress):
+            if kkt.terminate(end, settings) is Status.DIVERGED:
+                raise ValueError(weights.status(Status.DIVERGED))
+            ends.append(end)
     except DeviceError:
         raise
     except ValueError as error:
         return Trial(number, params, settings, math.inf, 0.0, 0.0, str(error))
-    if any(kkt.terminate(end, settings) is Status.DIVERGED for end in ends):
-        why = weights.status(Status.DIVERGED)
-        return Trial(number, params, settings, math.inf, 0.0, 0.0, why)
     reports = [kkt.report(target, end, settings) for end in ends]
     claims = sum(len(r.x) for r in reports) / len(reports)
     mean = sum(float(end.l_stationary) for end in ends) / len(ends)
     return Trial(number, params, settings, mean, agreement(reports), claims)
-
-
-def _in_turn(
-    target: Target, settings: KKTConfig, seeds: list[int], progress: Progress
-) -> list[KKTState]:
-    """Return the last state of each seed, one after another; none after one that diverged."""
-    ends: list[KKTState] = []
-    for k, seed in enumerate(seeds):
-        drawn = torch.Generator().manual_seed(seed)
-        run = TUNED.states(target, settings, drawn, stride=BLOCK)
-        end = next(run)
-        here = between(progress, k / len(seeds), (k + 1) / len(seeds))
-        for state in with_progress(run, math.ceil(settings.steps / BLOCK), here):
-            end = state
-        ends.append(end)
-        if kkt.terminate(end, settings) is Status.DIVERGED:
-            break
-    return ends
 
 
 def settings_of(target: Target, config: TuneConfig, params: dict[str, float]) -> KKTConfig:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 from typer.testing import CliRunner
@@ -13,8 +12,6 @@ from typer.testing import CliRunner
 from explorer import cli
 from explorer.commands import tune as verb
 from explorer.engine.attacks.kkt import KKTConfig
-from explorer.engine.data import preset
-from explorer.engine.scoring import score
 from explorer.engine.store import load_run
 from explorer.research import runs
 from explorer.research import tuning as tune
@@ -108,27 +105,6 @@ def test_a_search_whose_trials_all_fail_exits_with_1(call, monkeypatch) -> None:
 
     monkeypatch.setattr(tune, "attempt", failed)
     assert "trial failed" in call("tune", *SMALL, code=1).stderr
-
-
-@pytest.mark.parametrize(
-    ("tuned", "usual", "words"),
-    [
-        (3, 2, "found 3 of 5 points within 0.03, more than the defaults, which found 2"),
-        (2, 3, "found 2 of 5 points within 0.03, fewer than the defaults, which found 3"),
-        (3, 3, "found 3 of 5 points within 0.03, as many as the defaults, which found 3"),
-    ],
-)
-def test_tuned_settings_are_compared_with_the_defaults(tuned, usual, words) -> None:
-    points = preset("moons", 5)
-
-    def attacked(count):
-        scores = (score(points, points.x[:count], points.y[:count]),) * 2
-        return SimpleNamespace(scores=scores)
-
-    done = {"tuned": attacked(tuned), "defaults": attacked(usual)}
-    assert words in verb.comparison_words(done)
-    blind = SimpleNamespace(scores=None)
-    assert "nobody" in verb.comparison_words({"tuned": blind, "defaults": blind})
 
 
 def test_a_comparison_is_printed(call) -> None:

@@ -41,6 +41,7 @@ from explorer.research.grid import (
 )
 from explorer.research.grid.landscape import MOST_STEPS, Runs, landscape_of
 from explorer.research.sweep import sweep, threads
+from explorer.research.words.grid import sentence
 
 
 def parts(m: int = 6, d: int = 4, pictures: Pictures | None = None) -> Parts:
@@ -221,7 +222,7 @@ def test_a_sweep_goes_on_where_its_file_ends_and_fills_the_maps(tmp_path: Path):
     first = [next(running) for _ in range(5)]
     running.close()  # cancelled
     half = maps(3, of_sweep(first))
-    assert 0 < half.done_count < 9 and "not done" in half.sentence()
+    assert 0 < half.done_count < 9 and "not done" in sentence(half)
     rows = of_sweep(sweep(cells, threads(1), path=path, run=run_cell))
     found = maps(3, rows)
     assert found.done_count == 9 and found.seeds == (0, 1)
@@ -246,7 +247,7 @@ def test_bands_hold_their_means_and_know_what_is_missing():
 
 def test_nothing_done_is_said():
     empty = maps(5, [])
-    assert empty.done_count == 0 and "No cell" in empty.sentence()
+    assert empty.done_count == 0 and "No cell" in sentence(empty)
     assert (empty.nearest == -1).all()
 
 

@@ -23,6 +23,7 @@ from explorer.engine.attacks import certified, hinge, pooled, univariate
 from explorer.engine.attacks.certified import CertifiedConfig, CertifiedState
 from explorer.engine.attacks.claims import Report
 from explorer.engine.attacks.hinge import HingeConfig, HingeState
+from explorer.engine.attacks.kkt import KKTConfig
 from explorer.engine.attacks.pooled import PooledConfig, PooledState
 from explorer.engine.attacks.target import Target
 from explorer.engine.attacks.univariate import UnivariateConfig, UnivariateState
@@ -31,7 +32,7 @@ from explorer.engine.attacks.univariate.config import EXACT
 from explorer.engine.attacks.univariate.intervals import Group
 from explorer.engine.certificate import Certificate, Light
 from explorer.engine.controls import Controls, Origin
-from explorer.engine.data import Dataset
+from explorer.engine.data import Dataset, preset
 from explorer.engine.energy.maps import Split
 from explorer.engine.energy.points import Archetype, Energies
 from explorer.engine.energy.questions import Picture, RidgeSummary, StartsSummary
@@ -46,7 +47,7 @@ from explorer.engine.intervals import Share
 from explorer.engine.membership.law import MemberRule
 from explorer.engine.network import Network
 from explorer.engine.ranks import RankVerdict
-from explorer.engine.scoring import Kind, Unknowable, Verdict
+from explorer.engine.scoring import Kind, Unknowable, Verdict, score
 from explorer.engine.status import Status
 from explorer.page.apps.membership_scene import Outcome
 from explorer.page.frame import Aim, Attacking, Certain, Frame, Handle, PointMap, Shown, Training
@@ -67,9 +68,12 @@ from explorer.research.determined import Determination
 from explorer.research.grid import maps
 from explorer.research.grid.landscape import Arrivals
 from explorer.research.sweep import arena
+from explorer.research.tuning import Trial
 from explorer.research.words import arena as arena_words
 from explorer.research.words import audit as audit_words
 from explorer.research.words import explanations, membership, sentence, verdicts, weights
+from explorer.research.words import grid as grid_words
+from explorer.research.words import tuning as tuning_words
 
 KEPT = Path(__file__).with_name("golden.json")
 TRAINED = UnivariateConfig().trained
@@ -153,7 +157,7 @@ def of_weights() -> Named:
     for unit in (128.0, 2.0**-7):
         yield f"divided {unit:g}", weights.unit_note(unit)
     yield "note", weights.note(replace(NET, assumed_relu=True))
-    yield "caveat", weights.caveat(Target(BIASED))
+    yield "caveat", weights.assumptions(Target(BIASED), 1.0, None)
 
 
 def of_verdicts() -> Named:
@@ -509,12 +513,22 @@ def of_research() -> Named:
     ends = np.full((1, 3, 3, 3), 0.5)
     ends[0, 0], ends[0, 2, 0] = 0.1, 0.05
     grid = maps(3, [])
-    yield "grid, no cell", grid.sentence()
+    yield "grid, no cell", grid_words.sentence(grid)
     whole = replace(grid, end=ends)
-    yield "grid, all cells", whole.sentence()
+    yield "grid, all cells", grid_words.sentence(whole)
     ends = ends.copy()
     ends[:, :, 1, 1] = np.nan
-    yield "grid, one cell left", replace(grid, end=ends).sentence()
+    yield "grid, one cell left", grid_words.sentence(replace(grid, end=ends))
+    yield "grid, not converged", grid_words.without_agreement(["affine from random"])
+    yield "trial", tuning_words.trial(Trial(3, {}, KKTConfig(), 0.0321, 4.5, 6.0))
+    points = preset("moons", 5)
+    for tuned, usual in ((3, 2), (2, 3), (3, 3)):
+        both = (
+            SimpleNamespace(scores=(score(points, points.x[:count], points.y[:count]),) * 2)
+            for count in (tuned, usual)
+        )
+        yield f"tuned {tuned}, defaults {usual}", tuning_words.comparison(*both)
+    yield "tuned, no truth", tuning_words.comparison(*(SimpleNamespace(scores=None),) * 2)
     state = SimpleNamespace(
         change=3e-9, base=1e-9, left=1e-9, exact=True, margin_error=1e-9, slackness=0.0, words="",
         truth=OTHERS, now=OTHERS, pinned=torch.arange(7) < 5,

@@ -28,7 +28,6 @@ from explorer.engine.energy.starts import (
     starts,
     steps_of,
 )
-from explorer.engine.exact import maximum_margin
 from explorer.engine.files import safe_name
 from explorer.engine.roster import ROSTER, by_key
 from explorer.engine.store import Run
@@ -44,7 +43,6 @@ from explorer.research.runs import (
 )
 
 Array = NDArray[np.float64]
-WORDS = {"truth": "truth", "heldout": "held-out data", "noise": "noise"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,18 +89,6 @@ class Maps:
         if which == "noise":
             return self.end[:, :, :, -1], self.start[:, :, :, -1]
         raise ValueError(f"an edge is 'data' or 'noise'; got {which!r}")
-
-    def sentence(self) -> str:
-        """Return how many cells end nearest to which set, as a sentence."""
-        total = len(self.values) ** 2
-        if not self.done_count:
-            return "No cell is done yet."
-        counts = [int((self.nearest == k).sum()) for k in range(3)]
-        parts = ", ".join(f"{c} nearest to {WORDS[n]}" for c, n in zip(counts, NAMES, strict=True))
-        row = " (those of λ₂ = 0 are one run)" if np.isfinite(self.mean[0, 0]).all() else ""
-        text = f"Of {self.done_count} cells{row} {parts}."
-        left = total - self.done_count
-        return f"{text} {left} {'is' if left == 1 else 'are'} not done." if left else text
 
 
 def maps(side: int, rows: Iterable[Mapping[str, Any]]) -> Maps:
@@ -207,6 +193,21 @@ class GridCell:
             raise ValueError(
                 f"the grid takes attacks with a start: {', '.join(known)}; got {self.attack!r}"
             )
+
+    def run_on(self, truth: Dataset) -> Run:
+        """Return the run of this cell on its points: an exact network where inputs are one or two.
+
+        Of the attack, settings and start; how it is measured is in `Grid` and `Trace`.
+        """
+        entry = by_key(self.attack)
+        settings = entry.config(**{"steps": STEPS, "m": even(truth.n), **self.settings})
+        training = TrainConfig(
+            widths=(self.width,), method="ascent", steps=TrainConfig.ascent_steps
+        )
+        return Run(
+            truth, training, attack_name=self.attack, attack_config=settings, seed=self.seed,
+            mix=(self.mix_truth, self.mix_data), exact=truth.d <= 2,
+        )  # fmt: skip
 
 
 def grid_attacks() -> list[str]:
@@ -381,13 +382,13 @@ class Trace:
 def _problem(text: str) -> Problem:
     cell = GridCell(**json.loads(text))
     truth, control, own = sets_of(cell)
-    entry = by_key(cell.attack)
-    config: Any = entry.config(**{"steps": STEPS, "m": even(truth.n), **cell.settings})
-    given = None if entry.own else own or _target(cell, truth)
+    run = cell.run_on(truth)
+    given = None if by_key(cell.attack).own else own or train(run, keep=1).target
     seen = Pictures((1, *IMAGE)) if cell.data == DIGITS else None
     made = Grid(
-        given, truth, control, cell.attack, config, cell.seed, SIDE, seen, cell.device, fair=True
-    )
+        given, truth, control, cell.attack, run.attack_config, cell.seed, SIDE, seen, cell.device,
+        fair=True,
+    )  # fmt: skip
     return made.problem()
 
 
@@ -425,10 +426,3 @@ def sets_of(cell: GridCell) -> tuple[Dataset, Dataset, Target | None]:
         return *parity_digits(20 if cell.n is None else cell.n, cell.seed), None
     truth = preset(cell.data, cell.n, cell.noise, cell.seed)
     return truth, heldout(truth, 1), None
-
-
-def _target(cell: GridCell, truth: Dataset) -> Target:
-    if truth.d <= 2:
-        return Target.of(maximum_margin(truth.x, truth.y).net, 1.0)
-    config = TrainConfig(widths=(cell.width,), method="ascent", steps=TrainConfig.ascent_steps)
-    return train(Run(truth, config, seed=cell.seed), keep=1).target

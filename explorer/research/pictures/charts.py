@@ -10,16 +10,18 @@ from torch import Tensor
 from explorer.engine.certificate import ON_MARGIN
 from explorer.engine.charts import NOTHING, Axis, Chart, Guide, Series, decades, next_step
 from explorer.engine.energy.questions import Picture
-from explorer.engine.energy.starts import NAMES as SETS
+from explorer.engine.energy.starts import NAMES as SETS_IN_ORDER
 from explorer.engine.explanations.safe_split import SafeSplit, SafeSplitConfig
 from explorer.engine.images import SSIM_LEAST
 from explorer.engine.scoring import RADII
-from explorer.research.grid import WORDS, Maps, band
+from explorer.research.grid import Maps, band
 from explorer.research.image_runs import Scored
 from explorer.research.pictures.shades import span_of
 from explorer.research.rates import Interval, Roc
 from explorer.research.sweep.arena import ArenaLine
 from explorer.research.tuning import Trial
+from explorer.research.words import tuning
+from explorer.research.words.grid import SETS
 from explorer.style import CLASS_INKS, LABELS, NAMES
 
 MARGIN_TOP = 3.0  # q / q_min shown; points beyond stand at the top edge
@@ -97,13 +99,8 @@ def front_chart(good: Sequence[Trial], ahead: Sequence[Trial], chosen: Trial | N
                look={"size": 4.5}),
     ]  # fmt: skip
     title = "Agreement of three noises, by residual"
-    tips, label = [trial_words(t) for t in good], f"{title}: {len(good)} trials"
+    tips, label = [tuning.trial(t) for t in good], f"{title}: {len(good)} trials"
     return Chart(series, x, y, title, "high and left is best", picks=True, tips=tips, label=label)
-
-
-def trial_words(trial: Trial) -> str:
-    """Return a trial of a search in words."""
-    return f"{trial.number}: residual {trial.residual:.3g}, agreement {trial.agreement:.3g}"
 
 
 def _residual(trial: Trial) -> float:
@@ -184,11 +181,11 @@ def edge_chart(found: Maps, which: str) -> Chart:
     series, top = [], 1e-9
     for k in (0, other):
         mean, low, high = band(end[:, k])
-        first, colour = band(start[:, k])[0], SET_INKS[SETS[k]]
+        first, colour = band(start[:, k])[0], SET_INKS[SETS_IN_ORDER[k]]
         series += [
             Series(found.values, high, "", "band", low, colour=colour),
-            Series(found.values, mean, f"to {WORDS[SETS[k]]}", colour=colour),
-            Series(found.values, first, f"to {WORDS[SETS[k]]}, at the start", colour=colour,
+            Series(found.values, mean, f"to {SETS[SETS_IN_ORDER[k]]}", colour=colour),
+            Series(found.values, first, f"to {SETS[SETS_IN_ORDER[k]]}, at the start", colour=colour,
                    look={"dashed": True, "width": 1.5}),
         ]  # fmt: skip
         top = max(top, float(np.nanmax([*high, *first, top])))

@@ -25,7 +25,7 @@ from explorer.engine.explanations.splitting import Explanation
 from explorer.engine.files import write_file
 from explorer.engine.membership.experiment import MembershipTrial
 from explorer.research.explained import Explained
-from explorer.research.grid import WORDS, Maps
+from explorer.research.grid import Maps
 from explorer.research.pictures import painting
 from explorer.research.pictures.axes import Axes, axes_for
 from explorer.research.pictures.charts import (
@@ -51,7 +51,8 @@ from explorer.research.rates import roc, summary
 from explorer.research.records import table_of
 from explorer.research.sweep.arena import ArenaLine
 from explorer.research.tuning import Trial, front
-from explorer.research.words import energy
+from explorer.research.words import energy, grid
+from explorer.research.words.grid import SETS
 from explorer.style import SHADES
 
 WIDE = (6.9, 3.3)  # inches: the width of two columns
@@ -160,7 +161,7 @@ def grid_picture(path: Path, found: Maps, rows: Iterable[Mapping[str, Any]], tit
         image = axis.imshow(
             mean[k], origin="lower", cmap="viridis", vmin=0, vmax=top, extent=_box(found)
         )
-        axis.set_title(f"distance to {WORDS[name]}", fontsize=SMALL + 1)
+        axis.set_title(f"distance to {SETS[name]}", fontsize=SMALL + 1)
         _numbers(axis, found, mean[k], top)
     figure.colorbar(image, ax=list(axes[0, :3]), shrink=0.8)
     _nearest(axes[0, 3], found)
@@ -177,7 +178,11 @@ def grid_picture(path: Path, found: Maps, rows: Iterable[Mapping[str, Any]], tit
     axes[1, 2].set_title("runs on the triangle of starts", fontsize=SMALL + 1, pad=18)
     axes[1, 3].axis("off")
     axes[1, 3].text(
-        0, 0.9, f"{title}\n\n{textwrap.fill(found.sentence(), 28)}", va="top", fontsize=SMALL + 1
+        0,
+        0.9,
+        f"{title}\n\n{textwrap.fill(grid.sentence(found), 28)}",
+        va="top",
+        fontsize=SMALL + 1,
     )
     painting.add_legend(figure)
     painting.save_figure(path, figure)
@@ -209,7 +214,7 @@ def _nearest(axis: Any, found: Maps) -> None:  # noqa: ANN401
         extent=_box(found), interpolation="nearest",
     )  # fmt: skip
     axis.set_title("nearest set", fontsize=SMALL + 1)
-    marks = [Patch(color=SHADES[name], label=WORDS[name]) for name in NAMES]
+    marks = [Patch(color=SHADES[name], label=SETS[name]) for name in NAMES]
     axis.legend(
         handles=marks, fontsize=SMALL - 1, loc="upper center", bbox_to_anchor=(0.5, -0.25), ncol=3
     )

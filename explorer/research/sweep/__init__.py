@@ -22,14 +22,13 @@ from time import perf_counter
 from typing import Any
 
 from explorer.engine.threads import limit_threads
-from explorer.research.records import RowKind, write_csv, writing
+from explorer.research.records import RowKind, plain, write_csv, writing
 from explorer.research.sweep.executors import Make, Pool, dask_client, is_lost, processes, threads
 from explorer.research.sweep.experiment import (
     Experiment,
     Refused,
     experiments,
     key_of,
-    plain,
     run_experiment,
     seeds_of,
 )

@@ -20,8 +20,9 @@ from explorer.engine.intervals import Share, share
 from explorer.engine.roster import AttackState, by_key
 from explorer.engine.scoring import LEVEL as CHANCE
 from explorer.engine.scoring import RADII, Kind, adjusted_p_values, kind_of
+from explorer.research.records import plain
 from explorer.research.runs import RADIUS, RunFailed, Watch, no_watch
-from explorer.research.sweep.experiment import Experiment, Refused, Victim, plain, run_attack
+from explorer.research.sweep.experiment import Experiment, Refused, Victim, run_attack
 from explorer.research.words import verdicts
 
 AT = RADII.index(RADIUS)

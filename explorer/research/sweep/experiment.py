@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, is_dataclass, replace
 from functools import lru_cache, partial
 from itertools import product
@@ -351,7 +351,7 @@ class Experiment:
     def run_on(self, points: Dataset) -> Run:
         """Return the training of this row as a run on its points. ValueError for a wrong setting.
 
-        The device, the attack and when training is ended early are none of it.
+        The device, the attack and the end of training by `early_stop` stand in the row alone.
         """
         own = [name for name in OWN if name in self.train]
         if own:
@@ -538,16 +538,3 @@ def seeds_of(text: str) -> list[int]:
             raise ValueError(f"a range of seeds rises, such as 0-4; got {part.strip()!r}")
         found += range(int(low), int(high or low) + 1)
     return found
-
-
-def plain(value: Any) -> Any:  # noqa: ANN401 - anything a run may give back
-    """Return JSON's own types: tensors and tuples as lists, None for what is not finite."""
-    if isinstance(value, torch.Tensor):
-        return plain(value.tolist())
-    if isinstance(value, Mapping):
-        return {str(k): plain(v) for k, v in value.items()}
-    if isinstance(value, Sequence) and not isinstance(value, str):
-        return [plain(v) for v in value]
-    if isinstance(value, float) and value - value != 0:
-        return None
-    return value

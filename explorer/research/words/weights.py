@@ -99,6 +99,18 @@ def note(net: Network) -> str:
     return TAKEN_AS_RELU if net.assumed_relu else ""
 
 
-def caveat(target: Target) -> str:
-    """Return what no theorem covers in these weights; "" for homogeneous ones."""
-    return "" if target.net.homogeneous else NO_THEOREM
+def assumptions(target: Target, given: float | None, known: float | None) -> str:
+    """Return what had to be assumed of attacked weights; "" where nothing was.
+
+    Args:
+        target: the weights.
+        given: the margin that was given, or None.
+        known: that of the known points, or None.
+    """
+    margin = ""
+    if known is not None and given is not None:
+        margin = f"The margin is that of the points, {known:.3g}."
+    if known is None and given is None:
+        margin = "The margin is not known and was taken as 1 (--margin)."
+    theorem = "" if target.net.homogeneous else NO_THEOREM
+    return " ".join(filter(None, (note(target.net), margin, theorem)))

@@ -23,8 +23,9 @@ from explorer.page.job import JobState
 from explorer.page.panels.base import Panel, button
 from explorer.page.view.chart import ChartView
 from explorer.research import runs, tuning
-from explorer.research.pictures.charts import front_chart, trial_words
+from explorer.research.pictures.charts import front_chart
 from explorer.research.tuning import Trial, TuneConfig
+from explorer.research.words import tuning as tuning_words
 from explorer.research.words import verdicts
 
 # --- The trials of a search: a scatter with its front, and the same as a list for the keyboard --
@@ -50,7 +51,7 @@ class Front:
         for one in (self.view, self.list):  # before there are trials they would be a gap
             one.layout.display = "" if good else "none"
         self.view.draw(front_chart(good, tuning.front(trials), chosen))
-        self.pick.fill([(trial_words(t), i) for i, t in enumerate(good)], self.list.value)
+        self.pick.fill([(tuning_words.trial(t), i) for i, t in enumerate(good)], self.list.value)
 
 
 TUNE, CANCEL = "Tune", "Cancel tuning"
