@@ -44,7 +44,7 @@ def aimed(name, seed, width):
 def ways():
     """Every attack that takes its weights in float32; KKT with both ways of its multipliers."""
     for key, entry in ROSTER.items():
-        if entry.anywhere:
+        if entry.needs.anywhere:
             yield key, key, entry.config()
     yield "kkt, joint", "kkt", replace(KKTConfig(), multipliers="joint")
 

@@ -50,7 +50,7 @@ def drawn(seed, most):
 
 def run(target, config):
     state = univariate.init(target, config, torch.Generator())
-    for following in univariate.iterate(target, state, config):
+    for following in univariate.ATTACK.iterate(target, state, config):
         state = following
     return state, univariate.report(target, state, config)
 

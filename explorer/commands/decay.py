@@ -18,7 +18,7 @@ from explorer.research.runs import Attacked, RunFailed
 from explorer.research.words import verdicts
 
 # The identity of weight decay needs no homogeneity; see `weight_decay`.
-BY_DECAY = replace(ATTACK, non_homogeneous=True)
+BY_DECAY = replace(ATTACK, needs=replace(ATTACK.needs, non_homogeneous=True))
 DECAY, MOONS = DecayConfig(), options.Points("moons", 30)
 Decay = Annotated[
     DecayConfig,

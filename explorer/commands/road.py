@@ -146,7 +146,8 @@ def attack_file(
 def _where(device: Device, attack: str) -> str:
     """Return that an attack stayed on the CPU where a device was asked for, or an empty string."""
     entry = by_key(attack)
-    return verdicts.on_cpu(entry.title) if device.value != "cpu" and not entry.anywhere else ""
+    there = device.value == "cpu" or entry.needs.anywhere
+    return "" if there else verdicts.on_cpu(entry.title)
 
 
 def _why_uncertified(target: Any, attack: str) -> str:  # noqa: ANN401 - of the attack's own kind

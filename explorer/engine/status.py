@@ -1,14 +1,8 @@
-"""How a run stands or ended, and a run to its end."""
+"""How a run stands or ended."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from enum import Enum
-from typing import TypeVar
-
-Given = TypeVar("Given")
-State = TypeVar("State")
-Config = TypeVar("Config")
 
 
 class Status(Enum):
@@ -35,16 +29,3 @@ class Status(Enum):
     def over(self) -> bool:
         """Return whether a run with this status takes no further step."""
         return self is not Status.RUNNING
-
-
-def iterates(
-    step: Callable[[Given, State, Config], State],
-    terminate: Callable[[State, Config], Status],
-    given: Given,
-    state: State,
-    config: Config,
-) -> Iterator[State]:
-    """The states after `state`, one `step` each, until `terminate` says that the run is over."""
-    while not terminate(state, config).over:
-        state = step(given, state, config)
-        yield state

@@ -212,7 +212,7 @@ def _open(run: Run) -> Session:
             raise store.StoreError(f"these weights cannot be attacked by {run.attack_name}")
         held = run.attack_states[-1]
         target, config = cast(Any, (session.frame.target, session.attack_config))
-        if not session.entry.belongs(target, held, config):
+        if not session.entry.file.belongs(target, held, config):
             raise store.StoreError("the attack of this run is one on other weights than it holds")
         for candidates in run.attack_states:
             session.branch.attack.append(candidates, numbers, always=True)

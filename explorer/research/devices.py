@@ -146,8 +146,8 @@ def target_on(
     device: str,
     dtype: torch.dtype | None = None,
 ) -> Any:  # noqa: ANN401
-    """Return the target on `device` where the attack follows its weights (`Attack.anywhere`)."""
-    if not entry.anywhere or (device == "cpu" and dtype is None):
+    """Return the target on `device` where the attack follows its weights (`Needs.anywhere`)."""
+    if not entry.needs.anywhere or (device == "cpu" and dtype is None):
         return target
     return replace(target, net=target.net.to(device=device, dtype=dtype or wide_on(device)))
 

@@ -110,8 +110,8 @@ class ImageRun:
         entry = by_key(self.attack)
         if self.start != "noise" and not entry.takes_start:
             raise ValueError(f"{entry.title} takes no start; got {self.start!r}. Take 'noise'.")
-        if self.choice.task == "ten" and not entry.several:
-            able = " or ".join(repr(key) for key in keys if by_key(key).several)
+        if self.choice.task == "ten" and not entry.needs.several:
+            able = " or ".join(repr(key) for key in keys if by_key(key).needs.several)
             raise ValueError(f"{entry.title} knows two classes; for ten take attack={able}")
 
     @property
@@ -212,7 +212,7 @@ def start_of(draw: Draw, run: ImageRun, outputs: int) -> tuple[Tensor, Tensor] |
         return draw.train.x, draw.train.y
     if run.start == "partition":
         return draw.other.x, draw.other.y
-    if not by_key(run.attack).several:
+    if not by_key(run.attack).needs.several:
         return None
     config: Any = run.config
     generator = torch.Generator().manual_seed(run.seed)

@@ -384,7 +384,7 @@ def attack(
 ) -> Attacked:  # fmt: skip
     """Attack; with `truth`, judge the claims. RunFailed where it diverges.
 
-    Attacks that follow their weights (`Attack.anywhere`) run on `device`, the others on the CPU,
+    Attacks that follow their weights (`Needs.anywhere`) run on `device`, the others on the CPU,
     where all are judged.
 
     Args:

@@ -168,7 +168,7 @@ def test_a_run_explains_the_weights_and_yet_is_elsewhere() -> None:
     target = victim(truth, y, config, generator)
     x = torch.randn(truth.shape, generator=generator, dtype=torch.float64)
     first = bilevel.init(target, config, generator, Start(x, y))
-    *_, last = bilevel.iterate(target, first, config)
+    *_, last = bilevel.ATTACK.iterate(target, first, config)
     assert float(last.l_upper) < 1e-10 * float(first.l_upper)
     assert float((last.x - truth).square().mean().sqrt()) > 1
 

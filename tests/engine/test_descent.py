@@ -9,7 +9,7 @@ import torch
 
 from explorer.engine.attacks.descent import descent_status, descent_step
 from explorer.engine.optim import Moments, momentum_step
-from explorer.engine.status import Status, iterates
+from explorer.engine.status import Status
 from tests.engine.draws import draw
 
 
@@ -37,17 +37,6 @@ ZERO, SOME = torch.zeros(3, 2), torch.eye(3)[:, :2]
 )
 def test_a_descent_ends_where_it_cannot_or_need_not_go_on(state, grads, status) -> None:
     assert descent_status(state, 7, *grads) is status
-
-
-def test_states_follow_each_other_to_the_end_and_begin_with_the_next() -> None:
-    def step(given: int, state: int, config: int) -> int:
-        return state + given
-
-    def terminate(state: int, config: int) -> Status:
-        return Status.FINISHED if state >= config else Status.RUNNING
-
-    assert list(iterates(step, terminate, 2, 1, 6)) == [3, 5, 7]
-    assert list(iterates(step, terminate, 2, 6, 6)) == []
 
 
 def test_the_heavy_ball_takes_one_rate_per_tensor() -> None:

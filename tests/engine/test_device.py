@@ -9,6 +9,7 @@ import torch
 
 from explorer.engine import training
 from explorer.engine.attacks import kkt
+from explorer.engine.attacks.attack import Needs
 from explorer.engine.attacks.descent import step_table
 from explorer.engine.attacks.kkt import KKTConfig, Start
 from explorer.engine.attacks.kkt.blocks import Replay
@@ -142,7 +143,7 @@ SENT = [
 
 
 CLASSES = [(key, more, outputs) for key, more in SENT for outputs in (1, 3)
-           if outputs == 1 or ROSTER[key].several]  # fmt: skip
+           if outputs == 1 or ROSTER[key].needs.several]  # fmt: skip
 
 
 @pytest.mark.parametrize(("key", "more", "outputs"), CLASSES)
@@ -178,7 +179,7 @@ def test_what_comes_back_is_float64():
 
 
 def test_attacks_that_need_the_cpu_stay_there():
-    there = [key for key, entry in ROSTER.items() if entry.anywhere]
+    there = [key for key, entry in ROSTER.items() if entry.needs.anywhere]
     assert sorted(there) == sorted({key for key, _ in SENT})
     target, seen = aimed(), []
     entry = ROSTER["inversion"]
@@ -187,6 +188,6 @@ def test_attacks_that_need_the_cpu_stay_there():
         seen.append(given is target)
         return entry.first(given, *more)
 
-    bound = replace(entry, first=first, anywhere=False)
+    bound = replace(entry, first=first, needs=Needs())
     runs.attack(target, entry.config(steps=3), 0, name=bound, device="cpu:0")
     assert seen == [True]

@@ -29,7 +29,7 @@ def linear(w):
 
 def run(target, config, seed=0):
     states = [inversion.init(target, config, rng(seed))]
-    states += inversion.iterate(target, states[0], config)
+    states += inversion.ATTACK.iterate(target, states[0], config)
     return states
 
 

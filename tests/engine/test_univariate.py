@@ -46,7 +46,7 @@ def exact(x, y):
 def walked(target, **settings):
     config = UnivariateConfig(**settings)
     state = univariate.init(target, config, torch.Generator())
-    states = [state, *univariate.iterate(target, state, config)]
+    states = [state, *univariate.ATTACK.iterate(target, state, config)]
     return states, univariate.report(target, states[-1], config)
 
 

@@ -12,7 +12,6 @@ from explorer.engine.attacks.attack import Attack
 from explorer.engine.attacks.kkt import KKTConfig
 from explorer.engine.attacks.target import Target
 from explorer.engine.network import init_network
-from explorer.engine.status import iterates
 from explorer.research import runs
 from explorer.research.grid import GridCell, run_cell
 
@@ -28,7 +27,9 @@ def no_single_step(monkeypatch):
 
 
 def one_by_one(entry, target, state, config, _):
-    return iterates(entry.step, entry.terminate, target, state, config)
+    while not entry.terminate(state, config).over:
+        state = entry.step(target, state, config)
+        yield state
 
 
 def attacked(config=JOINT):

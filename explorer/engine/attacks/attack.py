@@ -93,6 +93,7 @@ C = TypeVar("C", bound=AttackConfig)
 S = TypeVar("S", bound=AttackState)
 T_in = TypeVar("T_in", contravariant=True)
 C_in = TypeVar("C_in", bound=AttackConfig, contravariant=True)
+S_in = TypeVar("S_in", bound=AttackState, contravariant=True)
 S_out = TypeVar("S_out", bound=AttackState, covariant=True)
 
 
@@ -106,6 +107,66 @@ class First(Protocol[T_in, C_in, S_out]):
 
 
 # --- What an attack may bring beside its four functions ----------------------------------------
+def _any_weights(target: Target) -> str:
+    return ""
+
+
+@dataclass(frozen=True, eq=False)
+class Needs:
+    """Which weights an attack can be used on, and where.
+
+    Attributes:
+        fits: (target) -> why it cannot be used on these weights, or an empty text.
+        several: whether it understands networks with one output per class.
+        non_homogeneous: whether it makes sense where the network is not homogeneous.
+        anywhere: whether it runs on the device of the weights; else on the CPU alone.
+    """
+
+    fits: Callable[[Target], str] = _any_weights
+    several: bool = False
+    non_homogeneous: bool = False
+    anywhere: bool = False
+
+
+def _unchanged(config: C, mix_data: float) -> C:
+    return config
+
+
+@dataclass(frozen=True, eq=False)
+class Starts(Generic[C]):
+    """Given candidates to begin at, so that starts can be mixed.
+
+    The settings then hold `m`, how many, and `sigma_x`, the noise of a start.
+
+    Attributes:
+        suit: (config, mix_data) -> settings for a start with this share of held-out data.
+    """
+
+    suit: Callable[[C, float], C] = _unchanged
+
+
+def _no_room(config: Any, d: int) -> int:  # noqa: ANN401 - of the attack's own class
+    return 0
+
+
+def _any_state(target: Any, state: Any, config: Any) -> bool:  # noqa: ANN401 - likewise
+    return True
+
+
+@dataclass(frozen=True, eq=False)
+class FileCheck(Generic[T_in, S_in, C_in]):
+    """What a file of a run may hold.
+
+    Attributes:
+        room: (config, d) -> numbers that a state holds beside its candidates: a file may not ask
+            for more than memory has.
+        belongs: (target, state, config) -> whether a state can be one on these weights.
+    """
+
+    room: Callable[[C_in, int], int] = _no_room
+    belongs: Callable[[T_in, S_in, C_in], bool] = _any_state
+
+
 @dataclass(frozen=True, eq=False)
 class Leaps(Generic[T, C, S]):
     """Many steps at once, sooner than one by one.
@@ -163,28 +224,16 @@ class OwnVictim(Generic[T, C, S]):
     model: Callable[[S], OwnModel]
 
 
-def _nothing(*_: Any) -> str:  # noqa: ANN401 - whatever a row is asked
+def _no_words(state: Any, config: Any) -> str:  # noqa: ANN401 - likewise
     return ""
 
 
-def _no_statement(state: Any, known: Judged) -> None:  # noqa: ANN401 - of the attack's own class
+def _no_statement(state: Any, known: Judged) -> None:  # noqa: ANN401 - likewise
     return None
 
 
 def _no_shapes(target: Target, state: Any) -> Shapes:  # noqa: ANN401 - likewise
     return EMPTY
-
-
-def _unchanged(config: C, mix_data: float) -> C:
-    return config
-
-
-def _no_room(config: Any, d: int) -> int:  # noqa: ANN401 - likewise
-    return 0
-
-
-def _any_state(target: Any, state: Any, config: Any) -> bool:  # noqa: ANN401 - likewise
-    return True
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -203,22 +252,15 @@ class Attack(Generic[T, C, S]):
         step: (target, state, config) -> the next state.
         terminate: (state, config) -> how the run stands.
         report: (target, state, config) -> what the attacker claims.
-        fits: (target) -> why it cannot be used on these weights, or an empty text.
-        several: whether it understands networks with one output per class.
-        anywhere: whether it runs on the device of the weights; else on the CPU alone.
-        non_homogeneous: whether it makes sense where the network is not homogeneous.
         curves: columns of `state.numbers()` with their names on screen, at most four.
         shapes: (the weights on screen, state) -> what the plane shows beside points and candidates.
         words: (state, config) -> what the last step did, in a sentence.
         headline: (state, what is known of the run) -> what is said of its end; None: the page's own
             words.
         panel: what it shows of itself beside its stage; None: nothing.
-        takes_start: whether it begins at given candidates, so that starts can be mixed. Its
-            settings then hold `m`, how many, and `sigma_x`, the noise of a start.
-        suit: (config, mix_data) -> settings for a start with this share of held-out data.
-        room: (config, d) -> numbers that a state holds beside its candidates: a file may not ask
-            for more than memory has.
-        belongs: (target, state, config) -> whether a state of a file can be one on these weights.
+        needs: which weights it can be used on.
+        starts: that it begins at given candidates; None for noise of its own.
+        file: what a file of a run may hold.
         pictures: (n, outputs, steps) -> settings that suit n training images and so many outputs of
             the network; steps None takes as many as they need. None: not offered on images.
         leaps: many steps at once; None: one after another.
@@ -247,19 +289,14 @@ class Attack(Generic[T, C, S]):
     step: Callable[[T, S, C], S]
     terminate: Callable[[S, C], Status]
     report: Callable[[T, S, C], Report]
-    fits: Callable[[Target], str] = _nothing
-    several: bool = False
-    anywhere: bool = False
-    non_homogeneous: bool = False
     curves: tuple[tuple[str, str], ...] = ()
     shapes: Callable[[Target, S], Shapes] = _no_shapes
-    words: Callable[[S, C], str] = _nothing
+    words: Callable[[S, C], str] = _no_words
     headline: Callable[[S, Judged], Statement | None] = _no_statement
     panel: AttackPanel | None = None
-    takes_start: bool = False
-    suit: Callable[[C, float], C] = _unchanged
-    room: Callable[[C, int], int] = _no_room
-    belongs: Callable[[T, S, C], bool] = _any_state
+    needs: Needs = Needs()
+    starts: Starts[C] | None = None
+    file: FileCheck[T, S, C] = FileCheck()
     pictures: Callable[[int, int, int | None], C] | None = None
     leaps: Leaps[T, C, S] | None = None
     many: ManyStarts[T, C, S] | None = None
@@ -274,6 +311,23 @@ class Attack(Generic[T, C, S]):
         if len(self.curves) > MOST_CURVES:
             raise ValueError(f"at most {MOST_CURVES} curves are drawn; got {len(self.curves)}")
 
+    @property
+    def takes_start(self) -> bool:
+        """Return whether it begins at given candidates."""
+        return self.starts is not None
+
+    def suit(self, config: C, mix_data: float) -> C:
+        """Return the settings for a start with this share of held-out data.
+
+        Args:
+            config: the settings.
+            mix_data: the share; 0 for noise alone.
+
+        Returns:
+            Settings; those given where the attack takes no start.
+        """
+        return config if self.starts is None else self.starts.suit(config, mix_data)
+
     def refusal(self, target: Target) -> str:
         """Return why this attack cannot be used on these weights, or an empty text.
 
@@ -283,14 +337,14 @@ class Attack(Generic[T, C, S]):
         Returns:
             A sentence that says what to do, or "".
         """
-        if target.net.outputs > 1 and not self.several:
+        if target.net.outputs > 1 and not self.needs.several:
             return (
                 f"{self.title} knows networks with one output, for two classes; this one has "
                 f"{target.net.outputs}, one per class. Choose an attack on several classes."
             )
-        if not (target.net.homogeneous or self.non_homogeneous):
+        if not (target.net.homogeneous or self.needs.non_homogeneous):
             return f"{self.title} rests on homogeneity. {NO_THEOREM}"
-        return self.fits(target)
+        return self.needs.fits(target)
 
     def target_for(
         self, target: Target | None, x: Tensor, y: Tensor, config: C, seed: int
@@ -419,7 +473,7 @@ class Attack(Generic[T, C, S]):
         Returns:
             The largest count of numbers in one tensor of a state, about.
         """
-        return max(self.candidate_count(config) * d, self.room(config, d))
+        return max(self.candidate_count(config) * d, self.file.room(config, d))
 
     def candidate_count(self, config: C) -> int:
         """Return how many candidates these settings ask for.

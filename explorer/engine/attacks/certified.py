@@ -21,7 +21,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from explorer.engine.attacks.attack import Attack, Start
+from explorer.engine.attacks.attack import Attack, FileCheck, Needs, Start
 from explorer.engine.attacks.claims import Report, in_units_of_data
 from explorer.engine.attacks.shapes import SQUARE, Shapes, joined
 from explorer.engine.attacks.target import Target
@@ -340,7 +340,7 @@ ATTACK = Attack(
     sentence="Places likely to hold a training point of a label: without one, explanations in a "
     "box leave more of the weights than a threshold, which is found from the weights alone.",
     config=CertifiedConfig, state=CertifiedState,
-    first=init, step=step, terminate=terminate, report=report, fits=fits,
-    shapes=shapes, words=words, headline=headline, belongs=belongs,
+    first=init, step=step, terminate=terminate, report=report, needs=Needs(fits),
+    shapes=shapes, words=words, headline=headline, file=FileCheck(belongs=belongs),
     curves=(("proven", "places above the threshold"), ("waiting", "places waiting")),
 )  # fmt: skip

@@ -12,7 +12,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from explorer.engine.attacks.attack import Attack, Leaps, Start
+from explorer.engine.attacks.attack import Attack, Leaps, Needs, Start, Starts
 from explorer.engine.attacks.claims import Report, claims, in_units_of_data
 from explorer.engine.attacks.descent import (
     PIECE,
@@ -527,6 +527,6 @@ ATTACK = Attack(
     first=init, step=step, terminate=terminate, report=report,
     curves=(("l_stationary", "stationarity"), ("l_margin", "margin"), ("l_dual", "λ floor"),
             ("l_prior", "prior box")),
-    takes_start=True, suit=start_config, several=True, pictures=pictures, anywhere=True,
+    needs=Needs(several=True, anywhere=True), starts=Starts(start_config), pictures=pictures,
     leaps=Leaps(advance),
 )  # fmt: skip

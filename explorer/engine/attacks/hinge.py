@@ -12,7 +12,7 @@ from torch import Tensor
 
 from explorer.engine.attack_panel import AttackPanel, PanelContent
 from explorer.engine.attacks import crossings, pursuit
-from explorer.engine.attacks.attack import Attack
+from explorer.engine.attacks.attack import Attack, FileCheck, Needs
 from explorer.engine.attacks.claims import Report, in_units_of_data, merge_candidates
 from explorer.engine.attacks.crossings import curve_vertices
 from explorer.engine.attacks.pursuit import CandidatePool, SparseFit
@@ -546,7 +546,7 @@ ATTACK = Attack(
     "claims the places without which the fit leaves more than a threshold.",
     config=HingeConfig, state=HingeState,
     first=init, step=step, terminate=terminate, report=report,
-    fits=fits, shapes=shapes, words=words, headline=headline,
-    panel=PANEL, belongs=belongs,
+    needs=Needs(fits), shapes=shapes, words=words, headline=headline,
+    panel=PANEL, file=FileCheck(belongs=belongs),
     curves=(("residual", "unexplained share"),),
 )  # fmt: skip

@@ -20,14 +20,13 @@ point that explains nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Annotated, Literal
 
 import torch
 from torch import Tensor
 
-from explorer.engine.attacks.attack import Attack, Leaps
+from explorer.engine.attacks.attack import Attack, Leaps, Needs
 from explorer.engine.attacks.claims import (
     MARGIN_BAND,
     MERGE_RADIUS,
@@ -44,7 +43,7 @@ from explorer.engine.optim import Moments, adam_step, half_cosine
 from explorer.engine.rare import Rare, in_blocks, now
 from explorer.engine.settings import setting, settings
 from explorer.engine.sizes import Like, Size
-from explorer.engine.status import Status, iterates
+from explorer.engine.status import Status
 from explorer.engine.threads import few_threads
 
 
@@ -182,13 +181,6 @@ def terminate(state: InversionState, config: InversionConfig) -> Status:
     return descent_status(state, config.steps, state.grad_x)
 
 
-def iterate(
-    target: Target, state: InversionState, config: InversionConfig
-) -> Iterator[InversionState]:
-    """Yield the states after `state`, until `terminate` says that the run is over."""
-    return iterates(step, terminate, target, state, config)
-
-
 @in_units_of_data
 def report(target: Target, state: InversionState, config: InversionConfig) -> Report:
     """Return candidates within `MERGE_RADIUS` made one; kept on their side, or at the wanted value.
@@ -237,7 +229,7 @@ ATTACK = Attack(
     "multipliers.",
     config=InversionConfig, state=InversionState,
     first=init, step=step, terminate=terminate, report=report,
-    fits=fits, curves=(("output", "output y Φ"), ("off_margin", "off the margin")),
-    pictures=pictures, anywhere=True, leaps=Leaps(advance),
-    non_homogeneous=True,  # outputs are all it needs
+    curves=(("output", "output y Φ"), ("off_margin", "off the margin")),
+    pictures=pictures, leaps=Leaps(advance),
+    needs=Needs(fits, anywhere=True, non_homogeneous=True),  # outputs are all it needs
 )  # fmt: skip

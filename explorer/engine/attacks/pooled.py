@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from explorer.engine.attacks import hinge, kkt, pursuit
-from explorer.engine.attacks.attack import Attack
+from explorer.engine.attacks.attack import Attack, FileCheck, Needs
 from explorer.engine.attacks.claims import MERGE_RADIUS, Report, in_units_of_data, merge_candidates
 from explorer.engine.attacks.hinge import HingeConfig, HingeState
 from explorer.engine.attacks.kkt.config import KKTConfig
@@ -154,7 +154,6 @@ def common_claims(claimed: Report, x: Tensor, y: Tensor, lam: Tensor, radius: fl
 # both, and cannot tell them apart. In three layers one point is often fitted in parts: it is
 # claimed at the mean of its needed parts. Own construction.
 
-fits = hinge.fits
 _QUESTIONS: WeakKeyDictionary[Target, tuple[object, LargestQuestion]] = WeakKeyDictionary()
 STRIDE = 1_000_003  # arbitrary: sets the noise of one start apart from that of the next
 
@@ -342,7 +341,7 @@ ATTACK = Attack(
     "places without which the fit leaves more than a threshold.",
     config=PooledConfig, state=PooledState,
     first=init, step=step, terminate=terminate, report=report,
-    fits=hinge.fits, shapes=shapes, words=words, headline=hinge.headline, panel=hinge.PANEL,
-    belongs=hinge.belongs,
+    needs=Needs(hinge.fits), shapes=shapes, words=words, headline=hinge.headline, panel=hinge.PANEL,
+    file=FileCheck(belongs=hinge.belongs),
     curves=(("residual", "unexplained share"),),
 )  # fmt: skip

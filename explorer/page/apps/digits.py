@@ -126,8 +126,8 @@ class ImageControls:
         if self._first.children != row:
             self._first.children = row
         self._setting = True
-        if fields["task"].value == "ten" and not by_key(fields["attack"].value).several:
-            fields["attack"].value = next(k for k in picture_attacks() if by_key(k).several)
+        if fields["task"].value == "ten" and not by_key(fields["attack"].value).needs.several:
+            fields["attack"].value = next(k for k in picture_attacks() if by_key(k).needs.several)
         if not by_key(fields["attack"].value).takes_start:
             fields["start"].value = "noise"
         self._setting = False

@@ -179,7 +179,10 @@ def _entries(target: Target) -> list[AnyAttack]:
     rows = [by_key(key) for key in KEYS]
     if target.net.outputs == 1:
         rows = [row for row in rows if row.key != "decoreco"]
-    rows = [replace(row, non_homogeneous=True) if row.several else row for row in rows]
+    rows = [
+        replace(row, needs=replace(row.needs, non_homogeneous=True)) if row.needs.several else row
+        for row in rows
+    ]
     return [row for row in rows if not row.refusal(target)]
 
 

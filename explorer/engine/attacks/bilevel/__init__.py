@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Annotated, Literal
 
@@ -10,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from explorer.engine.attacks.attack import Attack, OwnVictim, Start
+from explorer.engine.attacks.attack import Attack, FileCheck, Needs, OwnVictim, Start, Starts
 from explorer.engine.attacks.bilevel.lower import (
     Lower,
     LowerPoint,
@@ -32,7 +31,7 @@ from explorer.engine.optim import Moments, half_cosine
 from explorer.engine.settings import setting, settings
 from explorer.engine.sizes import Like, Size
 from explorer.engine.statement import Action, Judged, Statement
-from explorer.engine.status import Status, iterates
+from explorer.engine.status import Status
 from explorer.engine.threads import few_threads
 from explorer.engine.weight_decay import ZERO_NORM
 
@@ -156,7 +155,7 @@ class BilevelConfig:
 # What l cannot decide: it is P equations in m d unknowns, so its zero set has dimension m d - P or
 # more. A run that ends at l = 0 away from the truth has not failed to converge.
 
-__all__ = ["BilevelConfig", "BilevelState", "BilevelTarget", "init", "iterate", "report", "step",
+__all__ = ["BilevelConfig", "BilevelState", "BilevelTarget", "init", "report", "step",
            "terminate"]  # fmt: skip
 
 OTHER_TRAINING = (
@@ -310,13 +309,6 @@ def terminate(state: BilevelState, config: BilevelConfig) -> Status:
     return descent_status(state, config.steps, state.grad_x)
 
 
-def iterate(
-    target: BilevelTarget, state: BilevelState, config: BilevelConfig
-) -> Iterator[BilevelState]:
-    """Yield the states after `state`, until `terminate` says that the run is over."""
-    return iterates(step, terminate, target, state, config)
-
-
 def report(target: BilevelTarget, state: BilevelState, config: BilevelConfig) -> Report:
     """All candidates, those of one label within 0.03 as one: nothing tells them apart."""
     return merge_candidates(state.x, state.y, state.lam, MERGE_RADIUS)
@@ -459,8 +451,8 @@ ATTACK = Attack(
     config=BilevelConfig, state=BilevelState,
     first=init, step=step, terminate=terminate, report=report,
     curves=(("l_upper", "½‖θ(x) − θ*‖²"), ("surrogate", "surrogate ‖∇E‖²")),
-    takes_start=True, own=OwnVictim(victim, energy, lambda state: state.victim), shapes=shapes,
+    starts=Starts(), own=OwnVictim(victim, energy, lambda state: state.victim), shapes=shapes,
     headline=headline, pictures=pictures,
-    room=lambda config, d: config.width * (d + 3 + config.width),
-    non_homogeneous=True,  # asks for no margin; see `Attack.refusal`
+    file=FileCheck(room=lambda config, d: config.width * (d + 3 + config.width)),
+    needs=Needs(non_homogeneous=True),  # asks for no margin; see `Attack.refusal`
 )  # fmt: skip

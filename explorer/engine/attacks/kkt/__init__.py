@@ -31,7 +31,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from explorer.engine.attacks.attack import Attack, Leaps, ManyStarts, Start
+from explorer.engine.attacks.attack import Attack, Leaps, ManyStarts, Needs, Start, Starts
 from explorer.engine.attacks.claims import Report, claims, in_units_of_data
 from explorer.engine.attacks.descent import (
     descent_status,
@@ -439,6 +439,7 @@ ATTACK = Attack(
     first=init, step=step, terminate=terminate, report=report,
     curves=(("l_stationary", "stationarity"), ("l_margin", "margin"), ("l_dual", "λ floor"),
             ("l_prior", "prior box")),
-    takes_start=True, suit=start_config, anywhere=True, non_homogeneous=True, pictures=pictures,
+    needs=Needs(anywhere=True, non_homogeneous=True), starts=Starts(start_config),
+    pictures=pictures,
     leaps=Leaps(advance, iterate), many=ManyStarts(single_states, memory),
 )  # fmt: skip

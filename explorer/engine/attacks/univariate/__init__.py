@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Annotated, ClassVar, Literal
 
@@ -11,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from explorer.engine.attacks.attack import Attack
+from explorer.engine.attacks.attack import Attack, Needs
 from explorer.engine.attacks.claims import Report, in_units_of_data
 from explorer.engine.attacks.shapes import NONE, Array, Shapes
 from explorer.engine.attacks.target import Target
@@ -38,7 +37,7 @@ from explorer.engine.multipliers import fit_multipliers
 from explorer.engine.network import Network
 from explorer.engine.piecewise import Piecewise, refusal
 from explorer.engine.sizes import Size
-from explorer.engine.status import Status, iterates
+from explorer.engine.status import Status
 from explorer.engine.threads import few_threads
 
 FIRM = 1e-5  # of the mass; arbitrary, 100 times what HiGHS may be off: a least multiplier above 0
@@ -175,7 +174,6 @@ __all__ = [
     "doubt_words",
     "fits",
     "init",
-    "iterate",
     "report",
     "step",
     "terminate",
@@ -240,13 +238,6 @@ def step(target: Target, state: UnivariateState, config: UnivariateConfig) -> Un
 def terminate(state: UnivariateState, config: UnivariateConfig) -> Status:
     """Return how the run stands."""
     return Status.COMPLETE if state.phase == "done" else Status.RUNNING
-
-
-def iterate(
-    target: Target, state: UnivariateState, config: UnivariateConfig
-) -> Iterator[UnivariateState]:
-    """Yield the states after `state`, until the algorithm has come to its end."""
-    return iterates(step, terminate, target, state, config)
 
 
 @in_units_of_data
@@ -498,6 +489,6 @@ ATTACK = Attack(
     "training points; then single ones: proven where the weights are an exact KKT point, likely "
     "where they were trained.",
     config=UnivariateConfig, state=UnivariateState,
-    first=init, step=step, terminate=terminate, report=report, fits=fits, shapes=shapes,
+    first=init, step=step, terminate=terminate, report=report, needs=Needs(fits), shapes=shapes,
     words=words, panel=PANEL,
 )  # fmt: skip
