@@ -35,7 +35,7 @@ from explorer.engine.attacks.attack import Start
 from explorer.engine.attacks.kkt import KKTConfig
 from explorer.engine.attacks.kkt.config import PUBLISHED
 from explorer.engine.attacks.target import Target
-from explorer.engine.attacks.univariate import UnivariateConfig
+from explorer.engine.attacks.univariate.config import UnivariateConfig
 from explorer.engine.controls import control_sets, meeting_counts
 from explorer.engine.data import Dataset, preset
 from explorer.engine.data.images import MNIST, Choice, Draw, draw

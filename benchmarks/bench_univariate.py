@@ -29,7 +29,7 @@ import torch
 from explorer.engine import training
 from explorer.engine.attacks import univariate
 from explorer.engine.attacks.target import Target
-from explorer.engine.attacks.univariate import UnivariateConfig
+from explorer.engine.attacks.univariate.config import UnivariateConfig
 from explorer.engine.certificate import SUPPORT, certify
 from explorer.engine.data import Dataset
 from explorer.engine.exact import maximum_margin

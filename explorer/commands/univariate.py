@@ -7,12 +7,9 @@ from typing import Annotated, Any
 
 from explorer.commands import base, options
 from explorer.commands.outputs import check_files
-from explorer.engine.attacks.univariate import (
-    ATTACK,
-    UnivariateConfig,
-    UnivariateState,
-    doubt_words,
-)
+from explorer.engine.attacks.univariate import ATTACK, UnivariateState
+from explorer.engine.attacks.univariate.config import UnivariateConfig
+from explorer.engine.attacks.univariate.doubt import doubt_words
 from explorer.research import report, runs
 from explorer.research.pictures.figures import line_picture
 from explorer.research.report import Rows, Summary

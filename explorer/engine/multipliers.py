@@ -75,15 +75,9 @@ class Fit:
     n_kinks: int
 
 
-def blocks_of(net: Network) -> list[Tensor]:
-    """Return theta layer by layer: (W_l, b_l)."""
-    pairs = zip(net.weights, net.biases, strict=True)
-    return [w if b is None else torch.cat([w, b[:, None]], dim=1) for w, b in pairs]
-
-
 def kinks_of(net: Network, inputs: list[Tensor], values: list[Tensor], tau: float) -> list[Tensor]:
     """Return which slopes are free, |z_ij| <= tau |w~_j| |a_i|: (n, k_l) bool per hidden layer."""
-    layers = zip(blocks_of(net)[:-1], inputs[:-1], values[:-1], strict=True)
+    layers = zip(net.blocks[:-1], inputs[:-1], values[:-1], strict=True)
     return [z.abs() <= tau * a.norm(dim=1)[:, None] * w.norm(dim=1) for w, a, z in layers]
 
 
@@ -143,7 +137,7 @@ class _Problem:
     @staticmethod
     def of(net: Network, x: Tensor, cover: Tensor, tau: float, price: Tensor) -> _Problem:
         inputs, values, hard_slopes = forward_signals(net, x)
-        blocks, kinks = blocks_of(net), kinks_of(net, inputs, values, tau)
+        blocks, kinks = list(net.blocks), kinks_of(net, inputs, values, tau)
         alike = [a @ a.T for a in inputs]
         rho = float(net.rho)
         return _Problem(net, cover, price, blocks, inputs, alike, hard_slopes, kinks, rho)

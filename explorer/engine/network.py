@@ -134,6 +134,12 @@ class Network:
         return tuple(p for pair in pairs for p in pair if p is not None)
 
     @property
+    def blocks(self) -> tuple[Tensor, ...]:
+        """Return theta layer by layer: (W_l, b_l), the bias as last column where there is one."""
+        pairs = zip(self.weights, self.biases, strict=True)
+        return tuple(w if b is None else torch.cat([w, b[:, None]], dim=1) for w, b in pairs)
+
+    @property
     def theta(self) -> Tensor:
         """All parameters as one vector (P,), in the order of `parameters`."""
         return torch.cat([p.reshape(-1) for p in self.parameters])

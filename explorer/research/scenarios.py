@@ -12,7 +12,7 @@ from explorer.engine.attacks.decoreco import DecoRecoConfig
 from explorer.engine.attacks.hinge import HingeConfig
 from explorer.engine.attacks.inversion import InversionConfig
 from explorer.engine.attacks.kkt import KKTConfig
-from explorer.engine.attacks.univariate import UnivariateConfig
+from explorer.engine.attacks.univariate.config import UnivariateConfig
 from explorer.engine.data import Source, preset
 from explorer.engine.roster import DEFAULT, AttackConfig
 from explorer.engine.store import Run

@@ -11,8 +11,8 @@ import torch
 from explorer.engine import store
 from explorer.engine.attacks import univariate
 from explorer.engine.attacks.target import Target
-from explorer.engine.attacks.univariate import Inexact, UnivariateConfig
-from explorer.engine.attacks.univariate.config import CERTIFIED, EXACT
+from explorer.engine.attacks.univariate.config import CERTIFIED, EXACT, UnivariateConfig
+from explorer.engine.attacks.univariate.doubt import Inexact
 from explorer.engine.attacks.univariate.intervals import crossings, distinct, guarantee
 from explorer.engine.attacks.univariate.proof import Programs, System, system
 from explorer.engine.attacks.univariate.view import defect, sweep

@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from explorer import cli
-from explorer.engine.attacks.univariate import UnivariateConfig
+from explorer.engine.attacks.univariate.config import UnivariateConfig
 from explorer.engine.charts import Series
 from explorer.engine.data import preset
 from explorer.engine.roster import by_key

@@ -26,9 +26,9 @@ from explorer.engine.attacks.hinge import HingeConfig, HingeState
 from explorer.engine.attacks.kkt import KKTConfig
 from explorer.engine.attacks.pooled import PooledConfig, PooledState
 from explorer.engine.attacks.target import Target
-from explorer.engine.attacks.univariate import UnivariateConfig, UnivariateState
+from explorer.engine.attacks.univariate import UnivariateState
 from explorer.engine.attacks.univariate import panel as univariate_panel
-from explorer.engine.attacks.univariate.config import EXACT
+from explorer.engine.attacks.univariate.config import EXACT, UnivariateConfig
 from explorer.engine.attacks.univariate.intervals import Group
 from explorer.engine.certificate import Certificate, Light
 from explorer.engine.controls import Controls, Origin

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Annotated, ClassVar, Literal, TypeVar
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import torch
@@ -208,8 +208,6 @@ _PROOF = 60  # arbitrary: the same in two layers, before a place is said to be a
 _CLOSEST = 1e-5  # arbitrary: of their fits
 _DUST = 1e-7  # arbitrary: residuals below this share of |theta| are rounding of the fit
 
-_POOLS: WeakKeyDictionary[Target, tuple[object, CandidatePool]] = WeakKeyDictionary()
-
 
 def fits(target: Target) -> str:
     """Return why this attack cannot be used on these weights, or an empty string."""
@@ -289,11 +287,9 @@ def belongs(target: Target, state: HingeState, config: HingeConfig) -> bool:
 
 def pool_of(target: Target, state: HingeState, config: HingeConfig) -> CandidatePool:
     """Return the pool of the state, with what pricing needs; kept while the target lives."""
-    kept = _POOLS.get(target)
-    if kept is None or kept[0] is not state.pool:
-        made = CandidatePool.of(explained_network(target, config), state.pool, config.tau)
-        _POOLS[target] = kept = (state.pool, made)
-    return kept[1]
+    net = explained_network(target, config)
+    make = partial(CandidatePool.of, net, state.pool, config.tau)
+    return target.latest("hinge, pool", state.pool, make)
 
 
 def _cross(target: Target, state: HingeState, config: HingeConfig) -> HingeState:
@@ -306,7 +302,7 @@ def _cross(target: Target, state: HingeState, config: HingeConfig) -> HingeState
     sampled = crossings.level_vertices(net, config.grid, config.reach)
     both = crossings.union([thin, sampled], met.x)
     pool = CandidatePool.of(net, both.x, config.tau)
-    _POOLS[target] = (pool.x, pool)
+    target.latest("hinge, pool", pool.x, lambda: pool)
     zero = torch.zeros(len(both), dtype=torch.float64)
     return replace(
         state, stage="cross", x=thin.x, y=pool.y[: len(thin)], lam=zero[: len(thin)],

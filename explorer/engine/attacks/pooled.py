@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Annotated
-from weakref import WeakKeyDictionary
 
 import torch
 from torch import Tensor
@@ -154,7 +154,6 @@ def common_claims(claimed: Report, x: Tensor, y: Tensor, lam: Tensor, radius: fl
 # both, and cannot tell them apart. In three layers one point is often fitted in parts: it is
 # claimed at the mean of its needed parts. Own construction.
 
-_QUESTIONS: WeakKeyDictionary[Target, tuple[object, LargestQuestion]] = WeakKeyDictionary()
 STRIDE = 1_000_003  # arbitrary: sets the noise of one start apart from that of the next
 
 
@@ -251,13 +250,11 @@ def _ask(target: Target, state: PooledState, config: PooledConfig) -> PooledStat
     if not len(open_):
         return replace(state, t=state.t + 1, stage="done")
     i = int(open_[0])
-    kept = _QUESTIONS.get(target)
-    if kept is None or kept[0] is not state.x:
-        net = hinge.explained_network(target, config)
-        made = LargestQuestion.of(net, state.x, state.y, config.reach, config.tau)
-        _QUESTIONS[target] = kept = (state.x, made)
+    net = hinge.explained_network(target, config)
+    make = partial(LargestQuestion.of, net, state.x, state.y, config.reach, config.tau)
+    question = target.latest("pooled, question", state.x, make)
     rise, also = state.rise.clone(), state.also.clone()
-    rise[i] = kept[1].rise(state.x[i], state.y[i], config.radius)
+    rise[i] = question.rise(state.x[i], state.y[i], config.radius)
     if float(rise[i]) >= LARGEST:
         pool = hinge.pool_of(target, state, config)
         left = hinge.without(pool, state.explanation, state.x[i], state.y[i], stop, config)

@@ -23,7 +23,6 @@ from explorer.engine.gradients import backward_signals, forward_signals
 from explorer.engine.multipliers import (
     best_slopes,
     blocks_left,
-    blocks_of,
     fit_multipliers,
     kinks_of,
 )
@@ -89,7 +88,7 @@ class SparseFit:
 def nothing(pool: CandidatePool) -> SparseFit:
     """Return the empty explanation: all of theta is left."""
     return SparseFit(
-        torch.zeros(0, dtype=torch.long), pool.x.new_zeros(0), 1.0, blocks_of(pool.net)
+        torch.zeros(0, dtype=torch.long), pool.x.new_zeros(0), 1.0, list(pool.net.blocks)
     )
 
 
@@ -112,7 +111,7 @@ def at_least(pool: CandidatePool, now: SparseFit) -> float:
     size = now.residual * rho
     if not len(pool.x) or size <= 0:
         return now.residual
-    along = sum(float((a * b).sum()) for a, b in zip(now.left, blocks_of(pool.net), strict=True))
+    along = sum(float((a * b).sum()) for a, b in zip(now.left, pool.net.blocks, strict=True))
     most = max(float(_prices(pool, now.left)[0].max()), 0.0)
     return (along - rho**2 / pool.net.order * most) / (size * rho)
 
@@ -141,7 +140,7 @@ def best_explanation(
     )
     used, at = made.lam > 0, index[made.point]
     signals = backward_signals(pool.net, made.slopes, len(at))
-    left = blocks_left(blocks_of(pool.net), pool.inputs, at, signals, made.weight * pool.y[at])
+    left = blocks_left(list(pool.net.blocks), pool.inputs, at, signals, made.weight * pool.y[at])
     return SparseFit(index[used], made.lam[used], made.residual, left)
 
 

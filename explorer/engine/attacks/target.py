@@ -6,12 +6,13 @@ import math
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 from explorer.engine.kernels.batched import Prepared
 from explorer.engine.merging import Merged, merge_neurons
 from explorer.engine.network import Network, scaled_network
 
+T = TypeVar("T")
 FOLD = 1e-6  # measured on a trained 2-1000-1: 154 neurons are left, Phi moves by 6e-4 at most
 NO_THEOREM = (
     "With biases beyond its first layer the network is not homogeneous: no theorem leads it to a "
@@ -173,6 +174,23 @@ class Target:
         if key not in self._kept:
             self._kept[key] = make()
         return self._kept[key]
+
+    def latest(self, key: Hashable, of: object, make: Callable[[], T]) -> T:
+        """Return what `make()` returns, made anew where it is wanted of another object than before.
+
+        Args:
+            key: names what is made; another attack needs another key.
+            of: what it is made of; the very same object, and not an equal one, is the same.
+            make: a function without arguments.
+
+        Returns:
+            What `make` returned for this object.
+        """
+        held = self._kept.get(key)
+        if held is None or held[0] is not of:
+            self._kept[key] = held = (of, make())
+        made: T = held[1]
+        return made
 
     def _made(self, angle: float) -> Merged:
         if angle not in self._merged:

@@ -320,10 +320,9 @@ class _Problem:
 def _posed(net: Network, x: Tensor, y: Tensor, near: float) -> _Problem:
     """The points on axes of their own, and the cells of the neurons and across near kinks."""
     points, labels, group = check(net, x, y)
-    w, b, v = net.weights[0], net.biases[0], net.weights[1][0]
-    weights = w if b is None else torch.cat([w, b[:, None]], 1)
-    xt, turn = (points, np.eye(net.d)) if b is None else turned(points)[:2]
-    path = weights.detach().cpu().double().numpy() @ turn.T
+    bare, v = net.biases[0] is None, net.weights[1][0]
+    xt, turn = (points, np.eye(net.d)) if bare else turned(points)[:2]
+    path = net.blocks[0].detach().cpu().double().numpy() @ turn.T
     out = v.detach().cpu().double().numpy()
     path, out = path * np.abs(out)[:, None], np.sign(out)
     size = np.linalg.norm(path, axis=1)
@@ -349,7 +348,7 @@ def _posed(net: Network, x: Tensor, y: Tensor, near: float) -> _Problem:
     start, used = total[length > 0] / length[length > 0, None], used[length > 0]
     sign, sides = np.where(keys[first, 0], 1.0, -1.0), keys[first, 1:]
     value = float((labels * (out @ z.clip(0))).min() / length.sum())
-    return _Problem(xt, turn, b is not None, labels, group, sign, sides, start, used, value)
+    return _Problem(xt, turn, not bare, labels, group, sign, sides, start, used, value)
 
 
 def _patterns(z: Array, near: float) -> Mask:

@@ -21,6 +21,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from explorer.engine.explanations.places import cut, whole
 from explorer.engine.gradients import forward_signals, hard
 from explorer.engine.network import Network, one_output
 
@@ -123,12 +124,11 @@ def cell_of(net: Network, x: Tensor, slopes: Sequence[Tensor] | None = None) -> 
     inputs, values, used = forward_signals(net, x[None], given)
     jacobian = net.weights[0]
     rows, sizes = [], []
-    for layer, (w, b) in enumerate(zip(net.weights[:-1], net.biases[:-1], strict=True)):
+    for layer, w in enumerate(net.blocks[:-1]):
         if layer:
-            jacobian = w @ (used[layer - 1][0][:, None] * jacobian)
+            jacobian = net.weights[layer] @ (used[layer - 1][0][:, None] * jacobian)
         rows.append(jacobian)
-        block = w if b is None else torch.cat([w, b[:, None]], dim=1)
-        sizes.append(block.norm(dim=1) * inputs[layer][0].norm())
+        sizes.append(w.norm(dim=1) * inputs[layer][0].norm())
     gradient = (net.weights[-1] @ (used[-1][0][:, None] * jacobian))[0]
     return Cell(
         torch.cat([v[0] for v in values[:-1]]), torch.cat(rows),
@@ -220,16 +220,16 @@ def level_directions(
 # --- The cell of a point in view: a polygon on the plane, an interval on the line ---------------
 
 Array = NDArray[np.float64]
+_THROUGH = 1e-9  # arbitrary: a wall that runs through the point itself does not cut it off
 
 
 def cell_polygon(cell: Cell, x: Tensor, extent: float) -> Array:
     """Corners of the closed cell of x within [-extent, extent]^2, in order. -> (c, 2), c may be 0.
 
-    Half-planes are cut off one by one (Sutherland and Hodgman 1974). A kink of free slope holds
-    the point on its line, which is then the cell: two corners, or one place given twice.
+    Half-planes are cut off one by one. A kink of free slope holds the point on its line, which is
+    then the cell: two corners, or one.
     """
-    corners = extent * np.array([[-1.0, -1], [1, -1], [1, 1], [-1, 1]])
-    at = x.detach().numpy()
+    piece, at = whole(extent, 2), x.detach().numpy()
     kinks = set(cell.kinks.tolist())
     for row in range(len(cell.z)):
         normal, z = cell.jacobian[row].numpy(), float(cell.z[row])
@@ -237,11 +237,9 @@ def cell_polygon(cell: Cell, x: Tensor, extent: float) -> Array:
         if size == 0:
             continue
         side = 1.0 if float(cell.slopes[row]) > 0.5 else -1.0
-        values = (side * z + side * ((corners - at) @ normal)) / size
-        corners = _half_plane_part(corners, values)
-        if row in kinks and len(corners):
-            corners = _half_plane_part(corners, -(z + (corners - at) @ normal) * side / size)
-    return corners
+        for sign in (side, -side) if row in kinks else (side,):
+            piece = cut(piece, sign * (z + (piece - at) @ normal) / size, _THROUGH)[0]
+    return piece.reshape(-1, 2)
 
 
 def cell_interval(cell: Cell, x: Tensor, extent: float) -> tuple[float, float]:
@@ -262,20 +260,6 @@ def cell_interval(cell: Cell, x: Tensor, extent: float) -> tuple[float, float]:
         if on or (slope > 0) != (float(cell.slopes[row]) > 0.5):
             high = min(high, max(wall, at))
     return low, high
-
-
-def _half_plane_part(corners: Array, values: Array) -> Array:
-    """Return the part of a polygon where values (one per corner, linear) are not negative."""
-    tolerance = 1e-9  # arbitrary: a wall that runs through the point itself does not cut it off
-    out = []
-    for i in range(len(corners)):
-        j = (i + 1) % len(corners)
-        a, b = values[i], values[j]
-        if a >= -tolerance:
-            out.append(corners[i])
-        if (a > tolerance and b < -tolerance) or (a < -tolerance and b > tolerance):
-            out.append(corners[i] + (corners[j] - corners[i]) * (a / (a - b)))
-    return np.array(out).reshape(-1, 2)
 
 
 def segment(x: Tensor, u: Tensor, minus: float, plus: float, extent: float) -> Array:

@@ -22,10 +22,10 @@ t = max_g <u, g>+ / min_g <p, g> has <d, g> <= 0 for all rays, so that the dista
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -234,6 +234,7 @@ class Rays:
         blocks = slope[:, :, None] * x[:, None, :]
         return np.concatenate([blocks.reshape(len(rows), -1), value], axis=1)
 
+    @cached_property
     def sizes(self) -> Array:
         """About the norm of each ray (r,): that with all free slopes at 1."""
         neurons = self.neurons
@@ -257,29 +258,132 @@ def rays_of(places: Places, neurons: Neurons | Layers) -> Rays | RegionRays:
 
 
 @dataclass(frozen=True, eq=False)
-class Bound:
+class RayPart:
+    """Some rays, which of them are there (r,), and what each costs (r,) (`masses`)."""
+
+    rays: Rays | RegionRays
+    there: Flags
+    price: Array
+
+    @classmethod
+    def of(cls, rays: Rays | RegionRays, there: Flags | None = None, price: float = 0.0) -> RayPart:
+        """Return all rays, or those that are there, at one price."""
+        every = np.ones(len(rays), dtype=bool)
+        return cls(rays, every if there is None else there, np.full(len(rays), price))
+
+    def gains(self, u: Array, weight: float = 0.0) -> Array:
+        """Return what each ray gains beyond `weight` times its price (r,); -inf if not there."""
+        gains = self.rays.gains(u)
+        if weight:
+            gains -= weight * self.price
+        return np.asarray(np.where(self.there, gains, -np.inf))
+
+    def depth(self, pivot: Array) -> float:
+        """Return the least <pivot, g> of the rays that are there; inf for none."""
+        return -float(self.gains(-pivot).max(initial=-np.inf))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class RaySum:
+    """Rays with multipliers: an explanation.
+
+    Attributes:
+        columns: its rays, one a row (a, P).
+        gram: their products (a, a).
+        lam: their multipliers (a,), above 0.
+        price: what each costs (a,).
+        x: their places (a, d).
+        y: their labels (a,).
+        piece: the piece of each place (a,), of its part.
+    """
+
+    columns: Array
+    gram: Array
+    lam: Array
+    price: Array
+    x: Array
+    y: Array
+    piece: Index
+
+    @classmethod
+    def none(cls, neurons: Neurons | Layers) -> RaySum:
+        """Return the explanation without points."""
+        none, columns = np.zeros(0), np.zeros((0, len(neurons.theta)))
+        return cls(
+            columns=columns, gram=none.reshape(0, 0), lam=none, price=none,
+            x=np.zeros((0, neurons.d)), y=none, piece=none.astype(np.int64),
+        )  # fmt: skip
+
+    def take(self, kept: Flags) -> RaySum:
+        """Return some of the rays, with their multipliers."""
+        rows = {k: v[kept] for k, v in self._rows.items()}
+        return RaySum(gram=self.gram[np.ix_(kept, kept)], **rows)
+
+    def and_without(self, other: RaySum) -> RaySum:
+        """Return these rays, and those of `other` without a multiplier."""
+        rows = {k: np.concatenate([v, other._rows[k]]) for k, v in self._rows.items()}
+        rows["lam"][len(self.lam) :] = 0.0
+        return RaySum(gram=rows["columns"] @ rows["columns"].T, **rows)
+
+    @property
+    def _rows(self) -> dict[str, Any]:
+        """Return all that has a row for each ray."""
+        names = ("columns", "lam", "price", "x", "y", "piece")
+        return {name: getattr(self, name) for name in names}
+
+    def left(self, theta: Array) -> Array:
+        """Return what it leaves of theta (P,)."""
+        return np.asarray(theta - self.lam @ self.columns)
+
+    def avoids(self, low: Array, high: Array, y: float) -> bool:
+        """Return whether this explanation has no point of label y in the open box."""
+        return not bool(self.inside(low, high, y).any())
+
+    def inside(self, low: Array, high: Array, y: float) -> Flags:
+        """Return which points (a,) have label y and lie in the open box."""
+        return np.asarray(((self.x > low) & (self.x < high)).all(axis=1) & (self.y == y))
+
+    def joined(
+        self, parts: list[RayPart], fresh: list[Index], u: Array, theta: Array, weight: float = 0.0
+    ) -> RaySum:
+        """Return the best multipliers with fresh rays, those at 0 left out again.
+
+        Args:
+            parts: where the rays come from.
+            fresh: of each part the rows of those that join.
+            u: their free slopes are those of largest gain for it (P,).
+            theta: what is explained (P,).
+            weight: of the prices, beside half the square of what is left.
+        """
+        new = [(part, rows) for part, rows in zip(parts, fresh, strict=True) if len(rows)]
+        columns = np.concatenate([self.columns, *(p.rays.columns(rows, u) for p, rows in new)])
+        price = np.concatenate([self.price, *(p.price[rows] for p, rows in new)])
+        gram, a = self.gram, len(self.lam)
+        if new:
+            across = self.columns @ columns[a:].T
+            gram = np.block([[gram, across], [across.T, columns[a:] @ columns[a:].T]])
+        aim = columns @ theta - weight * price
+        lam = nonnegative(gram, aim, np.concatenate([self.lam, np.zeros(len(columns) - a)]))
+        every = RaySum(
+            columns=columns, gram=gram, lam=lam, price=price,
+            x=np.concatenate([self.x, *(p.rays.x[rows, :-1] for p, rows in new)]),
+            y=np.concatenate([self.y, *(p.rays.y[rows] for p, rows in new)]),
+            piece=np.concatenate([self.piece, *(p.rays.piece[rows] for p, rows in new)]),
+        )  # fmt: skip
+        return every.take(lam > 0)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Bound(RaySum):
     """The distance of theta from a cone as a share of |theta|: low <= it <= high.
 
     Attributes:
         low: proven by a dual vector, whatever the solver did.
-        high: reached by the explanation that follows.
-        columns: its rays, one a row (a, P).
-        lam: their multipliers (a,), above 0.
-        x: their places (a, d).
-        y: their labels (a,).
+        high: reached by the explanation.
     """
 
     low: float
     high: float
-    columns: Array
-    lam: Array
-    x: Array
-    y: Array
-
-    def avoids(self, low: Array, high: Array, y: float) -> bool:
-        """Return whether this explanation has no point of label y in the open box."""
-        inside = ((self.x > low) & (self.x < high)).all(axis=1)
-        return not bool((inside & (self.y == y)).any())
 
 
 @dataclass(frozen=True, eq=False)
@@ -347,13 +451,9 @@ class Cone:
         return -float(self.rays.gains(-pivot).max(initial=-np.inf))
 
     @cached_property
-    def _sizes(self) -> Array:
-        return self.rays.sizes()
-
-    @cached_property
     def least(self) -> Bound:
         """The least residual of any explanation: what the radius of no place can be below."""
-        return self._distance(np.ones(len(self.rays), dtype=bool), None, self._nothing, 0.0)
+        return self._distance([RayPart.of(self.rays)], RaySum.none(self.neurons))
 
     @cached_property
     def _others(self) -> list[Bound]:
@@ -375,16 +475,10 @@ class Cone:
                 return replace(other, low=self.least.low)
         meets = self.places.meet(low, high, y)
         rest = rays_of(self.places.take(meets).without(low, high), self.neurons)
-        at = self.least
-        kept = ~(((at.x > low) & (at.x < high)).all(axis=1) & (at.y == y))
-        start = Bound(at.low, 1.0, at.columns[kept], at.lam[kept], at.x[kept], at.y[kept])
-        if wider is not None:
-            start = replace(
-                start, columns=np.concatenate([wider.columns, start.columns]),
-                lam=np.concatenate([wider.lam, 0 * start.lam]),
-                x=np.concatenate([wider.x, start.x]), y=np.concatenate([wider.y, start.y]),
-            )  # fmt: skip
-        found = self._distance(~meets[self.rays.piece], rest, start, enough)
+        start = self.least.take(~self.least.inside(low, high, y))
+        start = start if wider is None else wider.and_without(start)
+        parts = [RayPart.of(self.rays, ~meets[self.rays.piece]), RayPart.of(rest)]
+        found = self._distance(parts, start, self.least.low, enough)
         if found.high <= enough:
             self._others.append(found)
         return found
@@ -404,7 +498,7 @@ class Cone:
         pieces, owners = zip(*parts, strict=True)
         owner = np.concatenate(owners)
         rays = rays_of(self.places.parts(joined(list(pieces)), owner), self.neurons)
-        return self._distance(np.zeros(len(self.rays), dtype=bool), rays, self._nothing, 0.0)
+        return self._distance([RayPart.of(rays)], RaySum.none(self.neurons))
 
     def _near(self, x: Array, y: float, within: float) -> tuple[Array, Index]:
         """The parts of pieces of label y within `within` of x (d,), and of which they are."""
@@ -417,50 +511,40 @@ class Cone:
                 of = of[left]
         return parts, of
 
-    @property
-    def _nothing(self) -> Bound:
-        none = np.zeros((0, len(self.neurons.theta)))
-        return Bound(0.0, 1.0, none, np.zeros(0), np.zeros((0, self.neurons.d)), np.zeros(0))
-
     def _distance(
-        self, kept: Flags, rest: Rays | RegionRays | None, start: Bound, enough: float
+        self, parts: list[RayPart], start: RaySum, low: float = 0.0, enough: float = 0.0
     ) -> Bound:
-        """Return the distance from the cone of the `kept` corners and of the `rest`."""
+        """Return the distance from the cone of these parts, which is `low` or more."""
         theta, rho = self.neurons.theta, self.neurons.rho
-        parts: list[tuple[Rays | RegionRays, Array, Flags]]
-        parts, pointed = [(self.rays, self._sizes, kept)], self.pointed
-        if rest is not None and len(rest):
-            parts.append((rest, rest.sizes(), np.ones(len(rest), dtype=bool)))
-            pointed = min(pointed, -float(rest.gains(-self.pivot).max()))
+        others = [part.depth(self.pivot) for part in parts if part.rays is not self.rays]
+        pointed = min([self.pointed, *others])
         if not pointed > 0:  # no dual vector is sure to serve: nothing is proven
-            return start
-        none, start_gram = np.zeros(0, dtype=np.int64), start.columns @ start.columns.T
-        found, gram = _joined(start, start_gram, parts, [none] * len(parts), theta, theta)
-        low, cell, best, still = start.low, COARSE * self.neurons.box, np.inf, 0
+            return Bound(**vars(start), low=low, high=1.0)
+        found = start.joined(parts, [np.zeros(0, dtype=np.int64)] * len(parts), theta, theta)
+        cell, best, still = COARSE * self.neurons.box, np.inf, 0
         centre, top = None, -np.inf
         for turn in range(ROUNDS):
-            left = theta - found.lam @ found.columns
+            left = found.left(theta)
             u = left if centre is None else SMOOTH * centre + (1 - SMOOTH) * left
-            gains = [np.where(mask, rays.gains(u), -np.inf) for rays, _, mask in parts]
+            gains = [part.gains(u) for part in parts]
             most = max(float(gain.max(initial=0.0)) for gain in gains)
             proven, high = self._proven(u, most, pointed), float(np.linalg.norm(left)) / rho
             if proven > top:
                 centre, top = u, proven
             still = 0 if proven > low or high < best * (1 - 1e-9) else still + 1
             low, best = max(low, proven), min(high, best)
-            found = Bound(low, high, found.columns, found.lam, found.x, found.y)
             if high - low <= max(GAP * high, FINE) or high <= enough or still == STILL:
                 break
             if turn % HALVED == HALVED - 1:
                 cell /= 2
-            fresh = steepest([p[0] for p in parts], gains, [p[1] for p in parts], cell)
+            fresh = steepest(parts, gains, cell)
             joining = any(map(len, fresh))
             if centre is None and not joining:
                 break
             if still or not joining:  # nothing was gained: what is left itself prices rays next
                 centre = None
-            found, gram = _joined(found, gram, parts, fresh, u, theta)
-        return found
+            found = found.joined(parts, fresh, u, theta)
+        return Bound(**vars(found), low=low, high=high)
 
     def _proven(self, u: Array, most: float, pointed: float) -> float:
         theta, rho = self.neurons.theta, self.neurons.rho
@@ -469,53 +553,24 @@ class Cone:
         return float(down @ theta) / (size * rho) * (1 - SAFE) if size > 0 else 0.0
 
 
-def steepest(
-    parts: Sequence[Rays | RegionRays], gains: list[Array], sizes: list[Array], cell: float
-) -> list[Index]:
-    """Of each part the rows that join: the steepest of each label and cell of places.
+def steepest(parts: list[RayPart], gains: list[Array], cell: float) -> list[Index]:
+    """Return of each part the rows that join: the steepest of each label and cell of places.
 
     Args:
         parts: rays.
         gains: of each part what its rays gain (r,); -inf for those that are not there.
-        sizes: of each part the norms of its rays (r,).
         cell: width of a cell, in units of the data.
     """
-    score = np.concatenate([g / size for g, size in zip(gains, sizes, strict=True)])
+    pairs = zip(gains, parts, strict=True)
+    score = np.concatenate([gain / part.rays.sizes for gain, part in pairs])
     rows = np.flatnonzero(score > 1e-3 * max(float(score.max(initial=0.0)), 1e-300))
     if len(rows) > MOST_SORTED:
         rows = np.sort(rows[np.argpartition(-score[rows], MOST_SORTED)[:MOST_SORTED]])
     rows = rows[np.argsort(-score[rows], kind="stable")]
-    x = np.concatenate([rays.x[:, :-1] for rays in parts])[rows]
-    y = np.concatenate([rays.y for rays in parts])[rows]
+    x = np.concatenate([part.rays.x[:, :-1] for part in parts])[rows]
+    y = np.concatenate([part.rays.y for part in parts])[rows]
     key = np.concatenate([np.floor(x / cell), y[:, None]], axis=1)
     first = np.sort(np.unique(key, axis=0, return_index=True)[1])[:BATCH]
-    ends = np.cumsum([0, *(len(rays) for rays in parts)])
+    ends = np.cumsum([0, *(len(part.rays) for part in parts)])
     rows = rows[first]
     return [rows[(rows >= a) & (rows < b)] - a for a, b in pairwise(ends)]
-
-
-def _joined(
-    found: Bound, gram: Array, parts: list[tuple[Rays | RegionRays, Array, Flags]],
-    fresh: list[Index], u: Array, theta: Array,
-) -> tuple[Bound, Array]:  # fmt: skip
-    """Return the best multipliers with the fresh rays, those at 0 left out again.
-
-    And the rays' products.
-
-    `gram` (a, a) is that of the rays before, which need not be multiplied anew.
-    """
-    pairs = [(rays, rows) for (rays, _, _), rows in zip(parts, fresh, strict=True) if len(rows)]
-    if pairs:
-        new = np.concatenate([rays.columns(rows, u) for rays, rows in pairs])
-        across = found.columns @ new.T
-        gram = np.block([[gram, across], [across.T, new @ new.T]])
-        columns = np.concatenate([found.columns, new])
-    else:
-        columns = found.columns
-    x = np.concatenate([found.x, *(rays.x[rows, :-1] for rays, rows in pairs)])
-    y = np.concatenate([found.y, *(rays.y[rows] for rays, rows in pairs)])
-    lam = np.concatenate([found.lam, np.zeros(len(columns) - len(found.lam))])
-    lam = nonnegative(gram, columns @ theta, lam)
-    used = lam > 0
-    kept = Bound(found.low, found.high, columns[used], lam[used], x[used], y[used])
-    return kept, gram[np.ix_(used, used)]

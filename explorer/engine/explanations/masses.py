@@ -20,25 +20,24 @@ sampled.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from explorer.engine.explanations.cone import (
+    COARSE,
     ROUNDS,
     Array,
     Cone,
     Flags,
-    Index,
-    Rays,
+    RayPart,
+    RaySum,
     rays_of,
     steepest,
 )
 from explorer.engine.explanations.places import Places, cut, joined
-from explorer.engine.explanations.regions import RegionRays
-from explorer.engine.nonnegative import nonnegative
 from explorer.engine.progress import Progress, no_progress, with_progress
 from explorer.engine.threads import few_threads
 
@@ -132,11 +131,9 @@ def _forced(cone: Cone, at: Array, y: float, half: float, residual: float) -> fl
         return 0.0
     meets = cone.places.meet(low, high, y)
     mine = cone.places.take(meets)
-    none = np.zeros(len(cone.rays))
-    parts = [_Part(cone.rays, ~meets[cone.rays.piece], none)]
+    parts = [RayPart.of(cone.rays, ~meets[cone.rays.piece])]
     for pieces, price in ((mine.without(low, high), 0.0), (_inside(mine, low, high), 1.0)):
-        rays = rays_of(pieces, cone.neurons)
-        parts.append(_Part(rays, np.ones(len(rays), dtype=bool), np.full(len(rays), price)))
+        parts.append(RayPart.of(rays_of(pieces, cone.neurons), price=price))
     return max(0.0, _bounded(cone, parts, residual)[0])
 
 
@@ -181,12 +178,12 @@ def farthest_rays(
     own = _nearest_parts(cone.places, given)
     rays = rays_of(own, cone.neurons)
     away = _gaps(rays.x[:, :-1], given)
-    parts = [_Part(rays, np.ones(len(rays), dtype=bool), -away)]
+    parts = [replace(RayPart.of(rays), price=-away)]
     bound, found = _bounded(cone, parts, residual, progress)
     mass = cone.neurons.rho**2 / cone.neurons.order
     total = float(found.lam @ _gaps(found.x, given)) / mass
     made = Farthest(
-        total, max(-bound / mass, total), found.residual(cone), residual,
+        total, max(-bound / mass, total), _residual(cone, found), residual,
         *(torch.from_numpy(v.copy()) for v in (found.x, found.y, found.lam)),
     )  # fmt: skip
     return made, found.columns, own.on[found.piece]
@@ -219,41 +216,9 @@ def _gaps(x: Array, given: Array) -> Array:
 # --- Prices --------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False)
-class _Part:
-    """Some rays, which of them are there, and their prices."""
-
-    rays: Rays | RegionRays
-    there: Flags
-    price: Array
-
-
-@dataclass(frozen=True, eq=False)
-class _Paid:
-    """An explanation: its rays, their prices and multipliers, places, labels and pieces."""
-
-    columns: Array
-    price: Array
-    lam: Array
-    x: Array
-    y: Array
-    piece: Index
-
-    def left(self, cone: Cone) -> Array:
-        """Return what it leaves of theta."""
-        rest: Array = cone.neurons.theta - self.lam @ self.columns
-        return rest
-
-    def residual(self, cone: Cone) -> float:
-        """That as a share of |theta|."""
-        return float(np.linalg.norm(self.left(cone))) / cone.neurons.rho
-
-
-def _nothing(cone: Cone) -> _Paid:
-    """Return the explanation without points."""
-    none, d = np.zeros(0), cone.neurons.d
-    index = np.zeros(0, dtype=np.int64)
-    return _Paid(np.zeros((0, len(cone.neurons.theta))), none, none, np.zeros((0, d)), none, index)
+def _residual(cone: Cone, found: RaySum) -> float:
+    """Return what an explanation leaves, a share of |theta|."""
+    return float(np.linalg.norm(found.left(cone.neurons.theta))) / cone.neurons.rho
 
 
 def _check(cone: Cone, residual: float) -> None:
@@ -265,27 +230,25 @@ def _check(cone: Cone, residual: float) -> None:
 
 
 def _bounded(
-    cone: Cone, parts: list[_Part], residual: float, progress: Progress = no_progress
-) -> tuple[float, _Paid]:
+    cone: Cone, parts: list[RayPart], residual: float, progress: Progress = no_progress
+) -> tuple[float, RaySum]:
     """Return the best bound on the cost of explanations up to `residual`, and the best of them."""
+    found = RaySum.none(cone.neurons)
     if not any(part.there.any() for part in parts):
-        return 0.0, _nothing(cone)
-    pointed = min(
-        -float(part.rays.gains(-cone.pivot)[part.there].max(initial=-np.inf)) for part in parts
-    )
+        return 0.0, found
+    pointed = min(part.depth(cone.pivot) for part in parts)
     if not pointed > 0:  # no dual vector is sure to serve: nothing is proven
-        return -np.inf, _nothing(cone)
-    sizes = [part.rays.sizes() for part in parts]
-    found = _nothing(cone)
+        return -np.inf, found
     dear = max(float(np.abs(part.price).max(initial=0.0)) for part in parts)
-    weight = residual * cone.neurons.rho * float(np.median(sizes[-1])) / max(dear, 1e-300)
+    usual = float(np.median(parts[-1].rays.sizes))
+    weight = residual * cone.neurons.rho * usual / max(dear, 1e-300)
     low, high = 0.0, np.inf  # weights at which the solution leaves too little, too much
     bound, best = -np.inf, None
     for turn in range(TRIES):
         progress(turn / TRIES)
-        found, proven = _solved(cone, parts, sizes, weight, found, pointed, residual)
+        found, proven = _solved(cone, parts, weight, found, pointed, residual)
         bound = max(bound, proven)
-        leaves = found.residual(cone)
+        leaves = _residual(cone, found)
         if leaves <= residual * (1 + 1e-9):
             low, best = weight, found
         else:
@@ -298,19 +261,17 @@ def _bounded(
 
 
 def _solved(
-    cone: Cone, parts: list[_Part], sizes: list[Array], weight: float, start: _Paid,
-    pointed: float, residual: float,
-) -> tuple[_Paid, float]:  # fmt: skip
+    cone: Cone, parts: list[RayPart], weight: float, start: RaySum, pointed: float,
+    residual: float,
+) -> tuple[RaySum, float]:  # fmt: skip
     """Return the cheapest explanation at prices times `weight`, and what it proves of the cost."""
     theta, rho = cone.neurons.theta, cone.neurons.rho
-    found, bound, cell = start, -np.inf, 0.02 * cone.neurons.box
-    found = _joined(found, parts, [np.zeros(0, dtype=np.int64)] * len(parts), theta, weight)
+    bound, cell = -np.inf, COARSE * cone.neurons.box
+    none = [np.zeros(0, dtype=np.int64)] * len(parts)
+    found = start.joined(parts, none, theta, theta, weight)
     for _ in range(ROUNDS):
-        u = found.left(cone)
-        over = [
-            np.where(part.there, part.rays.gains(u) - weight * part.price, -np.inf)
-            for part in parts
-        ]
+        u = found.left(theta)
+        over = [part.gains(u, weight) for part in parts]
         most = max(float(o.max(initial=0.0)) for o in over)
         down = u - most / pointed * cone.pivot
         size = float(np.linalg.norm(down))
@@ -319,24 +280,9 @@ def _solved(
         dual = float(down @ theta) - size**2 / 2
         if reached - dual <= CLOSE * max(float(u @ u), 1e-8 * rho**2):
             break
-        fresh = steepest([part.rays for part in parts], over, sizes, cell)
+        fresh = steepest(parts, over, cell)
         if not sum(map(len, fresh)):
             break
         cell *= 0.9
-        found = _joined(found, parts, fresh, u, weight)
+        found = found.joined(parts, fresh, u, theta, weight)
     return found, bound
-
-
-def _joined(found: _Paid, parts: list[_Part], fresh: list[Index], u: Array, weight: float) -> _Paid:
-    """Return the best multipliers with the fresh rays, those at 0 left out again."""
-    new = [(part, rows) for part, rows in zip(parts, fresh, strict=True) if len(rows)]
-    columns = np.concatenate([found.columns, *(p.rays.columns(rows, u) for p, rows in new)])
-    price = np.concatenate([found.price, *(p.price[rows] for p, rows in new)])
-    x = np.concatenate([found.x, *(p.rays.x[rows, :-1] for p, rows in new)])
-    y = np.concatenate([found.y, *(p.rays.y[rows] for p, rows in new)])
-    piece = np.concatenate([found.piece, *(p.rays.piece[rows] for p, rows in new)])
-    lam = np.concatenate([found.lam, np.zeros(len(columns) - len(found.lam))])
-    theta = new[0][0].rays.neurons.theta if new else parts[0].rays.neurons.theta
-    lam = nonnegative(columns @ columns.T, columns @ theta - weight * price, lam)
-    used = lam > 0
-    return _Paid(columns[used], price[used], lam[used], x[used], y[used], piece[used])

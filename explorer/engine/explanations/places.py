@@ -84,12 +84,15 @@ class Neurons:
         return theta, np.concatenate([np.zeros(self.w.size), theta[self.w.size :]])
 
 
+def first_layer(net: Network) -> Array:
+    """Return (w, b) of the first layer's neurons (k, d + 1) in float64, 0 for no bias."""
+    w = net.blocks[0].detach().cpu().double().numpy()
+    return w if net.biases[0] is not None else np.pad(w, ((0, 0), (0, 1)))
+
+
 def parts_of(net: Network) -> tuple[Array, Array]:
     """(w, b) of all neurons (k, d + 1) and v (k,) in float64, without neurons that do nothing."""
-    weight = net.weights[0].detach().cpu().double().numpy()
-    bias = net.biases[0]
-    b = np.zeros(len(weight)) if bias is None else bias.detach().cpu().double().numpy()
-    w = np.concatenate([weight, b[:, None]], axis=1)
+    w = first_layer(net)
     v = net.weights[1][0].detach().cpu().double().numpy()
     kept = (np.abs(w).sum(1) > 0) & (v != 0)
     return w[kept], v[kept]

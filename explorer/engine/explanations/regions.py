@@ -32,6 +32,7 @@ from explorer.engine.explanations.places import (
     Places,
     banded,
     corners_of,
+    first_layer,
     split,
     whole,
 )
@@ -55,11 +56,8 @@ class Layers:
     @classmethod
     def of(cls, net: Network, box: float) -> Layers:
         """Return the layers of a homogeneous network, in float64."""
-        first, *rest = (w.detach().cpu().double().numpy() for w in net.weights)
-        bias = net.biases[0]
-        b = np.zeros(len(first)) if bias is None else bias.detach().cpu().double().numpy()
-        weights = (np.concatenate([first, b[:, None]], axis=1), *rest)
-        return cls(weights, box, bias is not None)
+        rest = (w.detach().cpu().double().numpy() for w in net.weights[1:])
+        return cls((first_layer(net), *rest), box, net.biases[0] is not None)
 
     @property
     def d(self) -> int:
@@ -274,6 +272,7 @@ class RegionRays:
             parts.append(block.reshape(len(rows), -1))
         return np.concatenate(parts, axis=1)
 
+    @cached_property
     def sizes(self) -> Array:
         """About the norm of each ray (r,): that with the longest signals."""
         total = np.full(len(self), 1e-300)

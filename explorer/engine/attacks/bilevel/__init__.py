@@ -155,9 +155,6 @@ class BilevelConfig:
 # What l cannot decide: it is P equations in m d unknowns, so its zero set has dimension m d - P or
 # more. A run that ends at l = 0 away from the truth has not failed to converge.
 
-__all__ = ["BilevelConfig", "BilevelState", "BilevelTarget", "init", "report", "step",
-           "terminate"]  # fmt: skip
-
 OTHER_TRAINING = (
     "The bilevel attack sees through one way of training, with weight decay and biases in all "
     "layers, and attacks weights that were trained so; these were not. Run `margin-explorer "

@@ -34,7 +34,6 @@ from explorer.engine.attacks.univariate.panel import PANEL
 from explorer.engine.attacks.univariate.view import defect, merged_graph, programs, tolerances
 from explorer.engine.certificate import balance
 from explorer.engine.multipliers import fit_multipliers
-from explorer.engine.network import Network
 from explorer.engine.piecewise import Piecewise, refusal
 from explorer.engine.sizes import Size
 from explorer.engine.status import Status
@@ -167,20 +166,6 @@ class UnivariateState:
 # KKT point these are proven training points, on other weights likely ones
 # (`UnivariateState.doubt`). Restated; see the paper for the original.
 
-__all__ = [
-    "Group",
-    "UnivariateConfig",
-    "UnivariateState",
-    "doubt_words",
-    "fits",
-    "init",
-    "report",
-    "step",
-    "terminate",
-    "view",
-    "words",
-]
-
 
 def fits(target: Target) -> str:
     """Return why the attack cannot be used on these weights, or an empty string."""
@@ -220,19 +205,8 @@ def step(target: Target, state: UnivariateState, config: UnivariateConfig) -> Un
 
     Then all crossings, the multipliers, and one candidate per step.
     """
-    tol = state.tol
-    net, line = merged_graph(target, tol)
-    if state.phase == "walk":
-        after = _scan(target, state, config, line, tol)
-    elif state.phase == "gather":
-        after = _gather(target, state, config, line, tol)
-    elif state.phase == "fit":
-        after = _fit(target, state, config, line, tol)
-    elif state.phase == "prove":
-        after = _prove(net, line, state, tol)
-    else:
-        return state
-    return replace(after, t=state.t + 1)
+    take = {"walk": _scan, "gather": _gather, "fit": _fit, "prove": _prove}.get(state.phase)
+    return state if take is None else replace(take(target, state, config), t=state.t + 1)
 
 
 def terminate(state: UnivariateState, config: UnivariateConfig) -> Status:
@@ -263,17 +237,15 @@ def _with(target: Target, state: UnivariateState, points: list[Point]) -> Univar
     )
 
 
-def _scan(
-    target: Target, state: UnivariateState, config: UnivariateConfig, line: Piecewise,
-    tol: Tolerances,
-) -> UnivariateState:  # fmt: skip
-    made = turn(line, state.at, tol, state.groups, config.strict)
+def _scan(target: Target, state: UnivariateState, config: UnivariateConfig) -> UnivariateState:
+    line = view(target, state)
+    made = turn(line, state.at, state.tol, state.groups, config.strict)
     groups, alone, points = state.groups, state.alone, _points(state)
     if made.group is None:
         alone = (*alone, made.first)
     else:
         groups = (*groups, made.group)
-        points = distinct([*points, *zip(made.group.x, made.group.y, strict=True)], tol.same)
+        points = distinct([*points, *zip(made.group.x, made.group.y, strict=True)], state.tol.same)
     over = made.following >= len(line)
     following: Phase = "walk" if not over else "done" if config.mode == "algorithm 1" else "gather"
     return replace(
@@ -283,10 +255,8 @@ def _scan(
     )  # fmt: skip
 
 
-def _gather(
-    target: Target, state: UnivariateState, config: UnivariateConfig, line: Piecewise,
-    tol: Tolerances,
-) -> UnivariateState:  # fmt: skip
+def _gather(target: Target, state: UnivariateState, config: UnivariateConfig) -> UnivariateState:
+    line, tol = view(target, state), state.tol
     points = distinct([*_points(state), *crossings(line, tol)], tol.same)
     flat = sum(line.on_margin(i, 1.0, tol.flat) for i in range(len(line)))
     over = config.mode == "all crossings" or not points
@@ -296,12 +266,9 @@ def _gather(
     )  # fmt: skip
 
 
-def _fit(
-    target: Target, state: UnivariateState, config: UnivariateConfig, line: Piecewise,
-    tol: Tolerances,
-) -> UnivariateState:  # fmt: skip
-    net = target.merged(tol.angle)
-    lam, miss = programs(net, line, _points(state), tol).fit()
+def _fit(target: Target, state: UnivariateState, config: UnivariateConfig) -> UnivariateState:
+    tol = state.tol
+    lam, miss = programs(*merged_graph(target, tol), _points(state), tol).fit()
     eps = max(config.slack * miss, tol.eps, SAFE * state.defect if state.doubt is None else 0.0)
     residual = fit_multipliers(target.net, state.x, state.y, tol.tau).residual
     apart = balance(target.net)
@@ -315,11 +282,9 @@ def _fit(
     )
 
 
-def _prove(
-    net: Network, line: Piecewise, state: UnivariateState, tol: Tolerances
-) -> UnivariateState:
-    i = state.at
-    low, high = programs(net, line, _points(state), tol).bounds(i, state.eps)
+def _prove(target: Target, state: UnivariateState, config: UnivariateConfig) -> UnivariateState:
+    i, tol = state.at, state.tol
+    low, high = programs(*merged_graph(target, tol), _points(state), tol).bounds(i, state.eps)
     least, most = state.least.clone(), state.most.clone()
     least[i], most[i] = low, high
     return replace(
