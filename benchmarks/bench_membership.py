@@ -77,8 +77,9 @@ def exact_networks() -> None:
     for n in (3, 20, 50):
         times = []
         for seed in range(7):
-            app.controls.fields["n"].value, app.controls.fields["seed"].value = n, seed
-            app.redraw()  # the moves above have drawn; points and network are kept, so clear them
+            app.controls.put("n", value=n)
+            app.controls.put("seed", value=seed)
+            app.redraw()  # points and network are kept, so clear them
             app._world = None
             app.redraw()
             times.append(app.drawn_ms)

@@ -22,7 +22,8 @@ TASKS = {
     "membership.ipynb": """
 from explorer import membership
 page = membership(scenario="threshold")
-page.trained.dims.value, page.trained.trials.value = "8", 2
+page.trained.put("dims", value="8")
+page.trained.put("trials", value=2)
 page.run_training()
 await page.job.done()
 assert len(page.trials) == 2
@@ -37,11 +38,11 @@ play.go(page.session, "train")
 train.jump_to_exact(page.session)
 play.go(page.session, "attack")
 tuner = page.panel("Tuner")
-tuner.go.click()
+tuner.row.press("go")
 while tuner.job.busy and not tuner.rows:
     await asyncio.sleep(0.1)
-assert tuner.rows and not any(trial.failure for trial in tuner.rows), tuner.said.value
-tuner.go.click()
+assert tuner.rows and not any(trial.failure for trial in tuner.rows), tuner.answer.said
+tuner.row.press("go")
 """,
     "digits.ipynb": """
 from explorer import digits

@@ -7,7 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
-import ipywidgets as w
 import pytest
 from typer.testing import CliRunner
 
@@ -19,9 +18,8 @@ from explorer.engine.attacks.kkt import KKTConfig
 from explorer.engine.roster import ROSTER
 from explorer.engine.settings import schema, setting, settings
 from explorer.engine.store.codec import decode, encode
-from explorer.page.controls.settings import rows_of
-from explorer.page.panels.forms import AttackSettings
 from explorer.page.session import Session
+from explorer.page.stages.attack.form import AttackSettings
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -69,13 +67,11 @@ def test_the_form_has_its_row(added) -> None:
     session = Session()
     session.attack_config = added()
     form = AttackSettings(session, "kkt")
-    (row,) = (row for row in rows_of(form.kind)[0] if row.field == "shyness")
-    assert isinstance(row.widget, w.BoundedFloatText) and (row.widget.min, row.widget.max) == (0, 3)
-    assert row.widget.description == "shyness σ"
-    assert row.widget.tooltip == WHAT
-    (shown,) = (row for row in form.all if row.field == "shyness")
+    item = form.row.items["shyness"]
+    assert item.kind == "number" and (item.low, item.high) == (0, 3)
+    assert item.label == "shyness σ" and item.tip == WHAT
     session.attack_config = replace(session.attack_config, shyness=1.5)
-    assert shown.widget.value == 1.5
+    assert form.row.value("shyness") == 1.5
     form.close()
 
 

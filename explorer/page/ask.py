@@ -7,6 +7,7 @@ from typing import Protocol, TypeVar
 
 from explorer.engine.attacks.target import Target
 from explorer.page import play
+from explorer.page.controls.row import Item, Row
 from explorer.page.frame import Frame
 from explorer.page.job import Job, JobState, Work
 from explorer.page.session import Session
@@ -38,6 +39,9 @@ class Ask(Job):
 
     It is stale as soon as what it is `about` is another object. When it has ended, the words for
     that end are said, and a failure is shown on the page.
+
+    Attributes:
+        of: the object that was asked about last; None before.
     """
 
     def __init__(
@@ -58,6 +62,7 @@ class Ask(Job):
         super().__init__(in_thread, pause_s)
         self._panel, self._about, self._words = panel, about, words or {}
         self._say = say or (lambda said: play.tell(panel.session, said))
+        self.of: object = None
         panel.asks.append(self)
 
     def begin(
@@ -73,7 +78,7 @@ class Ask(Job):
             stale: decides in place of `about`.
         """
         session, about = self._panel.session, self._about
-        asked = about(session.frame)
+        asked = self.of = about(session.frame)
 
         def end() -> None:
             if self.state in self._words:
@@ -82,3 +87,48 @@ class Ask(Job):
             self._panel.tell_failure(self.error)
 
         self.start(work, take, end, stale or (lambda: about(session.frame) is not asked))
+
+
+class Question(Ask):
+    """A question on the attacked weights as a row: its button, bar and Cancel, the answer.
+
+    Attributes:
+        row: the items `ask`, `share`, `cancel` and `said`.
+    """
+
+    def __init__(
+        self, panel: Asker, label: str, tip: str, ask: Callable[[], None],
+        words: Mapping[JobState, str] | None = None,
+    ) -> None:  # fmt: skip
+        """`ask` is called by the button, also during the work: it decides what that means."""
+        super().__init__(panel, attacked, words, self.say)
+        self.row = Row(
+            ("mx-question",),
+            ask=Item("button", label, tip, call=lambda _: ask()),
+            share=Item("bar", tip=f"Share done: {label}", job=self),
+            cancel=Item("cancel", "Cancel", f"Stop: {label}", job=self),
+            said=Item("words", value=""),
+        )
+
+    def begin(
+        self, work: Work[T], take: Callable[[T], None] = _nothing,
+        ended: Callable[[], None] = _nothing, stale: Callable[[], bool] | None = None,
+    ) -> None:  # fmt: skip
+        """Take the last answer back, and begin `work`."""
+        self.say("")
+        super().begin(work, take, ended, stale)
+
+    def drop(self, frame: Frame) -> None:
+        """Take back an answer that is of other weights than those of `frame`."""
+        if self.of is not None and self.of is not attacked(frame):
+            self.of = None
+            self.say("")
+
+    def say(self, words: str) -> None:
+        """Show an answer, as HTML; an empty one takes no room."""
+        self.row.say(words)
+
+    @property
+    def said(self) -> str:
+        """Return the answer, as HTML."""
+        return self.row.said

@@ -8,10 +8,10 @@ from __future__ import annotations
 # In the order in which they stand, by the name that a lesson calls them.
 CARDS = {
     "sets": "stages.draw.presets.Presets",
-    "network": "panels.forms.NetworkForm",
+    "network": "stages.draw.form.NetworkForm",
     "curves": "stages.train.curves.ResidualCurves",
     "margins": "stages.train.margins.MarginsPanel",
-    "training": "panels.forms.TrainForm",
+    "training": "stages.train.form.TrainForm",
     "score": "stages.attack.scoreboard.Scoreboard",
     "attack": "stages.attack.chooser.Chooser",
     "start": "panels.mixpad.MixPad",
@@ -25,7 +25,7 @@ HALF = ("attack", "start")  # these two stand side by side
 # What opens over the side; a title is in sight while one of its panels belongs to the stage.
 SHARE = "Share"
 FOLDS = {
-    "More settings": ("panels.forms.TrainMore", "panels.forms.AttackForm"),
+    "More settings": ("stages.train.form.TrainMore", "stages.attack.form.AttackForm"),
     "More curves": (
         "stages.train.curves.MarginCurves",
         "stages.attack.own.OwnCurve",

@@ -58,8 +58,11 @@ class TuneConfig:
     """A search."""
 
     # fmt: off
-    search: Annotated[Search, setting("Auto-tune, or the published draws")] = "auto"
-    trials: Annotated[int, setting("How many trials", ge=1)] = 25
+    search: Annotated[Search, setting(
+        "For two goals at once over our knobs, or the published random draws over Haim's four",
+        labels=(("auto-tune", "auto"), ("published draws", "random")),
+    )] = "auto"
+    trials: Annotated[int, setting("How many settings are tried", ge=1, page=(1, 500))] = 25
     restarts: Annotated[int, setting(
         "Attacks per trial, each from noise of its own", ge=2, le=SEEDS - 2,
         why="agreement is theirs",

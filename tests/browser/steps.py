@@ -73,7 +73,7 @@ class Explorer:
 
     def fold(self, title: str) -> None:
         """Open or close a fold of the side, or a folded part within it."""
-        kinds = ".mx-fold, .jupyter-widget-Collapse-header:visible"
+        kinds = ".mx-fold, .mx-items [aria-pressed]:visible"
         self.page.locator(kinds, has_text=title).first.click()
 
     def branches(self) -> Locator:

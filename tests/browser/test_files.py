@@ -53,7 +53,7 @@ def test_points_leave_as_csv_and_come_back_and_a_run_opens_elsewhere(
     full.write_text("\n".join(["x1,x2,y", *rows]))
     choose(app, "Import CSV", full)
     app.expect_points(200)
-    expect(page.locator(".widget-upload").first).to_have_text("Import CSV")
+    expect(page.locator(".mx-item-file").first).to_have_text("Import CSV")
     app.fold("Share")
     app.press(POSITIVE)
     page.mouse.move(*app.at((0.3, 0.9)))
@@ -100,7 +100,7 @@ def test_points_leave_as_csv_and_come_back_and_a_run_opens_elsewhere(
 
 def choose(app: Explorer, name: str, file: Path) -> None:
     """Press an upload button and choose a file, as in the system's own dialogue."""
-    upload = app.page.locator(".widget-upload", has_text=name)
+    upload = app.page.locator(".mx-item-file button", has_text=name)
     with app.page.expect_file_chooser() as chooser:
         upload.click()
     chooser.value.set_files(file)

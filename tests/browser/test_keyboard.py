@@ -11,8 +11,7 @@ MOST_TABS = 80  # arbitrary: above the number of controls on the page
 
 # Controls in sight; Tab has to come by each of them.
 MARK_CONTROLS = """() => {
-  const kinds = 'button, input, select, textarea, [role=slider], .mx-pad-surface, ' +
-    '.jupyter-widget-Collapse-header';
+  const kinds = 'button, input, select, textarea, [role=slider], .mx-pad-surface';
   const all = [...document.querySelectorAll('.mx-app :is(' + kinds + ')')];
   window.unreached = new Set(all.filter(e => !e.disabled &&
     e.checkVisibility({visibilityProperty: true}) && e.getBoundingClientRect().width > 0));

@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from explorer.serve import server
-from tests.browser.steps import NEGATIVE, POSITIVE, Explorer
+from tests.browser.steps import NEGATIVE, POSITIVE, Explorer, settled
 
 # Two points on a line through the middle: a network for them is found at once.
 TWO = (((0.75, 0.5), POSITIVE), ((0.25, 0.5), NEGATIVE))
@@ -35,8 +35,7 @@ def two_points(app: Explorer) -> None:
 
 def field(page: Page, name: str):
     """The control of a form with these words."""
-    box = page.locator(".mx-app .widget-inline-hbox").filter(has=page.get_by_text(name, exact=True))
-    return box.locator("select, input").first
+    return page.locator(".mx-app").get_by_label(name, exact=True).first
 
 
 def test_two_points_go_through_every_stage(
@@ -91,6 +90,7 @@ def an_arena_runs_and_a_click_shows_the_claims(app: Explorer) -> None:
     table = app.page.locator(".mx-table")
     ticked = table.locator("input:checked")
     expect(ticked.first).to_be_visible()
+    settled(table)
     for left in reversed(range(ticked.count())):
         tick(ticked.first, left)
     for done, name in enumerate(("Hinges", "Model inversion"), 1):

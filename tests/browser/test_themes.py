@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -30,27 +30,17 @@ SIDEWAYS = """() => [...document.querySelectorAll('.mx-app *')].filter(e =>
   ['auto', 'scroll'].includes(getComputedStyle(e).overflowX)
 ).map(e => `${e.className}: ${e.innerText}`)"""
 
-# A tooltip stands on a control, on its label, or on a box of that one control alone.
+# A tooltip says more than what stands on the control.
 WITHOUT_TOOLTIP = """() => {
   const kinds = 'button:not(.mx-term), input, select, textarea, [role=slider]'; // a term has a card
   const all = [...document.querySelectorAll('.mx-app :is(' + kinds + ')')];
   return all.filter(e => {
     if (!e.checkVisibility({visibilityProperty: true})) return false;
-    const one = e.closest('.widget-inline-hbox') || e;
-    const tips = [e, one, ...one.querySelectorAll('[title]')].map(t => t.title).filter(Boolean);
-    return !tips.some(tip => tip !== one.innerText.trim());
-  }).map(e => (e.closest('.widget-inline-hbox') || e).innerText || e.outerHTML);
+    const tips = [e, ...e.querySelectorAll('[title]')].map(t => t.title).filter(Boolean);
+    return !tips.some(tip => tip !== e.innerText.trim());
+  }).map(e => e.innerText || e.outerHTML);
 }"""
 MENDED_WITHIN = 20  # looks, half a second apart; arbitrary, for a loaded machine
-# Tooltips that the kernel sends when all controls have stood for a while.
-LATE = """
-import ipywidgets as w
-from explorer.page.controls.access import Access
-access, tell = Access(), w.Button(description="tell")
-tell.on_click(lambda _: setattr(access, "tips", {"step rule": "How long a step is"}))
-rule = w.Dropdown(options=["constant"], description="step rule")
-w.VBox([access, rule, tell]).add_class("mx-app")
-"""
 INPUTS = {"button", "checkbox", "combobox", "spinbutton", "textbox", "slider", "radio"}
 
 
@@ -74,25 +64,6 @@ def test_page_fits_and_every_control_explains_and_names_itself(
     explains_itself(app)
 
 
-@pytest.fixture(scope="module")
-def late_server() -> Iterator[server.Server]:
-    """A page whose tooltips come when one asks for them."""
-    with server.start(port=0, cells=(LATE,)) as started:
-        yield started
-
-
-def test_tooltips_that_come_after_their_controls_are_put_on_them(
-    page: Page, late_server: server.Server
-) -> None:
-    page.goto(late_server.url)
-    box = page.locator(".mx-app .widget-dropdown")
-    expect(box).to_be_visible()
-    page.wait_for_timeout(2000)  # the look at new controls, half a second after them, is over
-    expect(box).not_to_have_attribute("title", "How long a step is")
-    page.get_by_role("button", name="tell").click()
-    expect(box).to_have_attribute("title", "How long a step is")
-
-
 @pytest.mark.parametrize("name", ["membership", "digits"])
 def test_the_other_pages_follow_the_system_under_the_policy_and_have_no_barriers(
     new_page: Callable[..., Page], voila_server: server.Server, name: str
@@ -104,6 +75,7 @@ def test_the_other_pages_follow_the_system_under_the_policy_and_have_no_barriers
         page.emulate_media(color_scheme=theme)
         expect(page.locator(".mx-app")).to_have_attribute("data-theme", theme)
         assert mended(lambda: barriers(page), page) == [], theme
+    assert nameless(page) + page.evaluate(WITHOUT_TOOLTIP) == []
     expect(page.locator("#loading")).to_have_count(0)
     expect(page.locator(".mx-failed:visible")).to_have_count(0)
 
@@ -180,9 +152,8 @@ def nameless(page: Page) -> list[str]:
     browser = page.context.new_cdp_session(page)
     tree = browser.send("Accessibility.getFullAXTree")["nodes"]
     controls = [n for n in tree if n.get("role", {}).get("value") in INPUTS and not n["ignored"]]
-    assert len(controls) > 20
+    assert len(controls) > 10
     unnamed = [n for n in controls if not n.get("name", {}).get("value", "").strip("\u200b ")]
-    # ipywidgets gives a slider's handle no name, whatever its description.
-    numbers = [n["backendDOMNodeId"] for n in unnamed if n["role"]["value"] != "slider"]
+    numbers = [n["backendDOMNodeId"] for n in unnamed]
     nodes = [browser.send("DOM.describeNode", {"backendNodeId": i})["node"] for i in numbers]
     return [f"without a name: {n['localName']} {n['attributes']}" for n in nodes]

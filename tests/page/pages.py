@@ -70,15 +70,21 @@ def classes(widget: w.DOMWidget) -> list[str]:
     return list(widget.get_state()["_dom_classes"])
 
 
-def send(widget: w.Widget, **content: object) -> None:
+def send(widget: w.Widget, *buffers: bytes, **content: object) -> None:
     """What the browser says to a widget, by its own channel."""
-    message = {"content": {"data": {"method": "custom", "content": content}}, "buffers": []}
-    widget.comm.handle_msg(message)
+    data = {"method": "custom", "content": content}
+    buffers_ = [memoryview(buffer) for buffer in buffers]
+    widget.comm.handle_msg({"content": {"data": data}, "buffers": buffers_})
 
 
 def press(row: Row, name: str) -> None:
-    """A press on a button of a row."""
-    send(row, kind="set", value=[name, None])
+    """A press on a button of a row: it says what stands on it."""
+    send(row, kind="set", value=[name, row.shown(name)["value"]])
+
+
+def label(row: Row, name: str) -> str:
+    """What stands on a button of a row."""
+    return str(row.shown(name)["label"])
 
 
 def choose(row: Row, name: str, value: object) -> None:
@@ -92,6 +98,11 @@ def on_plane(app: App) -> dict[str, Any]:
     """What the plane of a page shows: the fields of `view/plane.js`."""
     shown: dict[str, Any] = app.panels["PlanePanel"].view.frame
     return shown
+
+
+def hand_in(row: Row, name: str, content: bytes, file: str = "mine") -> None:
+    """A file that is chosen at a button of a row."""
+    send(row, content, kind="set", value=[name, file])
 
 
 def of_class(rows: np.ndarray, label: int) -> np.ndarray:

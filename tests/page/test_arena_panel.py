@@ -11,7 +11,7 @@ from explorer.engine.roster import ROSTER
 from explorer.page import play
 from explorer.page.apps.explorer import App
 from explorer.page.stages.attack.arena import CANCEL, RUN
-from tests.page.pages import on_plane, send, trained
+from tests.page.pages import label, on_plane, press, send, trained
 
 
 @pytest.fixture
@@ -35,8 +35,8 @@ def run(app: App) -> None:
     panel = app.panels["Arena"]
 
     async def pressed() -> None:
-        panel.go.press()
-        assert panel.job.busy and panel.go.label == CANCEL
+        press(panel.row, "go")
+        assert panel.job.busy and label(panel.row, "go") == CANCEL
         await panel.job.done()
 
     asyncio.run(pressed())
@@ -72,7 +72,7 @@ def test_runs_fill_the_rows_with_the_numbers_of_the_scoreboard(app: App) -> None
         assert int(false) == line.claims - line.found[1]
         assert chance.startswith(f"{line.control[1] * line.n:.2g} (")
         assert float(seconds) == pytest.approx(line.cpu, rel=0.1) and line.cpu > 0
-    assert panel.go.label == RUN and panel.progress.layout.display == "none"
+    assert label(panel.row, "go") == RUN and panel.row.shown("share")["hidden"]
     send(panel.table, kind="choose", key="inversion")
     claims = app.session.frame.claims
     assert claims is not None and panel.table.chosen == "inversion"
@@ -103,5 +103,5 @@ def test_other_weights_clear_the_board(app: App) -> None:
 def test_nothing_chosen_is_said(app: App) -> None:
     panel = app.panels["Arena"]
     only(app)
-    panel.go.press()
+    press(panel.row, "go")
     assert "tick" in app.session.message

@@ -124,7 +124,7 @@ def test_three_layers_of_many_weights_have_no_certificate_and_say_so_once() -> N
         assert len(fold) == 1
         play.go(app.session, "explain")
         panel = app.panel("ExplainPanel")
-        press(panel.radii.box, "ask")
+        press(panel.radii.row, "ask")
         assert app.session.message and app.session.frame.certain is None
         app.close()
 
@@ -140,8 +140,8 @@ def test_the_map_is_drawn_from_the_weights_alone_and_taken_away_again() -> None:
         app = opened("explain", "alternating-line", n=5)
         panel = app.panel("ExplainPanel")
         assert isinstance(panel, ExplainPanel)
-        press(panel.radii.box, "ask")
-        await panel.radii.job.done()
+        press(panel.radii.row, "ask")
+        await panel.radii.done()
         held, data = app.session.frame.certain, app.session.frame.truth
         assert held is not None and held.done and data is not None
         drawn = on_plane(app)
@@ -152,8 +152,8 @@ def test_the_map_is_drawn_from_the_weights_alone_and_taken_away_again() -> None:
             near = (data.x[:, 0] - at).abs() <= held.map.half + held.map.reach
             assert bool((near & (data.y == label)).any())
         assert headline(app.session.frame).tone == "good"
-        assert panel.radii.box.items["ask"].label == HIDE and "%" in panel.radii.said
-        press(panel.radii.box, "ask")
+        assert panel.radii.row.items["ask"].label == HIDE and "%" in panel.radii.said
+        press(panel.radii.row, "ask")
         assert app.session.frame.certain is None and "energy" not in on_plane(app)
         assert not panel.radii.said
         app.close()
@@ -169,14 +169,14 @@ def test_an_unfinished_map_is_taken_away_by_either_button(
         app = opened("explain", "alternating-line", n=5)
         panel = app.panel("ExplainPanel")
         hold_jobs(monkeypatch)
-        press(panel.radii.box, "ask")
+        press(panel.radii.row, "ask")
         while app.session.frame.certain is None:
             await asyncio.sleep(0.01)
-        assert panel.radii.job.busy and panel.radii.box.items["ask"].label == HIDE
-        press(panel.radii.box, button)
-        await panel.radii.job.done()
+        assert panel.radii.busy and panel.radii.row.items["ask"].label == HIDE
+        press(panel.radii.row, button)
+        await panel.radii.done()
         assert app.session.frame.certain is None and not panel.radii.said
-        assert panel.radii.box.items["ask"].label == ASK
+        assert panel.radii.row.items["ask"].label == ASK
         app.close()
 
     asyncio.run(run())
@@ -186,15 +186,15 @@ def test_a_map_that_nobody_wants_any_more_ends() -> None:
     async def run() -> None:
         app = opened("explain", "alternating-line", n=5)
         panel = app.panel("ExplainPanel")
-        press(panel.radii.box, "ask")
-        panel.radii.job.cancel()
-        await panel.radii.job.done()
+        press(panel.radii.row, "ask")
+        panel.radii.cancel()
+        await panel.radii.done()
         assert app.session.frame.certain is None and not np.size(on_plane(app).get("energy", ()))
-        press(panel.radii.box, "ask")
+        press(panel.radii.row, "ask")
         play.go(app.session, "draw")
         draw.clear(app.session)  # there are no such weights any more
-        await panel.radii.job.done()
-        assert panel.radii.job.state is JobState.STALE and app.session.frame.certain is None
+        await panel.radii.done()
+        assert panel.radii.state is JobState.STALE and app.session.frame.certain is None
         app.close()
 
     asyncio.run(run())

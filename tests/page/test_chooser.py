@@ -7,7 +7,6 @@ import pytest
 from explorer.engine.data import preset
 from explorer.page import play
 from explorer.page.apps.explorer import App
-from explorer.page.stages.attack import commands as attack
 from explorer.page.stages.attack.chooser import UNFIT
 from explorer.page.stages.draw import commands as draw
 from explorer.page.stages.train import commands as train
@@ -43,10 +42,3 @@ def test_the_list_follows_the_weights(app: App) -> None:
     play.go(app.session, "attack")
     words = [row["name"] for row in app.panels["Chooser"].view.state["options"]]
     assert not any(title.endswith(UNFIT) for title in words)
-
-
-def test_tooltips_of_forms_that_are_made_later_reach_the_page(app: App) -> None:
-    app.unfold("More settings")
-    before = set(app.access.tips)
-    attack.choose(app.session, "hinge")
-    assert set(app.access.tips) - before

@@ -6,10 +6,8 @@ import asyncio
 import json
 from dataclasses import replace
 
-import ipywidgets as w
 import pytest
 import torch
-from traitlets import TraitError
 from typer.testing import CliRunner
 
 import explorer
@@ -21,7 +19,7 @@ from explorer.page.apps.digits_charts import Gallery
 from explorer.research import image_runs
 from explorer.research.image_runs import ImageRun, carried_numbers, picture_attacks
 from explorer.research.pictures import image_sheets
-from tests.page.pages import fixture_of
+from tests.page.pages import choose, fixture_of, label, press, send
 
 TINY = ImageRun(Choice(n=10), widths=(40,), train_steps=60, steps=4)
 
@@ -125,14 +123,14 @@ def well(page):
 
 
 def test_the_page_says_what_to_do_trains_and_attacks(page):
-    assert "Press Train" in page.sentence.value and page.controls.go.disabled
+    assert "Press Train" in page.sentence.value and page.controls.items["go"].disabled
     assert "never sees" in page.board.gallery.title.value
     page.run_training()
-    assert "Press Attack" in page.sentence.value and not page.controls.go.disabled
+    assert "Press Attack" in page.sentence.value and not page.controls.items["go"].disabled
     assert "numbers" in page.board.neurons.title.value
     page.run_attack()
     assert "of 10" in page.sentence.value
-    assert "unseen" in page.sentence.value and page.controls.bar.value == TINY.steps
+    assert "unseen" in page.sentence.value and page.job.share == 1
     assert sum(len(s.x) for s in page.board.outputs.shown.series) == 10
     well(page)
 
@@ -141,7 +139,7 @@ def test_another_vote_shows_other_pictures_of_the_same_candidates(page):
     page.run_training()
     page.run_attack()
     near, state = page.scored, page.attacked
-    page.controls.fields["vote"].value = "mean"
+    choose(page.controls, "vote", "mean")
     assert "the mean" in page.board.gallery.title.value
     assert page.attacked is state
     assert torch.equal(page.scored.found, near.found)
@@ -158,40 +156,40 @@ def test_another_vote_shows_other_pictures_of_the_same_candidates(page):
 def test_a_new_control_forgets_what_it_no_longer_describes(page):
     page.run_training()
     page.run_attack()
-    page.controls.fields["start"].value = "truth"
+    choose(page.controls, "start", "truth")
     assert page.scored is None and page.trained is not None
     page.run_attack()
     assert "no attacker" in page.sentence.value
-    page.controls.fields["seed"].value = 1
-    assert page.trained is None and page.controls.go.disabled
+    choose(page.controls, "seed", 1)
+    assert page.trained is None and page.controls.items["go"].disabled
     well(page)
 
 
 def test_cancelled_training_keeps_what_was_reached(page):
-    page.controls.fields["train_steps"].value = 100_000
+    choose(page.controls, "train_steps", 100_000)
 
     async def impatient():
-        page.controls.train.press()
-        while not page.controls.bar.value:
+        press(page.controls, "train")
+        while not page.controls.said:
             await asyncio.sleep(0.01)
-        assert page.controls.train.label == "Cancel" and page.controls.fields["n"].disabled
-        page.controls.train.press()
+        assert label(page.controls, "train") == "Cancel" and page.controls.items["n"].disabled
+        press(page.controls, "train")
         await page.job.done()
 
     asyncio.run(impatient())
     assert page.trained is not None and page.trained.t < 100_000
-    assert page.controls.train.label == "Train" and not page.controls.fields["n"].disabled
+    assert label(page.controls, "train") == "Train" and not page.controls.items["n"].disabled
     well(page)
 
 
 def test_missing_files_are_said_and_mended(page, tmp_path):
-    page.controls.fields["kind"].value = "mnist"
+    choose(page.controls, "kind", "mnist")
     assert "folder" in page.sentence.value
-    page.controls.fields["folder"].value = str(tmp_path)
+    choose(page.controls, "folder", str(tmp_path))
     assert "train-images-idx3-ubyte" in page.sentence.value
-    assert page.controls.train.disabled
-    page.controls.fields["kind"].value = "digits"
-    assert "Press Train" in page.sentence.value and not page.controls.train.disabled
+    assert page.controls.items["train"].disabled
+    choose(page.controls, "kind", "digits")
+    assert "Press Train" in page.sentence.value and not page.controls.items["train"].disabled
     well(page)
 
 
@@ -199,32 +197,28 @@ def test_missing_files_are_said_and_mended(page, tmp_path):
 def test_visitors_from_elsewhere_name_no_folder(monkeypatch, start):
     monkeypatch.setenv("MARGIN_EXPLORER_FOLDERS", "0")
     page = DigitsApp(start)
-    assert page.controls.fields["folder"] not in page.controls.widget.children[0].children
-    assert [kind for _, kind in page.controls.fields["kind"].options] == ["digits"]
-    page.controls.fields["folder"].value = "/etc"  # as a visitor's own message can
+    assert page.controls.items["folder"].hidden
+    assert [kind for _, kind, _ in page.controls.items["kind"].options] == ["digits"]
+    choose(page.controls, "folder", "/etc")  # as a visitor's own message can
     assert page.controls.choice().kind == "digits"
-    assert "/etc" not in page.sentence.value and "/srv" not in page.controls.fields["folder"].value
-    with pytest.raises(TraitError):
-        page.controls.fields["kind"].value = "mnist"
+    assert "/etc" not in page.sentence.value and "/srv" not in page.controls.value("folder")
+    send(page.controls, kind="set", value=["kind", 1])
+    assert page.controls.value("kind") == "digits"
     page.close()
 
 
 def test_ten_classes_and_the_baseline_fix_what_they_need(page):
-    page.controls.fields["task"].value = "ten"
-    assert page.controls.fields["attack"].value == "decoreco"
-    page.controls.fields["task"].value = "two"
-    page.controls.fields["start"].value = "truth"
-    page.controls.fields["attack"].value = "inversion"
-    assert page.controls.fields["start"].value == "noise"
+    choose(page.controls, "task", "ten")
+    assert page.controls.value("attack") == "decoreco"
+    choose(page.controls, "task", "two")
+    choose(page.controls, "start", "truth")
+    choose(page.controls, "attack", "inversion")
+    assert page.controls.value("start") == "noise"
 
 
 def test_every_control_explains_itself(page):
-    for field in vars(page.controls).values():
-        if isinstance(field, w.ValueWidget | w.Button) and field not in (
-            page.controls.bar,
-            page.controls.note,
-        ):
-            assert field.tooltip, field
+    for name, item in page.controls.items.items():
+        assert item.tip or item.kind in ("words", "break"), name
 
 
 def test_a_gallery_without_images_has_no_picture():
@@ -253,6 +247,6 @@ def test_it_is_exported():
 
 def test_deeper_networks_begin_smaller(page):
     assert ImageRun(widths=(9,)).first_scale == 0.1 and ImageRun(init_scale=0.5).first_scale == 0.5
-    page.controls.fields["widths"].value = (300, 300)
-    assert page.controls.run().first_scale == page.controls.fields["init_scale"].value == 0.03
+    choose(page.controls, "widths", (300, 300))
+    assert page.controls.run().first_scale == page.controls.value("init_scale") == 0.03
     assert "Press Train" in page.sentence.value

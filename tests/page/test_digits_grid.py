@@ -9,10 +9,10 @@ import pytest
 import torch
 
 from explorer.page.apps.digits import DigitsApp
-from explorer.page.controls.runs_box import RunsBox
+from explorer.page.stages.landscape.runs_box import RunsBox
 from explorer.research.grid import landscape as live
 from explorer.research.grid.store import KEEP, folder
-from tests.page.pages import fixture_of
+from tests.page.pages import choose, fixture_of, label, press
 from tests.page.test_digits import TINY, well
 from tests.page.test_runs_keep import hand_in, offered
 
@@ -21,36 +21,36 @@ page = fixture_of(lambda: DigitsApp(TINY))
 
 def ready(page: DigitsApp) -> RunsBox:
     page.run_training()
-    page.grid.grid.steps.value = 2
+    choose(page.grid.grid.settings, "steps", 2)
     return page.grid.grid
 
 
 def test_a_grid_of_starts_runs_and_a_click_shows_its_end(page: DigitsApp) -> None:
     said, sent = page.grid.said, []
     page.grid.view.show = sent.append
-    assert page.grid.grid.go.disabled and said.value.startswith("Train the")
-    page.grid.grid.side.value = 11
-    assert "66 starts" in page.grid.grid.go.label
-    page.grid.grid.side.value = 6
+    assert page.grid.grid.go.items["go"].disabled and said.value.startswith("Train the")
+    choose(page.grid.grid.settings, "side", 11)
+    assert "66 starts" in label(page.grid.grid.go, "go")
+    choose(page.grid.grid.settings, "side", 6)
     page.run_training()
-    assert not page.grid.grid.go.disabled and "button" in said.value
-    page.grid.grid.steps.value = 2
+    assert not page.grid.grid.go.items["go"].disabled and "button" in said.value
+    choose(page.grid.grid.settings, "steps", 2)
     page.grid.grid.run()
     assert sum(page.grid.grid.counts()) == 21 and not said.value
     assert sent[-1]["trails"].shape[0] == 21 and "fill" not in sent[-1]
     page.grid.grid.load((0, 1.0, 1.0))  # began at the training images: two steps do not leave them
     assert "10 of" in page.sentence.value and "100% truth" in page.sentence.value
-    assert "training images" in page.grid.grid.said.value
-    page.controls.fields["attack"].value = "inversion"
-    assert page.grid.grid.go.disabled  # it takes no start
-    page.controls.fields["seed"].value = 1
+    assert "training images" in page.grid.grid.list.said
+    choose(page.controls, "attack", "inversion")
+    assert page.grid.grid.go.items["go"].disabled  # it takes no start
+    choose(page.controls, "seed", 1)
     assert page.grid.grid.found is None and not sent[-1]
     well(page)
 
 
 def test_a_cancelled_grid_keeps_its_cells_and_goes_on(page: DigitsApp) -> None:
     page.run_training()
-    page.grid.grid.steps.value = 2
+    choose(page.grid.grid.settings, "steps", 2)
 
     async def impatient():
         page.grid.grid.run()
@@ -85,7 +85,7 @@ def test_cells_are_kept_on_disk_and_a_new_page_goes_on(
     first, second = DigitsApp(TINY), DigitsApp(TINY)
     try:
         for page in (first, second):
-            page.controls.fields["attack"].value = attack
+            choose(page.controls, "attack", attack)
         grid = ready(first)
         asyncio.run(some(grid, 3))
         done = dict(grid.found.rows)
@@ -93,7 +93,7 @@ def test_cells_are_kept_on_disk_and_a_new_page_goes_on(
         lines = offered(grid)["grid.jsonl"]
         again = ready(second)  # the same images, seeds and settings, trained anew
         assert again.found.rows.keys() == done.keys()
-        assert f"{len(done)} cells" in again.files.said.value
+        assert f"{len(done)} cells" in again.files.value("kept")
         assert offered(again)["grid.jsonl"] == lines
         key = next(iter(done))
         assert not again.found.states
@@ -109,21 +109,21 @@ def test_cells_are_kept_on_disk_and_a_new_page_goes_on(
 
 
 def test_saved_cells_are_taken_up_and_those_of_other_images_refused(page: DigitsApp) -> None:
-    assert page.grid.grid.files.open.disabled
+    assert page.grid.grid.files.items["open"].disabled
     grid = ready(page)
     asyncio.run(some(grid, 2))
     lines, done = offered(grid)["grid.jsonl"], len(grid.found.rows)
-    grid.files.forget.click()
-    grid.files.forget.click()
+    press(grid.files, "forget")
+    press(grid.files, "forget")
     assert not grid.found.rows
     hand_in(grid, lines)
     assert len(grid.found.rows) == done
     assert f"{done} cells" in page.sentence.value
-    grid.side.value = 11  # on which the coarser ones lie too
+    choose(grid.settings, "side", 11)  # on which the coarser ones lie too
     assert not grid.found.rows and grid.found.of.side == 11
     hand_in(grid, lines)
     assert len(grid.found.rows) == done
-    page.controls.fields["seed"].value = 1
+    choose(page.controls, "seed", 1)
     page.run_training()
     hand_in(grid, lines)
     assert "other weights" in page.sentence.value

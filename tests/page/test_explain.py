@@ -125,8 +125,8 @@ def test_the_linear_programs_run_and_show_their_sets(app: App) -> None:
 
     async def ask() -> None:
         for one in (panel.forced, panel.farthest):
-            press(one.box, "ask")
-            await one.job.done()
+            press(one.row, "ask")
+            await one.done()
 
     asyncio.run(ask())
     assert state(app).forced is not None and len(state(app).forced) == state(app).truth.n

@@ -187,14 +187,14 @@ def test_forced_points_are_counted_and_one_program_runs_at_a_time(app: App) -> N
     panel = app.panels["ExplainPanel"]
 
     async def ask() -> None:
-        press(panel.forced.box, "ask")
+        press(panel.forced.row, "ask")
         await asyncio.sleep(0)
-        press(panel.farthest.box, "ask")
-        assert panel.forced.job.state is JobState.RUNNING
+        press(panel.farthest.row, "ask")
+        assert panel.forced.state is JobState.RUNNING
         both = (panel.forced, panel.farthest)
-        assert [one.box.items["cancel"].hidden for one in both] == [False, True]
-        await panel.forced.job.done()
-        await panel.farthest.job.done()
+        assert [one.row.shown("cancel")["hidden"] for one in both] == [False, True]
+        await panel.forced.done()
+        await panel.farthest.done()
 
     asyncio.run(ask())
     made = app.session.frame.aim.certainty
@@ -204,7 +204,7 @@ def test_forced_points_are_counted_and_one_program_runs_at_a_time(app: App) -> N
     sure = made.certain[state(app).truth.origin]
     assert bool((state(app).forced[sure] > FORCED * state(app).truth.mass).all())
     assert state(app).now is state(app).truth  # the second program was never begun
-    assert panel.forced.box.items["cancel"].hidden
+    assert panel.forced.row.items["cancel"].hidden
 
 
 def test_both_halves_are_marked_with_their_shares_of_the_multiplier(app: App) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,11 +13,16 @@ from explorer.engine.data import preset
 from explorer.engine.roster import ROSTER
 from explorer.engine.settings import setting, settings
 from explorer.page import play
-from explorer.page.controls.settings import SettingRow, rows_of
-from explorer.page.panels.forms import AttackSettings, Form, NetworkForm, TrainForm
+from explorer.page.controls.row import Item
+from explorer.page.controls.settings import LAYERS, in_form, items_of
+from explorer.page.panels.base import Form
 from explorer.page.session import Session
+from explorer.page.stages.attack.form import AttackSettings
+from explorer.page.stages.draw.form import NetworkForm
+from explorer.page.stages.train.form import TrainForm
+from tests.page.pages import choose
 
-# field, widget, title, tooltip, choices or bounds, in sight or folded: of forms written by hand
+# field, kind, title, tooltip, choices or bounds, in sight or folded: of forms written by hand
 GOLDEN = json.loads((Path(__file__).parent / "forms.json").read_text(encoding="utf-8"))
 
 
@@ -30,31 +35,31 @@ def form_of(key: str) -> Form:
     return AttackSettings(session, key)
 
 
-def told(row: SettingRow, form: str) -> dict[str, Any]:
-    widget = row.widget
-    said = {"field": row.field, "widget": type(widget).__name__, "title": widget.description,
-            "tip": widget.tooltip, "form": form}  # fmt: skip
-    if hasattr(widget, "options"):
-        pairs = [o if isinstance(o, tuple) else (o, o) for o in widget.options]
-        return {**said, "options": [list(pair) for pair in pairs]}
-    return {**said, "low": widget.min, "high": widget.max}
+def told(field: str, item: Item, form: str) -> dict[str, Any]:
+    kind = "whole" if item.whole else item.kind
+    said = {"field": field, "kind": kind, "title": item.label, "tip": item.tip, "form": form}
+    if item.options:
+        return {**said, "options": [[words, value] for words, value, _ in item.options]}
+    return {**said, "low": item.low, "high": item.high}
 
 
 @pytest.mark.parametrize("key", ROSTER)
 def test_every_row_is_a_setting_and_shows_it(key: str) -> None:
     known = {field.name for field in fields(ROSTER[key].config)}
     form = form_of(key)
-    assert {row.field for row in form.all} <= known
-    for row in form.all:
-        assert row.widget.value == row.to_widget(getattr(form.session.attack_config, row.field))
+    assert set(form.row.items) <= known
+    for name in form.row.items:
+        assert form.row.value(name) == getattr(form.session.attack_config, name)
     form.close()
 
 
 @pytest.mark.parametrize("key", GOLDEN)
 def test_the_forms_stand_as_they_were_written_by_hand(key: str) -> None:
     form = form_of(key)
-    sight, more = rows_of(form.kind)
-    found = [told(row, "sight") for row in sight] + [told(row, "more") for row in more]
+    found = []
+    for setting_ in in_form(form.kind):
+        for item in items_of([setting_], lambda *_: None).values():
+            found.append(told(setting_.name, item, setting_.form))
     assert found == GOLDEN[key]
     form.close()
 
@@ -64,16 +69,17 @@ def test_every_attack_has_its_golden_form() -> None:
 
 
 def test_of_an_optional_setting_0_stands_for_none() -> None:
-    rows = {row.field: row for row in rows_of(ROSTER["inversion"].config)[0]}
-    assert rows["box"].to_config(0.0) is None and rows["box"].to_widget(None) == 0
-    assert rows["box"].to_config(2.5) == rows["box"].to_widget(2.5) == 2.5
-    assert rows["value"].to_config(0.0) == 0.0  # not optional
+    items = items_of(in_form(ROSTER["inversion"].config), lambda *_: None)
+    box, value = items["box"], items["value"]
+    assert box.taken(0.0) is None and replace(box, value=None).shown["value"] == 0
+    assert box.taken(2.5) == replace(box, value=2.5).shown["value"] == 2.5
+    assert value.taken(0.0) == 0.0  # not optional
 
 
-def test_the_two_widgets_of_the_widths_make_equal_layers() -> None:
+def test_the_two_items_of_the_widths_make_equal_layers() -> None:
     form = NetworkForm(Session(preset("moons")))
-    layers, width = (row for row in form.all if row.field == "widths")
-    layers.widget.value, width.widget.value = 2, 30
+    choose(form.row, LAYERS, 2)
+    choose(form.row, "widths", 30)
     assert form.session.train_config.widths == (30, 30)
     form.close()
 
@@ -91,4 +97,4 @@ class Unnamed:
 @pytest.mark.parametrize(("kind", "words"), [(Unbounded, "page="), (Unnamed, "labels")])
 def test_what_no_widget_can_show_is_said(kind: type, words: str) -> None:
     with pytest.raises(ValueError, match=words):
-        rows_of(kind)
+        items_of(in_form(kind), lambda *_: None)

@@ -18,7 +18,8 @@ from explorer.page import play
 from explorer.page.apps.digits import DigitsApp
 from explorer.page.apps.explorer import App
 from explorer.page.apps.membership import MembershipApp
-from explorer.page.controls.job_row import CANCELLING, JobButton, JobRow
+from explorer.page.ask import Question
+from explorer.page.controls.row import CANCELLING, Row
 from explorer.page.job import Job, JobState
 from explorer.page.stages.attack import commands as attack
 from explorer.page.stages.draw import commands as draw
@@ -49,13 +50,13 @@ class Case:
     change: Callable[[], None] | None = None
 
 
-def by_button(page: Any, button: JobButton, **more: Any) -> Case:
-    return Case(page, button.job, button.press, button.press, **more)
+def by_button(page: Any, row: Row, name: str, **more: Any) -> Case:
+    return Case(page, row.items[name].job, *[partial(pages.press, row, name)] * 2, **more)
 
 
-def by_row(page: App, row: JobRow, **more: Any) -> Case:
-    ask, cancel = (partial(pages.press, row.box, name) for name in ("ask", "cancel"))
-    return Case(page, row.job, ask, cancel, lambda: row.said, **more)
+def by_question(page: App, asked: Question, **more: Any) -> Case:
+    ask, cancel = (partial(pages.press, asked.row, name) for name in ("ask", "cancel"))
+    return Case(page, asked, ask, cancel, lambda: asked.said, **more)
 
 
 def form(name: str) -> Case:
@@ -63,7 +64,7 @@ def form(name: str) -> Case:
     play.go(page.session, "train")
     points = page.session.frame.dataset.without([0])
     return by_button(
-        page, getattr(page.panels["TrainForm"], name), said=lambda: page.session.message,
+        page, page.panels["TrainForm"].buttons, name, said=lambda: page.session.message,
         cancelled="was cancelled; ", change=lambda: draw.edit(page.session, points),
     )  # fmt: skip
 
@@ -84,7 +85,7 @@ def question(name: str, **more: Any) -> Case:
         attack.begin(page.session)
         play.go(page.session, "explain")
 
-    return by_row(page, row, change=change, **more)
+    return by_question(page, row, change=change, **more)
 
 
 def forced_mass() -> Case:
@@ -107,11 +108,11 @@ def other_set() -> Case:
     panel.job.begin = lambda work, take, *more: begin(work, lambda found: None, *more)
 
     def said() -> str:
-        assert not panel.shown.value and page.session.frame.attack.other is None
-        return str(panel.said.value)
+        assert not panel.row.value("shown") and page.session.frame.attack.other is None
+        return panel.row.said
 
     return Case(
-        page, panel.job, partial(setattr, panel.shown, "value", True), panel.stop.click,
+        page, panel.job, *(partial(pages.press, panel.row, name) for name in ("shown", "stop")),
         said, "Cancelled; press again", lambda: attack.begin(page.session),
     )  # fmt: skip
 
@@ -120,7 +121,7 @@ def arena() -> Case:
     page = opened("arena", "moons", n=6)
     panel = page.panels["Arena"]
     return by_button(
-        page, panel.go, said=lambda: panel.said.value, cancelled="runs, which stay.",
+        page, panel.row, "go", said=lambda: panel.row.said, cancelled="runs, which stay.",
         change=lambda: attack.begin(page.session),
     )  # fmt: skip
 
@@ -129,7 +130,7 @@ def tuning() -> Case:
     page = opened("attack", "alternating-line", n=6)
     panel = page.panel("Tuner")
     return by_button(
-        page, panel.go, said=lambda: panel.said.value, cancelled="Cancelled ",
+        page, panel.row, "go", said=lambda: panel.answer.said, cancelled="Cancelled ",
         change=lambda: attack.begin(page.session),
     )  # fmt: skip
 
@@ -137,7 +138,7 @@ def tuning() -> Case:
 def margins() -> Case:
     page = opened("attack", "alternating-line", n=6)
     attack.choose(page.session, "univariate")
-    return by_row(
+    return by_question(
         page, page.panels["OwnPanel"].question, cancelled="The sweep was cancelled.",
         change=lambda: attack.begin(page.session),
     )  # fmt: skip
@@ -145,7 +146,7 @@ def margins() -> Case:
 
 def grid_of_starts() -> Case:
     page = opened("landscape", "moons", n=6)
-    return by_button(page, page.panels["StartsPanel"].runs.go)
+    return by_button(page, page.panels["StartsPanel"].runs.go, "go")
 
 
 def attack_from_the_handle() -> Case:
@@ -153,6 +154,7 @@ def attack_from_the_handle() -> Case:
     return by_button(
         page,
         page.panels["StartsPanel"].here,
+        "go",
         change=lambda: landscape.place_handle(page.session, (0.5, 0.25, 0.25)),
     )
 
@@ -188,12 +190,12 @@ def game() -> Case:
 
 def training_on_images() -> Case:
     page = DigitsApp(replace(TINY, train_steps=100_000))
-    return by_button(page, page.controls.train)
+    return by_button(page, page.controls, "train")
 
 
 def trained_experiment() -> Case:
     page = MembershipApp()
-    return by_button(page, page.trained.button)
+    return by_button(page, page.trained, "go")
 
 
 JOBS = [
@@ -286,16 +288,16 @@ def shown(case: Case) -> str:
 def test_its_button_says_what_a_press_would_do(monkeypatch: pytest.MonkeyPatch) -> None:
     async def through() -> None:
         case = exact_solution()
-        button = case.page.panels["TrainForm"].jump
-        usual, seen = button.label, []
-        case.job.observe(lambda: seen.append(button.label))
+        row = case.page.panels["TrainForm"].buttons
+        usual, seen = pages.label(row, "jump"), []
+        case.job.observe(lambda: seen.append(pages.label(row, "jump")))
         pages.hold_jobs(monkeypatch)
         case.begin()
-        assert button.label == "Cancel solving"
-        button.press()
-        assert button.label == CANCELLING
+        assert pages.label(row, "jump") == "Cancel solving"
+        pages.press(row, "jump")
+        assert pages.label(row, "jump") == CANCELLING
         await case.job.done()
-        assert button.label == usual == seen[-1]
+        assert pages.label(row, "jump") == usual == seen[-1]
         case.page.close()
 
     asyncio.run(through())

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-import ipywidgets as w
 import numpy as np
 import pytest
 
@@ -23,7 +22,7 @@ from explorer.page.apps.membership_scene import (
 )
 from explorer.page.words.membership import sentence
 from explorer.research.pages import pages
-from tests.page.pages import classes, fixture_of
+from tests.page.pages import choose, classes, fixture_of, label, press
 
 SMALL = MembershipScene(d=200, n=10)
 
@@ -46,8 +45,8 @@ def test_says_what_is_measured(app: MembershipApp) -> None:
 @pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize("law", LAWS)
 def test_every_rule_and_distribution_draws(app: MembershipApp, rule: str, law: str) -> None:
-    app.controls.fields["law"].value = law
-    app.controls.fields["rule"].value = rule
+    choose(app.controls, "law", law)
+    choose(app.controls, "rule", rule)
     assert "margins" in app.sentence.value
     assert {"known": "known", "leaked": "suspects", "bounded": "bound"}[rule] in app.theorem.value
     well(app)
@@ -60,13 +59,14 @@ def test_false_positives_fall_as_d_grows_and_vanish_at_2000(app: MembershipApp) 
         rates.append(outcome(settings, world(*settings.drawn)).fpr)
     assert sorted(rates, reverse=True) == rates
     assert rates[-1] == 0
-    app.controls.fields["d"].value = 2000
+    choose(app.controls, "d", 2000)
     assert "proven" in app.sentence.value
     assert "good" in classes(app.verdict)
 
 
 def test_few_points_in_many_dimensions_are_certified(app: MembershipApp) -> None:
-    app.controls.fields["d"].value, app.controls.fields["n"].value = 2000, 3
+    choose(app.controls, "d", 2000)
+    choose(app.controls, "n", 3)
     assert "impossible" in app.sentence.value
     there = world(*app.controls.settings().drawn)
     assert there.proof.error_free
@@ -75,20 +75,20 @@ def test_few_points_in_many_dimensions_are_certified(app: MembershipApp) -> None
 
 
 def test_nothing_to_attack_is_an_empty_state_with_a_remedy(app: MembershipApp) -> None:
-    app.controls.fields["d"].value = 2
-    app.controls.fields["n"].value = 40
+    choose(app.controls, "d", 2)
+    choose(app.controls, "n", 40)
     assert "No network" in app.sentence.value and "Raise d" in app.sentence.value
     assert "warn" in classes(app.verdict)
-    app.controls.fields["d"].value = 200
+    choose(app.controls, "d", 200)
     assert "members" in app.sentence.value
     well(app)
 
 
 def test_labels_by_component_are_offered_for_the_mixture_alone(app: MembershipApp) -> None:
-    app.controls.fields["law"].value = "mixture"
-    app.controls.fields["labels"].value = "component"
+    choose(app.controls, "law", "mixture")
+    choose(app.controls, "labels", "component")
     assert app.controls.settings().labels == "component"
-    app.controls.fields["law"].value = "sphere"
+    choose(app.controls, "law", "sphere")
     assert app.controls.settings().labels == "parity"
     well(app)
 
@@ -137,25 +137,25 @@ def test_experiment_shows_each_network_and_can_be_cancelled(
     )
     app.run_training()
     assert [t.d for t in app.trials] == [12, 12, 60, 60]
-    assert "At d = 60" in app.trained.note.value
-    progress = app.trained.progress
+    assert "At d = 60" in app.trained.said
+    say = app.trained.say
 
-    def stop(done: int, d: int) -> None:
-        progress(done, d)
-        if done == 2:
+    def stop(words: str) -> None:
+        say(words)
+        if words.startswith("2 of"):
             app.job.cancel()
 
-    monkeypatch.setattr(app.trained, "progress", stop)
+    monkeypatch.setattr(app.trained, "say", stop)
     app.run_training()
     assert len(app.trials) == 2
-    assert "2 of 4" in app.trained.note.value
-    assert app.trained.button.label.startswith("Run")
+    assert "2 of 4" in app.trained.said
+    assert label(app.trained, "go").startswith("Run")
     well(app)
 
 
 def test_wrong_dimensions_are_said_on_the_page(app: MembershipApp) -> None:
-    app.trained.dims.value = "ten"
-    app.trained.button.press()
+    choose(app.trained, "dims", "ten")
+    press(app.trained, "go")
     assert "10, 20, 100" in app.failure.value
     app.redraw()
     well(app)
@@ -171,10 +171,9 @@ def test_a_failure_is_shown_and_the_next_moment_heals(app: MembershipApp, monkey
 
 
 def test_every_control_explains_itself(app: MembershipApp) -> None:
-    for field in vars(app.controls).values():
-        if isinstance(field, w.ValueWidget) and not isinstance(field, w.ToggleButtons):
-            assert field.tooltip, field
-    assert len(app.controls.fields["rule"].tooltips) == len(RULES)
+    for name, item in app.controls.items.items():
+        assert item.tip or item.kind == "break", name
+    assert all(tip for _, _, tip in app.controls.items["rule"].options)
 
 
 def test_it_is_exported_and_served() -> None:

@@ -124,11 +124,11 @@ def test_every_stage_leaves_the_same_share_unexplained_and_certifies_the_same_po
 
     async def ask() -> None:
         panel = app.panels["ExplainPanel"]
-        press(panel.forced.box, "ask")
-        await panel.forced.job.done()
+        press(panel.forced.row, "ask")
+        await panel.forced.done()
         said["certified"] = panel.forced.said
-        press(panel.farthest.box, "ask")
-        await panel.farthest.job.done()
+        press(panel.farthest.row, "ask")
+        await panel.farthest.done()
 
     asyncio.run(ask())
     assert f"{count} of 6 points" in said["certified"]
@@ -158,8 +158,8 @@ def test_to_the_truth_takes_every_answer_away_and_a_set_beyond_the_frame_gets_a_
 
     async def ask() -> None:
         for question in (panel.forced, panel.farthest):
-            press(question.box, "ask")
-            await question.job.done()
+            press(question.row, "ask")
+            await question.done()
 
     asyncio.run(ask())
     assert panel.forced.said and panel.farthest.said

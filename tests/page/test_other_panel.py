@@ -10,7 +10,7 @@ from explorer.page import play
 from explorer.page.apps.explorer import App
 from explorer.page.stages.attack.other import OPEN, SURE, OtherPanel
 from explorer.page.stages.train import commands as train
-from tests.page.pages import on_plane
+from tests.page.pages import on_plane, press
 
 
 def opened(data: Dataset, exact: bool = True) -> App:
@@ -35,8 +35,8 @@ def drawn(app: App) -> int:
 def test_the_set_that_is_drawn_explains_the_weights_and_is_another_one() -> None:
     app = opened(preset("moons", n=10))
     other, session = panel(app), app.session
-    assert other.said.value in (OPEN, SURE) and not drawn(app)
-    other.shown.value = True
+    assert other.row.said in (OPEN, SURE) and not drawn(app)
+    press(other.row, "shown")
     now = session.frame
     found = now.other_set
     assert found is not None and drawn(app) == len(found.x)
@@ -45,15 +45,15 @@ def test_the_set_that_is_drawn_explains_the_weights_and_is_another_one() -> None
     assert residual(net, made) < 1e-7 and margin_error(net, made) < 1e-6
     gaps = torch.cdist(found.x, now.truth.x.double()).amin(1)
     assert float((gaps * found.lam).sum() / found.lam.sum()) > 0.03
-    assert "sets apart" in other.said.value
-    assert f"{len(found.x)} other points" in other.said.value
+    assert "sets apart" in other.row.said
+    assert f"{len(found.x)} other points" in other.row.said
     play.step(session, 2)  # the attack goes on, the set stays
     assert drawn(app) == len(found.x)
     play.go(session, "explain")
     assert not drawn(app)
     play.go(session, "attack")
     assert drawn(app) == len(found.x)
-    other.shown.value = False
+    press(other.row, "shown")
     assert not drawn(app) and session.frame.attack.other is None
     app.close()
 
@@ -61,20 +61,20 @@ def test_the_set_that_is_drawn_explains_the_weights_and_is_another_one() -> None
 def test_other_weights_have_other_sets() -> None:
     app = opened(preset("moons", n=10))
     other = panel(app)
-    other.shown.value = True
+    press(other.row, "shown")
     play.go(app.session, "train")
     play.step(app.session, 1)
     play.go(app.session, "attack")
-    assert not other.shown.value and other.found is None and not drawn(app)
+    assert not other.row.value("shown") and other.found is None and not drawn(app)
     app.close()
 
 
 def test_points_that_the_weights_tell_have_no_other_set() -> None:
     app = opened(preset("pairs-line", n=8))
     other = panel(app)
-    other.shown.value = True
+    press(other.row, "shown")
     assert other.found is not None and not other.found.other
-    assert "No training" in other.said.value and not drawn(app)
+    assert "No training" in other.row.said and not drawn(app)
     app.close()
 
 
@@ -88,7 +88,7 @@ def test_three_classes_and_biases_everywhere_are_refused_in_a_sentence() -> None
         play.step(app.session, 200)
     play.go(app.session, "attack")
     other = panel(app)
-    assert other.shown.disabled and "one output" in other.said.value
+    assert other.row.items["shown"].disabled and "one output" in other.row.said
     app.close()
     app = App(preset("moons", n=6))
     play.configure(app.session, all_biases=True)
@@ -96,5 +96,5 @@ def test_three_classes_and_biases_everywhere_are_refused_in_a_sentence() -> None
     while not float(app.session.frame.training.state.q.min()) > 0:
         play.step(app.session, 200)
     play.go(app.session, "attack")
-    assert panel(app).shown.disabled and "homogeneous" in panel(app).said.value
+    assert panel(app).row.items["shown"].disabled and "homogeneous" in panel(app).row.said
     app.close()

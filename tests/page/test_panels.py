@@ -20,7 +20,7 @@ from explorer.page.panels.base import Panel
 from explorer.page.stages.draw import commands as draw
 from explorer.page.stages.landscape import commands as landscape
 from explorer.page.stages.train import commands as train
-from tests.page.pages import fixture_of, of_class, on_plane, press, send, walk
+from tests.page.pages import choose, fixture_of, of_class, on_plane, press, send, walk
 
 app = fixture_of(lambda: App(preset("alternating-line")))
 
@@ -148,13 +148,13 @@ def test_the_landscape_shows_the_candidates_at_its_handle(app: App) -> None:
         np.testing.assert_allclose(ends, places, atol=1e-6)
 
 
-def test_a_panel_is_built_when_it_is_first_seen_and_then_its_tooltips_are_told(app: App) -> None:
+def test_a_panel_is_built_when_it_is_first_seen(app: App) -> None:
     arena = app.panels["Arena"]
-    assert arena.widget is None and "seeds" not in app.access.tips
+    assert arena.widget is None
     train.jump_to_exact(app.session)
     play.go(app.session, "arena")
     built = arena.widget
-    assert built is not None and "seeds" in app.access.tips
+    assert built is not None
     play.go(app.session, "attack")
     play.go(app.session, "arena")
     assert arena.widget is built
@@ -222,16 +222,13 @@ def test_a_refused_setting_jumps_back(app: App) -> None:
     play.step(app.session, 2000)
     play.go(app.session, "attack")
     form = app.panel("AttackForm").forms["kkt"]
-    number = next(r.widget for r in form.all if r.field == "m")
-    before = number.value
-    number.value = 41
-    assert number.value == before
+    before = form.row.value("m")
+    choose(form.row, "m", 41)
+    assert form.row.value("m") == before
     assert "even" in app.session.message
 
 
 def test_every_control_explains_itself(app: App) -> None:
-    kinds = (w.Button, w.Dropdown, w.IntSlider, w.FloatSlider, w.BoundedIntText,
-             w.BoundedFloatText, w.Checkbox, w.FileUpload)  # fmt: skip
     train.jump_to_exact(app.session)
     for stage, *_ in STAGES:
         play.go(app.session, stage)
@@ -243,10 +240,11 @@ def test_every_control_explains_itself(app: App) -> None:
     built = [panel.widget for panel in app.panels.values() if panel.widget is not None]
     below = [x for widget in built for x in walk(widget)]
     items = [item for x in below if isinstance(x, Row) for item in x.items.values()]
-    tips = [x.tooltip for x in below if isinstance(x, kinds)]
-    tips += [item.tip for item in items if item.kind in ("button", "select", "number", "bar")]
-    assert len(tips) > 60
-    assert all(tips)
+    kinds = {type(x) for x in below if isinstance(x, w.ValueWidget | w.Button)}
+    assert kinds <= {w.HTML}, "one kit of controls"
+    items = [item for item in items if item.kind not in ("words", "break")]
+    assert len(items) > 60
+    assert all(item.tip or all(tip for *_, tip in item.options) for item in items)
 
 
 def test_closing_unfollows_the_session(app: App) -> None:
@@ -262,7 +260,7 @@ def test_many_points_are_solved_beside_the_page(app: App) -> None:
 
     async def solve(meanwhile: Callable[[], None]) -> None:
         play.go(app.session, "train")
-        form.jump.press()
+        press(form.buttons, "jump")
         await asyncio.sleep(0)
         meanwhile()
         await form.job.done()

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 
-import ipywidgets as w
 import pytest
 
 from explorer.page.apps.digits import DigitsApp
 from explorer.page.apps.membership import MembershipApp
 from explorer.page.controls.remembered import Remembered
-from tests.page.pages import send
+from explorer.page.controls.row import Item, Row
+from tests.page.pages import choose, send
 from tests.page.test_digits import TINY
 
 
@@ -21,19 +21,20 @@ def remembered(page: MembershipApp | DigitsApp) -> Remembered:
 
 def test_membership_comes_back_as_it_was_set() -> None:
     page, again = MembershipApp(), MembershipApp()
-    fields = page.controls.fields
-    fields["law"].value, fields["labels"].value = "mixture", "component"
-    fields["n"].value, fields["rule"].value, fields["low"].value = 7, "bounded", 0.4
-    page.trained.dims.value = "5, 6"
+    given = {"law": "mixture", "labels": "component", "n": 7, "rule": "bounded", "low": 0.4}
+    for name, value in given.items():
+        choose(page.controls, name, value)
+    choose(page.trained, "dims", "5, 6")
     send(remembered(again), kind="restore", text=remembered(page).kept)
     assert again.controls.settings() == page.controls.settings()
-    assert again.trained.dims.value == "5, 6"
+    assert again.trained.value("dims") == "5, 6"
 
 
 def test_digits_come_back_as_they_were_set() -> None:
     page, again = DigitsApp(TINY), DigitsApp(TINY)
-    page.controls.fields["train_steps"].value, page.controls.fields["init_scale"].value = 41, 0.01
-    page.controls.fields["start"].index = 1
+    choose(page.controls, "train_steps", 41)
+    choose(page.controls, "init_scale", 0.01)
+    send(page.controls, kind="set", value=["start", 1])
     send(remembered(again), kind="restore", text=remembered(page).kept)
     assert again.controls.run() == page.controls.run()
 
@@ -49,8 +50,8 @@ def test_nonsense_is_left_out(text: str) -> None:
 
 
 def test_nothing_is_kept_before_a_hand_has_changed_something() -> None:
-    field = w.IntSlider(3)
-    made = Remembered({"field": field})
+    row = Row(field=Item("slider", value=3, high=9, whole=True), said=Item("words", value=""))
+    made = Remembered(row)
     assert made.kept == ""
-    field.value = 4
+    choose(row, "field", 4)
     assert json.loads(made.kept) == {"field": 4}

@@ -17,13 +17,15 @@ from explorer.engine.settings import schema
 from explorer.engine.store import Run
 from explorer.engine.training import TrainConfig
 from explorer.page import files, game, play
+from explorer.page.controls.settings import LAYERS
 from explorer.page.lessons.file import LessonError, read
-from explorer.page.panels.forms import NetworkForm
 from explorer.page.panels.header import Header
 from explorer.page.session import Session
+from explorer.page.stages.draw.form import NetworkForm
 from explorer.page.stages.train import commands as train
 from explorer.research.game import hide
 from explorer.research.state import link_of, to_text
+from tests.page.pages import choose
 
 DATA = preset("two-points")
 KKT, HINGE = ROSTER["kkt"].config, ROSTER["hinge"].config
@@ -101,13 +103,13 @@ def test_a_form_does_not_offer_what_a_file_may_not_ask() -> None:
     """What one field after another gives is within the bound, or it jumps back with a sentence."""
     session = Session(preset("moons", 10))
     form = NetworkForm(session)
-    layers, width = (row.widget for row in form.all)
-    assert max(dict(layers.options).values()) == train.MOST_LAYERS
-    assert width.max == train.MOST_WIDTH
-    width.value = train.MOST_WIDTH
-    layers.value = 2
+    row = form.row
+    assert max(count for _, count, _ in row.items[LAYERS].options) == train.MOST_LAYERS
+    assert row.items["widths"].high == train.MOST_WIDTH
+    choose(row, "widths", train.MOST_WIDTH)
+    choose(row, LAYERS, 2)
     assert session.train_config.widths == (train.MOST_WIDTH,)
-    assert layers.value == 1 and 0 < len(session.message) <= MOST_WORDS
+    assert row.value(LAYERS) == 1 and 0 < len(session.message) <= MOST_WORDS
 
 
 @pytest.mark.parametrize("key", ROSTER)

@@ -12,14 +12,14 @@ from explorer.engine.data import preset
 from explorer.engine.energy.starts import mix_from_weights, mix_of, places_of
 from explorer.page import branches, play
 from explorer.page.apps.explorer import App
-from explorer.page.controls.job_row import BEGIN, CANCELLING, END
-from explorer.page.controls.runs_box import CANCEL, RunsBox, trail_arrays
+from explorer.page.controls.row import BEGIN, CANCELLING, END
 from explorer.page.stages.attack import commands as attack
 from explorer.page.stages.draw import commands as draw
 from explorer.page.stages.landscape import commands as landscape
+from explorer.page.stages.landscape.runs_box import CANCEL, RunsBox, trail_arrays
 from explorer.page.stages.landscape.starts import StartsPanel
 from explorer.research.grid.landscape import ROLLING, SIDES
-from tests.page.pages import choose, fixture_of, opened, send
+from tests.page.pages import choose, fixture_of, label, opened, press, send
 
 PLACES = 21
 
@@ -48,7 +48,7 @@ def run(box: RunsBox, until: int | None = None) -> None:
     """Press the button and wait; cancel once `until` runs are done."""
 
     async def go() -> None:
-        box.go.press()
+        press(box.go, "go")
         while box.busy:
             if until is not None and len(box.found.rows) >= until:
                 box.cancel()
@@ -73,7 +73,7 @@ def test_an_attack_from_the_handle_begins_at_its_candidates_and_is_kept(app: App
     play.configure(session, steps=30)
     play.go(session, "landscape")
     landscape.place_handle(session, weights)
-    panel.here.press()
+    press(panel.here, "go")
     held = session.frame.starts
     assert held.trail[0][0] == pytest.approx(weights)
     assert held.trail[0][1] == pytest.approx(before.energy, abs=1e-12)
@@ -95,7 +95,7 @@ def test_a_drag_ends_the_attack_from_the_handle(app: App) -> None:
     panel = card(app)
 
     async def go() -> None:
-        panel.here.press()
+        press(panel.here, "go")
         while len(app.session.frame.starts.trail) < 2:
             await asyncio.sleep(0.001)
         send(panel.view, kind="handle", weights=[0.5, 0.5, 0.0], number=1)
@@ -108,13 +108,15 @@ def test_a_drag_ends_the_attack_from_the_handle(app: App) -> None:
 
 # --- from all places --------------------------------------------------------------------------
 def test_a_cancelled_set_of_runs_goes_on_where_it_was(app: App, monkeypatch) -> None:
-    monkeypatch.setattr("explorer.page.controls.runs_box.DRAW_S", -1.0)  # each round is drawn
+    monkeypatch.setattr(
+        "explorer.page.stages.landscape.runs_box.DRAW_S", -1.0
+    )  # each round is drawn
     box = panel(app)
     steps(app, 60)
-    assert str(PLACES) in box.go.label
+    assert str(PLACES) in label(box.go, "go")
 
     async def some() -> None:
-        box.go.press()
+        press(box.go, "go")
         while not box.found.rolling or len(box.found.trails()) < PLACES:
             await asyncio.sleep(0.001)
         box.cancel()
@@ -161,12 +163,12 @@ def test_the_ends_of_the_runs_are_a_map_and_a_profile(app: App) -> None:
 
 def test_finer_triangles_and_more_seeds(app: App) -> None:
     box = panel(app)
-    box.seeds.value = 2
-    assert "42 starts" in box.go.label
+    choose(box.settings, "seeds", 2)
+    assert "42 starts" in label(box.go, "go")
     run(box)
     assert len(box.found.rows) == 2 * PLACES
-    box.side.value = SIDES[1]
-    assert "132 starts" in box.go.label and not box.found.rows
+    choose(box.settings, "side", SIDES[1])
+    assert "132 starts" in label(box.go, "go") and not box.found.rows
     run(box, until=3)
     assert 3 <= len(box.found.rows) < 132
     assert all(len(kept) <= 4 for kept in box.found.states.values())
@@ -185,10 +187,10 @@ def test_a_run_is_put_on_the_plane_from_its_end_and_from_the_list(app: App) -> N
     assert session.frame.starts.candidates.x is kept[-1].x
     torch.testing.assert_close(session.branch.attack.states[0].x, kept[0].x)
     assert session.branch.attack.states[-1].t == 3 and len(box.found.rows) == PLACES
-    names = [name for name, _ in box.pick.list.options]
+    names = [name for name, *_ in box.list.items["run"].options]
     assert len(names) == PLACES + 1 and "truth" in names[1] and "energy" in names[1]
-    box.pick.list.value = keys[7]
-    assert session.mix == keys[7][1:] and "step 3" in box.said.value
+    choose(box.list, "run", keys[7])
+    assert session.mix == keys[7][1:] and "step 3" in box.list.said
     send(card(app).view, kind="ball", index=999)
     play.go(session, "attack")
     assert session.frame.attack.state is box.found.states[keys[7]][-1]
@@ -197,7 +199,7 @@ def test_a_run_is_put_on_the_plane_from_its_end_and_from_the_list(app: App) -> N
 
 def test_another_attack_has_runs_of_its_own_and_the_old_ones_are_kept(app: App) -> None:
     box = panel(app)
-    card(app).attack.value = "bilevel"
+    choose(card(app).runs.settings, "attack", "bilevel")
     assert app.session.frame.attack.name == "bilevel"
     steps(app, 3)
     run(box)
@@ -205,9 +207,9 @@ def test_another_attack_has_runs_of_its_own_and_the_old_ones_are_kept(app: App) 
     assert len(held.rows) == PLACES
     truth = held.rows[0, 1.0, 1.0]
     assert truth["truth"] == 0 and truth["steps"] == 0 and truth["energy"] < 1e-12
-    card(app).attack.value = "kkt"
+    choose(card(app).runs.settings, "attack", "kkt")
     assert box.found is not held and not box.found.rows
-    card(app).attack.value = "bilevel"
+    choose(card(app).runs.settings, "attack", "bilevel")
     assert box.found is held
 
 
@@ -216,8 +218,10 @@ def test_the_stage_opens_after_an_attack_that_takes_no_start(app: App) -> None:
     attack.choose(app.session, "hinge")
     play.go(app.session, "landscape")
     whole(app)
-    assert card(app).attack in card(app).whole.children and card(app).attack.value is None
-    card(app).attack.value = "kkt"
+    offered = card(app).refusal
+    assert offered in card(app).whole.children and not offered.items["attack"].hidden
+    assert offered.items["attack"].place < 0
+    choose(offered, "attack", "kkt")
     run(panel(app), until=1)
     assert card(app).runs.found.rows and app.session.frame.starts is not None
 
@@ -226,10 +230,10 @@ def press_and_wait(box: RunsBox, act) -> None:
     """Run, and `act` once all roll; until the work has ended."""
 
     async def go() -> None:
-        box.go.press()
+        press(box.go, "go")
         while len(box.found.trails()) < PLACES:
             await asyncio.sleep(0.001)
-        assert box.go.label == CANCEL
+        assert label(box.go, "go") == CANCEL
         act()
         while box.busy:
             await asyncio.sleep(0.001)
@@ -239,7 +243,7 @@ def press_and_wait(box: RunsBox, act) -> None:
 
 def test_runs_end_with_their_problem_even_out_of_sight(app: App) -> None:
     box, session = panel(app), app.session
-    box.side.value = SIDES[2]
+    choose(box.settings, "side", SIDES[2])
     steps(app, 50)
 
     def elsewhere() -> None:
@@ -255,7 +259,7 @@ def test_runs_end_with_their_problem_even_out_of_sight(app: App) -> None:
 
 def test_training_on_ends_runs_of_the_weights_before(app: App) -> None:
     box, session = panel(app), app.session
-    box.side.value = SIDES[2]
+    choose(box.settings, "side", SIDES[2])
     steps(app, 50)
 
     def train_on() -> None:
@@ -271,18 +275,18 @@ def test_a_press_means_what_the_button_said(app: App) -> None:
     steps(app, 100)
 
     def twice() -> None:
-        box.go.press()
-        assert box.ending and box.go.label == CANCELLING
-        box.go.press()
+        press(box.go, "go")
+        assert box.ending and label(box.go, "go") == CANCELLING
+        press(box.go, "go")
 
     press_and_wait(box, twice)
-    assert len(box.found.rows) < PLACES and "Attack" in box.go.label
+    assert len(box.found.rows) < PLACES and "Attack" in label(box.go, "go")
 
     async def said(what: str) -> bool:
-        send(box.go, kind="set", value=["press", what])
+        send(box.go, kind="set", value=["go", what])
         began = box.busy
         if began:  # the second click of a double click, which came before the Cancel was shown
-            send(box.go, kind="set", value=["press", what])
+            send(box.go, kind="set", value=["go", what])
             assert not box.ending
         box.cancel()
         await box.job.done()
@@ -302,10 +306,10 @@ def test_the_run_that_was_there_is_kept_on_its_branch(app: App) -> None:
     run(box)
     first, second = (key for key, _, _ in box.found.trails()[3:5])
     box.load(first)
-    assert len(session.branches) == 2 and "branch “main”" in box.said.value
+    assert len(session.branches) == 2 and "branch “main”" in box.list.said
     assert session.attack_config.m == 8
     box.load(second)  # a loaded run can be loaded again: no branch for it
-    assert len(session.branches) == 2 and "branch" not in box.said.value
+    assert len(session.branches) == 2 and "branch" not in box.list.said
     branches.select(session, 0)
     assert session.frame.attack.state is before and session.frame.stage == "attack"
     assert session.attack_config == config and session.mix == (0.0, 0.0)

@@ -7,7 +7,6 @@ import csv
 import json
 import re
 from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -16,8 +15,8 @@ import torch
 from explorer.engine.data import preset
 from explorer.page import play
 from explorer.page.apps.explorer import App
-from explorer.page.controls.runs_box import RunsBox
 from explorer.page.stages.landscape import commands as landscape
+from explorer.page.stages.landscape.runs_box import RunsBox
 from explorer.page.stages.landscape.starts import StartsPanel
 from explorer.page.stages.train import commands as train
 from explorer.research.grid import grid_attacks
@@ -26,6 +25,8 @@ from explorer.research.grid.landscape import SIDES
 from explorer.research.grid.store import CELLS, KEEP, MOST_FILES, folder
 from explorer.research.records import rows_in, text_of
 from explorer.serve import server
+from tests.page import pages
+from tests.page.pages import choose, press
 from tests.page.test_runs import run
 
 N = 6
@@ -48,16 +49,12 @@ def panel(app: App) -> RunsBox:
 
 def offered(grid: RunsBox) -> dict[str, bytes]:
     """The files in the page's links."""
-    found = re.findall(
-        r"download='([^']+)' href='data:[^;]+;base64,([^']+)'", grid.files.links.value
-    )
+    found = re.findall(r"download='([^']+)' href='data:[^;]+;base64,([^']+)'", grid.links.value)
     return {name: base64.b64decode(coded) for name, coded in found}
 
 
 def hand_in(grid: RunsBox, content: bytes, name: str = "mine.jsonl") -> None:
-    when = datetime(2026, 1, 1, tzinfo=UTC)
-    file = {"name": name, "type": "", "size": len(content), "content": memoryview(content)}
-    grid.files.open.value = ({**file, "last_modified": when},)
+    pages.hand_in(grid.files, "open", content, name)
 
 
 def test_no_page_keeps_anything_on_disk_unless_its_user_asks(home, monkeypatch) -> None:
@@ -75,7 +72,7 @@ def test_no_page_keeps_anything_on_disk_unless_its_user_asks(home, monkeypatch) 
         assert KEEP not in server.environment(host, ()), "two visitors would share a file"
     app = opened()
     run(panel(app), until=2)
-    assert not list(home.rglob("*")) and "lost" in panel(app).files.said.value
+    assert not list(home.rglob("*")) and "lost" in panel(app).files.value("kept")
     app.close()
 
 
@@ -93,16 +90,16 @@ def test_a_grid_goes_on_in_a_new_kernel_and_is_forgotten(home, monkeypatch) -> N
     app = opened()  # the same points, seed and exact weights
     grid = panel(app)
     assert grid.found.rows.keys() == done.keys() and not grid.found.states
-    assert f"{len(done)} cells" in grid.files.said.value
-    assert "whoever" in grid.files.said.value and str(home) not in grid.files.said.value
+    assert f"{len(done)} cells" in grid.files.value("kept")
+    assert "whoever" in grid.files.value("kept") and str(home) not in grid.files.value("kept")
     run(grid)
     assert len(grid.found.rows) == 21 == len(rows_in(path.read_bytes(), CELLS))
     assert all(grid.found.rows[key] == row for key, row in done.items())
-    grid.files.forget.click()
+    press(grid.files, "forget")
     assert len(grid.found.rows) == 21 and path.exists()  # asked once
-    grid.files.forget.click()
+    press(grid.files, "forget")
     assert not grid.found.rows and not path.exists()
-    assert grid.files.forget.disabled and not grid.files.links.value
+    assert grid.files.items["forget"].disabled and not grid.links.value
     app.close()
 
 
@@ -127,8 +124,8 @@ def test_a_damaged_or_closed_folder_is_told_and_the_grid_runs(home, monkeypatch)
     app = opened()
     run(panel(app), until=2)
     assert len(panel(app).found.rows) >= 2
-    assert "Nothing is" in panel(app).files.said.value
-    assert str(home) not in panel(app).files.said.value
+    assert "Nothing is" in panel(app).files.value("kept")
+    assert str(home) not in panel(app).files.value("kept")
     app.close()
 
 
@@ -163,7 +160,7 @@ def test_every_attack_with_a_start_can_be_kept(home, key: str) -> None:
     app = opened()
     grid = panel(app)
     try:
-        app.panels["StartsPanel"].attack.value = key
+        choose(app.panels["StartsPanel"].runs.settings, "attack", key)
         assert grid.found.of.attack == key or app.session.message  # refused on this network
         run(grid, until=1)
         (text, table), of = grid.keeper.texts(), grid.keeper.of
@@ -179,10 +176,10 @@ def test_a_coarser_triangle_lies_on_a_finer_one_and_seeds_keep_their_number(home
     run(panel(app))
     lines = offered(panel(app))["grid.jsonl"]
     grid = panel(app)
-    grid.side.value = SIDES[1]
+    choose(grid.settings, "side", SIDES[1])
     hand_in(grid, lines)
     assert len(grid.found.rows) == 21 and len(grid.found.todo(1)) == 66 - 21
-    grid.side.value = SIDES[0]
+    choose(grid.settings, "side", SIDES[0])
     app.session.seed = 1
     landscape.begin_starts(app.session)
     assert not grid.found.rows

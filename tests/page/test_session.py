@@ -23,6 +23,7 @@ from explorer.page.stages.landscape import commands as landscape
 from explorer.page.stages.train import commands as train
 from explorer.research import report, runs
 from explorer.research.pictures.axes import Axes
+from tests.page.pages import press
 
 
 def trained(steps: int = 1500, name: str = "alternating-line") -> Session:
@@ -203,7 +204,7 @@ def test_training_to_the_end_goes_on_from_the_network_on_screen() -> None:
     session = page.session
     play.go(session, "train")
     play.step(session, 100)
-    page.panels["TrainForm"].finish.press()
+    press(page.panels["TrainForm"].buttons, "finish")
     now = session.frame.training
     assert session.message
     assert float(now.state.q.max() / now.state.q.min()) < 1 + 1e-6
@@ -218,7 +219,7 @@ def test_what_cannot_be_finished_is_said_and_stays() -> None:
     session = page.session
     play.go(session, "train")
     play.configure(session, widths=(5, 5))
-    page.panels["TrainForm"].finish.press()
+    press(page.panels["TrainForm"].buttons, "finish")
     assert "two layers" in session.message
     assert session.frame.training.state.net.widths == (5, 5)
 
@@ -465,13 +466,13 @@ def test_a_network_that_cannot_be_finished_trains_on_and_says_why() -> None:
     play.go(session, "train")
     play.advance(session, steps=50)
 
-    async def press() -> None:
+    async def finish() -> None:
         session.running = True
-        app.panels["TrainForm"].finish.press()
+        press(app.panels["TrainForm"].buttons, "finish")
         assert session.running, "it goes on"
         session.running = False
 
-    asyncio.run(press())
+    asyncio.run(finish())
     assert "3 classes" in session.message and "Network" not in session.message
     app.close()
 

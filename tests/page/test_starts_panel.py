@@ -182,7 +182,7 @@ def test_every_attack_is_dragged_and_run_on_three_layers(name: str, n: int) -> N
         drag(made, 0.8, 0.1, 0.1)
         first = session.frame.starts
         assert first is not None and first.problem.of.attack == key and np.isfinite(first.energy)
-        panel(made).here.press()
+        press(panel(made).here, "go")
         last = session.frame.starts
         assert len(last.trail) > 2 and np.isfinite(last.energy)
         assert last.trail[0][1] == pytest.approx(first.energy) and not session.message
@@ -293,7 +293,7 @@ def test_the_headline_of_the_runs_counts_where_they_ended() -> None:
     runs, session = panel(made).runs, made.session
     seen = []
     session.observe(lambda _: seen.append(session.frame.starts.arrivals), names=["shown"])
-    runs.go.press()  # without a loop it runs to the end
+    press(runs.go, "go")  # without a loop it runs to the end
     assert any(one is not None and one.going and not one.ended for one in seen)
     found, parts = session.frame.starts.arrivals, session.frame.starts.problem.parts
     (truth, y), (unseen, labels) = parts.sets
@@ -335,10 +335,10 @@ def test_runs_that_are_cancelled_say_how_many_ended(app: App) -> None:
     runs, session = panel(app).runs, app.session
 
     async def go() -> None:
-        runs.go.press()
+        press(runs.go, "go")
         while not runs.found.rolling:
             await asyncio.sleep(0.001)
-        runs.go.press()
+        press(runs.go, "go")
         await runs.job.done()
 
     play.configure(session, steps=3000)
@@ -355,7 +355,7 @@ def test_a_run_from_the_handle_has_a_headline_of_its_own(app: App) -> None:
     session = app.session
     drag(app, 0.4, 0.3, 0.3)
     first = session.frame.starts.energy
-    panel(app).here.press()
+    press(panel(app).here, "go")
     held = session.frame.starts
     made = headline(session.frame)
     assert words.number(first) in made.title and words.number(held.energy) in made.title
@@ -446,7 +446,7 @@ def test_the_attack_stage_has_a_verdict_on_a_run_that_came_from_the_landscape(ap
     session = app.session
     play.configure(session, steps=40)
     drag(app, 0.4, 0.3, 0.3)
-    panel(app).here.press()
+    press(panel(app).here, "go")
     play.go(session, "attack")
     part = session.frame.attack
     assert part.state.t == 40 and part.judged is part.state

@@ -7,7 +7,6 @@ import math
 import re
 from dataclasses import replace
 
-import ipywidgets as w
 import pytest
 
 from explorer.engine.attacks import kkt
@@ -20,7 +19,7 @@ from explorer.page.stages.attack.tuner import EMPTY, TUNE
 from explorer.research import tuning as tune
 from explorer.research.tuning import Trial
 from explorer.research.words import weights
-from tests.page.pages import named, opened, send
+from tests.page.pages import choose, label, opened, press, send
 
 
 @pytest.fixture
@@ -36,7 +35,7 @@ def app(monkeypatch):
 
 def tuner(app):
     panel = app.panel("Tuner")
-    panel.trials.value = 3
+    choose(panel.row, "trials", 3)
     return panel
 
 
@@ -44,10 +43,10 @@ def run(panel, until=None):
     """Press Tune and let it run; press again after `until` trials."""
 
     async def through():
-        panel.go.press()
+        press(panel.row, "go")
         while panel.job.busy:
             if until is not None and len(panel.rows) >= until:
-                panel.go.press()
+                press(panel.row, "go")
                 await panel.job.done()
                 return
             await asyncio.sleep(0.005)
@@ -57,7 +56,7 @@ def run(panel, until=None):
 
 def drawn(panel, name):
     """The series of this name in the chart of trials."""
-    (found,) = [s for s in panel.front.view.shown.series if s.name == name]
+    (found,) = [s for s in panel.view.shown.series if s.name == name]
     return found
 
 
@@ -65,12 +64,12 @@ def test_tuning_draws_the_front_and_says_what_the_best_is_worth(app) -> None:
     panel = tuner(app)
     run(panel)
     assert len(panel.rows) == 3
-    assert panel.progress.layout.display == "none"  # a bar is there while it runs
+    assert panel.row.shown("share")["hidden"]  # a bar is there while it runs
     assert len(drawn(panel, "trials").x) == 3
     assert len(drawn(panel, "chosen").x) == 1
-    assert "best of 3" in panel.said.value
-    assert "The defaults:" in panel.said.value
-    assert panel.go.label == "Tune"
+    assert "best of 3" in panel.answer.said
+    assert "The defaults:" in panel.answer.said
+    assert label(panel.row, "go") == "Tune"
     assert panel.failure.layout.display == "none"
 
 
@@ -78,12 +77,12 @@ def test_a_trial_is_loaded_by_a_click(app) -> None:
     panel = tuner(app)
     run(panel)
     before = app.session.attack_config
-    send(panel.front.view, kind="choose", id=2)
+    send(panel.view, kind="choose", id=2)
     config = app.session.attack_config
     assert config != before
     assert config == tune.full_length(panel.rows[2], before.m, before.steps)
     assert app.session.frame.attack.state.t == 0
-    assert "is loaded" in panel.said.value
+    assert "is loaded" in panel.answer.said
 
 
 def row(number, residual, agreed, lr_x=0.02, failure=""):
@@ -103,10 +102,10 @@ def test_the_drawing_has_all_that_ran_their_front_and_a_ring_around_the_best(app
     dots, front, best = (drawn(panel, name) for name in ("trials", "best of both", "chosen"))
     assert dots.x == pytest.approx([0.1, 0.2, 0.4]) and list(dots.y) == [1.0, 0.5, 3.0]
     assert front.x == pytest.approx([0.1, 0.4, 1.0])  # to the right edge
-    assert list(front.y) == [1.0, 3.0, 3.0] and panel.front.view.shown.x.high == 1.0
+    assert list(front.y) == [1.0, 3.0, 3.0] and panel.view.shown.x.high == 1.0
     assert list(best.x) == [0.4] and list(best.y) == [3.0]
     panel.load(1)  # the second dot
-    assert app.session.attack_config.lr_x == 0.02 and "Trial 2" in panel.said.value
+    assert app.session.attack_config.lr_x == 0.02 and "Trial 2" in panel.answer.said
 
 
 def test_the_best_and_the_defaults_are_tried_from_a_noise_that_no_trial_had(
@@ -156,19 +155,20 @@ def test_the_search_is_the_one_that_was_chosen(app, monkeypatch) -> None:
 
     monkeypatch.setattr("explorer.page.stages.attack.tuner.tuning.tune", search)
     app.session.seed = 5
-    panel.kind.value, panel.trials.value = "random", 4
+    choose(panel.row, "search", "random")
+    choose(panel.row, "trials", 4)
     run(panel)
     wanted = tune.TuneConfig("random", 4, seed=5, restarts=2, m=4, steps=4)
     assert asked == [(app.session.frame.target, wanted)]
-    assert "Trial 1" in panel.said.value  # of "random" the smallest residual
+    assert "Trial 1" in panel.answer.said  # of "random" the smallest residual
 
 
 def test_new_weights_and_the_end_of_the_page_end_a_search(app) -> None:
     async def through(page, end):
         panel = tuner(page)
-        panel.trials.value = 400
+        choose(panel.row, "trials", 400)
         page.session.running = True
-        panel.go.press()
+        press(panel.row, "go")
         assert not page.session.running  # the weights stand still while they are searched
         while len(panel.rows) < 2:
             await asyncio.sleep(0.005)
@@ -177,9 +177,9 @@ def test_new_weights_and_the_end_of_the_page_end_a_search(app) -> None:
         return panel
 
     panel = asyncio.run(through(app, lambda: attack.begin(app.session)))
-    assert panel.rows == [] and panel.go.label == TUNE
-    assert re.match(r"The weights changed: [2-9]\d* trials .* dropped", panel.said.value)
-    assert panel.said.value.endswith(EMPTY)
+    assert panel.rows == [] and label(panel.row, "go") == TUNE
+    assert re.match(r"The weights changed: [2-9]\d* trials .* dropped", panel.answer.said)
+    assert panel.answer.said.endswith(EMPTY)
 
     def out_of_sight():
         play.go(app.session, "train")
@@ -194,28 +194,28 @@ def test_new_weights_and_the_end_of_the_page_end_a_search(app) -> None:
 
 def test_cancel_keeps_what_is_done(app) -> None:
     panel = tuner(app)
-    panel.trials.value = 400
+    choose(panel.row, "trials", 400)
     run(panel, until=2)
     assert 2 <= len(panel.rows) < 400
-    assert "Cancelled after" in panel.said.value and "a verdict" in panel.said.value
-    assert panel.go.label == "Tune"
+    assert "Cancelled after" in panel.answer.said and "a verdict" in panel.answer.said
+    assert label(panel.row, "go") == "Tune"
 
 
 def test_the_same_search_goes_on_and_another_begins_anew(app) -> None:
     panel = tuner(app)
-    panel.trials.value = 400
+    choose(panel.row, "trials", 400)
     run(panel, until=2)
     first = list(panel.rows)
-    panel.trials.value = len(first) + 2
+    choose(panel.row, "trials", len(first) + 2)
     said = watched(panel)
     run(panel)
     assert len(panel.rows) == len(first) + 2
     assert all(a is b for a, b in zip(panel.rows, first, strict=False))
     assert any(f"the {len(first)} trials" in words for words in said)
     assert [t.number for t in panel.rows] == list(range(len(panel.rows)))
-    assert f"best of {len(panel.rows)}" in panel.said.value
-    panel.kind.value = "random"
-    panel.trials.value = 1
+    assert f"best of {len(panel.rows)}" in panel.answer.said
+    choose(panel.row, "search", "random")
+    choose(panel.row, "trials", 1)
     run(panel)
     assert len(panel.rows) == 1
     assert any("new search" in words for words in said)
@@ -224,7 +224,7 @@ def test_the_same_search_goes_on_and_another_begins_anew(app) -> None:
 def watched(panel):
     """All that the panel says from now on."""
     said = []
-    panel.said.observe(lambda change: said.append(change["new"]), names=["value"])
+    panel.answer.observe(lambda _: said.append(panel.answer.said), names=["state"])
     return said
 
 
@@ -238,35 +238,35 @@ def test_a_cancel_during_the_verdict_says_that_there_is_none(app, monkeypatch) -
     panel.verdict = endless
 
     async def through():
-        panel.go.press()
-        while "fresh noise" not in panel.said.value:
+        press(panel.row, "go")
+        while "fresh noise" not in panel.answer.said:
             await asyncio.sleep(0.005)
-        panel.go.press()
+        press(panel.row, "go")
         await panel.job.done()
 
     asyncio.run(through())
     panel.verdict = verdict
-    assert "3 trials" in panel.said.value
+    assert "3 trials" in panel.answer.said
     run(panel)
-    assert len(panel.rows) == 3 and "best of 3" in panel.said.value
+    assert len(panel.rows) == 3 and "best of 3" in panel.answer.said
 
 
 def test_trials_are_a_list_for_the_keyboard(app) -> None:
     panel = tuner(app)
     panel.rows = list(ROWS)
     panel.draw()
-    names = [name for name, _ in panel.front.list.options]
+    names = [name for name, *_ in panel.answer.items["trial"].options]
     assert names[1:] == [
         "1: residual 0.1, agreement 1",
         "2: residual 0.2, agreement 0.5",
         "3: residual 0.4, agreement 3",
     ]
-    panel.front.list.value = 2
-    assert app.session.attack_config.lr_x == 0.07 and "Trial 3" in panel.said.value
+    choose(panel.answer, "trial", 2)
+    assert app.session.attack_config.lr_x == 0.07 and "Trial 3" in panel.answer.said
     panel.load(0)
-    assert panel.front.list.value == 0
+    assert panel.answer.value("trial") == 0
     panel.draw()
-    assert panel.front.list.value == 0 and app.session.attack_config.lr_x == 0.02
+    assert panel.answer.value("trial") == 0 and app.session.attack_config.lr_x == 0.02
 
 
 def test_a_loaded_trial_leaves_the_run_that_was_there_on_its_branch(app) -> None:
@@ -276,7 +276,7 @@ def test_a_loaded_trial_leaves_the_run_that_was_there_on_its_branch(app) -> None
     panel.rows = list(ROWS)
     panel.draw()
     panel.load(2)
-    assert "branch “main”" in panel.said.value and session.frame.attack.state.t == 0
+    assert "branch “main”" in panel.answer.said and session.frame.attack.state.t == 0
     panel.load(1)  # at step 0 there is nothing to keep
     assert len(session.branches) == 2
     branches.select(session, 0)
@@ -285,16 +285,15 @@ def test_a_loaded_trial_leaves_the_run_that_was_there_on_its_branch(app) -> None
 
 def test_published_settings_and_back(app) -> None:
     panel, session = tuner(app), app.session
-    panel.ready.value = "MNIST kcf9bhbi"
-    named(panel.widget, w.Button, "Load").click()
+    choose(panel.row, "ready", "MNIST kcf9bhbi")
+    press(panel.row, "load")
     now = session.frame
     assert session.attack_config == KKTConfig.from_paper(now.target, "MNIST kcf9bhbi", 100, 2000)
     form = app.panel("AttackForm").forms["kkt"]
-    shown = {row.field: row.widget.value for row in form.all}
-    assert shown["multipliers"] == "joint"
-    assert shown["lr_x"] == session.attack_config.lr_x  # no bound of the form cuts it
-    panel.ready.value = ""
-    named(panel.widget, w.Button, "Load").click()
+    assert form.row.value("multipliers") == "joint"
+    assert form.row.value("lr_x") == session.attack_config.lr_x  # no bound of the form cuts it
+    choose(panel.row, "ready", "")
+    press(panel.row, "load")
     assert session.attack_config == KKTConfig()
 
 
@@ -332,7 +331,6 @@ def test_biases_everywhere_are_said_on_the_page(app) -> None:
 
 def test_nothing_stands_where_trials_will_be(app) -> None:
     panel = tuner(app)
-    seen = (panel.front.view, panel.front.list)
-    assert {one.layout.display for one in seen} == {"none"}
+    assert panel.view.layout.display == "none" and panel.answer.items["trial"].hidden
     run(panel)
-    assert {one.layout.display for one in seen} == {""}
+    assert panel.view.layout.display == "" and not panel.answer.items["trial"].hidden

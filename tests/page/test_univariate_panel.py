@@ -16,9 +16,10 @@ from explorer.engine.attacks.univariate.config import UnivariateConfig
 from explorer.engine.charts import Series
 from explorer.engine.data import preset
 from explorer.engine.roster import by_key
+from explorer.engine.settings import setting_of
 from explorer.page import play
 from explorer.page.apps.explorer import App
-from explorer.page.controls.settings import rows_of
+from explorer.page.controls.settings import item_of
 from explorer.page.stages.attack import commands as attack
 from explorer.page.stages.attack.own import OwnPanel
 from explorer.page.stages.train import commands as train
@@ -74,12 +75,9 @@ def test_the_walk_is_told_and_drawn(app):
 
 
 def test_every_claim_can_be_chosen():
-    shown, folded = rows_of(UnivariateConfig)
-    for row in (*shown, *folded):
-        row.widget.value = row.to_widget(getattr(UnivariateConfig(), row.field))
-    claims = next(row.widget for row in shown if row.field == "mode")
+    claims = item_of(setting_of(UnivariateConfig, "mode"))
     names = ("algorithm 1", "all crossings", "needed places")
-    assert tuple(label for label, _ in claims.options) == names
+    assert tuple(label for label, *_ in claims.options) == names
 
 
 def test_likely_points_are_drawn_and_told_otherwise(app):
@@ -127,11 +125,11 @@ def test_the_margin_is_swept(app):
     here = panel(app)
 
     async def swept() -> None:
-        press(here.question.box, "ask")
+        press(here.question.row, "ask")
         await asyncio.sleep(0)
-        assert not any(here.question.box.items[name].hidden for name in ("share", "cancel"))
-        await here.question.job.done()
-        assert here.question.box.items["share"].hidden
+        assert not any(here.question.row.shown(name)["hidden"] for name in ("share", "cancel"))
+        await here.question.done()
+        assert here.question.row.shown("share")["hidden"]
 
     assert here.answer.children == ()
     asyncio.run(swept())

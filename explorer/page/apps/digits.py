@@ -23,11 +23,11 @@ from explorer.page.apps.digits_charts import PIXELATED, FirstLayer, Gallery
 from explorer.page.apps.digits_grid import UNTRAINED, DigitsGrid
 from explorer.page.apps.membership_charts import key
 from explorer.page.apps.page import PageNotes, show, way_back
-from explorer.page.controls.access import Access, tips_of
-from explorer.page.controls.job_row import JobButton
+from explorer.page.controls.access import Access
 from explorer.page.controls.keeper import BrowserKeeper
 from explorer.page.controls.remembered import Remembered
-from explorer.page.controls.settings import field_of
+from explorer.page.controls.row import Item, Row, choices
+from explorer.page.controls.settings import item_of
 from explorer.page.job import Job
 from explorer.page.stages.attack.found_words import images
 from explorer.page.view.chart import ChartView
@@ -52,12 +52,11 @@ SHOWN_EVERY_S = 1.0  # arbitrary: time between pictures of a running attack
 State = TypeVar("State", TrainState, AttackState)
 
 
-TRAIN, ATTACK, CANCEL = "Train", "Attack", "Cancel"
+TRAIN, ATTACK = "Train", "Attack"
 # The settings of each row of controls; the folder has its place beside the kind.
 IMAGES = ("kind", "folder", "task", "n", "seed")
 NETWORK = ("widths", "train_steps", "init_scale")
 ATTACKS = ("attack", "start", "steps")
-KEPT = ("task", "n", "seed", *NETWORK, *ATTACKS, "vote")
 FOLDERS = "MARGIN_EXPLORER_FOLDERS"  # "1" or "0"; `serve` sets it where nobody has
 
 
@@ -66,8 +65,8 @@ def with_folders() -> bool:
     return os.environ.get(FOLDERS, "1") not in ("", "0")
 
 
-class ImageControls:
-    """The controls of a run: a field for each setting of `Choice` and `ImageRun`.
+class ImageControls(Row):
+    """The controls of a run: an item for each setting of `Choice` and `ImageRun`.
 
     The callbacks `images` to `score` are called after a change of a setting of theirs.
     """
@@ -77,113 +76,76 @@ class ImageControls:
         attack: Callable[[], None], score: Callable[[], None], train: Callable[[], None],
         go: Callable[[], None],
     ) -> None:  # fmt: skip
-        """Three rows; `train` and `go` begin work on `job`."""
-        self._made, self._setting = replace(start, init_scale=None), False
-        self.fields = _fields(start)
-        self.train = JobButton(job, TRAIN, CANCEL, "Train the network on the images",
-                               lambda _: train(), filled=True, shared=True)  # fmt: skip
-        self.go = JobButton(
-            job, ATTACK, CANCEL, "Attack the trained weights", lambda _: go(), shared=True
-        )
-        self.go.disabled = True
-        self.bar = w.FloatProgress(
-            0, min=0, max=1, layout=w.Layout(width="150px", visibility="hidden")
-        )
-        self.note = w.HTML().add_class("mx-note")
-        field = self.fields.__getitem__
-        last = [*map(field, ATTACKS), self.go, field("vote")]
-        rows = [[], [*map(field, NETWORK), self.train], last, [self.note, self.bar]]
-        boxes = [w.HBox(row).add_class("mx-row") for row in rows]
-        self._first = boxes[0]
-        self.widget = w.VBox(boxes).add_class("mx-card")
-        self._arrange()
-        field("widths").observe(self._on_widths, names=["value"])
+        """Three lines; `train` and `go` begin work on `job`."""
+        self._start = replace(start, init_scale=None)
         parts = ((IMAGES, images), (NETWORK, network), (ATTACKS, attack), (("vote",), score))
-        for names, told in parts:
-            for name in names:
-                field(name).observe(lambda _, told=told: self._on(told), names=["value"])
+        self._calls = {name: call for names, call in parts for name in names}
+        made = {name: self._field(name, start) for name in self._calls}
+        made["train"] = Item("job", TRAIN, "Train the network on the images", job=job,
+                             call=lambda _: train(), filled=True)  # fmt: skip
+        made["go"] = Item("job", ATTACK, "Attack the trained weights", job=job, disabled=True,
+                          call=lambda _: go())  # fmt: skip
+        made |= {"said": Item("words", value=""), "share": Item("bar", tip="Share done", job=job)}
+        made |= {line: Item("break") for line in "123"}
+        order = (*IMAGES, "1", *NETWORK, "train", "2", *ATTACKS, "go", "vote", "3", "share", "said")
+        super().__init__(("mx-card",), **{name: made[name] for name in order})
+        self._arrange()
 
-    @property
-    def kept(self) -> dict[str, w.ValueWidget]:
-        """Return what a tab keeps; a folder on the server is named anew each time."""
-        return {name: self.fields[name] for name in KEPT}
+    def _field(self, name: str, start: ImageRun) -> Item:
+        """Return the item of one setting as it is at first."""
+        # It is not enough to hide the folder: messages of a visitor can fill a hidden field.
+        choice = start.choice if with_folders() else replace(start.choice, kind="digits", folder="")
+        of_choice = name in IMAGES and name != "seed"
+        owner = choice if of_choice else start
+        known = {"init_scale": start.first_scale, "steps": start.step_count}
+        more: dict[str, Any] = {"value": known.get(name, getattr(owner, name)), "optional": False}
+        if name == "widths":
+            own = {"-".join(map(str, start.widths)): start.widths}
+            more["options"] = choices(*{**own, **NETWORKS}.items())
+        elif name == "kind" and not with_folders():
+            more["options"] = choices((KINDS["digits"], "digits"))
+        setting = setting_of(Choice if of_choice else ImageRun, name)
+        return item_of(setting, lambda _: self._on_change(name), **more)
 
-    def _on_widths(self, change: dict[str, Any]) -> None:
-        self._setting = True
-        self.fields["init_scale"].value = replace(self._made, widths=change["new"]).first_scale
-        self._setting = False
-
-    def _on(self, told: Callable[[], None]) -> None:
-        if not self._setting:
-            self._arrange()
-            told()
+    def _on_change(self, name: str) -> None:
+        if name == "widths":
+            scale = replace(self._start, widths=self.value("widths")).first_scale
+            self.put("init_scale", value=scale)
+        self._arrange()
+        self._calls[name]()
 
     def _arrange(self) -> None:
         """Show the folder if files are read; ten classes and inversion determine other fields."""
-        fields = self.fields
-        hidden = ("folder",) if fields["kind"].value == "digits" else ()
-        row = tuple(fields[name] for name in IMAGES if name not in hidden)
-        if self._first.children != row:
-            self._first.children = row
-        self._setting = True
-        if fields["task"].value == "ten" and not by_key(fields["attack"].value).needs.several:
-            fields["attack"].value = next(k for k in picture_attacks() if by_key(k).needs.several)
-        if not by_key(fields["attack"].value).takes_start:
-            fields["start"].value = "noise"
-        self._setting = False
+        self.put("folder", hidden=self.value("kind") == "digits")
+        if self.value("task") == "ten" and not by_key(self.value("attack")).needs.several:
+            self.put("attack", value=next(k for k in picture_attacks() if by_key(k).needs.several))
+        if not by_key(self.value("attack")).takes_start:
+            self.put("start", value="noise")
 
     def choice(self) -> Choice:
         """Return the choice of images. ValueError if there can be none."""
-        given = {name: self.fields[name].value for name in IMAGES}
+        given = {name: self.value(name) for name in IMAGES}
         return Choice(**{**given, "folder": given["folder"].strip()})
 
     def run(self) -> ImageRun:
         """Return the run that the controls describe."""
         names = (*NETWORK, *ATTACKS, "seed", "vote")
-        return ImageRun(self.choice(), **{name: self.fields[name].value for name in names})
+        return ImageRun(self.choice(), **{name: self.value(name) for name in names})
 
-    def busy(self, button: JobButton, total: int) -> None:
+    def lock(self, button: str) -> None:
         """While work runs its button cancels, and the other controls are disabled."""
-        self._lock(True, button)
-        self.bar.max, self.bar.value = max(total, 1), 0
-        self.bar.layout.visibility = "visible"
+        with self.at_once():
+            for name in (*IMAGES, *NETWORK, *ATTACKS, "train", "go"):
+                self.put(name, disabled=name != button)
 
-    def idle(self, images: bool, ready: bool) -> None:
+    def unlock(self, images: bool, ready: bool) -> None:
         """Enable the controls: to train if there are `images`, to attack if weights are `ready`."""
-        self._lock(False, None)
-        self.train.filled, self.go.filled = not ready, ready
-        self.train.disabled = not images
-        own = by_key(self.fields["attack"].value).own is not None  # it trains what it attacks
-        self.go.disabled = not (images and (ready or own))
-        self.bar.layout.visibility = "hidden"
-
-    def _lock(self, locked: bool, button: JobButton | None) -> None:
-        fields = (self.fields[name] for name in (*IMAGES, *NETWORK, *ATTACKS))
-        for field in (*fields, self.train, self.go):
-            field.disabled = locked and field is not button
-
-
-def _fields(start: ImageRun) -> dict[str, w.ValueWidget]:
-    """Return a field for each setting of the images and of the run, by name."""
-    # It is not enough to hide the field: messages of a visitor can fill a hidden one.
-    given = start.choice if with_folders() else replace(start.choice, kind="digits", folder="")
-    own = {"-".join(map(str, start.widths)): start.widths}
-    options = {
-        "widths": tuple({**own, **NETWORKS}.items()),
-        "kind": tuple((words, k) for k, words in KINDS.items() if k == "digits" or with_folders()),
-    }
-    of_run = {"init_scale": start.first_scale, "steps": start.step_count}
-    made = {
-        name: field_of(setting_of(Choice, name), getattr(given, name), options.get(name, ()))
-        for name in IMAGES if name != "seed"
-    } | {
-        name: field_of(setting_of(ImageRun, name), of_run.get(name, getattr(start, name)),
-                       options.get(name, ()))
-        for name in ("seed", *NETWORK, *ATTACKS, "vote")
-    }  # fmt: skip
-    made["n"].continuous_update = made["init_scale"].continuous_update = False
-    made["folder"].placeholder = "/path/to/files"
-    return made
+        own = by_key(self.value("attack")).own is not None  # it trains what it attacks
+        with self.at_once():
+            for name in (*IMAGES, *NETWORK, *ATTACKS):
+                self.put(name, disabled=False)
+            self.put("train", filled=not ready, disabled=not images)
+            self.put("go", filled=ready, disabled=not (images and (ready or own)))
 
 
 # --- What the digits page shows below its controls: images, charts and the first layer as one ---
@@ -283,11 +245,12 @@ class DigitsApp(PageNotes):
     def _compose(self) -> w.VBox:
         title = w.HTML("Real images").add_class("mx-title")
         head = w.HBox([title, w.HTML(way_back())]).add_class("mx-header")
-        page = w.VBox([head, self.verdict, self.controls.widget, self.failure, self.board.widget,
+        page = w.VBox([head, self.verdict, self.controls, self.failure, self.board.widget,
                        self.grid.widget, w.HTML(THEOREM).add_class("mx-note")],
                       layout=w.Layout(overflow="visible"))  # fmt: skip
-        remembered = Remembered(self.controls.kept)
-        self.access = Access(tips=tips_of(page))
+        # A folder on the server is named anew each time.
+        remembered = Remembered(self.controls, without=("kind", "folder"))
+        self.access = Access()
         parts = [w.HTML(CSS + PIXELATED), self.access, BrowserKeeper(), remembered, page]
         return w.VBox(parts, layout=w.Layout(overflow="visible")).add_class("mx-app")
 
@@ -353,11 +316,11 @@ class DigitsApp(PageNotes):
 
     def _idle(self) -> None:
         """Enable the controls that can be used now."""
-        self.controls.idle(self.draw is not None, self.trained is not None)
-        if self.controls.fields["attack"].value not in grid_attacks():
+        self.controls.unlock(self.draw is not None, self.trained is not None)
+        if self.controls.value("attack") not in grid_attacks():
             self.grid.allow("This attack takes no start: choose another one for a grid.")
         else:
-            self.grid.allow(UNTRAINED if self.controls.go.disabled else "")
+            self.grid.allow(UNTRAINED if self.controls.items["go"].disabled else "")
 
     def _ready(self) -> tuple[Draw, ImageRun, TrainState | None]:
         """Return what a grid is run of."""
@@ -366,11 +329,11 @@ class DigitsApp(PageNotes):
         return self.draw, self.controls.run(), self.trained
 
     def _start(
-        self, button: JobButton, planned: int, states: Callable[[], Iterator[State]],
+        self, button: str, planned: int, states: Callable[[], Iterator[State]],
         show: Callable[[State], None], finish: Callable[[State], None],
     ) -> None:  # fmt: skip
         """Compute the states beside the page; call `finish` with the last one reached."""
-        self.controls.busy(button, planned)
+        self.controls.lock(button)
         begun = perf_counter()
         reached: list[State] = []
 
@@ -379,8 +342,7 @@ class DigitsApp(PageNotes):
 
         def take(state: State) -> None:
             reached[:] = [state]
-            self.controls.bar.value = state.t
-            self.controls.note.value = f"step {state.t:,}, {perf_counter() - begun:.0f} s"
+            self.controls.say(f"step {state.t:,}, {perf_counter() - begun:.0f} s")
             show(state)
 
         def ended() -> None:
@@ -395,7 +357,7 @@ class DigitsApp(PageNotes):
     def _train(self, drawn: Draw, run: ImageRun) -> None:
         self._forget_net()
         self._start(
-            self.controls.train, run.train_steps, lambda: image_runs.train(drawn, run),
+            "train", run.train_steps, lambda: image_runs.train(drawn, run),
             lambda _: None, lambda state: self._trained(drawn, state),
         )  # fmt: skip
 
@@ -434,7 +396,7 @@ class DigitsApp(PageNotes):
             finish(state)
             self._note(run.first_scale)
 
-        self._start(self.controls.go, run.step_count, states, show, end)
+        self._start("go", run.step_count, states, show, end)
 
     def _note(self, scale: float) -> None:
         """Note an attack; the lesson asks for two, the second after a far smaller first scale."""
@@ -445,7 +407,7 @@ class DigitsApp(PageNotes):
     # --- what is seen -------------------------------------------------------------------------
     def _show(self, drawn: Draw, run: ImageRun, aimed: Aimed, state: AttackState) -> None:
         self._again = lambda: self._show(drawn, run, aimed, state)
-        found = image_runs.assess(drawn, aimed, state, self.controls.fields["vote"].value)
+        found = image_runs.assess(drawn, aimed, state, self.controls.value("vote"))
         self.attacked, self.scored = state, found
         self.board.attack(drawn, found, run.start == "partition")
         seen = verdicts.verdict(found.verdict)
@@ -465,7 +427,7 @@ class DigitsApp(PageNotes):
             return
         self._again = lambda: self._show_cell(aimed, state, words)
         self.attacked = state
-        self.scored = image_runs.assess(drawn, aimed, state, self.controls.fields["vote"].value)
+        self.scored = image_runs.assess(drawn, aimed, state, self.controls.value("vote"))
         self.board.attack(drawn, self.scored, False)
         seen = verdicts.verdict(self.scored.verdict)
         self.say(_recovered(self.scored), "", f"{words}: {seen}")

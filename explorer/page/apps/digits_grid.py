@@ -13,9 +13,9 @@ from explorer.engine.data.images import Draw
 from explorer.engine.energy.starts import mix_weights
 from explorer.engine.roster import AttackState, by_key
 from explorer.engine.training import TrainState
-from explorer.page.controls.runs_box import RunsBox
 from explorer.page.panels.base import with_title
 from explorer.page.stages.landscape import words
+from explorer.page.stages.landscape.runs_box import RunsBox
 from explorer.page.view.canvases import TriangleView
 from explorer.research.grid import Grid, even, grid_attacks
 from explorer.research.grid.landscape import Key, Runs
@@ -41,14 +41,12 @@ class DigitsGrid:
             label=words.RUNS_LABEL, enabled=False, layout=w.Layout(height="240px", width="100%")
         )
         self.said, self.counts = w.HTML().add_class("mx-note"), w.HTML()
-        self.grid = RunsBox(self, self._guard, STEPS)
+        self.grid = RunsBox(self, self._guard, STEPS, lambda: self.allow(self._why))
         self.view.on_ball(self.grid.press)
         self.view.handle = (0.0, 0.0, 1.0)
-        row = w.HBox([self.grid.go, self.grid.progress, self.counts]).add_class("mx-row")
+        row = w.HBox([self.grid.go, self.counts]).add_class("mx-row")
         body = w.VBox([self.said, self.view, row, self.grid.widget])
         self.widget = with_title(words.WHERE_ENDS, body).add_class("mx-card")
-        for control in (self.grid.side, self.grid.steps):
-            control.observe(lambda _: self.allow(self._why), names=["value"])
         self.allow(UNTRAINED)
 
     def _guard(self, call: Callable[[], None]) -> Callable[[Any], None]:
@@ -66,8 +64,9 @@ class DigitsGrid:
     def allow(self, why: str) -> None:
         """Why no grid can be run now: nothing to attack, or other work; empty where one can."""
         self._why = why
-        self.grid.go.disabled = bool(why) and not self.grid.busy
-        self.grid.files.open.disabled = self.grid.go.disabled
+        off = bool(why) and not self.grid.busy
+        self.grid.go.put("go", disabled=off)
+        self.grid.files.put("open", disabled=off)
         if not why:
             self._guard(lambda: self.grid.take(self.problem()))(None)
         self.drawn()
@@ -81,9 +80,9 @@ class DigitsGrid:
             names = ", ".join(by_key(key).title for key in grid_attacks())
             raise ValueError(f"{entry.title} takes no start; take one of {names}.")
         settings: Any = run.config
-        config = replace(settings, m=even(drawn.train.n), steps=self.grid.steps.value)
+        config = replace(settings, m=even(drawn.train.n), steps=self.grid.setting("steps"))
         given = None if entry.own else self._target(trained)
-        side = self.grid.side.value
+        side = self.grid.setting("side")
         return Grid(given, drawn.train, drawn.other, run.attack, config, run.seed, side, drawn.seen)
 
     def _target(self, trained: TrainState | None) -> Target:

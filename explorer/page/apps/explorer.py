@@ -14,7 +14,7 @@ from explorer.engine.threads import limit_threads
 from explorer.page import cards, game
 from explorer.page.apps.page import show, under_voila
 from explorer.page.clock import Player
-from explorer.page.controls.access import Access, Welcome, tips_of
+from explorer.page.controls.access import Access, Welcome
 from explorer.page.controls.control import Folds
 from explorer.page.lessons import course, file
 from explorer.page.lessons.file import Lesson, packaged, read
@@ -122,10 +122,8 @@ class App:
             self.unfold("")
         self.folds.show(titles=titles, open=self.open)
         named = [kind.__name__ for kind in CARDS if left is None or kind.__name__ in left]
-        moved = _fill(self.cards, [self.panels[name] for name in named])
-        drawn = FOLDS.get(self.open, ())
-        if _fill(self.drawer, [self.panels[kind.__name__] for kind in drawn]) or moved:
-            self._tell_tips()
+        _fill(self.cards, [self.panels[name] for name in named])
+        _fill(self.drawer, [self.panels[kind.__name__] for kind in FOLDS.get(self.open, ())])
 
     def toggle(self, title: Any) -> None:  # noqa: ANN401 - from a browser
         """Open the fold of this title, or close it if it is open."""
@@ -165,16 +163,6 @@ class App:
         assert isinstance(plane, PlanePanel)
         plane.view.present = change["new"]
 
-    def _tell_tips(self, _: Any = None) -> None:  # noqa: ANN401 - a change
-        """Tooltips of all controls there are by now: many are made when they are looked at."""
-        made = [panel.widget for panel in self.panels.values() if panel.widget is not None]
-        for widget in made:
-            if isinstance(widget, w.Box):
-                widget.observe(self._tell_tips, names=["children"])
-        tips = {k: tip for widget in made for k, tip in tips_of(widget).items()}
-        if tips != self.access.tips:
-            self.access.tips = tips
-
     def close(self) -> None:
         """Stop the clock and free the widgets; a second call does nothing."""
         if self.widget.comm is None:
@@ -194,13 +182,11 @@ def _points_of(drawn: Drawn | None) -> Dataset | None:
     return drawn if drawn is None or isinstance(drawn, Dataset) else Dataset.of(*drawn)
 
 
-def _fill(box: w.Box, panels: list[Panel]) -> bool:
-    """Show those of the panels that are on screen, in their order; return whether any moved."""
+def _fill(box: w.Box, panels: list[Panel]) -> None:
+    """Show those of the panels that are on screen, in their order."""
     children = tuple(panel.box for panel in panels if panel.on_screen)
-    moved = box.children != children
-    if moved:
+    if box.children != children:
         box.children = children
-    return moved
 
 
 def lesson_of(given: int | str | Path | Lesson) -> Lesson:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from html import escape
 from itertools import pairwise
@@ -11,7 +11,6 @@ from time import perf_counter
 from typing import Any
 
 import ipywidgets as w
-import numpy as np
 
 from explorer.engine.charts import NOTHING
 from explorer.engine.data.highdim import ASSUMPTIONS, Law
@@ -37,11 +36,11 @@ from explorer.page.apps.membership_scene import (
     world,
 )
 from explorer.page.apps.page import PageNotes, show, way_back
-from explorer.page.controls.access import Access, tips_of
-from explorer.page.controls.job_row import JobButton
+from explorer.page.controls.access import Access
 from explorer.page.controls.keeper import BrowserKeeper
 from explorer.page.controls.remembered import Remembered
-from explorer.page.controls.settings import field_of
+from explorer.page.controls.row import Item, Row, choices
+from explorer.page.controls.settings import item_of
 from explorer.page.job import Job
 from explorer.page.view.chart import ChartView
 from explorer.page.words import membership as says
@@ -78,82 +77,64 @@ KNOWS = (
 )
 
 
-class SceneControls:
-    """The controls of the exact network and the rule: a field for each setting of the scene."""
+START = "Run the trained experiment"
+START_TIP = (
+    "Trains networks of 10,000 neurons by the paper's settings, with the distribution, labels, n "
+    "and seed above"
+)
+
+
+class SceneControls(Row):
+    """The controls of the exact network and the rule: an item for each setting of the scene."""
 
     def __init__(self, start: MembershipScene, changed: Callable[[], None]) -> None:
-        """Make rows of controls; `changed` is called after each change."""
-        self._changed, self._setting = changed, False
-        dims = tuple((f"{d}", d) for d in sorted({*DIMS, start.d}))
-        options: dict[str, Any] = {"d": dims, "labels": label_options(start.law)}
+        """Make two lines of controls; `changed` is called after each change."""
+        self._changed = changed
+        dims = choices(*((f"{d}", d) for d in sorted({*DIMS, start.d})))
         made = {
-            row.name: field_of(row, getattr(start, row.name), options.get(row.name, ()))
+            row.name: item_of(row, self._on_change, value=getattr(start, row.name), live=True)
             for row in schema(MembershipScene)
-            if row.name != "rule"
         }
-        made["d"].layout.width = "min(100%, 350px)"
-        rules = [(title, key) for key, title in RULES.items()]
-        made["rule"] = w.ToggleButtons(options=rules, value=start.rule, tooltips=KNOWS)
-        made["rule"].style.button_width = "auto"
-        self.fields = {name: made[name] for name in KEPT}
-        self._extra = w.HBox().add_class("mx-row")
-        rows = [[made[name] for name in FIRST], [made["rule"], self._extra]]
-        boxes = [w.HBox(row).add_class("mx-row") for row in rows]
-        self.widget = w.VBox(boxes).add_class("mx-card")
-        made["law"].observe(self._on_law, names=["value"])
-        for field in self.fields.values():
-            field.observe(self._on_any, names=["value"])
+        made["d"] = replace(made["d"], options=dims)
+        rules = choices(*((title, key) for key, title in RULES.items()), tips=KNOWS)
+        made["rule"] = replace(made["rule"], kind="segments", options=rules)
+        made["1"] = Item("break")
+        order = (*FIRST, "1", "rule", "share", "suspects", "low")
+        super().__init__(("mx-card",), **{name: made[name] for name in order})
         self._arrange()
 
-    def _on_law(self, change: dict[str, Any]) -> None:
-        labels, options = self.fields["labels"], label_options(change["new"])
-        wanted = labels.value
-        self._setting = True
-        labels.options = options
-        labels.value = wanted if wanted in [v for _, v in options] else "parity"
-        self._setting = False
-
-    def _on_any(self, _: Any) -> None:  # noqa: ANN401
-        if not self._setting:
-            self._arrange()
-            self._changed()
+    def _on_change(self, _: Any) -> None:  # noqa: ANN401 - of any setting
+        self._arrange()
+        self._changed()
 
     def _arrange(self) -> None:
-        extra = tuple(self.fields[name] for name in EXTRA[self.fields["rule"].value])
-        if self._extra.children != extra:
-            self._extra.children = extra
+        """Offer the labels that the law allows, and show what the rule asks for."""
+        options = choices(*label_options(self.value("law")))
+        wanted = self.value("labels")
+        known = wanted in [value for _, value, _ in options]
+        self.put("labels", options=options, value=wanted if known else "parity")
+        asked = EXTRA[self.value("rule")]
+        for name in ("share", "suspects", "low"):
+            self.put(name, hidden=name not in asked)
 
     def settings(self) -> MembershipScene:
         """Return the settings of the controls."""
-        return MembershipScene(**{name: field.value for name, field in self.fields.items()})
+        return MembershipScene(**{name: self.value(name) for name in KEPT})
 
 
-class TrainedControls:
+class TrainedControls(Row):
     """The button, its settings and its progress."""
 
     def __init__(self, job: Job, start: Callable[[], None]) -> None:
         """One row; `start` begins the experiment on `job`."""
-        self.button = JobButton(
-            job, START, "Cancel",
-            "Trains networks of 10,000 neurons by the paper's settings, with the distribution, "
-            "labels, n and seed above",
-            lambda _: start(), filled=True,
-        )  # fmt: skip
-        self.dims = w.Text(
-            TRAINED_DIMS, description="dimensions", continuous_update=False, tooltip="By commas",
-            style={"description_width": "initial"}, layout=w.Layout(width="300px"),
-        )  # fmt: skip
-        self.trials = field_of(setting_of(MembershipConfig, "trials"), 3)
-        self.fields = {"dims": self.dims, "trials": self.trials}
-        self.bar = w.FloatProgress(
-            0, min=0, max=1, layout=w.Layout(width="160px", visibility="hidden")
+        super().__init__(
+            ("mx-card",),
+            go=Item("job", START, START_TIP, call=lambda _: start(), job=job, filled=True),
+            dims=Item("text", "dimensions", "By commas", TRAINED_DIMS),
+            trials=item_of(setting_of(MembershipConfig, "trials"), value=3),
+            bar=Item("bar", tip="Share done", job=job),
+            said=Item("words", value="Nothing trained yet: the button fills the last chart."),
         )
-        self.note = w.HTML("Nothing trained yet: the button fills the last chart.").add_class(
-            "mx-note"
-        )
-        self.widget = w.HBox(
-            [self.button, self.dims, self.trials, self.bar, self.note]
-        ).add_class("mx-row").add_class("mx-card")  # fmt: skip
 
     def config(self, settings: MembershipScene) -> MembershipConfig:
         """Return the experiment that the controls describe.
@@ -161,49 +142,17 @@ class TrainedControls:
         Raises:
             ValueError: if the dimensions are not a list of numbers, or are missing.
         """
+        given = self.value("dims")
         try:
-            dims = tuple(int(word) for word in self.dims.value.split(","))
+            dims = tuple(int(word) for word in given.split(","))
         except ValueError as error:
             raise ValueError(
-                f"dimensions are numbers such as 10, 20, 100; got {self.dims.value!r}"
+                f"dimensions are numbers such as 10, 20, 100; got {given!r}"
             ) from error
         return MembershipConfig(
-            dims=tuple(sorted(set(dims))), trials=self.trials.value, n=settings.n,
+            dims=tuple(sorted(set(dims))), trials=self.value("trials"), n=settings.n,
             law=settings.law, labels=settings.labels, seed=settings.seed,
         )  # fmt: skip
-
-    def busy(self, total: int) -> None:
-        """Show that the experiment runs."""
-        self.bar.max, self.bar.value = total, 0
-        self.bar.layout.visibility = "visible"
-        self.note.value = "training the first network"
-
-    def progress(self, done: int, d: int) -> None:
-        """Show that one more network is trained."""
-        self.bar.value = done
-        self.note.value = f"{done} of {self.bar.max:.0f} networks; the last in dimension {d}"
-
-    def told(self, trials: Sequence[MembershipTrial], total: int) -> None:
-        """Show one sentence on the result."""
-        if not trials:
-            self.note.value = "Cancelled before the first network was trained."
-            return
-        last = trials[-1].d
-        mine = [t for t in trials if t.d == last]
-        above = float(np.nanmean([t.beyond for t in mine]))
-        on = float(np.nanmean([t.on_margin for t in mine]))
-        what = "" if len(trials) == total else f"Cancelled after {len(trials)} of {total}. "
-        self.note.value = (
-            f"{what}At d = {last}, {on:.0%} of the training points lie within 10% of the margin "
-            f"and {above:.2%} of {len(mine) * mine[0].fresh.numel()} fresh points reach it."
-        )
-
-    def idle(self) -> None:
-        """Ready to start again."""
-        self.bar.layout.visibility = "hidden"
-
-
-START = "Run the trained experiment"
 
 
 class MembershipApp(PageNotes):
@@ -246,10 +195,10 @@ class MembershipApp(PageNotes):
         charts.layout.grid_template_columns = "repeat(auto-fit, minmax(min(100%, 460px), 1fr))"
         title = w.HTML("Membership inference").add_class("mx-title")
         head = w.HBox([title, w.HTML(way_back())]).add_class("mx-header")
-        body = w.VBox([head, self.verdict, self.controls.widget, charts,
-                       self.trained.widget, self.failure, self.theorem, self.timing])  # fmt: skip
-        remembered = Remembered(self.controls.fields | self.trained.fields)
-        self.access = Access(tips=tips_of(body))
+        body = w.VBox([head, self.verdict, self.controls, charts,
+                       self.trained, self.failure, self.theorem, self.timing])  # fmt: skip
+        remembered = Remembered(self.controls, self.trained)
+        self.access = Access()
         parts = [w.HTML(CSS), self.access, BrowserKeeper(), remembered, body]
         return w.VBox(parts, layout=w.Layout(overflow="visible")).add_class("mx-app")
 
@@ -340,17 +289,16 @@ class MembershipApp(PageNotes):
 
         def take(trial: MembershipTrial) -> None:
             self.trials.append(trial)
-            self.trained.progress(len(self.trials), trial.d)
+            self.trained.say(says.trained_so_far(len(self.trials), total, trial.d))
             self.charts[3].draw(trained_chart(rates.summary([t.row() for t in self.trials])))
 
         def ended() -> None:
-            self.trained.idle()
             if self.job.error is not None:
                 self.fail(self.job.error)
             else:
-                self.trained.told(self.trials, total)
+                self.trained.say(says.trained(self.trials, total))
 
-        self.trained.busy(total)
+        self.trained.say("training the first network")
         self.job.start(work, take, ended)
 
     def close(self) -> None:

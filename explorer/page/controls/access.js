@@ -1,46 +1,19 @@
-// What ipywidgets leaves out for hands and ears: keyboard focus for the heads of accordions,
-// tooltips on dropdowns and checkboxes, names for controls that have a tooltip only.
+// What the hosts of a page leave out: its height and its letters, landmarks, keys, the theme of a page
+// without a switch, the words that are explained in notes, and what pictures show.
 const render = ({ model, el }) => {
   el.style.cssText = "position:absolute;visibility:hidden";
   const letter = document.createElement("div"); // as large as the visitor's text
   letter.style.cssText = "width:1rem;height:1px";
   el.append(letter);
-  const plain = (e) => e.textContent.replaceAll("\u200b", "").trim();
   const mend = () => {
     const app = el.closest(".mx-app");
     if (!app) return;
-    for (const head of app.querySelectorAll(".jupyter-widget-Collapse-header:not([tabindex])")) {
-      head.tabIndex = 0;
-      head.setAttribute("role", "button");
-      head.addEventListener("keydown", (e) => {
-        if (e.key !== "Enter" && e.key !== " ") return;
-        e.preventDefault();
-        head.click();
-      });
-    }
-    const tips = model.get("tips");
-    for (const box of app.querySelectorAll(".widget-inline-hbox, .widget-toggle-button, .jupyter-button")) {
-      const words = [box, box.querySelector("label") || box].map(plain);
-      const tip = tips[words[0]] || tips[words[1]];
-      // Some carry their own words as a title, which tells nothing new.
-      if (tip && (!box.title || words.includes(plain({ textContent: box.title })))) box.title = tip;
-    }
-    for (const control of app.querySelectorAll("select, input, textarea, .noUi-handle")) {
-      const box = control.closest(".widget-inline-hbox");
-      const label = box && box.querySelector("label");
-      const name = (label && plain(label)) || control.title || (label && label.title);
-      const labelled = control.labels?.length && plain(control.labels[0]);
-      if (name && !labelled && !control.ariaLabel) {
-        control.setAttribute("aria-label", name);
-      }
-      if (name && !control.title && box && !box.title) box.title = tips[name] || "";
-    }
-    // Names of settings and notes that the kernel wrote as plain text.
-    for (const e of app.querySelectorAll(".widget-label, .mx-note > .widget-html-content, .mx-starts-head .widget-html-content, .mx-starts-head b"))
+    // Notes that the kernel wrote as plain text.
+    for (const e of app.querySelectorAll(".mx-note > .widget-html-content, .mx-starts-head b"))
       if (!e.children.length && e.textContent !== e.mxText) explain(e, e.textContent);
     // A picture is what the words of its card say of it.
     for (const picture of app.querySelectorAll("img.widget-image"))
-      picture.alt = plain(picture.closest(".mx-card")?.querySelector(".mx-note") || picture);
+      picture.alt = (picture.closest(".mx-card")?.querySelector(".mx-note") || picture).textContent.trim();
   };
   // The explorer is as high as what scrolls around it: the window under Voila, the notebook in Lab.
   // A visitor's larger text is a zoom of the whole page: nothing on it is tied to another size.
@@ -66,20 +39,13 @@ const render = ({ model, el }) => {
     if (!app.contains(e.target) && e.target !== document.body && document.body.dataset.voila === undefined) return;
     turn(e.key !== "Escape" && !model.get("present"));
   };
-  // The theme of a page without a switch of its own: that of the visitor, the address, the system.
-  const system = matchMedia("(prefers-color-scheme: dark)");
-  const dress = () => {
+  const dress = () => { // a page without a switch of its own
     const app = el.closest(".mx-app:not(.mx-explorer)");
     if (!app) return;
-    let chosen = "auto";
-    try { chosen = localStorage.getItem("mx-theme") || "auto"; } catch { /* no storage, no choice */ }
-    const asked = new URLSearchParams(location.search).get("theme");
-    const lab = document.body.dataset.voila ? null : document.body.dataset.jpThemeLight;
-    const told = chosen !== "auto" ? chosen : lab ? (lab === "true" ? "light" : "dark") : asked;
-    app.dataset.theme = /^(light|dark)$/.test(told) ? told : system.matches ? "dark" : "light";
-    if (!lab) document.documentElement.dataset.theme = app.dataset.theme;
+    app.dataset.theme = theme();
+    if (!labTheme()) document.documentElement.dataset.theme = app.dataset.theme;
   };
-  system.addEventListener("change", dress);
+  systemTheme.addEventListener("change", dress);
   const present = () => {
     const app = el.closest(".mx-explorer"), on = model.get("present");
     app?.classList.toggle("mx-present", on);
@@ -94,14 +60,8 @@ const render = ({ model, el }) => {
   model.on("change:task", task);
   const sized = new ResizeObserver(fit);
   let timer = null;
-  // A button that takes a file counts the files it holds, which are none once they are read.
-  const uncount = (button) => {
-    const text = [...button.childNodes].find((node) => node.nodeType === 3 && / \(\d+\)$/.test(node.data));
-    if (text) text.data = text.data.replace(/ \(\d+\)$/, "");
-  };
-  const soon = () => { el.closest(".mx-app")?.querySelectorAll(".widget-upload").forEach(uncount); timer = timer || setTimeout(() => { timer = null; mend(); }, 500); };
+  const soon = () => { timer = timer || setTimeout(() => { timer = null; mend(); }, 500); };
   const watch = new MutationObserver(soon);
-  model.on("change:tips", soon); // they may arrive after the controls that they are of
   const begin = () => {
     const app = el.closest(".mx-app");
     if (!app) return void setTimeout(begin, 200);
@@ -122,10 +82,9 @@ const render = ({ model, el }) => {
     document.removeEventListener("keydown", key);
     document.removeEventListener("mx-presents", pressed);
     window.removeEventListener("resize", fit);
-    system.removeEventListener("change", dress);
+    systemTheme.removeEventListener("change", dress);
     model.off("change:present", present);
     model.off("change:task", task);
-    model.off("change:tips", soon);
   };
 };
 export default { render };

@@ -12,12 +12,17 @@ from explorer.page.view.base import POPUP
 from explorer.page.view.bundle import View
 
 HERE = Path(__file__).parent
-SHARED = f"{POPUP}\n{(HERE / 'controls.js').read_text(encoding='utf-8')}"
+
+
+def source(*names: str) -> str:
+    """Return files of this folder as one script, before them what all parts of a page share."""
+    files = [(HERE / name).read_text(encoding="utf-8") for name in ("dom.js", *names)]
+    return "\n".join([POPUP, *files])
 
 
 def script(*names: str) -> str:
     """Return the browser's half of a control: its own files, and what all controls share."""
-    return "\n".join([*((HERE / name).read_text(encoding="utf-8") for name in names), SHARED])
+    return source(*names, "controls.js")
 
 
 class Control(View):
@@ -37,7 +42,7 @@ class Control(View):
         """Show `state`; call `commands`. `look`: style classes, there from the first paint."""
         super().__init__(state=state, _dom_classes=look)
         self.commands = commands
-        self.on_msg(self._take)
+        self.on_msg(self._on_message)
 
     def show(self, **state: Any) -> None:  # noqa: ANN401 - plain values
         """Change some values of the state; the browser is told if they differ."""
@@ -49,10 +54,13 @@ class Control(View):
         """Let the browser save a file of this name and media type."""
         self.send({"kind": "file", "name": name, "type": kind}, [content])
 
-    def _take(self, _: Any, content: Any, __: Any) -> None:  # noqa: ANN401 - from a browser
+    def _on_message(self, _: Any, content: Any, buffers: Any) -> None:  # noqa: ANN401 - a browser's
         kind = content.get("kind") if isinstance(content, dict) else None
         if isinstance(kind, str) and kind in self.commands:
-            self.commands[kind](content.get("value"))
+            value = content.get("value")
+            if isinstance(value, list):
+                value = [*value, *map(bytes, buffers or ())]
+            self.commands[kind](value)
 
 
 class Head(Control):

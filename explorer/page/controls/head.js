@@ -1,5 +1,4 @@
-// The head: name, stages, menus, theme. The theme is the visitor's choice, else JupyterLab's, else
-// the one that the address asks for, else the system's.
+// The head: name, stages, menus, theme.
 const LOGO = `<svg width="24" height="24" viewBox="0 0 24 24" aria-hidden="true"><rect width="24" height="24" rx="6" fill="var(--mx-pos)" opacity=".18"/><path d="M0 24 24 0V18a6 6 0 0 1-6 6Z" fill="var(--mx-neg)" opacity=".3"/><path d="M3 21 21 3" stroke="var(--mx-ink)" stroke-width="2"/><circle cx="8" cy="9" r="2.4" fill="var(--mx-pos)"/><circle cx="16" cy="15.5" r="2.4" fill="var(--mx-neg)"/></svg>`;
 
 const tabsOf = (send) => {
@@ -32,38 +31,27 @@ const tabsOf = (send) => {
 };
 
 const themeOf = (el) => {
-  const system = matchMedia("(prefers-color-scheme: dark)");
   const names = { auto: "as the system", light: "light", dark: "dark" };
   const button = make("button", "mx-ghost mx-theme", { type: "button" });
-  const chosen = () => { try { return localStorage.getItem("mx-theme") || "auto"; } catch { return "auto"; } };
-  const wanted = () => {
-    if (chosen() !== "auto") return chosen();
-    const asked = new URLSearchParams(location.search).get("theme");
-    const lab = document.body.dataset.voila ? null : document.body.dataset.jpThemeLight;
-    if (lab) return lab === "true" ? "light" : "dark";
-    if (asked === "light" || asked === "dark") return asked;
-    return system.matches ? "dark" : "light";
-  };
   const apply = () => {
-    const theme = wanted(), app = el.closest(".mx-app");
-    for (const e of [app, document.documentElement]) if (e && e.dataset.theme !== theme) e.dataset.theme = theme;
-    const words = `Theme: ${names[chosen()]}`;
+    const now = theme(), chosen = chosenTheme(), words = `Theme: ${names[chosen]}`;
+    for (const e of [el.closest(".mx-app"), document.documentElement]) if (e && e.dataset.theme !== now) e.dataset.theme = now;
     button.innerHTML = icon("theme");
     button.title = words;
     button.setAttribute("aria-label", words);
-    button.dataset.choice = chosen();
+    button.dataset.choice = chosen;
   };
   button.addEventListener("click", () => {
-    const order = ["auto", "light", "dark"], next = order[(order.indexOf(chosen()) + 1) % 3];
+    const order = Object.keys(names), next = order[(order.indexOf(chosenTheme()) + 1) % 3];
     try { localStorage.setItem("mx-theme", next); } catch { /* without storage the choice is not kept */ }
     apply();
   });
   const watch = new MutationObserver(apply);
   watch.observe(document.body, { attributes: true, attributeFilter: ["data-jp-theme-light"] });
-  system.addEventListener("change", apply);
+  systemTheme.addEventListener("change", apply);
   apply();
   setTimeout(apply, 0); // once more when the page is around it
-  return { button, close: () => { watch.disconnect(); system.removeEventListener("change", apply); } };
+  return { button, close: () => { watch.disconnect(); systemTheme.removeEventListener("change", apply); } };
 };
 
 // The lessons in their order, one line each; then those out of a file, and the other pages.
@@ -105,10 +93,10 @@ const lessonsOf = (state, send) => {
 const build = (el, send, onClose) => {
   const brand = make("div", "mx-brand");
   brand.innerHTML = `${LOGO}<span>Margin Explorer</span>`;
-  const tabs = tabsOf(send), theme = themeOf(el);
+  const tabs = tabsOf(send), look = themeOf(el);
   const right = make("div", "mx-head-right");
   el.append(brand, tabs.list, right);
-  onClose(theme.close);
+  onClose(look.close);
   let built = false;
   const menus = (state) => {
     built = true;
@@ -128,7 +116,7 @@ const build = (el, send, onClose) => {
       on: { click: () => { help.set(false); window.mxOpening.again(); } } });
     const help = menu("mx-help", "?", "Help: keys, and what the plane shows", [make("div", "mx-help-text"), replay]);
     help.button.setAttribute("aria-label", "Help");
-    right.append(examples.root, lessons.root, share, theme.button, help.root);
+    right.append(examples.root, lessons.root, share, look.button, help.root);
     for (const one of [examples, lessons, help]) onClose(one.close);
     tick = lessons.tick;
     return help.box.firstChild;

@@ -8,12 +8,8 @@ const RESTS_MS = 600000; // of a page that nobody touches and that draws nothing
 
 // --- the bar: one sentence and its buttons, above the side: it covers nothing ----------------------------------------
 const makeBar = () => {
-  const root = document.createElement("div"), words = document.createElement("span"), row = document.createElement("div");
-  root.className = "mx-kept";
-  root.hidden = true;
-  words.setAttribute("role", "status");
-  row.className = "mx-kept-row";
-  root.append(words, row);
+  const words = make("span", "", { role: "status" }), row = make("div", "mx-kept-row");
+  const root = make("div", "mx-kept", { hidden: true }, words, row);
   let said = "";
   const show = (what) => { // {kind, words, buttons: [[label, call]]} or null
     const key = what ? what.kind + what.words : "";
@@ -22,12 +18,7 @@ const makeBar = () => {
     root.hidden = !what;
     root.dataset.kind = what?.kind || "";
     words.textContent = what?.words || "";
-    row.replaceChildren(...(what?.buttons || []).map(([label, call]) => {
-      const button = document.createElement("button");
-      button.type = "button"; button.className = "mx-flat mx-slim"; button.textContent = label;
-      button.addEventListener("click", call);
-      return button;
-    }));
+    row.replaceChildren(...(what?.buttons || []).map(([textContent, click]) => make("button", "mx-flat mx-slim", { type: "button", textContent, on: { click } })));
   };
   return { root, show };
 };

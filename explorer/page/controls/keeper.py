@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import anywidget
 from traitlets import Bool, Dict, Unicode
 
+from explorer.page.controls.control import Control, script, source
 from explorer.page.words.keeping import BAR, BUTTONS, LIST
 
-HERE = Path(__file__).parent
-KEPT = (HERE / "kept.js").read_text(encoding="utf-8")
 TakeUp = Callable[[str, str], None]  # given the text of a page, and that of a lesson or ""
 
 
@@ -28,7 +26,7 @@ class BrowserKeeper(anywidget.AnyWidget):
         comm_name: by which the kernel knows this widget, so that a new kernel is told from it.
     """
 
-    _esm = f"{KEPT}\n{(HERE / 'keeper.js').read_text(encoding='utf-8')}"
+    _esm = source("kept.js", "keeper.js")
     keeps: Any = Bool(False).tag(sync=True)
     kept: Any = Dict().tag(sync=True)
     says: Any = Dict().tag(sync=True)
@@ -56,25 +54,19 @@ class BrowserKeeper(anywidget.AnyWidget):
             _pass_on(content, self._take_up)
 
 
-class KeptList(anywidget.AnyWidget):
-    """The rows that the browser keeps; one that is chosen comes as a text.
+class KeptList(Control):
+    """The rows that the browser keeps; one that is chosen comes as a text."""
 
-    Attributes:
-        says: its titles.
-    """
-
-    _esm = f"{KEPT}\n{(HERE / 'kept_list.js').read_text(encoding='utf-8')}"
-    says: Any = Dict().tag(sync=True)
+    _esm = script("kept.js", "kept_list.js")
 
     def __init__(self, take_up: TakeUp) -> None:
         """Call `take_up` with the text of the chosen row."""
-        super().__init__(says=LIST | BUTTONS)
-        self._take_up = take_up
-        self.on_msg(self._on_message)
 
-    def _on_message(self, _: Any, content: Any, __: Any) -> None:  # noqa: ANN401 - from a browser
-        if isinstance(content, dict):
-            _pass_on(content, self._take_up)
+        def take(row: Any) -> None:  # noqa: ANN401 - from a browser
+            if isinstance(row, list) and len(row) == 2:
+                _pass_on({"text": row[0], "lesson": row[1]}, take_up)
+
+        super().__init__({"take up": take}, says=LIST | BUTTONS)
 
 
 def _pass_on(row: dict[str, Any], take_up: TakeUp) -> None:

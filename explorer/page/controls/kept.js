@@ -44,10 +44,5 @@ const clock = (time) => {
   const day = at.toDateString() === new Date().toDateString() ? "" : `${at.toLocaleDateString("en-GB", { day: "numeric", month: "long" })}, `;
   return `${day}${two(at.getHours())}:${two(at.getMinutes())}`;
 };
-const download = (row) => {
-  const link = document.createElement("a");
-  link.href = URL.createObjectURL(new Blob([row.text], { type: "text/plain" }));
-  link.download = `drawing-${clock(row.time).replace(/\W+/g, "-")}.mx`;
-  document.body.append(link); link.click(); link.remove();
-  setTimeout(() => URL.revokeObjectURL(link.href), 60000);
-};
+const download = (row) =>
+  saveFile({ kind: "file", name: `drawing-${clock(row.time).replace(/\W+/g, "-")}.mx`, type: "text/plain" }, [row.text]);

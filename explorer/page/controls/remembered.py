@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Mapping
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
 import anywidget
-import ipywidgets as w
-from traitlets import TraitError, Unicode
+from traitlets import Unicode
 
+from explorer.page.controls.row import Row
+
+FIELDS = ("segments", "select", "number", "slider", "text")  # kinds of items with a value to keep
 MOST = 10_000  # characters of a text that is read; arbitrary: a hundred times what a page has
 
 
@@ -25,35 +27,32 @@ class Remembered(anywidget.AnyWidget):
     _esm = Path(__file__).with_suffix(".js")
     kept: Any = Unicode("").tag(sync=True)
 
-    def __init__(self, fields: Mapping[str, w.ValueWidget]) -> None:
-        """Keep these fields, in the order in which they are to be set."""
+    def __init__(self, *rows: Row, without: Collection[str] = ()) -> None:
+        """Keep the fields and choices of these rows, in the order in which they are to be set."""
         super().__init__(_dom_classes=["mx-unseen"])
-        self._fields = dict(fields)
-        for field in self._fields.values():
-            field.observe(self._keep, names=["value"])
+        self._rows = {
+            name: row
+            for row in rows
+            for name, item in row.items.items()
+            if item.kind in FIELDS and name not in without
+        }
+        for row in rows:
+            row.observe(self._keep, names=["state"])
         self.on_msg(self._on_message)
 
     def _keep(self, _: Any) -> None:  # noqa: ANN401 - a change
-        held = {name: getattr(field, _key(field)) for name, field in self._fields.items()}
+        held = {name: row.shown(name)["value"] for name, row in self._rows.items()}
         self.kept = json.dumps(held)
 
     def _on_message(self, _: Any, content: Any, __: Any) -> None:  # noqa: ANN401 - from a browser
         if not isinstance(content, dict) or content.get("kind") != "restore":
             return
         text = content.get("text")
+        held = None
         if isinstance(text, str) and len(text) <= MOST:
             with contextlib.suppress(ValueError):
                 held = json.loads(text)
-                self._restore(held if isinstance(held, dict) else {})
-
-    def _restore(self, held: dict[str, Any]) -> None:
-        """Set the fields that are named; a value that a field cannot have is left out."""
-        for name, field in self._fields.items():
-            if name in held:
-                with contextlib.suppress(TraitError, ValueError, TypeError, OverflowError):
-                    setattr(field, _key(field), held[name])
-
-
-def _key(field: w.ValueWidget) -> str:
-    """Return the trait that holds what was chosen: of a choice its place among the options."""
-    return "index" if field.has_trait("index") else "value"
+        if isinstance(held, dict):
+            for name, row in self._rows.items():  # a value that it cannot have is left out
+                if name in held:
+                    row.take([name, held[name]])

@@ -1,4 +1,8 @@
-"""Rows of buttons, choices, fields and words, each row one widget with a state in JSON."""
+"""The kit of controls: buttons, choices, fields, files, bars and words, a row of them one widget.
+
+An `Item` declares a control once: its words, its bounds, its value, and what it does. A `Row` shows
+items side by side, checks what a browser sends, and follows the jobs that its items start.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +13,15 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from explorer.page.controls.control import Control, script
+from explorer.page.job import Job, JobState
 
-Kind = Literal["button", "segments", "select", "number", "bar", "words"]
+Kind = Literal["button", "job", "cancel", "segments", "select", "number", "slider", "text", "file",
+               "bar", "words", "break"]  # fmt: skip
 Call = Callable[[Any], None]
+CANCELLING = "Cancelling …"
+BEGIN, END = "begin", "end"  # what a press on the button of a job means
+MOST = 10_000  # characters of a text; arbitrary: a hundred times what a field has room for
+FLAGS = ("filled", "disabled", "hidden")
 
 
 @dataclass(frozen=True)
@@ -19,17 +29,24 @@ class Item:
     """One thing in a row.
 
     Attributes:
-        kind: what it is.
+        kind: what it is. A "job" is a button that starts a job, and cancels it while it runs; a
+            "cancel" and a "bar" of a job are there while it goes on; a "break" begins a new line.
         label: what stands on it, or before it.
         tip: what is said of it when the pointer rests there.
-        value: of a choice one of its options, of a number itself, of a bar its share, of words
-            their HTML; of a button that stays pressed, whether it is, and of one that changes what
-            it does, what that is now.
-        options: of a choice: words, value and tooltip of each.
-        call: called with the new value when a hand has changed it, or pressed it.
+        value: of a choice one of its options, of a field its content, of a bar its share, of words
+            their HTML; of a button that stays pressed, whether it is.
+        options: of a choice: words, value and tooltip of each. A slider may be a choice.
+        call: called with the new value when a hand has changed it, or pressed it; of a file with
+            its name and content.
+        job: what a "job" starts, a "cancel" cancels, a "bar" shows.
+        cancel: what a "job" says while it can be cancelled.
         low: least value of a number.
         high: largest value of a number.
+        step: of a slider; from 1 on, of a real number, it is a ratio.
         whole: whether a number is whole.
+        optional: whether 0 stands for None.
+        live: whether a slider tells its value during a drag, not at its end alone.
+        accept: of a file, the endings that may be chosen.
         filled: whether a button is the next thing to do.
         disabled: whether nothing can be done with it.
         hidden: whether it is out of sight.
@@ -41,9 +58,15 @@ class Item:
     value: Any = None
     options: tuple[tuple[str, Any, str], ...] = ()
     call: Call | None = None
+    job: Job | None = None
+    cancel: str = "Cancel"
     low: float = 0.0
     high: float = 0.0
+    step: float = 0.0
     whole: bool = False
+    optional: bool = False
+    live: bool = False
+    accept: str = ""
     filled: bool = False
     disabled: bool = False
     hidden: bool = False
@@ -55,30 +78,38 @@ class Item:
 
     @property
     def shown(self) -> dict[str, Any]:
-        """Return it as `row.js` takes it."""
+        """Return it as `row.js` takes it, apart from what its job does."""
         made = {"kind": self.kind, "label": self.label, "tip": self.tip, "value": self.value}
         if self.options:
-            made |= {
-                "value": self.place,
-                "options": [[words, tip] for words, _, tip in self.options],
-            }
-        if self.kind == "number":
-            made |= {"low": self.low, "high": self.high, "whole": self.whole}
-        flags = ("filled", "disabled", "hidden")
-        return made | {name: True for name in flags if getattr(self, name)}
+            options = [[words, tip] for words, _, tip in self.options]
+            made |= {"value": self.place, "options": options}
+        elif self.kind in ("number", "slider"):
+            ratio = self.step >= 1 and not self.whole
+            made |= {"low": self.low, "high": self.high, "whole": self.whole, "step": self.step,
+                     "ratio": ratio, "value": self.value or 0}  # fmt: skip
+        if self.kind == "file":
+            made["accept"] = self.accept
+        if self.live:
+            made["live"] = True
+        return made | {name: True for name in FLAGS if getattr(self, name)}
 
-    def taken(self, given: Any) -> Any:  # noqa: ANN401 - from a browser
+    def taken(self, given: Any, content: bytes | None = None) -> Any:  # noqa: ANN401
         """Return the value that a browser asks for. ValueError for one that it cannot have."""
-        if self.kind == "button" and isinstance(self.value, str):
-            return str(given)  # what it did where it was pressed, which may be over by now
-        if self.kind == "button":
-            return None if self.value is None else not self.value
         number = isinstance(given, int | float) and not isinstance(given, bool)
+        if self.kind in ("button", "cancel"):
+            return None if self.value is None else not self.value
+        if self.kind == "job":
+            return str(given)  # what it did where it was pressed, which may be over by now
+        if self.kind == "file" and content is not None:
+            return str(given)[:MOST], content
+        if self.kind == "text" and isinstance(given, str) and len(given) <= MOST:
+            return given
         if self.options and number and given in range(len(self.options)):
             return self.options[int(given)][1]
-        if self.kind == "number" and number and math.isfinite(given):
+        if self.kind in ("number", "slider") and number and math.isfinite(given):
             near = min(max(given, self.low), self.high)
-            return round(near) if self.whole else float(near)
+            near = round(near) if self.whole else float(near)
+            return None if self.optional and not near else near
         raise ValueError(f"{self.label or self.kind} takes no {given!r}")
 
 
@@ -96,7 +127,10 @@ class Row(Control):
     def __init__(self, look: tuple[str, ...] = (), /, **items: Item) -> None:
         """Show these items, each by its name; `look`: style classes."""
         self.items = items
-        super().__init__({"set": self._set}, look, items=self._rows())
+        self._began: dict[Job, str] = {}  # the item that started each job that goes on
+        super().__init__({"set": self.take}, look, items=self._rows())
+        for job in {item.job: None for item in items.values() if item.job is not None}:
+            job.observe(self._follow)
 
     def value(self, name: str) -> Any:  # noqa: ANN401 - of any item
         """Return the value of an item."""
@@ -107,33 +141,106 @@ class Row(Control):
         self.items[name] = replace(self.items[name], **changes)
         self.show(items=self._rows())
 
+    def say(self, words: str) -> None:
+        """Put words, as HTML, into the item `said`; without any it takes no room."""
+        self.put("said", value=words)
+
+    @property
+    def said(self) -> str:
+        """Return what the item `said` says, as HTML."""
+        return str(self.value("said"))
+
     @contextmanager
     def at_once(self) -> Iterator[None]:
         """Send all changes made meanwhile as one."""
         with self.hold_sync():
             yield
 
-    def _rows(self) -> list[list[Any]]:
-        return [[name, item.shown] for name, item in self.items.items()]
+    def shown(self, name: str) -> dict[str, Any]:
+        """Return an item as the browser has it."""
+        item = self.items[name]
+        return item.shown | self._of_job(name, item)
 
-    def _set(self, given: Any) -> None:  # noqa: ANN401 - from a browser
-        """Take over what a hand has done, unless the item cannot have that value."""
-        if not isinstance(given, list) or len(given) != 2 or given[0] not in self.items:
+    def press(self, name: str) -> None:
+        """Do what stands on a button."""
+        self.take([name, self.shown(name)["value"]])
+
+    def take(self, given: Any) -> None:  # noqa: ANN401 - from a browser
+        """Take over what a hand has done, a name and a value, unless the item cannot have it."""
+        if not isinstance(given, list) or len(given) < 2 or given[0] not in self.items:
             return
         name, item = given[0], self.items[given[0]]
         try:
-            value = item.taken(given[1])
+            value = item.taken(*given[1:3])
         except ValueError:
             return
         if item.disabled:
             return
-        if value is not None and not (item.kind == "button" and isinstance(value, str)):
+        if item.kind == "job":
+            self._press_job(name, item, value)
+            return
+        if item.kind == "cancel" and item.job is not None:
+            item.job.cancel()
+        elif item.kind != "file" and (item.kind != "button" or value is not None):
             self.put(name, value=value)
         if item.call is not None:
             item.call(value)
 
+    def _rows(self) -> list[list[Any]]:
+        return [[name, self.shown(name)] for name in self.items]
+
+    def _of_job(self, name: str, item: Item) -> dict[str, Any]:
+        """Return what the state of its job makes of an item."""
+        job = item.job
+        if job is None:
+            return {}
+        if item.kind == "bar":
+            return {"value": job.share, "hidden": not job.busy}
+        if item.kind == "cancel":
+            return {"hidden": not job.busy, "disabled": job.state is not JobState.RUNNING}
+        if not job.busy or self._began.get(job, name) != name:
+            return {"value": BEGIN}
+        cancelling = job.state is JobState.CANCELLING
+        return {"value": END, "label": CANCELLING if cancelling else item.cancel}
+
+    def _follow(self) -> None:
+        """Show what jobs do; at the end of one its button is ready again."""
+        self._began = {job: name for job, name in self._began.items() if job.busy}
+        self.show(items=self._rows())
+
+    def _press_job(self, name: str, item: Item, meant: str) -> None:
+        """Start a job or cancel it: what stood on the button when it was pressed.
+
+        A Cancel that comes after the end starts nothing, and the second click of a double click
+        cancels nothing.
+        """
+        job = item.job
+        if job is None or item.call is None:
+            return
+        if meant == END:
+            job.cancel()
+        elif meant == BEGIN and not job.busy:
+            self._began[job] = name
+            item.call(None)
+            self._follow()
+
 
 def choices(*pairs: tuple[str, Any], tips: Sequence[str] = ()) -> tuple[tuple[str, Any, str], ...]:
     """Return options of a choice from words and values."""
-    told = [*tips, *[""] * (len(pairs) - len(tips))]
-    return tuple((words, value, tip) for (words, value), tip in zip(pairs, told, strict=True))
+    every = [*tips, *[""] * (len(pairs) - len(tips))]
+    return tuple((words, value, tip) for (words, value), tip in zip(pairs, every, strict=True))
+
+
+def offered(name: str, *pairs: tuple[str, Any]) -> tuple[tuple[str, Any, str], ...]:
+    """Return options of a list beside a chart, before them the invitation to choose: None."""
+    return choices((f"choose a {name} …", None), *pairs)
+
+
+def pick(name: str, tip: str, load: Call) -> Item:
+    """Return a list beside a chart: choosing an entry loads it, by keyboard as well."""
+
+    def call(value: Any) -> None:  # noqa: ANN401 - of an entry
+        if value is not None:
+            load(value)
+
+    return Item("select", name, tip, None, offered(name), call)

@@ -5,13 +5,13 @@ const build = (el, send, onClose, onMessage) => {
   link.button.className = "mx-action";
   const note = make("p", "mx-note", {});
   const paste = pasteLine("Paste a link or a challenge", "Open", (text) => send("open", text));
-  const tabs = make("div", "mx-seg", { role: "group", "aria-label": "Language" });
+  const tabs = make("div", "mx-segments", { role: "group", "aria-label": "Language" });
   const code = make("textarea", "mx-code", { readOnly: true, spellcheck: false, rows: 4, "aria-label": "Code", wrap: "off" });
   const copyCode = make("button", "mx-flat", { type: "button", textContent: "Copy", title: "Copy the code", on: { click: () => copyText(code, copyCode) } });
   const files = make("div", "mx-share-files");
   let now = {}, language = "python", rows = "";
   const languages = [["python", "Python"], ["command", "Command"]].map(([key, words]) => {
-    const b = make("button", "jupyter-button", { type: "button", textContent: words, on: { click: () => { language = key; show(); } } });
+    const b = make("button", "mx-segment", { type: "button", textContent: words, on: { click: () => { language = key; show(); } } });
     tabs.append(b);
     return [key, b];
   });
@@ -23,10 +23,7 @@ const build = (el, send, onClose, onMessage) => {
     put(note, "textContent", now.note);
     put(code, "value", now[language] || "");
     code.classList.toggle("mx-wrap", language === "command");
-    for (const [key, b] of languages) {
-      b.classList.toggle("mod-active", key === language);
-      attribute(b, "aria-pressed", String(key === language));
-    }
+    for (const [key, b] of languages) attribute(b, "aria-pressed", String(key === language));
     const wanted = JSON.stringify(now.files);
     if (wanted === rows) return;
     rows = wanted;

@@ -11,7 +11,7 @@ const BUTTON = `margin-left:auto;border:0;border-radius:8px;padding:4px 12px;fon
   background:var(--mx-card);color:var(--mx-ink)`;
 
 // In a large part near its foot; else where it covers no headline: under a part of the head, or to the left.
-const put = (box, part) => {
+const placeAt = (box, part) => {
   const r = part.getBoundingClientRect(), b = box.getBoundingClientRect(), zoom = box.currentCSSZoom || 1;
   const stand = (left, top) => { box.style.left = `${left / zoom}px`; box.style.top = `${top / zoom}px`; };
   const large = r.width > 1.2 * b.width && r.height > 2 * b.height;
@@ -27,7 +27,7 @@ const put = (box, part) => {
 
 const showMarks = (app, marks, onClose) => {
   let at = -1, box = null, part = null;
-  const place = () => { if (box && part) put(box, part); };
+  const place = () => { if (box && part) placeAt(box, part); };
   const close = () => {
     box?.remove();
     box = null;
@@ -45,20 +45,10 @@ const showMarks = (app, marks, onClose) => {
     box?.remove();
     do at += 1; while (at < marks.length && !(part = visible(app, marks[at][0])));
     if (at >= marks.length) return void close();
-    box = document.createElement("div");
-    box.className = "mx-mark-box";
-    box.style.cssText = STYLE;
-    box.setAttribute("role", "status");
-    box.popover = "manual"; // over all, and cut by no cell of a notebook
-    const words = document.createElement("div"), row = document.createElement("div"), button = document.createElement("button");
-    words.textContent = marks[at][1];
-    row.style.cssText = "display:flex;align-items:center;gap:12px;margin-top:8px;font-size:12px";
-    row.append(`${at + 1} of ${marks.length}`, button);
-    button.type = "button";
-    button.textContent = at + 1 < marks.length ? "Next" : "Done";
-    button.style.cssText = BUTTON;
-    button.addEventListener("click", next);
-    box.append(words, row);
+    const button = make("button", "", { type: "button", textContent: at + 1 < marks.length ? "Next" : "Done", style: BUTTON, on: { click: next } });
+    const row = make("div", "", { style: "display:flex;align-items:center;gap:12px;margin-top:8px;font-size:12px" }, `${at + 1} of ${marks.length}`, button);
+    box = make("div", "mx-mark-box", { role: "status", style: STYLE, popover: "manual" }, // over all, and cut by no cell of a notebook
+      make("div", "", { textContent: marks[at][1] }), row);
     app.append(box);
     box.showPopover();
     place();
@@ -85,38 +75,37 @@ const visible = (app, selector) => {
   return part && part.getBoundingClientRect().width > 0 ? part : null;
 };
 
-function render({ model, el }) {
+const build = (el, send, onClose) => {
   el.style.display = "none";
-  let gone = false;
-  const closing = [() => { gone = true; }];
+  let gone = false, marks = [];
+  onClose(() => { gone = true; });
+  const listen = (on, kind, call, once = false) => {
+    on.addEventListener(kind, call, { once });
+    onClose(() => on.removeEventListener(kind, call));
+  };
   // A link stands behind "#" in the address; one pasted there later does not load the page again.
   // At first the page is left to draw itself: a card that goes while it is made is an error in the host.
-  const follow = () => { if (/^#mx[a-z]?\d/.test(location.hash)) model.send({ link: location.hash.slice(1) }); };
+  const follow = () => { if (/^#mx[a-z]?\d/.test(location.hash)) send("link", location.hash.slice(1)); };
   if (document.body.dataset.voila !== undefined) {
-    window.addEventListener("hashchange", follow);
-    document.addEventListener("mx-drawn", follow, { once: true });
-    closing.push(() => window.removeEventListener("hashchange", follow), () => document.removeEventListener("mx-drawn", follow));
+    listen(window, "hashchange", follow);
+    listen(document, "mx-drawn", follow, true);
   }
   const begin = (wish) => {
     if (gone) return;
-    if (wish) model.send({ wish });
+    if (wish === "own") send("own");
     // An address that ends in ?lesson=3 opens that lesson, once.
     const asked = new URLSearchParams(location.search).get("lesson");
     if (asked && /^\d+$/.test(asked) && !window.mxLesson) {
       window.mxLesson = true;
-      return void model.send({ lesson: Number(asked) });
+      return void send("lesson", Number(asked));
     }
     const app = el.closest(".mx-app");
-    const onClose = (call) => closing.push(call);
-    if (app && !seen()) whenDrawing(app, () => showMarks(app, model.get("marks"), onClose), onClose);
+    if (app && !seen()) whenDrawing(app, () => showMarks(app, marks, onClose), onClose);
   };
   // The opening played again ends in a wish, too.
-  const again = (e) => { if (e.detail === "own") model.send({ wish: e.detail }); };
-  document.addEventListener("mx-replayed", again);
-  closing.push(() => document.removeEventListener("mx-replayed", again));
+  listen(document, "mx-replayed", (e) => { if (e.detail === "own") send("own"); });
   // In a notebook there is no opening: the marks come when the plane has been drawn.
   const drawn = () => new Promise((done) => document.addEventListener("mx-drawn", () => done(""), { once: true }));
   (window.mxOpening ? window.mxOpening.ended : drawn()).then(begin);
-  return () => { for (const call of closing) call(); };
-}
-export default { render };
+  return (state) => { marks = state.marks; };
+};

@@ -11,12 +11,13 @@ from typing import Any, TypeVar
 import ipywidgets as w
 
 from explorer.engine.charts import Chart
+from explorer.engine.settings import Setting
 from explorer.page import play
-from explorer.page.controls.row import Item, choices
+from explorer.page.controls.row import Row
+from explorer.page.controls.settings import LAYERS, in_form, items_of
 from explorer.page.frame import Aim, Frame
 from explorer.page.job import Job
 from explorer.page.session import Refusal, Session
-from explorer.page.stages.landscape import commands as landscape
 from explorer.page.view.chart import ChartView
 from explorer.page.words.failures import failure
 
@@ -148,28 +149,6 @@ class Panel:
             self.box.close()
 
 
-TABS = (("all points", "starts"), ("one point", "point"), ("a split", "split"))
-TAB_TIPS = ("All starts of an attack", "One point moves", "A point splits in two")
-
-
-class LandscapePanel(Panel):
-    """A panel of the landscape; its tabs choose what moves: all points, one, or halves of one."""
-
-    stages = ("landscape",)
-
-    def tabs(self) -> Item:
-        """Return the tabs."""
-        return Item(
-            "segments", "What moves", options=choices(*TABS, tips=TAB_TIPS),
-            call=lambda kind: self.command(lambda: landscape.show_map(self.session, kind))(None),
-        )  # fmt: skip
-
-    @staticmethod
-    def tab_of(frame: Frame) -> str:
-        """Return which tab is chosen; the bilevel losses move one point."""
-        return frame.map_kind if frame.map_kind in ("starts", "split") else "point"
-
-
 class ChartPanel(Panel):
     """A chart that fills its card. Subclasses return it for a frame."""
 
@@ -188,9 +167,49 @@ class ChartPanel(Panel):
         self.view.draw(self.chart(frame))
 
 
-def button(label: str, tooltip: str, **traits: Any) -> w.Button:  # noqa: ANN401
-    """Return a button with a tooltip."""
-    return w.Button(description=label, tooltip=tooltip, **traits)
+WIDTHS = frozenset({"widths"})  # of the network: the one choice to make while drawing
+
+
+class Form(Panel):
+    """Rows of settings, the rarely used ones folded. Refused values jump back."""
+
+    config_trait = ""
+    kind: type[Any]  # the class of settings
+    parts: tuple[str, ...] = ("sight", "more")  # which rows: those in sight, the rarely used ones
+    fields: frozenset[str] = frozenset()  # these too
+    without: frozenset[str] = frozenset()  # but not these
+
+    def build(self) -> None:
+        """Lay the settings out in as many columns as there is room for."""
+        self.row = Row(("mx-form",), **items_of(in_form(self.kind, self._wanted), self._put))
+        self.widget = self.row
+        self._fill()
+        self.session.observe(lambda _: self._fill(), names=[self.config_trait])
+
+    def _wanted(self, declared: Setting) -> bool:
+        """Return whether this form has a row for a setting."""
+        if declared.name in self.fields:
+            return True
+        return declared.form in self.parts and declared.name not in self.without
+
+    def _put(self, name: str, _: Any) -> None:  # noqa: ANN401 - of any setting
+        value = self.row.value(name)
+        if name == "widths":
+            value = (value,) * self.row.value(LAYERS)
+        self.command(lambda: play.configure(self.session, **{name: value}))(None)
+        self._fill()  # a refused value jumps back
+
+    def _fill(self) -> None:
+        config = getattr(self.session, self.config_trait)
+        if type(config) is not self.kind:
+            return  # another attack is on screen
+        with self.row.at_once():
+            for name in self.row.items:
+                if name == LAYERS:
+                    self.row.put(name, value=len(config.widths))
+                else:
+                    value = getattr(config, name)
+                    self.row.put(name, value=value[0] if name == "widths" else value)
 
 
 def with_title(title: str, body: w.Widget) -> w.VBox:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-import ipywidgets as w
+from collections.abc import Callable
+from functools import partial
 
 from explorer.engine.data import read_csv
 from explorer.engine.files import FileError, safe_name
 from explorer.page import files
-from explorer.page.controls.files import upload
+from explorer.page.controls.row import Item, Row
 from explorer.page.frame import Frame
 from explorer.page.panels.base import Panel, with_title
 from explorer.page.stages.draw import commands as draw
+
+POINTS_TIP = "Points from a file with the header x1,x2,y"
+RUN_TIP = "A saved run, a kept drawing, or the state_dict of a ReLU network"
 
 
 class Files(Panel):
@@ -18,35 +22,42 @@ class Files(Panel):
 
     def build(self) -> None:
         """A row of what can be opened, and the table."""
-        self.table = w.HTML().add_class("mx-note")
-        tip = "Points from a file with the header x1,x2,y"
-        csv = upload("Import CSV", ".csv", tip, self._read_points, self.command)
-        tip = "A saved run, a kept drawing, or the state_dict of a ReLU network"
-        kinds = ".safetensors,.pt,.pth,.mx"
-        run = upload("Open a run or weights", kinds, tip, self._read_run, self.command)
-        self.fold = w.Accordion(
-            children=[self.table], selected_index=None, titles=("Points as a table",)
-        )
-        self.fold.observe(lambda _: self.render(self.session.frame), names=["selected_index"])
-        row = w.HBox([csv, run]).add_class("mx-row")
-        self.widget = w.VBox([with_title("Open", row), self.fold])
+        self.row = Row(
+            points=Item("file", "Import CSV", POINTS_TIP, accept=".csv",
+                        call=partial(self._open, self._read_points)),
+            run=Item("file", "Open a run or weights", RUN_TIP,
+                     accept=".safetensors,.pt,.pth,.mx", call=partial(self._open, self._read_run)),
+            line=Item("break"),
+            fold=Item("button", "Points as a table", "Open or close the table", False,
+                      call=lambda _: self.render(self.session.frame)),
+            said=Item("words", value="", hidden=True),
+        )  # fmt: skip
+        self.widget = with_title("Open", self.row)
 
-    def _read_points(self, name: str, content: bytes) -> None:
-        try:
-            draw.load(self.session, read_csv(content))
-        except ValueError as error:
-            raise FileError(f"{safe_name(name)}: {error} What was on screen stays.") from error
+    def _open(self, read: Callable[[bytes], None], given: tuple[str, bytes]) -> None:
+        """Open a file; one that is refused changes nothing on screen."""
+        name, content = given
 
-    def _read_run(self, name: str, content: bytes) -> None:
-        try:
-            files.open_file(self.session, content)
-        except ValueError as error:
-            raise FileError(f"{safe_name(name)}: {error} What was on screen stays.") from error
+        def opening() -> None:
+            try:
+                read(content)
+            except ValueError as error:
+                raise FileError(f"{safe_name(name)}: {error} What was on screen stays.") from error
+
+        self.command(opening)(None)
+
+    def _read_points(self, content: bytes) -> None:
+        draw.load(self.session, read_csv(content))
+
+    def _read_run(self, content: bytes) -> None:
+        files.open_file(self.session, content)
 
     def render(self, frame: Frame) -> None:
         """Update what is unfolded, and nothing else."""
-        if self.fold.selected_index == 0 and self.table.value != (rows := _table(frame)):
-            self.table.value = rows
+        unfolded = self.row.value("fold")
+        if unfolded:
+            self.row.say(_table(frame))
+        self.row.put("said", hidden=not unfolded)
 
 
 def _table(frame: Frame) -> str:

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
+import numpy as np
+
+from explorer.engine.membership.experiment import MembershipTrial
 from explorer.page.apps.membership_scene import Outcome, World
 
 
@@ -48,4 +52,24 @@ def network(there: World) -> str:
         f"The network has margin m but is no KKT point: two neurons are too few for these points "
         f"({on} of {len(there.members)} lie on the margin), so the theorem says nothing here. "
         "Raise d or take fewer points."
+    )
+
+
+def trained_so_far(done: int, total: int, d: int) -> str:
+    """Return how many networks of an experiment are trained, the last in dimension d."""
+    return f"{done} of {total} networks; the last in dimension {d}"
+
+
+def trained(trials: Sequence[MembershipTrial], total: int) -> str:
+    """Return what the networks of an experiment show in the highest dimension that was reached."""
+    if not trials:
+        return "Cancelled before the first network was trained."
+    last = trials[-1].d
+    mine = [t for t in trials if t.d == last]
+    beyond = float(np.nanmean([t.beyond for t in mine]))
+    on = float(np.nanmean([t.on_margin for t in mine]))
+    what = "" if len(trials) == total else f"Cancelled after {len(trials)} of {total}. "
+    return (
+        f"{what}At d = {last}, {on:.0%} of the training points lie within 10% of the margin and "
+        f"{beyond:.2%} of {len(mine) * mine[0].fresh.numel()} fresh points reach it."
     )

@@ -16,7 +16,7 @@ from explorer.engine.progress import Progress, between
 from explorer.engine.roster import ROSTER
 from explorer.page import play
 from explorer.page.ask import Ask, attacked
-from explorer.page.controls.job_row import JobButton, progress_bar
+from explorer.page.controls.row import Item, Row
 from explorer.page.frame import Frame, Shown
 from explorer.page.job import JobState
 from explorer.page.panels.base import Panel
@@ -30,6 +30,8 @@ from explorer.research.words import arena as arena_words
 from explorer.research.words import explanations
 
 RUN, CANCEL = "Run the attacks", "Cancel the runs"
+RUN_TIP = "Run the ticked attacks on these weights; what is done stays"
+SEEDS_TIP = "Runs of each attack; their spread makes the interval, from three on"
 HEAD = ("recovered", "claims right", "false", "by chance", "CPU s")
 NOTE = "lines: 95% intervals · grey: unseen points"
 OTHER = "other"  # key of the row of another set
@@ -56,19 +58,14 @@ class Arena(Panel):
         self.table = TableView(head=list(HEAD), note=NOTE)
         self.table.on_tick(self._tick)
         self.table.on_choose(lambda key: self.command(lambda: self._choose(key))(None))
-        self.seeds = w.BoundedIntText(
-            SEEDS, min=1, max=20, description="seeds", layout=w.Layout(width="112px"),
-            tooltip="Runs of each attack; their spread makes the interval, from three on",
+        self.row = Row(
+            go=Item("job", RUN, RUN_TIP, call=self.command(self._start), job=self.job,
+                    cancel=CANCEL, filled=True),
+            seeds=Item("number", "seeds", SEEDS_TIP, SEEDS, low=1, high=20, whole=True),
+            share=Item("bar", tip="Share of the runs", job=self.job),
+            said=Item("words", value=""),
         )  # fmt: skip
-        self.seeds.style.description_width = "initial"
-        self.go = JobButton(
-            self.job, RUN, CANCEL, "Run the ticked attacks on these weights; what is done stays",
-            self.command(self._start), filled=True,
-        )  # fmt: skip
-        self.progress = progress_bar(self.job, "Share of the runs")
-        self.said = w.HTML().add_class("mx-note")
-        run = w.HBox([self.go, self.seeds, self.progress, self.said]).add_class("mx-row")
-        self.widget = w.VBox([self.table, run]).add_class("mx-compare")
+        self.widget = w.VBox([self.table, self.row]).add_class("mx-compare")
 
     # --- running ----------------------------------------------------------------------------
     def _tick(self, key: str, ticked: bool) -> None:
@@ -94,11 +91,12 @@ class Arena(Panel):
         first = self.session.seed
         planned = [
             (key, seed, self._settings(key))
-            for seed in range(first, first + self.seeds.value)
+            for seed in range(first, first + self.row.value("seeds"))
             for key in chosen
         ]
         self.planned = [key for key, *_ in planned]
-        self.running, self.said.value = chosen[0], ""
+        self.running = chosen[0]
+        self.row.say("")
         self.draw()
 
         def work(progress: Progress) -> Iterator[dict[str, Any] | Otherwise | None]:
@@ -126,7 +124,7 @@ class Arena(Panel):
         self.running = ""
         if self.job.state is JobState.CANCELLED:
             there = f"{len(self.rows)} of {len(self.planned)} runs"
-            self.said.value = f"Cancelled after {there}, which stay."
+            self.row.say(f"Cancelled after {there}, which stay.")
         self.draw()
 
     def _settings(self, key: str) -> dict[str, Any]:
@@ -153,10 +151,7 @@ class Arena(Panel):
         if self.other is not None or self.running == OTHER:
             rows.append(other_row(self.other))
         n = "" if truth is None else f" of {truth.n}"
-        title = f"Recovered{n}, within {RADIUS:g}"
-        for name, value in (("title", title), ("rows", rows)):
-            if getattr(self.table, name) != value:
-                setattr(self.table, name, value)
+        self.table.title, self.table.rows = f"Recovered{n}, within {RADIUS:g}", rows
 
     def _refusals(self, target: Target | None) -> dict[str, str]:
         """Return why each attack cannot be run here; "" for those that can."""
@@ -206,7 +201,8 @@ class Arena(Panel):
         if self.target is not None and frame.target is not self.target:
             self.job.cancel()
             self.target, self.rows, self.other = None, [], None
-            self.table.chosen, self.said.value = "", ""
+            self.table.chosen = ""
+            self.row.say("")
         self.draw()
 
 

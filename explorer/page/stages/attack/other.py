@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from html import escape
-from typing import Any
-
-import ipywidgets as w
 
 from explorer.engine.attacks.target import Target
 from explorer.engine.explanations.others import OtherSet
 from explorer.engine.progress import Progress
 from explorer.page.ask import Ask, attacked
-from explorer.page.controls.job_row import cancel_button, progress_bar
+from explorer.page.controls.row import Item, Row
 from explorer.page.frame import Frame, Shown
 from explorer.page.job import JobState
 from explorer.page.panels.base import Panel, with_title
@@ -22,6 +19,10 @@ from explorer.research.words import explanations
 from explorer.style import NEGATIVE, POSITIVE
 
 SHOW = "Another set that explains the weights"
+SHOW_TIP = (
+    "The set on the margin that explains the weights and is farthest from the true one, with a "
+    "proven bound: no such set is farther"
+)
 OPEN = (
     "The verdict leaves open whether the weights tell these points. Press the button to see other "
     "points that explain the same weights, where there are any."
@@ -31,6 +32,7 @@ LEGEND = (
     f"<b style='color:{POSITIVE}'>◇</b> +1 &nbsp; <b style='color:{NEGATIVE}'>▽</b> −1 &nbsp; "
     "of the other set, on the margin. Explain drags points from the one set towards the other."
 )
+CANCELLED = {JobState.CANCELLED: "Cancelled; press again to look anew."}
 UNDECIDED = ("AMBIGUOUS", "NOT_RECOVERABLE")
 IN_SIGHT = 0.95  # of the half width of the plane; arbitrary
 
@@ -42,32 +44,25 @@ class OtherPanel(Panel):
 
     def build(self) -> None:
         """Make the toggle with progress and Cancel; the sentence is below."""
-        self.shown = w.ToggleButton(
-            description=SHOW, layout=w.Layout(width="auto"),
-            tooltip="The set on the margin that explains the weights and is farthest from the "
-            "true one, with a proven bound: no such set is farther",
-        )  # fmt: skip
-        self.shown.observe(self._on_toggle, names=["value"])
-        self.job = Ask(self, attacked)
-        self.stop = cancel_button(self.job, "Stop looking for another set")
-        self.progress = progress_bar(self.job, "Share of the search", "120px")
-        self.said = w.HTML().add_class("mx-note")
-        row = w.HBox([self.shown, self.progress, self.stop]).add_class("mx-row")
-        self.widget = with_title(
-            "Would other points explain these weights?", w.VBox([row, self.said])
+        self.job = Ask(self, attacked, CANCELLED, lambda said: self.row.say(said))
+        self.row = Row(
+            shown=Item("button", SHOW, SHOW_TIP, False, call=self._on_press),
+            share=Item("bar", tip="Share of the search", job=self.job),
+            stop=Item("cancel", "Cancel", "Stop looking for another set", job=self.job),
+            said=Item("words", value=""),
         )
+        self.widget = with_title("Would other points explain these weights?", self.row)
         self._target: Target | None = None
         self.found: OtherSet | None = None
-        self._setting, self._why = False, ""
+        self._why = ""
 
     def seen(self, frame: Frame) -> bool:
         """Return whether the attack is on these weights, not on a model that it trains itself."""
         return super().seen(frame) and self.session.entry.own is None
 
     # --- the search ---------------------------------------------------------------------------
-    def _on_toggle(self, change: dict[str, Any]) -> None:
-        if not self._setting:
-            self.command(self._show if change["new"] else self._hide)(None)
+    def _on_press(self, shown: bool) -> None:
+        self.command(self._show if shown else self._hide)(None)
 
     def _show(self) -> None:
         now = self.session.frame
@@ -87,15 +82,13 @@ class OtherPanel(Panel):
             self.found = found
             self._put(found)
 
-        self.said.value = "Looking for other points that explain these weights …"
+        self.row.say("Looking for other points that explain these weights …")
         self.job.begin(work, take, self._ended)
 
     def _ended(self) -> None:
-        if self.job.state is JobState.CANCELLED:
+        if self.job.state in (JobState.CANCELLED, JobState.FAILED):
             self._release()
-            self.said.value = "Cancelled; press again to look anew."
-        elif self.job.state is JobState.FAILED:
-            self._release()
+        if self.job.state is JobState.FAILED:
             self._tell(self.session.frame)
 
     # --- what is seen -------------------------------------------------------------------------
@@ -105,7 +98,7 @@ class OtherPanel(Panel):
         assert target is not None
         said, claims = explanations.alike(found), as_claims(found) if found.other else None
         attack.show_other(self.session, Shown(target, said, claims))
-        self.said.value = escape(said) + (f"<div>{LEGEND}</div>" if claims else "")
+        self.row.say(escape(said) + (f"<div>{LEGEND}</div>" if claims else ""))
 
     def _hide(self) -> None:
         self.job.cancel()
@@ -114,13 +107,11 @@ class OtherPanel(Panel):
         self._tell(self.session.frame)
 
     def _release(self) -> None:
-        self._setting = True
-        self.shown.value = False
-        self._setting = False
+        self.row.put("shown", value=False)
 
     def _tell(self, frame: Frame) -> None:
         undecided = frame.attack.verdict is not None and frame.attack.verdict.kind.name in UNDECIDED
-        self.said.value = OPEN if undecided else SURE
+        self.row.say(OPEN if undecided else SURE)
 
     def render(self, frame: Frame) -> None:
         """Drop the set of other weights; say if none can be computed."""
@@ -131,9 +122,10 @@ class OtherPanel(Panel):
             self._release()
             known = target is not None and truth is not None
             self._why = no_other(target, truth, frame.training.certificate) if known else ""  # type: ignore[arg-type]
-            self.shown.disabled, self.said.value = bool(self._why), escape(self._why)
-        if self.found is not None and self.shown.value and frame.attack.other is None:
+            self.row.put("shown", disabled=bool(self._why))
+            self.row.say(escape(self._why))
+        if self.found is not None and self.row.value("shown") and frame.attack.other is None:
             self._release()  # another line of time
             self._tell(frame)
-        if not self._why and not self.shown.value and self.said.value in ("", OPEN, SURE):
+        if not (self._why or self.row.value("shown")) and self.row.said in ("", OPEN, SURE):
             self._tell(frame)

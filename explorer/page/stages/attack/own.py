@@ -12,8 +12,7 @@ from explorer.engine.attack_panel import AttackPanel, PanelAnswer, PanelContent,
 from explorer.engine.charts import NOTHING, Chart
 from explorer.engine.progress import Progress
 from explorer.engine.roster import by_key
-from explorer.page.ask import Ask, attacked
-from explorer.page.controls.job_row import JobRow
+from explorer.page.ask import Question
 from explorer.page.frame import Frame
 from explorer.page.job import JobState
 from explorer.page.panels.base import ChartPanel, Panel
@@ -72,7 +71,7 @@ class OwnPanel(Panel):
         self.rules, self.note = (w.HTML().add_class("mx-note") for _ in range(2))
         self.title = w.HTML().add_class("mx-chart-title")
         self.answer.add_class("mx-charts")
-        self.question: JobRow | None = None
+        self.question: Question | None = None
         self.widget = self.body = w.VBox()
         self._of: tuple[object, object] = (None, None)
 
@@ -99,12 +98,12 @@ class OwnPanel(Panel):
         """Show the parts that this panel has; `again`: they are there, and the weights changed."""
         asked = own.question
         if self.question is not None:
-            self.question.job.cancel()
+            self.question.cancel()
         self._forget()
         if not again:
             self.title.value = escape(own.title)
-            self.question = None if asked is None else self._row(asked)
-            row = [] if self.question is None else [self.question.box, self.answer]
+            self.question = None if asked is None else self._asked(asked)
+            row = [] if self.question is None else [self.question.row, self.answer]
             head = w.VBox([self.title, self.words], layout=w.Layout(overflow="visible"))
             rules = [self.rules] if own.rules else []
             self.body.children = (head, *rules, self.chart, self.note, *row)
@@ -117,16 +116,15 @@ class OwnPanel(Panel):
         for chart in charts:
             chart.close()
 
-    def _row(self, asked: PanelQuestion) -> JobRow:
+    def _asked(self, asked: PanelQuestion) -> Question:
         words = {JobState.CANCELLED: escape(asked.cancelled)}
-        job = Ask(self, attacked, words, lambda said: row.say(said))
-        row = JobRow(asked.label, asked.tip, lambda: self._ask(asked, row, job), job)
-        return row
+        made = Question(self, asked.label, asked.tip, lambda: self._ask(asked, made), words)
+        return made
 
-    def _ask(self, asked: PanelQuestion, row: JobRow, job: Ask) -> None:
+    def _ask(self, asked: PanelQuestion, question: Question) -> None:
         """Compute the answer beside the page."""
         target, config = self.session.frame.target, self.session.attack_config
-        if job.busy or target is None:
+        if question.busy or target is None:
             return
 
         def work(progress: Progress) -> Iterator[PanelAnswer]:
@@ -138,9 +136,9 @@ class OwnPanel(Panel):
             for view, chart in zip(views, answer.charts, strict=True):
                 view.draw(chart)
             self.answer.children = views
-            row.say(escape(answer.words))
+            question.say(escape(answer.words))
 
-        job.begin(work, take)
+        question.begin(work, take)
 
 
 def ruled(rules: Sequence[tuple[str, str]]) -> str:

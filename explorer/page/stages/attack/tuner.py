@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
 from functools import partial
 from html import escape
@@ -13,14 +13,14 @@ import ipywidgets as w
 from explorer.engine.attacks.target import Target
 from explorer.engine.progress import Progress, between, no_progress
 from explorer.engine.roster import by_key
+from explorer.engine.settings import setting_of
 from explorer.page import branches, play
 from explorer.page.ask import Ask
-from explorer.page.controls.job_row import JobButton, progress_bar
-from explorer.page.controls.pick import Pick
-from explorer.page.controls.settings import choice, whole
+from explorer.page.controls.row import Item, Row, choices, offered, pick
+from explorer.page.controls.settings import item_of
 from explorer.page.frame import Frame
 from explorer.page.job import JobState
-from explorer.page.panels.base import Panel, button
+from explorer.page.panels.base import Panel
 from explorer.page.view.chart import ChartView
 from explorer.research import runs, tuning
 from explorer.research.pictures.charts import front_chart
@@ -28,33 +28,19 @@ from explorer.research.tuning import Trial, TuneConfig
 from explorer.research.words import tuning as tuning_words
 from explorer.research.words import verdicts
 
-# --- The trials of a search: a scatter with its front, and the same as a list for the keyboard --
-
-
-class Front:
-    """Shows trials that did not fail; a chosen one is given by its index among them."""
-
-    def __init__(self, load: Callable[[int], None]) -> None:
-        """`load` is called with the index."""
-        self.view = ChartView()
-        self.view.on_choose(load)
-        self.pick = Pick(
-            "trial", "The trials, with what the weights tell of each: choosing one loads its "
-            "settings, as a click on its dot does", load,
-        )  # fmt: skip
-        self.list = self.pick.list
-        self.draw((), None)
-
-    def draw(self, trials: Sequence[Trial], chosen: Trial | None) -> None:
-        """Draw all trials, their front, and a ring around the `chosen` best."""
-        good = [t for t in trials if not t.failure]
-        for one in (self.view, self.list):  # before there are trials they would be a gap
-            one.layout.display = "" if good else "none"
-        self.view.draw(front_chart(good, tuning.front(trials), chosen))
-        self.pick.fill([(tuning_words.trial(t), i) for i, t in enumerate(good)], self.list.value)
-
-
 TUNE, CANCEL = "Tune", "Cancel tuning"
+TUNE_TIP = (
+    "Try settings on the attacked weights; what is done stays, and the same search goes on from "
+    "there"
+)
+READY_TIP = (
+    "Defaults, or a published run of Haim et al. 2022 in our units, on these weights at margin 1"
+)
+LOAD_TIP = "Put these settings into the form and start the attack anew"
+TRIAL_TIP = (
+    "The trials, with what the weights tell of each: choosing one loads its settings, as a click "
+    "on its dot does"
+)
 OURS = "our defaults"
 EMPTY = (
     "Press Tune: each trial attacks from three noises. Low residual and high agreement of the "
@@ -80,32 +66,29 @@ class Tuner(Panel):
         self.config = TuneConfig()  # of the search whose trials these are
         self.job = Ask(self)
         published = [(f"as published, {name}", name) for name in tuning.READY]
-        self.ready = choice(
-            "ready settings", "Defaults, or a published run of Haim et al. 2022 in our units, on "
-            "these weights at margin 1", (OURS, ""), *published,
+        self.row = Row(
+            ready=Item("select", "ready settings", READY_TIP, "", choices((OURS, ""), *published)),
+            load=Item("button", "Load", LOAD_TIP, call=self.command(self._load_ready)),
+            line=Item("break"),
+            search=item_of(setting_of(TuneConfig, "search")),
+            trials=item_of(setting_of(TuneConfig, "trials")),
+            go=Item("job", TUNE, TUNE_TIP, call=self.command(self._start), job=self.job,
+                    cancel=CANCEL),
+            share=Item("bar", tip="Trials done", job=self.job),
         )  # fmt: skip
-        load = button("Load", "Put these settings into the form and start the attack anew")
-        load.on_click(self.command(self._load_ready))
-        self.kind = choice(
-            "search", "For two goals at once over our knobs, or the published random draws over "
-            "Haim's four", ("auto-tune", "auto"), ("published draws", "random"),
-        )  # fmt: skip
-        self.trials = whole("trials", "How many settings are tried", 1, 500)
-        self.trials.value = TuneConfig.trials
-        self.go = JobButton(
-            self.job, TUNE, CANCEL, "Try settings on the attacked weights; what is done stays, and "
-            "the same search goes on from there", self.command(self._start),
-        )  # fmt: skip
-        self.progress = progress_bar(self.job, "Trials done")
-        self.said = w.HTML(EMPTY).add_class("mx-note")
-        self.front = Front(lambda index: self.command(lambda: self.load(index))(None))
-        head = w.HBox([self.ready, load]).add_class("mx-row")
-        run = w.HBox([self.kind, self.trials, self.go, self.progress]).add_class("mx-row")
-        self.widget = w.VBox([head, run, self.front.view, self.front.list, self.said])
+
+        def load(index: int) -> None:
+            self.command(lambda: self.load(index))(None)
+
+        self.view = ChartView()
+        self.view.on_choose(load)
+        self.answer = Row(trial=pick("trial", TRIAL_TIP, load), said=Item("words", value=EMPTY))
+        self.widget = w.VBox([self.row, self.view, self.answer])
+        self.draw()
 
     # --- settings ---------------------------------------------------------------------------
     def _load_ready(self) -> None:
-        config = tuning.ready(self._aimed(), self.ready.value, self.session.attack_config)
+        config = tuning.ready(self._aimed(), self.row.value("ready"), self.session.attack_config)
         kept = branches.make_room(self.session)
         play.configure(self.session, **asdict(config))
         play.tell(self.session, kept.strip())
@@ -116,8 +99,8 @@ class Tuner(Panel):
         now = self.session.attack_config
         kept = branches.make_room(self.session)
         play.configure(self.session, **asdict(tuning.full_length(trial, now.m, now.steps)))
-        self.front.pick.choose(index)
-        self.said.value = (
+        self.answer.put("trial", value=index)
+        self.answer.say(
             f"Trial {trial.number} is loaded: residual {trial.residual:.3g}, agreement "
             f"{trial.agreement:.3g} in {TuneConfig.steps} steps. Press Play; the verdict on top "
             f"compares its claims with sets that stand for chance.{escape(kept)}"
@@ -132,7 +115,9 @@ class Tuner(Panel):
     # --- search -----------------------------------------------------------------------------
     def _start(self) -> None:
         target = self._aimed()
-        config = TuneConfig(self.kind.value, self.trials.value, seed=self.session.seed, **SIZE)
+        config = TuneConfig(
+            self.row.value("search"), self.row.value("trials"), seed=self.session.seed, **SIZE
+        )
         same = self.target is target and bool(self.rows)
         begun = ""
         if same and replace(self.config, trials=config.trials) == config:
@@ -145,7 +130,8 @@ class Tuner(Panel):
                 )
             self.rows = []
         play.pause(self.session)
-        self.target, self.config, self.said.value = target, config, begun
+        self.target, self.config = target, config
+        self.answer.say(begun)
         self.draw()
         if len(self.rows) >= config.trials:
             self._judging(begun)
@@ -166,22 +152,22 @@ class Tuner(Panel):
     def _take(self, begun: str, part: Trial | str) -> None:
         """One more trial, or the verdict; `begun` is said all the while."""
         if isinstance(part, str):
-            self.said.value = part
+            self.answer.say(part)
             return
         self.rows.append(part)
-        self.said.value = f"{begun}{len(self.rows)} of {self.config.trials} trials. {HINT}"
+        self.answer.say(f"{begun}{len(self.rows)} of {self.config.trials} trials. {HINT}")
         self.draw()
         if len(self.rows) == self.config.trials:
             self._judging(begun)
 
     def _judging(self, begun: str) -> None:
-        self.said.value = f"{begun}Trying the best and the defaults from a fresh noise."
+        self.answer.say(f"{begun}Trying the best and the defaults from a fresh noise.")
 
     def _ended(self) -> None:
         if self.job.state is JobState.CANCELLED:
-            self.said.value = self._cancelled(len(self.rows) >= self.config.trials)
+            self.answer.say(self._cancelled(len(self.rows) >= self.config.trials))
         elif self.job.error is not None:
-            self.said.value = ""
+            self.answer.say("")
 
     def _cancelled(self, judging: bool) -> str:
         there = f"{len(self.rows)} trials, which stay"
@@ -228,8 +214,15 @@ class Tuner(Panel):
 
     # --- view -------------------------------------------------------------------------------
     def draw(self) -> None:
-        """Draw the finished trials."""
-        self.front.draw(self.rows, tuning.best(self.rows, self.config.search))
+        """Draw the finished trials, their front and a ring around the best; and list them."""
+        good = [t for t in self.rows if not t.failure]
+        self.view.layout.display = "" if good else "none"  # before there are trials it is a gap
+        chosen, now = tuning.best(self.rows, self.config.search), self.answer.value("trial")
+        self.view.draw(front_chart(good, tuning.front(self.rows), chosen))
+        self.answer.put(
+            "trial", hidden=not good, value=None if now is None or now >= len(good) else now,
+            options=offered("trial", *((tuning_words.trial(t), i) for i, t in enumerate(good))),
+        )  # fmt: skip
 
     def render(self, frame: Frame) -> None:
         """Drop trials on weights that are no longer attacked."""
@@ -237,7 +230,7 @@ class Tuner(Panel):
             return
         dropped = f"The weights changed: {len(self.rows)} trials on those before were dropped. "
         busy = self.job.busy
-        self.said.value = (dropped if self.rows or busy else "") + EMPTY
+        self.answer.say((dropped if self.rows or busy else "") + EMPTY)
         if busy:
             play.tell(self.session, f"{dropped}The search was cancelled.")
             self.job.cancel()

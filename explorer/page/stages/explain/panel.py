@@ -23,7 +23,7 @@ from explorer.engine.explanations.others import OtherSet, Rivals, farthest_set, 
 from explorer.engine.numbers import percent
 from explorer.engine.progress import Progress, between
 from explorer.page import play
-from explorer.page.controls.job_row import JobRow
+from explorer.page.ask import Question
 from explorer.page.controls.row import Item, Row, choices
 from explorer.page.frame import Certain, Frame
 from explorer.page.job import JobState
@@ -42,6 +42,21 @@ LEAST_TOP = 0.05  # of the axis of the change: rounding is not to fill the chart
 A_ROW = 25  # dots; arbitrary
 SIDES = {1: 240, 2: 40}  # pixels of a map of radii; arbitrary
 ASK, HIDE = "How likely is a point here?", "Hide the map"
+RADII_TIP = (
+    "From the weights alone: how much of them a set leaves at least that has no point near a "
+    "place, drawn as a map"
+)
+FORCED = "Which points are certified?"
+FORCED_TIP = (
+    "Near which training points no set of the certificate’s box and margins that explains the "
+    "weights as well does without one, and how much of λ is there, at least"
+)
+FARTHEST_SET = "Farthest other set"
+FARTHEST_TIP = (
+    "The training set on the margin that explains the weights as well and is farthest from the "
+    "true one, on average, and how far any can be"
+)
+CANCELLED = {JobState.CANCELLED: "Cancelled; nothing was changed."}
 FREE_TIPS = (
     "Both halves keep Φ = ±1: stationarity and margin stay",
     "Stationarity alone; Shift does it for one drag",
@@ -60,29 +75,16 @@ class ExplainPanel(Panel):
         self.dots.on_choose(lambda i: self.command(lambda: explain.choose(self.session, i))(None))
         self.drag = ChartView()
         self.drag.on_handle(lambda at: self.command(lambda: self._pull(at))(None))
-        self.forced = JobRow(
-            "Which points are certified?",
-            "Near which training points no set of the "
-            "certificate’s box and margins that explains the weights as well does without one, and "
-            "how much of λ is there, at least",
-            lambda: self.command(self._ask_forced)(None),
+        self.forced = Question(
+            self, FORCED, FORCED_TIP, lambda: self._press(self._ask_forced), CANCELLED
         )
-        self.farthest = JobRow(
-            "Farthest other set",
-            "The training set on the margin that explains the "
-            "weights as well and is farthest from the true one, on average, and how far any can be",
-            lambda: self._start(self.farthest, farthest_set, self._show_farthest),
+        self.farthest = Question(
+            self, FARTHEST_SET, FARTHEST_TIP, lambda: self._press(self._ask_farthest), CANCELLED
         )
-        self.radii = JobRow(
-            ASK,
-            "From the weights alone: how much of them a set leaves at least that has no "
-            "point near a place, drawn as a map",
-            lambda: self.command(self._ask_radii)(None),
-        )
+        self.radii = Question(self, ASK, RADII_TIP, lambda: self._press(self._ask_radii))
         self.questions = (self.radii, self.farthest, self.forced)
         self._asked = (False, False)  # whether masses, and the farthest set, are on the plane
-        self.about: Target | None = None  # the weights that the answers on screen are of
-        rows = [question.box for question in self.questions]
+        rows = [question.row for question in self.questions]
         self.hand = self._hand()
         asked = w.Box(rows, _dom_classes=["mx-questions"])
         self.widget = w.VBox([self.dots, self.drag, self.hand, asked], _dom_classes=["mx-explain"])
@@ -117,17 +119,27 @@ class ExplainPanel(Panel):
             explain.pull(self.session, slide.before.x[slide.i] + at * slide.u)
 
     # --- questions ----------------------------------------------------------------------
-    def _start(
-        self, question: JobRow, program: Callable[[Rivals, Progress], T],
+    def _press(self, ask: Callable[[Target, Explained], None]) -> None:
+        """Ask something of the weights on screen, or take the map of radii away."""
+        held, target = self.session.frame.explain, self.session.frame.target
+        if ask == self._ask_radii and self.session.frame.certain is not None:
+            self.radii.cancel()
+            self.radii.say("")
+            explain.take_radii(self.session, None)
+        elif held is not None and target is not None and not self._busy:
+            self.command(lambda: ask(target, held.present))(None)
+
+    @property
+    def _busy(self) -> bool:
+        """Return whether a question is being answered: one at a time."""
+        return any(question.busy for question in self.questions)
+
+    def _ask_rivals(
+        self, question: Question, state: Explained, program: Callable[[Rivals, Progress], T],
         take: Callable[[tuple[Rivals, T]], None],
     ) -> None:  # fmt: skip
-        """Ask something of all explanations in the plane, unless something is being asked."""
-        if any(other.job.busy for other in self.questions):
-            return
-        held = self.session.frame.explain
-        if held is None:
-            return
-        state, extent = held.present, self.session.extent
+        """Ask something of all explanations in the plane."""
+        extent = self.session.extent
 
         def work(progress: Progress) -> Iterator[tuple[Rivals, T]]:
             progress(0.0)
@@ -135,24 +147,13 @@ class ExplainPanel(Panel):
             rivals = Rivals.of(state.net, state.truth.x, state.truth.y, extent, tau)
             yield rivals, program(rivals, between(progress, 0.1, 1.0))
 
-        def stale() -> bool:
-            now = self.session.frame.explain
-            return now is None or now.present.target is not state.target
+        question.begin(work, take)
 
-        question.say("")
-        self.about = state.target
-        question.job.start(work, take, lambda: self._ended(question), stale)
+    def _ask_farthest(self, _: Target, state: Explained) -> None:
+        self._ask_rivals(self.farthest, state, farthest_set, self._show_farthest)
 
-    def _ask_radii(self) -> None:
-        """Draw the map of radii, place by place; or take it away, finished or not."""
-        target = self.session.frame.target
-        if self.session.frame.certain is not None:
-            self.radii.job.cancel()
-            self.radii.say("")
-            explain.take_radii(self.session, None)
-            return
-        if target is None or any(other.job.busy for other in self.questions):
-            return
+    def _ask_radii(self, target: Target, _: Explained) -> None:
+        """Draw the map of radii, place by place."""
         why = obstacle(target)
         if why:
             raise ValueError(why)
@@ -172,33 +173,23 @@ class ExplainPanel(Panel):
         def take(part: tuple[RadiusMap, bool]) -> None:
             explain.take_radii(self.session, Certain(target, *part))
 
+        def ended() -> None:
+            if self.radii.state is not JobState.DONE:
+                explain.take_radii(self.session, None)
+
         def stale() -> bool:
             now = self.session.frame
             return now.target is not target or self.session.axes is not axes
 
-        self.about = target
-        self.radii.job.start(work, take, lambda: self._ended(self.radii), stale)
+        self.radii.begin(work, take, ended, stale)
 
-    def _ended(self, question: JobRow) -> None:
-        if question is self.radii and question.job.state is not JobState.DONE:
-            explain.take_radii(self.session, None)
-        elif question.job.state is JobState.CANCELLED:
-            question.say("Cancelled; nothing was changed.")
-        self.tell_failure(question.job.error)
-
-    def _ask_forced(self) -> None:
+    def _ask_forced(self, target: Target, state: Explained) -> None:
         """Say which points are certified; where nothing is, bound the masses on the margin."""
-        held, target, aim = (
-            self.session.frame.explain, self.session.frame.target, self.session.frame.aim
-        )  # fmt: skip
-        if held is None or target is None or aim is None:
+        aim = self.session.frame.aim
+        if obstacle(target) or aim is None:
+            self._ask_rivals(self.forced, state, forced_mass, self._show_forced)
             return
-        if any(other.job.busy for other in self.questions):
-            return
-        if obstacle(target):
-            self._start(self.forced, forced_mass, self._show_forced)
-            return
-        state, points = held.present, aim.truth
+        points = aim.truth
 
         def work(progress: Progress) -> Iterator[tuple[Certainty, Tensor]]:
             made = certified_points(target, points, progress=between(progress, 0.0, 0.7))
@@ -217,12 +208,7 @@ class ExplainPanel(Panel):
             count = int(made.certain.sum())
             self.forced.say(folded(words.certified(count, points.n, made, state.base)))
 
-        self.forced.say("")
-        self.about = target
-        self.forced.job.start(
-            work, take, lambda: self._ended(self.forced),
-            lambda: self.session.frame.target is not target,
-        )  # fmt: skip
+        self.forced.begin(work, take)
 
     def _show_forced(self, part: tuple[Rivals, Tensor]) -> None:
         rivals, mass = part
@@ -235,20 +221,13 @@ class ExplainPanel(Panel):
         explain.take_farthest(self.session, part[1])
         self.farthest.say(folded(explanations.farthest_set(part[1])))
 
-    def end(self) -> None:
-        """End the questions when the page ends."""
-        for question in self.questions:
-            question.job.close()
-
     # --- what is seen -------------------------------------------------------------------------
     def render(self, frame: Frame) -> None:
         """Show which points can move, and the curve of the present drag."""
-        if self.about is not None and frame.target is not self.about:
-            self.about = None
-            for question in self.questions:
-                question.say("")
+        for question in self.questions:
+            question.drop(frame)
         drawn = frame.certain
-        self.radii.box.put("ask", label=ASK if drawn is None else HIDE)
+        self.radii.row.put("ask", label=ASK if drawn is None else HIDE)
         if drawn is not None:
             self.radii.say(radius_legend(drawn.map))
         elif self.radii.said:
@@ -262,7 +241,7 @@ class ExplainPanel(Panel):
         for question, was, now in zip(
             (self.forced, self.farthest), self._asked, asked, strict=True
         ):
-            if was and not now and not question.job.busy:  # what it said is gone from the plane
+            if was and not now and not question.busy:  # what it said is gone from the plane
                 question.say("")
         self._asked = asked
         self.hand.put("free", value=state.free)

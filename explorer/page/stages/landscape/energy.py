@@ -17,7 +17,6 @@ from explorer.page import play
 from explorer.page.controls.row import Item, Row, choices
 from explorer.page.controls.settings import item_of
 from explorer.page.frame import Frame, PointMap
-from explorer.page.panels.base import LandscapePanel
 from explorer.page.session import Session
 from explorer.page.stages.landscape import commands as landscape
 from explorer.page.stages.landscape.energy_words import (
@@ -31,6 +30,7 @@ from explorer.page.stages.landscape.energy_words import (
     reference,
 )
 from explorer.page.stages.landscape.energy_work import EnergyWork, colour_bar
+from explorer.page.stages.landscape.panel import LandscapePanel
 from explorer.page.view.chart import ChartView
 from explorer.research.pictures.charts import curve_chart, has_lowest_mark
 from explorer.research.pictures.shades import FLOOR, span_of

@@ -16,14 +16,12 @@ from explorer.engine.progress import Progress
 from explorer.engine.roster import ROSTER
 from explorer.page import branches, play
 from explorer.page.ask import Ask
-from explorer.page.controls.job_row import JobButton, progress_bar
 from explorer.page.controls.row import Item, Row, choices
-from explorer.page.controls.runs_box import CANCEL, RunsBox
-from explorer.page.controls.settings import choice
 from explorer.page.frame import Frame, Handle
-from explorer.page.panels.base import LandscapePanel
 from explorer.page.stages.landscape import commands as landscape
 from explorer.page.stages.landscape import words
+from explorer.page.stages.landscape.panel import LandscapePanel
+from explorer.page.stages.landscape.runs_box import CANCEL, RunsBox
 from explorer.page.stages.landscape.start_energies import StartEnergies, path
 from explorer.page.view.canvases import Arrays, StripView, TriangleView
 from explorer.research.grid import Grid, grid_attacks
@@ -31,6 +29,7 @@ from explorer.research.grid.landscape import Key, Runs
 from explorer.research.pictures.shades import LEAST, SHADING, colours_of, span_of, start_shades
 
 Array = NDArray[np.float64]
+HERE_TIP = "Run the attack from the handle: its trail rolls over the triangle"
 SAMPLES = 60  # of a run from the handle, for its trail and its timeline; arbitrary
 
 
@@ -44,26 +43,16 @@ class StartsPanel(LandscapePanel):
         self.energies = StartEnergies(self._on_energies, self._on_energies)
         self.attack_job = Ask(self)
         self._shown: tuple[Any, ...] = ()  # what the triangle's frame was made of
-        self._setting = False
-        self.runs = RunsBox(self, self.command, None, lambda: (self.attack,))
-        self.runs.on_setting(self._take)
+        self.runs = RunsBox(self, self.command, None, self._take, attack=self._attacks())
         self._cards()
         self._buttons()
         parts = [self.card, self.profile, self.buttons]
         self.widget = self.whole = w.VBox(parts, _dom_classes=["mx-starts"])
-        for job in (self.energies.job, self.attack_job, self.runs.job):
-            job.observe(self._on_job)
 
-    @cached_property
-    def attack(self) -> w.Dropdown:
+    def _attacks(self) -> Item:
         """Return the choice of the attack that starts here."""
-        made = choice(
-            "attack", "Which attack starts here",
-            *((ROSTER[key].title, key) for key in grid_attacks()),
-        )  # fmt: skip
-        made.style.description_width, made.layout.width = "initial", "240px"
-        made.observe(self._on_attack, names=["value"])
-        return made
+        titles = choices(*((ROSTER[key].title, key) for key in grid_attacks()))
+        return Item("select", "attack", "Which attack starts here", None, titles, self._on_attack)
 
     def _cards(self) -> None:
         self.view = TriangleView(self.session.together, label=words.LABEL)
@@ -76,9 +65,8 @@ class StartsPanel(LandscapePanel):
         self.aside = Row(
             ("mx-starts-aside",),
             title=Item("words", value=""),
-            share=Item("bar", tip="Share of the map computed", value=0.0, hidden=True),
-            stop=Item("button", CANCEL, "Keep the map as it is", hidden=True,
-                      call=lambda _: self.energies.job.cancel()),
+            share=Item("bar", tip="Share of the map computed", job=self.energies.job),
+            stop=Item("cancel", CANCEL, "Keep the map as it is", job=self.energies.job),
             fill=Item("segments", "Colours", value="start", options=fills,
                       call=lambda _: self._draw_fill()),
             read=Item("words", value=""), scale=Item("words", value=""),
@@ -100,21 +88,18 @@ class StartsPanel(LandscapePanel):
         self.profile = w.VBox([self.path, self.strip], _dom_classes=["mx-card"])
 
     def _buttons(self) -> None:
-        self.here = JobButton(
-            self.attack_job, words.ATTACK_HERE, CANCEL,
-            "Run the attack from the handle: its trail rolls over the triangle",
-            self.command(self._attack), filled=True,
+        self.here = Row(
+            go=Item("job", words.ATTACK_HERE, HERE_TIP, call=self.command(self._attack),
+                    job=self.attack_job, filled=True),
+            share=Item("bar", tip="Share of the run", job=self.attack_job),
         )  # fmt: skip
-        here = progress_bar(self.attack_job, "Share of the run", "96px")
         self.further = Row(
             more=Item("button", "More", "How many places, how long, and the runs as files",
                       value=False, call=lambda _: self.render(self.session.frame)),
             tabs=self.tabs(),
         )  # fmt: skip
-        self.buttons = w.HBox(
-            [self.here, here, self.runs.go, self.runs.progress, self.further],
-            _dom_classes=["mx-row"],
-        )
+        rows = [self.here, self.runs.go, self.further]
+        self.buttons = w.HBox(rows, _dom_classes=["mx-row"])
 
     def seen(self, frame: Frame) -> bool:
         """Return whether all points of a start move."""
@@ -126,19 +111,16 @@ class StartsPanel(LandscapePanel):
         self.attack_job.cancel()
         self.command(lambda: landscape.place_handle(self.session, weights))(None)
 
-    def _on_attack(self, _: Any) -> None:  # noqa: ANN401
-        if not self._setting:
-            choose = partial(play.choose_attack, self.session, self.attack.value)
-            self.command(choose)(None)
-            self.render(self.session.frame)
+    def _on_attack(self, name: str) -> None:
+        self.command(partial(play.choose_attack, self.session, name))(None)
+        self.render(self.session.frame)
 
     # --- the session --------------------------------------------------------------------------
     def render(self, frame: Frame) -> None:
         """Show the handle with its energy; ask for the map of these weights."""
         held = frame.starts
         self.further.put("tabs", value=self.tab_of(frame))
-        if "attack" in vars(self):
-            self._set_attack(frame.attack.name)
+        self._set_attack(frame.attack.name)
         self.energies.ask(None if held is None else held.landscape)
         if held is None:
             self._refuse(choose=frame.target is not None)
@@ -157,21 +139,18 @@ class StartsPanel(LandscapePanel):
     def _refuse(self, choose: bool) -> None:
         """Offer the other maps and attacks; the headline says why there are no starts."""
         self.refusal.put("tabs", value=self.tab_of(self.session.frame))
-        rest = (self.attack,) if choose else ()
-        self.whole.children = (self.refusal, *rest)
-        if choose:
-            self._set_attack(self.session.frame.attack.name)
+        self.refusal.put("attack", hidden=not choose)
+        self.whole.children = (self.refusal,)
 
     @cached_property
     def refusal(self) -> Row:
-        """Return the other maps, where there are no starts."""
-        return Row(tabs=self.tabs())
+        """Return the other maps and attacks, where there are no starts."""
+        now = self.runs.settings.items["attack"]
+        return Row(tabs=self.tabs(), line=Item("break"), attack=now)
 
     def _set_attack(self, name: str) -> None:
-        self._setting = True
-        known = [key for _, key in self.attack.options]
-        self.attack.value = name if name in known else None
-        self._setting = False
+        for row in (self.runs.settings, self.refusal):
+            row.put("attack", value=name)
 
     def _take(self) -> None:
         """Take up what is known of the runs on screen."""
@@ -189,11 +168,6 @@ class StartsPanel(LandscapePanel):
         if self.energies.complete and values is not None and self.session.frame.starts is not None:
             landscape.know(self.session, values)  # no act of a hand: what the page says stays
         self._draw_fill()
-
-    def _on_job(self) -> None:
-        job = self.energies.job
-        self.aside.put("share", value=job.share, hidden=not job.busy)
-        self.aside.put("stop", hidden=not job.busy)
 
     def _ends(self) -> Array | None:
         """Energies at the end of the runs on their lattice, or None where no run has one."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import cached_property
 from html import escape
 from time import perf_counter
 from typing import Any, Protocol
@@ -14,10 +13,8 @@ from torch import Tensor
 
 from explorer.engine.energy.starts import NAMES, places_of
 from explorer.engine.progress import Progress
-from explorer.page.controls.files import GridFiles
-from explorer.page.controls.job_row import JobButton, progress_bar
-from explorer.page.controls.pick import Pick
-from explorer.page.controls.settings import choice, whole
+from explorer.page.controls.files import link
+from explorer.page.controls.row import Item, Row, choices, offered, pick
 from explorer.page.job import Job, JobState
 from explorer.page.stages.landscape import words
 from explorer.page.view.canvases import Arrays
@@ -26,6 +23,19 @@ from explorer.research.grid.landscape import SIDES, Arrivals, Key, Runs
 from explorer.research.grid.store import CellStore
 
 CANCEL = "Cancel"
+SIDE_TIP = "From how many places of the triangle the attack runs"
+STEPS_TIP = "Length of the attack from each place"
+RUN_TIP = (
+    "The runs that are done, with the energy they end at: choosing one loads it, as a press on its "
+    "end does"
+)
+OPEN_TIP = (
+    "Cells that this page once offered: the grid goes on from there; cells of other weights, "
+    "points or settings are refused"
+)
+FORGET = "Forget these cells"
+FORGET_TIP = "Take the cells of this grid off the page, and off the disk where they are kept"
+GROWN = 1.2  # arbitrary: the downloads are made anew when a fifth more cells are there
 DRAW_S = 0.08  # arbitrary: between two looks at the runs while they roll
 PROBLEMS = 4  # arbitrary: that stay in the page's memory
 
@@ -54,113 +64,76 @@ class RunsBox:
     Attributes:
         found: the problem on screen with its runs, or None.
         keeper: its runs outside the kernel.
-        widget: settings, the list of runs, and their files.
-        go: the button that runs them all, and cancels.
-        progress: its bar.
+        go: the button that runs them all, and cancels, with its bar.
+        settings: the items `side`, `steps` and `seeds`, after those of the page.
+        list: the runs that are done, and what is said of the chosen one.
+        files: finished cells in and out of the page; downloads stand in `links`.
+        widget: all but `go`.
     """
 
     def __init__(
-        self, host: Host, guard: Guard, steps: int | None,
-        first: Callable[[], tuple[w.Widget, ...]] = tuple,
-    ) -> None:  # fmt: skip
-        """`first` makes controls of the page's own; `steps` of a run, None for the attack's."""
+        self,
+        host: Host,
+        guard: Guard,
+        steps: int | None,
+        changed: Callable[[], None],
+        **first: Item,
+    ) -> None:
+        """Make the controls.
+
+        Args:
+            host: the page.
+            guard: shows what a call refuses.
+            steps: length of a run at first; None for that of the attack.
+            changed: called after a change of a setting.
+            first: items of the page's own, before the settings.
+        """
         self.host, self._guard = host, guard
         self.found: Runs | None = None
         self.keeper: CellStore | None = None
         self._known: list[Runs] = []
         self.job, self._drawn_at = Job(), 0.0
         self.chosen: Key | None = None
-        self._settings: dict[str, Any] = {"side": SIDES[0], "steps": steps, "seeds": 1}
-        self._first, self._words = first, ""
-        self._on_setting: list[Callable[[], None]] = [self._label]
-        self.go = JobButton(
-            self.job, "", CANCEL, "Run the attack from every place; what is done stays",
-            guard(self._start),
+        self._asked, self._offered = False, 0
+        self.go = Row(
+            go=Item("job", "", "Run the attack from every place; what is done stays",
+                    call=guard(self._start), job=self.job, cancel=CANCEL),
+            share=Item("bar", tip="Share of the runs", job=self.job),
         )  # fmt: skip
-        self.progress = progress_bar(self.job, "Share of the runs", "120px")
+
+        def set_(_: Any) -> None:  # noqa: ANN401 - a number
+            self._label()
+            changed()
+
+        places = choices(*((str(len(places_of(side))), side) for side in SIDES))
+        fields = {
+            "side": Item("select", "places", SIDE_TIP, SIDES[0], places, set_),
+            "steps": Item("number", "steps", STEPS_TIP, steps, (), set_, low=1, high=100_000,
+                          whole=True, hidden=steps is None),
+            "seeds": Item("number", "seeds", "Draws of the noise", 1, (), set_, low=1, high=20,
+                          whole=True),
+        }  # fmt: skip
+        self.settings = Row(**first, **fields)
+        self.list = Row(run=pick("run", RUN_TIP, self._press), said=Item("words", value=""))
+        self.links = w.HTML()  # holds the files: sent when these change, and not else
+        self.files = Row(
+            open=Item("file", "Take up saved cells", OPEN_TIP, accept=".jsonl",
+                      call=lambda given: guard(lambda: self._take_up(*given))(None)),
+            forget=Item("button", FORGET, FORGET_TIP, call=guard(self._on_forget)),
+            kept=Item("words", value=""),
+        )  # fmt: skip
+        self.widget = w.VBox([self.settings, self.list, self.links, self.files])
         self._label()
         self._draw()
 
-    # --- settings, and what is folded: made when it is looked at -----------------------------
     def setting(self, name: str) -> Any:  # noqa: ANN401 - a whole number
         """Return "side", "steps" or "seeds" as it is chosen."""
-        return self._settings[name]
-
-    def on_setting(self, call: Callable[[], None]) -> None:
-        """Call `call()` when a setting was changed."""
-        self._on_setting.append(call)
-
-    def _field(self, name: str, field: w.Widget, width: str) -> w.Widget:
-        field.style.description_width, field.layout.width = "initial", width
-        field.value = self._settings[name]
-
-        def take(change: dict[str, Any]) -> None:
-            self._settings[name] = change["new"]
-            for call in self._on_setting:
-                call()
-
-        field.observe(take, names=["value"])
-        return field
-
-    @cached_property
-    def side(self) -> w.Dropdown:
-        """Return the field of the places."""
-        places = ((str(len(places_of(side))), side) for side in SIDES)
-        tip = "From how many places of the triangle the attack runs"
-        return self._field("side", choice("places", tip, *places), "120px")
-
-    @cached_property
-    def steps(self) -> w.BoundedIntText:
-        """Return the field of the steps."""
-        tip = "Length of the attack from each place"
-        return self._field("steps", whole("steps", tip, 1, 100_000), "122px")
-
-    @cached_property
-    def seeds(self) -> w.BoundedIntText:
-        """Return the field of the seeds."""
-        return self._field("seeds", whole("seeds", "Draws of the noise", 1, 20), "100px")
-
-    @cached_property
-    def pick(self) -> Pick:
-        """Return the list of the runs that are done."""
-        made = Pick(
-            "run", "The runs that are done, with the energy they end at: choosing one loads it, as "
-            "a press on its end does", self._press,
-        )  # fmt: skip
-        self._fill(made)
-        return made
-
-    @cached_property
-    def said(self) -> w.HTML:
-        """Return what is said of the runs."""
-        return w.HTML(self._words, _dom_classes=["mx-note"])
-
-    @cached_property
-    def files(self) -> GridFiles:
-        """Return the runs as files."""
-        made = GridFiles(self._take_up, self._forget, self._guard)
-        self._offer(made, anew=True)
-        return made
-
-    @cached_property
-    def widget(self) -> w.VBox:
-        """Settings, the list of runs, and their files."""
-        steps = () if self._settings["steps"] is None else (self.steps,)
-        row = w.HBox([*self._first(), self.side, *steps, self.seeds], _dom_classes=["mx-row"])
-        return w.VBox(
-            [row, self.pick.list, self.said, self.files.widget],
-            layout=w.Layout(overflow="visible"),
-        )
-
-    def _say(self, words: str) -> None:
-        self._words = words
-        if "said" in vars(self):
-            self.said.value = words
+        return self.settings.value(name)
 
     def _label(self) -> None:
         """Put the number of runs on the button."""
-        count = len(places_of(self._settings["side"])) * self._settings["seeds"]
-        self.go.name(words.attack_all(count))
+        count = len(places_of(self.setting("side"))) * self.setting("seeds")
+        self.go.put("go", label=words.attack_all(count))
 
     # --- which problem ----------------------------------------------------------------------
     def take(self, of: Grid | None, measure: Callable[[Tensor], float] | None = None) -> None:
@@ -178,7 +151,7 @@ class RunsBox:
             others = [one for one in self._known if one is not self.found]
             self._known = [self.found, *others][:PROBLEMS]
             self.keeper = CellStore(self.found)
-        self._say("")
+        self.list.say("")
         self._draw(anew=True)
 
     def forget(self) -> None:
@@ -193,14 +166,17 @@ class RunsBox:
             self.host.tell(self.keeper.open(name, content))
             self._draw(anew=True)
 
-    def _forget(self) -> None:
-        if self.keeper is None or self.found is None:
-            return
-        self.keeper.forget()
-        of, measure = self.found.of, self.found.measure
-        self._known = [one for one in self._known if one is not self.found]
-        self.take(None)
-        self.take(of, measure)
+    def _on_forget(self) -> None:
+        """Forget the cells at the second press: they cannot be brought back."""
+        if not self._asked:
+            self._asked = True
+            self.files.put("forget", label="Press again to forget")
+        elif self.keeper is not None and self.found is not None:
+            self.keeper.forget()
+            of, measure = self.found.of, self.found.measure
+            self._known = [one for one in self._known if one is not self.found]
+            self.take(None)
+            self.take(of, measure)
 
     # --- running ----------------------------------------------------------------------------
     @property
@@ -226,7 +202,7 @@ class RunsBox:
         found = self.found
         if found is None:
             return
-        keys, seeds = found.todo(self._settings["seeds"]), self._settings["seeds"]
+        keys, seeds = found.todo(self.setting("seeds")), self.setting("seeds")
 
         def work(progress: Progress) -> Iterator[None]:
             found.prepare(seeds, lambda _: progress(0.0))
@@ -278,28 +254,40 @@ class RunsBox:
         if self.found is None:
             return None
         going = self.job.state is JobState.RUNNING
-        return self.found.arrivals(self._settings["seeds"], going)
+        return self.found.arrivals(self.setting("seeds"), going)
 
     def _draw(self, anew: bool = False) -> None:
         """Draw the known runs; offer them as files and in the list."""
         self._drawn_at = perf_counter()
-        if "files" in vars(self):
-            self._offer(self.files, anew)
-        if "pick" in vars(self):
-            self._fill(self.pick, anew or not self.busy)  # while runs roll it may be open
+        self._offer(anew)
+        if anew or not self.busy:  # while runs roll it may be open
+            self._fill()
         self.host.drawn()
 
-    def _offer(self, files: GridFiles, anew: bool) -> None:
-        if self.keeper is None or self.found is None:
-            files.show(0, lambda: ("", ""), "", anew)
-        else:
-            files.show(len(self.found.rows), self.keeper.texts, self.keeper.words, anew)
+    def _offer(self, anew: bool) -> None:
+        """Offer the finished runs as files; these are made only when many more are there."""
+        count = 0 if self.found is None else len(self.found.rows)
+        if anew or not count:  # not while cells come in: the second press would come too late
+            self._asked = False
+            self.files.put("forget", label=FORGET)
+        self.files.put("forget", disabled=not count)
+        self.files.put("kept", value="" if self.keeper is None else escape(self.keeper.words))
+        if self.keeper is None or not count:
+            self._offered = 0
+            self.links.value = ""
+        elif anew or not self._offered <= count < GROWN * self._offered:
+            self._offered = count
+            lines, table = (text.encode() for text in self.keeper.texts())
+            self.links.value = (
+                f"{link('grid.jsonl', 'application/x-ndjson', lines)} &nbsp; "
+                f"{link('grid.csv', 'text/csv', table)}: {count} cells"
+            )
 
-    def _fill(self, pick: Pick, names: bool = True) -> None:
+    def _fill(self) -> None:
         rows = {} if self.found is None else self.found.rows
-        if names:
-            pick.fill([(words.run(key, rows[key]), key) for key in sorted(rows)], self.chosen)
-        pick.list.layout.display = "" if rows else "none"
+        pairs = [(words.run(key, rows[key]), key) for key in sorted(rows)]
+        chosen = self.chosen if self.chosen in rows else None
+        self.list.put("run", options=offered("run", *pairs), value=chosen, hidden=not rows)
 
     def press(self, index: int) -> None:
         """Load the run whose end was pressed, as numbered in `arrays`."""
@@ -324,7 +312,7 @@ class RunsBox:
             return
         if self.busy:
             raise ValueError("Attacks are running: cancel them, or wait, to run this one again.")
-        self._say("This run has no timeline: it runs again, from the same seed …")
+        self.list.say("This run has no timeline: it runs again, from the same seed …")
 
         def work(progress: Progress) -> Iterator[None]:
             found.prepare(key[0] + 1, lambda _: progress(0.0))
@@ -336,9 +324,8 @@ class RunsBox:
     def _loaded(self, found: Runs, key: Key) -> None:
         """Show a run on the page, and say which one."""
         self.chosen = key
-        self._say(escape(self.host.show(found, key)))
-        if "pick" in vars(self):
-            self.pick.choose(key)
+        self.list.say(escape(self.host.show(found, key)))
+        self.list.put("run", value=key)
 
 
 def trail_arrays(trails: list[tuple[Any, list[list[float]], int]]) -> Arrays:

@@ -1,0 +1,49 @@
+"""The forms of the attacks: one item for each field of their configs."""
+
+from __future__ import annotations
+
+import ipywidgets as w
+
+from explorer.engine.roster import ROSTER
+from explorer.page.frame import Frame
+from explorer.page.panels.base import Form, Panel
+from explorer.page.session import Session
+
+
+class AttackForm(Panel):
+    """The settings of the attack that the chooser names, or that starts in the landscape."""
+
+    stages = ("attack", "landscape")
+
+    def build(self) -> None:
+        """Room for the form of the chosen attack."""
+        self.forms: dict[str, AttackSettings] = {}
+        self.body = self.widget = w.VBox()
+
+    def render(self, frame: Frame) -> None:
+        """Show the form of the present attack; it is made when it is first seen."""
+        name = frame.attack.name
+        if name not in self.forms:
+            self.forms[name] = AttackSettings(self.session, name)
+        if self.body.children != (self.forms[name].box,):
+            self.body.children = [self.forms[name].box]
+
+    def end(self) -> None:
+        """Close the forms with it."""
+        for form in self.forms.values():
+            form.close()
+
+
+class AttackSettings(Form):
+    """The settings of one attack."""
+
+    config_trait = "attack_config"
+
+    def __init__(self, session: Session, name: str) -> None:
+        """A form for the attack of this key."""
+        self.name, self.kind = name, ROSTER[name].config
+        super().__init__(session)
+
+    def seen(self, frame: Frame) -> bool:
+        """Return whether this attack is on screen."""
+        return frame.stage not in AttackForm.stages or frame.attack.name == self.name
