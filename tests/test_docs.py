@@ -14,7 +14,6 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-import ipywidgets as w
 import pytest
 from anywidget import AnyWidget
 
@@ -30,7 +29,7 @@ from explorer.page.apps.digits import DigitsApp
 from explorer.page.apps.explorer import FOLDS, App
 from explorer.page.apps.membership import MembershipApp
 from explorer.page.controls.control import Control
-from explorer.page.controls.settings import rows_of
+from explorer.page.controls.settings import in_form, items_of
 from explorer.page.frame import STAGES
 from explorer.page.stages.train import commands as train
 from explorer.page.words.keeping import BUTTONS
@@ -170,15 +169,12 @@ def labels() -> set[str]:
     roots = [*(panel.widget for panel in app.panels.values()), *(o.widget for o in others)]
     asked = [row.panel.question for row in ROSTER.values() if row.panel is not None]
     found |= {question.label for question in asked if question is not None}
-    roots += [r.widget for entry in ROSTER.values() for part in rows_of(entry.config) for r in part]
+    for entry in ROSTER.values():
+        for item in items_of(in_form(entry.config), lambda *_: None).values():
+            found |= {item.label, *(words for words, *_ in item.options)}
     while roots:
         widget = roots.pop()
         roots += getattr(widget, "children", ())
-        options = getattr(widget, "options", ())
-        found |= {o if isinstance(o, str) else str(o[0]) for o in options}
-        found |= set(getattr(widget, "titles", ()))
-        if isinstance(widget, w.ValueWidget | w.Button):
-            found.add(getattr(widget, "description", ""))
         if isinstance(widget, AnyWidget):  # words stand in the script, or come with a state
             found |= set(re.findall(r'"([^"\n]+)"', widget.get_state("_esm")["_esm"]))
             found |= set(texts(getattr(widget, "state", "")))

@@ -204,7 +204,7 @@ def test_forced_points_are_counted_and_one_program_runs_at_a_time(app: App) -> N
     sure = made.certain[state(app).truth.origin]
     assert bool((state(app).forced[sure] > FORCED * state(app).truth.mass).all())
     assert state(app).now is state(app).truth  # the second program was never begun
-    assert panel.forced.row.items["cancel"].hidden
+    assert panel.forced.row.shown("cancel")["hidden"]
 
 
 def test_both_halves_are_marked_with_their_shares_of_the_multiplier(app: App) -> None:

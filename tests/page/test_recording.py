@@ -19,6 +19,7 @@ from explorer.page.session import Session
 from explorer.page.view.scene import Look, scene
 from explorer.page.view.shapes import shapes_of
 from explorer.page.words.headline import headline
+from tests.page.pages import send
 
 LIMIT, MOST_KEPT = 300_000, 1_500_000  # bytes: of the recording, sent to browsers; of the run
 WORDS_A_SECOND = 4  # that one reads; arbitrary
@@ -98,7 +99,7 @@ def test_the_page_opens_on_the_last_frame(
     monkeypatch.setenv("SERVER_SOFTWARE", "voila/0.5")
     app = App()
     assert headline(app.session.frame).title == said.title
-    app.welcome.own()
+    send(app.welcome, kind="own")
     assert app.session.frame.dataset.n == 0 and app.session.frame.stage == "draw"
     app.close()
     monkeypatch.delenv("SERVER_SOFTWARE")
