@@ -38,8 +38,7 @@ from explorer.engine.attacks.target import Target
 from explorer.engine.attacks.univariate.config import UnivariateConfig
 from explorer.engine.controls import control_sets, meeting_counts
 from explorer.engine.data import Dataset, preset
-from explorer.engine.data.images import MNIST, Choice, Draw, draw
-from explorer.engine.data.parity import parity_digits
+from explorer.engine.data.images import MNIST, Choice, Draw, draw, parity_digits
 from explorer.engine.exact import maximum_margin
 from explorer.engine.explanations.safe_split import SafeSplitConfig, in_space, safe_splits
 from explorer.engine.intervals import share

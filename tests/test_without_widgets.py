@@ -31,7 +31,7 @@ ADVICE = """
 import json, torch
 from pathlib import Path
 import explorer
-from explorer.engine.data import images, parity
+from explorer.engine.data import images
 from explorer.research.sweep import executors
 from explorer.research.pictures import image_sheets
 from explorer.research import rates, tuning
@@ -45,7 +45,7 @@ calls = [
     ("ipywidgets", lambda: explorer.app),
     ("voila", server.start),
     ("scikit-learn", lambda: images.draw(images.Choice(n=4))),
-    ("scikit-learn", lambda: parity.parity_digits(4, 0)),
+    ("scikit-learn", lambda: images.parity_digits(4, 0)),
     ("scikit-learn", rates.ready),
     ("pillow", lambda: image_sheets.png(torch.zeros(2, 2, 4, dtype=torch.uint8).numpy())),
     ("optuna", lambda: next(tuned)),

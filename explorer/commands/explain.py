@@ -116,7 +116,7 @@ def _longer(
     drawn: options.Points, digits: bool, config: SafeSplitConfig, out: Path | None, as_json: bool,
 ) -> None:  # fmt: skip
     if digits:
-        from explorer.engine.data.parity import parity_digits
+        from explorer.engine.data.images import parity_digits
 
         points, low, high, label = parity_digits(drawn.n or 40, drawn.seed)[0], 0.0, 1.0, "digits"
     else:

@@ -177,7 +177,7 @@ def test_digits_are_cells_too():
     result = run_cell(cell)
     assert result["start"]["heldout"] == 0
     assert result["heldout"] < result["truth"]  # it stays nearer to the partition
-    from explorer.engine.data.parity import parity_digits
+    from explorer.engine.data.images import parity_digits
 
     truth, held = parity_digits(7, 1)
     assert truth.x.shape == held.x.shape == (7, 64)

@@ -314,6 +314,31 @@ def draw(choice: Choice) -> Draw:
     return Draw(choice, shape, mean, made[0], made[1], tuple(made[2:]))
 
 
+IMAGE = (8, 8)  # pixels of the digits of scikit-learn
+
+
+def parity_digits(n: int, seed: int) -> tuple[Dataset, Dataset]:
+    """Draw n digits of scikit-learn and n others, half of each label (the larger half odd, +1).
+
+    Raises:
+        ImportError: without scikit-learn.
+        ValueError: where there are not so many images.
+    """
+    images, digits, white = _all("digits", "")
+    x, y = images.flatten(1).double() / white, digits % 2 * 2.0 - 1.0
+    if not 2 <= n <= 800:  # 891 even ones are the smaller class; both partitions must be disjoint
+        raise ValueError(f"n must be from 2 to 800 digits; got {n}")
+    order = torch.randperm(len(y), generator=torch.Generator().manual_seed(seed))
+    odd, even = order[y[order] > 0], order[y[order] < 0]
+    half, rest = (n + 1) // 2, n // 2
+    parts = (
+        torch.cat([odd[k * half : (k + 1) * half], even[k * rest : (k + 1) * rest]])
+        for k in range(2)
+    )
+    truth, heldout = (Dataset(x[part], y[part].double()) for part in parts)
+    return truth, heldout
+
+
 @lru_cache(maxsize=2)
 def _all(kind: Kind, folder: str) -> tuple[Tensor, Tensor, int]:
     """Images (N, c, h, w) in [0, white], classes 0..9 (N,), and white.

@@ -17,7 +17,7 @@ from torch import Tensor
 from explorer.engine.attacks.target import Target
 from explorer.engine.classes import fair_labels
 from explorer.engine.data import PRESETS, Dataset, heldout, preset
-from explorer.engine.data.parity import IMAGE, parity_digits
+from explorer.engine.data.images import IMAGE, parity_digits
 from explorer.engine.energy.starts import (
     NAMES,
     SIDE,
