@@ -44,7 +44,7 @@ from explorer.engine.attacks import certified as attack
 from explorer.engine.attacks.target import Target
 from explorer.engine.data import Dataset, preset
 from explorer.engine.exact import maximum_margin
-from explorer.engine.explanations.certified import assumed, extent, threshold
+from explorer.engine.explanations.assumptions import assumed, extent, threshold
 from explorer.engine.margin import normalise, q_of
 from explorer.engine.merging import merge_neurons
 from explorer.engine.network import Network

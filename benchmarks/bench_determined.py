@@ -20,8 +20,8 @@ import torch
 from explorer.engine.attacks.target import Target
 from explorer.engine.data import preset
 from explorer.engine.exact import maximum_margin
+from explorer.engine.explanations.assumptions import groups_left, obstacle
 from explorer.engine.explanations.certainty import certainty
-from explorer.engine.explanations.certified import groups_left, obstacle
 from explorer.engine.store import Run
 from explorer.engine.training import TrainConfig
 from explorer.research import runs

@@ -5,7 +5,7 @@
     python benchmarks/bench_papers.py --only haim-images --seeds 0 1
 
 A row of the papers prints several measures. An interval is at 90%: of a mean that of Student over
-the seeds, of a share that of `explorer/engine/intervals.py`. A seed draws everything: points or
+the seeds, of a share that of `explorer/engine/confidence.py`. A seed draws everything: points or
 images, first weights, first candidates. Images are the 8 x 8 digits, odd against even or all ten;
 `haim-28` makes smooth random images of 28 x 28, writes them as MNIST files and reads them back.
 """
@@ -36,12 +36,12 @@ from explorer.engine.attacks.kkt import KKTConfig
 from explorer.engine.attacks.kkt.config import PUBLISHED
 from explorer.engine.attacks.target import Target
 from explorer.engine.attacks.univariate.config import UnivariateConfig
+from explorer.engine.confidence import share
 from explorer.engine.controls import control_sets, meeting_counts
 from explorer.engine.data import Dataset, preset
 from explorer.engine.data.images import MNIST, Choice, Draw, draw, parity_digits
 from explorer.engine.exact import maximum_margin
 from explorer.engine.explanations.safe_split import SafeSplitConfig, in_space, safe_splits
-from explorer.engine.intervals import share
 from explorer.engine.membership.experiment import MembershipConfig, membership_experiment
 from explorer.engine.merging import MERGE_ANGLE
 from explorer.engine.roster import by_key
@@ -88,7 +88,7 @@ def geometric(what: str, values: list[float]) -> Line:
 
 
 def share_of(what: str, pairs: list[tuple[int, int]]) -> Line:
-    """The share of all draws, with the interval of `engine.intervals` at the same level."""
+    """The share of all draws, with the interval of `engine.confidence` at the same level."""
     found, total = zip(*pairs, strict=True)
     made = share(found, total, LEVEL)
     return Line(what, str(made), len(pairs), (made.low, made.value, made.high))

@@ -36,12 +36,12 @@ if TYPE_CHECKING:
     from explorer.engine.exact import Exact, maximum_margin
     from explorer.engine.margin import normalise, q_of
     from explorer.engine.merging import merge_neurons
-    from explorer.engine.modules import ModelError, network_of
     from explorer.engine.network import Network, phi, scaled_network
     from explorer.engine.roster import ROSTER, by_key
     from explorer.engine.scoring import RADII, Kind, Score, Verdict, judge, score
     from explorer.engine.status import Status
     from explorer.engine.store import Run, StoreError, import_weights, load_run, save_run
+    from explorer.engine.torch_models import ModelError, network_of
     from explorer.engine.training import TrainConfig, TrainState
     from explorer.page.apps.digits import digits as digits
     from explorer.page.apps.explorer import app as app
@@ -135,7 +135,7 @@ _NAMES = {
     "explorer.engine.exact": "Exact maximum_margin",
     "explorer.engine.margin": "normalise q_of",
     "explorer.engine.merging": "merge_neurons",
-    "explorer.engine.modules": "ModelError network_of",
+    "explorer.engine.torch_models": "ModelError network_of",
     "explorer.engine.network": "Network phi scaled_network",
     "explorer.engine.roster": "ROSTER by_key",
     "explorer.engine.scoring": "RADII Kind Score Verdict judge score",

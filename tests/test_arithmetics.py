@@ -18,7 +18,7 @@ from explorer.engine.energy.points import Archetype, Energies, energy, moving_po
 from explorer.engine.exact import maximum_margin
 from explorer.engine.explanations.masses import FORCED, forced_points
 from explorer.engine.explanations.others import Rivals, farthest_set, forced_mass
-from explorer.engine.numbers import digits
+from explorer.engine.number_words import digits
 from explorer.engine.rounding import EDGE, NOTHING, at_edge
 from explorer.engine.scoring import score
 from explorer.page.stages.explain.commands import first_explained

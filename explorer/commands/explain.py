@@ -13,8 +13,8 @@ from explorer.commands.outputs import check_pictures
 from explorer.engine.attacks.target import Target
 from explorer.engine.certificate import TAU_TRAINED
 from explorer.engine.data import Dataset
+from explorer.engine.explanations.assumptions import obstacle
 from explorer.engine.explanations.cells import KINK
-from explorer.engine.explanations.certified import obstacle
 from explorer.engine.explanations.masses import forced_points
 from explorer.engine.explanations.others import RADIUS, Rivals, farthest_set, forced_mass
 from explorer.engine.explanations.safe_split import MARKS, SafeSplitConfig, in_space, safe_splits

@@ -13,7 +13,7 @@ from explorer.commands import base, options
 from explorer.commands.options import Device, Dtype, option
 from explorer.commands.outputs import check_files, set_aside
 from explorer.engine import store
-from explorer.engine.explanations.certified import obstacle
+from explorer.engine.explanations.assumptions import obstacle
 from explorer.engine.files import naming
 from explorer.engine.roster import DEFAULT, by_key
 from explorer.engine.store import Run, thinned_run

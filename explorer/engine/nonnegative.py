@@ -26,8 +26,8 @@ from numpy.typing import NDArray
 from scipy.optimize import nnls
 from torch import Tensor
 
+from explorer.engine.deferred_checks import Rare, now
 from explorer.engine.kernels.loading import compiled_module
-from explorer.engine.rare import Rare, now
 
 Array = NDArray[np.float64]
 

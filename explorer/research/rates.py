@@ -92,7 +92,7 @@ def interval(values: Sequence[float]) -> Interval:
     mean = float(kept.mean())
     if len(kept) == 1:
         return Interval(mean, math.nan, math.nan)
-    from scipy import stats  # here, as in engine/intervals.py
+    from scipy import stats  # here, as in engine/confidence.py
 
     half = float(stats.t.ppf((1 + CONFIDENCE) / 2, len(kept) - 1) * stats.sem(kept))
     return Interval(mean, mean - half, mean + half)

@@ -17,7 +17,7 @@ from explorer.engine.data import Dataset
 from explorer.engine.explanations.certainty import Certainty
 from explorer.engine.explanations.cone import scope
 from explorer.engine.network import Network
-from explorer.engine.numbers import digits
+from explorer.engine.number_words import digits
 from explorer.engine.store import Run
 from explorer.research.pictures import painting
 from explorer.research.records import plain

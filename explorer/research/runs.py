@@ -32,8 +32,8 @@ from explorer.engine.data import Dataset, in_unit, read_csv, unit_of
 from explorer.engine.exact import Exact, maximum_margin
 from explorer.engine.exact import finish as finishing
 from explorer.engine.exact.finish import Finished
+from explorer.engine.explanations.assumptions import cone_of, extent, obstacle
 from explorer.engine.explanations.certainty import Certainty, certainty
-from explorer.engine.explanations.certified import cone_of, extent, obstacle
 from explorer.engine.explanations.cone import Cone
 from explorer.engine.files import naming, safe_name
 from explorer.engine.margin import q_of

@@ -10,8 +10,8 @@ from explorer.engine.attacks.certified import ATTACK
 from explorer.engine.attacks.target import Target
 from explorer.engine.data import Dataset, preset
 from explorer.engine.exact import maximum_margin
+from explorer.engine.explanations.assumptions import assumed, cone_of, obstacle, threshold
 from explorer.engine.explanations.certainty import certainty, radius_map, truth_residual
-from explorer.engine.explanations.certified import assumed, cone_of, obstacle, threshold
 from explorer.engine.explanations.cone import Assumptions, Cone
 from explorer.engine.margin import normalise, q_of
 from explorer.engine.progress import Stopped

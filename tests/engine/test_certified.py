@@ -16,7 +16,7 @@ from explorer.engine.attacks.attack import Start
 from explorer.engine.attacks.target import Target
 from explorer.engine.data import Dataset, preset
 from explorer.engine.exact import maximum_margin
-from explorer.engine.explanations.certified import (
+from explorer.engine.explanations.assumptions import (
     assumed,
     extent,
     obstacle,

@@ -12,7 +12,7 @@ from scipy.optimize import nnls
 
 from benchmarks.energy_oracle import oracle
 from explorer.engine.data import preset
-from explorer.engine.energy import cones
+from explorer.engine.energy import least_squares
 from explorer.engine.energy.maps import grid, line, tau_of
 from explorer.engine.energy.points import Archetype, Energies, energy, moving_point, pairs
 from explorer.engine.energy.rays import place_rays, rays, set_rays
@@ -171,7 +171,7 @@ def test_more_than_four_own_rays_and_pairs():
         cross = own.gram(fixed).numpy()
         whole = np.block([[fixed.gram().numpy(), cross.T], [cross, own.gram().numpy()]])
         inner = np.concatenate([fixed.inner.numpy(), own.inner.numpy()])
-        gain = cones.residual(whole, inner)[1]
+        gain = least_squares.residual(whole, inner)[1]
         assert values[i] == pytest.approx(max(0, 1 - gain / float(net.rho) ** 2), abs=1e-9)
     both = pairs(net, x, y, 0, places, places.flip(0), 0.02)
     each = moving(net, x, y, 0, places, 0.02).values

@@ -10,8 +10,8 @@ from scipy.optimize import linprog
 from explorer.engine.certificate import certify
 from explorer.engine.data import preset
 from explorer.engine.exact import maximum_margin
+from explorer.engine.explanations.assumptions import assumed
 from explorer.engine.explanations.certainty import truth_residual
-from explorer.engine.explanations.certified import assumed
 from explorer.engine.explanations.cone import Assumptions, Cone
 from explorer.engine.explanations.masses import allowed_residual, farthest, forced_masses
 from explorer.engine.margin import normalise

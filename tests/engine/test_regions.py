@@ -12,14 +12,14 @@ from scipy.optimize import nnls
 from explorer.engine.attacks.certified import ATTACK
 from explorer.engine.attacks.target import Target
 from explorer.engine.data import preset
-from explorer.engine.explanations.certainty import certainty, radius_map
-from explorer.engine.explanations.certified import (
+from explorer.engine.explanations.assumptions import (
     assumed,
     extent,
     obstacle,
     rounding,
     threshold,
 )
+from explorer.engine.explanations.certainty import certainty, radius_map
 from explorer.engine.explanations.cone import Assumptions, Cone
 from explorer.engine.explanations.masses import allowed_residual, farthest, forced_masses
 from explorer.engine.explanations.places import grouped, places

@@ -13,9 +13,9 @@ from explorer.engine.attacks import univariate
 from explorer.engine.attacks.target import Target
 from explorer.engine.attacks.univariate.config import CERTIFIED, EXACT, UnivariateConfig
 from explorer.engine.attacks.univariate.doubt import Inexact
+from explorer.engine.attacks.univariate.graph import defect, sweep
 from explorer.engine.attacks.univariate.intervals import crossings, distinct, guarantee
 from explorer.engine.attacks.univariate.proof import Programs, System, system
-from explorer.engine.attacks.univariate.view import defect, sweep
 from explorer.engine.data import Dataset, preset
 from explorer.engine.exact import maximum_margin
 from explorer.engine.margin import q_of

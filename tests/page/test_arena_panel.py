@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from explorer.engine.intervals import share
+from explorer.engine.confidence import share
 from explorer.engine.roster import ROSTER
 from explorer.page import play
 from explorer.page.apps.explorer import App

@@ -10,7 +10,7 @@ import torch
 
 from explorer.engine.data import Dataset
 from explorer.engine.explanations.certainty import Certainty
-from explorer.engine.numbers import percent
+from explorer.engine.number_words import percent
 from explorer.engine.training import TrainConfig
 from explorer.page import play
 from explorer.page.apps.explorer import App

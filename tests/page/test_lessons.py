@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from explorer.engine.data import preset
+from explorer.engine.explanations.assumptions import assumed
 from explorer.engine.explanations.certainty import truth_residual
-from explorer.engine.explanations.certified import assumed
 from explorer.page import files, play
 from explorer.page.apps.explorer import App, lesson_of
 from explorer.page.apps.lessons import LessonsApp, picture

@@ -11,7 +11,7 @@ import pytest
 
 from explorer.engine.data import preset
 from explorer.engine.energy.questions import Answers, MapConfig, MapQuestion
-from explorer.engine.numbers import share
+from explorer.engine.number_words import share
 from explorer.page import play
 from explorer.page.apps.explorer import App
 from explorer.page.session import Session

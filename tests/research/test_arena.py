@@ -12,9 +12,9 @@ from scipy.stats import binomtest
 from typer.testing import CliRunner
 
 from explorer.cli import app
+from explorer.engine.confidence import share
 from explorer.engine.controls import Origin, control_sets
 from explorer.engine.data import Dataset, preset
-from explorer.engine.intervals import share
 from explorer.engine.multipliers import fit_multipliers
 from explorer.engine.scoring import LEVEL as CHANCE
 from explorer.engine.scoring import RADII, Kind, judge, score

@@ -19,10 +19,10 @@ from explorer.engine.controls import Origin
 from explorer.engine.data import Dataset, preset
 from explorer.engine.data.images import Choice, draw
 from explorer.engine.exact import maximum_margin
-from explorer.engine.modules import ModelError, Reading
 from explorer.engine.network import Network
 from explorer.engine.scoring import Unknowable, judge
 from explorer.engine.store import Run
+from explorer.engine.torch_models import ModelError, Reading
 from explorer.engine.training import TrainConfig
 from explorer.research import runs
 from explorer.research.audit import audit

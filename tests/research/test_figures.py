@@ -7,9 +7,9 @@ import torch
 from matplotlib.collections import PathCollection
 
 from explorer.engine.attacks.claims import Report
+from explorer.engine.confidence import Share
 from explorer.engine.data import preset
 from explorer.engine.exact import maximum_margin
-from explorer.engine.intervals import Share
 from explorer.research.pictures.charts import arena_charts
 from explorer.research.pictures.painting import new_figure
 from explorer.research.pictures.planes import attack_picture, plot_claims

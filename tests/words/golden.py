@@ -31,6 +31,7 @@ from explorer.engine.attacks.univariate import panel as univariate_panel
 from explorer.engine.attacks.univariate.config import EXACT, UnivariateConfig
 from explorer.engine.attacks.univariate.intervals import Group
 from explorer.engine.certificate import Certificate, Light
+from explorer.engine.confidence import Share
 from explorer.engine.controls import Controls, Origin
 from explorer.engine.data import Dataset, preset
 from explorer.engine.energy.maps import Split
@@ -43,7 +44,6 @@ from explorer.engine.explanations.masses import Farthest
 from explorer.engine.explanations.others import OtherSet
 from explorer.engine.explanations.splitting import Explanation, Merging
 from explorer.engine.images import ImageVerdict
-from explorer.engine.intervals import Share
 from explorer.engine.membership.law import MemberRule
 from explorer.engine.network import Network
 from explorer.engine.ranks import RankVerdict

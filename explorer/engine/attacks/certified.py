@@ -25,7 +25,7 @@ from explorer.engine.attacks.attack import Attack, FileCheck, Needs, Start
 from explorer.engine.attacks.claims import Report, in_units_of_data
 from explorer.engine.attacks.shapes import SQUARE, Shapes, joined
 from explorer.engine.attacks.target import Target
-from explorer.engine.explanations.certified import (
+from explorer.engine.explanations.assumptions import (
     THRESHOLD,
     cone_of,
     obstacle,
@@ -33,7 +33,7 @@ from explorer.engine.explanations.certified import (
     unfounded,
 )
 from explorer.engine.explanations.cone import Array, Cone, scope
-from explorer.engine.numbers import count, percent, share
+from explorer.engine.number_words import count, percent, share
 from explorer.engine.settings import setting, settings
 from explorer.engine.sizes import Size
 from explorer.engine.statement import Action, Judged, Statement

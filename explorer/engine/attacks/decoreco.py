@@ -39,6 +39,7 @@ from explorer.engine.classes import (
     from_numbers,
     margins,
 )
+from explorer.engine.deferred_checks import Rare, in_blocks, now
 from explorer.engine.kernels.loading import compiled_module
 from explorer.engine.kernels.reference import (
     Signals,
@@ -59,7 +60,6 @@ from explorer.engine.nonnegative import (
     signed_coefficients,
 )
 from explorer.engine.optim import Moments
-from explorer.engine.rare import Rare, in_blocks, now
 from explorer.engine.settings import setting, settings
 from explorer.engine.sizes import Like, Size
 from explorer.engine.status import Status
@@ -317,7 +317,7 @@ def advance(
     """Return the state after so many steps, or the last one where the run is over before.
 
     The steps are those of `step`, to rounding. Two layers in float64 take them in compiled loops;
-    on a device numbers are read after a block, see `rare`.
+    on a device numbers are read after a block, see `deferred_checks`.
     """
     end = min(state.t + steps, config.steps)
     if state.t < end and serves(target, state, config) and not terminate(state, config).over:

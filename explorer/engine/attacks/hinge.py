@@ -21,7 +21,7 @@ from explorer.engine.attacks.target import Target
 from explorer.engine.charts import Axis, Chart, Guide, Series
 from explorer.engine.merging import MERGE_ANGLE
 from explorer.engine.network import Network
-from explorer.engine.numbers import count
+from explorer.engine.number_words import count
 from explorer.engine.rounding import EDGE, at_edge
 from explorer.engine.settings import setting, settings
 from explorer.engine.sizes import Size

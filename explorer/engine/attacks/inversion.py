@@ -36,11 +36,11 @@ from explorer.engine.attacks.claims import (
 )
 from explorer.engine.attacks.descent import PER_PICTURE, SIGMA_PICTURES, descent_status
 from explorer.engine.attacks.target import Target
+from explorer.engine.deferred_checks import Rare, in_blocks, now
 from explorer.engine.gradients import backward_signals, forward_signals
 from explorer.engine.kernels.reference import denormals_flushed
 from explorer.engine.network import phi
 from explorer.engine.optim import Moments, adam_step, half_cosine
-from explorer.engine.rare import Rare, in_blocks, now
 from explorer.engine.settings import setting, settings
 from explorer.engine.sizes import Like, Size
 from explorer.engine.status import Status
@@ -169,7 +169,7 @@ def _step(
 def advance(
     target: Target, state: InversionState, config: InversionConfig, steps: int
 ) -> InversionState:
-    """Return the state so many steps on; on a device numbers are read after a block, see `rare`."""
+    """Return the state so many steps on; a device is read after a block (`deferred_checks`)."""
     return in_blocks(
         lambda at, rare: _step(target, at, config, rare), lambda at: terminate(at, config),
         lambda at: (at.grad_x,), state, min(steps, config.steps - state.t),

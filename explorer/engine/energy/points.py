@@ -12,7 +12,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from explorer.engine.energy.cones import frozen_gains, refitted_gains, residual
+from explorer.engine.energy.least_squares import frozen_gains, refitted_gains, residual
 from explorer.engine.energy.rays import PointRays, crowded_count, place_rays, set_rays
 from explorer.engine.network import Network, phi
 from explorer.engine.rounding import EDGE

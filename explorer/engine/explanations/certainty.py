@@ -21,7 +21,7 @@ import torch
 from torch import Tensor
 
 from explorer.engine.data import Dataset
-from explorer.engine.explanations.certified import threshold, unfounded
+from explorer.engine.explanations.assumptions import threshold, unfounded
 from explorer.engine.explanations.cone import Array, Bound, Cone, Flags
 from explorer.engine.progress import Progress, no_progress, with_progress
 from explorer.engine.threads import few_threads
@@ -46,7 +46,7 @@ class Certainty:
         least: least residual of any explanation, a share of |theta|.
         truth: what the known points leave, where they stand and, under the assumptions, within
             `reach` of there: the larger of both; None where nobody knows them.
-        threshold: what a radius must exceed where nobody knows them; see `certified.threshold`.
+        threshold: what a radius must exceed where nobody knows them; see `assumptions.threshold`.
         box: explanations are those by points in [-box, box]^d, in units of the data,
         top: and of margins up to this.
         tight: whether some explanation does without a point where none is certified. Of three
@@ -110,7 +110,7 @@ def certainty(
     """Return the proven radii of squares of half width `half` around claims.
 
     Args:
-        cone: of the weights (`certified.assumed`).
+        cone: of the weights (`assumptions.assumed`).
         x: claimed places (c, d), in units of the data.
         y: their labels (c,).
         half: half width of the places, in units of the data.
@@ -128,7 +128,7 @@ def certainty(
 
     Example:
         >>> from explorer import maximum_margin, preset
-        >>> from explorer.engine.explanations.certified import assumed
+        >>> from explorer.engine.explanations.assumptions import assumed
         >>> from explorer.engine.margin import normalise
         >>> data = preset("alternating-line", n=4)
         >>> cone = assumed(normalise(maximum_margin(data.x, data.y).net, data.x, data.y)[0])
@@ -229,7 +229,7 @@ def radius_map(
     """Yield the map of the radii within a box, again and again until it is whole.
 
     Args:
-        cone: of the weights (`certified.assumed`).
+        cone: of the weights (`assumptions.assumed`).
         low: lower corner of the picture (d,), in units of the data.
         high: upper corner (d,).
         side: pixels along each axis.

@@ -17,7 +17,7 @@ taken up as they are needed (column generation), and what is returned never rest
 any u, and any p with <p, g> > 0 for all rays (theta, or its last layer), d = u - t p with
 t = max_g <u, g>+ / min_g <p, g> has <d, g> <= 0 for all rays, so that the distance is at least
 <d, theta> / |d|. docs/certified-radius.md proves it and says where it stops. What to assume:
-`certified`.
+`assumptions`.
 """
 
 from __future__ import annotations

@@ -91,7 +91,7 @@ def forced_masses(
     """Return the mass that every explanation has within `half` of each point, at least.
 
     Args:
-        cone: of the weights (`certified.assumed`).
+        cone: of the weights (`assumptions.assumed`).
         x: the points (n, d), in units of the data.
         y: their labels (n,).
         half: half width of the places around them, in units of the data.
@@ -152,7 +152,7 @@ def farthest(cone: Cone, x: Tensor, residual: float, progress: Progress = no_pro
     """Return an explanation whose points lie far from given ones, and how far any can be.
 
     Args:
-        cone: of the weights (`certified.assumed`).
+        cone: of the weights (`assumptions.assumed`).
         x: the given points (n, d), n at least 1, in units of the data.
         residual: what an explanation may leave, a share of |theta|.
         progress: hears of each price that is tried, and may end the work.

@@ -23,7 +23,7 @@ import numpy as np
 import torch
 
 from explorer.engine.certificate import ON_MARGIN
-from explorer.engine.numbers import PLAIN, plain
+from explorer.engine.number_words import PLAIN, plain
 from explorer.engine.scoring import Verdict
 from explorer.engine.settings import setting, settings
 from explorer.page.frame import STAGES, Frame

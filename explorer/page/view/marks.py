@@ -16,7 +16,7 @@ from torch import Tensor
 from explorer.engine.attacks.shapes import Array
 from explorer.engine.data import Dataset
 from explorer.engine.explanations.certainty import Certainty
-from explorer.engine.numbers import percent
+from explorer.engine.number_words import percent
 from explorer.page.frame import Frame
 from explorer.page.words.marks import ROWS
 from explorer.research.pictures.axes import Axes

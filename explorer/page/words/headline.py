@@ -14,7 +14,7 @@ from explorer.engine.certificate import ON_MARGIN, Certificate, Light
 from explorer.engine.classes import labels
 from explorer.engine.data import Dataset
 from explorer.engine.explanations.cone import scope
-from explorer.engine.numbers import count, digits, percent, share
+from explorer.engine.number_words import count, digits, percent, share
 from explorer.engine.statement import Action, Statement
 from explorer.engine.status import Status
 from explorer.engine.training import TrainState

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from explorer.engine.numbers import count
+from explorer.engine.number_words import count
 from explorer.page.frame import Frame
 
 REFUSED = "What this browser kept cannot be taken up: {}"

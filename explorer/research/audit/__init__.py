@@ -31,9 +31,8 @@ from explorer.engine.classes import fair_labels
 from explorer.engine.controls import Controls
 from explorer.engine.data import Dataset
 from explorer.engine.data.drawings import generator_of
-from explorer.engine.explanations.certified import obstacle
+from explorer.engine.explanations.assumptions import obstacle
 from explorer.engine.margin import q_of
-from explorer.engine.modules import ModelError, Reading, read_model
 from explorer.engine.multipliers import fit_multipliers
 from explorer.engine.network import Network
 from explorer.engine.ranks import FEW_COORDINATES, judge_by_ranks
@@ -41,6 +40,7 @@ from explorer.engine.roster import AnyAttack, AttackConfig, by_key
 from explorer.engine.scoring import Verdict, judge
 from explorer.engine.settings import schema
 from explorer.engine.threads import few_threads
+from explorer.engine.torch_models import ModelError, Reading, read_model
 from explorer.research import runs
 from explorer.research.audit.inputs import (
     Coordinates,

@@ -20,8 +20,8 @@ from explorer.engine.data import Dataset
 from explorer.engine.data.dataset import points_of
 from explorer.engine.data.drawings import generator_of
 from explorer.engine.data.files import Table
-from explorer.engine.modules import ModelError, Reading
 from explorer.engine.network import Network, phi_all
+from explorer.engine.torch_models import ModelError, Reading
 
 SHOWN = 6  # columns that a message names; arbitrary
 

@@ -2,7 +2,7 @@
 
 Each seed gives one network; all attacks run on it, with the same seed of the candidates. A line
 pools the seeds of one attack: a share is a sum over the seeds by another, with the intervals of
-`intervals`. The p-value is that of `scoring`, for the sum over the seeds against the sums of the
+`confidence`. The p-value is that of `scoring`, for the sum over the seeds against the sums of the
 controls; the sentence adjusts it for the choice of the best attack.
 """
 
@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
+from explorer.engine.confidence import Share, share
 from explorer.engine.controls import Origin
-from explorer.engine.intervals import Share, share
 from explorer.engine.roster import AttackState, by_key
 from explorer.engine.scoring import LEVEL as CHANCE
 from explorer.engine.scoring import RADII, Kind, adjusted_p_values, kind_of

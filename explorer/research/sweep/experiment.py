@@ -24,7 +24,7 @@ from explorer.engine.attacks.target import Target
 from explorer.engine.certificate import SUPPORT, TAU_TRAINED, Certificate, in_reach
 from explorer.engine.controls import Controls, control_sets, meeting_counts
 from explorer.engine.data import Dataset, preset
-from explorer.engine.explanations.certified import obstacle
+from explorer.engine.explanations.assumptions import obstacle
 from explorer.engine.explanations.others import OtherSet, Rivals, farthest_set
 from explorer.engine.merging import MERGE_ANGLE
 from explorer.engine.multipliers import fit_multipliers

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from explorer.engine.controls import least_p
-from explorer.engine.numbers import count
+from explorer.engine.number_words import count
 from explorer.engine.scoring import LEVEL as CHANCE
 from explorer.research.runs import RADIUS
 from explorer.research.sweep.arena import AT, ArenaLine, best

@@ -7,7 +7,7 @@ import numpy as np
 from explorer.engine.energy.maps import Split
 from explorer.engine.energy.points import LOW, Archetype, Energies
 from explorer.engine.energy.questions import Picture, RidgeSummary, StartsSummary
-from explorer.engine.numbers import digits
+from explorer.engine.number_words import digits
 from explorer.engine.rounding import NOTHING
 
 _ARCHETYPES = {

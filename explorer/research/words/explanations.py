@@ -10,7 +10,7 @@ from explorer.engine.explanations.cone import scope
 from explorer.engine.explanations.masses import BAND, FORCED
 from explorer.engine.explanations.others import COARSE, RADIUS, OtherSet
 from explorer.engine.explanations.splitting import Merging
-from explorer.engine.numbers import digits
+from explorer.engine.number_words import digits
 
 VOID = 0.5  # arbitrary: where the points leave more of the weights, nothing follows from them
 

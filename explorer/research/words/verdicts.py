@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from explorer.engine.controls import Origin, least_p
 from explorer.engine.images import EVEN, NCC_LEAST, SSIM_LEAST, ImageVerdict
-from explorer.engine.numbers import count as plural
+from explorer.engine.number_words import count as plural
 from explorer.engine.scoring import LEVEL, MIN_POINTS, Doubt, Kind, Unknowable, Verdict
 from explorer.engine.scoring import doubt as doubt_of
 from explorer.research.words import explanations

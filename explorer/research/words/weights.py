@@ -7,7 +7,7 @@ from explorer.engine.certificate import TAU_EXACT, Certificate, Light
 from explorer.engine.exact import PROVED, Exact
 from explorer.engine.exact.finish import Finished
 from explorer.engine.network import Network
-from explorer.engine.numbers import per_cent_above, share
+from explorer.engine.number_words import per_cent_above, share
 from explorer.engine.status import Status
 
 _STATUS = {

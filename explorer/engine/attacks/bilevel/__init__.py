@@ -26,7 +26,7 @@ from explorer.engine.attacks.descent import SIGMA_PICTURES, descent_status, desc
 from explorer.engine.attacks.shapes import EMPTY, Level, Shapes
 from explorer.engine.attacks.target import Target
 from explorer.engine.network import Network
-from explorer.engine.numbers import PLAIN, digits, share
+from explorer.engine.number_words import PLAIN, digits, share
 from explorer.engine.optim import Moments, half_cosine
 from explorer.engine.settings import setting, settings
 from explorer.engine.sizes import Like, Size

@@ -21,6 +21,7 @@ from explorer.engine.attacks.univariate.config import (
     UnivariateConfig,
 )
 from explorer.engine.attacks.univariate.doubt import Inexact, doubt, doubt_words
+from explorer.engine.attacks.univariate.graph import defect, merged_graph, programs, tolerances
 from explorer.engine.attacks.univariate.intervals import (
     Group,
     Point,
@@ -31,7 +32,6 @@ from explorer.engine.attacks.univariate.intervals import (
     turn,
 )
 from explorer.engine.attacks.univariate.panel import PANEL
-from explorer.engine.attacks.univariate.view import defect, merged_graph, programs, tolerances
 from explorer.engine.certificate import balance
 from explorer.engine.multipliers import fit_multipliers
 from explorer.engine.piecewise import Piecewise, refusal
@@ -66,7 +66,7 @@ class UnivariateState:
         residual: share of |theta| that the candidates leave unexplained by least squares, before
             neurons are merged; nan until fitted.
         defect: how far the weights are from the nearest KKT point that they show, a share of
-            |theta| (`univariate.view.defect`); nan, and nothing is proven, where a file of an
+            |theta| (`univariate.graph.defect`); nan, and nothing is proven, where a file of an
             earlier version does not say.
         intervals: of the graph; 0 where such a file does not say.
         seen: what the last turn of the scan found; "" before it.

@@ -10,16 +10,16 @@ from explorer.engine.attack_panel import AttackPanel, PanelAnswer, PanelContent,
 from explorer.engine.attacks.target import Target
 from explorer.engine.attacks.univariate.config import NEARLY, UnivariateConfig
 from explorer.engine.attacks.univariate.doubt import doubt_words
-from explorer.engine.attacks.univariate.intervals import distinct
-from explorer.engine.attacks.univariate.view import (
+from explorer.engine.attacks.univariate.graph import (
     SWEEP,
     Known,
     SweepPoint,
     active_everywhere,
     sweep,
 )
+from explorer.engine.attacks.univariate.intervals import distinct
 from explorer.engine.charts import Axis, Chart, Guide, Series, next_step
-from explorer.engine.numbers import plain
+from explorer.engine.number_words import plain
 from explorer.engine.progress import Progress, with_progress
 
 if TYPE_CHECKING:

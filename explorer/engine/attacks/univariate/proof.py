@@ -11,7 +11,7 @@ interval grad Phi is affine in x, so all that points there can do is a cone with
 candidate whose least multiplier is positive is a training point. Derived here; it needs no local
 minimum and no neuron that is active everywhere, only an exact KKT point and its margin. Whether the
 weights are exact is to be read from themselves: they are if the programs leave nothing of them
-unexplained (`univariate.view.defect`). Elsewhere a positive least multiplier is a hint, no proof:
+unexplained (`univariate.graph.defect`). Elsewhere a positive least multiplier is a hint, no proof:
 the true explanation misses its equations by an amount that nobody knows who sees the weights alone.
 """
 

@@ -11,7 +11,7 @@ import torch
 
 from explorer.engine.attacks.claims import Report
 from explorer.engine.attacks.target import Target
-from explorer.engine.intervals import Share, share
+from explorer.engine.confidence import Share, share
 from explorer.engine.progress import Progress, between
 from explorer.engine.roster import ROSTER
 from explorer.page import play

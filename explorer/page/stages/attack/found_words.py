@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 
 from explorer.engine.attacks.target import Target
+from explorer.engine.explanations.assumptions import obstacle
 from explorer.engine.explanations.certainty import Certainty
-from explorer.engine.explanations.certified import obstacle
 from explorer.engine.explanations.cone import refusal
-from explorer.engine.numbers import percent
+from explorer.engine.number_words import percent
 from explorer.engine.scoring import RecallCurve
 from explorer.research.words.explanations import VOID
 

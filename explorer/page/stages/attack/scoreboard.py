@@ -13,8 +13,8 @@ from torch import Tensor
 from explorer.engine.attacks.target import Target
 from explorer.engine.charts import NOTHING, Axis, Chart, Series
 from explorer.engine.controls import Controls
+from explorer.engine.explanations.assumptions import obstacle
 from explorer.engine.explanations.certainty import Certainty
-from explorer.engine.explanations.certified import obstacle
 from explorer.engine.progress import Progress
 from explorer.engine.roster import AttackState
 from explorer.engine.scoring import RADII, RecallCurve, Verdict, recall_curve

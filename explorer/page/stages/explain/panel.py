@@ -15,12 +15,12 @@ from torch import Tensor
 from explorer.engine.attacks.target import Target
 from explorer.engine.certificate import TAU_TRAINED
 from explorer.engine.charts import NOTHING, Axis, Chart, Guide, Series, next_step
+from explorer.engine.explanations.assumptions import cone_of, obstacle
 from explorer.engine.explanations.cells import KINK
 from explorer.engine.explanations.certainty import Certainty, RadiusMap, radius_map
-from explorer.engine.explanations.certified import cone_of, obstacle
 from explorer.engine.explanations.masses import allowed_residual, forced_masses, forced_points
 from explorer.engine.explanations.others import OtherSet, Rivals, farthest_set, forced_mass
-from explorer.engine.numbers import percent
+from explorer.engine.number_words import percent
 from explorer.engine.progress import Progress, between
 from explorer.page import play
 from explorer.page.ask import Question

@@ -7,7 +7,7 @@ import numpy as np
 from explorer.engine.explanations.certainty import Certainty, RadiusMap
 from explorer.engine.explanations.cone import scope
 from explorer.engine.explanations.others import RADIUS, Rivals
-from explorer.engine.numbers import plain, share
+from explorer.engine.number_words import plain, share
 from explorer.research.explained import Explained
 from explorer.research.words import explanations
 

@@ -10,7 +10,7 @@ from typing import Protocol
 import numpy as np
 
 from explorer.engine.energy.questions import STANDARD, Answers, MapQuestion, Picture
-from explorer.engine.numbers import plain
+from explorer.engine.number_words import plain
 from explorer.engine.progress import Progress
 from explorer.page.job import Job, JobState, page_waits
 from explorer.research.pictures.shades import SHADING

@@ -10,7 +10,7 @@ import numpy as np
 
 from explorer.engine.certificate import Certificate
 from explorer.engine.charts import Axis, Chart, Series, decades, next_step
-from explorer.engine.numbers import plain, share
+from explorer.engine.number_words import plain, share
 from explorer.engine.progress import Progress, with_progress
 from explorer.engine.roster import by_key
 from explorer.engine.training import TrainState

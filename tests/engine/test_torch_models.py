@@ -11,9 +11,9 @@ from torch import nn
 
 from explorer.engine.classes import class_labels
 from explorer.engine.data import Dataset
-from explorer.engine.modules import ModelError, network_of, read_model
 from explorer.engine.network import phi_all
 from explorer.engine.store import StoreError
+from explorer.engine.torch_models import ModelError, network_of, read_model
 
 
 class Written(nn.Module):

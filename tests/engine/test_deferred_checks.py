@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from explorer.engine.attacks.target import Target
+from explorer.engine.deferred_checks import BLOCK, Noted
 from explorer.engine.network import Network, init_network
-from explorer.engine.rare import BLOCK, Noted
 from explorer.engine.roster import ROSTER
 from explorer.engine.status import Status
 from explorer.research.devices import target_on
