@@ -20,8 +20,8 @@ from tests.engine.test_images import idx
 
 
 def test_a_damaged_file_is_taken_or_refused_in_one_sentence(tmp_path: Path) -> None:
-    """Forty of each kind; fifty thousand are a slow test."""
-    assert not list(mutants.faults(40 * len(mutants.KINDS), 1, tmp_path))
+    """Twenty of each kind; fifty thousand are a slow test."""
+    assert not list(mutants.faults(20 * len(mutants.KINDS), 1, tmp_path))
 
 
 @pytest.mark.slow
