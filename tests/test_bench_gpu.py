@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,21 +14,27 @@ import torch
 from benchmarks import bench_gpu
 from tests.engine.pretend import NAME, Pretend
 
-SCRIPT = Path(__file__).resolve().parents[1] / "benchmarks" / "bench_gpu.py"
-KEPT = SCRIPT.with_name("gpu.md")
+KEPT = Path(bench_gpu.__file__).with_name("gpu.md")
 
 
-def printed(*words: str) -> str:
-    kept = KEPT.read_bytes() if KEPT.exists() else None
-    done = subprocess.run(
-        [sys.executable, SCRIPT, *words], capture_output=True, text=True, timeout=300, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    assert (KEPT.read_bytes() if KEPT.exists() else None) == kept  # a table is a GPU's alone
-    return done.stdout
+Printed = Callable[..., str]
 
 
-def test_the_smoke_run_goes_through_every_row() -> None:
+@pytest.fixture
+def printed(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Printed:
+    """What the script prints; a table is a GPU's alone, so that it keeps none here."""
+
+    def run(*words: str) -> str:
+        kept = KEPT.read_bytes() if KEPT.exists() else None
+        monkeypatch.setattr(sys, "argv", [bench_gpu.__file__, *words])
+        bench_gpu.main()
+        assert (KEPT.read_bytes() if KEPT.exists() else None) == kept
+        return capsys.readouterr().out
+
+    return run
+
+
+def test_the_smoke_run_goes_through_every_row(printed: Printed) -> None:
     text = printed("--smoke")
     assert "20-30-30-1, m = 12: 100 steps" in text
     for row in (
@@ -42,14 +47,13 @@ def test_the_smoke_run_goes_through_every_row() -> None:
     assert "bench_gpu.py --smoke" in text
 
 
-def test_starts_at_once_are_compared_on_the_cpu() -> None:
+def test_starts_at_once_are_compared_on_the_cpu(printed: Printed) -> None:
     text = printed("--starts", "2", "--width", "10")
     assert re.findall(r"2-10-1, m = 40, (\w+), 2 starts", text) == ["joint", "projected"]
 
 
-def test_parts_that_would_begin_too_late_are_named() -> None:
-    text = printed("--smoke", "--minutes", "0")
-    assert text.count("not run") == 7
+def test_parts_that_would_begin_too_late_are_named(printed: Printed) -> None:
+    assert printed("--smoke", "--minutes", "0").count("not run") == 7
 
 
 @pytest.mark.slow

@@ -65,20 +65,20 @@ def test_the_road_runs_without_any_optional_library():
     assert not (ROOT / "never-written").exists()
 
 
-def test_neither_the_import_nor_a_new_page_loads_numba():
-    program = (
-        "import sys, explorer, explorer.page.apps.explorer as page\n"
-        "from explorer.page.session import Session\n"
-        "Session()\n"
-        "print('ipywidgets' in sys.modules, 'numba' in sys.modules)"
-    )
-    assert run(program).stdout.strip() == "True False"
-
-
-def test_importing_loads_no_optional_library():
+def test_what_is_slow_to_load_is_loaded_when_it_is_needed():
+    """No optional library by the import, no statistics by a verb, no numba by a new page."""
     ours = [name for name in OPTIONAL if name != "tqdm"]  # torch takes that one by itself
-    program = f"import sys, explorer; print([n for n in {ours!r} if n in sys.modules])"
-    assert run(program).stdout.strip() == "[]"
+    program = "\n".join([
+        "import sys, explorer",
+        f"print([name for name in {ours!r} if name in sys.modules])",
+        "import explorer.commands.road, explorer.engine.roster",
+        "print('scipy.stats' in sys.modules)",
+        "import explorer.page.apps.explorer",
+        "from explorer.page.session import Session",
+        "Session()",
+        "print('ipywidgets' in sys.modules, 'numba' in sys.modules)",
+    ])  # fmt: skip
+    assert run(program).stdout.splitlines() == ["[]", "False", "True False"]
 
 
 def test_every_public_name_is_there_and_listed_in_order():
@@ -86,8 +86,3 @@ def test_every_public_name_is_there_and_listed_in_order():
         assert getattr(explorer, name) is not None
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         _ = explorer.nothing
-
-
-def test_no_verb_waits_for_the_statistics_of_scipy():
-    program = "import explorer.commands.road, explorer.engine.roster, sys\n"
-    assert run(f"{program}print('scipy.stats' in sys.modules)").stdout.strip() == "False"

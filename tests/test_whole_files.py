@@ -17,6 +17,7 @@ from typer.testing import CliRunner
 from explorer.cli import app
 from explorer.engine import files
 from explorer.engine.files import write_file
+from explorer.research.pictures import planes
 
 pytest.importorskip("matplotlib")
 
@@ -109,11 +110,12 @@ def test_each_verb_keeps_what_stood_there(
     path = tmp_path / name
     path.write_bytes(b"good")
     words = [given.get(word, word) for word in SAVED[name]] + [str(path)]
-    monkeypatch.setattr(files.os, "fsync", full)
-    done = CliRunner().invoke(app, words)
+    monkeypatch.setattr(planes, "MOST_FRAMES", 2)
+    with monkeypatch.context() as disk:
+        disk.setattr(files.os, "fsync", full)
+        done = CliRunner().invoke(app, words)
     assert done.exit_code == 2 and name in done.stderr and NO_ROOM in done.stderr, done.output
     assert path.read_bytes() == b"good" and list(tmp_path.iterdir()) == [path]
-    monkeypatch.undo()
     assert CliRunner().invoke(app, words).exit_code == 0
     assert path.read_bytes() != b"good" and list(tmp_path.iterdir()) == [path]
 

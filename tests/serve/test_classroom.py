@@ -29,7 +29,14 @@ from tests.serve.visits import (
     settings_module,
 )
 
-CELLS = ("import ipywidgets", "ipywidgets.Button()")
+TOLD = f"b'{serve.TEACHER}' in open('/proc/self/environ', 'rb').read()"
+# A page prints the key of scores, and whether its kernel knows the teacher's.
+CELLS = (
+    "from explorer.page.session import CLASS_KEY; print('sign:', CLASS_KEY, ':')",
+    f"import os, sys; print('key:', os.environ.get('{serve.TEACHER}', 'none'))",
+    f"print('told:', sys.platform == 'linux' and {TOLD})",
+    "import ipywidgets; ipywidgets.Button()",
+)
 ONE_CELL = ("1 + 1",)
 SCENE = link_of(Run(preset("moons", n=10), TrainConfig()))
 WIDE = link_of(Run(preset("moons", n=10), TrainConfig(widths=(10**6,))))
@@ -316,36 +323,23 @@ def test_the_board_is_seen_and_cleared_by_the_teacher_alone(join: Join, teacher:
     until(teacher, board=[])
 
 
-def test_a_kernel_signs_what_the_server_believes() -> None:
-    cells = ("from explorer.page.session import CLASS_KEY; print('sign:', CLASS_KEY, ':')",)
-    with serve.start(port=0, cells=cells, class_size=1) as server:
-        page = read_page(server)
-        found = re.search(r"sign: ([\w-]+) :", page)
-        assert found is not None
-        address = server.url.replace("http", "ws", 1)
-        teacher = websocket.create_connection(
-            f"{address}class/teacher?{server.teacher.partition('?')[2]}", timeout=PATIENCE_S
-        )
-        mine = f"{address}class/student?kernel={kernel_of(page)}"
-        student = websocket.create_connection(mine, timeout=PATIENCE_S)
-        score, mark = signed(63, sign=found[1])
-        say(student, who=ANN, name="<b>Ann</b>", score=score, mark=mark)
-        until(teacher, board=[["<b>Ann</b>", 63, 3, 8]])
-        say(teacher, clear=True)
-        until(teacher, board=[])
-        for socket in (student, teacher):
-            socket.shutdown()
+def test_a_kernel_signs_what_the_server_believes_and_never_knows_the_teachers_key(
+    server: serve.Server, join: Join, teacher: Any
+) -> None:
+    page = read_page(server)
+    assert "key: none" in page and "told: False" in page
+    found = re.search(r"sign: ([\w-]+) :", page)
+    assert found is not None
+    student = join(f"class/student?kernel={kernel_of(page)}")
+    score, mark = signed(63, sign=found[1])
+    say(student, who=ANN, name="<b>Ann</b>", score=score, mark=mark)
+    until(teacher, board=[["<b>Ann</b>", 63, 3, 8]])
+    say(teacher, clear=True)
+    until(teacher, board=[])
+    assert ask(f"{server.url}voila/api/shutdown/{kernel_of(page)}", "POST")[0] == 204
 
 
-def test_without_a_class_there_is_no_teacher_and_kernels_never_know_the_key() -> None:
-    told = f"b'{serve.TEACHER}' in open('/proc/self/environ', 'rb').read()"
-    cells = (
-        f"import os, sys; print('key:', os.environ.get('{serve.TEACHER}', 'none'))",
-        f"print('told:', sys.platform == 'linux' and {told})",
-    )
-    with serve.start(port=0, cells=cells, class_size=1) as server:
-        page = read_page(server)
-        assert "key: none" in page and "told: False" in page
+def test_without_a_class_there_is_no_teacher() -> None:
     with serve.start(port=0, cells=ONE_CELL) as server:
         assert not server.teacher
         assert ask(server.url + "teacher?key=")[0] == 403

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import re
 import runpy
@@ -225,33 +226,45 @@ def test_kernels_talk_over_sockets_but_in_a_jupyter_server(monkeypatch: pytest.M
     assert "transport" not in loaded.KernelManager
 
 
-def test_a_full_room_says_so_and_lets_in_later() -> None:
-    with serve.start(port=0, cells=CELLS, class_size=1) as server:
-        kernel = kernel_of(read_page(server))
-        with connected(server, kernel):
-            for address in ("", "voila/render/membership.ipynb"):
-                code, headers, words = ask(server.url + address)
-                assert code == 503 and headers["Retry-After"]
-                assert "http-equiv='refresh'" in words
-                assert "default-src 'none'" in headers["Content-Security-Policy"]
-            assert status(f"{server.url}api/kernels/{kernel}") == 200
-            assert status(f"{server.url}voila/api/shutdown/{kernel}", "POST") == 204
-        assert kernel_of(read_page(server)) != kernel
+@pytest.fixture(scope="module")
+def small_room() -> Iterator[serve.Server]:
+    """A room of three, on all interfaces, with one place for each address but this machine's own.
+
+    From there a proxy asks for many.
+    """
+    with serve.start(port=0, cells=CELLS, host="0.0.0.0", class_size=3, per_address=1) as running:
+        yield running
 
 
-def test_one_address_has_so_many_places() -> None:
-    """Not this machine's own, from where a proxy asks for many."""
-    with serve.start(port=0, cells=CELLS, host="0.0.0.0", class_size=9, per_address=1) as server:
-        port = int(server.url.rsplit(":", 1)[1].strip("/"))
-        other = f"http://{own_address()}:{port}/"
-        with connected(server, kernel_of(read_page(server))):
-            with connected(server, kernel_of(read_page(server))):
-                code, _, page = ask(other)
-                assert code == 200
-                with connected(server, kernel_of(page)):
-                    code, _, words = ask(other)
-                    assert code == 503 and "Your address" in words
-                    assert status(server.url) == 200
+def test_a_full_room_says_so_and_lets_in_later(small_room: serve.Server) -> None:
+    url = small_room.url
+    kernels = [kernel_of(read_page(small_room)) for _ in range(3)]
+    with contextlib.ExitStack() as stack:
+        for kernel in kernels:
+            stack.enter_context(connected(small_room, kernel))
+        for address in ("", "voila/render/membership.ipynb"):
+            code, headers, words = ask(url + address)
+            assert code == 503 and headers["Retry-After"]
+            assert "http-equiv='refresh'" in words
+            assert "default-src 'none'" in headers["Content-Security-Policy"]
+        assert status(f"{url}api/kernels/{kernels[0]}") == 200
+        assert status(f"{url}voila/api/shutdown/{kernels[0]}", "POST") == 204
+        kernels.append(kernel_of(read_page(small_room)))
+        assert kernels[-1] not in kernels[:-1]
+    for kernel in kernels[1:]:
+        assert status(f"{url}voila/api/shutdown/{kernel}", "POST") == 204
+
+
+def test_one_address_has_so_many_places(small_room: serve.Server) -> None:
+    port = int(small_room.url.rsplit(":", 1)[1].strip("/"))
+    other = f"http://{own_address()}:{port}/"
+    with connected(small_room, kernel_of(read_page(small_room))):
+        code, _, page = ask(other)
+        assert code == 200
+        with connected(small_room, kernel_of(page)):
+            code, _, words = ask(other)
+            assert code == 503 and "Your address" in words
+            assert status(small_room.url) == 200
 
 
 def own_address() -> str:
