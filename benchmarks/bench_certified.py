@@ -21,13 +21,13 @@ restored or never told: neurons pruned, merged, weights moved and balanced anew,
 layers trained with weight decay: the attack alone is asked, without being told. With --boxes
 networks of the plane: whether a point on the margin lies beyond the box (`extent`).
 
-Assumptions and threshold are found from the weights (`assumed`, `threshold`). A place is certified
-where its radius exceeds the residual of the truth under the same assumptions, and claimed where it
-exceeds the threshold; it is false where no point of its label is within it and the reach. All
-places of half width 0.03 (0.05 in the plane) that overlap by half are looked at on the line, in the
-plane those around support points and as many around other places. Support points lie within 1% of
-the margin of the network at hand. Claims are those of the attack with its defaults. Well trained is
-a network of which the truth leaves 5% at most.
+Assumptions and threshold are found from the weights (`assumed_cone`, `threshold`). A place is
+certified where its radius exceeds the residual of the truth under the same assumptions, and claimed
+where it exceeds the threshold; it is false where no point of its label is within it and the reach.
+All places of half width 0.03 (0.05 in the plane) that overlap by half are looked at on the line, in
+the plane those around support points and as many around other places. Support points lie within 1%
+of the margin of the network at hand. Claims are those of the attack with its defaults. Well trained
+is a network of which the truth leaves 5% at most.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from explorer.engine.attacks import certified as attack
 from explorer.engine.attacks.target import Target
 from explorer.engine.data import Dataset, preset
 from explorer.engine.exact import maximum_margin
-from explorer.engine.explanations.assumptions import assumed, extent, threshold
+from explorer.engine.explanations.assumptions import assumed_cone, extent, threshold
 from explorer.engine.margin import normalise, q_of
 from explorer.engine.merging import merge_neurons
 from explorer.engine.network import Network
@@ -240,14 +240,14 @@ def looked_at(data, net, error, seed, half, count):
     rng = np.random.default_rng(seed)
     net = net.with_theta(net.theta * (1 + error * rng.uniform(-1, 1)) ** 0.5)
     began = time.process_time()
-    cone = assumed(net, error)
+    cone = assumed_cone(net, error)
     made, least = cone.assumptions, cone.least.high
     count["seconds to build"] += time.process_time() - began
     x, y, q = data.x.numpy(), data.y.numpy(), q_of(net, data.x, data.y).numpy()
     support = np.flatnonzero(q < (1 + SUPPORT) * q.min())
     low, high = made.levels
     inside = (q >= low) & (q <= high) & (np.abs(x) <= made.box).all(1)
-    truth = cone.explained(x[inside], y[inside], made.reach).high if inside.any() else 1.0
+    truth = cone.bound_near(x[inside], y[inside], made.reach).high if inside.any() else 1.0
     limit = threshold(cone)
     count["sets"] += 1
     count["support"] += len(support)

@@ -71,7 +71,7 @@ def energy(
     answers = Answers()
     made = answers.answer(q, size)
     assert made is not None
-    merged = answers.merged(q)
+    merged = answers.merged_network(q)
     content: dict[str, Any] = {
         "map": q.kind, "points": points.n, "point": point, "size": made.size,
         "here": made.here, "lowest": float(np.nanmin(made.values)), "at": list(made.lowest),

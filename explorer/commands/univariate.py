@@ -80,7 +80,7 @@ def _rows(state: UnivariateState) -> Rows:
     for i, g in enumerate(state.groups):
         places = ", ".join(f"{x:.4f}" for x in g.x) or "no candidate"
         rows.append((f"group {i + 1} ({g.rule})", f"[{g.low:.4f}, {g.high:.4f}]: {places}"))
-    share = f"{state.guaranteed:.0%} of {len(state.x)} candidates"
+    share = f"{state.guaranteed_share:.0%} of {len(state.x)} candidates"
     if any(g.rule == "3.3" for g in state.groups):
         share += ", if (a) and (b) hold"
     rows.append(("guaranteed", "nothing: see weights" if state.doubt else share))

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from explorer.engine.network import Network, one_output
+from explorer.engine.network import Network
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,13 +49,6 @@ def backward(net: Network, inputs: Sequence[Tensor], z: Tensor, cover: Tensor) -
         signals.append(torch.ops.aten.threshold_backward(signals[-1] @ w, a, 0))
     phi = (cover * z).sum(1) if z.shape[1] > 1 else (cover * z).squeeze(1)
     return Pass(phi, tuple(inputs), tuple(reversed(signals)))
-
-
-def run(net: Network, x: Tensor) -> Pass:
-    """Forward and backward for every point, of a network with one output. x (n, d)."""
-    one_output(net)
-    inputs, z = forward(net, x)
-    return backward(net, inputs, z, torch.ones_like(z))
 
 
 def squared_norms(net: Network, values: Pass) -> Tensor:

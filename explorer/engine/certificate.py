@@ -265,7 +265,7 @@ def _verdict(
     return fit, light if exact else Light.NEAR, None if sharp is fit else sharp.residual
 
 
-def _unseparated(net: Network, q: Tensor, tau: float) -> Certificate:
+def _unseparated_certificate(net: Network, q: Tensor, tau: float) -> Certificate:
     q_min = float(q.min()) if len(q) else 0.0
     rho = float(net.rho)
     return Certificate(
@@ -338,7 +338,7 @@ def certify(
     q = q_of(net, x, y).detach()
     q_min = float(q.min()) if len(q) else 0.0
     if not (q_min > 0 and math.isfinite(q_min)):
-        return _unseparated(net, q, tau)
+        return _unseparated_certificate(net, q, tau)
     one = scaled_network(net, q_min ** (-1 / net.order))
     ratio = (q / q_min).cpu().double()
     strict = _fit_at(one, x, y, ratio, -1.0)

@@ -20,7 +20,13 @@ from scipy.spatial import cKDTree
 from torch import Tensor
 
 from explorer.engine.data import Dataset, heldout
-from explorer.engine.data.drawings import followed, rephased, shifted, slid, turned
+from explorer.engine.data.drawings import (
+    followed_copies,
+    rephased_copies,
+    shifted_copies,
+    slid_copies,
+    turned_copies,
+)
 from explorer.engine.threads import few_threads
 
 Array = np.ndarray[Any, Any]
@@ -189,9 +195,13 @@ def control_sets(truth: Dataset, count: int = COUNT) -> Controls:
     sets = tuple(heldout(truth, seed) for seed in range(1, count + 1))
     if truth.source is not None:
         return Controls(sets, Origin.HELD_OUT, truth=truth)
-    ways = {Origin.SHIFTED: shifted, Origin.SLID: slid}
+    ways = {Origin.SHIFTED: shifted_copies, Origin.SLID: slid_copies}
     if truth.d == 2:
-        ways |= {Origin.TURNED: turned, Origin.REPHASED: rephased, Origin.FOLLOWED: followed}
+        ways |= {
+            Origin.TURNED: turned_copies,
+            Origin.REPHASED: rephased_copies,
+            Origin.FOLLOWED: followed_copies,
+        }
     beside = tuple(
         Controls(tuple(Dataset(x.to(truth.x), truth.y) for x in make(truth, count)), origin)
         for origin, make in ways.items()

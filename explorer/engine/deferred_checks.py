@@ -49,7 +49,7 @@ class Noted:
         self.held.append(condition)
         return False
 
-    def happened(self) -> bool:
+    def any_held(self) -> bool:
         """Return whether any condition held; this reads one number."""
         return bool(self.held) and bool(torch.stack(self.held).any())
 
@@ -82,7 +82,7 @@ def in_blocks(
         for _ in range(some):
             later = step(later, noted)
             noted(~torch.stack([grad.any() for grad in gradients(later)]).any())
-        if not noted.happened():
+        if not noted.any_held():
             state = later
             continue
         for _ in range(some):

@@ -61,7 +61,7 @@ def even_multipliers(
     net = net.with_parameters([p.detach().cpu().double() for p in net.parameters])
     x, y = x.detach().cpu().double(), y.detach().cpu().double()
     made = set_rays(net, x, y, tau)
-    if made.cut:
+    if made.cut_count:
         return fit
     gram, inner = made.gram().numpy(), made.inner.numpy()
     if price is not None:

@@ -203,10 +203,10 @@ def members(data: bytes, most: int, kind: type[FileError], remedy: str) -> dict[
                 raise kind(
                     f"{safe_name(entry.filename)} is encrypted or packed in a rare way. {remedy}"
                 )
-        return {entry.filename: _unpacked(archive, entry) for entry in entries}
+        return {entry.filename: _member_bytes(archive, entry) for entry in entries}
 
 
-def _unpacked(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> bytes:
+def _member_bytes(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> bytes:
     """Return one member, of the size that the directory names.
 
     `archive.read` unpacks all there is before it looks at that size. One byte more is asked for

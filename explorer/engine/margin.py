@@ -116,30 +116,21 @@ def slopes_of(t: Tensor, loss: Loss) -> Tensor:
     raise ValueError(f"loss must be 'exponential' or 'logistic'; got {loss!r}")
 
 
-def gamma_tilde(
-    q: Tensor, rho: float | Tensor, order: int, loss: Loss, log_gain: float = 0.0
+def smoothed_margin(
+    log_total: float, rho: float | Tensor, order: int, loss: Loss, log_gain: float = 0.0
 ) -> float:
-    """Return the smoothed margin l^{-1}(sum_i l(q_i)) / rho^order (Lyu and Li 2020, definition 2).
+    """Return gamma_tilde = l^{-1}(sum_i l(q_i)) / rho^order (Lyu and Li 2020, definition 2).
 
     Args:
-        q: margins (n,) of the carried theta.
+        log_total: the logarithm of the summed loss (`log_loss`).
         rho: norm of the carried theta.
         order: degree of homogeneity.
         loss: "exponential" or "logistic".
         log_gain: order * log_scale when the true weights are exp(log_scale) theta.
 
     Returns:
-        A float; 0 for no points or rho = 0.
+        A float; 0 for rho = 0.
     """
-    return (
-        smoothed_margin(log_loss(q, loss, log_gain), rho, order, loss, log_gain) if len(q) else 0.0
-    )
-
-
-def smoothed_margin(
-    log_total: float, rho: float | Tensor, order: int, loss: Loss, log_gain: float = 0.0
-) -> float:
-    """Return the gamma_tilde of a summed loss exp(log_total); the other arguments as there."""
     rho = float(rho)
     if rho == 0:
         return 0.0

@@ -37,7 +37,7 @@ from scipy.optimize import linprog
 from torch import Tensor
 
 from explorer.engine.classes import rivals
-from explorer.engine.exact.faces import turned
+from explorer.engine.exact.faces import turned_points
 from explorer.engine.gradients import backward_signals, forward_signals
 from explorer.engine.kernels.loading import compiled_module
 from explorer.engine.network import Network, phi_all
@@ -388,7 +388,7 @@ def _augmented(net: Network, x: Tensor, y: Tensor) -> tuple[Array, Array, Array,
     w, v = (one.detach().cpu().double().numpy() for one in net.weights)
     if net.biases[0] is None:
         return w, points, v[0], label
-    xt, turn, _, _ = turned(points)
+    xt, turn, _, _ = turned_points(points)
     b = net.biases[0].detach().cpu().double().numpy()
     return np.column_stack([w, b]) @ turn.T, xt, v[0], label
 

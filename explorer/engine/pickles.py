@@ -41,15 +41,15 @@ class Pickle:
     kind: type[FileError] = FileError
     remedy = "Write the file again."
 
-    def called(self, name: str, given: tuple[Any, ...]) -> object:
+    def call(self, name: str, given: tuple[Any, ...]) -> object:
         """Return what the call of `name` with `given` stands for; else `refuse` it."""
         self.refuse(name)
 
-    def referred(self, given: object) -> object:
+    def reference(self, given: object) -> object:
         """Return what a reference to something outside of the pickle stands for."""
         self.refuse("a reference to something outside")
 
-    def built(self, held: object, state: object) -> object:
+    def build(self, held: object, state: object) -> object:
         """`held` once it was given a state; most have none that matters."""
         return held
 
@@ -59,7 +59,7 @@ class Pickle:
             f"the file holds {safe_name(what)}, and code in files is never run. {self.remedy}"
         )
 
-    def damaged(self, why: str) -> NoReturn:
+    def refuse_damage(self, why: str) -> NoReturn:
         """Say that the instructions make no sense."""
         raise self.kind(f"the file is damaged: {why}. {self.remedy}")
 
@@ -69,9 +69,9 @@ class Pickle:
         for count, step in enumerate(pickletools.genops(stream)):
             code, arg = step[0], cast(Any, step[1])
             if count > MOST_STEPS:
-                self.damaged(f"more than {MOST_STEPS} instructions")
+                self.refuse_damage(f"more than {MOST_STEPS} instructions")
             if code.name == "STOP":
-                return self._popped(stack, 1)[0]
+                return self._pop(stack, 1)[0]
             if code.name in _CONSTANTS:
                 stack.append(_CONSTANTS[code.name]())
             elif code.name in _GIVEN:
@@ -88,13 +88,13 @@ class Pickle:
                 _STEPS[code.name](self, stack)
             elif code.name not in ("PROTO", "FRAME"):
                 self.refuse(f"the instruction {code.name}")
-        self.damaged("it has no end")
+        self.refuse_damage("it has no end")
 
-    def _popped(self, stack: Values, count: int) -> Values:
+    def _pop(self, stack: Values, count: int) -> Values:
         """Return the `count` values on top."""
         taken = stack[-count:]
         if len(taken) < count or any(isinstance(value, _Mark) for value in taken):
-            self.damaged("a value is missing")
+            self.refuse_damage("a value is missing")
         del stack[-count:]
         return taken
 
@@ -104,7 +104,7 @@ class Pickle:
         while stack and not isinstance(stack[-1], _Mark):
             taken.append(stack.pop())
         if not stack:
-            self.damaged("a group without a beginning")
+            self.refuse_damage("a group without a beginning")
         stack.pop()
         return taken[::-1]
 
@@ -112,36 +112,36 @@ class Pickle:
         """Pairs into the table on top. Keys are plain: a nest of tuples takes ages to hash."""
         table = stack[-1]
         if not isinstance(table, dict) or len(pairs) % 2:
-            self.damaged("names without values")
+            self.refuse_damage("names without values")
         for key, value in zip(pairs[::2], pairs[1::2], strict=True):
             if not isinstance(key, str | bytes | int):
-                self.damaged(f"a {type(key).__name__} in place of a name")
+                self.refuse_damage(f"a {type(key).__name__} in place of a name")
             table[key] = value
 
     def _append(self, stack: Values, values: Values) -> None:
         if not isinstance(stack[-1], list):
-            self.damaged("values without a list")
+            self.refuse_damage("values without a list")
         stack[-1].extend(values)
 
     def _call(self, stack: Values) -> None:
-        what, given = self._popped(stack, 2)
+        what, given = self._pop(stack, 2)
         if not isinstance(what, Name) or not isinstance(given, tuple):
-            self.damaged("a call of nothing")
-        stack.append(self.called(what.words, given))
+            self.refuse_damage("a call of nothing")
+        stack.append(self.call(what.words, given))
 
     def _refer(self, stack: Values) -> None:
-        stack.append(self.referred(self._popped(stack, 1)[0]))
+        stack.append(self.reference(self._pop(stack, 1)[0]))
 
     def _build(self, stack: Values) -> None:
-        held, state = self._popped(stack, 2)
-        stack.append(self.built(held, state))
+        held, state = self._pop(stack, 2)
+        stack.append(self.build(held, state))
 
     def _name(self, stack: Values) -> None:
-        stack.append(Name(".".join(map(str, self._popped(stack, 2)))))
+        stack.append(Name(".".join(map(str, self._pop(stack, 2)))))
 
 
 def _tuple(count: int) -> Callable[[Pickle, Values], None]:
-    return lambda pickle, stack: stack.append(tuple(pickle._popped(stack, count)))
+    return lambda pickle, stack: stack.append(tuple(pickle._pop(stack, count)))
 
 
 _CONSTANTS: dict[str, Callable[[], Any]] = {
@@ -156,9 +156,9 @@ _BYTES = ("BINBYTES", "SHORT_BINBYTES", "BINBYTES8", "BINSTRING", "SHORT_BINSTRI
 _STEPS: dict[str, Callable[[Pickle, Values], None]] = {
     "TUPLE": lambda pickle, stack: stack.append(tuple(pickle._group(stack))),
     "TUPLE1": _tuple(1), "TUPLE2": _tuple(2), "TUPLE3": _tuple(3),
-    "SETITEM": lambda pickle, stack: pickle._set(stack, pickle._popped(stack, 2)),
+    "SETITEM": lambda pickle, stack: pickle._set(stack, pickle._pop(stack, 2)),
     "SETITEMS": lambda pickle, stack: pickle._set(stack, pickle._group(stack)),
-    "APPEND": lambda pickle, stack: pickle._append(stack, pickle._popped(stack, 1)),
+    "APPEND": lambda pickle, stack: pickle._append(stack, pickle._pop(stack, 1)),
     "APPENDS": lambda pickle, stack: pickle._append(stack, pickle._group(stack)),
     "REDUCE": Pickle._call, "BINPERSID": Pickle._refer, "BUILD": Pickle._build,
     "STACK_GLOBAL": Pickle._name,

@@ -24,7 +24,7 @@ def no_progress(_: float) -> None:
     """Tell nobody how far the work is."""
 
 
-def between(progress: Progress, low: float, high: float) -> Progress:
+def part_progress(progress: Progress, low: float, high: float) -> Progress:
     """Return the progress of a part of the work, which takes the share from `low` to `high`.
 
     >>> said = []

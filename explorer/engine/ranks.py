@@ -102,7 +102,7 @@ def judge_by_ranks(
         ranks.append(_as_near(pool, pool, len(pool), first=0).log())
         chance += len(own) * math.floor(FOUND_SHARE * (len(others) + 1)) / (len(others) + 1)
     found = int((shares <= FOUND_SHARE).sum())
-    drawn = _drawn(truth, sizes, seed)
+    drawn = _draws(truth, sizes, seed)
     p_value, kind = math.nan, Kind.CANNOT_KNOW
     alike = source_p(truth, unseen, seed) if min(sizes) >= LEAST else math.nan
     why_not = None if alike > OTHER_SOURCE else Unknowable.NO_CONTROLS
@@ -124,7 +124,7 @@ def _as_near(own: Tensor, others: Tensor, whole: int, first: int = 1) -> Tensor:
     return (counts + first).double() / whole
 
 
-def _drawn(truth: Dataset, sizes: list[int], seed: int) -> Tensor:
+def _draws(truth: Dataset, sizes: list[int], seed: int) -> Tensor:
     """The numbers (1 + K, n) in the pool, class by class, of the training points and of K draws."""
     generator = generator_of(seed, truth.n, 9)
     parts, begin = [], 0
@@ -159,7 +159,7 @@ def source_p(truth: Dataset, unseen: Dataset, seed: int = 0) -> float:
         others = kept.x[kept.y == label]
         parts += [truth.x[truth.y == label], others]
         sizes.append(len(others))
-    x, drawn = torch.cat(parts), _drawn(truth, sizes, seed)
+    x, drawn = torch.cat(parts), _draws(truth, sizes, seed)
     n, m = truth.n, len(x) - truth.n
     apart = torch.cdist(x, x)
     chosen = torch.zeros(len(drawn), len(x), dtype=x.dtype).scatter_(1, drawn, 1.0)

@@ -46,23 +46,23 @@ class Roster(MutableMapping[str, AnyAttack]):
         self._reading = threading.RLock()
 
     def __getitem__(self, key: str) -> AnyAttack:
-        return self._known()[key]
+        return self._loaded_rows()[key]
 
     def __setitem__(self, key: str, made: AnyAttack) -> None:
         if key != made.key:
             raise ValueError(f"the attack {made.key!r} stands at its own key; got {key!r}")
-        self._known()[key] = made
+        self._loaded_rows()[key] = made
 
     def __delitem__(self, key: str) -> None:
-        del self._known()[key]
+        del self._loaded_rows()[key]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._known())
+        return iter(self._loaded_rows())
 
     def __len__(self) -> int:
-        return len(self._known())
+        return len(self._loaded_rows())
 
-    def _known(self) -> dict[str, AnyAttack]:
+    def _loaded_rows(self) -> dict[str, AnyAttack]:
         with self._reading:
             if not self._rows:
                 self._rows = {made.key: made for made in _built_in()}

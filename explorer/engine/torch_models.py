@@ -132,7 +132,7 @@ def read_model(
     if isinstance(inner, nn.DataParallel | nn.parallel.DistributedDataParallel):
         inner = inner.module
     with _in_use(inner), torch.no_grad():
-        given, steps, out = _followed(inner, points)
+        given, steps, out = _trace(inner, points)
         found = _Layers(given.dtype).read(steps, given, out)
         if points is not None and points.shape[1:].numel() == found.net.d:
             given = _as_taken(inner, points)
@@ -225,7 +225,7 @@ class _Recorder(_Record, TorchDispatchMode):
     """
 
 
-def _followed(model: nn.Module, points: Tensor | None) -> tuple[Tensor, list[ModuleStep], Tensor]:
+def _trace(model: nn.Module, points: Tensor | None) -> tuple[Tensor, list[ModuleStep], Tensor]:
     """Return a few points, the steps of the forward on them, and what it returns."""
     widths = list(dict.fromkeys(_widths(model)))[:TRIES]
     tries: list[tuple[int, ...]] = [] if points is None else [tuple(points.shape[1:])]
@@ -299,7 +299,7 @@ class _Layers:
             carrier = step.out
         if not used:
             raise ModelError("what the model returns does not depend on the points.")
-        return self._made()
+        return self._reading()
 
     def _take(self, step: ModuleStep) -> None:
         name = step.name
@@ -366,7 +366,7 @@ class _Layers:
         bias = name == "add" and self._linear and isinstance(number, Tensor)
         if (self._layers or self._linear) and not bias:
             self._fold(SCALED)
-        held = _spread(number, step)
+        held = _per_coordinate(number, step)
         one = torch.ones_like(held)
         if name == "rsub":  # number - alpha x
             first, name = not first, "sub"
@@ -408,7 +408,7 @@ class _Layers:
         if what not in self._folded:
             self._folded.append(what)
 
-    def _made(self) -> Reading:
+    def _reading(self) -> Reading:
         if not self._linear:
             raise ModelError(f"the model must end in a Linear layer. {KNOWN}")
         self._close()
@@ -435,7 +435,7 @@ def _network(layers: list[tuple[Tensor, Tensor | None]], dtype: torch.dtype) -> 
     )
 
 
-def _spread(number: Any, step: ModuleStep) -> Tensor:  # noqa: ANN401
+def _per_coordinate(number: Any, step: ModuleStep) -> Tensor:  # noqa: ANN401
     """Return a number as one for each coordinate (k,), the same for all points."""
     held = torch.as_tensor(number).cpu().double()
     if step.out.shape != step.shape or (held.ndim == len(step.shape) and len(held) != 1):

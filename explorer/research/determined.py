@@ -20,7 +20,7 @@ from explorer.engine.explanations.masses import (
     forced_masses,
     forced_points,
 )
-from explorer.engine.progress import Progress, between, no_progress
+from explorer.engine.progress import Progress, no_progress, part_progress
 from explorer.research.runs import RADIUS, certified_points, cone_around
 
 
@@ -62,11 +62,11 @@ def determination(
     Raises:
         ValueError: where nothing can be certified; the message says why.
     """
-    certain = certified_points(target, truth, half, between(progress, 0.0, 0.4))
+    certain = certified_points(target, truth, half, part_progress(progress, 0.0, 0.4))
     cone = cone_around(target, truth)
     allowed = allowed_residual(cone, certain.truth)
-    mass = forced_masses(cone, truth.x, truth.y, half, allowed, between(progress, 0.4, 0.9))
-    far = farthest(cone, truth.x, allowed, between(progress, 0.9, 1.0))
+    mass = forced_masses(cone, truth.x, truth.y, half, allowed, part_progress(progress, 0.4, 0.9))
+    far = farthest(cone, truth.x, allowed, part_progress(progress, 0.9, 1.0))
     return Determination(
         certain, mass, forced_points(mass, target.mass)[0], allowed, half + certain.reach,
         certain.box, far,

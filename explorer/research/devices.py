@@ -15,7 +15,7 @@ from typing import Any
 
 import torch
 
-from explorer.engine.progress import Progress, between, with_progress
+from explorer.engine.progress import Progress, part_progress, with_progress
 from explorer.engine.roster import AnyAttack
 
 OUT = ("out of memory", "can't allocate memory")  # how torch's errors say it that have no class
@@ -250,7 +250,7 @@ def last_states(
         drawn = [torch.Generator().manual_seed(seed) for seed in seeds]
         groups: list[Any] = [drawn] if together else drawn
         for k, generators in enumerate(groups):
-            here = between(progress, k / len(groups), (k + 1) / len(groups))
+            here = part_progress(progress, k / len(groups), (k + 1) / len(groups))
             state = entry.init(aimed, config, generators)
             states = entry.iterate(aimed, state, config, stride)
             for following in with_progress(states, count, here):

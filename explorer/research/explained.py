@@ -14,13 +14,13 @@ from explorer.engine.explanations.cells import Extent
 from explorer.engine.explanations.splitting import (
     TRAINED_MARGIN,
     Explanation,
-    changed,
     extent_at,
     free_direction,
     kinks_at,
     margin_error,
     pinned_points,
     predicted_jump,
+    relative_change,
     remainder,
     slackness,
     split,
@@ -138,8 +138,9 @@ def share_left(target: Target, x: Tensor, y: Tensor) -> float:
 def measures(net: Network, e: Explanation, reference: Tensor) -> dict[str, object]:
     """Return the fields of `Explained` that say how e compares with the set that it came from."""
     return {
-        "now": e, "change": changed(net, e, reference), "margin_error": margin_error(net, e),
-        "slackness": slackness(net, e), "pinned": pinned_points(net, e), "_kinks": {},
+        "now": e, "change": relative_change(net, e, reference),
+        "margin_error": margin_error(net, e), "slackness": slackness(net, e),
+        "pinned": pinned_points(net, e), "_kinks": {},
     }  # fmt: skip
 
 
@@ -176,7 +177,7 @@ def slide_along(
     net: Network, before: Explanation, i: int, u: Tensor, at: float, reach: float, reference: Tensor
 ) -> Slide:
     """Return the line of a drag, with the change of the sum and the margin on it."""
-    base = changed(net, before, reference)
+    base = relative_change(net, before, reference)
     extent = extent_at(net, before, i, u)
     walls = [s * e * f for s, e in ((1, extent.plus), (-1, extent.minus)) if e < reach
              for f in (1 - BESIDE, 1 + BESIDE)]  # fmt: skip
@@ -185,7 +186,7 @@ def slide_along(
     rows = []
     for place in places.tolist():
         e = split_toward(net, before, i, u, extent, place, reach)
-        rows.append([place, changed(net, e, reference), margin_error(net, e)])
+        rows.append([place, relative_change(net, e, reference), margin_error(net, e)])
     jumps = []
     for sign, own, walls_here in (
         (1.0, extent.plus, extent.walls_plus),

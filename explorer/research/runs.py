@@ -38,7 +38,7 @@ from explorer.engine.explanations.cone import Cone
 from explorer.engine.files import naming, safe_name
 from explorer.engine.margin import q_of
 from explorer.engine.network import Network
-from explorer.engine.progress import Progress, between, no_progress, with_progress
+from explorer.engine.progress import Progress, no_progress, part_progress, with_progress
 from explorer.engine.roster import DEFAULT, AnyAttack, AttackConfig, AttackState, by_key
 from explorer.engine.scoring import RADII, Score, Verdict, judge, score
 from explorer.engine.status import Status
@@ -488,9 +488,9 @@ def certify_claims(
         ValueError: where nothing can be certified; the message says why.
     """
     known = truth if truth is not None and truth.n else None
-    cone = cone_around(target, known, between(progress, 0.0, 0.4))
+    cone = cone_around(target, known, part_progress(progress, 0.0, 0.4))
     left = 0.0 if known is None else certify(target.net, known.x, known.y).residual
-    return certainty(cone, claims.x, claims.y, half, known, between(progress, 0.4, 1.0), left)
+    return certainty(cone, claims.x, claims.y, half, known, part_progress(progress, 0.4, 1.0), left)
 
 
 def certified_points(

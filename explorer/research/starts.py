@@ -27,7 +27,7 @@ from explorer.engine.attacks.claims import MERGE_RADIUS, Report, merge_candidate
 from explorer.engine.certificate import Certificate
 from explorer.engine.controls import Controls, control_sets, meeting_counts
 from explorer.engine.data import Dataset
-from explorer.engine.progress import Progress, between, no_progress
+from explorer.engine.progress import Progress, no_progress, part_progress
 from explorer.engine.roster import DEFAULT, AnyAttack, AttackConfig, AttackState, by_key
 from explorer.engine.scoring import adjusted_p_values, score
 from explorer.engine.status import Status
@@ -174,7 +174,7 @@ def _ends(
     ends: list[AttackState] = []
     while len(ends) < len(seeds):
         some = seeds[len(ends) : len(ends) + size]
-        part = between(progress, len(ends) / whole, (len(ends) + len(some)) / whole)
+        part = part_progress(progress, len(ends) / whole, (len(ends) + len(some)) / whole)
         try:
             ends += last_states(target, entry, config, some, device, dtype, stride, part)
         except MemoryFull:  # a run takes more than was reckoned with

@@ -27,7 +27,7 @@ from explorer.engine.attacks.claims import agreement
 from explorer.engine.attacks.kkt import KKTConfig
 from explorer.engine.attacks.kkt.config import PUBLISHED, Knobs
 from explorer.engine.attacks.target import Target
-from explorer.engine.progress import Progress, between, no_progress
+from explorer.engine.progress import Progress, no_progress, part_progress
 from explorer.engine.settings import setting, settings
 from explorer.engine.status import Status
 from explorer.engine.store.codec import decode
@@ -127,7 +127,7 @@ def tune(
         if number == 0 and config.search == "auto":
             study.enqueue_trial(USUAL)
         asked = study.ask(_space(config.search))
-        here = between(progress, number / config.trials, (number + 1) / config.trials)
+        here = part_progress(progress, number / config.trials, (number + 1) / config.trials)
         trial = attempt(target, config, number, dict(asked.params), here, device)
         if trial.failure:
             study.tell(asked, state=optuna.trial.TrialState.FAIL)

@@ -79,7 +79,9 @@ def test_every_derivative_is_that_of_the_definition(model: str, loss: str) -> No
     torch.testing.assert_close(point.gradient, slope(theta, x).detach())
     torch.testing.assert_close(point.hessian, dense)
     torch.testing.assert_close(point.product(p), dense @ p)
-    torch.testing.assert_close(point.mixed(p), jacobian(lambda at: slope(theta, at) @ p, x))
+    torch.testing.assert_close(
+        point.mixed_derivative(p), jacobian(lambda at: slope(theta, at) @ p, x)
+    )
 
 
 @pytest.mark.parametrize("loss", LOSSES)

@@ -10,7 +10,7 @@ from explorer.engine.attacks.certified import ATTACK
 from explorer.engine.attacks.target import Target
 from explorer.engine.data import Dataset, preset
 from explorer.engine.exact import maximum_margin
-from explorer.engine.explanations.assumptions import assumed, cone_of, obstacle, threshold
+from explorer.engine.explanations.assumptions import assumed_cone, cone_of, obstacle, threshold
 from explorer.engine.explanations.certainty import certainty, radius_map, truth_residual
 from explorer.engine.explanations.cone import Assumptions, Cone
 from explorer.engine.margin import normalise, q_of
@@ -65,7 +65,7 @@ def test_no_certified_claim_is_false_on_exact_trained_moved_and_stored_networks(
         for other in changed(first, seed):
             if not float(q_of(other, data.x, data.y).min()) > 0:
                 continue
-            cone = assumed(normalise(other, data.x, data.y)[0])
+            cone = assumed_cone(normalise(other, data.x, data.y)[0])
             free = 4 * uniform(25, 1, seed=seed) - 2
             x = torch.cat([data.x, data.x + 0.05, free])
             y = torch.cat([data.y, data.y, free[:, 0].sign()])
@@ -81,7 +81,7 @@ def test_no_certified_claim_is_false_on_exact_trained_moved_and_stored_networks(
 
 def test_without_the_truth_the_threshold_decides():
     data = points(202)
-    cone = assumed(exact(data))
+    cone = assumed_cone(exact(data))
     known, blind = (certainty(cone, data.x, data.y, 0.03, known) for known in (data, None))
     assert blind.truth is None and blind.limit == blind.threshold == threshold(cone)
     assert known.limit < blind.limit
@@ -99,13 +99,13 @@ def test_without_the_truth_the_threshold_decides():
 )  # fmt: skip
 def test_claims_that_do_not_fit_are_refused(x, y, half):
     with pytest.raises(ValueError, match=r"expected places|half is a positive"):
-        certainty(assumed(exact(points(202))), x, y, half)
+        certainty(assumed_cone(exact(points(202))), x, y, half)
 
 
 def needy(d):
     """Weights that need some of their points: exact on the line, trained in the plane."""
     if d == 1:
-        return assumed(exact(points(202)))
+        return assumed_cone(exact(points(202)))
     data = preset("alternating-circle", n=8)
     net = train(Run(data, TrainConfig(steps=3000, widths=(30,)))).net
     return Cone.of(normalise(net, data.x, data.y)[0], Assumptions(band=0.05, tau=0.0, box=2.0))
@@ -134,7 +134,7 @@ def test_map_is_the_radius_around_each_pixel(d, side):
 
 def test_map_of_the_line_is_bright_at_the_points_and_nowhere_else():
     data = points(202)
-    cone = assumed(exact(data))
+    cone = assumed_cone(exact(data))
     *_, last = radius_map(cone, -2.5, 2.5, 100, 0.05)
     at = -2.5 + 5 * (np.arange(100) + 0.5) / 100
     for k, label in enumerate((1.0, -1.0)):
@@ -145,7 +145,7 @@ def test_map_of_the_line_is_bright_at_the_points_and_nowhere_else():
 
 def test_places_of_a_map_do_not_meet_and_each_holds_a_point():
     data = points(202)
-    *_, last = radius_map(assumed(exact(data)), -2.5, 2.5, 100, 0.05)
+    *_, last = radius_map(assumed_cone(exact(data)), -2.5, 2.5, 100, 0.05)
     rows = last.places
     assert len(rows) >= 2 and (rows[:, -1] > last.threshold).all()
     for i, (at, label, _) in enumerate(rows):
@@ -155,7 +155,7 @@ def test_places_of_a_map_do_not_meet_and_each_holds_a_point():
 
 
 def test_map_and_claims_end_when_nobody_wants_them():
-    cone, data = assumed(exact(points(202))), points(202)
+    cone, data = assumed_cone(exact(points(202))), points(202)
 
     def end(_):
         raise Stopped

@@ -17,16 +17,16 @@ from explorer.engine.attacks.target import Target
 from explorer.engine.data import Dataset, preset
 from explorer.engine.exact import maximum_margin
 from explorer.engine.explanations.assumptions import (
-    assumed,
+    assumed_cone,
     extent,
     obstacle,
     rounding,
     scatter,
     threshold,
-    unfounded,
+    threshold_obstacle,
 )
 from explorer.engine.explanations.cone import Assumptions, Cone, refusal
-from explorer.engine.explanations.places import cut, grouped, places, whole
+from explorer.engine.explanations.places import cut, neuron_groups, places, whole
 from explorer.engine.margin import normalise, q_of
 from explorer.engine.merging import merge_neurons
 from explorer.engine.network import Network
@@ -63,7 +63,7 @@ def rough(seed, d=1, k=5):
 
 def brute(net, made, hole=None):
     """The distance from all rays, by every pattern of free slopes and scipy's own solver."""
-    neurons = grouped(net, 0.0, made.tau, made.box)
+    neurons = neuron_groups(net, 0.0, made.tau, made.box)
     found = places(neurons, *made.levels)
     if hole is not None:
         low, high, label = hole
@@ -143,7 +143,7 @@ def test_exact_weights_have_an_explanation_and_no_false_place(seed):
     assert cone.least.high <= 1e-4
     q = q_of(net, x, y)
     on = (q < 1.009).numpy()
-    assert cone.explained(x.numpy()[on], y.numpy()[on], 0.0).high <= 1e-4
+    assert cone.bound_near(x.numpy()[on], y.numpy()[on], 0.0).high <= 1e-4
     for label in (1.0, -1.0):
         for at in np.arange(-2.4, 2.4, 0.06):
             found = cone.radius(np.array([at - 0.06]), np.array([at + 0.06]), label, 1e-3)
@@ -189,7 +189,7 @@ def test_outside_its_zone_a_group_is_active_where_its_neurons_are(d):
     """And their values and Phi are off by no more in it than is stated."""
     w = draw(1, d, seed=1) + 0.05 * draw(6, d, seed=2)
     b, v = 0.3 + 0.05 * draw(6, seed=3), 1 + draw(1, 6, seed=4).abs()
-    group = grouped(Network((w, v), (b, None)), 1.0, 0.0, 2.0)
+    group = neuron_groups(Network((w, v), (b, None)), 1.0, 0.0, 2.0)
     assert len(group.v) == 1
     x = 4 * uniform(5000, d, seed=5) - 2
     z = (x @ w.T + b).numpy()
@@ -238,12 +238,12 @@ def test_cut_pieces_keep_their_area():
 
 def test_assumptions_come_from_the_weights_and_widen_with_their_scatter():
     x, y, net = exact(1)
-    sharp = assumed(net)
+    sharp = assumed_cone(net)
     assert sharp.assumptions.doubt < 1e-12
     assert bool((x[q_of(net, x, y) < 1.001].abs() <= sharp.assumptions.box).all())
     moved = net.with_theta(net.theta + 1e-3 * draw(len(net.theta), seed=2))
     moved = normalise(moved, x, y)[0]
-    vague = assumed(moved)
+    vague = assumed_cone(moved)
     assert vague.assumptions.doubt > 1e-4
     assert vague.assumptions.band > sharp.assumptions.band
     assert threshold(vague) > threshold(sharp) == 0.05
@@ -264,7 +264,7 @@ def test_storage_in_few_bits_is_seen_through_the_factor_of_the_margin(kind, shar
     assert rounding(stored) == share
     single = Network(tuple(w.float() for w in stored.weights), (stored.biases[0].float(), None))
     assert rounding(single) == share
-    made = assumed(stored).assumptions
+    made = assumed_cone(stored).assumptions
     assert (made.rounded >= 2 * share) and (made.stray >= 4 * share)
     # All that rounding explains is not counted as scatter of training.
     assert share == 0 or scatter(stored, made.rounded) < 1e-6 < scatter(stored)
@@ -288,7 +288,7 @@ def test_other_networks_are_refused_in_a_sentence():
     for other in (later, wide, bare):
         assert refusal(other)
         with pytest.raises(ValueError, match="one or two inputs"):
-            assumed(other)
+            assumed_cone(other)
 
 
 def searched(net, **settings):
@@ -398,7 +398,7 @@ def test_who_does_not_want_the_assumptions_any_more_is_heard():
         raise Stopped
 
     with pytest.raises(Stopped):
-        assumed(rough(3, 2), progress=end)
+        assumed_cone(rough(3, 2), progress=end)
 
 
 def test_known_set_of_the_line_is_certified_whole():
@@ -553,10 +553,10 @@ def test_weights_that_were_changed_claim_nothing_by_a_threshold(change, d):
     data = preset("alternating-line", n=6) if d == 1 else preset("alternating-circle", n=8)
     made = train(Run(data, TrainConfig(steps=2000, widths=(40,)), seed=1)).net
     other = normalise(CHANGES[change](made), data.x, data.y)[0]
-    cone = assumed(other)
-    assert unfounded(cone) and threshold(cone) == 1
+    cone = assumed_cone(other)
+    assert threshold_obstacle(cone) and threshold(cone) == 1
     state = searched(other)[2]
-    assert state.why == unfounded(cone) and not len(state.x)
+    assert state.why == threshold_obstacle(cone) and not len(state.x)
     assert attack.words(state, attack.CertifiedConfig()) == state.why
 
 
@@ -572,4 +572,4 @@ def test_weights_as_made_are_no_changed_ones(kind):
     assert len(made) > 7
     for net in made:
         stored = net.with_parameters([p.to(kind).double() for p in net.parameters])
-        assert not unfounded(assumed(stored))
+        assert not threshold_obstacle(assumed_cone(stored))

@@ -7,7 +7,7 @@ import math
 import pytest
 import torch
 
-from explorer.engine import backprop, training
+from explorer.engine import training
 from explorer.engine.attacks import decoreco
 from explorer.engine.attacks.decoreco import DecoRecoConfig
 from explorer.engine.certificate import certify
@@ -112,8 +112,6 @@ def test_tangent_signals_take_a_covector(widths):
 def test_without_a_covector_several_outputs_are_refused():
     with pytest.raises(ValueError, match="this network has 4"):
         gram(make(), draw(3, 2))
-    with pytest.raises(ValueError, match="this network has 4"):
-        backprop.run(make(), draw(3, 2))
     with pytest.raises(ValueError, match=r"cover must be \(3, 4\)"):
         gram(make(), draw(3, 2), cover=draw(3, 3))
 

@@ -89,6 +89,6 @@ def test_where_the_truth_is_reached_the_residual_is_refined_as_step_by_step():
 
 def test_what_is_noted_is_told_once():
     noted = Noted()
-    assert not noted.happened()
-    assert noted(torch.tensor(False)) is False and not noted.happened()
-    assert noted(torch.tensor(True)) is False and noted.happened()
+    assert not noted.any_held()
+    assert noted(torch.tensor(False)) is False and not noted.any_held()
+    assert noted(torch.tensor(True)) is False and noted.any_held()

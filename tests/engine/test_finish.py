@@ -10,7 +10,6 @@ import torch
 
 from explorer.engine import training
 from explorer.engine.data import Dataset, preset
-from explorer.engine.exact import finish as finishing
 from explorer.engine.exact import maximum_margin
 from explorer.engine.exact.finish import NEAR, Finished, states
 from explorer.engine.margin import q_of
@@ -23,7 +22,8 @@ from tests.engine.draws import rng
 def finish(
     net: Network, data: Dataset, near: float = NEAR, progress: Progress = no_progress
 ) -> Finished:
-    return finishing.finish(net, data.x, data.y, near, progress)
+    *_, made = states(net, data.x, data.y, near, progress)
+    return made
 
 
 def random_set(d: int, seed: int) -> Dataset:
@@ -47,9 +47,7 @@ def trained(data: Dataset, seed: int = 0, steps: int = 400, **given: object) -> 
 
 def path_norm(net: Network, data: Dataset) -> float:
     """1/2 |theta|^2 at margin 1 of the network with its neurons balanced."""
-    w, b = net.weights[0], net.biases[0]
-    rows = w if b is None else torch.cat([w, b[:, None]], 1)
-    total = (rows.norm(dim=1) * net.weights[1][0].abs()).sum()
+    total = (net.blocks[0].norm(dim=1) * net.weights[1][0].abs()).sum()
     return float(total / q_of(net, data.x, data.y).min())
 
 

@@ -63,7 +63,7 @@ def test_roots_along_a_line_are_exact_and_complete(widths):
     net = make(widths, seed=1)
     net = net.with_parameters([3 * p for p in net.parameters])
     origin, direction = torch.tensor([0.3, -0.2]).double(), torch.tensor([0.6, 0.8]).double()
-    found, owner = crossings.along(net, origin, direction, 3.0)
+    found, owner = crossings.line_vertices(net, origin, direction, 3.0)
     level = found.x[found.kind == crossings.LEVEL]
     assert float((phi(net, level).abs() - 1).abs().max() if len(level) else 0.0) < 1e-9
     for place, (layer, unit) in zip(found.x, owner.tolist(), strict=True):

@@ -9,7 +9,14 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from explorer.engine.margin import gamma_bar, gamma_tilde, log_loss, log_slopes, normalise, q_of
+from explorer.engine.margin import (
+    gamma_bar,
+    log_loss,
+    log_slopes,
+    normalise,
+    q_of,
+    smoothed_margin,
+)
 from explorer.engine.network import init_network, phi, scaled_network
 from tests.engine.draws import rng
 
@@ -22,6 +29,10 @@ def separated(widths=(6,), seed=0, n=5):
     net = init_network(2, widths, generator=generator, first_scale=1.0)
     x = torch.randn(n, 2, generator=generator, dtype=torch.float64)
     return net, x, torch.where(phi(net, x) >= 0, 1.0, -1.0).double()
+
+
+def gamma_tilde(q, rho, order, loss, log_gain=0.0):
+    return smoothed_margin(log_loss(q, loss, log_gain), rho, order, loss, log_gain)
 
 
 def vector(*values):
@@ -59,7 +70,10 @@ def test_slopes_are_the_derivative_of_the_loss(loss):
 )
 def test_smoothed_margin_lies_below_the_margin(loss, q, rho, order):
     q = torch.tensor(q, dtype=torch.float64)
-    bar, tilde = gamma_bar(q.min(), rho, order), gamma_tilde(q, rho, order, loss)
+    bar, tilde = (
+        gamma_bar(q.min(), rho, order),
+        gamma_tilde(q, rho, order, loss),
+    )
     slack = 1e-12 * (1 + abs(bar))
     assert tilde <= bar + slack
     if loss == "exponential":
@@ -110,7 +124,6 @@ def test_logistic_tail_joins_smoothly():
 
 def test_no_points_and_no_weights():
     assert log_loss(vector(), "exponential") == -math.inf
-    assert gamma_tilde(vector(), 1.0, 2, "logistic") == 0
     assert gamma_bar(0.0, 0.0, 2) == 0
     with pytest.raises(ValueError, match="'hinge'"):
         log_loss(vector(1.0), "hinge")

@@ -10,7 +10,7 @@ from scipy.optimize import linprog
 from explorer.engine.certificate import certify
 from explorer.engine.data import preset
 from explorer.engine.exact import maximum_margin
-from explorer.engine.explanations.assumptions import assumed
+from explorer.engine.explanations.assumptions import assumed_cone
 from explorer.engine.explanations.certainty import truth_residual
 from explorer.engine.explanations.cone import Assumptions, Cone
 from explorer.engine.explanations.masses import allowed_residual, farthest, forced_masses
@@ -27,7 +27,7 @@ def test_forced_masses_are_those_of_the_optimum_on_the_line(seed):
     """Exact weights: where multipliers are unique, all of each is forced; never more."""
     data = points(seed)
     net = exact(data)
-    lam, cone = certify(net, data.x, data.y, 1e-6).lam, assumed(net)
+    lam, cone = certify(net, data.x, data.y, 1e-6).lam, assumed_cone(net)
     allowed = allowed_residual(cone, truth_residual(cone, data))
     made = forced_masses(cone, data.x, data.y, 0.03, allowed)
     for i, mass in enumerate(made.tolist()):
@@ -51,7 +51,7 @@ def brute(cone, price):
 @pytest.mark.parametrize("seed", range(202, 207))
 def test_no_explanation_is_farther_than_the_bound(seed):
     data = points(seed)
-    cone = assumed(exact(data))
+    cone = assumed_cone(exact(data))
     gaps = np.abs(cone.rays.x[:, :1] - data.x[:, 0].numpy()).min(axis=1)
     made = farthest(cone, data.x, allowed_residual(cone))
     assert made.distance <= made.at_most * (1 + 1e-9)
@@ -69,7 +69,7 @@ def circle():
     """Points of the plane that trained weights determine."""
     data = preset("alternating-circle", n=6)
     net = train(Run(data, TrainConfig(steps=20_000, widths=(20,)))).net
-    return data, assumed(normalise(net, data.x, data.y)[0])
+    return data, assumed_cone(normalise(net, data.x, data.y)[0])
 
 
 def test_other_explanations_in_the_plane_keep_both_bounds(circle):

@@ -121,8 +121,8 @@ def test_no_work_is_done_after_it_was_asked_to_end(name) -> None:
 
 SLOWEST = {  # each call of these is one piece of work that nothing can end
     "maximum margin": {exact: ("linprog", "peaks", "height", "arrange"), newton: ("_solution",)},
-    "farthest set": {masses: ("_solved",)},
-    "forced mass": {masses: ("_forced",)},
+    "farthest set": {masses: ("_cheapest",)},
+    "forced mass": {masses: ("_forced_mass",)},
 }
 
 

@@ -57,5 +57,5 @@ def test_no_merging_leaves_the_network_as_it_is() -> None:
     data = preset("moons", 8)
     net = maximum_margin(data.x, data.y).net
     question = MapQuestion("point", net, data, None, data.x, 0, MapConfig(angle=0.0))
-    made = Answers().merged(question)
+    made = Answers().merged_network(question)
     assert made.net.theta.equal(net.theta) and made.error == 0

@@ -13,7 +13,7 @@ from explorer.engine.attacks.certified import ATTACK
 from explorer.engine.attacks.target import Target
 from explorer.engine.data import preset
 from explorer.engine.explanations.assumptions import (
-    assumed,
+    assumed_cone,
     extent,
     obstacle,
     rounding,
@@ -22,7 +22,7 @@ from explorer.engine.explanations.assumptions import (
 from explorer.engine.explanations.certainty import certainty, radius_map
 from explorer.engine.explanations.cone import Assumptions, Cone
 from explorer.engine.explanations.masses import allowed_residual, farthest, forced_masses
-from explorer.engine.explanations.places import grouped, places
+from explorer.engine.explanations.places import neuron_groups, places
 from explorer.engine.explanations.regions import Layers, regions
 from explorer.engine.margin import normalise
 from explorer.engine.network import Network, init_network
@@ -107,7 +107,7 @@ def sampled(net, made, x, rng_, hole=None, most=64):
 @pytest.mark.parametrize("seed", range(3))
 def test_two_layers_have_the_radii_of_their_own_cone(d, seed):
     net = rough(20 * seed, d, 5)
-    one, other = Cone.of(net, WIDE), Cone.layered(net, WIDE)
+    one, other = Cone.of(net, WIDE), Cone.of_layers(net, WIDE)
     assert one.tight and other.tight
     assert other.neurons.rho == pytest.approx(one.neurons.rho)
     pairs = [(one.least, other.least)]
@@ -131,7 +131,7 @@ def test_a_layer_that_passes_on_leaves_the_places(d):
         (net.biases[0], None, None),
     )
     found = regions(Layers.of(deep, 2.5), *WIDE.levels)
-    before = places(grouped(net, 0.0, 0.0, 2.5), *WIDE.levels)
+    before = places(neuron_groups(net, 0.0, 0.0, 2.5), *WIDE.levels)
     for label in (1.0, -1.0):
         sizes = [_size(some.pieces[some.y == label]) for some in (found, before)]
         assert sizes[0] == pytest.approx(sizes[1], rel=1e-6)
@@ -254,7 +254,7 @@ def test_a_planted_explanation_outside_of_a_place_is_never_refuted():
         of = cone.places
         middle = of.pieces.mean(axis=1)
         planted = some.permutation(len(middle))[: max(1, len(middle) // 2)]
-        found = cone.explained(middle[planted], of.y[planted], 0.0)
+        found = cone.bound_near(middle[planted], of.y[planted], 0.0)
         for at, label in zip(middle, of.y, strict=True):
             low, high = at - 0.15, at + 0.15
             inside = ((middle[planted] > low) & (middle[planted] < high)).all(axis=1)
@@ -264,7 +264,7 @@ def test_a_planted_explanation_outside_of_a_place_is_never_refuted():
 
 def test_a_trained_network_has_no_false_place_and_its_points_are_certified(trained):
     data, net = trained
-    cone = assumed(net)
+    cone = assumed_cone(net)
     made = certainty(cone, data.x, data.y, 0.05, data)
     assert bool(made.certain.all()) and cone.least.high < 0.3
     assert cone.assumptions.box > float(data.x.abs().max())
@@ -283,7 +283,7 @@ def test_a_trained_network_has_no_false_place_and_its_points_are_certified(train
 def test_how_far_an_explanation_is_counts_the_multipliers_of_three_layers(trained):
     """At a KKT point they sum to a third of the squared norm: of far points that share is far."""
     data, net = trained
-    cone = assumed(net)
+    cone = assumed_cone(net)
     made = farthest(cone, data.x[:1] + 1000.0, allowed_residual(cone))
     gaps = (1000.0 + data.x[0] - made.x).norm(dim=1)
     assert made.distance == pytest.approx(float(made.lam @ gaps) * 3 / cone.neurons.rho**2)
@@ -313,7 +313,7 @@ def test_storage_of_three_layers_is_seen_and_asks_for_more(trained, kind):
     stored = net.with_parameters([p.to(kind).double() for p in net.parameters])
     stored = normalise(stored, data.x, data.y)[0]
     assert rounding(net) == 0.0 and rounding(stored) == 2.0 ** -(11 if kind is torch.float16 else 8)
-    before, after = assumed(net), assumed(stored)
+    before, after = assumed_cone(net), assumed_cone(stored)
     assert after.assumptions.stray > 0 and after.assumptions.band > before.assumptions.band
     assert threshold(after) > 3 * after.least.high
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from benchmarks.bench_control import LAWS, counts
 from explorer.engine.controls import Controls, Origin, control_sets, meeting_counts
 from explorer.engine.data import Dataset, empty, preset, read_csv
-from explorer.engine.data.drawings import followed, slid
+from explorer.engine.data.drawings import followed_copies, slid_copies
 from explorer.engine.scoring import (
     RADII,
     Doubt,
@@ -273,9 +273,9 @@ def test_claims_that_know_the_strokes_of_a_letter_and_no_point_are_seldom_a_find
 def test_points_at_one_place_are_slid_as_one(d):
     x = torch.arange(4 * d).double().view(4, d).repeat(2, 1)
     y = torch.ones(8, dtype=torch.float64)
-    moved = slid(Dataset(x, y), 3)
+    moved = slid_copies(Dataset(x, y), 3)
     assert torch.equal(moved[:, :4], moved[:, 4:]) and bool((moved != x).any(-1).all())
-    assert torch.equal(slid(Dataset(x[:1], y[:1]), 2), x[:1].repeat(2, 1, 1))
+    assert torch.equal(slid_copies(Dataset(x[:1], y[:1]), 2), x[:1].repeat(2, 1, 1))
 
 
 @pytest.mark.parametrize("shuffled", [False, True])
@@ -284,7 +284,7 @@ def test_clicks_in_even_steps_follow_their_strokes(shuffled):
     order = torch.randperm(12, generator=rng(0 if shuffled else 1))
     order = order if shuffled else torch.arange(12)
     along = torch.stack([torch.arange(12.0), 0.5 * torch.arange(12.0)], 1).double()
-    made = followed(Dataset(along[order], torch.ones(12).double()), 50) - along[order]
+    made = followed_copies(Dataset(along[order], torch.ones(12).double()), 50) - along[order]
     step = along[1] - along[0]
     share = made @ step / step.square().sum()
     assert float((made - share[..., None] * step).abs().max()) < 1e-9

@@ -95,7 +95,8 @@ def test_the_gradient_is_autograds(
 def test_the_factors_of_a_pass_give_every_points_gradient(widths: tuple[int, ...]) -> None:
     data = random_set()
     net = init_network(3, widths, generator=rng(1), first_scale=0.7)
-    values = backprop.run(net, data.x)
+    inputs, z = backprop.forward(net, data.x)
+    values = backprop.backward(net, inputs, z, torch.ones_like(z))
     assert torch.allclose(values.phi, phi(net, data.x), rtol=0, atol=1e-13)
     rows = []
     for i in range(data.n):

@@ -108,7 +108,9 @@ def test_ramps_between_levels_by_the_other_rule():
     assert places(claims) == [3, 4, 6, 7]
     assert [(s.looked, s.at) for s in states[1:]] == [((0, 2), 2), ((2, 4), 4), ((4, 4), 5)]
     assert guarantee(states[-1].groups, 4) == 0.5
-    assert states[-1].guaranteed == 0  # these weights are no KKT point: the theorems do not hold
+    assert (
+        states[-1].guaranteed_share == 0
+    )  # these weights are no KKT point: the theorems do not hold
     assert states[1].seen == "3.3" and states[1].doubt is not None
 
 
@@ -182,7 +184,7 @@ def test_the_strict_count_guarantees_a_quarter(random_sets):
     for _, _, made in random_sets:
         states, claims = walked(Target.of(made.net, 1.0), mode="algorithm 1", strict=True)
         if len(claims.x):
-            assert states[-1].guaranteed >= 0.25
+            assert states[-1].guaranteed_share >= 0.25
         names = [x for g in states[-1].groups for x in g.x]
         assert len(names) == len(set(names))
 
@@ -262,7 +264,7 @@ def test_exact_weights_in_fewer_bits_prove_nothing(fresh_sets, kind):
         if target is None:
             continue
         last = walked(target)[0][-1]
-        assert not last.proven.any() and last.guaranteed == 0
+        assert not last.proven.any() and last.guaranteed_share == 0
         assert last.doubt is Inexact.OFF
         likely += int(last.likely.sum())
     assert likely > 30

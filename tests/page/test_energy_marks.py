@@ -74,7 +74,7 @@ def test_the_map_is_that_of_the_candidates_and_its_marks_stand_on_them(app: App)
     assert drawn["energyBox"] == [-1.0, -1.0, 1.0, 1.0] and panel.body.children == ()
     q = panel.work.asked
     there = energy(
-        panel.work.answers.merged(q).net,
+        panel.work.answers.merged_network(q).net,
         landscape.candidates(session).x,
         landscape.candidates(session).y,
         q.tau,
@@ -153,7 +153,7 @@ def test_merging_is_said_with_what_it_changes_and_follows_its_angle() -> None:
     counts, errors = [], []
     for angle in (0.02, 0.5):
         choose(panel.row, "angle", angle)
-        merged = panel.work.answers.merged(panel.work.asked)
+        merged = panel.work.answers.merged_network(panel.work.asked)
         counts.append(sum(merged.net.widths))
         errors.append(merged.error)
         assert f"merged to {counts[-1]};" in panel.told.value("rest")

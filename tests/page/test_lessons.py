@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from explorer.engine.data import preset
-from explorer.engine.explanations.assumptions import assumed
+from explorer.engine.explanations.assumptions import assumed_cone
 from explorer.engine.explanations.certainty import truth_residual
 from explorer.page import files, play
 from explorer.page.apps.explorer import App, lesson_of
@@ -92,7 +92,7 @@ def unexplained(session: Session) -> float:
 def by_assumption(session: Session) -> float:
     """What the points leave unexplained, under the assumptions that the weights suggest."""
     now = session.frame
-    return truth_residual(assumed(now.target.net), now.truth)
+    return truth_residual(assumed_cone(now.target.net), now.truth)
 
 
 FIGURES = (

@@ -335,8 +335,10 @@ def test_the_headline_of_the_runs_counts_where_they_ended() -> None:
 def test_candidates_that_crowd_on_a_few_points_have_not_found_the_set(app: App) -> None:
     parts = app.session.frame.starts.problem.parts
     crowd = torch.stack([parts.truth[parts.y == label][0] for label in parts.y])
-    assert parts.distances(crowd)[0] < 1e-9 < RADIUS < parts.apart(crowd)[0]
-    assert parts.apart(parts.truth)[0] < 1e-9 and parts.apart(parts.heldout)[1] < 1e-9
+    assert parts.distances(crowd)[0] < 1e-9 < RADIUS < parts.set_distances(crowd)[0]
+    assert (
+        parts.set_distances(parts.truth)[0] < 1e-9 and parts.set_distances(parts.heldout)[1] < 1e-9
+    )
 
 
 def test_runs_that_are_cancelled_say_how_many_ended(app: App) -> None:

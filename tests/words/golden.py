@@ -76,7 +76,7 @@ from explorer.research.words import grid as grid_words
 from explorer.research.words import tuning as tuning_words
 
 KEPT = Path(__file__).with_name("golden.json")
-TRAINED = UnivariateConfig().trained
+TRAINED = UnivariateConfig().trained_tolerances
 
 Named = Iterator[tuple[str, str]]
 

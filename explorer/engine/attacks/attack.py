@@ -128,7 +128,7 @@ class Needs:
     anywhere: bool = False
 
 
-def _unchanged(config: C, mix_data: float) -> C:
+def _same_config(config: C, mix_data: float) -> C:
     return config
 
 
@@ -142,7 +142,7 @@ class Starts(Generic[C]):
         suit: (config, mix_data) -> settings for a start with this share of held-out data.
     """
 
-    suit: Callable[[C, float], C] = _unchanged
+    suit: Callable[[C, float], C] = _same_config
 
 
 def _no_room(config: Any, d: int) -> int:  # noqa: ANN401 - of the attack's own class

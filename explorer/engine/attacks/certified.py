@@ -23,14 +23,14 @@ from torch import Tensor
 
 from explorer.engine.attacks.attack import Attack, FileCheck, Needs, Start
 from explorer.engine.attacks.claims import Report, in_units_of_data
-from explorer.engine.attacks.shapes import SQUARE, Shapes, joined
+from explorer.engine.attacks.shapes import SQUARE, Shapes, joined_paths
 from explorer.engine.attacks.target import Target
 from explorer.engine.explanations.assumptions import (
     THRESHOLD,
     cone_of,
     obstacle,
     threshold,
-    unfounded,
+    threshold_obstacle,
 )
 from explorer.engine.explanations.cone import Array, Cone, scope
 from explorer.engine.number_words import count, percent, share
@@ -158,13 +158,13 @@ def init(
     )  # fmt: skip
 
 
-def _begun(cone: Cone, state: CertifiedState, config: CertifiedConfig) -> CertifiedState:
+def _with_assumptions(cone: Cone, state: CertifiedState, config: CertifiedConfig) -> CertifiedState:
     """Return the state with its assumptions and the first places to look at."""
     made = cone.assumptions
     return replace(
         state, t=1, waiting=torch.from_numpy(_first(cone, config.widest)), least=cone.least.high,
         threshold=threshold(cone, config.threshold), reach=made.reach, band=made.top - 1,
-        tau=made.tau, box=made.box, why=unfounded(cone),
+        tau=made.tau, box=made.box, why=threshold_obstacle(cone),
     )  # fmt: skip
 
 
@@ -173,7 +173,7 @@ def step(target: Target, state: CertifiedState, config: CertifiedConfig) -> Cert
     """Look at the next places; narrower ones inside those that are proven wait for their turn."""
     cone, d = cone_of(target, config.margin_error, config.box), target.net.d
     if not state.t:
-        return _begun(cone, state, config)
+        return _with_assumptions(cone, state, config)
     now, later = state.waiting[: config.per_step], state.waiting[config.per_step :]
     proven, finer = [state.proven.numpy()], [later.numpy()]
     for row in now.numpy():
@@ -264,7 +264,7 @@ def shapes(target: Target, state: CertifiedState) -> Shapes:
         spans = tuple((float(low), float(high)) for low, high in ends)
         return Shapes(spans=spans, likely=np.column_stack([x, state.y.numpy()]))
     squares = [at + h * SQUARE for at, h in zip(x, half, strict=True)]
-    return Shapes(lines=joined(squares), likely=x)
+    return Shapes(lines=joined_paths(squares), likely=x)
 
 
 def words(state: CertifiedState, config: CertifiedConfig) -> str:

@@ -64,11 +64,11 @@ def in_units_of_data(
     """Let claims come back from the unit of the target (`Target.unit`) into that of the data."""
 
     @wraps(report)
-    def told(target: Target, state: S, config: C) -> Report:
+    def scaled_report(target: Target, state: S, config: C) -> Report:
         made = report(target, state, config)
         return made if target.unit == 1 else replace(made, x=made.x * target.unit)
 
-    return told
+    return scaled_report
 
 
 def merge_candidates(x: Tensor, y: Tensor, lam: Tensor, radius: float) -> Report:

@@ -102,7 +102,9 @@ def line_crossings(found: Lines, reach: float) -> Vertices:
     return Vertices(x, torch.full((len(x),), CROSSING))
 
 
-def along(net: Network, origin: Tensor, direction: Tensor, reach: float) -> tuple[Vertices, Tensor]:
+def line_vertices(
+    net: Network, origin: Tensor, direction: Tensor, reach: float
+) -> tuple[Vertices, Tensor]:
     """Vertices on one straight line that are not crossings of first-layer lines.
 
     Layer by layer the line is cut where a neuron's value changes sign; between two cuts everything
@@ -157,7 +159,7 @@ def vertices(net: Network, found: Lines, reach: float) -> tuple[Vertices, Vertic
         first = [(-c * v, u) for v, u, c in zip(n, turned, b, strict=True)]
     for origin, direction in first:
         if float(origin.norm()) < reach:
-            on_line, owner = along(net, origin, direction, reach)
+            on_line, owner = line_vertices(net, origin, direction, reach)
             made.append(on_line)
             owners.append(owner)
     empty = torch.zeros(0, 2, dtype=torch.long)
@@ -201,7 +203,7 @@ def level_vertices(net: Network, grid: int, reach: float) -> Vertices:
         direction = torch.eye(2, dtype=net.dtype)[1 - axis]
         for place in places:
             origin = torch.eye(2, dtype=net.dtype)[axis] * place
-            some, _ = along(net, origin, direction, reach * 2**0.5)
+            some, _ = line_vertices(net, origin, direction, reach * 2**0.5)
             found.append(some.take(some.kind == LEVEL))
     return union(found, like)
 

@@ -16,7 +16,7 @@ from explorer.engine.attacks.attack import Attack, FileCheck, Needs
 from explorer.engine.attacks.claims import Report, in_units_of_data, merge_candidates
 from explorer.engine.attacks.crossings import curve_vertices
 from explorer.engine.attacks.pursuit import CandidatePool, SparseFit
-from explorer.engine.attacks.shapes import NONE, Array, Shapes, joined, places
+from explorer.engine.attacks.shapes import NONE, Array, Shapes, joined_paths, places
 from explorer.engine.attacks.target import Target
 from explorer.engine.charts import Axis, Chart, Guide, Series
 from explorer.engine.merging import MERGE_ANGLE
@@ -326,13 +326,13 @@ def _grow(target: Target, state: HingeState, config: HingeConfig, now: SparseFit
     after = pursuit.next_explanation(pool, now, config.batch, config.apart)
     rounds = state.t - 1
     slow = after.residual > _GAIN * now.residual and rounds >= _FIRST
-    grown = fitted(state, pool, after)
+    grown = with_fit(state, pool, after)
     if not (slow or rounds >= config.rounds or after.residual < _DUST or after is now):
         return grown
     return _merge(grown, config)
 
 
-def fitted(state: S, pool: CandidatePool, now: SparseFit) -> S:
+def with_fit(state: S, pool: CandidatePool, now: SparseFit) -> S:
     """Return the state that holds this explanation, its candidates in sight."""
     return replace(
         state, stage="fit", x=pool.x[now.index], y=pool.y[now.index], lam=now.lam,
@@ -417,7 +417,7 @@ def words(state: HingeState, config: HingeConfig) -> str:
     if state.stage in ("starts", "lines"):
         return f"{len(state.offset)} lines of neurons that differ."
     if state.stage == "cross":
-        return crossed(state, config, len(state.x))
+        return crossing_words(state, config, len(state.x))
     left = f"explain all but {state.residual:.1%} of the weights."
     if state.stage == "fit":
         return f"{len(state.x)} candidates {left}"
@@ -427,7 +427,7 @@ def words(state: HingeState, config: HingeConfig) -> str:
     return _answer(state, int(asked[-1])) if state.stage == "prove" else result(state, config)
 
 
-def crossed(state: HingeState, config: HingeConfig, count: int) -> str:
+def crossing_words(state: HingeState, config: HingeConfig, count: int) -> str:
     """On the crossings, `count` candidates of which are in sight."""
     tried = (
         ""
@@ -533,7 +533,7 @@ def _lines(state: HingeState) -> Array:
     for n, b in list(zip(state.normal, state.offset, strict=True))[:MOST_LINES]:
         foot, along = -b * n, torch.stack([-n[1], n[0]]) * LONG
         paths.append(torch.stack([foot - along, foot + along]).cpu().numpy())
-    return joined(paths)
+    return joined_paths(paths)
 
 
 ATTACK = Attack(

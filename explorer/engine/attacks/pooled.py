@@ -280,7 +280,7 @@ def _begin_fit(target: Target, state: PooledState, config: PooledConfig) -> Pool
     """Begin the fit: at the places of all starts, not at nothing."""
     pool = hinge.pool_of(target, state, config)
     now = pursuit.best_explanation(pool, torch.arange(len(_places(state))))
-    return replace(hinge.fitted(state, pool, now), t=state.t + 1)
+    return replace(hinge.with_fit(state, pool, now), t=state.t + 1)
 
 
 def shapes(target: Target, state: PooledState) -> Shapes:
@@ -304,7 +304,7 @@ def words(state: PooledState, config: PooledConfig) -> str:
         )
     if state.stage == "cross":
         places = len(_places(state))
-        crossed = hinge.crossed(state, config, len(state.x) - places)
+        crossed = hinge.crossing_words(state, config, len(state.x) - places)
         return f"{crossed} {places} places of {config.starts} starts join them."
     if state.stage == "fit" and state.t == config.starts + 2:  # after the lines: no round yet
         return (

@@ -85,7 +85,7 @@ class Shapes:
 EMPTY = Shapes()
 
 
-def joined(paths: Sequence[Array]) -> Array:
+def joined_paths(paths: Sequence[Array]) -> Array:
     """Return paths (k, 2) as one, a row of nan between them; (0, 2) for none."""
     gap = np.full((1, 2), np.nan)
     pieces = [piece for path in paths for piece in (path, gap)]

@@ -6,7 +6,7 @@ One import for all of it; the parts live in `dataset`, `presets`, `drawings` and
 from __future__ import annotations
 
 from explorer.engine.data.dataset import Dataset, Source, empty
-from explorer.engine.data.drawings import generator_of, resampled
+from explorer.engine.data.drawings import bootstrap_points, generator_of
 from explorer.engine.data.files import DataError, read_csv, read_npz, write_csv, write_npz
 from explorer.engine.data.presets import BOX, MAX_POINTS, PRESETS, Preset, fold
 from explorer.engine.data.unit import in_unit, unit_of
@@ -104,7 +104,7 @@ def heldout(dataset: Dataset, seed: int = 0) -> Dataset:
 
 
 def _bootstrap(dataset: Dataset, seed: int) -> Dataset:
-    fresh = resampled(dataset, seed)
+    fresh = bootstrap_points(dataset, seed)
     if bool((dataset.x.abs() <= PLANE).all()):
         fresh = fold(fresh, PLANE)  # a set drawn on the plane keeps its control on the plane
     return Dataset(fresh.to(dataset.x), dataset.y)

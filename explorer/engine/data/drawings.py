@@ -35,7 +35,7 @@ def generator_of(*seeds: int) -> torch.Generator:
     return torch.Generator().manual_seed(int(np.random.SeedSequence(seeds).generate_state(1)[0]))
 
 
-def resampled(dataset: Dataset, seed: int) -> Tensor:
+def bootstrap_points(dataset: Dataset, seed: int) -> Tensor:
     """Return points (n, d) of a smoothed bootstrap of each class.
 
     The bandwidth is Silverman's (1986, eq. 4.14) or, where that is less, the distance of a point's
@@ -59,7 +59,7 @@ def resampled(dataset: Dataset, seed: int) -> Tensor:
     return fresh
 
 
-def turned(dataset: Dataset, count: int) -> Tensor:
+def turned_copies(dataset: Dataset, count: int) -> Tensor:
     """Return the points turned about their mean by uniform angles. (n, 2) -> (count, n, 2)."""
     x = dataset.x.to("cpu", torch.float64)
     angle = 2 * math.pi * _uniform(dataset, 2, count)
@@ -67,7 +67,7 @@ def turned(dataset: Dataset, count: int) -> Tensor:
     return (x - x.mean(0)) @ torch.stack(rows, 1).view(-1, 2, 2).mT + x.mean(0)
 
 
-def shifted(dataset: Dataset, count: int) -> Tensor:
+def shifted_copies(dataset: Dataset, count: int) -> Tensor:
     """Return the points moved as one, by up to half of a step along each axis.
 
     (n, d) -> (count, n, d).
@@ -84,7 +84,7 @@ def shifted(dataset: Dataset, count: int) -> Tensor:
     return x + (move - 0.5) * step
 
 
-def rephased(dataset: Dataset, count: int) -> Tensor:
+def rephased_copies(dataset: Dataset, count: int) -> Tensor:
     """Each point moved a share of the way round to the next of its class, in angle and radius.
 
     The share is one for all points of a set, uniform in [0, 1). (n, 2) -> (count, n, 2).
@@ -106,7 +106,7 @@ def rephased(dataset: Dataset, count: int) -> Tensor:
     return centre + torch.stack([radius * angle.cos(), radius * angle.sin()], -1)
 
 
-def slid(dataset: Dataset, count: int) -> Tensor:
+def slid_copies(dataset: Dataset, count: int) -> Tensor:
     """Return each point moved by itself on the line through its nearest place.
 
     (n, d) -> (count, n, d).
@@ -125,7 +125,7 @@ def slid(dataset: Dataset, count: int) -> Tensor:
     return made[:, place]
 
 
-def followed(dataset: Dataset, count: int) -> Tensor:
+def followed_copies(dataset: Dataset, count: int) -> Tensor:
     """Return each point moved a share of a step along the stroke that it was put on. (count, n, 2).
 
     The points are taken in the order of `stroke_order`; a step of more than `LIFTED` of the usual

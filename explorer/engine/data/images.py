@@ -131,7 +131,7 @@ class _Batch(Pickle):
     kind = ImageFileError
     remedy = "Fetch it again."
 
-    def called(self, name: str, given: tuple[Any, ...]) -> object:
+    def call(self, name: str, given: tuple[Any, ...]) -> object:
         """Empty arrays and types, and bytes as Python 2 wrote them."""
         if name in ("numpy.core.multiarray._reconstruct", "numpy._core.multiarray._reconstruct"):
             return _Array()
@@ -143,15 +143,15 @@ class _Batch(Pickle):
             f"it asks for {safe_name(name)}, which no CIFAR-10 batch does; it was not read"
         )
 
-    def built(self, held: object, state: object) -> object:
+    def build(self, held: object, state: object) -> object:
         """Return the array of a shape and bytes."""
         if not isinstance(held, _Array):
             return held
         if not isinstance(state, tuple) or len(state) != 5:
-            self.damaged("an array without a state")
+            self.refuse_damage("an array without a state")
         _, shape, kind, columns, content = state
         if kind not in ("u1", b"u1") or columns or not isinstance(content, bytes):
-            self.damaged("an array of other things than bytes, row by row")
+            self.refuse_damage("an array of other things than bytes, row by row")
         return np.frombuffer(content, np.uint8).reshape(shape)
 
 
@@ -260,13 +260,13 @@ class Draw:
     controls: tuple[Dataset, ...]
 
     @cached_property
-    def seen(self) -> Pictures:
+    def as_pictures(self) -> Pictures:
         """Return how points are seen: the mean is added back."""
         return Pictures(self.shape, self.mean)
 
     def pictures(self, x: Tensor) -> Tensor:
         """Return points (m, d) as pictures (m, c, h, w)."""
-        return self.seen.of(x)
+        return self.as_pictures.of(x)
 
 
 def draw(choice: Choice) -> Draw:

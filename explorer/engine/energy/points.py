@@ -94,14 +94,14 @@ class Energies:
     @property
     def archetype(self) -> Archetype:
         """Needle, fan or redundant: what the training point does, and the size of its low set."""
-        return self._named(1.0)
+        return self._archetype(1.0)
 
     @property
     def at_edge(self) -> bool:
         """Return whether limits that are moved by `EDGE` of themselves would give another name."""
-        return len({self._named(1 - EDGE), self._named(1.0), self._named(1 + EDGE)}) > 1
+        return len({self._archetype(1 - EDGE), self._archetype(1.0), self._archetype(1 + EDGE)}) > 1
 
-    def _named(self, scale: float) -> Archetype:
+    def _archetype(self, scale: float) -> Archetype:
         """Return the archetype by limits times `scale`."""
         if self.without - self.truly <= scale * REDUNDANT:
             return Archetype.REDUNDANT
@@ -194,7 +194,7 @@ class MovingPoint:
         out: Array = np.clip(1 - gains / float(self.net.rho) ** 2, 0, None)
         return out
 
-    def crowded(self, places: Tensor) -> int:
+    def crowded_count(self, places: Tensor) -> int:
         """Places where `at` gives upper bounds, wherever the point is."""
         return crowded_count(self.net, places, self.tau)
 
@@ -208,7 +208,7 @@ class MovingPoint:
             through: goes through the places by a function of some.
             sizes: share of the map that each place stands for (p,), or None for equal ones.
         """
-        return self.energies(through(places, self.at), self.crowded(places), sizes)
+        return self.energies(through(places, self.at), self.crowded_count(places), sizes)
 
     def energies(self, values: Array, few: int, sizes: Array | None = None) -> Energies:
         """Return values with what they are compared to; `few`: how many of them are crowded."""
@@ -249,7 +249,7 @@ def moving_point(
         kept, base = residual(shared, inner)
     return MovingPoint(
         net, x[rest], y[rest], y[index], tau, frozen, kappa, fixed, kept, _share(net, gain),
-        _share(net, base), everyone.cut,
+        _share(net, base), everyone.cut_count,
     )  # fmt: skip
 
 

@@ -298,7 +298,7 @@ class Answers:
         self.kept = MapCache()
         self._forced: tuple[Network | None, Dataset | None, Tensor | None] = (None, None, None)
 
-    def merged(self, q: MapQuestion) -> Merged:
+    def merged_network(self, q: MapQuestion) -> Merged:
         """Return the merged network, and the change of Phi on the truth."""
         net, angle, made = self._merged
         if made is None or net is not q.net or angle != q.config.angle:
@@ -309,12 +309,12 @@ class Answers:
             self._merged = (q.net, q.config.angle, made)
         return made
 
-    def forced(self, q: MapQuestion, progress: Progress = no_progress) -> Tensor | None:
+    def forced_shares(self, q: MapQuestion, progress: Progress = no_progress) -> Tensor | None:
         """Share of each training point's multiplier that every explanation has there (n,).
 
         None where no program says it: deeper networks, for which it takes seconds.
         """
-        net = self.merged(q).net
+        net = self.merged_network(q).net
         if net.depth != 2 or net.d > 2 or not net.homogeneous:
             return None
         known, truth, share = self._forced
@@ -329,7 +329,7 @@ class Answers:
         Raises:
             ValueError: where this map does not exist for these weights.
         """
-        net = self.merged(q).net
+        net = self.merged_network(q).net
         kinds: dict[str, Any] = {
             "point": partial(_point, kept=self.kept), "split": _split, "starts": _starts,
             "ridge": _bilevel, "last": _bilevel,
@@ -339,7 +339,7 @@ class Answers:
         found: Picture = kinds[q.kind](q, net, size, progress)
         if not found.archetype:
             return found
-        share = self.forced(q, lambda _: progress(1.0))
+        share = self.forced_shares(q, lambda _: progress(1.0))
         return found if share is None else with_forced_share(found, float(share[q.index]))
 
 
@@ -387,7 +387,9 @@ def _point(q: MapQuestion, net: Network, size: int, progress: Progress, kept: Ma
     places = grid(q.config.extent, size)
     there = kept.get(q, size)
     if there is None:
-        there = kept.put(q, size, in_slices(places, mover.at, progress), mover.crowded(places))
+        there = kept.put(
+            q, size, in_slices(places, mover.at, progress), mover.crowded_count(places)
+        )
     values, few = there
     known, at_home = [(q.x[q.index], mover.here)], _home(q, net)
     if at_home is not None:

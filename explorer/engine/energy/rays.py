@@ -48,7 +48,7 @@ class PointRays:
     most: int = MOST_KINKS
 
     @property
-    def cut(self) -> int:
+    def cut_count(self) -> int:
         """Return points with more kinks than were freed: energies are upper bounds."""
         return int((self.kinks > self.most).sum())
 
@@ -150,7 +150,7 @@ def set_rays(net: Network, x: Tensor, y: Tensor, tau: float) -> PointRays:
     fits = (k for k in allowed if int((2 ** kinks.clamp_max(k)).sum()) <= MOST_RAYS)
     most = next(fits, MOST_KINKS)
     made = rays(net, x, y, tau, most)
-    if not made.cut:
+    if not made.cut_count:
         return made
     fit = fit_multipliers(net, x, y, tau)
     used = fit.weight > 0

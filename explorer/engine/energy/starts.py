@@ -171,7 +171,7 @@ class Parts:
         like = pairwise_ssim(self.pictures.of(x), self.pictures.of(members))
         return float(apart.gather(1, like.argmax(1, keepdim=True)).mean())
 
-    def apart(self, x: Tensor) -> tuple[float, float]:
+    def set_distances(self, x: Tensor) -> tuple[float, float]:
         """Return how far candidates x (m, d) are from being the truth, and the held-out set.
 
         Of each: the mean distance to its nearest points, or that of its points to their nearest
@@ -197,7 +197,7 @@ class Parts:
         if min(a, b, 1 - a - b) >= INSIDE and torch.allclose(columns @ mixed, wanted, atol=1e-9):
             return a, b, 1 - a - b
         places, apart = self._table
-        off = ((apart - self._apart(x)) / apart.max()).square().sum(1)
+        off = ((apart - self._mean_distances(x)) / apart.max()).square().sum(1)
         off += AS_PAIRED * (places - torch.tensor((a, b, 1 - a - b))).square().sum(1)
         found = places[int(off.argmin())].tolist()
         return found[0], found[1], found[2]
@@ -208,22 +208,24 @@ class Parts:
         places = torch.tensor([mix_weights(*mix) for mix in places_of(PLACED)], dtype=torch.float64)
         sets = torch.stack((self.truth, self.heldout, self.noise)).double()
         few = max(1, _TOGETHER // sets.numel())
-        apart = [self._apart(torch.einsum("pk,kmd->pmd", w, sets)) for w in places.split(few)]
+        apart = [
+            self._mean_distances(torch.einsum("pk,kmd->pmd", w, sets)) for w in places.split(few)
+        ]
         return places, torch.cat(apart)
 
-    def _apart(self, x: Tensor) -> Tensor:
+    def _mean_distances(self, x: Tensor) -> Tensor:
         """Mean distances of candidates (..., m, d) to the nearest of the three sets (..., 3)."""
         sets = self.sets or ((self.truth, self.y), (self.heldout, self.y))
-        made = [mean_apart(x, self.y, *one) for one in (*sets, (self.noise, self.y))]
+        made = [mean_distances(x, self.y, *one) for one in (*sets, (self.noise, self.y))]
         return torch.stack(made, -1).double()
 
 
 def mean_nearest(x: Tensor, y: Tensor, members: Tensor, labels: Tensor) -> float:
     """Mean distance of x (m, d) with labels y (m,) to the nearest of the members of its label."""
-    return float(mean_apart(x, y, members, labels))
+    return float(mean_distances(x, y, members, labels))
 
 
-def mean_apart(x: Tensor, y: Tensor, members: Tensor, labels: Tensor) -> Tensor:
+def mean_distances(x: Tensor, y: Tensor, members: Tensor, labels: Tensor) -> Tensor:
     """Return the same of sets x (..., m, d): (...)."""
     other = y[:, None] != labels[None]
     other[other.all(1)] = False  # a class without points borrows from all, as pairs do

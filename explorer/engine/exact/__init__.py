@@ -51,7 +51,7 @@ from explorer.engine.exact.faces import (
 )
 from explorer.engine.exact.newton import Point, polish
 from explorer.engine.network import Network
-from explorer.engine.progress import Progress, between, no_progress, share_after
+from explorer.engine.progress import Progress, no_progress, part_progress, share_after
 from explorer.engine.threads import few_threads
 
 MAX_POINTS_EXACT = 200  # the most a user can draw (Dataset); d = 2 lists about n^2 cones
@@ -213,7 +213,7 @@ def _solve(faces: Faces, y: Array, tol: float, progress: Progress) -> tuple[Poin
         gap = _gap(found)
         fresh = [found.take(np.arange(min(len(found.h), 20 + 2 * len(y))))]
         if gap < _NEWTON_FROM:
-            for trial in polish(faces, y, point, between(progress, share, share)):
+            for trial in polish(faces, y, point, part_progress(progress, share, share)):
                 progress(share)
                 missed = peaks(faces, trial.lam * y, 1 + tol / 2)
                 if _gap(missed) <= tol and _matches(faces, y, trial):

@@ -89,7 +89,7 @@ class Faces:
 
 def arrange(x: Array, progress: Progress = no_progress) -> Faces:
     """List the faces for distinct points x (n, d), d in {1, 2}, one hyperplane after the other."""
-    xt, turn, centre, apart = turned(x)
+    xt, turn, centre, apart = turned_points(x)
     stretch = np.abs(xt).max(axis=0)
     stretch[stretch == 0] = 1.0
     flat = directions(xt / stretch)
@@ -101,7 +101,7 @@ def arrange(x: Array, progress: Progress = no_progress) -> Faces:
     )  # fmt: skip
 
 
-def turned(x: Array) -> tuple[Array, Array, Array, Array]:
+def turned_points(x: Array) -> tuple[Array, Array, Array, Array]:
     """The points (x, 1) on axes of their own, for x (n, d): xt (n, D), turn, centre and apart.
 
     They are those of `Faces`.

@@ -44,7 +44,7 @@ from explorer.engine.exact.faces import (
     Peaks,
     directions,
     distinct_points,
-    turned,
+    turned_points,
 )
 from explorer.engine.exact.newton import DEAD_SHARE, Point, saddle
 from explorer.engine.network import Network
@@ -100,10 +100,12 @@ class Finished:
         return self.gap <= PROVED
 
 
-def finish(
+def states(
     net: Network, x: Tensor, y: Tensor, near: float = NEAR, progress: Progress = no_progress
-) -> Finished:
-    """Return the best network over the cells of the neurons of `net` and their neighbours.
+) -> Iterator[Finished]:
+    """Yield the best network over the cells of the neurons of `net` and their neighbours, so far.
+
+    One after each round, from the first network at margin 1 on; the objective never rises.
 
     Args:
         net: two layers, one output, no bias but in the first; trained until it separates the
@@ -117,20 +119,7 @@ def finish(
         ValueError: for another kind of network, no points, or points of several classes.
         NotSeparated: where no network over these cells separates the points.
     """
-    for made in states(net, x, y, near, progress):  # noqa: B007 - the last counts
-        pass
-    return made
-
-
-def states(
-    net: Network, x: Tensor, y: Tensor, near: float = NEAR, progress: Progress = no_progress
-) -> Iterator[Finished]:
-    """Yield what is known after each round of `finish`: the objective never rises.
-
-    The arguments and errors are those of `finish`. Rounds before the first network at margin 1
-    are not yielded.
-    """
-    problem = _posed(net, x, y, near)
+    problem = _problem_of(net, x, y, near)
     u, cell = problem.u, problem.cell
     best: Finished | None = None
     bound, scale, gaps = 0.0, problem.value, list[float]()
@@ -143,9 +132,9 @@ def states(
         over = not len(cuts.cell)
         if value > 0:  # else no network of these directions separates the points
             bound = max(bound, 1 / cuts.ceiling)
-            found, used = problem.merged(u, c / value, cell, lam / value)
+            found, used = problem.merged_neurons(u, c / value, cell, lam / value)
             if 1 - value * bound < _NEWTON_FROM:
-                for trial, more in _polished(problem, found, used):
+                for trial, more in _candidates(problem, found, used):
                     bound = max(bound, float(trial.lam.sum()) / more.ceiling)
                     best = _better(best, problem.as_finished(trial, bound, done))
                     cuts = cuts.and_those_of(more)
@@ -199,7 +188,7 @@ class _Problem:
     """The points and the cells.
 
     Attributes:
-        xt: distinct points (n, D), with the bias on axes of their own (`faces.turned`).
+        xt: distinct points (n, D), with the bias on axes of their own (`faces.turned_points`).
         turn: u here is the direction u @ turn of the weights (D, D).
         bias: whether the last of those weights is the bias.
         y: labels (n,).
@@ -239,7 +228,7 @@ class _Problem:
         hot = np.flatnonzero(length > level)
         rows, cells, ceiling = [], [], float(np.delete(length, hot).max(initial=0.0))
         for i in hot.tolist():
-            ahead, kinks = self.projected(i, pull[i])
+            ahead, kinks = self.projection(i, pull[i])
             reached = float(np.linalg.norm(ahead))
             ceiling = max(ceiling, reached)
             if kinks is not None and reached > level:
@@ -254,7 +243,7 @@ class _Problem:
         rows: Array = self.sign[:, None] * ((lam * self.y * self.sides) @ self.xt)
         return rows
 
-    def projected(self, cell: int, pull: Array) -> tuple[Array, Mask | None]:
+    def projection(self, cell: int, pull: Array) -> tuple[Array, Mask | None]:
         """Return the projection of `pull` (D,) onto a cell, and the kinks (n,) that hold it there.
 
         It is no shorter than the gain of any direction in the cell, whatever multipliers of the
@@ -286,7 +275,7 @@ class _Problem:
         """Return the points at length one (n, D)."""
         return directions(self.xt)
 
-    def merged(self, u: Array, c: Array, cell: Index, lam: Array) -> tuple[Point, Index]:
+    def merged_neurons(self, u: Array, c: Array, cell: Index, lam: Array) -> tuple[Point, Index]:
         """Return the neurons (M,) of one cell as one, and the cells.
 
         The margins stay as they are, and the norm never rises.
@@ -317,11 +306,11 @@ class _Problem:
         return Finished(net, lam, float(np.abs(c).sum()), bound, len(self.sign), rounds)
 
 
-def _posed(net: Network, x: Tensor, y: Tensor, near: float) -> _Problem:
+def _problem_of(net: Network, x: Tensor, y: Tensor, near: float) -> _Problem:
     """The points on axes of their own, and the cells of the neurons and across near kinks."""
     points, labels, group = check(net, x, y)
     bare, v = net.biases[0] is None, net.weights[1][0]
-    xt, turn = (points, np.eye(net.d)) if bare else turned(points)[:2]
+    xt, turn = (points, np.eye(net.d)) if bare else turned_points(points)[:2]
     path = net.blocks[0].detach().cpu().double().numpy() @ turn.T
     out = v.detach().cpu().double().numpy()
     path, out = path * np.abs(out)[:, None], np.sign(out)
@@ -410,7 +399,7 @@ def _linear_program(table: Array, scale: float) -> tuple[Array, Array]:
     return np.maximum(solution.x[:-1], 0), lam / lam.sum()
 
 
-def _polished(problem: _Problem, start: Point, cells: Index) -> Iterator[tuple[Point, _Cuts]]:
+def _candidates(problem: _Problem, start: Point, cells: Index) -> Iterator[tuple[Point, _Cuts]]:
     """Candidates for the optimum near `start`, by Newton's method on the faces of its neurons.
 
     Each with what exceeds 1 at its multipliers; those cells take part in the next candidate.
@@ -440,7 +429,7 @@ def _faces(problem: _Problem, lam: Array, cells: Index) -> Peaks:
     """The faces of these cells on which their gain is largest at lam (n,), each face once."""
     pull, tops = problem.pull(lam), dict[bytes, tuple[Array, float, int, Array]]()
     for i in cells.tolist():
-        ahead, kinks = problem.projected(i, pull[i])
+        ahead, kinks = problem.projection(i, pull[i])
         reached = float(np.linalg.norm(ahead))
         if kinks is None or reached < _LOW:
             continue

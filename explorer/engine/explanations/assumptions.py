@@ -1,9 +1,9 @@
 """What to assume of the points that trained given weights, found from the weights alone.
 
-`assumed` makes the cone whose radii are certified (`cone`), and `threshold` says how large a radius
-must be where nobody knows what the true points leave of the weights. Three things put weights off a
-KKT point: training that ended, which the least residual and the balance tell; moves of all weights,
-which the balance tells; and storage in few bits, which the weights themselves tell.
+`assumed_cone` makes the cone whose radii are certified (`cone`), and `threshold` says how large a
+radius must be where nobody knows what the true points leave of the weights. Three things put
+weights off a KKT point: training that ended, which the least residual and the balance tell; moves
+of all weights, which the balance tells; and storage in few bits, which the weights themselves tell.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from scipy.special import gammaincinv
 
 from explorer.engine.attacks.target import Target
 from explorer.engine.explanations.cone import Assumptions, Cone, refusal
-from explorer.engine.explanations.places import STEEP, Array, grouped, parts_of
+from explorer.engine.explanations.places import STEEP, Array, neuron_groups, parts_of
 from explorer.engine.explanations.regions import Layers, regions
 from explorer.engine.network import Network
 from explorer.engine.progress import Progress, no_progress, with_progress
@@ -201,7 +201,7 @@ def rounding(net: Network) -> float:
     return 0.0
 
 
-def changed(net: Network) -> str:
+def trace_of_change(net: Network) -> str:
     """Return by what the weights show that they were changed after training, or an empty string.
 
     Balance is what tells how far weights are off. Whatever restores it, and neurons that are
@@ -215,7 +215,7 @@ def changed(net: Network) -> str:
     return OF_BALANCED if scatter(net) <= BALANCED * float(net.rho) else ""
 
 
-def assumed(
+def assumed_cone(
     net: Network, margin_error: float = 0.0, box: float | None = None,
     progress: Progress = no_progress,
 ) -> Cone:  # fmt: skip
@@ -240,11 +240,11 @@ def assumed(
     base = Assumptions(
         box=wide, margin_error=margin_error, reach=REACH[net.d] * scale, doubt=DOUBT * off,
         rounded=rounded, stray=stray, middle=MIDDLE * scale,
-        changed=changed(net),
+        changed=trace_of_change(net),
     )  # fmt: skip
     if net.d == 2 and len(net.weights) > 2:  # no slope is free there: lines that moved are reached
         base = replace(base, reach=base.reach + 2 * rounded * scale)
-    angle, light = _thinned(net, base, MOST[net.d])
+    angle, light = _grouping(net, base, MOST[net.d])
     cones: list[Cone] = []
     for tau, band in with_progress(LADDER[net.d], len(LADDER[net.d]), progress):
         made = replace(base, band=band, tau=tau * scale)
@@ -259,7 +259,7 @@ def _wider(net: Network, made: Assumptions) -> float:
     """Return by what doubt and rounding can move y Phi apart at the points that a cone uses."""
     if not (made.doubt or made.rounded):
         return 0.0
-    angle, light = _thinned(net, made, ROUGH[net.d])
+    angle, light = _grouping(net, made, ROUGH[net.d])
     least = Cone.of(net, replace(made, angle=angle, light=light)).least
     steep = float(np.linalg.norm(least.columns, axis=1).max(initial=0.0))
     layers = Layers.of(net, made.box)
@@ -271,7 +271,7 @@ def _wider(net: Network, made: Assumptions) -> float:
     return 2 * (made.doubt * steep + share * float(paths.max(initial=0.0)))
 
 
-def unfounded(cone: Cone) -> str:
+def threshold_obstacle(cone: Cone) -> str:
     """Return why no threshold has a ground for these weights, as a sentence, or ""."""
     why = cone.assumptions.changed
     if not why or (why == OF_BALANCED and cone.least.high <= SETTLED):
@@ -282,16 +282,16 @@ def unfounded(cone: Cone) -> str:
 def threshold(cone: Cone, least: float = THRESHOLD) -> float:
     """Return the radius that a claim must exceed where nobody knows the residual of the truth.
 
-    A share of |theta|; at 1 nothing can be claimed, as of weights that were `changed`.
+    A share of |theta|; at 1 nothing can be claimed, as of weights that were `trace_of_change`.
     """
     left = cone.least.high
-    if unfounded(cone):
+    if threshold_obstacle(cone):
         return 1.0
     far = NEAR if cone.neurons.d == 2 and left <= CONVERGED else FAR
     return min(max(least, far * left) + cone.assumptions.stray, 1.0)
 
 
-def _thinned(net: Network, made: Assumptions, most: int) -> tuple[float, float]:
+def _grouping(net: Network, made: Assumptions, most: int) -> tuple[float, float]:
     """Return the angle of groups and the share of light neurons that leave `most` groups.
 
     Only neurons of two layers are grouped. What light ones add is bounded in the middle of the box.
@@ -299,18 +299,18 @@ def _thinned(net: Network, made: Assumptions, most: int) -> tuple[float, float]:
     box = min(made.middle, made.box)
     if len(net.weights) > 2 or len(parts_of(net)[1]) <= most:
         return 0.0, 0.0
-    light = next(s for s in LIGHT if s == 0 or grouped(net, 0.0, 0.0, box, s).slack <= WIDER)
-    left = {a: len(grouped(net, a, 0.0, box, light).v) for a in ANGLES}
+    light = next(s for s in LIGHT if s == 0 or neuron_groups(net, 0.0, 0.0, box, s).slack <= WIDER)
+    left = {a: len(neuron_groups(net, a, 0.0, box, light).v) for a in ANGLES}
     limit = most if min(left.values()) <= most else HEAVY
     return next((a for a in ANGLES if left[a] <= limit), ANGLES[-1]), light
 
 
 def groups_left(net: Network) -> int:
-    """Return how many groups of neurons of two layers `assumed` would work with."""
+    """Return how many groups of neurons of two layers `assumed_cone` would work with."""
     box, scale = extent(net)
     made = Assumptions(box=box, middle=MIDDLE * scale)
-    angle, light = _thinned(net, made, MOST[net.d])
-    return len(grouped(net, angle, 0.0, box, light).v)
+    angle, light = _grouping(net, made, MOST[net.d])
+    return len(neuron_groups(net, angle, 0.0, box, light).v)
 
 
 def obstacle(target: Target, asked: bool = False) -> str:
@@ -348,7 +348,7 @@ def cone_of(
     target: Target, margin_error: float = 0.0, box: float | None = None,
     progress: Progress = no_progress,
 ) -> Cone:  # fmt: skip
-    """Return the cone of a target (`assumed`), kept there once made.
+    """Return the cone of a target (`assumed_cone`), kept there once made.
 
     Args:
         target: the weights at margin 1.
@@ -364,5 +364,5 @@ def cone_of(
         raise ValueError(why)
     key = ("certified", margin_error, box)
     net = target.net.to(dtype=torch.float64, device="cpu")
-    found: Cone = target.kept(key, lambda: assumed(net, margin_error, box, progress))
+    found: Cone = target.kept(key, lambda: assumed_cone(net, margin_error, box, progress))
     return found

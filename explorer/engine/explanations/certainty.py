@@ -21,7 +21,7 @@ import torch
 from torch import Tensor
 
 from explorer.engine.data import Dataset
-from explorer.engine.explanations.assumptions import threshold, unfounded
+from explorer.engine.explanations.assumptions import threshold, threshold_obstacle
 from explorer.engine.explanations.cone import Array, Bound, Cone, Flags
 from explorer.engine.progress import Progress, no_progress, with_progress
 from explorer.engine.threads import few_threads
@@ -98,7 +98,7 @@ def truth_residual(cone: Cone, data: Dataset) -> float:
         data: the points that they were trained on, in its coordinates.
     """
     x, y = data.x.detach().cpu().double().numpy(), data.y.detach().cpu().double().numpy()
-    found = cone.explained(x, y, cone.assumptions.reach) if len(x) else None
+    found = cone.bound_near(x, y, cone.assumptions.reach) if len(x) else None
     return 1.0 if found is None else found.high
 
 
@@ -110,7 +110,7 @@ def certainty(
     """Return the proven radii of squares of half width `half` around claims.
 
     Args:
-        cone: of the weights (`assumptions.assumed`).
+        cone: of the weights (`assumptions.assumed_cone`).
         x: claimed places (c, d), in units of the data.
         y: their labels (c,).
         half: half width of the places, in units of the data.
@@ -229,7 +229,7 @@ def radius_map(
     """Yield the map of the radii within a box, again and again until it is whole.
 
     Args:
-        cone: of the weights (`assumptions.assumed`).
+        cone: of the weights (`assumptions.assumed_cone`).
         low: lower corner of the picture (d,), in units of the data.
         high: upper corner (d,).
         side: pixels along each axis.
@@ -258,7 +258,7 @@ def radius_map(
         shown = values.copy() if d == 1 else values.transpose(0, 2, 1)[:, ::-1].copy()
         return RadiusMap(
             shown, ends[0], ends[1], half, made.reach, cone.least.high, threshold(cone),
-            made.box, made.top, unfounded(cone),
+            made.box, made.top, threshold_obstacle(cone),
         )  # fmt: skip
 
     waiting: list[tuple[float, Spans, Bound | None]]

@@ -36,9 +36,9 @@ from explorer.engine.explanations.places import (
     corners_of,
     cut,
     frame,
-    grouped,
-    joined,
+    neuron_groups,
     places,
+    stacked,
     whole,
 )
 from explorer.engine.explanations.regions import Layers, RegionRays, regions
@@ -331,7 +331,7 @@ class RaySum:
         names = ("columns", "lam", "price", "x", "y", "piece")
         return {name: getattr(self, name) for name in names}
 
-    def left(self, theta: Array) -> Array:
+    def remainder(self, theta: Array) -> Array:
         """Return what it leaves of theta (P,)."""
         return np.asarray(theta - self.lam @ self.columns)
 
@@ -343,7 +343,7 @@ class RaySum:
         """Return which points (a,) have label y and lie in the open box."""
         return np.asarray(((self.x > low) & (self.x < high)).all(axis=1) & (self.y == y))
 
-    def joined(
+    def with_rays(
         self, parts: list[RayPart], fresh: list[Index], u: Array, theta: Array, weight: float = 0.0
     ) -> RaySum:
         """Return the best multipliers with fresh rays, those at 0 left out again.
@@ -411,22 +411,24 @@ class Cone:
         why = refusal(net)
         if why:
             raise ValueError(why)
-        return cls._grouped(net, assumed) if len(net.weights) == 2 else cls.layered(net, assumed)
+        return (
+            cls._of_groups(net, assumed) if len(net.weights) == 2 else cls.of_layers(net, assumed)
+        )
 
     @classmethod
-    def _grouped(cls, net: Network, assumed: Assumptions) -> Cone:
+    def _of_groups(cls, net: Network, assumed: Assumptions) -> Cone:
         """Return the cone of two layers, neurons seen as groups."""
         rings = []
         for half, cells in assumed.rings(net.d):
-            neurons = grouped(
+            neurons = neuron_groups(
                 net, assumed.angle, assumed.tau, half, assumed.light, assumed.doubt, assumed.rounded
             )
             rings.append((neurons, places(neurons, *assumed.levels, cells)))
-        found = Places.joined([each for _, each in rings])
+        found = Places.union([each for _, each in rings])
         return cls(assumed, rings[0][0], found, Rays.of(found, rings[0][0]))
 
     @classmethod
-    def layered(cls, net: Network, assumed: Assumptions) -> Cone:
+    def of_layers(cls, net: Network, assumed: Assumptions) -> Cone:
         """Return the cone of a network of any depth by its regions, each neuron for itself."""
         layers = Layers.of(net, assumed.box)
         found = regions(layers, *assumed.levels, assumed.tau, assumed.rounded)
@@ -443,7 +445,7 @@ class Cone:
         return max(self.neurons.pivots, key=lambda p: self._depth(p) / float(np.linalg.norm(p)))
 
     @cached_property
-    def pointed(self) -> float:
+    def least_depth(self) -> float:
         """Return the least <pivot, g> of all rays; above 0, or nothing can be proven."""
         return self._depth(self.pivot)
 
@@ -489,7 +491,7 @@ class Cone:
         inside = ((at.x >= low) & (at.x <= high)).all(axis=1) & (at.y == y)
         return float(at.lam[inside].sum())
 
-    def explained(self, x: Array, y: Array, within: float) -> Bound:
+    def bound_near(self, x: Array, y: Array, within: float) -> Bound:
         """Return the least residual with points within `within` of x (n, d), labels y (n,), alone.
 
         Who knows the data compares the radii with it: a radius above it is a proof.
@@ -497,7 +499,7 @@ class Cone:
         parts = [self._near(at, label, within) for at, label in zip(x, y, strict=True)]
         pieces, owners = zip(*parts, strict=True)
         owner = np.concatenate(owners)
-        rays = rays_of(self.places.parts(joined(list(pieces)), owner), self.neurons)
+        rays = rays_of(self.places.parts(stacked(list(pieces)), owner), self.neurons)
         return self._distance([RayPart.of(rays)], RaySum.none(self.neurons))
 
     def _near(self, x: Array, y: float, within: float) -> tuple[Array, Index]:
@@ -517,18 +519,18 @@ class Cone:
         """Return the distance from the cone of these parts, which is `low` or more."""
         theta, rho = self.neurons.theta, self.neurons.rho
         others = [part.depth(self.pivot) for part in parts if part.rays is not self.rays]
-        pointed = min([self.pointed, *others])
+        pointed = min([self.least_depth, *others])
         if not pointed > 0:  # no dual vector is sure to serve: nothing is proven
             return Bound(**vars(start), low=low, high=1.0)
-        found = start.joined(parts, [np.zeros(0, dtype=np.int64)] * len(parts), theta, theta)
+        found = start.with_rays(parts, [np.zeros(0, dtype=np.int64)] * len(parts), theta, theta)
         cell, best, still = COARSE * self.neurons.box, np.inf, 0
         centre, top = None, -np.inf
         for turn in range(ROUNDS):
-            left = found.left(theta)
+            left = found.remainder(theta)
             u = left if centre is None else SMOOTH * centre + (1 - SMOOTH) * left
             gains = [part.gains(u) for part in parts]
             most = max(float(gain.max(initial=0.0)) for gain in gains)
-            proven, high = self._proven(u, most, pointed), float(np.linalg.norm(left)) / rho
+            proven, high = self._dual_bound(u, most, pointed), float(np.linalg.norm(left)) / rho
             if proven > top:
                 centre, top = u, proven
             still = 0 if proven > low or high < best * (1 - 1e-9) else still + 1
@@ -543,10 +545,10 @@ class Cone:
                 break
             if still or not joining:  # nothing was gained: what is left itself prices rays next
                 centre = None
-            found = found.joined(parts, fresh, u, theta)
+            found = found.with_rays(parts, fresh, u, theta)
         return Bound(**vars(found), low=low, high=high)
 
-    def _proven(self, u: Array, most: float, pointed: float) -> float:
+    def _dual_bound(self, u: Array, most: float, pointed: float) -> float:
         theta, rho = self.neurons.theta, self.neurons.rho
         down = u - (most + ROUND * rho**2) / pointed * self.pivot
         size = float(np.linalg.norm(down))

@@ -61,7 +61,7 @@ class LargestMiss:
         layers = Layers.of(net, reach)
         corners = RegionRays.of(regions(layers, 1.0, 1.0), layers)
         fresh = corners.columns(np.arange(len(corners)), np.zeros(len(layers.theta)))
-        columns = np.concatenate([layers.arranged(rows.numpy()), fresh])
+        columns = np.concatenate([layers.in_layer_order(rows.numpy()), fresh])
         return cls(
             torch.cat([given.x, torch.from_numpy(corners.x[:, :-1].copy())]),
             torch.cat([given.y, torch.from_numpy(corners.y)]),

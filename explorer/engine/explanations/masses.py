@@ -37,7 +37,7 @@ from explorer.engine.explanations.cone import (
     rays_of,
     steepest,
 )
-from explorer.engine.explanations.places import Places, cut, joined
+from explorer.engine.explanations.places import Places, cut, stacked
 from explorer.engine.progress import Progress, no_progress, with_progress
 from explorer.engine.threads import few_threads
 
@@ -91,7 +91,7 @@ def forced_masses(
     """Return the mass that every explanation has within `half` of each point, at least.
 
     Args:
-        cone: of the weights (`assumptions.assumed`).
+        cone: of the weights (`assumptions.assumed_cone`).
         x: the points (n, d), in units of the data.
         y: their labels (n,).
         half: half width of the places around them, in units of the data.
@@ -108,7 +108,7 @@ def forced_masses(
     _check(cone, residual)
     rows = list(zip(x.detach().cpu().double().numpy(), y.tolist(), strict=True))
     made = [
-        _forced(cone, at, label, half, residual)
+        _forced_mass(cone, at, label, half, residual)
         for at, label in with_progress(rows, len(rows), progress)
     ]
     return torch.tensor(made, dtype=torch.float64)
@@ -125,7 +125,7 @@ def forced_points(mass: Tensor, whole: float) -> tuple[Tensor, Tensor]:
     return forced, (share > FORCED / BAND) & ~forced
 
 
-def _forced(cone: Cone, at: Array, y: float, half: float, residual: float) -> float:
+def _forced_mass(cone: Cone, at: Array, y: float, half: float, residual: float) -> float:
     low, high = at - half, at + half
     if cone.radius(low, high, y, residual).high <= residual:
         return 0.0
@@ -134,7 +134,7 @@ def _forced(cone: Cone, at: Array, y: float, half: float, residual: float) -> fl
     parts = [RayPart.of(cone.rays, ~meets[cone.rays.piece])]
     for pieces, price in ((mine.without(low, high), 0.0), (_inside(mine, low, high), 1.0)):
         parts.append(RayPart.of(rays_of(pieces, cone.neurons), price=price))
-    return max(0.0, _bounded(cone, parts, residual)[0])
+    return max(0.0, _best_bound(cone, parts, residual)[0])
 
 
 def _inside(of: Places, low: Array, high: Array) -> Places:
@@ -152,7 +152,7 @@ def farthest(cone: Cone, x: Tensor, residual: float, progress: Progress = no_pro
     """Return an explanation whose points lie far from given ones, and how far any can be.
 
     Args:
-        cone: of the weights (`assumptions.assumed`).
+        cone: of the weights (`assumptions.assumed_cone`).
         x: the given points (n, d), n at least 1, in units of the data.
         residual: what an explanation may leave, a share of |theta|.
         progress: hears of each price that is tried, and may end the work.
@@ -179,7 +179,7 @@ def farthest_rays(
     rays = rays_of(own, cone.neurons)
     away = _gaps(rays.x[:, :-1], given)
     parts = [replace(RayPart.of(rays), price=-away)]
-    bound, found = _bounded(cone, parts, residual, progress)
+    bound, found = _best_bound(cone, parts, residual, progress)
     mass = cone.neurons.rho**2 / cone.neurons.order
     total = float(found.lam @ _gaps(found.x, given)) / mass
     made = Farthest(
@@ -202,7 +202,7 @@ def _nearest_parts(of: Places, x: Array) -> Places:
             owner = owner[left]
         parts.append(pieces)
         owners.append(owner)
-    return of.parts(joined(parts), np.concatenate(owners))
+    return of.parts(stacked(parts), np.concatenate(owners))
 
 
 def _gaps(x: Array, given: Array) -> Array:
@@ -218,7 +218,7 @@ def _gaps(x: Array, given: Array) -> Array:
 
 def _residual(cone: Cone, found: RaySum) -> float:
     """Return what an explanation leaves, a share of |theta|."""
-    return float(np.linalg.norm(found.left(cone.neurons.theta))) / cone.neurons.rho
+    return float(np.linalg.norm(found.remainder(cone.neurons.theta))) / cone.neurons.rho
 
 
 def _check(cone: Cone, residual: float) -> None:
@@ -229,7 +229,7 @@ def _check(cone: Cone, residual: float) -> None:
         )
 
 
-def _bounded(
+def _best_bound(
     cone: Cone, parts: list[RayPart], residual: float, progress: Progress = no_progress
 ) -> tuple[float, RaySum]:
     """Return the best bound on the cost of explanations up to `residual`, and the best of them."""
@@ -246,7 +246,7 @@ def _bounded(
     bound, best = -np.inf, None
     for turn in range(TRIES):
         progress(turn / TRIES)
-        found, proven = _solved(cone, parts, weight, found, pointed, residual)
+        found, proven = _cheapest(cone, parts, weight, found, pointed, residual)
         bound = max(bound, proven)
         leaves = _residual(cone, found)
         if leaves <= residual * (1 + 1e-9):
@@ -260,7 +260,7 @@ def _bounded(
     return bound, best if best is not None else found
 
 
-def _solved(
+def _cheapest(
     cone: Cone, parts: list[RayPart], weight: float, start: RaySum, pointed: float,
     residual: float,
 ) -> tuple[RaySum, float]:  # fmt: skip
@@ -268,9 +268,9 @@ def _solved(
     theta, rho = cone.neurons.theta, cone.neurons.rho
     bound, cell = -np.inf, COARSE * cone.neurons.box
     none = [np.zeros(0, dtype=np.int64)] * len(parts)
-    found = start.joined(parts, none, theta, theta, weight)
+    found = start.with_rays(parts, none, theta, theta, weight)
     for _ in range(ROUNDS):
-        u = found.left(theta)
+        u = found.remainder(theta)
         over = [part.gains(u, weight) for part in parts]
         most = max(float(o.max(initial=0.0)) for o in over)
         down = u - most / pointed * cone.pivot
@@ -284,5 +284,5 @@ def _solved(
         if not sum(map(len, fresh)):
             break
         cell *= 0.9
-        found = found.joined(parts, fresh, u, theta, weight)
+        found = found.with_rays(parts, fresh, u, theta, weight)
     return found, bound

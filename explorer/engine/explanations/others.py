@@ -86,7 +86,7 @@ class Rivals:
         net = net.to(dtype=torch.float64, device="cpu")
         truth, rows = fitted_explanation(net, x, y, tau)
         missed = float((net.theta - truth.lam @ rows).norm() / net.rho)
-        cone = Cone.layered(net, _as_given(net, truth, extent, tau))
+        cone = Cone.of_layers(net, _as_given(net, truth, extent, tau))
         allowed = max(AS_WELL, missed, SLACK * cone.least.high)
         return cls(net, truth, cone, extent, missed, allowed)
 

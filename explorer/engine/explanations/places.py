@@ -98,7 +98,7 @@ def parts_of(net: Network) -> tuple[Array, Array]:
     return w[kept], v[kept]
 
 
-def grouped(
+def neuron_groups(
     net: Network, angle: float, tau: float, box: float, light: float = 0.0, doubt: float = 0.0,
     rounded: float = 0.0,
 ) -> Neurons:  # fmt: skip
@@ -241,7 +241,7 @@ def split(pieces: Array, lines: Array, near: float) -> tuple[Array, Index]:
     held, of = pieces.copy(), np.arange(count)
     for line in lines if lines.ndim == 2 else lines.transpose(1, 0, 2):
         own = line if line.ndim == 1 else line[of[:count]]
-        values = _along(held[:count], own)
+        values = _line_values(held[:count], own)
         crossed = np.flatnonzero((values.min(axis=1) < -near) & (values.max(axis=1) > near))
         if not len(crossed):
             continue
@@ -249,32 +249,32 @@ def split(pieces: Array, lines: Array, near: float) -> tuple[Array, Index]:
         ends, most = count + len(crossed), max(corners, *(part.shape[1] for part in parts))
         if ends > len(held) or most > corners:
             room = np.empty((2 * ends if ends > len(held) else len(held), most, d))
-            room[:count] = _widened(held[:count], most)
+            room[:count] = _padded(held[:count], most)
             held, corners = room, most
             of = np.concatenate([of[:count], np.zeros(len(held) - count, dtype=of.dtype)])
-        held[crossed], held[count:ends] = (_widened(part, corners) for part in parts)
+        held[crossed], held[count:ends] = (_padded(part, corners) for part in parts)
         of[count:ends] = of[crossed]
         count = ends
     return held[:count], of[:count]
 
 
-def _along(pieces: Array, line: Array) -> Array:
+def _line_values(pieces: Array, line: Array) -> Array:
     """The values (p, c) of an affine function (d + 1,), or of one for each piece (p, d + 1)."""
     if line.ndim == 1:
         return np.asarray(pieces @ line[:-1] + line[-1])
     return np.asarray(np.einsum("pcd,pd->pc", pieces, line[:, :-1]) + line[:, -1:])
 
 
-def _widened(pieces: Array, corners: int) -> Array:
+def _padded(pieces: Array, corners: int) -> Array:
     """Return pieces with their last corners repeated, so that each has so many."""
     more = np.repeat(pieces[:, -1:], corners - pieces.shape[1], axis=1)
     return np.concatenate([pieces, more], axis=1) if corners > pieces.shape[1] else pieces
 
 
-def joined(parts: list[Array]) -> Array:
+def stacked(parts: list[Array]) -> Array:
     """Return pieces of different numbers of corners as one array."""
     most = max(part.shape[1] for part in parts)
-    return np.concatenate([_widened(part, most) for part in parts])
+    return np.concatenate([_padded(part, most) for part in parts])
 
 
 @dataclass(frozen=True, eq=False)
@@ -304,12 +304,12 @@ class Places:
         return Places(pieces, self.y[of], self.on[of], self.free[of], self.off[of])
 
     @classmethod
-    def joined(cls, some: list[Places]) -> Places:
+    def union(cls, some: list[Places]) -> Places:
         """Return the pieces of all of them."""
         rest = (
             np.concatenate(v) for v in zip(*((p.y, p.on, p.free, p.off) for p in some), strict=True)
         )
-        return cls(joined([p.pieces for p in some]), *rest)
+        return cls(stacked([p.pieces for p in some]), *rest)
 
     def without(self, low: Array, high: Array) -> Places:
         """What an open box low < x < high leaves of these pieces: each in up to 2 d parts."""
@@ -325,7 +325,7 @@ class Places:
             for side, wall in ((1.0, low), (-1.0, high)):
                 rest, left = cut(rest, side * (rest[..., axis] - wall[axis]), near)
                 of = of[left]
-        return self.parts(joined(parts), np.concatenate(owners))
+        return self.parts(stacked(parts), np.concatenate(owners))
 
     def meet(self, low: Array, high: Array, y: float) -> Flags:
         """Return which pieces of label y (p,) may meet the open box: their bounding boxes do."""
@@ -350,7 +350,7 @@ def places(neurons: Neurons, low: float, high: float, where: Array | None = None
     touched = np.abs(_nearest(cells, neurons.w)) <= neurons.zone
     band, level = (low, high), ROUND * float(np.abs(neurons.part).sum()) * max(box, 1.0)
     wide = touched @ neurons.off_phi + neurons.slack
-    cells, y, of = banded(cells, on @ neurons.part, wide, level, band)
+    cells, y, of = band_parts(cells, on @ neurons.part, wide, level, band)
     on = on[of]
     zones = np.zeros((len(lines), d + 1))
     zones[:, -1] = neurons.zone[lines] / steep[lines]
@@ -364,10 +364,10 @@ def places(neurons: Neurons, low: float, high: float, where: Array | None = None
     parts = []
     for label in (1.0, -1.0):
         mine = np.flatnonzero(y == label)
-        found, _, of = banded(cells[mine], plane[mine], wide[mine], level, band, (label,))
+        found, _, of = band_parts(cells[mine], plane[mine], wide[mine], level, band, (label,))
         parts.append((found, mine[of]))
     at = np.concatenate([of for _, of in parts])
-    pieces, off = joined([found for found, _ in parts]), np.where(free[at], neurons.off_value, 0.0)
+    pieces, off = stacked([found for found, _ in parts]), np.where(free[at], neurons.off_value, 0.0)
     return Places(pieces, y[at], on[at], free[at], off)
 
 
@@ -383,7 +383,7 @@ def _nearest(cells: Array, w: Array) -> Array:
     return best
 
 
-def banded(
+def band_parts(
     cells: Array, plane: Array, wide: Array, near: float, band: tuple[float, float],
     labels: tuple[float, ...] = (1.0, -1.0),
 ) -> tuple[Array, Array, Index]:  # fmt: skip
@@ -401,10 +401,10 @@ def banded(
     for label in labels:
         found, of = cells, np.arange(len(cells))
         for side, level in ((1.0, band[0]), (-1.0, band[1])):
-            value = label * _along(found, plane[of])
+            value = label * _line_values(found, plane[of])
             found, left = cut(found, side * (value - level) + wide[of, None], near)
             of = of[left]
         parts.append(found)
         ys.append(np.full(len(found), label))
         owners.append(of)
-    return joined(parts), np.concatenate(ys), np.concatenate(owners)
+    return stacked(parts), np.concatenate(ys), np.concatenate(owners)

@@ -30,7 +30,7 @@ from explorer.engine.explanations.places import (
     Flags,
     Index,
     Places,
-    banded,
+    band_parts,
     corners_of,
     first_layer,
     split,
@@ -92,7 +92,7 @@ class Layers:
             found.append(np.maximum(found[-1] @ w.T, 0))
         return [*found, found[-1] @ self.weights[-1].T]
 
-    def arranged(self, rows: Array) -> Array:
+    def in_layer_order(self, rows: Array) -> Array:
         """Return vectors (m, P) in the order of `Network.theta` in that of `theta`."""
         k, d = len(self.weights[0]), self.d
         if not self.biased:
@@ -141,14 +141,14 @@ def regions(
         on.append(_centre(cells, maps[of] if depth else maps[:1]) > 0)
     plane = layers.lines(len(cells), on)[-1][:, 0]
     level = ROUND * float(np.abs(plane).sum(axis=1).max(initial=0.0)) * max(layers.box, 1.0)
-    cells, y, of = banded(cells, plane, np.zeros(len(cells)), level, (low, high))
+    cells, y, of = band_parts(cells, plane, np.zeros(len(cells)), level, (low, high))
     on = [s[of] for s in on]
     if not tau:
         both = np.concatenate(on, axis=1)
         return Places(cells, y, both, np.zeros_like(both), np.zeros((len(y), 0)))
     lines = np.concatenate(layers.lines(len(cells), on)[:-1], axis=1)
     zone = tau * np.linalg.norm(lines[:, :, :-1], axis=2) + _off(layers, cells, rounded)
-    walls = np.concatenate([_shifted(lines, zone), _shifted(lines, -zone)], axis=1)
+    walls = np.concatenate([_shifted_lines(lines, zone), _shifted_lines(lines, -zone)], axis=1)
     cells, of = split(cells, _unit(walls), near)
     free = np.abs(_centre(cells, lines[of])) <= zone[of] * (1 + 1e-9)
     return Places(cells, y[of], np.concatenate(on, axis=1)[of], free, np.zeros((len(of), 0)))
@@ -164,7 +164,7 @@ def _unit(lines: Array) -> Array:
     return np.asarray(np.where(steep > STEEP * size, lines, 0.0) / np.maximum(steep, 1e-300))
 
 
-def _shifted(lines: Array, by: Array) -> Array:
+def _shifted_lines(lines: Array, by: Array) -> Array:
     """Return affine functions (p, k, d + 1) plus constants (p, k)."""
     moved = lines.copy()
     moved[:, :, -1] += by

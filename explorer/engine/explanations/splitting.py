@@ -373,7 +373,7 @@ def predicted_jump(net: Network, x: Tensor, lam: float, walls: Sequence[tuple[in
     return lam * float((rows[0] - rows[1]).norm() / net.rho)
 
 
-def changed(net: Network, e: Explanation, left: Tensor) -> float:
+def relative_change(net: Network, e: Explanation, left: Tensor) -> float:
     """By how much the sum of an explanation differs from another's, relative to |theta|.
 
     `left`: theta minus that other sum (P,), as `gradients.residual` gives it.

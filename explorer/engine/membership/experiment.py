@@ -22,7 +22,7 @@ from torch import Tensor
 
 from explorer.engine.data.highdim import HighDimDraw, Labels, Law, sample
 from explorer.engine.margin import log_loss
-from explorer.engine.progress import Progress, between, no_progress, with_progress
+from explorer.engine.progress import Progress, no_progress, part_progress, with_progress
 from explorer.engine.settings import setting, settings
 
 ON_MARGIN = 1.1  # the published code: on the margin is 0 < y Phi < 1.1 m
@@ -177,8 +177,8 @@ def membership_trial(
     generator = generator_of(config.seed, d, trial)
     x, y = sample(draw, config.n, generator, torch.float32)
     fresh, y_fresh = sample(draw, config.test, generator, torch.float32)
-    net = train_wide(x, y, config, generator, between(progress, 0.0, 0.5))
-    q, q_fresh = y * net.phi(x), y_fresh * net.phi(fresh, between(progress, 0.5, 1.0))
+    net = train_wide(x, y, config, generator, part_progress(progress, 0.0, 0.5))
+    q, q_fresh = y * net.phi(x), y_fresh * net.phi(fresh, part_progress(progress, 0.5, 1.0))
     right = q > 0
     margin = float(q[right].min()) if bool(right.any()) else float("nan")
     size = q_fresh.abs()
@@ -203,5 +203,5 @@ def membership_experiment(
     """
     every = list(product(config.dims, range(config.trials)))
     for done, (d, trial) in enumerate(every):
-        here = between(progress, done / len(every), (done + 1) / len(every))
+        here = part_progress(progress, done / len(every), (done + 1) / len(every))
         yield membership_trial(config, d, trial, here)

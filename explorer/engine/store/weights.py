@@ -141,7 +141,7 @@ class _Weights(Pickle):
     def __init__(self) -> None:
         self.storages: dict[str, _Storage] = {}
 
-    def called(self, name: str, given: tuple[Any, ...]) -> object:
+    def call(self, name: str, given: tuple[Any, ...]) -> object:
         """Tables, tensors and what goes with them."""
         if name == "collections.OrderedDict" and not given:
             return {}
@@ -158,13 +158,13 @@ class _Weights(Pickle):
     def _tensor(self, storage: object, offset: Any, size: Any, stride: Any) -> _Stored:  # noqa: ANN401
         shaped = isinstance(size, tuple) and isinstance(stride, tuple) and len(size) == len(stride)
         if not shaped or not isinstance(storage, _Storage):
-            self.damaged("a tensor without numbers or shape")
+            self.refuse_damage("a tensor without numbers or shape")
         places = (offset, *size, *stride)
         if not all(isinstance(v, int) and 0 <= v < 2**62 for v in places):
-            self.damaged("a tensor of negative size")
+            self.refuse_damage("a tensor of negative size")
         return _Stored(storage, offset, size, stride)
 
-    def referred(self, given: object) -> object:
+    def reference(self, given: object) -> object:
         """Return numbers of a known kind under a key."""
         if not (isinstance(given, tuple) and len(given) in (5, 6) and given[0] == "storage"):
             self.refuse("a reference to something outside")
@@ -214,12 +214,12 @@ def from_state_dict(state: Mapping[str, object], ordered: bool = True) -> Networ
     names = _layer_names(layers, ordered)
     dtype = torch.promote_types(layers[names[0]]["weight"].dtype, torch.float32)
 
-    def taken(value: Tensor) -> Tensor:
+    def own_copy(value: Tensor) -> Tensor:
         return value.detach().to(dtype).clone(memory_format=torch.contiguous_format)
 
-    weights = tuple(taken(layers[name]["weight"]) for name in names)
+    weights = tuple(own_copy(layers[name]["weight"]) for name in names)
     biases = tuple(
-        taken(layers[name]["bias"]) if "bias" in layers[name] else None for name in names
+        own_copy(layers[name]["bias"]) if "bias" in layers[name] else None for name in names
     )
     try:
         return Network(weights, biases, assumed_relu=True)  # a state_dict does not say

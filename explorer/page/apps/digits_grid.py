@@ -83,7 +83,9 @@ class DigitsGrid:
         config = replace(settings, m=even(drawn.train.n), steps=self.grid.setting("steps"))
         given = None if entry.own else self._target(trained)
         side = self.grid.setting("side")
-        return Grid(given, drawn.train, drawn.other, run.attack, config, run.seed, side, drawn.seen)
+        return Grid(
+            given, drawn.train, drawn.other, run.attack, config, run.seed, side, drawn.as_pictures
+        )
 
     def _target(self, trained: TrainState | None) -> Target:
         if trained is None or trained.q_min <= 0:

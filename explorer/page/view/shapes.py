@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from explorer.engine.attacks.shapes import EMPTY, NONE, SQUARE, Array, Shapes, joined
+from explorer.engine.attacks.shapes import EMPTY, NONE, SQUARE, Array, Shapes, joined_paths
 from explorer.engine.explanations.cells import cell_interval, cell_of, cell_polygon, segment
 from explorer.engine.explanations.certainty import RadiusMap
 from explorer.engine.explanations.masses import forced_points
@@ -27,7 +27,7 @@ def _likely(drawn: Shapes, made: RadiusMap) -> Shapes:
     """Add dashed rings where a point is likely, on a line at its label, and the places' edges."""
     at, wide = made.places[:, :2], made.half + made.reach
     edges = [x + wide * SQUARE for x in at] if len(made.low) == 2 else []
-    return replace(drawn, rings=NONE, likely=at, lines=joined(edges))
+    return replace(drawn, rings=NONE, likely=at, lines=joined_paths(edges))
 
 
 def explain_shapes(state: Explained, axes: Axes) -> Shapes:

@@ -195,8 +195,8 @@ class Runs:
             result["energy"] = self.measure(trace.last.x)
         parts = self.problems[k].parts
         if parts.pictures is None:
-            result["apart"] = list(parts.apart(trace.last.x))
-            result["began"] = list(parts.apart(parts.start(a, b)))
+            result["apart"] = list(parts.set_distances(trace.last.x))
+            result["began"] = list(parts.set_distances(parts.start(a, b)))
         self.states[key] = kept
         numbers = sum(state.x.numel() for state in kept)
         while len(self.states) > max(1, MOST_NUMBERS // numbers):

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from explorer.engine.attacks.shapes import PLACES, Array, Level, Shapes, joined
+from explorer.engine.attacks.shapes import PLACES, Array, Level, Shapes, joined_paths
 from explorer.engine.network import Network, phi, phi_all
 from explorer.research.pictures.axes import Axes
 
@@ -179,7 +179,7 @@ def shape_arrays(shapes: Shapes, axes: Axes) -> dict[str, Array]:
         zeros = [path for one in shapes.levels if one.strong == strong for path in _zero(one)]
         if zeros:
             own = getattr(shapes, name)
-            made[name] = axes.shares(joined([own, *zeros] if len(own) else zeros))
+            made[name] = axes.shares(joined_paths([own, *zeros] if len(own) else zeros))
     if shapes.spans:
         made["spans"] = (np.array(shapes.spans) - axes.x[0]) / axes.x[1]
     return {name: places for name, places in made.items() if len(places)}

@@ -28,7 +28,7 @@ from explorer.engine.explanations.assumptions import obstacle
 from explorer.engine.explanations.others import OtherSet, Rivals, farthest_set
 from explorer.engine.merging import MERGE_ANGLE
 from explorer.engine.multipliers import fit_multipliers
-from explorer.engine.progress import Progress, between, no_progress
+from explorer.engine.progress import Progress, no_progress, part_progress
 from explorer.engine.roster import DEFAULT, ROSTER, AttackConfig, AttackState, by_key
 from explorer.engine.scoring import RADII, score
 from explorer.engine.settings import config_of, setting, settings
@@ -131,7 +131,7 @@ def other_set(
     def within(extent: float, begin: float) -> OtherSet:
         progress(begin)
         rivals = Rivals.of(net, truth.x[used], truth.y[used], extent, made.tau)
-        return farthest_set(rivals, between(progress, begin + 0.1, begin + 0.5))
+        return farthest_set(rivals, part_progress(progress, begin + 0.1, begin + 0.5))
 
     far = within(max(plane, reach), 0.0)
     return far if far.other else within(2 * reach, 0.5)
@@ -149,8 +149,10 @@ def otherwise(victim: Victim, progress: Progress = no_progress) -> Otherwise | N
         return None
     sure = None
     if not obstacle(victim.target):
-        sure = certified_points(victim.target, truth, progress=between(progress, 0.0, 0.5)).certain
-    far = other_set(victim.target, truth, made, between(progress, 0.5, 1.0))
+        sure = certified_points(
+            victim.target, truth, progress=part_progress(progress, 0.0, 0.5)
+        ).certain
+    far = other_set(victim.target, truth, made, part_progress(progress, 0.5, 1.0))
     return Otherwise(sure, as_claims(far), explanations.farthest_set(far))
 
 

@@ -347,13 +347,13 @@ def _evaluate(
     lower = target.lower
     low = solve(lower, x, y, theta)
     if lower.shape.model != "affine" and t and config.restart and t % config.restart == 0:
-        low = min(low, solve(lower, x, y, target.theta), key=lambda m: _apart(m.theta, target))
+        low = min(low, solve(lower, x, y, target.theta), key=lambda m: _distance(m.theta, target))
     point = lower.point(low.theta, x, y)
     gap = low.theta - target.theta
     size = float(gap.norm())
     if size:
         solved = implicit(point, gap, config)
-        grad, left = -point.mixed(solved.p), solved.residual / size
+        grad, left = -point.mixed_derivative(solved.p), solved.residual / size
     else:  # exactly the weights: no step can do better
         grad, left = torch.zeros_like(x), 0.0
     surrogate = lower.point(target.theta, x, y).gradient.square().sum()
@@ -363,7 +363,7 @@ def _evaluate(
     )  # fmt: skip
 
 
-def _apart(theta: Tensor, target: BilevelTarget) -> float:
+def _distance(theta: Tensor, target: BilevelTarget) -> float:
     return float((theta - target.theta).norm())
 
 

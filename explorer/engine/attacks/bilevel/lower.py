@@ -178,9 +178,9 @@ class LowerPoint:
         out.diagonal().add_(self.lower.mu)
         return out
 
-    def mixed(self, p: Tensor) -> Tensor:
+    def mixed_derivative(self, p: Tensor) -> Tensor:
         """Return d<dE/dtheta, p>/dx with p (P,) held fixed. -> (m, d)."""
-        return self.model.mixed(self.r, self.h, p)
+        return self.model.mixed_derivative(self.r, self.h, p)
 
 
 @dataclass(frozen=True, eq=False)

@@ -49,7 +49,7 @@ class Affine:
         """See `Smooth`."""
         return (self.one * h[:, None]).T @ self.one
 
-    def mixed(self, r: Tensor, h: Tensor, p: Tensor) -> Tensor:
+    def mixed_derivative(self, r: Tensor, h: Tensor, p: Tensor) -> Tensor:
         """See `Smooth`."""
         return (h * (self.one @ p))[:, None] * self.theta[:-1] + r[:, None] * p[:-1]
 
@@ -131,7 +131,7 @@ class Smooth:
         bent = self.product(r, torch.zeros_like(h), torch.eye(jac.shape[1]).to(jac))
         return (jac * h[:, None]).T @ jac + bent
 
-    def mixed(self, r: Tensor, h: Tensor, p: Tensor) -> Tensor:
+    def mixed_derivative(self, r: Tensor, h: Tensor, p: Tensor) -> Tensor:
         """Return d<sum_i r_i dz_i/dtheta, p>/dx where dr_i/dz_i = h_i. (P,) -> (m, d)."""
         blocks = self._shape.blocks(p)
         _, z, down = self._changes(blocks)

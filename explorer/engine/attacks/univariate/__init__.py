@@ -134,7 +134,7 @@ class UnivariateState:
         return self.phase == "done" and not self.at and not math.isnan(self.miss)
 
     @property
-    def guaranteed(self) -> float:
+    def guaranteed_share(self) -> float:
         """Return the share of the candidates that the counted groups make training points.
 
         0 in doubt.
@@ -313,13 +313,13 @@ def words(state: UnivariateState, config: UnivariateConfig) -> str:
         count = f"{state.intervals} " if state.intervals else ""
         return f"Φ is cut into {count}intervals ({kind} tolerances); the scan begins at 0."
     if state.looked != (-1, -1):
-        return _turned(state)
+        return _turn_words(state)
     if state.at:
-        return _asked(state, state.at - 1)
-    return _gathered(state) if math.isnan(state.miss) else _fitted(state, config)
+        return _proof_words(state, state.at - 1)
+    return _gather_words(state) if math.isnan(state.miss) else _fit_words(state, config)
 
 
-def _turned(state: UnivariateState) -> str:
+def _turn_words(state: UnivariateState) -> str:
     i, n, likely = state.looked[0], state.places, "" if state.doubt is None else "likely "
     if not state.seen:  # a file of an earlier version does not say
         return f"Intervals {i} to {state.looked[1]} were looked at."
@@ -349,7 +349,7 @@ def _turned(state: UnivariateState) -> str:
     return text
 
 
-def _gathered(state: UnivariateState) -> str:
+def _gather_words(state: UnivariateState) -> str:
     if state.added is None:  # a file of an earlier version does not say
         return f"{len(state.x)} places where |Φ| reaches 1 are gathered."
     rest = "every support point is one of them."
@@ -364,7 +364,7 @@ def _gathered(state: UnivariateState) -> str:
     )
 
 
-def _fitted(state: UnivariateState, config: UnivariateConfig) -> str:
+def _fit_words(state: UnivariateState, config: UnivariateConfig) -> str:
     if state.left_alone:
         apart = ""
         if not math.isnan(state.imbalance):
@@ -389,7 +389,7 @@ def _fitted(state: UnivariateState, config: UnivariateConfig) -> str:
     )
 
 
-def _asked(state: UnivariateState, i: int) -> str:
+def _proof_words(state: UnivariateState, i: int) -> str:
     x, low, high = (float(v) for v in (state.x[i, 0], state.least[i], state.most[i]))
     verdict = "the weights can be explained without it: not proven"
     if bool(state.needed[i]):

@@ -116,7 +116,7 @@ class UnivariateConfig:
     # fmt: on
 
     @property
-    def trained(self) -> Tolerances:
+    def trained_tolerances(self) -> Tolerances:
         """Return the tolerances of trained weights."""
         return Tolerances(
             self.merge_angle, self.break_tol, self.flat_tol, self.same_tol, self.tau, EXACT.eps

@@ -35,7 +35,7 @@ def defect(target: Target) -> float:
     `STRICT` and no neuron merged. Training leaves 1e-3 and more, storage in float32 some 1e-8.
     """
     net, line = merged_graph(target, STRICT)
-    rest = programs(net, line, crossings(line, STRICT), STRICT).unexplained()
+    rest = programs(net, line, crossings(line, STRICT), STRICT).unexplained_share()
     return max(balance(net), rest)
 
 
@@ -45,7 +45,7 @@ def tolerances(off: float, config: UnivariateConfig) -> Tolerances:
     "automatic" takes the first where the weights are exact, or nearly.
     """
     rounding = off <= NEARLY if config.weights == "automatic" else config.weights == "exact"
-    return EXACT if rounding else config.trained
+    return EXACT if rounding else config.trained_tolerances
 
 
 def merged_graph(target: Target, tol: Tolerances) -> tuple[Network, Piecewise]:

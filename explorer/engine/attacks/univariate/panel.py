@@ -100,7 +100,7 @@ def show(
     )
 
 
-def swept(target: Target, config: UnivariateConfig, progress: Progress) -> PanelAnswer:
+def sweep_answer(target: Target, config: UnivariateConfig, progress: Progress) -> PanelAnswer:
     """Return which margins explain the weights best, tried one after the other."""
     points = list(with_progress(sweep(target, config), len(SWEEP), progress))
     margins = [p.margin for p in explaining(points)]
@@ -183,6 +183,6 @@ PANEL = AttackPanel(
         "Sweep the margin", "What an attacker sees who does not know the margin: how well the "
         "places with |Φ| = m explain the weights, for 41 margins m",
         "Press the button: the margin is tried from a quarter to four times.",
-        "The sweep was cancelled.", swept,
+        "The sweep was cancelled.", sweep_answer,
     ),
 )  # fmt: skip

@@ -141,7 +141,7 @@ class Programs:
             return np.zeros(self.m), 1.0
         return self.mass * np.maximum(found[: self.m], 0.0), float(max(found[-1], 0.0))
 
-    def unexplained(self) -> float:
+    def unexplained_share(self) -> float:
         """Return what the multipliers of least miss leave of theta, a share of |theta|; 1 at most.
 
         It is attained: the solver's tolerance is not trusted. Least squares over the unknowns that

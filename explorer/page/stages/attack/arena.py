@@ -12,7 +12,7 @@ import torch
 from explorer.engine.attacks.claims import Report
 from explorer.engine.attacks.target import Target
 from explorer.engine.confidence import Share, share
-from explorer.engine.progress import Progress, between
+from explorer.engine.progress import Progress, part_progress
 from explorer.engine.roster import ROSTER
 from explorer.page import play
 from explorer.page.ask import Ask, attacked
@@ -100,11 +100,11 @@ class Arena(Panel):
         self.draw()
 
         def work(progress: Progress) -> Iterator[dict[str, Any] | Otherwise | None]:
-            runs = between(progress, 0.0, RUNS_SHARE)
+            runs = part_progress(progress, 0.0, RUNS_SHARE)
             for done, (key, seed, given) in enumerate(planned):
-                part = between(runs, done / len(planned), (done + 1) / len(planned))
+                part = part_progress(runs, done / len(planned), (done + 1) / len(planned))
                 yield arena.attack_row(victim, key, seed, given, watch_of(part))
-            yield otherwise(victim, between(progress, RUNS_SHARE, 1.0))
+            yield otherwise(victim, part_progress(progress, RUNS_SHARE, 1.0))
 
         self.job.begin(work, self._take, self._ended)
 

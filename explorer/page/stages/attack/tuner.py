@@ -11,7 +11,7 @@ from html import escape
 import ipywidgets as w
 
 from explorer.engine.attacks.target import Target
-from explorer.engine.progress import Progress, between, no_progress
+from explorer.engine.progress import Progress, no_progress, part_progress
 from explorer.engine.roster import by_key
 from explorer.engine.settings import setting_of
 from explorer.page import branches, play
@@ -200,7 +200,7 @@ class Tuner(Panel):
                 done = runs.attack(
                     target, settings, tuning.fresh_seed(config), truth=truth, certificate=made,
                     keep=math.ceil(settings.steps / tuning.BLOCK),
-                    watch=runs.watch_of(between(progress, k / 2, (k + 1) / 2)),
+                    watch=runs.watch_of(part_progress(progress, k / 2, (k + 1) / 2)),
                 )  # fmt: skip
                 texts.append("" if done.verdict is None else verdicts.verdict(done.verdict))
             except runs.RunFailed as why:

@@ -21,7 +21,7 @@ from explorer.engine.explanations.certainty import Certainty, RadiusMap, radius_
 from explorer.engine.explanations.masses import allowed_residual, forced_masses, forced_points
 from explorer.engine.explanations.others import OtherSet, Rivals, farthest_set, forced_mass
 from explorer.engine.number_words import percent
-from explorer.engine.progress import Progress, between
+from explorer.engine.progress import Progress, part_progress
 from explorer.page import play
 from explorer.page.ask import Question
 from explorer.page.controls.row import Item, Row, choices
@@ -145,7 +145,7 @@ class ExplainPanel(Panel):
             progress(0.0)
             tau = KINK if state.exact else TAU_TRAINED
             rivals = Rivals.of(state.net, state.truth.x, state.truth.y, extent, tau)
-            yield rivals, program(rivals, between(progress, 0.1, 1.0))
+            yield rivals, program(rivals, part_progress(progress, 0.1, 1.0))
 
         question.begin(work, take)
 
@@ -163,8 +163,8 @@ class ExplainPanel(Panel):
 
         def work(progress: Progress) -> Iterator[tuple[RadiusMap, bool]]:
             progress(0.0)
-            cone = cone_of(target, progress=between(progress, 0.0, 0.2))
-            rest = between(progress, 0.2, 1.0)
+            cone = cone_of(target, progress=part_progress(progress, 0.0, 0.2))
+            rest = part_progress(progress, 0.2, 1.0)
             yield from (
                 (made, not bool(np.isnan(made.values).any()))
                 for made in radius_map(cone, low, high, side, half, rest)
@@ -192,12 +192,12 @@ class ExplainPanel(Panel):
         points = aim.truth
 
         def work(progress: Progress) -> Iterator[tuple[Certainty, Tensor]]:
-            made = certified_points(target, points, progress=between(progress, 0.0, 0.7))
+            made = certified_points(target, points, progress=part_progress(progress, 0.0, 0.7))
             cone, sure = cone_around(target, points), made.certain[state.truth.origin]
             allowed, mass = allowed_residual(cone, made.truth), torch.zeros(state.truth.n).double()
             mass[sure] = forced_masses(
                 cone, state.truth.x[sure], state.truth.y[sure], RADIUS, allowed,
-                between(progress, 0.7, 1.0),
+                part_progress(progress, 0.7, 1.0),
             )  # fmt: skip
             yield made, mass
 

@@ -73,7 +73,7 @@ def merging(q: MapQuestion, answers: Answers) -> str:
     """Return how many neurons were merged, and what that changed."""
     if q.config.angle == 0:
         return ""
-    made = answers.merged(q)
+    made = answers.merged_network(q)
     if sum(made.net.widths) == sum(q.net.widths):
         return ""
     return (
