@@ -89,7 +89,7 @@ def exact_networks() -> None:
     for law in LAWS:
         for d in (50, 100, 200, 400, 1000, 2000):
             settings = [MembershipScene(d=d, law=law, seed=seed) for seed in range(10)]
-            worlds = [world(*s.drawn) for s in settings]
+            worlds = [world(*s.points) for s in settings]
             half, high = (
                 np.mean([outcome(replace(s, share=c), v).fpr
                          for s, v in zip(settings, worlds, strict=True)])

@@ -18,7 +18,7 @@ from playwright.sync_api import Page, expect, sync_playwright
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from explorer.page.apps.lessons import PICTURES
-from explorer.page.lessons.file import Lesson, packaged, write
+from explorer.page.lessons.file import Lesson, packaged_lessons, write
 from explorer.serve import server as serve
 from scripts.pictures import FLAGS, SCREEN
 
@@ -65,7 +65,7 @@ def main() -> None:
         page.goto(f"{server.url}?theme=light&lesson=0")
         page.locator(".mx-lesson-title").wait_for(timeout=90_000)
         page.wait_for_timeout(2000)
-        for k, lesson in enumerate(packaged()):
+        for k, lesson in enumerate(packaged_lessons()):
             image = shoot(page, lesson, Path(name)).quantize(COLOURS, kmeans=3)
             image.save(PICTURES / f"{k:02d}.png", optimize=True)
             print(k, lesson.title, (PICTURES / f"{k:02d}.png").stat().st_size)

@@ -131,7 +131,7 @@ def pale(values: np.ndarray) -> np.ndarray:
     return np.clip(np.round(128 + 50 * values), 0, 255).astype(np.uint8)
 
 
-def packed(array: np.ndarray) -> np.ndarray:
+def packed_array(array: np.ndarray) -> np.ndarray:
     """An array as the recording holds it. ValueError: a number is not finite, or 8 or more."""
     if array.dtype == np.uint8:
         return array
@@ -147,7 +147,7 @@ def encoded(every: list[Picture]) -> bytes:
     for one in every:
         rows = []
         for name, array in one.arrays.items():
-            held = packed(array)
+            held = packed_array(array)
             data = held.tobytes()
             if known.get(name) != (held.shape, data):
                 known[name] = (held.shape, data)

@@ -41,7 +41,7 @@ from explorer.engine.settings import config_of
 from explorer.engine.store import Run
 from explorer.page import files, play
 from explorer.page.session import Session
-from explorer.page.sharing import described
+from explorer.page.sharing import run_of_page
 from explorer.page.stages.attack import commands as attack_stage
 from explorer.research.code import python_of
 from explorer.research.grid.store import CELLS
@@ -220,7 +220,7 @@ def on_page(_: Path, data: bytes) -> object:
     """Opened on a page; what it then says of itself, and a step further."""
     page = Session(preset("alternating-line", 4))
     files.open_file(page, data)
-    python_of(described(page))
+    python_of(run_of_page(page))
     play.step(page)
     return store.dump(files.as_run(page))
 

@@ -25,7 +25,7 @@ page = membership(scenario="threshold")
 page.trained.put("dims", value="8")
 page.trained.put("trials", value=2)
 page.run_training()
-await page.job.done()
+await page.job.wait()
 assert len(page.trials) == 2
 """,
     "lessons.ipynb": """
@@ -41,16 +41,16 @@ tuner = page.panel("Tuner")
 tuner.row.press("go")
 while tuner.job.busy and not tuner.rows:
     await asyncio.sleep(0.1)
-assert tuner.rows and not any(trial.failure for trial in tuner.rows), tuner.answer.said
+assert tuner.rows and not any(trial.failure for trial in tuner.rows), tuner.answer.text
 tuner.row.press("go")
 """,
     "digits.ipynb": """
 from explorer import digits
 page = digits(n=4, widths=(50,), train_steps=100, steps=5)
 page.run_training()
-await page.job.done()
+await page.job.wait()
 page.run_attack()
-await page.job.done()
+await page.job.wait()
 assert page.scored is not None, page.sentence.value
 """,
 }

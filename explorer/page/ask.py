@@ -25,8 +25,8 @@ class Asker(Protocol):
         """Show how a job failed."""
 
 
-def attacked(frame: Frame) -> Target | None:
-    """Return the attacked weights: what most answers are about."""
+def target_of(frame: Frame) -> Target | None:
+    """Return the target_of weights: what most answers are about."""
     return frame.target
 
 
@@ -90,7 +90,7 @@ class Ask(Job):
 
 
 class Question(Ask):
-    """A question on the attacked weights as a row: its button, bar and Cancel, the answer.
+    """A question on the target_of weights as a row: its button, bar and Cancel, the answer.
 
     Attributes:
         row: the items `ask`, `share`, `cancel` and `said`.
@@ -101,7 +101,7 @@ class Question(Ask):
         words: Mapping[JobState, str] | None = None,
     ) -> None:  # fmt: skip
         """`ask` is called by the button, also during the work: it decides what that means."""
-        super().__init__(panel, attacked, words, self.say)
+        super().__init__(panel, target_of, words, self.say)
         self.row = Row(
             ("mx-question",),
             ask=Item("button", label, tip, call=lambda _: ask()),
@@ -120,7 +120,7 @@ class Question(Ask):
 
     def drop(self, frame: Frame) -> None:
         """Take back an answer that is of other weights than those of `frame`."""
-        if self.of is not None and self.of is not attacked(frame):
+        if self.of is not None and self.of is not target_of(frame):
             self.of = None
             self.say("")
 
@@ -129,6 +129,6 @@ class Question(Ask):
         self.row.say(words)
 
     @property
-    def said(self) -> str:
+    def text(self) -> str:
         """Return the answer, as HTML."""
-        return self.row.said
+        return self.row.text

@@ -27,7 +27,7 @@ def seek(session: Session, index: int) -> None:
     A training state is shown on the present points: they may have been edited since.
     """
     line, stage = session.timeline, session.frame.stage
-    if not line.states or (session.frame.aimed and stage != "attack"):
+    if not line.states or (session.frame.is_aimed and stage != "attack"):
         raise ValueError("Nothing to go back to: this stage has taken no step.")
     session.running = False
     state = line.states[min(max(index, 0), len(line.states) - 1)]

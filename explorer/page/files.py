@@ -17,7 +17,7 @@ from explorer.engine.training import TrainConfig
 from explorer.page import branches, play
 from explorer.page.frame import STAGES, Training, numbers
 from explorer.page.session import Session, standing
-from explorer.page.sharing import described
+from explorer.page.sharing import run_of_page
 from explorer.page.stages.attack import commands as attack
 from explorer.page.stages.draw import commands as draw
 from explorer.page.stages.train import commands as train
@@ -107,7 +107,7 @@ def _present(session: Session) -> Run:
     """Return this moment of the page."""
     now = session.frame
     attacked = now.attack.state is not None and now.newest and now.truth is now.dataset
-    made, config, seed = described(session), session.train_config, session.seed
+    made, config, seed = run_of_page(session), session.train_config, session.seed
     return replace(
         made,
         next_config=None if config == made.train_config else config,

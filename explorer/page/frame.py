@@ -300,7 +300,7 @@ class Frame:
         return None if self.aim is None else self.aim.certainty
 
     @property
-    def aimed(self) -> bool:
+    def is_aimed(self) -> bool:
         """Return whether this stage looks at the attacked weights rather than at training."""
         return self.stage not in BEFORE
 

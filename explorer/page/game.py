@@ -10,7 +10,7 @@ from explorer.engine.data import Dataset
 from explorer.page import play
 from explorer.page.frame import Shown
 from explorer.page.session import Session
-from explorer.page.sharing import described
+from explorer.page.sharing import run_of_page
 from explorer.page.stages.draw import commands as draw
 from explorer.page.stages.train import commands as train
 from explorer.research.game import (
@@ -66,7 +66,7 @@ def begin(session: Session) -> None:
     state = session.frame.training.state
     if state is None or not session.frame.dataset.n:
         raise GameError("draw points and train a network on them; then hide them.")
-    made = hide(described(session), state.net)
+    made = hide(run_of_page(session), state.net)
     session.game = Game(made.challenge, hides=True, reveal=made.reveal)
 
 

@@ -105,14 +105,14 @@ class Hand:
         return i if float(gaps[i]) <= REACH * 2 * self.session.axes.x[1] else None
 
     def _do(self, command: Callable[..., None], *args: Any) -> None:  # noqa: ANN401
-        self.session.guarded(command, self.session, *args)
+        self.session.attempt(command, self.session, *args)
 
     def _retrace(self, command: Callable[..., None], done: str) -> None:
         self._do(command)
         self.say = self.session.message or done
 
 
-def _written(place: Any) -> str:  # noqa: ANN401 - a tuple or a tensor of coordinates
+def _place_words(place: Any) -> str:  # noqa: ANN401 - a tuple or a tensor of coordinates
     return ", ".join(f"{float(v):.2f}" for v in place)
 
 
@@ -184,26 +184,26 @@ class DrawHand(Hand):
     def _cursor(self, event: Event) -> None:
         if self.held is not None:
             self._drag(event)
-        near, where = self.nearest(event), _written(self._place(event))
-        self.say = where if near is None else f"{where}, on {self._named(near)}"
+        near, where = self.nearest(event), _place_words(self._place(event))
+        self.say = where if near is None else f"{where}, on {self._point_name(near)}"
 
     def _act(self, event: Event) -> None:
         tool = self.session.tool
         if tool == "move":
             self.held = self.nearest(event) if self.held is None else None
-            self.say = "dropped" if self.held is None else f"holding {self._named(self.held)}"
+            self.say = "dropped" if self.held is None else f"holding {self._point_name(self.held)}"
         elif tool == "erase":
             self._erase_here(event)
         else:
             before = self.session.frame.dataset.n
             self._paint(event)
             count = self.session.frame.dataset.n
-            placed = f"placed {self._named(count - 1)} at {_written(self._place(event))}"
+            placed = f"placed {self._point_name(count - 1)} at {_place_words(self._place(event))}"
             self.say = placed if count > before else self.session.message
 
     def _erase_here(self, event: Event) -> None:
         near = self.nearest(event)
-        said = "no point here" if near is None else f"erased {self._named(near)}"
+        said = "no point here" if near is None else f"erased {self._point_name(near)}"
         self._erase(event)
         self.say = said
 
@@ -227,7 +227,7 @@ class DrawHand(Hand):
             return 1.0 if event.at[1] >= 0 else -1.0
         return float(self.session.label or 1)
 
-    def _named(self, index: int) -> str:
+    def _point_name(self, index: int) -> str:
         return f"point {index + 1}, class {NAMES[int(self.session.frame.dataset.y[index])]}"
 
 
@@ -294,7 +294,7 @@ class ExplainHand(PointHand):
         self.dragging = near is not None
         if near is not None:
             self._do(explain.choose, near)
-            self.say = self._named()
+            self.say = self._point_name()
 
     def _move(self, event: Event) -> None:
         if self.dragging:
@@ -312,12 +312,12 @@ class ExplainHand(PointHand):
         explain.drop(self.session)
         start = (-1 if by > 0 else 0) if state.selected is None else state.selected
         self._do(explain.choose, (start + by) % state.now.n)
-        self.say = self._named()
+        self.say = self._point_name()
 
     def _nudge(self, by: Tensor, gesture: int) -> None:
         self._do(explain.nudge, tuple(by.tolist()))
         change = explain.explanation(self.session).change
-        self.say = self.session.message or f"{self._named()}, residual {change:.1e}"
+        self.say = self.session.message or f"{self._point_name()}, residual {change:.1e}"
 
     def _let_go(self) -> None:
         explain.drop(self.session)
@@ -332,12 +332,12 @@ class ExplainHand(PointHand):
         free = explain.explanation(self.session).free
         self.say = "drags are free" if free else "drags keep the level line"
 
-    def _named(self) -> str:
+    def _point_name(self) -> str:
         state = explain.explanation(self.session)
         i = state.selected
         if i is None:
             return "no point"
-        where, label = _written(state.now.x[i]), NAMES[int(state.now.y[i])]
+        where, label = _place_words(state.now.x[i]), NAMES[int(state.now.y[i])]
         pin = ", cannot be split" if bool(state.pinned[i]) else ""
         return f"point {i + 1} of {state.now.n}, class {label} at {where}{pin}"
 
@@ -385,7 +385,7 @@ class LandscapeHand(PointHand):
 
     def _map(self, i: int) -> None:
         self._do(landscape.map_point, i)
-        self.say = f"map of {self._named()}"
+        self.say = f"map of {self._point_name()}"
 
     # --- keyboard ---------------------------------------------------------------------------
     def _step(self, by: int) -> None:
@@ -398,10 +398,10 @@ class LandscapeHand(PointHand):
         centre, half = (torch.from_numpy(v)[:d] for v in (axes.centre, axes.half))
         place = (candidates.x[i] + by[:d]).clamp(centre - half, centre + half)
         self._do(landscape.move_point, i, place, gesture)
-        self.say = self._named()
+        self.say = self._point_name()
 
-    def _named(self) -> str:
+    def _point_name(self) -> str:
         candidates = landscape.candidates(self.session)
         i = candidates.mapped
-        where, label = _written(candidates.x[i]), NAMES[int(candidates.y[i])]
+        where, label = _place_words(candidates.x[i]), NAMES[int(candidates.y[i])]
         return f"point {i + 1} of {len(candidates.x)}, class {label} at {where}"

@@ -134,7 +134,7 @@ class Job:
         self._observers, self._ended = [], _nothing
         self.cancel()
 
-    async def done(self) -> None:
+    async def wait(self) -> None:
         """Wait until no work goes on and none is to follow."""
         while self._task is not None and not self._task.done():
             await asyncio.wait({self._task})

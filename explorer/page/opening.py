@@ -78,12 +78,12 @@ def opening(
     """
     session.running, session.opening = False, True
     try:
-        yield from _opened(session, run, what, words, seconds)
+        yield from _shares(session, run, what, words, seconds)
     finally:
         session.opening = False
 
 
-def _opened(session: Session, run: Run, what: str, words: str, seconds: float) -> Iterator[float]:
+def _shares(session: Session, run: Run, what: str, words: str, seconds: float) -> Iterator[float]:
     """Do what `opening` promises."""
     trains, attacks = is_trained(run), is_attacked(run)
     session.seed, session.train_config = run.seed, run.train_config
@@ -94,14 +94,14 @@ def _opened(session: Session, run: Run, what: str, words: str, seconds: float) -
         for share in training_as(session, run, seconds):
             held: tuple[Any, Any] = session.frame.dataset, session.train_config
             yield share
-            if _left(session, held, f"{what} was left before it was trained.", what):
+            if _has_left(session, held, f"{what} was left before it was trained.", what):
                 return
     if session.frame.training.state is not None:
         play.assess(session)
     for share in attacking_as(session, run, seconds, attacks):
         held = session.frame.aim, session.attack_config
         yield share
-        if _left(session, held, f"{what} was left before its attack was done.", what):
+        if _has_left(session, held, f"{what} was left before its attack was done.", what):
             return
     if run.stage:
         play.go(session, run.stage)
@@ -148,7 +148,7 @@ def _steps(session: Session, last: int, seconds: float) -> Iterator[int]:
         yield session.frame.state.t if session.frame.state else last
 
 
-def _left(session: Session, held: tuple[Any, Any], words: str, what: str) -> bool:
+def _has_left(session: Session, held: tuple[Any, Any], words: str, what: str) -> bool:
     """Return whether the visitor turned to something else in between, and say so.
 
     `held`: points and settings of the training, or weights and settings of the attack.

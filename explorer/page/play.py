@@ -59,7 +59,12 @@ def go(session: Session, stage: Stage) -> None:
     elif stage == "attack" and part.judged is not part.state:
         attack.judge(session)
     there = session.frame
-    if there.aimed and there.truth is not now.dataset and there.truth is not None and there.truth.n:
+    if (
+        there.is_aimed
+        and there.truth is not now.dataset
+        and there.truth is not None
+        and there.truth.n
+    ):
         session.message = OLD_POINTS.format(there.truth.n)
 
 
@@ -67,7 +72,7 @@ def assess(session: Session) -> None:
     """Compute the certificate or the verdict of the present moment, and show it."""
     if session.frame.stage == "landscape":  # its handle claims nothing
         session.show()
-    elif session.frame.aimed:
+    elif session.frame.is_aimed:
         attack.judge(session)
     else:
         train.certify(session)
@@ -123,7 +128,7 @@ def play(session: Session) -> None:
     Raises:
         ValueError: in the landscape of an attack without starts.
     """
-    if not session.frame.aimed and session.frame.training.state is None:
+    if not session.frame.is_aimed and session.frame.training.state is None:
         train.begin(session)
     elif session.frame.stage == "draw":
         go(session, "train")
@@ -178,7 +183,7 @@ def reset(session: Session) -> None:
     session.running = False
     if session.frame.stage == "attack":
         attack.restart(session)
-    elif not session.frame.aimed:
+    elif not session.frame.is_aimed:
         train.begin(session)
 
 
@@ -217,7 +222,7 @@ def advance(session: Session, seconds: float = float("inf"), steps: int = 10**9)
     target: Any = now.target if attacking else now.dataset
     state: Any = now.state
     config: Any = session.attack_config if attacking else session.train_config
-    if state is None or (now.aimed and not attacking):
+    if state is None or (now.is_aimed and not attacking):
         return 0
     line = session.timeline
     status, at_once = engine.terminate(state, config), 1
@@ -268,7 +273,7 @@ def step(session: Session, n: int = 1) -> None:
 def _pause_in_run(session: Session) -> None:
     """Pause; begin a run if there is none."""
     session.running = False
-    if not session.frame.aimed and session.frame.training.state is None:
+    if not session.frame.is_aimed and session.frame.training.state is None:
         train.begin(session)
     if session.frame.stage == "draw":
         session.show(stage="train")

@@ -92,7 +92,7 @@ class Session(HasTraits):
         with self.together():
             self.shown += 1
 
-    def guarded(self, command: Callable[..., None], *args: Any, **kwargs: Any) -> None:  # noqa: ANN401
+    def attempt(self, command: Callable[..., None], *args: Any, **kwargs: Any) -> None:  # noqa: ANN401
         """Run a command; a ValueError becomes the message, and nothing is lost."""
         self.message = ""
         try:

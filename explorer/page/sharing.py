@@ -15,7 +15,7 @@ from explorer.research.repeat import Repeated
 from explorer.research.runs import Attacked
 
 
-def described(session: Session) -> Run:
+def run_of_page(session: Session) -> Run:
     """Return what this page can be made again from: points, settings, seeds, steps and stage.
 
     Weights that nothing can make again, as the points changed while they were trained, are left
@@ -58,7 +58,7 @@ def gap(session: Session) -> str:
 
 def made_of(session: Session) -> Repeated:
     """Return what the page shows now, as `repeat` would make it, for pictures and reports."""
-    now, run = session.frame, described(session)
+    now, run = session.frame, run_of_page(session)
     state, attack = now.training.state, now.attack
     attacked = None
     if now.newest and attack.state is not None and attack.claims is not None and now.aim:

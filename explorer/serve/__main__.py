@@ -27,7 +27,7 @@ def end_with_parent() -> None:
 
 def main() -> None:
     """Run until told to end. The warm process imports while Voila is imported."""
-    log.bound()
+    log.limit()
     limits.raise_files()
     threading.Thread(target=end_with_parent, daemon=True).start()
     try:

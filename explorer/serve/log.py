@@ -15,7 +15,7 @@ FULL = b"\nThe log is full for this hour: what follows is left out until the nex
 END = b"\0the server ends\0"  # kernels may hold the pipe open for longer, so it has no end
 
 
-def bound() -> None:
+def limit() -> None:
     """Pass on what is written to standard error from here on, kernels' words too."""
     out = os.dup(2)
     reading, writing = os.pipe()

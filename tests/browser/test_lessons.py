@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from explorer.page.lessons.file import packaged
+from explorer.page.lessons.file import packaged_lessons
 from tests.browser.steps import NEGATIVE, Explorer, know_the_marks, settled
 
 LAPTOP = {"width": 1280, "height": 720}
@@ -44,7 +44,7 @@ def test_lesson_0_with_a_mouse(new_page, voila_server) -> None:
     title, caption = page.locator(".mx-lesson-title"), page.locator(".mx-lesson-caption")
     goal, following = page.locator(".mx-lesson-goal"), page.locator(".mx-lesson-next")
     done = page.locator(".mx-lesson-dot.done")
-    expect(title).to_have_text(packaged()[0].title)
+    expect(title).to_have_text(packaged_lessons()[0].title)
     expect(app.verdict).to_contain_text("Both points hold the margin")
     whole(page)
     following.click()
@@ -74,7 +74,7 @@ def test_lesson_0_with_a_mouse(new_page, voila_server) -> None:
     expect(page.locator(".mx-lesson-answer")).to_contain_text("No.")
     whole(page)
     following.click()
-    expect(title).to_have_text(packaged()[1].title)
+    expect(title).to_have_text(packaged_lessons()[1].title)
     page.locator(".mx-lesson-leave:visible").click()
     expect(page.locator(".mx-lesson:visible")).to_have_count(0)
     expect(page.locator(".mx-failed:visible")).to_have_count(0)
@@ -89,7 +89,7 @@ def test_the_index_says_where_to_start_and_leads_there(
     expect(cards.first).to_contain_text("Start here")
     assert cards.locator("img").evaluate_all("all => all.every(e => e.naturalWidth > 100)")
     cards.nth(2).click()
-    expect(page.locator(".mx-lesson-title")).to_have_text(packaged()[2].title)
+    expect(page.locator(".mx-lesson-title")).to_have_text(packaged_lessons()[2].title)
     # The kernel of the page that was left has ended, and its watch may have asked for it once more.
     console_errors[:] = [said for said in console_errors if "404" not in said]
 
@@ -172,7 +172,9 @@ def test_a_lesson_is_recorded_saved_and_played(new_page, voila_server, tmp_path:
 def test_legends_and_buttons_are_whole_beside_a_lesson(new_page, voila_server, k, parts) -> None:
     page = new_page(viewport=LAPTOP)
     page.goto(f"{voila_server.url}?lesson={k}")
-    expect(page.locator(".mx-lesson-title")).to_have_text(packaged()[k].title, timeout=90_000)
+    expect(page.locator(".mx-lesson-title")).to_have_text(
+        packaged_lessons()[k].title, timeout=90_000
+    )
     ready(page)
     expect(page.locator(".mx-cards canvas, .mx-cards table, .mx-energy").first).to_be_visible()
     settled(page.locator(".mx-cards"))
@@ -188,7 +190,7 @@ def test_a_task_on_another_page_ticks_its_step_and_the_menu_the_lesson(
 ) -> None:
     page = new_page(viewport=LAPTOP)
     page.goto(f"{voila_server.url}?lesson=10")
-    expect(page.locator(".mx-lesson-title")).to_have_text(packaged()[10].title)
+    expect(page.locator(".mx-lesson-title")).to_have_text(packaged_lessons()[10].title)
     ready(page)
     page.locator(".mx-play").click()
     done = page.locator(".mx-lesson-dot.done")

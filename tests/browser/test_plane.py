@@ -18,7 +18,7 @@ from explorer.engine.data import preset
 from explorer.page import play
 from explorer.page.session import Session
 from explorer.page.stages.train import commands as train
-from explorer.page.view.base import packed, script
+from explorer.page.view.base import packed_array, script
 from explorer.page.view.scene import Look, backdrop, network, scene
 from explorer.serve import server as serve
 from tests.browser.steps import saved, settled
@@ -59,7 +59,7 @@ def _sent(fields: dict[str, Any]) -> dict[str, Any]:
     out: dict[str, Any] = {"view": [0, 0, 2, 2]}
     for name, value in fields.items():
         if isinstance(value, np.ndarray):
-            array = packed(value)
+            array = packed_array(value)
             data = [None if v != v else v for v in array.reshape(-1).tolist()]
             out[name] = {"shape": array.shape, "data": data, "bytes": array.dtype == np.uint8}
         else:

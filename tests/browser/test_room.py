@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from playwright.sync_api import Page, expect
 
-from explorer.page.lessons.file import packaged
+from explorer.page.lessons.file import packaged_lessons
 from explorer.serve.server import Server
 from tests.browser.steps import Explorer, settled
 
@@ -76,7 +76,7 @@ def test_the_triangle_beside_a_lesson_is_large(
 ) -> None:
     page = new_page(viewport=LAPTOP)
     page.goto(f"{voila_server.url}?lesson=5")
-    expect(page.locator(".mx-lesson-title")).to_have_text(packaged()[5].title)
+    expect(page.locator(".mx-lesson-title")).to_have_text(packaged_lessons()[5].title)
     expect(page.locator(".mx-triangle-view")).to_be_visible()
     settled(page.locator(".mx-cards"))
     assert side_of(page) >= 240

@@ -79,12 +79,12 @@ def send(widget: w.Widget, *buffers: bytes, **content: object) -> None:
 
 def press(row: Row, name: str) -> None:
     """A press on a button of a row: it says what stands on it."""
-    send(row, kind="set", value=[name, row.shown(name)["value"]])
+    send(row, kind="set", value=[name, row.json(name)["value"]])
 
 
 def label(row: Row, name: str) -> str:
     """What stands on a button of a row."""
-    return str(row.shown(name)["label"])
+    return str(row.json(name)["label"])
 
 
 def choose(row: Row, name: str, value: object) -> None:

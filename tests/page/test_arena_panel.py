@@ -37,7 +37,7 @@ def run(app: App) -> None:
     async def pressed() -> None:
         press(panel.row, "go")
         assert panel.job.busy and label(panel.row, "go") == CANCEL
-        await panel.job.done()
+        await panel.job.wait()
 
     asyncio.run(pressed())
     assert panel.failure.layout.display == "none", panel.failure.value
@@ -72,13 +72,13 @@ def test_runs_fill_the_rows_with_the_numbers_of_the_scoreboard(app: App) -> None
         assert int(false) == line.claims - line.found[1]
         assert chance.startswith(f"{line.control[1] * line.n:.2g} (")
         assert float(seconds) == pytest.approx(line.cpu, rel=0.1) and line.cpu > 0
-    assert label(panel.row, "go") == RUN and panel.row.shown("share")["hidden"]
+    assert label(panel.row, "go") == RUN and panel.row.json("share")["hidden"]
     send(panel.table, kind="choose", key="inversion")
     claims = app.session.frame.claims
     assert claims is not None and panel.table.chosen == "inversion"
     assert len(on_plane(app)["candidates"]) == len(claims.x)
     shown = app.session.frame.arena
-    assert app.panels["HeadlinePanel"].said == f"{shown.title} {shown.sentence}" and shown.title
+    assert app.panels["HeadlinePanel"].text == f"{shown.title} {shown.sentence}" and shown.title
     send(panel.table, kind="choose", key="other")  # another set that explains the weights
     assert app.session.frame.claims is panel.other.other
     assert "other points" in app.session.frame.arena.sentence

@@ -12,7 +12,7 @@ from explorer.engine.roster import by_key
 from explorer.page import files, play
 from explorer.page.panels.plane import PlanePanel
 from explorer.page.session import Session
-from explorer.page.sharing import described
+from explorer.page.sharing import run_of_page
 from explorer.page.stages.attack import commands as attack
 from explorer.page.stages.train import commands as train
 from explorer.research.code import python_of
@@ -77,7 +77,7 @@ def test_a_saved_run_comes_back_and_goes_on(session: Session) -> None:
 def test_the_code_repeats_its_victim_and_its_labels(session: Session) -> None:
     play.step(session, 2)
     scope: dict[str, object] = {}
-    exec(python_of(described(session)), scope)
+    exec(python_of(run_of_page(session)), scope)
     np.testing.assert_allclose(scope["found"].x, session.frame.attack.state.x, rtol=1e-6)
 
 

@@ -56,7 +56,7 @@ async def ended(name: str = "alternating-line", n: int = 5) -> App:
 def test_claims_are_certified_after_a_run_and_drawn_so() -> None:
     async def run() -> None:
         app = await ended()
-        await board(app).job.done()
+        await board(app).job.wait()
         now = app.session.frame
         made, verdict = now.aim.certainty, now.attack.verdict
         assert made is not None and verdict is not None and len(made.radius) == verdict.n
@@ -81,7 +81,7 @@ def test_an_edit_ends_the_work_and_nothing_is_shown() -> None:
         assert board(app).job.busy
         play.go(app.session, "draw")
         draw.clear(app.session)
-        await board(app).job.done()
+        await board(app).job.wait()
         assert board(app).job.state in (JobState.CANCELLED, JobState.STALE)
         assert known(app) is None
         app.close()
@@ -141,7 +141,7 @@ def test_the_map_is_drawn_from_the_weights_alone_and_taken_away_again() -> None:
         panel = app.panel("ExplainPanel")
         assert isinstance(panel, ExplainPanel)
         press(panel.radii.row, "ask")
-        await panel.radii.done()
+        await panel.radii.wait()
         held, data = app.session.frame.certain, app.session.frame.truth
         assert held is not None and held.done and data is not None
         drawn = on_plane(app)
@@ -152,10 +152,10 @@ def test_the_map_is_drawn_from_the_weights_alone_and_taken_away_again() -> None:
             near = (data.x[:, 0] - at).abs() <= held.map.half + held.map.reach
             assert bool((near & (data.y == label)).any())
         assert headline(app.session.frame).tone == "good"
-        assert panel.radii.row.items["ask"].label == HIDE and "%" in panel.radii.said
+        assert panel.radii.row.items["ask"].label == HIDE and "%" in panel.radii.text
         press(panel.radii.row, "ask")
         assert app.session.frame.certain is None and "energy" not in on_plane(app)
-        assert not panel.radii.said
+        assert not panel.radii.text
         app.close()
 
     asyncio.run(run())
@@ -174,8 +174,8 @@ def test_an_unfinished_map_is_taken_away_by_either_button(
             await asyncio.sleep(0.01)
         assert panel.radii.busy and panel.radii.row.items["ask"].label == HIDE
         press(panel.radii.row, button)
-        await panel.radii.done()
-        assert app.session.frame.certain is None and not panel.radii.said
+        await panel.radii.wait()
+        assert app.session.frame.certain is None and not panel.radii.text
         assert panel.radii.row.items["ask"].label == ASK
         app.close()
 
@@ -188,12 +188,12 @@ def test_a_map_that_nobody_wants_any_more_ends() -> None:
         panel = app.panel("ExplainPanel")
         press(panel.radii.row, "ask")
         panel.radii.cancel()
-        await panel.radii.done()
+        await panel.radii.wait()
         assert app.session.frame.certain is None and not np.size(on_plane(app).get("energy", ()))
         press(panel.radii.row, "ask")
         play.go(app.session, "draw")
         draw.clear(app.session)  # there are no such weights any more
-        await panel.radii.done()
+        await panel.radii.wait()
         assert panel.radii.state is JobState.STALE and app.session.frame.certain is None
         app.close()
 
@@ -216,7 +216,7 @@ def test_in_a_class_claims_are_certified_when_somebody_asks(monkeypatch) -> None
         assert not panel.job.busy and panel.ask in panel.widget.children
         press(panel.ask, "ask")
         assert panel.job.busy and panel.ask not in panel.widget.children
-        await panel.job.done()
+        await panel.job.wait()
         assert known(app) is not None
         assert panel.ask not in panel.widget.children
         play.reset(app.session)

@@ -120,7 +120,7 @@ def test_a_page_shows_every_class() -> None:
 
 def _drawn(app: App) -> str:
     play.go(app.session, "draw")
-    return str(app.panels["HeadlinePanel"].said)
+    return str(app.panels["HeadlinePanel"].text)
 
 
 def test_files_keep_the_class() -> None:

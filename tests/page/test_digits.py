@@ -170,11 +170,11 @@ def test_cancelled_training_keeps_what_was_reached(page):
 
     async def impatient():
         press(page.controls, "train")
-        while not page.controls.said:
+        while not page.controls.text:
             await asyncio.sleep(0.01)
         assert label(page.controls, "train") == "Cancel" and page.controls.items["n"].disabled
         press(page.controls, "train")
-        await page.job.done()
+        await page.job.wait()
 
     asyncio.run(impatient())
     assert page.trained is not None and page.trained.t < 100_000

@@ -40,7 +40,7 @@ def test_a_grid_of_starts_runs_and_a_click_shows_its_end(page: DigitsApp) -> Non
     assert sent[-1]["trails"].shape[0] == 21 and "fill" not in sent[-1]
     page.grid.grid.load((0, 1.0, 1.0))  # began at the training images: two steps do not leave them
     assert "10 of" in page.sentence.value and "100% truth" in page.sentence.value
-    assert "training images" in page.grid.grid.list.said
+    assert "training images" in page.grid.grid.list.text
     choose(page.controls, "attack", "inversion")
     assert page.grid.grid.go.items["go"].disabled  # it takes no start
     choose(page.controls, "seed", 1)
@@ -57,7 +57,7 @@ def test_a_cancelled_grid_keeps_its_cells_and_goes_on(page: DigitsApp) -> None:
         while page.grid.grid.found is None or len(page.grid.grid.found.rows) < 3:
             await asyncio.sleep(0.01)
         page.grid.grid.cancel()
-        await page.grid.grid.job.done()
+        await page.grid.grid.job.wait()
 
     asyncio.run(impatient())
     first = dict(page.grid.grid.found.rows)
@@ -74,7 +74,7 @@ async def some(grid: RunsBox, cells: int) -> None:
     while len(grid.found.rows) < cells:
         await asyncio.sleep(0.001)
     grid.cancel()
-    await grid.job.done()
+    await grid.job.wait()
 
 
 @pytest.mark.parametrize("attack", ["kkt", "decoreco", "bilevel"])

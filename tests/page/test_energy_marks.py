@@ -183,7 +183,7 @@ def test_a_map_that_does_not_exist_is_refused_in_a_sentence(app: App, monkeypatc
 
     async def ask() -> None:
         landscape.show_map(panel.session, "split")
-        await panel.work.job.done()
+        await panel.work.job.wait()
 
     asyncio.run(ask())
     assert panel.told.value("said") == why and panel.picture is None
@@ -207,7 +207,7 @@ def test_closing_the_page_ends_the_work(app: App) -> None:
         landscape.map_point(other.session, 2)
         await asyncio.sleep(0)
         other.close()
-        await panel.work.job.done()
+        await panel.work.job.wait()
 
     asyncio.run(ask())
     assert len(sizes) <= 1

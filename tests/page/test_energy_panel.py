@@ -140,7 +140,7 @@ def test_it_refines_in_a_loop_and_a_stop_keeps_what_is_there(app: App) -> None:
         while energy.picture.size == LADDER[-1]:
             await asyncio.sleep(0.001)
         press(energy.row, "stop")
-        await energy.work.job.done()
+        await energy.work.job.wait()
         return sizes
 
     sizes = asyncio.run(go())
@@ -162,7 +162,7 @@ async def interrupted(energy: EnergyPanel, act) -> None:
     while not any(share > 0 for _, share in seen):
         await asyncio.sleep(0.001)
     act()
-    await energy.work.job.done()
+    await energy.work.job.wait()
 
 
 def test_a_first_map_is_stopped_and_gone_on_with(app: App, monkeypatch) -> None:
@@ -178,7 +178,7 @@ def test_a_first_map_is_stopped_and_gone_on_with(app: App, monkeypatch) -> None:
         monkeypatch.setattr("explorer.engine.energy.questions.SLICE_OF_PAIRS", 400)
         press(energy.row, "stop")
         assert energy.row.items["stop"].label == STOP
-        await energy.work.job.done()
+        await energy.work.job.wait()
 
     asyncio.run(go())
     assert energy.picture.kind == "split" and energy.picture.size == LADDER[-1]
@@ -213,7 +213,7 @@ def test_a_map_that_takes_long_is_sketched_while_one_drags(app: App) -> None:
     async def go() -> None:
         energy.work.pace["point"] = 1.0  # seconds a pixel: too long for a glance
         landscape.move_point(session, 1, landscape.candidates(session).x[1] + 0.1, 1)
-        await energy.work.job.done()
+        await energy.work.job.wait()
 
     asyncio.run(go())
     assert [size for _, size in told] == [STANDARD, *LADDER]
@@ -231,7 +231,7 @@ def test_what_is_said_of_a_map_goes_when_another_kind_is_asked(app: App) -> None
         assert headline(session.frame).title == starts.HALVES
         assert energy.told.value("said") == COMPUTING
         energy.work.halt()
-        await energy.work.job.done()
+        await energy.work.job.wait()
 
     asyncio.run(go())
 
@@ -247,17 +247,17 @@ def test_an_old_map_is_dimmed_while_another_is_computed(app: App) -> None:
     energy, asked = panel(app), panel(app).work.asked
     words = energy.told.value("said")
     energy.work.asked = replace(asked, x=asked.x + 0.1)  # a drag: the next map comes soon
-    energy.waiting(0.3, True, 0.5)
+    energy.show_progress(0.3, True, 0.5)
     assert "mx-old" not in classes(energy.body) and energy.told.value("said") == words
     assert energy.row.value("share") == 0.3
-    energy.waiting(0.4, True, 1.5)
+    energy.show_progress(0.4, True, 1.5)
     assert "mx-old" in classes(energy.body)
-    energy.answered(asked, energy.picture, 0.1)
+    energy.show_map(asked, energy.picture, 0.1)
     assert "mx-old" not in classes(energy.body)
     energy.work.asked = replace(asked, kind="split")
-    energy.waiting(0.1, False, 9.0)  # it is only refined
+    energy.show_progress(0.1, False, 9.0)  # it is only refined
     assert energy.told.value("said") == words
-    energy.waiting(0.1, True, 0.3)
+    energy.show_progress(0.1, True, 0.3)
     assert "mx-old" in classes(energy.body) and energy.told.value("said") == COMPUTING
 
 
@@ -314,7 +314,7 @@ def test_out_of_sight_nothing_is_refined(app: App) -> None:
     async def go() -> None:
         landscape.map_point(session, 2)
         play.go(session, "attack")
-        await energy.work.job.done()
+        await energy.work.job.wait()
         assert energy.work.asked is None
 
     asyncio.run(go())

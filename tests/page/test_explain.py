@@ -71,7 +71,7 @@ def test_the_curve_is_flat_to_the_wall_and_jumps_there_as_predicted(app: App) ->
     for i in (~state(app).pinned).nonzero().flatten().tolist():
         explain.reset(app.session)
         explain.choose(app.session, i)
-        app.session.guarded(explain.pull, app.session, state(app).now.x[i] + 1e-3)
+        app.session.attempt(explain.pull, app.session, state(app).now.x[i] + 1e-3)
         slide = state(app).slide
         if slide is None:
             continue
@@ -92,11 +92,11 @@ def test_a_pinned_point_says_so_and_moves_only_freely(app: App) -> None:
     i = int(state(app).pinned.nonzero()[0])
     explain.choose(app.session, i)
     x = state(app).now.x[i]
-    app.session.guarded(explain.pull, app.session, x + 0.1)
+    app.session.attempt(explain.pull, app.session, x + 0.1)
     assert "split" in app.session.message
     assert "split" in app.panels["ExplainPanel"].drag.shown.foot
     explain.set_free(app.session, True)
-    app.session.guarded(explain.pull, app.session, x + 0.1)
+    app.session.attempt(explain.pull, app.session, x + 0.1)
     assert state(app).change > 1e-3
     assert headline(app.session.frame).tone == "bad"
     no_failures(app)
@@ -126,17 +126,17 @@ def test_the_linear_programs_run_and_show_their_sets(app: App) -> None:
     async def ask() -> None:
         for one in (panel.forced, panel.farthest):
             press(one.row, "ask")
-            await one.done()
+            await one.wait()
 
     asyncio.run(ask())
     assert state(app).forced is not None and len(state(app).forced) == state(app).truth.n
     assert state(app).now is not state(app).truth
-    assert panel.forced.said and panel.farthest.said
+    assert panel.forced.text and panel.farthest.text
     draw.load(app.session, preset("moons", n=6))  # other weights: what was said of these goes
     train.jump_to_exact(app.session)
     play.go(app.session, "attack")
     play.go(app.session, "explain")
-    assert not panel.forced.said and not panel.farthest.said
+    assert not panel.forced.text and not panel.farthest.text
     no_failures(app)
 
 
@@ -156,7 +156,7 @@ def test_on_a_line_everything_is_pinned_and_free_drags_break_the_margin(name: st
     made = opened("explain", name)
     assert explain.explanation(made.session).free
     explain.choose(made.session, 0)
-    made.session.guarded(
+    made.session.attempt(
         explain.pull, made.session, explain.explanation(made.session).now.x[0] + 0.05
     )
     play.go(made.session, "attack")
@@ -166,13 +166,13 @@ def test_on_a_line_everything_is_pinned_and_free_drags_break_the_margin(name: st
 
 def test_what_cannot_be_explained_is_refused_and_the_stage_stays() -> None:
     made = App()
-    made.session.guarded(play.go, made.session, "explain")
+    made.session.attempt(play.go, made.session, "explain")
     assert made.session.frame.stage == "draw" and "No network" in made.session.message
     for command in (
         lambda: explain.combine(made.session),
         lambda: explain.reset(made.session),
         lambda: explain.split_widest(made.session),
     ):
-        made.session.guarded(command)
+        made.session.attempt(command)
         assert "Nothing" in made.session.message
     made.close()

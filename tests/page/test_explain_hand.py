@@ -87,7 +87,7 @@ def test_only_the_last_steps_are_kept(app: App, monkeypatch) -> None:
     monkeypatch.setattr(history, "MOST_UNDO", 3)
     for k in range(5):
         explain.choose(app.session, movable(app)[0])
-        app.session.guarded(
+        app.session.attempt(
             explain.pull, app.session, state(app).now.x[movable(app)[0]] + 1e-3 * (k + 1)
         )
         explain.drop(app.session)
@@ -143,7 +143,7 @@ def test_the_chart_shows_the_numbers_of_the_drag(app: App) -> None:
     explain.set_free(app.session, True)
     explain.choose(app.session, i)
     assert not panel.drag.shown.series
-    app.session.guarded(explain.pull, app.session, state(app).now.x[i] + torch.tensor([0.5, 0.4]))
+    app.session.attempt(explain.pull, app.session, state(app).now.x[i] + torch.tensor([0.5, 0.4]))
     slide, off = state(app).slide, state(app).change
     assert off > 1e-3
     shown = panel.drag.shown
@@ -161,7 +161,7 @@ def test_the_chart_shows_the_numbers_of_the_drag(app: App) -> None:
 def test_the_line_of_the_chart_drags_the_point(app: App) -> None:
     panel, i = app.panels["ExplainPanel"], movable(app)[0]
     explain.choose(app.session, i)
-    app.session.guarded(explain.pull, app.session, state(app).now.x[i] + 1e-3)
+    app.session.attempt(explain.pull, app.session, state(app).now.x[i] + 1e-3)
     slide = state(app).slide
     send(panel.drag, kind="handle", at=0.5 * slide.extent.plus)
     assert state(app).slide.at == pytest.approx(0.5 * slide.extent.plus)
@@ -192,26 +192,26 @@ def test_forced_points_are_counted_and_one_program_runs_at_a_time(app: App) -> N
         press(panel.farthest.row, "ask")
         assert panel.forced.state is JobState.RUNNING
         both = (panel.forced, panel.farthest)
-        assert [one.row.shown("cancel")["hidden"] for one in both] == [False, True]
-        await panel.forced.done()
-        await panel.farthest.done()
+        assert [one.row.json("cancel")["hidden"] for one in both] == [False, True]
+        await panel.forced.wait()
+        await panel.farthest.wait()
 
     asyncio.run(ask())
     made = app.session.frame.aim.certainty
     count = int(made.certain.sum())
     assert 0 < count < state(app).truth.n
-    assert f"{count} of 12 points" in panel.forced.said
+    assert f"{count} of 12 points" in panel.forced.text
     sure = made.certain[state(app).truth.origin]
     assert bool((state(app).forced[sure] > FORCED * state(app).truth.mass).all())
     assert state(app).now is state(app).truth  # the second program was never begun
-    assert panel.forced.row.shown("cancel")["hidden"]
+    assert panel.forced.row.json("cancel")["hidden"]
 
 
 def test_both_halves_are_marked_with_their_shares_of_the_multiplier(app: App) -> None:
     i = movable(app)[0]
     explain.choose(app.session, i)
     assert len(shapes_of(app.session.frame, app.session.axes).hands) == 1
-    app.session.guarded(explain.pull, app.session, state(app).now.x[i] + 0.05)
+    app.session.attempt(explain.pull, app.session, state(app).now.x[i] + 0.05)
     now = state(app).now
     drawn = shapes_of(app.session.frame, app.session.axes)
     both = now.x[[i, now.n - 1]].numpy()

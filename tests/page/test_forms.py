@@ -71,9 +71,9 @@ def test_every_attack_has_its_golden_form() -> None:
 def test_of_an_optional_setting_0_stands_for_none() -> None:
     items = items_of(in_form(ROSTER["inversion"].config), lambda *_: None)
     box, value = items["box"], items["value"]
-    assert box.taken(0.0) is None and replace(box, value=None).shown["value"] == 0
-    assert box.taken(2.5) == replace(box, value=2.5).shown["value"] == 2.5
-    assert value.taken(0.0) == 0.0  # not optional
+    assert box.value_of(0.0) is None and replace(box, value=None).json["value"] == 0
+    assert box.value_of(2.5) == replace(box, value=2.5).json["value"] == 2.5
+    assert value.value_of(0.0) == 0.0  # not optional
 
 
 def test_the_two_items_of_the_widths_make_equal_layers() -> None:

@@ -18,7 +18,7 @@ from explorer.engine.training import TrainConfig
 from explorer.page import files, game, play
 from explorer.page.apps.explorer import App
 from explorer.page.session import Session
-from explorer.page.sharing import described
+from explorer.page.sharing import run_of_page
 from explorer.page.stages.attack import commands as attack
 from explorer.page.stages.draw import commands as draw
 from explorer.research.game import (
@@ -61,7 +61,7 @@ def test_a_challenge_holds_the_weights_and_nothing_of_the_points(hider: Session)
     assert again.game.challenge.commitment != made.commitment, "each has a salt of its own"
     run = open_reveal(made, hider.game.reveal)
     assert torch.equal(run.dataset.x, now.dataset.x)
-    assert link_of(run) == link_of(described(hider))
+    assert link_of(run) == link_of(run_of_page(hider))
 
 
 def test_a_challenge_needs_weights_that_separate_the_points() -> None:
@@ -135,7 +135,7 @@ def test_a_challenge_that_the_plane_cannot_show_changes_nothing(hider: Session) 
 
 def test_scores_count_each_point_once_and_the_class() -> None:
     data = preset("moons", n=6)
-    run = described(Session(data))
+    run = run_of_page(Session(data))
     perfect = score_guess(run, data)
     assert (perfect.found, perfect.points, perfect.kept) == (6, 100, 0)
     twice = Dataset(torch.cat([data.x, data.x]), torch.cat([data.y, data.y]))
@@ -211,13 +211,13 @@ def test_against_the_computer_on_the_page() -> None:
         page.unfold("Share")
         panel = page.panels["GamePanel"]
         panel.view.commands["computer"](None)
-        await panel.job.done()
+        await panel.job.wait()
         assert panel.view.state["part"] == "guesser" and page.session.frame.dataset.n == 0
         play.go(page.session, "attack")
         play.step(page.session, 500)
         panel.view.commands["hand_in"](None)
         assert panel.view.state["part"] == "done"
-        await panel.job.done()
+        await panel.job.wait()
         return page
 
     page = asyncio.run(run())

@@ -65,7 +65,7 @@ def test_the_list_opens_beside_the_page_and_says_how_far() -> None:
 
     async def run() -> None:
         send(header.view, kind="example", value="inversion")
-        await header.job.done()
+        await header.job.wait()
 
     asyncio.run(run())
     assert any("%" in message for message in seen)
@@ -78,7 +78,7 @@ def test_landscape_asks_for_starts_rather_than_for_play() -> None:
     train.jump_to_exact(app.session)
     play.go(app.session, "attack")
     play.go(app.session, "landscape")
-    words = app.panels["HeadlinePanel"].said
+    words = app.panels["HeadlinePanel"].text
     assert "starts" in words and "Play" not in words
     app.close()
 

@@ -333,7 +333,7 @@ def test_a_refusal_of_explain_ends_with_the_next_answer() -> None:
     train.jump_to_exact(session)
     play.go(session, "explain")
     explain.choose(session, 0)
-    session.guarded(explain.pull, session, torch.tensor([0.0, 0.0]), False)
+    session.attempt(explain.pull, session, torch.tensor([0.0, 0.0]), False)
     assert session.message
     explain.take_forced(session, torch.ones(8))
     assert session.message == ""
@@ -402,7 +402,7 @@ def test_every_headline_of_a_random_walk_is_true(seed: int) -> None:
     for _ in range(60):
         every = commands(session, luck)
         name = luck.choice(["steps", "stage", "offered", *every])
-        session.guarded(every[name])
+        session.attempt(every[name])
         session.running = False
         check(session)
 

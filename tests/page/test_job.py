@@ -52,7 +52,7 @@ def test_parts_are_taken_in_order_with_and_without_a_loop() -> None:
         job, taken = Job(), []
         job.start(Rounds(6, 2), taken.append)
         assert job.state is JobState.RUNNING and not taken  # the page has its turn first
-        await job.done()
+        await job.wait()
         return job, taken
 
     job, taken = asyncio.run(beside())
@@ -73,7 +73,7 @@ def test_no_round_is_made_after_a_cancel_and_the_thread_returns(in_thread) -> No
         job.cancel()
         assert job.state is JobState.CANCELLING and job.busy
         before, had = work.made, len(taken)
-        await job.done()
+        await job.wait()
         assert work.made <= before + 1  # the one that was under way
         assert work.left and len(taken) == had
         assert ends.states == [JobState.CANCELLED] and not job.busy
@@ -90,7 +90,7 @@ def test_work_on_what_has_changed_ends_by_itself() -> None:
         job.start(work, ended=ends, stale=lambda: bool(changed))
         await until_begun(work)
         changed.append(True)
-        await job.done()
+        await job.wait()
         assert work.left and ends.states == [JobState.STALE]
 
     asyncio.run(through())
@@ -106,7 +106,7 @@ def test_a_part_of_what_has_changed_is_not_taken() -> None:
 
     async def beside(job):
         job.start(work, taken.append, stale=lambda: bool(changed))
-        await job.done()
+        await job.wait()
 
     job = Job()
     asyncio.run(beside(job))
@@ -122,10 +122,10 @@ def test_a_failure_is_kept_and_told_once() -> None:
         job = Job()
         ends = Ends(job)
         job.start(Rounds(fail_at=3), ended=ends)
-        await job.done()
+        await job.wait()
         assert ends.states == [JobState.FAILED] and str(job.error) == "round broke"
         job.start(Rounds(2, 1), ended=ends)
-        await job.done()
+        await job.wait()
         assert ends.states[-1] is JobState.DONE and job.error is None
 
     asyncio.run(through())
@@ -146,7 +146,7 @@ def test_newer_work_follows_the_older_whose_end_is_not_told() -> None:
         await until_begun(old)
         job.start(newer, taken.append, ends)
         job.start(newest, taken.append, ends)
-        await job.done()
+        await job.wait()
         assert old.left and not newer.made and taken == [1, 2, 3, 4]
         assert ends.states == [JobState.DONE]
 
@@ -160,7 +160,7 @@ def test_a_cancel_forgets_what_was_to_follow() -> None:
         await until_begun(old)
         job.start(newer)
         job.cancel()
-        await job.done()
+        await job.wait()
         assert old.left and not newer.made and job.state is JobState.CANCELLED
 
     asyncio.run(through())
@@ -175,7 +175,7 @@ def test_a_closed_page_is_told_nothing_and_its_work_ends() -> None:
         await until_begun(work)
         job.close()
         before = len(told)
-        await job.done()
+        await job.wait()
         assert work.left and not ends.states and len(told) == before
 
     asyncio.run(through())
@@ -217,7 +217,7 @@ def test_the_work_may_tidy_up_when_it_is_stopped() -> None:
         job.start(work)
         await asyncio.sleep(0)
         job.cancel()
-        await job.done()
+        await job.wait()
         return job.state
 
     assert asyncio.run(through()) is JobState.CANCELLED and tidied

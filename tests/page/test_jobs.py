@@ -56,7 +56,7 @@ def by_button(page: Any, row: Row, name: str, **more: Any) -> Case:
 
 def by_question(page: App, asked: Question, **more: Any) -> Case:
     ask, cancel = (partial(pages.press, asked.row, name) for name in ("ask", "cancel"))
-    return Case(page, asked, ask, cancel, lambda: asked.said, **more)
+    return Case(page, asked, ask, cancel, lambda: asked.text, **more)
 
 
 def form(name: str) -> Case:
@@ -109,7 +109,7 @@ def other_set() -> Case:
 
     def said() -> str:
         assert not panel.row.value("shown") and page.session.frame.attack.other is None
-        return panel.row.said
+        return panel.row.text
 
     return Case(
         page, panel.job, *(partial(pages.press, panel.row, name) for name in ("shown", "stop")),
@@ -121,7 +121,7 @@ def arena() -> Case:
     page = opened("arena", "moons", n=6)
     panel = page.panels["Arena"]
     return by_button(
-        page, panel.row, "go", said=lambda: panel.row.said, cancelled="runs, which stay.",
+        page, panel.row, "go", said=lambda: panel.row.text, cancelled="runs, which stay.",
         change=lambda: attack.begin(page.session),
     )  # fmt: skip
 
@@ -130,7 +130,7 @@ def tuning() -> Case:
     page = opened("attack", "alternating-line", n=6)
     panel = page.panel("Tuner")
     return by_button(
-        page, panel.row, "go", said=lambda: panel.answer.said, cancelled="Cancelled ",
+        page, panel.row, "go", said=lambda: panel.answer.text, cancelled="Cancelled ",
         change=lambda: attack.begin(page.session),
     )  # fmt: skip
 
@@ -213,13 +213,13 @@ def run(
 
     async def through() -> Case:
         case = made()
-        await case.job.done()  # what the page does by itself when it opens
+        await case.job.wait()  # what the page does by itself when it opens
         prepare()
         case.begin()
         if case.job.busy:
             await asyncio.sleep(0.02)  # its thread has begun
         then(case)
-        await case.job.done()  # its thread has returned
+        await case.job.wait()  # its thread has returned
         return case
 
     return asyncio.run(through())
@@ -296,7 +296,7 @@ def test_its_button_says_what_a_press_would_do(monkeypatch: pytest.MonkeyPatch) 
         assert pages.label(row, "jump") == "Cancel solving"
         pages.press(row, "jump")
         assert pages.label(row, "jump") == CANCELLING
-        await case.job.done()
+        await case.job.wait()
         assert pages.label(row, "jump") == usual == seen[-1]
         case.page.close()
 

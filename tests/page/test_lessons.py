@@ -27,7 +27,7 @@ from explorer.page.lessons.file import (
     State,
     Step,
     contents,
-    packaged,
+    packaged_lessons,
     read,
     schema,
     write,
@@ -61,7 +61,7 @@ def opened(lesson: Lesson) -> Session:
 
 @pytest.mark.parametrize("k", ALL)
 def test_a_student_reaches_every_goal_and_none_is_met_at_first(k: int) -> None:
-    lesson, acts = packaged()[k], STUDENTS[k]
+    lesson, acts = packaged_lessons()[k], STUDENTS[k]
     assert len(acts) == len(lesson.steps)
     session = opened(lesson)
     for i, act in enumerate(acts):
@@ -114,14 +114,14 @@ SPREAD = {(6, 3): 0.12, (13, 2): 0.12}
 @pytest.mark.slow
 @pytest.mark.parametrize(("k", "i", "words", "read", "figure"), FIGURES)
 def test_figures_in_the_words_are_those_of_the_frame(k, i, words, read, figure) -> None:
-    step = packaged()[k].steps[i]
+    step = packaged_lessons()[k].steps[i]
     assert words in step.caption + step.answer
     session = opened(Lesson(title="x", steps=(step,)))
     assert read(session) == pytest.approx(figure, rel=SPREAD.get((k, i), 0.06))
 
 
 def test_what_began_at_the_truth_is_not_recovered() -> None:
-    session = opened(Lesson(title="x", steps=packaged()[5].steps[-1:]))
+    session = opened(Lesson(title="x", steps=packaged_lessons()[5].steps[-1:]))
     play.step(session, 1)
     assert session.frame.attack.verdict.found >= 8
     assert not done(session)
@@ -129,14 +129,14 @@ def test_what_began_at_the_truth_is_not_recovered() -> None:
 
 @pytest.mark.slow
 def test_weight_decay_ends_far_from_a_kkt_point_of_the_margin() -> None:
-    assert unexplained(opened(Lesson(title="x", steps=packaged()[9].steps[2:]))) > 0.1
+    assert unexplained(opened(Lesson(title="x", steps=packaged_lessons()[9].steps[2:]))) > 0.1
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("i", "least", "middle"), [(0, 8, (9, 9)), (1, 2, (4, 7))])
 def test_rivals_find_what_lesson_9_says_with_most_seeds(i, least, middle) -> None:
     """The counts of single seeds change with the last bits; their median does not."""
-    step, found = packaged()[9].steps[i], []
+    step, found = packaged_lessons()[9].steps[i], []
     for seed in range(9):
         state = replace(step.state, seed=seed)
         session = opened(Lesson(title="x", steps=(replace(step, state=state),)))
@@ -161,9 +161,9 @@ def test_a_page_beside_a_lesson_tells_when_its_task_is_done_and_not_when_it_open
 
 
 def test_a_lesson_file_with_the_former_name_of_a_task_elsewhere_opens() -> None:
-    text = write(packaged()[10])
+    text = write(packaged_lessons()[10])
     assert text.count(b'"task of its page"') == 1
-    assert read(text.replace(b'"task of its page"', b'"page opened"')) == packaged()[10]
+    assert read(text.replace(b'"task of its page"', b'"page opened"')) == packaged_lessons()[10]
 
 
 def test_the_menu_learns_of_a_lesson_when_all_of_its_steps_are_done() -> None:
@@ -185,14 +185,14 @@ def test_the_menu_learns_of_a_lesson_when_all_of_its_steps_are_done() -> None:
 
 
 def test_the_course_has_fifteen_lessons_that_say_what_they_show() -> None:
-    assert len(packaged()) == len(STUDENTS) == 15
-    assert contents() == tuple((lesson.title, lesson.line) for lesson in packaged())
-    for lesson in packaged():
+    assert len(packaged_lessons()) == len(STUDENTS) == 15
+    assert contents() == tuple((lesson.title, lesson.line) for lesson in packaged_lessons())
+    for lesson in packaged_lessons():
         assert lesson.line and all(step.caption for step in lesson.steps)
         assert all(bool(step.question) == bool(step.answer) for step in lesson.steps)
         assert read(write(lesson)) == lesson
         assert sum(bool(step.question) for step in lesson.steps) >= 1
-    used = {step.goal.name for lesson in packaged() for step in lesson.steps if step.goal}
+    used = {step.goal.name for lesson in packaged_lessons() for step in lesson.steps if step.goal}
     assert len(used) > 15
 
 
@@ -205,9 +205,9 @@ def test_the_docs_list_every_lesson_and_every_goal(root: Path) -> None:
 
 def test_every_lesson_has_a_picture_in_the_index() -> None:
     page = LessonsApp()
-    assert page.cards.value.count("<img") == len(packaged())
-    assert all(picture(k).startswith(b"\x89PNG") for k in range(len(packaged())))
-    assert all(lesson.steps[lesson.picture - 1].state for lesson in packaged())
+    assert page.cards.value.count("<img") == len(packaged_lessons())
+    assert all(picture(k).startswith(b"\x89PNG") for k in range(len(packaged_lessons())))
+    assert all(lesson.steps[lesson.picture - 1].state for lesson in packaged_lessons())
     page.close()
 
 
@@ -304,7 +304,7 @@ def test_leaving_brings_the_students_own_page_back() -> None:
     assert session.frame.dataset.n == 10 and session.frame.stage == "attack"
     send(header.view, kind="lesson", value=0)  # from one lesson into another
     panel = app.panels["LessonPanel"]
-    assert panel.view.state["title"] == packaged()[0].title
+    assert panel.view.state["title"] == packaged_lessons()[0].title
     send(panel.view, kind="turn", value=1)
     draw.add(session, [((0.0, 0.0), 1)])
     send(panel.view, kind="leave")
@@ -333,7 +333,7 @@ def test_a_lesson_is_not_kept_in_place_of_what_was_drawn() -> None:
     draw.add(app.session, [((0.5, 0.5), 1)])
     kept = app.panels["Keeping"].view.kept
     assert kept
-    course.begin(app.session, packaged()[0])
+    course.begin(app.session, packaged_lessons()[0])
     draw.add(app.session, [((0.0, 1.0), 1)])
     assert app.panels["Keeping"].view.kept == kept
     course.leave(app.session)
@@ -353,7 +353,7 @@ def test_a_goal_ticks_itself_off_on_the_page_and_stays_so() -> None:
     assert view.state["done"]
     for _ in range(3):
         send(view, kind="next")
-    assert view.state["title"] == packaged()[1].title
+    assert view.state["title"] == packaged_lessons()[1].title
     app.close()
 
 
@@ -370,17 +370,17 @@ def test_a_lesson_names_the_cards_beside_the_plane() -> None:
 
 def test_a_lesson_opens_by_number_and_from_a_file(tmp_path) -> None:
     path = tmp_path / "mine.json"
-    path.write_bytes(write(packaged()[2]))
-    for given in (2, path, str(path), packaged()[2]):
+    path.write_bytes(write(packaged_lessons()[2]))
+    for given in (2, path, str(path), packaged_lessons()[2]):
         app = App(lesson=given)
-        assert app.session.lesson.lesson == packaged()[2]
+        assert app.session.lesson.lesson == packaged_lessons()[2]
         app.close()
     with pytest.raises(ValueError, match="lessons 0 to 14; got 15"):
         App(lesson=15)
 
 
 def test_no_network_is_trained_twice_in_one_lesson() -> None:
-    session = opened(packaged()[4])
+    session = opened(packaged_lessons()[4])
     first = session.frame.training.state.net
     course.turn(session, 1)
     put(session)
@@ -457,15 +457,15 @@ def test_what_cannot_be_repeated_is_said_when_it_is_recorded() -> None:
 
 
 def test_an_exact_network_and_an_attack_are_recorded_as_such() -> None:
-    walked = opened(packaged()[3])
+    walked = opened(packaged_lessons()[3])
     play.step(walked, 4)
     kept = course.state_of(walked)
-    begun = packaged()[3].steps[0].state
+    begun = packaged_lessons()[3].steps[0].state
     assert kept == replace(begun, noise=0.0, attack_steps=4)
 
 
 def test_a_lesson_travels_as_a_link_and_a_damaged_one_is_refused_in_a_sentence() -> None:
-    for lesson in file.packaged():
+    for lesson in file.packaged_lessons():
         link = f"http://127.0.0.1:8866/?theme=dark#{file.link_of(lesson)}"
         assert file.is_link(link) and file.read_link(link) == lesson
         assert lesson_of(link) == lesson
@@ -493,7 +493,7 @@ def test_an_empty_plane_of_a_lesson_speaks_of_nothing_that_the_lesson_hides() ->
 def test_a_share_is_written_in_per_cent_and_kept_as_a_share() -> None:
     goal = Goal(name="residual at most", value=0.07)
     assert "7%" in goal.words and "0.07" not in goal.words
-    assert KINDS["p at most"].shown(0.05) == 0.05
+    assert KINDS["p at most"].json(0.05) == 0.05
     app = App()
     course.record(app.session)
     course.add_step(app.session)

@@ -35,7 +35,7 @@ def well(app: MembershipApp) -> None:
 
 
 def test_says_what_is_measured(app: MembershipApp) -> None:
-    found = outcome(SMALL, world(*SMALL.drawn))
+    found = outcome(SMALL, world(*SMALL.points))
     assert f"{found.alarms} of 2,000" in app.sentence.value
     assert "10 of 10 members" in app.sentence.value
     assert "Assumes" in app.theorem.value and "KKT point" in app.theorem.value
@@ -56,7 +56,7 @@ def test_false_positives_fall_as_d_grows_and_vanish_at_2000(app: MembershipApp) 
     rates = []
     for d in (20, 60, 200, 2000):
         settings = replace(SMALL, d=d)
-        rates.append(outcome(settings, world(*settings.drawn)).fpr)
+        rates.append(outcome(settings, world(*settings.points)).fpr)
     assert sorted(rates, reverse=True) == rates
     assert rates[-1] == 0
     choose(app.controls, "d", 2000)
@@ -68,7 +68,7 @@ def test_few_points_in_many_dimensions_are_certified(app: MembershipApp) -> None
     choose(app.controls, "d", 2000)
     choose(app.controls, "n", 3)
     assert "impossible" in app.sentence.value
-    there = world(*app.controls.settings().drawn)
+    there = world(*app.controls.settings().points)
     assert there.proof.error_free
     found = outcome(app.controls.settings(), there)
     assert (found.tpr, found.fpr) == (1, 0)
@@ -94,7 +94,7 @@ def test_labels_by_component_are_offered_for_the_mixture_alone(app: MembershipAp
 
 
 def test_rules_use_what_their_attacker_knows() -> None:
-    there = world(*SMALL.drawn)
+    there = world(*SMALL.points)
     assert rule_of(SMALL, there).threshold == 0.5
     leaked = rule_of(replace(SMALL, rule="leaked", share=0.9), there)
     assert leaked.threshold == pytest.approx(0.9 * max(1, float(there.queries[:9].max())))
@@ -105,14 +105,14 @@ def test_rules_use_what_their_attacker_knows() -> None:
 
 def test_the_interval_of_no_false_positive_is_clopper_and_pearsons() -> None:
     settings = replace(SMALL, d=2000)
-    low, high = outcome(settings, world(*settings.drawn)).fpr_interval
+    low, high = outcome(settings, world(*settings.points)).fpr_interval
     assert low == 0
     assert high == pytest.approx(1 - 0.025 ** (1 / 2000), rel=1e-6)
 
 
 def test_where_two_neurons_are_too_few_it_says_so() -> None:
     settings = MembershipScene(d=20, n=20)
-    there = world(*settings.drawn)
+    there = world(*settings.points)
     assert not there.made.ok
     assert "impossible" not in sentence(there, outcome(settings, there))[2]
 
@@ -137,7 +137,7 @@ def test_experiment_shows_each_network_and_can_be_cancelled(
     )
     app.run_training()
     assert [t.d for t in app.trials] == [12, 12, 60, 60]
-    assert "At d = 60" in app.trained.said
+    assert "At d = 60" in app.trained.text
     say = app.trained.say
 
     def stop(words: str) -> None:
@@ -148,7 +148,7 @@ def test_experiment_shows_each_network_and_can_be_cancelled(
     monkeypatch.setattr(app.trained, "say", stop)
     app.run_training()
     assert len(app.trials) == 2
-    assert "2 of 4" in app.trained.said
+    assert "2 of 4" in app.trained.text
     assert label(app.trained, "go").startswith("Run")
     well(app)
 
@@ -189,14 +189,14 @@ def test_it_is_exported_and_served() -> None:
 )  # fmt: skip
 def test_rows_show_what_their_sentence_says(name: str, words: str) -> None:
     settings = scene(name)
-    there = world(*settings.drawn)
+    there = world(*settings.points)
     assert there.made.ok
     assert words in sentence(there, outcome(settings, there))[2]
 
 
 def test_a_larger_threshold_heals_the_row_on_thresholds() -> None:
     settings = replace(scene("threshold"), share=0.95)
-    found = outcome(settings, world(*settings.drawn))
+    found = outcome(settings, world(*settings.points))
     assert (found.hits, found.alarms) == (20, 0)
 
 

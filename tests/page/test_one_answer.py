@@ -46,7 +46,7 @@ def test_a_point_that_is_offered_becomes_two_and_no_other_does(name: str, steps:
         explain.reset(session)
         explain.choose(session, i)
         session.message = ""
-        session.guarded(explain.split_widest, session)
+        session.attempt(explain.split_widest, session)
         now = explain.explanation(session)
         if state.pinned[i]:
             assert now.now.n == state.truth.n and "split" in session.message
@@ -125,10 +125,10 @@ def test_every_stage_leaves_the_same_share_unexplained_and_certifies_the_same_po
     async def ask() -> None:
         panel = app.panels["ExplainPanel"]
         press(panel.forced.row, "ask")
-        await panel.forced.done()
-        said["certified"] = panel.forced.said
+        await panel.forced.wait()
+        said["certified"] = panel.forced.text
         press(panel.farthest.row, "ask")
-        await panel.farthest.done()
+        await panel.farthest.wait()
 
     asyncio.run(ask())
     assert f"{count} of 6 points" in said["certified"]
@@ -159,10 +159,10 @@ def test_to_the_truth_takes_every_answer_away_and_a_set_beyond_the_frame_gets_a_
     async def ask() -> None:
         for question in (panel.forced, panel.farthest):
             press(question.row, "ask")
-            await question.done()
+            await question.wait()
 
     asyncio.run(ask())
-    assert panel.forced.said and panel.farthest.said
+    assert panel.forced.text and panel.farthest.text
     state = explain.explanation(session)
     x = state.now.x / state.now.x.abs().max() * session.extent  # on the frame
     wide = replace(state, now=replace(state.now, x=x))
@@ -171,7 +171,7 @@ def test_to_the_truth_takes_every_answer_away_and_a_set_beyond_the_frame_gets_a_
     draw.refit(session)
     assert float(np.abs(session.axes.shares(x.numpy())).max()) < 1
     explain.reset(session)
-    assert not panel.forced.said and not panel.farthest.said
+    assert not panel.forced.text and not panel.farthest.text
     assert explain.explanation(session).forced is None and session.frame.radii is None
     play.undo(session)
     assert explain.explanation(session).now is wide.now

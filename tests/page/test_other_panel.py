@@ -35,7 +35,7 @@ def drawn(app: App) -> int:
 def test_the_set_that_is_drawn_explains_the_weights_and_is_another_one() -> None:
     app = opened(preset("moons", n=10))
     other, session = panel(app), app.session
-    assert other.row.said in (OPEN, SURE) and not drawn(app)
+    assert other.row.text in (OPEN, SURE) and not drawn(app)
     press(other.row, "shown")
     now = session.frame
     found = now.other_set
@@ -45,8 +45,8 @@ def test_the_set_that_is_drawn_explains_the_weights_and_is_another_one() -> None
     assert residual(net, made) < 1e-7 and margin_error(net, made) < 1e-6
     gaps = torch.cdist(found.x, now.truth.x.double()).amin(1)
     assert float((gaps * found.lam).sum() / found.lam.sum()) > 0.03
-    assert "sets apart" in other.row.said
-    assert f"{len(found.x)} other points" in other.row.said
+    assert "sets apart" in other.row.text
+    assert f"{len(found.x)} other points" in other.row.text
     play.step(session, 2)  # the attack goes on, the set stays
     assert drawn(app) == len(found.x)
     play.go(session, "explain")
@@ -74,7 +74,7 @@ def test_points_that_the_weights_tell_have_no_other_set() -> None:
     other = panel(app)
     press(other.row, "shown")
     assert other.found is not None and not other.found.other
-    assert "No training" in other.row.said and not drawn(app)
+    assert "No training" in other.row.text and not drawn(app)
     app.close()
 
 
@@ -88,7 +88,7 @@ def test_three_classes_and_biases_everywhere_are_refused_in_a_sentence() -> None
         play.step(app.session, 200)
     play.go(app.session, "attack")
     other = panel(app)
-    assert other.row.items["shown"].disabled and "one output" in other.row.said
+    assert other.row.items["shown"].disabled and "one output" in other.row.text
     app.close()
     app = App(preset("moons", n=6))
     play.configure(app.session, all_biases=True)
@@ -96,5 +96,5 @@ def test_three_classes_and_biases_everywhere_are_refused_in_a_sentence() -> None
     while not float(app.session.frame.training.state.q.min()) > 0:
         play.step(app.session, 200)
     play.go(app.session, "attack")
-    assert panel(app).row.items["shown"].disabled and "homogeneous" in panel(app).row.said
+    assert panel(app).row.items["shown"].disabled and "homogeneous" in panel(app).row.text
     app.close()

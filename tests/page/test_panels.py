@@ -37,11 +37,11 @@ def test_the_whole_road_by_its_buttons(app: App, monkeypatch: pytest.MonkeyPatch
     send(header.view, kind="stage", value="train")
     send(transport.view, kind="steps", value=1500)
     assert session.frame.training.state.t == 1500
-    assert "KKT" in app.panels["HeadlinePanel"].said
+    assert "KKT" in app.panels["HeadlinePanel"].text
     send(header.view, kind="stage", value="attack")
     send(transport.view, kind="steps", value=20)
     assert session.frame.attack.state.t == 20
-    said = app.panels["HeadlinePanel"].said
+    said = app.panels["HeadlinePanel"].text
     assert "of 8" in said or "claim" in said
     no_failures(app)
 
@@ -249,9 +249,9 @@ def test_every_control_explains_itself(app: App) -> None:
 
 def test_closing_unfollows_the_session(app: App) -> None:
     app.close()
-    before = app.panels["HeadlinePanel"].said
+    before = app.panels["HeadlinePanel"].text
     draw.load(app.session, preset("moons"))
-    assert app.panels["HeadlinePanel"].said == before
+    assert app.panels["HeadlinePanel"].text == before
 
 
 def test_many_points_are_solved_beside_the_page(app: App) -> None:
@@ -263,7 +263,7 @@ def test_many_points_are_solved_beside_the_page(app: App) -> None:
         press(form.buttons, "jump")
         await asyncio.sleep(0)
         meanwhile()
-        await form.job.done()
+        await form.job.wait()
 
     points = app.session.frame.dataset.without([0])
     asyncio.run(solve(lambda: draw.edit(app.session, points)))

@@ -99,7 +99,7 @@ def test_a_drag_ends_the_attack_from_the_handle(app: App) -> None:
         while len(app.session.frame.starts.trail) < 2:
             await asyncio.sleep(0.001)
         send(panel.view, kind="handle", weights=[0.5, 0.5, 0.0], number=1)
-        await panel.attack_job.done()
+        await panel.attack_job.wait()
 
     asyncio.run(go())
     assert app.session.frame.starts.weights == pytest.approx((0.5, 0.5, 0.0))
@@ -120,7 +120,7 @@ def test_a_cancelled_set_of_runs_goes_on_where_it_was(app: App, monkeypatch) -> 
         while not box.found.rolling or len(box.found.trails()) < PLACES:
             await asyncio.sleep(0.001)
         box.cancel()
-        await box.job.done()
+        await box.job.wait()
 
     asyncio.run(some())
     rolled = {key: trace.last.t for key, trace in box.found.rolling.items()}
@@ -190,7 +190,7 @@ def test_a_run_is_put_on_the_plane_from_its_end_and_from_the_list(app: App) -> N
     names = [name for name, *_ in box.list.items["run"].options]
     assert len(names) == PLACES + 1 and "truth" in names[1] and "energy" in names[1]
     choose(box.list, "run", keys[7])
-    assert session.mix == keys[7][1:] and "step 3" in box.list.said
+    assert session.mix == keys[7][1:] and "step 3" in box.list.text
     send(card(app).view, kind="ball", index=999)
     play.go(session, "attack")
     assert session.frame.attack.state is box.found.states[keys[7]][-1]
@@ -289,7 +289,7 @@ def test_a_press_means_what_the_button_said(app: App) -> None:
             send(box.go, kind="set", value=["go", what])
             assert not box.ending
         box.cancel()
-        await box.job.done()
+        await box.job.wait()
         return began
 
     assert not asyncio.run(said(END)), "a Cancel that came after the end"
@@ -306,10 +306,10 @@ def test_the_run_that_was_there_is_kept_on_its_branch(app: App) -> None:
     run(box)
     first, second = (key for key, _, _ in box.found.trails()[3:5])
     box.load(first)
-    assert len(session.branches) == 2 and "branch “main”" in box.list.said
+    assert len(session.branches) == 2 and "branch “main”" in box.list.text
     assert session.attack_config.m == 8
     box.load(second)  # a loaded run can be loaded again: no branch for it
-    assert len(session.branches) == 2 and "branch" not in box.list.said
+    assert len(session.branches) == 2 and "branch" not in box.list.text
     branches.select(session, 0)
     assert session.frame.attack.state is before and session.frame.stage == "attack"
     assert session.attack_config == config and session.mix == (0.0, 0.0)

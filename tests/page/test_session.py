@@ -91,7 +91,7 @@ def test_a_refused_command_draws_the_frame_once_more() -> None:
     """A browser shows a point at once: when it is refused, the frame takes it back."""
     session = Session(preset("moons", n=MAX_POINTS))
     drawn = session.shown
-    session.guarded(draw.add, session, [((0.0, 0.0), 1.0)])
+    session.attempt(draw.add, session, [((0.0, 0.0), 1.0)])
     assert session.message and session.shown == drawn + 1
 
 
@@ -111,14 +111,14 @@ def test_attack_before_the_points_are_separated_is_refused_with_a_remedy() -> No
     session = Session(preset("moons"))
     play.go(session, "train")
     frame = session.frame
-    session.guarded(play.go, session, "attack")
+    session.attempt(play.go, session, "attack")
     assert "Train on" in session.message
     assert session.frame is frame
 
 
 def test_training_without_points_is_refused() -> None:
     session = Session()
-    session.guarded(play.go, session, "train")
+    session.attempt(play.go, session, "train")
     assert "No points" in session.message
     assert session.frame.stage == "draw"
 
@@ -226,7 +226,7 @@ def test_what_cannot_be_finished_is_said_and_stays() -> None:
 
 def test_exact_solution_of_conflicting_points_is_refused_and_nothing_is_lost() -> None:
     session = Session(empty(1).with_point([0.5], 1).with_point([0.5], -1))
-    session.guarded(train.jump_to_exact, session)
+    session.attempt(train.jump_to_exact, session)
     assert "opposite labels" in session.message
     assert session.frame.dataset.n == 2 and session.frame.training.state is None
 
@@ -274,7 +274,7 @@ def test_a_preset_chosen_while_an_attack_runs_leaves_nothing_of_it() -> None:
     draw.load(session, preset("alternating-line", n=6))
     now = session.frame
     assert not session.running and now.target is None and now.attack.state is None
-    session.guarded(play.go, session, "attack")
+    session.attempt(play.go, session, "attack")
     assert session.frame.stage == "draw" and session.message
 
 
@@ -345,15 +345,15 @@ def test_a_stage_of_old_weights_says_whose_they_are() -> None:
     session = Session(preset("moons", n=8))
     play.go(session, "train")
     train.jump_to_exact(session)
-    session.guarded(play.go, session, "landscape")
+    session.attempt(play.go, session, "landscape")
     assert session.message == ""
     play.go(session, "draw")
     draw.add(session, [((0.3, 1.4), 1)])
-    session.guarded(play.go, session, "landscape")
+    session.attempt(play.go, session, "landscape")
     assert "8 points" in session.message and "Train again" in session.message
     play.go(session, "draw")
     play.undo(session)
-    session.guarded(play.go, session, "landscape")
+    session.attempt(play.go, session, "landscape")
     assert session.message == ""
 
 

@@ -23,7 +23,7 @@ from explorer.page.opening import opening
 from explorer.page.panels.headline import HeadlinePanel
 from explorer.page.panels.share import SharePanel
 from explorer.page.session import Session
-from explorer.page.sharing import described, gap
+from explorer.page.sharing import gap, run_of_page
 from explorer.page.stages.attack import commands as attack
 from explorer.page.stages.draw import commands as draw
 from explorer.page.stages.train import commands as train
@@ -104,7 +104,7 @@ WAYS: tuple[Callable[[Session], None], ...] = (
 def test_a_link_opens_to_the_same_numbers(way: Callable[[Session], None]) -> None:
     session = Session(by_hand(), seed=4)
     way(session)
-    link = link_of(described(session), "http://127.0.0.1:8866/?theme=dark")
+    link = link_of(run_of_page(session), "http://127.0.0.1:8866/?theme=dark")
     assert not gap(session)
     other = Session(preset("moons"))
     for _ in opening(other, read_link(link), "The link", "done", seconds=0.01):
@@ -120,14 +120,14 @@ def test_a_link_opens_to_the_same_numbers(way: Callable[[Session], None]) -> Non
         close(now.attack.state.x, then.attack.state.x, 1e-5)
         assert sentence(now.attack.verdict) == sentence(then.attack.verdict)
         assert other.attack_config == session.attack_config
-    assert link_of(described(other)) == link_of(described(session)), "it can be passed on"
+    assert link_of(run_of_page(other)) == link_of(run_of_page(session)), "it can be passed on"
 
 
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
 def test_python_and_command_print_the_numbers_of_the_page(way: Callable[[Session], None]) -> None:
     session = Session(by_hand(), seed=4)
     way(session)
-    now, run = session.frame, described(session)
+    now, run = session.frame, run_of_page(session)
     said = io.StringIO()
     with redirect_stdout(said):
         exec(python_of(run), space := {})
@@ -157,7 +157,7 @@ def test_the_python_of_every_attack_finds_what_the_page_found(attack_name: str) 
     now, said = session.frame, io.StringIO()
     assert now.attack.name == attack_name and now.attack.verdict is not None
     with redirect_stdout(said):
-        exec(python_of(described(session)), space := {})
+        exec(python_of(run_of_page(session)), space := {})
     assert sentence(now.attack.verdict) in said.getvalue()
     one, other = (x.sort(dim=0).values for x in (space["claims"].x, now.attack.claims.x))
     close(one, other, 1e-5)  # the order of equally good ones is that of rounding
@@ -168,14 +168,14 @@ def test_what_cannot_be_made_again_is_told_and_left_out() -> None:
     play.step(session, 20)
     assert not gap(session)
     draw.add(session, [((0.1, 0.2), 1)])
-    assert gap(session) == ANEW and described(session).steps == (0, 0)
+    assert gap(session) == ANEW and run_of_page(session).steps == (0, 0)
     play.step(session, 20)
-    run = described(session)
+    run = run_of_page(session)
     assert gap(session) and run.steps == (0, 0) and run.stage == "draw"
     assert torch.equal(run.dataset.x, session.frame.dataset.x)
     play.reset(session)
     play.step(session, 20)
-    assert not gap(session) and described(session).steps == (20, 0)
+    assert not gap(session) and run_of_page(session).steps == (20, 0)
     play.configure(session, momentum=0.5)
     assert gap(session)
     play.reset(session)
@@ -190,7 +190,7 @@ def test_what_cannot_be_made_again_is_told_and_left_out() -> None:
 
 def test_a_page_of_points_alone_is_a_link_too() -> None:
     session = Session(by_hand())
-    run = read_link(link_of(described(session)))
+    run = read_link(link_of(run_of_page(session)))
     assert torch.equal(run.dataset.x, session.frame.dataset.x) and run.stage == "draw"
     assert repeat(run).state is None
     other = Session()
@@ -201,14 +201,14 @@ def test_a_page_of_points_alone_is_a_link_too() -> None:
 def test_forty_points_take_less_than_two_kilobytes() -> None:
     session = Session(by_hand(40))
     play.go(session, "train")
-    link = link_of(described(session), "http://class.example.org:8866/")
+    link = link_of(run_of_page(session), "http://class.example.org:8866/")
     assert len(link) < 2000
 
 
 def test_what_a_visitor_does_ends_the_opening() -> None:
     session = Session(by_hand(), seed=4)
     kkt(session)
-    run, other = described(session), Session()
+    run, other = run_of_page(session), Session()
     slices = opening(other, run, "The link", "done", seconds=0.002)
     next(slices)
     draw.clear(other)
@@ -218,7 +218,7 @@ def test_what_a_visitor_does_ends_the_opening() -> None:
 def test_no_headline_bids_to_press_play_while_a_link_is_opened() -> None:
     session = Session(by_hand(), seed=4)
     kkt(session)
-    run, other = described(session), Session()
+    run, other = run_of_page(session), Session()
     panel = HeadlinePanel(other)
     for _ in opening(other, run, "The link", "done", seconds=0.002):
         other.show()

@@ -118,7 +118,7 @@ def test_the_map_begins_with_a_sketch_and_a_cancel_keeps_it(app: App) -> None:
             if len(seen) == 2:
                 press(panel(app).aside, "stop")
             await asyncio.sleep(0.001)
-        await energies.job.done()
+        await energies.job.wait()
 
     asyncio.run(go())
     assert seen[0] == SIDES[0] and len(seen) < len(SIDES)
@@ -349,7 +349,7 @@ def test_runs_that_are_cancelled_say_how_many_ended(app: App) -> None:
         while not runs.found.rolling:
             await asyncio.sleep(0.001)
         press(runs.go, "go")
-        await runs.job.done()
+        await runs.job.wait()
 
     play.configure(session, steps=3000)
     asyncio.run(go())
@@ -357,7 +357,7 @@ def test_runs_that_are_cancelled_say_how_many_ended(app: App) -> None:
     assert held is not None and not held.going and held.ended < held.total == 21
     those = words.beside(session.frame.starts)
     made = headline(session.frame)
-    assert (made.title, made.words) == words.arrived(held, those)
+    assert (made.title, made.words) == words.arrival_words(held, those)
     assert str(session.attack_config.m) in those, "the attack stage takes more of them"
 
 
@@ -440,14 +440,14 @@ def test_the_map_goes_on_where_it_was_when_it_is_looked_at_again(app: App) -> No
         while energies.values is None or len(energies.values) < SIDES[1]:
             await asyncio.sleep(0.001)
         landscape.show_map(session, "point")
-        await energies.job.done()
+        await energies.job.wait()
         held, known = energies.values, len(session.frame.starts.landscape.known)
         landscape.show_map(session, "starts")
         while len(energies.values) <= len(held):
             await asyncio.sleep(0.001)
         assert len(session.frame.starts.landscape.known) > known
         energies.close()
-        await energies.job.done()
+        await energies.job.wait()
 
     asyncio.run(go())
 

@@ -47,7 +47,7 @@ def run(panel, until=None):
         while panel.job.busy:
             if until is not None and len(panel.rows) >= until:
                 press(panel.row, "go")
-                await panel.job.done()
+                await panel.job.wait()
                 return
             await asyncio.sleep(0.005)
 
@@ -64,11 +64,11 @@ def test_tuning_draws_the_front_and_says_what_the_best_is_worth(app) -> None:
     panel = tuner(app)
     run(panel)
     assert len(panel.rows) == 3
-    assert panel.row.shown("share")["hidden"]  # a bar is there while it runs
+    assert panel.row.json("share")["hidden"]  # a bar is there while it runs
     assert len(drawn(panel, "trials").x) == 3
     assert len(drawn(panel, "chosen").x) == 1
-    assert "best of 3" in panel.answer.said
-    assert "The defaults:" in panel.answer.said
+    assert "best of 3" in panel.answer.text
+    assert "The defaults:" in panel.answer.text
     assert label(panel.row, "go") == "Tune"
     assert panel.failure.layout.display == "none"
 
@@ -82,7 +82,7 @@ def test_a_trial_is_loaded_by_a_click(app) -> None:
     assert config != before
     assert config == tune.full_length(panel.rows[2], before.m, before.steps)
     assert app.session.frame.attack.state.t == 0
-    assert "is loaded" in panel.answer.said
+    assert "is loaded" in panel.answer.text
 
 
 def row(number, residual, agreed, lr_x=0.02, failure=""):
@@ -105,7 +105,7 @@ def test_the_drawing_has_all_that_ran_their_front_and_a_ring_around_the_best(app
     assert list(front.y) == [1.0, 3.0, 3.0] and panel.view.shown.x.high == 1.0
     assert list(best.x) == [0.4] and list(best.y) == [3.0]
     panel.load(1)  # the second dot
-    assert app.session.attack_config.lr_x == 0.02 and "Trial 2" in panel.answer.said
+    assert app.session.attack_config.lr_x == 0.02 and "Trial 2" in panel.answer.text
 
 
 def test_the_best_and_the_defaults_are_tried_from_a_noise_that_no_trial_had(
@@ -160,7 +160,7 @@ def test_the_search_is_the_one_that_was_chosen(app, monkeypatch) -> None:
     run(panel)
     wanted = tune.TuneConfig("random", 4, seed=5, restarts=2, m=4, steps=4)
     assert asked == [(app.session.frame.target, wanted)]
-    assert "Trial 1" in panel.answer.said  # of "random" the smallest residual
+    assert "Trial 1" in panel.answer.text  # of "random" the smallest residual
 
 
 def test_new_weights_and_the_end_of_the_page_end_a_search(app) -> None:
@@ -173,17 +173,17 @@ def test_new_weights_and_the_end_of_the_page_end_a_search(app) -> None:
         while len(panel.rows) < 2:
             await asyncio.sleep(0.005)
         end()
-        await panel.job.done()
+        await panel.job.wait()
         return panel
 
     panel = asyncio.run(through(app, lambda: attack.begin(app.session)))
     assert panel.rows == [] and label(panel.row, "go") == TUNE
-    assert re.match(r"The weights changed: [2-9]\d* trials .* dropped", panel.answer.said)
-    assert panel.answer.said.endswith(EMPTY)
+    assert re.match(r"The weights changed: [2-9]\d* trials .* dropped", panel.answer.text)
+    assert panel.answer.text.endswith(EMPTY)
 
     def out_of_sight():
         play.go(app.session, "train")
-        app.session.guarded(play.step, app.session)
+        app.session.attempt(play.step, app.session)
 
     panel = asyncio.run(through(app, out_of_sight))
     assert panel.rows == [] and "was cancelled" in app.session.message
@@ -197,7 +197,7 @@ def test_cancel_keeps_what_is_done(app) -> None:
     choose(panel.row, "trials", 400)
     run(panel, until=2)
     assert 2 <= len(panel.rows) < 400
-    assert "Cancelled after" in panel.answer.said and "a verdict" in panel.answer.said
+    assert "Cancelled after" in panel.answer.text and "a verdict" in panel.answer.text
     assert label(panel.row, "go") == "Tune"
 
 
@@ -213,7 +213,7 @@ def test_the_same_search_goes_on_and_another_begins_anew(app) -> None:
     assert all(a is b for a, b in zip(panel.rows, first, strict=False))
     assert any(f"the {len(first)} trials" in words for words in said)
     assert [t.number for t in panel.rows] == list(range(len(panel.rows)))
-    assert f"best of {len(panel.rows)}" in panel.answer.said
+    assert f"best of {len(panel.rows)}" in panel.answer.text
     choose(panel.row, "search", "random")
     choose(panel.row, "trials", 1)
     run(panel)
@@ -224,7 +224,7 @@ def test_the_same_search_goes_on_and_another_begins_anew(app) -> None:
 def watched(panel):
     """All that the panel says from now on."""
     said = []
-    panel.answer.observe(lambda _: said.append(panel.answer.said), names=["state"])
+    panel.answer.observe(lambda _: said.append(panel.answer.text), names=["state"])
     return said
 
 
@@ -239,16 +239,16 @@ def test_a_cancel_during_the_verdict_says_that_there_is_none(app, monkeypatch) -
 
     async def through():
         press(panel.row, "go")
-        while "fresh noise" not in panel.answer.said:
+        while "fresh noise" not in panel.answer.text:
             await asyncio.sleep(0.005)
         press(panel.row, "go")
-        await panel.job.done()
+        await panel.job.wait()
 
     asyncio.run(through())
     panel.verdict = verdict
-    assert "3 trials" in panel.answer.said
+    assert "3 trials" in panel.answer.text
     run(panel)
-    assert len(panel.rows) == 3 and "best of 3" in panel.answer.said
+    assert len(panel.rows) == 3 and "best of 3" in panel.answer.text
 
 
 def test_trials_are_a_list_for_the_keyboard(app) -> None:
@@ -262,7 +262,7 @@ def test_trials_are_a_list_for_the_keyboard(app) -> None:
         "3: residual 0.4, agreement 3",
     ]
     choose(panel.answer, "trial", 2)
-    assert app.session.attack_config.lr_x == 0.07 and "Trial 3" in panel.answer.said
+    assert app.session.attack_config.lr_x == 0.07 and "Trial 3" in panel.answer.text
     panel.load(0)
     assert panel.answer.value("trial") == 0
     panel.draw()
@@ -276,7 +276,7 @@ def test_a_loaded_trial_leaves_the_run_that_was_there_on_its_branch(app) -> None
     panel.rows = list(ROWS)
     panel.draw()
     panel.load(2)
-    assert "branch “main”" in panel.answer.said and session.frame.attack.state.t == 0
+    assert "branch “main”" in panel.answer.text and session.frame.attack.state.t == 0
     panel.load(1)  # at step 0 there is nothing to keep
     assert len(session.branches) == 2
     branches.select(session, 0)
@@ -321,10 +321,10 @@ def test_biases_everywhere_are_said_on_the_page(app) -> None:
     play.configure(session, all_biases=True)
     play.step(session, 800)
     headline = app.panels["HeadlinePanel"]
-    assert "no theorem" in headline.said.lower()
+    assert "no theorem" in headline.text.lower()
     play.go(session, "attack")
     play.step(session, 3)
-    assert "no theorem" in headline.said.lower()
+    assert "no theorem" in headline.text.lower()
     for name, panel in app.panels.items():
         assert panel.failure.layout.display == "none", (name, panel.failure.value)
 

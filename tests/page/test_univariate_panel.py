@@ -127,16 +127,16 @@ def test_the_margin_is_swept(app):
     async def swept() -> None:
         press(here.question.row, "ask")
         await asyncio.sleep(0)
-        assert not any(here.question.row.shown(name)["hidden"] for name in ("share", "cancel"))
-        await here.question.done()
-        assert here.question.row.shown("share")["hidden"]
+        assert not any(here.question.row.json(name)["hidden"] for name in ("share", "cancel"))
+        await here.question.wait()
+        assert here.question.row.json("share")["hidden"]
 
     assert here.answer.children == ()
     asyncio.run(swept())
     miss, sizes = here.answer.children
     assert len(drawn(miss, "least miss").x) == 41
     assert (np.diff(drawn(sizes, "candidates").x) > 0).all()
-    assert "to 1.00" in here.question.said
+    assert "to 1.00" in here.question.text
 
 
 def test_the_verb_prints_groups_and_proofs_and_draws(tmp_path, monkeypatch):

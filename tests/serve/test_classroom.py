@@ -273,7 +273,7 @@ def signed(points: int, found: int = 3, sign: str = SIGN) -> tuple[str, str]:
 
 
 def rows(room: Any) -> list[list[Any]]:
-    found = json.loads(room.seen())["board"]
+    found = json.loads(room.summary())["board"]
     assert isinstance(found, list)
     return found
 

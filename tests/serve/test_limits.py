@@ -132,7 +132,7 @@ def test_the_log_ends_somewhere_and_the_last_words_are_in_it() -> None:
 import os, sys
 from explorer.serve import log
 log.MOST = 1000
-log.bound()
+log.limit()
 for word in ("first", *sys.argv[1:]):
     print(word, file=sys.stderr)
 """

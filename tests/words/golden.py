@@ -60,7 +60,7 @@ from explorer.page.stages.landscape import words as page_starts
 from explorer.page.words import failures, glossary, keeping
 from explorer.page.words import membership as page_membership
 from explorer.page.words.headline import headline
-from explorer.page.words.statement import folded
+from explorer.page.words.statement import folded_html
 from explorer.research import explained
 from explorer.research.audit.inputs import Coordinates
 from explorer.research.audit.result import Audit, AuditAttack
@@ -727,9 +727,9 @@ def starts_words(empty: Frame, begun: Frame, several: Frame) -> Named:
         ("none", Arrivals(21, 21, 0, 2, 0, 9, 200)), ("one", Arrivals(21, 21, 1, 0, 1, 0, 0)),
         ("six", Arrivals(21, 21, 6, 0, 1, 3, 2000)), ("all", Arrivals(21, 21, 21, 0, 0, 0, 9)),
     ):  # fmt: skip
-        yield f"starts, arrived, {name}", ": ".join(says.arrived(made, "20 candidates"))
+        yield f"starts, arrived, {name}", ": ".join(says.arrival_words(made, "20 candidates"))
     place = (0.333, 0.333, 0.334)
-    yield "starts, rolled", ": ".join(says.rolled(place, 0.9, 0.02, "20 candidates"))
+    yield "starts, rolled", ": ".join(says.run_words(place, 0.9, 0.02, "20 candidates"))
     for m, usual in ((1, 1), (20, 20), (20, 100)):
         report = Report(torch.zeros(m, 2), torch.ones(m), torch.ones(m))
         held = Handle(None, None, place, report, 0.5, usual=usual)
@@ -740,12 +740,12 @@ def starts_words(empty: Frame, begun: Frame, several: Frame) -> Named:
         yield f"starts, scale, {colours}", says.scale(0.01, 0.97, colours, ("#000000", "#ffffff"))
         yield f"starts, unit, {colours}", says.unit("kkt", colours)
     yield "starts, unit, bilevel", says.unit("bilevel", "log")
-    yield "starts, said", says.said(place, 0.5)
+    yield "starts, said", says.handle_words(place, 0.5)
     yield "starts, all", says.attack_all(21)
     row = {"truth": 0.1, "heldout": 0.2, "noise": 0.3, "energy": 0.02}
     yield "starts, a run", says.run((0, 0.5, 0.5), row)
     yield "starts, a run of another seed", says.run((1, 0.5, 0.5), row)
-    yield "starts, loaded", says.loaded((0.5, 0.5), 200)
+    yield "starts, loaded", says.loaded_run((0.5, 0.5), 200)
     yield "starts, ends", says.ends([3, 2, 1], 4)
     yield "starts, ends, stopped", says.ends([3, 2, 1], 4, False)
     for kind in says.PROFILES:
@@ -823,18 +823,18 @@ def of_page() -> Named:
 def answers() -> Named:
     """What a question of the page is answered with: a plain sentence, the rest folded."""
     rivals: Any = SimpleNamespace(allowed=1e-5, extent=2.0)
-    certain = {"exact": lambda k: page_explain.certified(k, 19, CERTAIN, 0.0111),
-               "margin": lambda k: page_explain.forced(rivals, k, 19)}  # fmt: skip
+    certain = {"exact": lambda k: page_explain.certified_words(k, 19, CERTAIN, 0.0111),
+               "margin": lambda k: page_explain.forced_words(rivals, k, 19)}  # fmt: skip
     for name, told in certain.items():
         for k in (0, 1, 7):
-            yield f"answer, {name}, {k} certain", folded(told(k))
+            yield f"answer, {name}, {k} certain", folded_html(told(k))
     for name, far in (("farthest", FARTHEST), ("no other", NONE_FAR)):
-        yield f"answer, {name}", folded(explanations.farthest_set(far))
+        yield f"answer, {name}", folded_html(explanations.farthest_set(far))
     split = Split(tensor(1, 0), 0.5, FLAT, 0.0)
     for name, about in (("point", SEEN), ("split", split)):
         picture = replace(PICTURE, about=about)
-        yield f"answer, energy of a {name}", folded(page_energy.picture_words(picture))
-    yield "answer, of one sentence", folded("No numbers.")
+        yield f"answer, energy of a {name}", folded_html(page_energy.picture_words(picture))
+    yield "answer, of one sentence", folded_html("No numbers.")
     yield "images, recovered", found_words.images(6, 10, 0.125)
     yield "images, without unseen ones", found_words.images(6, 10, math.nan)
 

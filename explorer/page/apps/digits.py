@@ -210,7 +210,7 @@ class Board:
         self.shares.draw(share_chart(found, partition))
 
 
-def _recovered(found: Scored) -> str:
+def _found_words(found: Scored) -> str:
     return images(found.verdict.found, found.verdict.n, found.chance)
 
 
@@ -260,7 +260,7 @@ class DigitsApp(PageNotes):
         self.draw = None
         self.board.nothing()
         self._forget_net()
-        self.guarded(self._redraw)
+        self.attempt(self._redraw)
 
     def _redraw(self) -> None:
         try:
@@ -338,30 +338,30 @@ class DigitsApp(PageNotes):
         reached: list[State] = []
 
         def work(progress: Progress) -> Iterator[State]:
-            yield from _sliced(states(), planned, progress)
+            yield from _slices(states(), planned, progress)
 
         def take(state: State) -> None:
             reached[:] = [state]
             self.controls.say(f"step {state.t:,}, {perf_counter() - begun:.0f} s")
             show(state)
 
-        def ended() -> None:
+        def end() -> None:
             if self.job.error is not None:
                 self.fail(self.job.error)
             elif reached:
                 finish(reached[0])
             self._idle()
 
-        self.job.start(work, take, ended)
+        self.job.start(work, take, end)
 
     def _train(self, drawn: Draw, run: ImageRun) -> None:
         self._forget_net()
         self._start(
             "train", run.train_steps, lambda: image_runs.train(drawn, run),
-            lambda _: None, lambda state: self._trained(drawn, state),
+            lambda _: None, lambda state: self._take_network(drawn, state),
         )  # fmt: skip
 
-    def _trained(self, drawn: Draw, state: TrainState) -> None:
+    def _take_network(self, drawn: Draw, state: TrainState) -> None:
         wrong = int((state.q <= 0).sum())
         if wrong:
             self.say(f"{wrong} of {drawn.train.n} images are on the wrong side after {state.t} "
@@ -418,7 +418,7 @@ class DigitsApp(PageNotes):
             words += " It began at the truth, which no attacker has."
         tone = {Kind.FOUND: "good", Kind.AMBIGUOUS: "warn"}.get(found.verdict.kind, "")
         better = found.verdict.kind is Kind.FOUND and run.start != "truth"
-        self.say(_recovered(found), "good" if better else "warn" if tone else "", words)
+        self.say(_found_words(found), "good" if better else "warn" if tone else "", words)
 
     def _show_cell(self, aimed: Aimed, state: AttackState, words: str) -> None:
         """Show the end of a run of the grid beside the training images."""
@@ -430,7 +430,7 @@ class DigitsApp(PageNotes):
         self.scored = image_runs.assess(drawn, aimed, state, self.controls.value("vote"))
         self.board.attack(drawn, self.scored, False)
         seen = verdicts.verdict(self.scored.verdict)
-        self.say(_recovered(self.scored), "", f"{words}: {seen}")
+        self.say(_found_words(self.scored), "", f"{words}: {seen}")
 
     def close(self) -> None:
         """Stop the work and free the widgets; a second call does nothing."""
@@ -440,7 +440,7 @@ class DigitsApp(PageNotes):
             self.widget.close()
 
 
-def _sliced(states: Iterator[State], planned: int, progress: Progress) -> Iterator[State]:
+def _slices(states: Iterator[State], planned: int, progress: Progress) -> Iterator[State]:
     """Yield the last state of every slice of time, and the last of all."""
     end, last = perf_counter() + SLICE_S, None
     for state in states:

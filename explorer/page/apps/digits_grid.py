@@ -50,7 +50,7 @@ class DigitsGrid:
         self.allow(UNTRAINED)
 
     def _guard(self, call: Callable[[], None]) -> Callable[[Any], None]:
-        def called(_: Any) -> None:  # noqa: ANN401 - a widget's event
+        def run(_: Any) -> None:  # noqa: ANN401 - a widget's event
             try:
                 call()
             except ValueError as error:  # refused, in a sentence
@@ -58,7 +58,7 @@ class DigitsGrid:
             except Exception as error:
                 self._failed(error)
 
-        return called
+        return run
 
     # --- what is there ------------------------------------------------------------------------
     def allow(self, why: str) -> None:
@@ -69,7 +69,7 @@ class DigitsGrid:
         self.grid.files.put("open", disabled=off)
         if not why:
             self._guard(lambda: self.grid.take(self.problem()))(None)
-        self.drawn()
+        self.draw_runs()
 
     # --- what the grid asks of its page -------------------------------------------------------
     def problem(self) -> Grid:
@@ -94,7 +94,7 @@ class DigitsGrid:
             self._aimed = trained, Target.of(trained.net, trained.q_min)
         return self._aimed[1]
 
-    def drawn(self) -> None:
+    def draw_runs(self) -> None:
         """Draw the runs on the triangle; before there are any, say what to do first."""
         if not hasattr(self, "grid"):
             return

@@ -17,7 +17,7 @@ from explorer.page.clock import Player
 from explorer.page.controls.access import Access, Welcome
 from explorer.page.controls.control import Folds
 from explorer.page.lessons import course, file
-from explorer.page.lessons.file import Lesson, packaged, read
+from explorer.page.lessons.file import Lesson, packaged_lessons, read
 from explorer.page.opening import open_recorded
 from explorer.page.panels.base import Panel
 from explorer.page.panels.header import Header
@@ -83,7 +83,7 @@ class App:
         self.welcome = Welcome(
             lambda: draw.begin_own(self.session),
             self._on_link,
-            lambda k: self.session.guarded(lambda: course.begin(self.session, lesson_of(k))),
+            lambda k: self.session.attempt(lambda: course.begin(self.session, lesson_of(k))),
         )
         self.widget = self._laid_out()
         self._place()
@@ -116,7 +116,7 @@ class App:
             title
             for title, kinds in FOLDS.items()
             if (left is None or "folds" in left or title == self.open)
-            and any(self.panels[kind.__name__].seen(frame) for kind in kinds)
+            and any(self.panels[kind.__name__].belongs(frame) for kind in kinds)
         ]
         if self.open and self.open not in titles:
             self.unfold("")
@@ -151,11 +151,11 @@ class App:
         """Open the link of the address: a run, a lesson, or the weights of a challenge."""
         if is_challenge(text):
             self.unfold(cards.SHARE)
-            self.session.guarded(game.take, self.session, text)
+            self.session.attempt(game.take, self.session, text)
         elif file.is_link(text):
-            self.session.guarded(lambda: course.begin(self.session, file.read_link(text)))
+            self.session.attempt(lambda: course.begin(self.session, file.read_link(text)))
         else:
-            self.session.guarded(self.header.open_link, text)
+            self.session.attempt(self.header.open_link, text)
 
     def _on_present(self, change: dict[str, Any]) -> None:
         """Draw larger points while the page is shown to a class."""
@@ -201,9 +201,9 @@ def lesson_of(given: int | str | Path | Lesson) -> Lesson:
         return file.read_link(given)
     if not isinstance(given, int):
         return read(read_file(given))
-    if not 0 <= given < len(packaged()):
-        raise ValueError(f"there are lessons 0 to {len(packaged()) - 1}; got {given}")
-    return packaged()[given]
+    if not 0 <= given < len(packaged_lessons()):
+        raise ValueError(f"there are lessons 0 to {len(packaged_lessons()) - 1}; got {given}")
+    return packaged_lessons()[given]
 
 
 _shown: App | None = None

@@ -12,7 +12,7 @@ import ipywidgets as w
 
 from explorer.page.apps.page import show, under_voila, way_back
 from explorer.page.controls.access import Access
-from explorer.page.lessons.file import Lesson, packaged
+from explorer.page.lessons.file import Lesson, packaged_lessons
 from explorer.research.pages import FIRST
 from explorer.style import CSS
 
@@ -30,7 +30,7 @@ class LessonsApp:
 
     def __init__(self) -> None:
         """Lay out the cards."""
-        cards = "".join(_card(k, lesson) for k, lesson in enumerate(packaged()))
+        cards = "".join(_card(k, lesson) for k, lesson in enumerate(packaged_lessons()))
         words = f"{way_back()}<h1>Lessons</h1><p>{WORDS}</p>"
         head = w.HTML(f"<div class='mx-index-head'>{words}</div>")
         self.cards = w.HTML(f"<ol class='mx-index'>{cards}</ol>")

@@ -161,7 +161,7 @@ class MembershipApp(PageNotes):
     def __init__(self, settings: MembershipScene | None = None) -> None:
         """Build the page and draw it once."""
         limit_threads()  # many kernels share one machine
-        self.controls = SceneControls(settings or MembershipScene(), self._changed)
+        self.controls = SceneControls(settings or MembershipScene(), self._redraw_soon)
         self.job = Job()
         self.trained = TrainedControls(self.job, self.run_training)
         self.charts = tuple(ChartView(layout=w.Layout(height="230px")) for _ in range(4))
@@ -175,7 +175,7 @@ class MembershipApp(PageNotes):
         self.timing = w.HTML().add_class("mx-note")
         self.widget = self._compose()
         # Loads scikit-learn now, for half a second, rather than at the first move of a slider.
-        self.guarded(rates.ready)
+        self.attempt(rates.ready)
         self.redraw()
 
     def _compose(self) -> w.VBox:
@@ -203,7 +203,7 @@ class MembershipApp(PageNotes):
         return w.VBox(parts, layout=w.Layout(overflow="visible")).add_class("mx-app")
 
     # --- the exact network --------------------------------------------------------------------
-    def _changed(self) -> None:
+    def _redraw_soon(self) -> None:
         """Redraw soon: a slider in motion sends more values than can be drawn."""
         try:
             loop = asyncio.get_running_loop()
@@ -216,7 +216,7 @@ class MembershipApp(PageNotes):
     def redraw(self) -> None:
         """Compute and show what the controls describe; failures are shown too."""
         self._due = None
-        self.guarded(self._redraw)
+        self.attempt(self._redraw)
 
     def _redraw(self) -> None:
         begun = perf_counter()
@@ -242,8 +242,8 @@ class MembershipApp(PageNotes):
             self.access.task = "membership"
 
     def _world_of(self, settings: MembershipScene) -> World:
-        if self._world is None or self._world[0] != settings.drawn:
-            self._world = settings.drawn, world(*settings.drawn)
+        if self._world is None or self._world[0] != settings.points:
+            self._world = settings.points, world(*settings.points)
         return self._world[1]
 
     def _show(self, there: World, found: Outcome, law: Law) -> None:
@@ -289,17 +289,17 @@ class MembershipApp(PageNotes):
 
         def take(trial: MembershipTrial) -> None:
             self.trials.append(trial)
-            self.trained.say(says.trained_so_far(len(self.trials), total, trial.d))
+            self.trained.say(says.experiment_progress(len(self.trials), total, trial.d))
             self.charts[3].draw(trained_chart(rates.summary([t.row() for t in self.trials])))
 
-        def ended() -> None:
+        def end() -> None:
             if self.job.error is not None:
                 self.fail(self.job.error)
             else:
-                self.trained.say(says.trained(self.trials, total))
+                self.trained.say(says.experiment(self.trials, total))
 
         self.trained.say("training the first network")
-        self.job.start(work, take, ended)
+        self.job.start(work, take, end)
 
     def close(self) -> None:
         """Stop the experiment and free the widgets; a second call does nothing."""

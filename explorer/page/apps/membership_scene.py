@@ -88,7 +88,7 @@ class MembershipScene:
     # fmt: on
 
     @property
-    def drawn(self) -> tuple[int, int, Law, Labels, int]:
+    def points(self) -> tuple[int, int, Law, Labels, int]:
         """Return the settings that determine points and network."""
         return self.d, self.n, self.law, self.labels, self.seed
 

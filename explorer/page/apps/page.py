@@ -48,7 +48,7 @@ class PageNotes:
             mark = self.verdict.add_class if known == tone else self.verdict.remove_class
             mark(known)
 
-    def guarded(self, call: Callable[[], None]) -> None:
+    def attempt(self, call: Callable[[], None]) -> None:
         """Call it, and show an exception, which would else appear only in the kernel's log."""
         try:
             call()

@@ -41,7 +41,7 @@ class Remembered(anywidget.AnyWidget):
         self.on_msg(self._on_message)
 
     def _keep(self, _: Any) -> None:  # noqa: ANN401 - a change
-        held = {name: row.shown(name)["value"] for name, row in self._rows.items()}
+        held = {name: row.json(name)["value"] for name, row in self._rows.items()}
         self.kept = json.dumps(held)
 
     def _on_message(self, _: Any, content: Any, __: Any) -> None:  # noqa: ANN401 - from a browser

@@ -77,7 +77,7 @@ class Item:
         return next((i for i, (_, value, _) in enumerate(self.options) if value == self.value), -1)
 
     @property
-    def shown(self) -> dict[str, Any]:
+    def json(self) -> dict[str, Any]:
         """Return it as `row.js` takes it, apart from what its job does."""
         made = {"kind": self.kind, "label": self.label, "tip": self.tip, "value": self.value}
         if self.options:
@@ -93,7 +93,7 @@ class Item:
             made["live"] = True
         return made | {name: True for name in FLAGS if getattr(self, name)}
 
-    def taken(self, given: Any, content: bytes | None = None) -> Any:  # noqa: ANN401
+    def value_of(self, given: Any, content: bytes | None = None) -> Any:  # noqa: ANN401
         """Return the value that a browser asks for. ValueError for one that it cannot have."""
         number = isinstance(given, int | float) and not isinstance(given, bool)
         if self.kind in ("button", "cancel"):
@@ -146,7 +146,7 @@ class Row(Control):
         self.put("said", value=words)
 
     @property
-    def said(self) -> str:
+    def text(self) -> str:
         """Return what the item `said` says, as HTML."""
         return str(self.value("said"))
 
@@ -156,14 +156,14 @@ class Row(Control):
         with self.hold_sync():
             yield
 
-    def shown(self, name: str) -> dict[str, Any]:
+    def json(self, name: str) -> dict[str, Any]:
         """Return an item as the browser has it."""
         item = self.items[name]
-        return item.shown | self._of_job(name, item)
+        return item.json | self._of_job(name, item)
 
     def press(self, name: str) -> None:
         """Do what stands on a button."""
-        self.take([name, self.shown(name)["value"]])
+        self.take([name, self.json(name)["value"]])
 
     def take(self, given: Any) -> None:  # noqa: ANN401 - from a browser
         """Take over what a hand has done, a name and a value, unless the item cannot have it."""
@@ -171,7 +171,7 @@ class Row(Control):
             return
         name, item = given[0], self.items[given[0]]
         try:
-            value = item.taken(*given[1:3])
+            value = item.value_of(*given[1:3])
         except ValueError:
             return
         if item.disabled:
@@ -187,7 +187,7 @@ class Row(Control):
             item.call(value)
 
     def _rows(self) -> list[list[Any]]:
-        return [[name, self.shown(name)] for name in self.items]
+        return [[name, self.json(name)] for name in self.items]
 
     def _of_job(self, name: str, item: Item) -> dict[str, Any]:
         """Return what the state of its job makes of an item."""
@@ -231,7 +231,7 @@ def choices(*pairs: tuple[str, Any], tips: Sequence[str] = ()) -> tuple[tuple[st
     return tuple((words, value, tip) for (words, value), tip in zip(pairs, every, strict=True))
 
 
-def offered(name: str, *pairs: tuple[str, Any]) -> tuple[tuple[str, Any, str], ...]:
+def pick_options(name: str, *pairs: tuple[str, Any]) -> tuple[tuple[str, Any, str], ...]:
     """Return options of a list beside a chart, before them the invitation to choose: None."""
     return choices((f"choose a {name} …", None), *pairs)
 
@@ -243,4 +243,4 @@ def pick(name: str, tip: str, load: Call) -> Item:
         if value is not None:
             load(value)
 
-    return Item("select", name, tip, None, offered(name), call)
+    return Item("select", name, tip, None, pick_options(name), call)

@@ -5,10 +5,10 @@ student had before is kept, and comes back when the lesson is left.
 
     >>> from explorer.page.lessons import course
     >>> from explorer.page.cards import CARDS, class_name
-from explorer.page.lessons.file import packaged
+from explorer.page.lessons.file import packaged_lessons
     >>> from explorer.page.session import Session
     >>> session = Session()
-    >>> course.begin(session, packaged()[0])
+    >>> course.begin(session, packaged_lessons()[0])
     >>> for share in course.putting(session):  # to the end at once
     ...     pass
     >>> session.lesson.at, session.lesson.waiting
@@ -38,7 +38,7 @@ from explorer.page.lessons.file import (
     Lesson,
     State,
     Step,
-    packaged,
+    packaged_lessons,
     read,
     write,
 )
@@ -140,12 +140,19 @@ def offers(session: Session, panel: str) -> bool:
     return cards is None or panel in cards
 
 
-def finished(session: Session) -> int:
+def place_of(walk: Walk) -> int | None:
+    """Return the number of a lesson of the course; None for one out of a file."""
+    known = packaged_lessons()
+    return known.index(walk.lesson) if walk.draft is None and walk.lesson in known else None
+
+
+def finished_lesson(session: Session) -> int:
     """Return the number of the lesson of the course whose steps are all done; -1 for none."""
     walk = session.lesson
-    if not isinstance(walk, Walk) or walk.draft is not None or walk.lesson not in packaged():
+    place = place_of(walk) if isinstance(walk, Walk) else None
+    if place is None or len(walk.done) < len(walk.lesson.steps):
         return -1
-    return packaged().index(walk.lesson) if len(walk.done) == len(walk.lesson.steps) else -1
+    return place
 
 
 # --- walking ------------------------------------------------------------------------------------
@@ -173,7 +180,7 @@ def check(session: Session) -> None:
     walk = session.lesson
     if not isinstance(walk, Walk) or walk.waiting or walk.at in walk.done:
         return
-    if walk.step.goal is not None and walk.step.goal.met(session.frame):
+    if walk.step.goal is not None and walk.step.goal.is_met(session.frame):
         session.lesson = replace(walk, done=walk.done | {walk.at})
 
 
@@ -244,7 +251,7 @@ def _putting(session: Session, walk: Walk, state: State, seconds: float) -> Iter
     _clear(session, state, run)
     yield 0.0
     if state.network != "none" or (state.stage == "train" and run.dataset.n):
-        yield from _trained(session, walk, run, seconds)
+        yield from _training(session, walk, run, seconds)
     if state.stage in ("draw", "train"):
         session.message = ""
         session.show(stage=state.stage)
@@ -278,7 +285,7 @@ def _clear(session: Session, state: State, run: Run) -> None:
     session.show()
 
 
-def _trained(session: Session, walk: Walk, run: Run, seconds: float) -> Iterator[float]:
+def _training(session: Session, walk: Walk, run: Run, seconds: float) -> Iterator[float]:
     """Train as far as the run says, or take what was trained for an earlier step."""
     known = to_text(Run(run.dataset, run.train_config, seed=run.seed, steps=(run.steps[0], 0)))
     line = None if run.exact else walk.trained.get(known)
@@ -302,7 +309,7 @@ def record(session: Session, lesson: Lesson | None = None) -> None:
     session.lesson = given or Draft()
 
 
-def unsaved(session: Session) -> str:
+def draft_text(session: Session) -> str:
     """Return what is being recorded as text that a browser can keep; "" for no step yet."""
     draft = session.lesson
     if not isinstance(draft, Draft) or not draft.steps:
@@ -411,7 +418,7 @@ def state_of(session: Session) -> State:
             "These weights came from a file, and a lesson holds none: train a network here."
         )
     network, steps = _network(session)
-    attacked = now.aimed and now.attack.state is not None
+    attacked = now.is_aimed and now.attack.state is not None
     source = data.source
     points: dict[str, Any] = {
         "points": tuple((*x, y) for x, y in zip(data.x.tolist(), data.y.tolist(), strict=True))
@@ -419,10 +426,10 @@ def state_of(session: Session) -> State:
     if source is not None and source.seed == session.seed:
         points = {"preset": source.preset, "n": source.n, "noise": source.noise}
     return State(
-        **points, seed=session.seed, train=_changed(session.train_config),
+        **points, seed=session.seed, train=_changes(session.train_config),
         network=network if run is not None else "none", steps=steps,
         stage=cast(Any, now.stage), attack=now.attack.name,
-        settings=_changed(session.attack_config),
+        settings=_changes(session.attack_config),
         attack_steps=now.attack.t if attacked else 0,
         mix=session.mix, map=cast(Any, now.map_kind if now.map_kind in MAPPED else "starts"),
         point=1 if now.landscape is None else now.landscape.present.mapped + 1,
@@ -446,7 +453,7 @@ def _network(session: Session) -> tuple[Any, int]:
     return "trained", run.t
 
 
-def _changed(config: Any) -> dict[str, Any] | None:  # noqa: ANN401 - either config
+def _changes(config: Any) -> dict[str, Any] | None:  # noqa: ANN401 - either config
     """Return the settings that differ from the defaults, but the length of a live run, if any."""
     live = {"steps"} if isinstance(config, TrainConfig) else set[str]()
     return {

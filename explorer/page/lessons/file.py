@@ -4,8 +4,8 @@ A lesson has steps. A step may put the page into a `State` (points, network, att
 words, a question with a folded answer, the cards that are in sight, and a `Goal` that the page
 checks. There is no code in a file, and nothing in it names another file or an address.
 
-    >>> from explorer.page.lessons.file import packaged, read
-    >>> first = packaged()[0]
+    >>> from explorer.page.lessons.file import packaged_lessons, read
+    >>> first = packaged_lessons()[0]
     >>> first.title, len(first.steps) > 2
     ('What is a margin?', True)
     >>> read(b'{"title": "Mine", "line": "One.", "steps": [{"capton": "x"}]}')
@@ -239,7 +239,7 @@ def _lesson(given: Any) -> Lesson:  # noqa: ANN401 - from a file
     if "title" not in top:
         raise LessonError(f"{where}: expected a title; got none. {REMEDY}")
     steps = [_step(row, f"{where}: step {k}") for k, row in enumerate(rows[: MOST_STEPS + 1], 1)]
-    return _made(Lesson, {**top, "steps": tuple(steps)}, where)
+    return _instance(Lesson, {**top, "steps": tuple(steps)}, where)
 
 
 def _step(given: Any, where: str) -> Step:  # noqa: ANN401 - from a file
@@ -251,8 +251,8 @@ def _step(given: Any, where: str) -> Step:  # noqa: ANN401 - from a file
             table = _table(row[name], inner)
             if kind is Goal and table.get("name") == FORMER:
                 table = {**table, "name": ELSEWHERE}
-            row[name] = _made(kind, table, inner)
-    return _made(Step, row, where)
+            row[name] = _instance(kind, table, inner)
+    return _instance(Step, row, where)
 
 
 def _table(given: Any, where: str) -> Mapping[str, Any]:  # noqa: ANN401 - from a file
@@ -261,7 +261,7 @@ def _table(given: Any, where: str) -> Mapping[str, Any]:  # noqa: ANN401 - from 
     return given
 
 
-def _made(kind: Callable[..., T], given: Mapping[str, Any], where: str) -> T:
+def _instance(kind: Callable[..., T], given: Mapping[str, Any], where: str) -> T:
     try:
         return config_of(kind, given)  # type: ignore[arg-type]
     except (ValueError, TypeError, OverflowError, RuntimeError) as error:
@@ -315,7 +315,7 @@ def contents() -> tuple[tuple[str, str], ...]:
 
 
 @cache
-def packaged() -> tuple[Lesson, ...]:
+def packaged_lessons() -> tuple[Lesson, ...]:
     """Return the lessons of this package, in their order."""
     return tuple(read(path.read_bytes()) for path in sorted(FOLDER.glob("*.json")))
 
@@ -328,5 +328,5 @@ def file_name(title: str) -> str:
 
 __all__ = [
     "GOALS", "Goal", "Lesson", "LessonError", "State", "Step", "contents", "file_name",
-    "is_link", "link_of", "packaged", "read", "read_link", "schema", "write",
+    "is_link", "link_of", "packaged_lessons", "read", "read_link", "schema", "write",
 ]  # fmt: skip

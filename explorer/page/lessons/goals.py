@@ -39,7 +39,7 @@ class Task:
 
     Attributes:
         words: what the student reads; {} is the number.
-        met: whether a frame meets it, given the number.
+        is_met: whether a frame meets it, given the number.
         low: the least number; None where the goal takes none.
         high: the largest.
         usual: what the form proposes.
@@ -47,17 +47,17 @@ class Task:
     """
 
     words: str
-    met: Callable[[Frame, float], bool]
+    is_met: Callable[[Frame, float], bool]
     low: float | None = None
     high: float = math.inf
     usual: float = 0.0
     percent: bool = False
 
-    def shown(self, value: float) -> float:
+    def number_of(self, value: float) -> float:
         """Return the number as the page writes it."""
         return float(f"{100 * value:.12g}") if self.percent else value
 
-    def taken(self, number: float) -> float:
+    def value_of(self, number: float) -> float:
         """Return the number that a person means who writes this."""
         return float(f"{number / 100:.12g}") if self.percent else number
 
@@ -91,7 +91,7 @@ def _gamma(frame: Frame) -> float:
     return -math.inf if state is None or _margins(frame) is None else state.gamma_bar
 
 
-def _unexplained(frame: Frame) -> float:
+def _residual(frame: Frame) -> float:
     part = frame.training
     known = part.certificate is not None and part.certified is part.state
     separated = _margins(frame) is not None
@@ -105,7 +105,7 @@ def _verdict(frame: Frame) -> Verdict | None:
     return part.verdict if begun and part.mix[0] * part.mix[1] == 0 else None
 
 
-def _found(frame: Frame) -> int:
+def _found_count(frame: Frame) -> int:
     made = _verdict(frame)
     return -1 if made is None else made.found
 
@@ -113,7 +113,7 @@ def _found(frame: Frame) -> int:
 def _at_most(frame: Frame, k: float) -> bool:
     """Return whether a whole attack found so few."""
     ended = frame.stage == "attack" and frame.status.over
-    return ended and frame.attack.judged is frame.attack.state and 0 <= _found(frame) <= k
+    return ended and frame.attack.judged is frame.attack.state and 0 <= _found_count(frame) <= k
 
 
 def _p(frame: Frame) -> float:
@@ -121,12 +121,12 @@ def _p(frame: Frame) -> float:
     return math.inf if made is None or math.isnan(made.p_value) else made.p_value
 
 
-def _attacked(frame: Frame) -> int:
+def _attack_step(frame: Frame) -> int:
     state = frame.attack.state
     return -1 if state is None else state.t
 
 
-def _counted(frame: Frame, name: str) -> float:
+def _count(frame: Frame, name: str) -> float:
     """Return a number that the present attack counts by itself; nan where it does not."""
     state = frame.attack.state
     return math.nan if state is None else state.numbers().get(name, math.nan)
@@ -144,7 +144,7 @@ def _noise_start(frame: Frame, energy: float) -> bool:
     return held.energy <= energy
 
 
-def _moved(frame: Frame, far: float) -> bool:
+def _has_moved(frame: Frame, far: float) -> bool:
     held = frame.landscape
     if held is None:
         return False
@@ -152,12 +152,12 @@ def _moved(frame: Frame, far: float) -> bool:
     return bool(len(apart)) and float(apart.max()) >= far
 
 
-def _split(frame: Frame, _: float) -> bool:
+def _is_split(frame: Frame, _: float) -> bool:
     held = None if frame.explain is None else frame.explain.present
     return held is not None and held.now.n > held.truth.n and not misfit(held)
 
 
-def _broken(frame: Frame, _: float) -> bool:
+def _is_broken(frame: Frame, _: float) -> bool:
     held = None if frame.explain is None else frame.explain.present
     return held is not None and misfit(held) == "residual"
 
@@ -167,12 +167,12 @@ def _farthest(frame: Frame, _: float) -> bool:
     return held is not None and held.words.startswith(FARTHEST) and not misfit(held)
 
 
-def _forced(frame: Frame, _: float) -> bool:
+def _has_masses(frame: Frame, _: float) -> bool:
     held = None if frame.explain is None else frame.explain.present
     return held is not None and held.forced is not None
 
 
-def _compared(frame: Frame, _: float) -> bool:
+def _has_comparison(frame: Frame, _: float) -> bool:
     return frame.arena is not None and frame.arena.target is frame.target
 
 
@@ -202,7 +202,7 @@ def _most(read: Callable[[Frame], float]) -> Callable[[Frame, float], bool]:
     return lambda frame, value: bool(np.isfinite(read(frame)) and read(frame) <= value)
 
 
-def _trained(frame: Frame) -> int:
+def _training_step(frame: Frame) -> int:
     return -1 if frame.training.state is None else frame.training.state.t
 
 
@@ -211,7 +211,7 @@ KINDS: dict[str, Task] = {
     "points of each class at least": Task("Draw at least {} points of each class",
                                           _least(_of_each_class), 1, 100, 2),
     "turned to stage": Task("Turn to stage {}", _stage, 1, len(STAGES), 2),
-    "trained at least": Task("Train for at least {} steps", _least(_trained), 1, usual=100),
+    "trained at least": Task("Train for at least {} steps", _least(_training_step), 1, usual=100),
     "separated": Task("All points on the side of their class",
                       lambda f, _: _margins(f) is not None),
     "on the margin at least": Task("At least {} points hold the margin",
@@ -222,18 +222,18 @@ KINDS: dict[str, Task] = {
     "normalised margin at least": Task("A normalised margin of at least {}", _least(_gamma), 0, 1,
                                        0.1),
     "residual at most": Task("The points leave at most {}% of the weights unexplained",
-                             _most(_unexplained), 0, 1, 0.05, percent=True),
-    "attacked at least": Task("Attack for at least {} steps", _least(_attacked), 1, usual=100),
-    "recovered at least": Task("Recover at least {} points", _least(_found), 1, 200, 4),
+                             _most(_residual), 0, 1, 0.05, percent=True),
+    "attacked at least": Task("Attack for at least {} steps", _least(_attack_step), 1, usual=100),
+    "recovered at least": Task("Recover at least {} points", _least(_found_count), 1, 200, 4),
     "recovered at most": Task("A whole attack that recovers at most {} points", _at_most, 0, 200,
                               0),
     "p at most": Task("Recover more than chance does: p at most {}", _most(_p), 0, 1, 0.05),
     "proven at least": Task("Prove at least {} points or places",
-                            _least(lambda f: _counted(f, "proven")), 1, 200, 1),
+                            _least(lambda f: _count(f, "proven")), 1, 200, 1),
     "needed at least": Task("Find at least {} places that the weights need",
-                            _least(lambda f: _counted(f, "needed")), 1, 200, 1),
+                            _least(lambda f: _count(f, "needed")), 1, 200, 1),
     "upper loss at most": Task("Bring ½‖θ(x) − θ*‖² to at most {}",
-                               _most(lambda f: _counted(f, "l_upper")), 0, usual=1e-3),
+                               _most(lambda f: _count(f, "l_upper")), 0, usual=1e-3),
     "energies known": Task("The energy of all starts is on screen", _known_energies),
     "energy at most": Task("Move the handle to an energy of at most {}", _most(_energy), 0, 1,
                            0.05),
@@ -242,12 +242,12 @@ KINDS: dict[str, Task] = {
     "run without truth down to": Task("Attack from a start without truth, down to an energy of {}",
                                       _noise_start, 0, 1, 0.1),
     "map of one point": Task("The map of one point lies on the plane", _points_map),
-    "point moved at least": Task("Move a point by at least {}", _moved, 0, usual=0.2),
-    "split in two": Task("One point became two, and the weights are still explained", _split),
-    "explains no longer": Task("The points explain the weights no longer", _broken),
-    "certain points known": Task("It is known which points are certified", _forced),
+    "point moved at least": Task("Move a point by at least {}", _has_moved, 0, usual=0.2),
+    "split in two": Task("One point became two, and the weights are still explained", _is_split),
+    "explains no longer": Task("The points explain the weights no longer", _is_broken),
+    "certain points known": Task("It is known which points are certified", _has_masses),
     "farthest set": Task("The farthest other set is on screen", _farthest),
-    "attacks compared": Task("The claims of a compared attack are on screen", _compared),
+    "attacks compared": Task("The claims of a compared attack are on screen", _has_comparison),
     ELSEWHERE: Task("Do it there: this page hears of it", lambda frame, _: False),
 }  # fmt: skip
 
@@ -294,11 +294,11 @@ class Goal:
         row = KINDS[self.name]
         if self.value is None:
             return row.words
-        shown = row.shown(self.value)
+        shown = row.number_of(self.value)
         if 0 < shown < PLAIN:
             return row.words.format(plain(f"{shown:g}"))
         return row.words.format(np.format_float_positional(shown, trim="-"))
 
-    def met(self, frame: Frame) -> bool:
+    def is_met(self, frame: Frame) -> bool:
         """Return whether this frame meets it."""
-        return KINDS[self.name].met(frame, self.value or 0.0)
+        return KINDS[self.name].is_met(frame, self.value or 0.0)

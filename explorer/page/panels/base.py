@@ -66,10 +66,10 @@ class Panel:
     def render(self, frame: Frame) -> None:
         """Show `frame`."""
 
-    def unseen(self, frame: Frame) -> None:
+    def retire(self, frame: Frame) -> None:
         """Take every frame while out of sight, once built: to end background work."""
 
-    def seen(self, frame: Frame) -> bool:
+    def belongs(self, frame: Frame) -> bool:
         """Return whether this view belongs to the stage and the attack on screen."""
         return not self.stages or frame.stage in self.stages
 
@@ -77,7 +77,7 @@ class Panel:
         self._draw(self.session.frame)
 
     def _draw(self, frame: Frame) -> None:
-        belongs = self.seen(frame)
+        belongs = self.belongs(frame)
         seen = belongs and self.unfolded
         if seen and self.widget is None:
             self.build()
@@ -85,7 +85,7 @@ class Panel:
             self.on_screen = seen
             self.box.children = [self.widget] if seen else []
         if not belongs and self.widget is not None:
-            self.unseen(frame)
+            self.retire(frame)
         if not seen:  # in a fold that is closed it only forgets what it found on other weights
             if not belongs or self.widget is None or frame.aim is self._aim:
                 return
@@ -121,13 +121,13 @@ class Panel:
 
         def run(_: Any) -> None:  # noqa: ANN401 - widgets pass themselves or a change
             try:
-                self.session.guarded(call)
+                self.session.attempt(call)
             except Exception as error:  # would vanish in the kernel's log
                 self.tell_failure(error)
 
         return run
 
-    def given(self, kind: type[T], call: Callable[[T], None]) -> Callable[[Any], None]:
+    def command_of(self, kind: type[T], call: Callable[[T], None]) -> Callable[[Any], None]:
         """Return a control's callback that runs `call` with a value of this type, and no other."""
 
         def run(value: Any) -> None:  # noqa: ANN401 - from a browser
@@ -181,12 +181,12 @@ class Form(Panel):
 
     def build(self) -> None:
         """Lay the settings out in as many columns as there is room for."""
-        self.row = Row(("mx-form",), **items_of(in_form(self.kind, self._wanted), self._put))
+        self.row = Row(("mx-form",), **items_of(in_form(self.kind, self._has_item), self._put))
         self.widget = self.row
         self._fill()
         self.session.observe(lambda _: self._fill(), names=[self.config_trait])
 
-    def _wanted(self, declared: Setting) -> bool:
+    def _has_item(self, declared: Setting) -> bool:
         """Return whether this form has a row for a setting."""
         if declared.name in self.fields:
             return True

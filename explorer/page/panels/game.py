@@ -37,9 +37,9 @@ class GamePanel(Panel):
             "hand_in": self.command(self._hand_in),
             "end": self.command(lambda: game.end(session)),
             "save_challenge": self.command(self._save),
-            "take": self.given(str, lambda text: game.take(session, text)),
-            "theirs": self.given(str, lambda text: game.score_theirs(session, text)),
-            "reveal": self.given(str, self._reveal),
+            "take": self.command_of(str, lambda text: game.take(session, text)),
+            "theirs": self.command_of(str, lambda text: game.score_theirs(session, text)),
+            "reveal": self.command_of(str, self._reveal),
         }, ("mx-game",))  # fmt: skip
         session.observe(lambda _: self._draw(session.frame), names=["game"])
 
@@ -60,7 +60,7 @@ class GamePanel(Panel):
             yield computer_hides(seed)
 
         def take(made: Hidden) -> None:
-            self.session.guarded(game.take_computers, self.session, made)
+            self.session.attempt(game.take_computers, self.session, made)
 
         self.job.begin(work, take, self._show)
         self._show()
@@ -75,7 +75,7 @@ class GamePanel(Panel):
             yield game.machine_guess(now)
 
         def take(guess: Dataset) -> None:
-            self.session.guarded(game.score_machine, self.session, now, guess)
+            self.session.attempt(game.score_machine, self.session, now, guess)
 
         self.job.begin(work, take, self._show)
 
@@ -103,11 +103,11 @@ class GamePanel(Panel):
         self.view.show(
             part=part, words=said, challenge=text, as_link=len(text) <= LONGEST_LINK,
             reveal=now.reveal if now.hides else "", guess=now.guess_text, scores=_scores(now),
-            busy=self.job.busy, signed=_signed(now, self.mine),
+            busy=self.job.busy, signed=_signed_score(now, self.mine),
         )  # fmt: skip
 
 
-def _signed(now: game.Game, page: str) -> dict[str, str] | None:
+def _signed_score(now: game.Game, page: str) -> dict[str, str] | None:
     """Return a score against the computer for the board of a class, as its server believes it."""
     if not IN_CLASS or not now.computer or now.score is None:
         return None
@@ -122,7 +122,7 @@ def _scores(now: game.Game) -> list[list[str]]:
     if now.score is None:
         return []
     guesser, hider = ("The guesser", "You") if now.hides else ("You", "The hider")
-    rows = [words.scored(guesser, now.score), words.kept(hider, now.score)]
+    rows = [words.score_row(guesser, now.score), words.hider_row(hider, now.score)]
     if now.machine is not None:
-        rows.append(words.scored("The computer, as guesser", now.machine))
+        rows.append(words.score_row("The computer, as guesser", now.machine))
     return rows

@@ -14,7 +14,7 @@ from explorer.page.controls.control import Head
 from explorer.page.files import check_room
 from explorer.page.frame import STAGES, Frame
 from explorer.page.lessons import course
-from explorer.page.lessons.file import contents, packaged, read
+from explorer.page.lessons.file import contents, packaged_lessons, read
 from explorer.page.opening import opening, opening_scenario
 from explorer.page.panels.base import Panel
 from explorer.page.session import Session
@@ -47,7 +47,7 @@ class Header(Panel):
         self.job = Ask(self, in_thread=False, pause_s=BREATH_S)  # it works on the session
         self.view = self.widget = Head(
             {"stage": self._on_stage, "example": self._on_example, "share": self._on_share,
-             "lesson": self._on_lesson, "lesson-file": self.given(str, self._begin_file),
+             "lesson": self._on_lesson, "lesson-file": self.command_of(str, self._begin_file),
              "record": self.command(lambda: course.record(self.session))},
             examples=_examples(), keys=[list(row) for row in KEYS],
             lessons=[{"title": title, "line": line} for title, line in contents()],
@@ -64,7 +64,7 @@ class Header(Panel):
 
     def _on_lesson(self, at: Any) -> None:  # noqa: ANN401 - from a browser
         if isinstance(at, int) and 0 <= at < len(contents()):
-            self.command(lambda: course.begin(self.session, packaged()[at]))(None)
+            self.command(lambda: course.begin(self.session, packaged_lessons()[at]))(None)
 
     def _begin_file(self, text: str) -> None:
         course.begin(self.session, read(text.encode()))
@@ -123,7 +123,8 @@ class Header(Panel):
     def render(self, frame: Frame) -> None:
         """Show the stage of this frame, and which ones are done or not yet to be had."""
         self.view.show(
-            now=frame.stage, finished=course.finished(self.session), legend=escape(legend(frame)),
+            now=frame.stage, finished=course.finished_lesson(self.session),
+            legend=escape(legend(frame)),
             stages=[
                 {"key": key, "title": title, "tip": stage_tip(frame, key, tip),
                  "state": _state(frame, key)}

@@ -43,7 +43,7 @@ class HeadlinePanel(Panel):
         )  # fmt: skip
 
     @property
-    def said(self) -> str:
+    def text(self) -> str:
         """All that it says now."""
         state = self.view.state
         return f"{state['title']} {state['words']}"

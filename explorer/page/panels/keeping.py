@@ -89,7 +89,7 @@ class Keeping(Panel):
         self._kept, self._when = self._present(), monotonic()
         now = self.session.frame
         points = {tuple(x) for x in now.dataset.x.tolist()}
-        lesson = course.unsaved(self.session)
+        lesson = course.draft_text(self.session)
         drawn = points or now.training.given or lesson
         idle = not drawn or _work(self._kept) == self._opened
         if idle and not self.view.kept.get("lesson"):  # a recording that was left is forgotten

@@ -15,7 +15,7 @@ from explorer.page.controls.control import LessonBox, LessonForm
 from explorer.page.frame import Frame
 from explorer.page.lessons import course
 from explorer.page.lessons.course import Draft, Walk
-from explorer.page.lessons.file import file_name, link_of, packaged, read, read_link, write
+from explorer.page.lessons.file import file_name, link_of, packaged_lessons, read, read_link, write
 from explorer.page.lessons.goals import ELSEWHERE, KINDS
 from explorer.page.panels.base import Panel
 from explorer.page.session import Session
@@ -35,7 +35,7 @@ class LessonPanel(Panel):
         session.observe(lambda _: self._draw(session.frame), names=["lesson"])
         super().__init__(session)
 
-    def seen(self, frame: Frame) -> bool:
+    def belongs(self, frame: Frame) -> bool:
         """Return whether there is a lesson."""
         return self.session.lesson is not None
 
@@ -46,20 +46,20 @@ class LessonPanel(Panel):
         self.asked: Walk | None = None  # the step that the page is being put to
         session, leave = self.session, self.command(lambda: course.leave(self.session))
         self.view = LessonBox({
-            "turn": self.given(int, partial(course.turn, session)),
+            "turn": self.command_of(int, partial(course.turn, session)),
             "next": self.command(self._next), "leave": leave,
             "done": self.command(lambda: course.note_done(self.session)),
         }, ("mx-lesson",))  # fmt: skip
         self.form = LessonForm({
             "words": self._on_words, "text": self._on_text, "goal": self._on_goal,
-            "choose": self.given(int, partial(course.choose_step, session)),
+            "choose": self.command_of(int, partial(course.choose_step, session)),
             "move": self._on_move, "leave": leave,
             "record": self.command(lambda: course.add_step(self.session)),
             "again": self.command(lambda: course.record_again(self.session)),
             "delete": self.command(lambda: course.delete_step(self.session)),
             "preview": self.command(lambda: course.preview(self.session)),
             "save": self.command(self._save), "link": self.command(self._link),
-            "open": self.given(str, lambda text: course.record(session, read(text.encode()))),
+            "open": self.command_of(str, lambda text: course.record(session, read(text.encode()))),
         }, ("mx-lesson", "mx-lesson-form"), goals=words.goals())  # fmt: skip
         self.widget = w.Box([self.view, self.form]).add_class("mx-lesson-holder")
 
@@ -70,9 +70,9 @@ class LessonPanel(Panel):
         if walk.at + 1 < len(walk.lesson.steps):
             course.turn(self.session, walk.at + 1)
             return
-        place = _place(walk)
-        if place is not None and place + 1 < len(packaged()):
-            course.begin(self.session, packaged()[place + 1])
+        place = course.place_of(walk)
+        if place is not None and place + 1 < len(packaged_lessons()):
+            course.begin(self.session, packaged_lessons()[place + 1])
         else:
             course.leave(self.session)
 
@@ -89,7 +89,7 @@ class LessonPanel(Panel):
             return
         name, number = value
         real = isinstance(number, int | float) and math.isfinite(number)
-        given = KINDS[name].taken(float(number)) if real and name in KINDS else None
+        given = KINDS[name].value_of(float(number)) if real and name in KINDS else None
         self.command(lambda: course.put_goal(self.session, name, given))(None)
 
     def _on_move(self, by: Any) -> None:  # noqa: ANN401 - from a browser
@@ -122,9 +122,9 @@ class LessonPanel(Panel):
         def take(_: float) -> None:
             self.session.show()
 
-        self.job.begin(work, take, self._ended, lambda: self.session.lesson is not walk)
+        self.job.begin(work, take, self._end, lambda: self.session.lesson is not walk)
 
-    def _ended(self) -> None:
+    def _end(self) -> None:
         if self.job.error is not None:
             course.give_up(self.session)
 
@@ -150,18 +150,11 @@ class LessonPanel(Panel):
             course.check(self.session)
 
 
-def _place(walk: Walk) -> int | None:
-    """Return the number of a lesson of the course; None for one out of a file."""
-    if walk.draft is not None or walk.lesson not in packaged():
-        return None
-    return packaged().index(walk.lesson)
-
-
 def _walk(walk: Walk) -> dict[str, Any]:
     """Return what is shown of a lesson that is walked."""
-    step, count, place = walk.step, len(walk.lesson.steps), _place(walk)
+    step, count, place = walk.step, len(walk.lesson.steps), course.place_of(walk)
     last = walk.at + 1 == count
-    following = words.following(last, place, len(packaged()))
+    following = words.following(last, place, len(packaged_lessons()))
     return {
         "title": walk.lesson.title, "number": words.number(place, walk.draft is not None),
         "at": walk.at, "steps": [i in walk.done for i in range(count)],
@@ -179,7 +172,7 @@ def _draft(draft: Draft) -> dict[str, Any]:
     step = draft.steps[draft.at] if draft.steps else None
     goal = None if step is None else step.goal
     row = None if goal is None else KINDS[goal.name]
-    number = None if goal is None or goal.value is None else KINDS[goal.name].shown(goal.value)
+    number = None if goal is None or goal.value is None else KINDS[goal.name].number_of(goal.value)
     return {
         "title": draft.title, "line": draft.line, "at": draft.at,
         "steps": [words.short(s.caption, i) for i, s in enumerate(draft.steps)],

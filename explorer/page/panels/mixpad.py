@@ -29,9 +29,9 @@ class MixPad(Panel):
         self.title = w.HTML()
         self.widget = w.VBox([self.title, self.view])
 
-    def seen(self, frame: Frame) -> bool:
+    def belongs(self, frame: Frame) -> bool:
         """Return whether the present attack begins at given candidates."""
-        return super().seen(frame) and self.session.entry.takes_start
+        return super().belongs(frame) and self.session.entry.takes_start
 
     def _mix(self, weights: Weights) -> None:
         self.command(lambda: attack.remix(self.session, *mix_from_weights(*weights)))(None)

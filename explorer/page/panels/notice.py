@@ -18,14 +18,14 @@ class Notice(Panel):
     def build(self) -> None:
         """One control."""
         self.view = self.widget = Toast(
-            {"close": lambda _: play.tell(self.session, "")}, **told(self.session.message)
+            {"close": lambda _: play.tell(self.session, "")}, **toast_of(self.session.message)
         ).add_class("mx-message")
         self.session.observe(self._on_message, names=["message"])
 
     def _on_message(self, change: dict[str, Any]) -> None:
-        self.view.show(**told(change["new"]))
+        self.view.show(**toast_of(change["new"]))
 
 
-def told(message: str) -> dict[str, Any]:
+def toast_of(message: str) -> dict[str, Any]:
     """Return what the toast shows: words, and whether they stay until they are answered."""
     return {"words": message, "stays": isinstance(message, Refusal)}

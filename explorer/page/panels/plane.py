@@ -133,7 +133,7 @@ class PlanePanel(Panel):
         elif landscape is not None:
             keys, places = LANDSCAPE_KEYS, len(landscape.present.x)
         with self.view.hold_sync():
-            self.view.active = not frame.aimed or places > 0
+            self.view.active = not frame.is_aimed or places > 0
             self.view.stops = places
             if places:
                 self.view.echo, self.view.spacing, self.view.cursor = False, 2, "grab"

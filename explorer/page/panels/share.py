@@ -14,7 +14,7 @@ from explorer.page.ask import Ask
 from explorer.page.controls.control import ShareBox
 from explorer.page.frame import Frame
 from explorer.page.panels.base import Panel
-from explorer.page.sharing import described, film_of, gap, made_of
+from explorer.page.sharing import film_of, gap, made_of, run_of_page
 from explorer.page.words.share import FILES, MAKING, NO_VIDEO, RECORDING, size_of
 from explorer.research.code import command_of, python_of
 from explorer.research.pictures import painting, planes
@@ -52,7 +52,7 @@ class SharePanel(Panel):
 
     def render(self, frame: Frame) -> None:
         """Show the link and the code of this moment, and what can be saved of it."""
-        run = described(self.session)
+        run = run_of_page(self.session)
         link = link_of(run) if run.dataset.n else ""
         self.view.show(
             link=link, note=(link and gap(self.session)) or size_of(link, run), files=_rows(frame),

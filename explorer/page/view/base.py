@@ -14,7 +14,7 @@ from traitlets import Unicode
 from explorer.page.view.bundle import View
 from explorer.page.view.export import TYPES, Export, Kind
 from explorer.page.words import glossary
-from explorer.page.words.failures import unsaved
+from explorer.page.words.failures import save_failure
 from explorer.research.pictures.painting import Frame
 
 HERE = Path(__file__).parent
@@ -64,7 +64,7 @@ class CanvasView(View):
         Returns:
             The number of the frame.
         """
-        whole = {name: (given, packed(given)) for name, given in arrays.items()}
+        whole = {name: (given, packed_array(given)) for name, given in arrays.items()}
         same = {
             name
             for name, (given, _) in whole.items()
@@ -120,7 +120,7 @@ class CanvasView(View):
             self._save(wanted, content.get("view"))
 
     @property
-    def given(self) -> Frame:
+    def originals(self) -> Frame:
         """Return arrays and values of the newest frame as they were given."""
         return {**self._values, **{name: given for name, (given, _) in self._last.items()}}
 
@@ -135,13 +135,13 @@ class CanvasView(View):
             made = self.export()
             content = made.as_bytes(wanted)
         except Exception as error:  # would vanish in the kernel's log
-            self.send({"kind": "unsaved", "words": unsaved(error), **told})
+            self.send({"kind": "unsaved", "words": save_failure(error), **told})
             return
         name = made.file_name(wanted)
         self.send({"kind": "file", "name": name, "type": TYPES[wanted], **told}, [content])
 
 
-def packed(given: ArrayLike) -> NDArray[Any]:
+def packed_array(given: ArrayLike) -> NDArray[Any]:
     """Return an array as a message carries it: float32, uint8 or int32, in C order."""
     array = np.asarray(given)
     kind = "f" if array.dtype.kind == "f" else "u" if array.dtype == np.uint8 else "i"

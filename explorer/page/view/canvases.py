@@ -58,7 +58,7 @@ class PlaneView(CanvasView):
 
     def export(self) -> Export:
         """Return the places on screen, in units of the data, and their figure."""
-        return of_plane(self.given)
+        return of_plane(self.originals)
 
 
 class TriangleView(CanvasView):
@@ -96,11 +96,11 @@ class TriangleView(CanvasView):
         self.energies: ArrayLike | None = None
         self._on_handle: list[Callable[[Weights], None]] = []
         self._on_ball: list[Callable[[int], None]] = []
-        self.on_msg(self._moved)
+        self.on_msg(self._on_message)
 
     def export(self) -> Export:
         """Return energies and runs by their shares, and their figure."""
-        return of_triangle(self.given, self.energies)
+        return of_triangle(self.originals, self.energies)
 
     def on_handle(self, call: Callable[[Weights], None]) -> None:
         """Call `call(weights)` whenever the hand puts the handle to another place."""
@@ -110,7 +110,7 @@ class TriangleView(CanvasView):
         """Call `call(k)` when the hand presses the end of run k."""
         self._on_ball.append(call)
 
-    def _moved(self, _: Any, content: Any, __: Any) -> None:  # noqa: ANN401 - from a browser
+    def _on_message(self, _: Any, content: Any, __: Any) -> None:  # noqa: ANN401 - from a browser
         kind = content.get("kind") if isinstance(content, dict) else None
         if kind == "handle" and self.enabled:
             with self._together():
@@ -148,7 +148,7 @@ class StripView(CanvasView):
 
     def export(self) -> Export:
         """Return the energies along the path, and their figure."""
-        return of_chart(strip_chart(self.given, self.label))
+        return of_chart(strip_chart(self.originals, self.label))
 
 
 def strip_chart(frame: Frame, label: str) -> Chart:

@@ -39,7 +39,7 @@ def shares_of(x: Tensor, y: Tensor, axes: Axes) -> Array:
 
 
 # --- claims -----------------------------------------------------------------------------------
-def claimed(frame: Frame, axes: Axes, values: dict[str, Any]) -> Arrays:
+def claim_marks(frame: Frame, axes: Axes, values: dict[str, Any]) -> Arrays:
     """Return a mark at each claim, and at each certified point that no claim met.
 
     `values` gets to how many per cent each is certified, to be written beside a few of them.
@@ -49,7 +49,7 @@ def claimed(frame: Frame, axes: Axes, values: dict[str, Any]) -> Arrays:
     if truth is None or not truth.n:
         kinds = _untold(frame.attack.certainty, len(claims.x))
         return {"claims": np.column_stack([shares_of(claims.x, claims.y, axes), kinds])}
-    kinds, match, made = _judged(frame, truth), matches(frame), _certainty(frame)
+    kinds, match, made = _claim_kinds(frame, truth), matches(frame), _certainty(frame)
     places = judged_places(frame.attack.state, truth, made)
     if places is not None:  # certified by themselves
         holds, sure = (numbers(which) > 0 for which in places)
@@ -77,7 +77,7 @@ def _untold(made: Certainty | None, count: int) -> Array:
     return np.where(likely > 0, LIKELY, UNKNOWN)
 
 
-def _judged(frame: Frame, truth: Dataset) -> Array:
+def _claim_kinds(frame: Frame, truth: Dataset) -> Array:
     """Return the kinds of claims (c,) on a known truth."""
     claims, verdict, match = frame.attack.claims, frame.attack.verdict, matches(frame)
     count = 0 if claims is None else len(claims.x)
@@ -116,7 +116,7 @@ def links(frame: Frame, axes: Axes) -> Arrays:
 
 
 # --- the explain stage ------------------------------------------------------------------------
-def explained(frame: Frame, axes: Axes, truth_shown: bool) -> Arrays:
+def explain_marks(frame: Frame, axes: Axes, truth_shown: bool) -> Arrays:
     """Return what holds of points of the explain stage: which cannot be split, or are certified."""
     if frame.stage != "explain" or frame.explain is None or frame.certain or not truth_shown:
         return {}

@@ -66,7 +66,7 @@ def network(frame: Frame) -> tuple[Network | OwnModel | None, float]:
     own = _own_model(frame)
     if own is not None:
         return own, 1.0
-    if frame.aimed and frame.target is not None:
+    if frame.is_aimed and frame.target is not None:
         return frame.target.net, 1.0
     if frame.training.state is None or frame.stage == "draw":
         return None, 1.0
@@ -141,20 +141,20 @@ def scene(
     values: dict[str, Any] = {
         "view": [axes.x[0], axes.y[0], axes.x[1], axes.y[1]],
         "flat": frame.dataset.d == 1,
-        "hollow": frame.aimed,
+        "hollow": frame.is_aimed,
         "margins": "margins" in look.layers and frame.stage in LAYERS["margins"],
     }
-    if look.truth_shown or not frame.aimed:
+    if look.truth_shown or not frame.is_aimed:
         arrays["points"] = _points(frame, axes, look)
     arrays |= _candidates(frame, axes, look, values)
-    if look.truth_shown and _finished(frame, look):
+    if look.truth_shown and _is_finished(frame, look):
         arrays |= marks.links(frame, axes)
     if frame.other_set is not None:
         other = frame.other_set
         arrays["other"] = np.column_stack([shares_of(other.x, other.y, axes), numbers(other.y)])
     arrays |= shape_arrays(shapes, axes)
     arrays |= _energy(frame, axes, values)
-    arrays |= marks.explained(frame, axes, look.truth_shown)
+    arrays |= marks.explain_marks(frame, axes, look.truth_shown)
     arrays = {name: array for name, array in arrays.items() if array.size}
     values["legend"] = marks.legend(arrays, values)
     values["texts"] = text_rows(shapes, axes)
@@ -192,9 +192,9 @@ def _weights(lam: Array | None, n: int) -> Array:
 
 
 def _points(frame: Frame, axes: Axes, look: Look) -> Array:
-    data = frame.truth if frame.aimed and frame.truth is not None else frame.dataset
+    data = frame.truth if frame.is_aimed and frame.truth is not None else frame.dataset
     made = frame.training.certificate
-    known = made is not None and not frame.aimed and len(made.lam) == data.n
+    known = made is not None and not frame.is_aimed and len(made.lam) == data.n
     lam = numbers(made.lam) if known and made is not None else None
     place, y = shares_of(data.x, data.y, axes), numbers(data.y)
     return np.column_stack([place, y, _weights(lam, data.n), _traceless(frame, look, data.n)])
@@ -203,13 +203,13 @@ def _points(frame: Frame, axes: Axes, look: Look) -> Array:
 def _traceless(frame: Frame, look: Look, n: int) -> Array:
     """Which points (n,) are shown, at the end of an attack, to leave no trace in the weights."""
     own = by_key(frame.attack.name).own is not None  # weights of the attack's own training
-    if own or frame.aim is None or not _finished(frame, look):
+    if own or frame.aim is None or not _is_finished(frame, look):
         return np.zeros(n)
     reach = in_reach(frame.aim.certificate, n)
     return np.zeros(n) if reach is None else 1.0 - numbers(reach)
 
 
-def _finished(frame: Frame, look: Look) -> bool:
+def _is_finished(frame: Frame, look: Look) -> bool:
     """Whether results are shown: an attack took steps, rests, and was judged as it stands."""
     attack = frame.attack
     return (
@@ -236,17 +236,17 @@ def _candidates(frame: Frame, axes: Axes, look: Look, values: dict[str, Any]) ->
         return {}
     y, lam = numbers(shown.y), numbers(shown.lam)
     used = np.ones(len(y))
-    claims = frame.attack.claims if _finished(frame, look) else None
+    claims = frame.attack.claims if _is_finished(frame, look) else None
     if claims is not None:
-        used = _used(frame.attack.state, claims)
+        used = _claimed_mask(frame.attack.state, claims)
     rows = [shares_of(shown.x, shown.y, axes), y, np.maximum(_weights(lam, len(y)), 0), used]
     made: Arrays = {"candidates": np.column_stack(rows)}
     if claims is not None and look.truth_shown and len(claims.x):
-        made |= marks.claimed(frame, axes, values)
+        made |= marks.claim_marks(frame, axes, values)
     return made
 
 
-def _used(
+def _claimed_mask(
     state: Any,  # noqa: ANN401 - of the attack's own class
     claims: Report,
 ) -> Array:

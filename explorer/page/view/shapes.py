@@ -62,7 +62,7 @@ def pointed_at(frame: Frame, i: int) -> Array:
     if frame.stage == "explain" and frame.explain is not None:
         x, y = frame.explain.present.now.x, frame.explain.present.now.y
     else:
-        points = frame.truth if frame.aimed and frame.truth is not None else frame.dataset
+        points = frame.truth if frame.is_aimed and frame.truth is not None else frame.dataset
         x, y = points.x, points.y
     return places_of(x, y)[i : i + 1] if 0 <= i < len(x) else NONE
 

@@ -16,7 +16,7 @@ def failure(error: Exception) -> str:
     return f"{type(error).__name__}: {error}"
 
 
-def unsaved(error: Exception) -> str:
+def save_failure(error: Exception) -> str:
     """Return the sentence on a picture that could not be made."""
     if isinstance(error, ImportError):
         name = (error.name or "a package").partition(".")[0]

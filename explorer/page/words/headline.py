@@ -22,7 +22,7 @@ from explorer.page.frame import Certain, Frame, Training
 from explorer.page.stages.attack.words import outcome
 from explorer.page.stages.landscape import energy_words as energy
 from explorer.page.stages.landscape import words as starts
-from explorer.page.words.statement import ON_THE_WAY, explained
+from explorer.page.words.statement import ON_THE_WAY, explained_share
 from explorer.research.explained import FARTHEST, Explained, misfit
 from explorer.research.words import weights
 
@@ -116,7 +116,7 @@ def _draw(data: Dataset, run: TrainState | None) -> Statement:
 
 # --- train ----------------------------------------------------------------------------------
 def _train(frame: Frame, state: TrainState, running: bool) -> Statement:
-    stopped = _stopped(frame, state)
+    stopped = _stop_statement(frame, state)
     if stopped is not None:
         return stopped
     n = len(state.q)
@@ -146,7 +146,7 @@ def _train(frame: Frame, state: TrainState, running: bool) -> Statement:
     return Statement(title, words, tone, fold, attack if near else on)
 
 
-def _stopped(frame: Frame, state: TrainState) -> Statement | None:
+def _stop_statement(frame: Frame, state: TrainState) -> Statement | None:
     titles = {
         Status.DEAD: "Training stopped: no neuron sees a point",
         Status.DIVERGED: "Training stopped: the next step would be infinite",
@@ -175,7 +175,7 @@ def _nearness(part: Training, state: TrainState) -> tuple[str, str, bool]:
         Light.SEPARATED: "far from a KKT point.",
     }[made.light]
     verb = "The points explain" if now else f"{when}the points explained"
-    words = f"{verb} {explained(made.residual)} of the weights: {where}"
+    words = f"{verb} {explained_share(made.residual)} of the weights: {where}"
     return words, "good" if made.light is Light.NEAR else "", made.light is not Light.SEPARATED
 
 

@@ -55,12 +55,12 @@ def network(there: World) -> str:
     )
 
 
-def trained_so_far(done: int, total: int, d: int) -> str:
+def experiment_progress(done: int, total: int, d: int) -> str:
     """Return how many networks of an experiment are trained, the last in dimension d."""
     return f"{done} of {total} networks; the last in dimension {d}"
 
 
-def trained(trials: Sequence[MembershipTrial], total: int) -> str:
+def experiment(trials: Sequence[MembershipTrial], total: int) -> str:
     """Return what the networks of an experiment show in the highest dimension that was reached."""
     if not trials:
         return "Cancelled before the first network was trained."

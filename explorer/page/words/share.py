@@ -79,12 +79,12 @@ DONE = "The seal fits: these are the points that were hidden."
 COMPUTER_HIDES = "The computer draws points and trains a network on them …"
 
 
-def scored(mine: str, made: GuessScore) -> list[str]:
+def score_row(mine: str, made: GuessScore) -> list[str]:
     """Return a row of the scores: who, points, and how."""
     wrong = made.guessed - made.found
     return [mine, str(made.points), f"{made.found} of {made.n} points found, {wrong} wrong"]
 
 
-def kept(who: str, made: GuessScore) -> list[str]:
+def hider_row(who: str, made: GuessScore) -> list[str]:
     """Return the hider's row."""
     return [who, str(made.kept), f"{made.n - made.found} of {made.n} points stayed hidden"]

@@ -8,10 +8,10 @@ from html import escape
 ON_THE_WAY = "on the way to a KKT point, not there yet"  # of weights whose light is APPROACHING
 
 
-def folded(words: str) -> str:
+def folded_html(words: str) -> str:
     """Return an answer as HTML: its first sentence in sight, the numbers of experts in a fold.
 
-    >>> folded("Two points are free. They leave 3% of the norm.").count("<details")
+    >>> folded_html("Two points are free. They leave 3% of the norm.").count("<details")
     1
     """
     first, _, rest = words.partition(". ")
@@ -21,6 +21,6 @@ def folded(words: str) -> str:
     return f"{escape(first)}. <details class='mx-more'>{fold}</details>"
 
 
-def explained(residual: float) -> str:
+def explained_share(residual: float) -> str:
     """Return the share explained where `residual` of the norm is left, rounded down."""
     return f"{math.floor(1000 * (1 - min(residual, 1.0))) / 10:g}%"

@@ -67,11 +67,11 @@ class Classroom:
         self.scene = ""
         self.scenes = 0  # how many were given out: the same one can be given again
 
-    def asked(self) -> str:
+    def orders(self) -> str:
         """Return what students' pages have to do, as JSON."""
         return json.dumps({"frozen": self.frozen, "scene": self.scene, "number": self.scenes})
 
-    def seen(self) -> str:
+    def summary(self) -> str:
         """Return what the teacher sees, as JSON."""
         counts = Counter(self.stages.values())
         stages = {stage: counts[stage] for stage in STAGES}
@@ -122,7 +122,7 @@ class Classroom:
     def ask_all(self) -> None:
         """Send what is asked to every student's page."""
         for socket in [*self.stages]:
-            socket.tell(self.asked())
+            socket.tell(self.orders())
 
 
 class _Socket(WebSocketHandler):
@@ -258,7 +258,7 @@ class TeacherSocket(_WithKey, _Socket):
         with suppress(WebSocketClosedError):
             while self.news:
                 self.news = False
-                await self.write_message(self.room.seen())
+                await self.write_message(self.room.summary())
         self.telling = False
 
     def take(self, found: dict[str, Any]) -> bool:

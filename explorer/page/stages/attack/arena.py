@@ -15,7 +15,7 @@ from explorer.engine.confidence import Share, share
 from explorer.engine.progress import Progress, part_progress
 from explorer.engine.roster import ROSTER
 from explorer.page import play
-from explorer.page.ask import Ask, attacked
+from explorer.page.ask import Ask, target_of
 from explorer.page.controls.row import Item, Row
 from explorer.page.frame import Frame, Shown
 from explorer.page.job import JobState
@@ -52,7 +52,7 @@ class Arena(Panel):
         self.other: Otherwise | None = None
         self.running = ""  # key of the attack that runs
         self.planned: list[str] = []  # key of each run of this board, in their order
-        self.job = Ask(self, attacked)
+        self.job = Ask(self, target_of)
         self._ticks: dict[str, bool] = {}  # by hand
         self._suits: tuple[Target | None, dict[str, str]] = (None, {})
         self.table = TableView(head=list(HEAD), note=NOTE)
@@ -72,7 +72,7 @@ class Arena(Panel):
         self._ticks[key] = ticked
         self.draw()
 
-    def ticked(self) -> list[str]:
+    def ticked_attacks(self) -> list[str]:
         """Return the attacks that are ticked and can be run, in the order of the list."""
         suit = [key for key, why in self._refusals(self.session.frame.target).items() if not why]
         return [key for key in suit if self._ticks.get(key, key in suit[:TICKED])]
@@ -81,7 +81,7 @@ class Arena(Panel):
         now = self.session.frame
         if now.target is None or now.truth is None or now.aim is None:
             raise ValueError("No weights to attack: train a network first.")
-        chosen = self.ticked()
+        chosen = self.ticked_attacks()
         if not chosen:
             raise ValueError("No attack is chosen: tick at least one.")
         gamma = now.training.state.gamma_bar if now.training.state is not None else float("nan")
@@ -106,7 +106,7 @@ class Arena(Panel):
                 yield arena.attack_row(victim, key, seed, given, watch_of(part))
             yield otherwise(victim, part_progress(progress, RUNS_SHARE, 1.0))
 
-        self.job.begin(work, self._take, self._ended)
+        self.job.begin(work, self._take, self._end)
 
     def _take(self, part: dict[str, Any] | Otherwise | None) -> None:
         """One more run; after the last of them, what else explains the weights."""
@@ -120,7 +120,7 @@ class Arena(Panel):
             self.other = part
         self.draw()
 
-    def _ended(self) -> None:
+    def _end(self) -> None:
         self.running = ""
         if self.job.state is JobState.CANCELLED:
             there = f"{len(self.rows)} of {len(self.planned)} runs"
@@ -143,7 +143,7 @@ class Arena(Panel):
         """Draw one row for each attack, with what its runs found."""
         lines = {line.key: line for line in self.lines()}
         refused = self._refusals(self.session.frame.target)
-        truth, ticked = self.session.frame.truth, self.ticked()
+        truth, ticked = self.session.frame.truth, self.ticked_attacks()
         rows = [
             {**self._row(key, lines.get(key), refused[key]), "ticked": key in ticked}
             for key in ROSTER

@@ -44,6 +44,6 @@ class AttackSettings(Form):
         self.name, self.kind = name, ROSTER[name].config
         super().__init__(session)
 
-    def seen(self, frame: Frame) -> bool:
+    def belongs(self, frame: Frame) -> bool:
         """Return whether this attack is on screen."""
         return frame.stage not in AttackForm.stages or frame.attack.name == self.name

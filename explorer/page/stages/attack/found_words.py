@@ -50,14 +50,14 @@ def certainty(made: Certainty, i: int) -> str:
     return "other points explain the weights as well"
 
 
-def certified(target: Target | None, share: float | None, met: int, sure: int | None) -> str:
+def certainty_words(target: Target | None, share: float | None, met: int, sure: int | None) -> str:
     """Return what is to be said of how certain the points are.
 
     Args:
         target: the attacked weights; None where there are none.
         share: of the work that is done; None where no work goes on.
         met: how many points are found.
-        sure: how many are certified, found or not; None where that is not known.
+        sure: how many are certainty_words, found or not; None where that is not known.
     """
     if target is None:
         return ""

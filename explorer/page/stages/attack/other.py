@@ -8,7 +8,7 @@ from html import escape
 from explorer.engine.attacks.target import Target
 from explorer.engine.explanations.others import OtherSet
 from explorer.engine.progress import Progress
-from explorer.page.ask import Ask, attacked
+from explorer.page.ask import Ask, target_of
 from explorer.page.controls.row import Item, Row
 from explorer.page.frame import Frame, Shown
 from explorer.page.job import JobState
@@ -44,7 +44,7 @@ class OtherPanel(Panel):
 
     def build(self) -> None:
         """Make the toggle with progress and Cancel; the sentence is below."""
-        self.job = Ask(self, attacked, CANCELLED, lambda said: self.row.say(said))
+        self.job = Ask(self, target_of, CANCELLED, lambda said: self.row.say(said))
         self.row = Row(
             shown=Item("button", SHOW, SHOW_TIP, False, call=self._on_press),
             share=Item("bar", tip="Share of the search", job=self.job),
@@ -56,9 +56,9 @@ class OtherPanel(Panel):
         self.found: OtherSet | None = None
         self._why = ""
 
-    def seen(self, frame: Frame) -> bool:
+    def belongs(self, frame: Frame) -> bool:
         """Return whether the attack is on these weights, not on a model that it trains itself."""
-        return super().seen(frame) and self.session.entry.own is None
+        return super().belongs(frame) and self.session.entry.own is None
 
     # --- the search ---------------------------------------------------------------------------
     def _on_press(self, shown: bool) -> None:
@@ -83,9 +83,9 @@ class OtherPanel(Panel):
             self._put(found)
 
         self.row.say("Looking for other points that explain these weights …")
-        self.job.begin(work, take, self._ended)
+        self.job.begin(work, take, self._end)
 
-    def _ended(self) -> None:
+    def _end(self) -> None:
         if self.job.state in (JobState.CANCELLED, JobState.FAILED):
             self._release()
         if self.job.state is JobState.FAILED:
@@ -127,5 +127,5 @@ class OtherPanel(Panel):
         if self.found is not None and self.row.value("shown") and frame.attack.other is None:
             self._release()  # another line of time
             self._tell(frame)
-        if not (self._why or self.row.value("shown")) and self.row.said in ("", OPEN, SURE):
+        if not (self._why or self.row.value("shown")) and self.row.text in ("", OPEN, SURE):
             self._tell(frame)

@@ -45,7 +45,7 @@ class OwnCurve(ChartPanel):
 
     stages = ("attack",)
 
-    def seen(self, frame: Frame) -> bool:
+    def belongs(self, frame: Frame) -> bool:
         """Return whether the attack on screen has such a chart."""
         own = panel_of(frame)
         return own is not None and not own.title
@@ -75,7 +75,7 @@ class OwnPanel(Panel):
         self.widget = self.body = w.VBox()
         self._of: tuple[object, object] = (None, None)
 
-    def seen(self, frame: Frame) -> bool:
+    def belongs(self, frame: Frame) -> bool:
         """Return whether the attack on screen has a panel."""
         own = panel_of(frame)
         return own is not None and bool(own.title)
@@ -89,7 +89,7 @@ class OwnPanel(Panel):
             self._lay_out(own, own is self._of[0])
             self._of = own, frame.target
         self.words.value = escape(last_step(self.session, frame))
-        fold = f"<summary>{escape(own.rules)}</summary>{ruled(shown.rules)}"
+        fold = f"<summary>{escape(own.rules)}</summary>{rules_html(shown.rules)}"
         self.rules.value = f"<details class='mx-more'>{fold}</details>"
         self.chart.draw(shown.chart)
         self.note.value = with_rings(shown.note)
@@ -102,7 +102,7 @@ class OwnPanel(Panel):
         self._forget()
         if not again:
             self.title.value = escape(own.title)
-            self.question = None if asked is None else self._asked(asked)
+            self.question = None if asked is None else self._question(asked)
             row = [] if self.question is None else [self.question.row, self.answer]
             head = w.VBox([self.title, self.words], layout=w.Layout(overflow="visible"))
             rules = [self.rules] if own.rules else []
@@ -116,7 +116,7 @@ class OwnPanel(Panel):
         for chart in charts:
             chart.close()
 
-    def _asked(self, asked: PanelQuestion) -> Question:
+    def _question(self, asked: PanelQuestion) -> Question:
         words = {JobState.CANCELLED: escape(asked.cancelled)}
         made = Question(self, asked.label, asked.tip, lambda: self._ask(asked, made), words)
         return made
@@ -141,7 +141,7 @@ class OwnPanel(Panel):
         question.begin(work, take)
 
 
-def ruled(rules: Sequence[tuple[str, str]]) -> str:
+def rules_html(rules: Sequence[tuple[str, str]]) -> str:
     """Return rules as HTML, a line each."""
     return "<br>".join(f"<b>{escape(name)}:</b> {escape(said)}" for name, said in rules)
 

@@ -29,7 +29,7 @@ from explorer.page.stages.attack.found_words import (
     CERTIFY,
     CERTIFY_TIP,
     NOT_YET,
-    certified,
+    certainty_words,
     points_found,
     within,
 )
@@ -74,9 +74,9 @@ class Scoreboard(Panel):
         )
         self.found = self.widget = w.VBox([self.curve, self.dots]).add_class("mx-found")
 
-    def seen(self, frame: Frame) -> bool:
+    def belongs(self, frame: Frame) -> bool:
         """Return whether there is anything to tell: not while the points are to be guessed."""
-        return super().seen(frame) and self.session.truth_shown
+        return super().belongs(frame) and self.session.truth_shown
 
     def _set_radius(self, radius: float) -> None:
         self.radius = radius
@@ -107,7 +107,7 @@ class Scoreboard(Panel):
         self._tell()
 
     # --- how certain they are -------------------------------------------------------------------
-    def unseen(self, frame: Frame) -> None:
+    def retire(self, frame: Frame) -> None:
         """End the work on another stage."""
         self.job.cancel()
         self._asked = None
@@ -245,7 +245,7 @@ def dots(
     below = (n - 1) // A_ROW if n else 0
     x = Axis(-0.5, max(min(n, A_ROW), 10) - 0.5, hidden=True)
     y = Axis(-below - 0.5, 0.5, hidden=True)
-    foot = certified(target, share, int(met.sum()), None if made is None else int(sure.sum()))
+    foot = certainty_words(target, share, int(met.sum()), None if made is None else int(sure.sum()))
     said = f"{int(met.sum())} of {n} points found. {foot}".rstrip()
     tips = points_found(here, made)
     return Chart(series, x, y, foot=foot, picks=True, tips=tips, label=said)

@@ -16,7 +16,7 @@ from explorer.engine.roster import by_key
 from explorer.engine.settings import setting_of
 from explorer.page import branches, play
 from explorer.page.ask import Ask
-from explorer.page.controls.row import Item, Row, choices, offered, pick
+from explorer.page.controls.row import Item, Row, choices, pick, pick_options
 from explorer.page.controls.settings import item_of
 from explorer.page.frame import Frame
 from explorer.page.job import JobState
@@ -55,9 +55,9 @@ class Tuner(Panel):
 
     stages = ("attack",)
 
-    def seen(self, frame: Frame) -> bool:
+    def belongs(self, frame: Frame) -> bool:
         """Return whether the attack on screen is the one that is tuned."""
-        return super().seen(frame) and by_key(frame.attack.name) is tuning.TUNED
+        return super().belongs(frame) and by_key(frame.attack.name) is tuning.TUNED
 
     def build(self) -> None:
         """Make controls above the trials as a chart and as a list."""
@@ -88,7 +88,9 @@ class Tuner(Panel):
 
     # --- settings ---------------------------------------------------------------------------
     def _load_ready(self) -> None:
-        config = tuning.ready(self._aimed(), self.row.value("ready"), self.session.attack_config)
+        config = tuning.ready(
+            self._present_target(), self.row.value("ready"), self.session.attack_config
+        )
         kept = branches.make_room(self.session)
         play.configure(self.session, **asdict(config))
         play.tell(self.session, kept.strip())
@@ -106,7 +108,7 @@ class Tuner(Panel):
             f"compares its claims with sets that stand for chance.{escape(kept)}"
         )
 
-    def _aimed(self) -> Target:
+    def _present_target(self) -> Target:
         target = self.session.frame.target
         if target is None:
             raise ValueError("No weights to tune on: train a network, then turn to Attack.")
@@ -114,7 +116,7 @@ class Tuner(Panel):
 
     # --- search -----------------------------------------------------------------------------
     def _start(self) -> None:
-        target = self._aimed()
+        target = self._present_target()
         config = TuneConfig(
             self.row.value("search"), self.row.value("trials"), seed=self.session.seed, **SIZE
         )
@@ -145,7 +147,7 @@ class Tuner(Panel):
             yield self.verdict(config, rows, frame, lambda _: progress(1.0))
 
         self.job.begin(
-            work, partial(self._take, begun), self._ended,
+            work, partial(self._take, begun), self._end,
             lambda: not self._same_weights(self.session.frame),
         )  # fmt: skip
 
@@ -163,7 +165,7 @@ class Tuner(Panel):
     def _judging(self, begun: str) -> None:
         self.answer.say(f"{begun}Trying the best and the defaults from a fresh noise.")
 
-    def _ended(self) -> None:
+    def _end(self) -> None:
         if self.job.state is JobState.CANCELLED:
             self.answer.say(self._cancelled(len(self.rows) >= self.config.trials))
         elif self.job.error is not None:
@@ -219,10 +221,9 @@ class Tuner(Panel):
         self.view.layout.display = "" if good else "none"  # before there are trials it is a gap
         chosen, now = tuning.best(self.rows, self.config.search), self.answer.value("trial")
         self.view.draw(front_chart(good, tuning.front(self.rows), chosen))
-        self.answer.put(
-            "trial", hidden=not good, value=None if now is None or now >= len(good) else now,
-            options=offered("trial", *((tuning_words.trial(t), i) for i, t in enumerate(good))),
-        )  # fmt: skip
+        listed = pick_options("trial", *((tuning_words.trial(t), i) for i, t in enumerate(good)))
+        there = now is not None and now < len(good)
+        self.answer.put("trial", hidden=not good, options=listed, value=now if there else None)
 
     def render(self, frame: Frame) -> None:
         """Drop trials on weights that are no longer attacked."""
@@ -242,6 +243,6 @@ class Tuner(Panel):
         trained_on = frame.training.state is not None and not frame.newest
         return frame.target is self.target and not trained_on
 
-    def unseen(self, frame: Frame) -> None:
+    def retire(self, frame: Frame) -> None:
         """Do the same out of sight."""
         self.render(frame)

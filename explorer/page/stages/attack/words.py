@@ -21,7 +21,7 @@ from explorer.engine.statement import Action, Judged, Statement
 from explorer.page.frame import Frame
 from explorer.page.stages.attack import found_words as found
 from explorer.page.stages.attack.found_words import UNMET
-from explorer.page.words.statement import ON_THE_WAY, explained
+from explorer.page.words.statement import ON_THE_WAY, explained_share
 from explorer.research.runs import judged_places
 from explorer.research.words import verdicts
 from explorer.research.words.explanations import VOID
@@ -40,16 +40,16 @@ def outcome(frame: Frame, running: bool) -> Statement:
     part = frame.attack
     assert part.state is not None  # the stage has one
     if frame.truth is not None and not frame.truth.n and part.state.t:
-        return _unjudged(frame)
+        return _claims_statement(frame)
     if part.verdict is None or part.judged is None or not part.judged.t:
         return _start(frame, part.state, running)
     fold = _numbers(frame, part.verdict, part.judged)
     if part.judged is not part.state:
-        title = f"{_met(part.verdict)} at step {part.judged.t:,}"
+        title = f"{_met_words(part.verdict)} at step {part.judged.t:,}"
         return Statement(title, by_key(part.name).sentence, "", fold)
-    said = _judged(frame, part.verdict, running)
+    said = _verdict_statement(frame, part.verdict, running)
     words, tone = said.words, said.tone
-    mixed = _mixed(frame)
+    mixed = _truth_share(frame)
     if mixed:
         words, tone = f"It began with {mixed}, which no attacker has. {words}", "warn"
     if not _homogeneous(frame):
@@ -58,7 +58,7 @@ def outcome(frame: Frame, running: bool) -> Statement:
 
 
 def _start(frame: Frame, state: AttackState, running: bool) -> Statement:
-    m, mixed = len(state.x), _mixed(frame)
+    m, mixed = len(state.x), _truth_share(frame)
     if running or state.t:
         return Statement("The attack is on its way", by_key(frame.attack.name).sentence)
     press = Action("play", "Attack")
@@ -78,7 +78,7 @@ def _start(frame: Frame, state: AttackState, running: bool) -> Statement:
     return Statement(f"{count(m, 'candidate')} at their start", words, action=press)
 
 
-def _unjudged(frame: Frame) -> Statement:
+def _claims_statement(frame: Frame) -> Statement:
     """Return how many places are claimed, where nobody told the points."""
     part = frame.attack
     if part.claims is None or part.judged is None:
@@ -91,7 +91,7 @@ def _unjudged(frame: Frame) -> Statement:
     return Statement(title, words, "", fold)
 
 
-def _judged(frame: Frame, made: Verdict, running: bool) -> Statement:
+def _verdict_statement(frame: Frame, made: Verdict, running: bool) -> Statement:
     own = None if _at_work(frame) else _own_statement(frame, made)
     if own is not None and own.title:
         return own
@@ -105,15 +105,16 @@ def _judged(frame: Frame, made: Verdict, running: bool) -> Statement:
     if made.kind is Kind.CANNOT_KNOW:
         few = f"With {verdicts.sets(made.origin, made.controls)} chance cannot be ruled out."
         action = None if running else _explain(frame, OTHERS) or ANEW
-        return Statement(_met(made), few, action=action)
+        return Statement(_met_words(made), few, action=action)
     reason, action = (own.words, own.action) if own else _reason(frame, made)
     if made.kind is Kind.FOUND and made.chance < made.found:
         return Statement(
-            _met(made), f"{_against(frame, made)}{_sure(frame, made)}{_traceless(made)}", "good",
+            _met_words(made), f"{_against(frame, made)}{_sure(frame, made)}{_traceless(made)}",
+            "good",
             action=None if _at_work(frame) else _explain(frame, "Could they be elsewhere?"),
         )  # fmt: skip
     if running or _at_work(frame):
-        return Statement(_met(made), reason, action=None if running else action)
+        return Statement(_met_words(made), reason, action=None if running else action)
     luck = _by_chance(made)
     if made.kind is Kind.NOT_RECOVERABLE and made.in_reach is not None:
         title = f"{made.n - made.in_reach} of {made.n} points leave no trace"
@@ -122,7 +123,7 @@ def _judged(frame: Frame, made: Verdict, running: bool) -> Statement:
         )
     if luck is not None:
         return Statement(luck[0], f"{luck[1]} {reason}", "warn", action=action)
-    return Statement(_met(made), reason, "bad" if not made.found else "warn", action=action)
+    return Statement(_met_words(made), reason, "bad" if not made.found else "warn", action=action)
 
 
 def _own_statement(frame: Frame, made: Verdict) -> Statement | None:
@@ -140,7 +141,7 @@ def _own_statement(frame: Frame, made: Verdict) -> Statement | None:
     return replace(said, action=_explain(frame, said.action.label))
 
 
-def _met(made: Verdict, luck: str = "") -> str:
+def _met_words(made: Verdict, luck: str = "") -> str:
     """Return how many points of those in reach the claims meet; what chance meets too, is met only.
 
     A point counts as recovered where chance is ruled out.
@@ -167,13 +168,13 @@ def _by_chance(made: Verdict) -> tuple[str, str] | None:
     many = "as many" if as_many else f"{made.chance:.2g} on average"
     verdict = "this is no recovery" if as_many else "this is not shown to be a recovery"
     words = f"On {_sets(made)} the same claims match {many}: {verdict}."
-    return _met(made, f", {title}"), words
+    return _met_words(made, f", {title}"), words
 
 
 def _against(frame: Frame, made: Verdict) -> str:
     """Return how the claims do on the points, and on sets that the network never saw."""
     alone = "" if _own(frame) else ", from the weights alone"
-    alone = "" if _mixed(frame) else alone
+    alone = "" if _truth_share(frame) else alone
     chance = "none" if not made.chance else f"{made.chance:.2g} on average"
     return (
         f"Each within {made.radius:g}{alone}. On {_sets(made)} the same claims match {chance} "
@@ -223,15 +224,17 @@ def _unknowable(made: Verdict, why: Unknowable) -> Statement:
             f"A comparison with chance takes {MIN_POINTS} points or more: draw more of them. "
             "A proof needs none."
         )
-        return Statement(_met(made), words, action=Action("draw", "Draw more points"))
+        return Statement(_met_words(made), words, action=Action("draw", "Draw more points"))
     if why is Unknowable.NO_CONTROLS:
         words = "There are no unseen sets, so chance is not measured."
-        return Statement(_met(made), words, action=ANEW)
+        return Statement(_met_words(made), words, action=ANEW)
     words = (
         f"Unseen points alone lie within {made.radius:g} of {made.chance:.2g} of them: the points "
         "are too close together to tell a find from luck."
     )
-    return Statement(_met(made), words, "warn", action=Action("draw", "Draw points farther apart"))
+    return Statement(
+        _met_words(made), words, "warn", action=Action("draw", "Draw points farther apart")
+    )
 
 
 # --- why so few, and what next ----------------------------------------------------------------
@@ -244,15 +247,15 @@ def _reason(frame: Frame, made: Verdict) -> tuple[str, Action | None]:
         return f"{made.found} of {made.claims} claims are right.", ANEW
     if known is not None and known.light not in NEAR:
         if frame.newest and frame.training.weight_decay:
-            why = f"The points explain {explained(known.residual)} of these weights"
+            why = f"The points explain {explained_share(known.residual)} of these weights"
             return f"{why}: with weight decay training stops short of a KKT point.", None
-        why = f"The points explain only {explained(known.residual)} of these weights"
+        why = f"The points explain only {explained_share(known.residual)} of these weights"
         if known.slackness > known.residual:
             why = "Points off the margin still carry part of these weights"
         on_the_way = known.light is Light.APPROACHING
         how = f"is {ON_THE_WAY}" if on_the_way else "has not come near a KKT point"
         return f"{why}: training {how}.", Action("train", "Train on")
-    apart = _apart(frame, known)
+    apart = _elsewhere(frame, known)
     if made.kind is Kind.NOT_RECOVERABLE and made.in_reach is not None:
         verbs = ("holds", "has") if made.in_reach == 1 else ("hold", "have")
         only = f"Only {made.in_reach} {verbs[0]} the margin or {verbs[1]} a multiplier"
@@ -297,7 +300,7 @@ def _at_work(frame: Frame) -> bool:
     return frame.stage == "attack" and not frame.status.over
 
 
-def _apart(frame: Frame, known: Certificate | None) -> str:
+def _elsewhere(frame: Frame, known: Certificate | None) -> str:
     """Return that candidates elsewhere explain the weights as well; "" where they do not."""
     share_left = _left_by_candidates(frame)
     if share_left is None or known is None:
@@ -341,7 +344,7 @@ def _own(frame: Frame) -> bool:
     return by_key(frame.attack.name).own is not None
 
 
-def _mixed(frame: Frame) -> str:
+def _truth_share(frame: Frame) -> str:
     """Return the share of the truth in the start; "" for none."""
     mix = frame.attack.mix[0] * frame.attack.mix[1]
     return f"{mix:.0%} of the truth" if mix else ""

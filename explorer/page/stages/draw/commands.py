@@ -202,8 +202,8 @@ def _go_on(session: Session, history: History[Dataset]) -> None:
         fit(session, dataset)
         _begin_anew(session, history)
         return
-    stage: Stage = "train" if old.aimed else old.stage
-    if old.aimed:
+    stage: Stage = "train" if old.is_aimed else old.stage
+    if old.is_aimed:
         session.running = False
         session.message = "The points changed; the attacked weights belong to the old ones."
     known, again = None, _begun_again(old.training, dataset)

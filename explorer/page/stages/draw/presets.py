@@ -41,7 +41,7 @@ class Presets(Panel):
         given = value if isinstance(value, dict) else {}
         n, noise = given.get("n"), given.get("noise")
         if isinstance(n, int) and isinstance(noise, int | float) and math.isfinite(noise):
-            self.command(lambda: self._load(self._chosen(), n, float(noise)))(None)
+            self.command(lambda: self._load(self._present_set(), n, float(noise)))(None)
 
     def _on_seed(self, value: Any) -> None:  # noqa: ANN401 - from a browser
         if isinstance(value, int) and 0 <= value <= MOST_SEED:
@@ -57,7 +57,7 @@ class Presets(Panel):
         if source is not None:
             self._load(source.preset, source.n, source.noise)
 
-    def _chosen(self) -> str:
+    def _present_set(self) -> str:
         source = self.session.frame.dataset.source
         if source is None:
             raise ValueError("Choose a set first; points drawn by hand have no source.")

@@ -75,7 +75,7 @@ class Tools(Panel):
         """Show the drawing tools in drawing stages, and the switch of the truth in the attack."""
         session = self.session
         self.view.show(
-            stage=frame.stage, drawing=not frame.aimed, folded=frame.stage != "draw",
+            stage=frame.stage, drawing=not frame.is_aimed, folded=frame.stage != "draw",
             classes=[dict(zip(FIELDS, row, strict=True))
                      for row in classes_of(frame, session.label)],
             label=session.label, tool=session.tool, legend=legend(frame), chips=self._chips(frame),
@@ -90,7 +90,7 @@ class Tools(Panel):
         axes = self.session.axes
         if axes_for(axes, draw.in_view(frame, axes), loaded=True) != axes:
             chips.append({"key": "fit", "name": FIT[0], "tip": FIT[1], "on": False})
-        if frame.aimed:
+        if frame.is_aimed:
             shown = self.session.truth_shown
             name = "Hide the truth" if shown else "Reveal the truth"
             tip = "The points that the attack looks for: hide them, guess, reveal them"

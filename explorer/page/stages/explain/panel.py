@@ -31,7 +31,7 @@ from explorer.page.panels.base import Panel
 from explorer.page.stages.explain import commands as explain
 from explorer.page.stages.explain import words
 from explorer.page.view.chart import ChartView
-from explorer.page.words.statement import folded
+from explorer.page.words.statement import folded_html
 from explorer.research.explained import EXPLAINS, FARTHEST, SAME, Explained
 from explorer.research.pictures.shades import SHADING, radius_span
 from explorer.research.runs import RADIUS, certified_points, cone_around
@@ -173,7 +173,7 @@ class ExplainPanel(Panel):
         def take(part: tuple[RadiusMap, bool]) -> None:
             explain.take_radii(self.session, Certain(target, *part))
 
-        def ended() -> None:
+        def end() -> None:
             if self.radii.state is not JobState.DONE:
                 explain.take_radii(self.session, None)
 
@@ -181,7 +181,7 @@ class ExplainPanel(Panel):
             now = self.session.frame
             return now.target is not target or self.session.axes is not axes
 
-        self.radii.begin(work, take, ended, stale)
+        self.radii.begin(work, take, end, stale)
 
     def _ask_forced(self, target: Target, state: Explained) -> None:
         """Say which points are certified; where nothing is, bound the masses on the margin."""
@@ -206,7 +206,7 @@ class ExplainPanel(Panel):
             play.take_certainty(self.session, made)
             explain.take_forced(self.session, mass)
             count = int(made.certain.sum())
-            self.forced.say(folded(words.certified(count, points.n, made, state.base)))
+            self.forced.say(folded_html(words.certified_words(count, points.n, made, state.base)))
 
         self.forced.begin(work, take)
 
@@ -214,12 +214,12 @@ class ExplainPanel(Panel):
         rivals, mass = part
         explain.take_forced(self.session, mass)
         forced, edge = forced_points(mass, rivals.mass)
-        said = words.forced(rivals, int(forced.sum()), len(mass))
-        self.forced.say(folded(said + explanations.edge(edge)))
+        said = words.forced_words(rivals, int(forced.sum()), len(mass))
+        self.forced.say(folded_html(said + explanations.edge(edge)))
 
     def _show_farthest(self, part: tuple[Rivals, OtherSet]) -> None:
         explain.take_farthest(self.session, part[1])
-        self.farthest.say(folded(explanations.farthest_set(part[1])))
+        self.farthest.say(folded_html(explanations.farthest_set(part[1])))
 
     # --- what is seen -------------------------------------------------------------------------
     def render(self, frame: Frame) -> None:
@@ -230,7 +230,7 @@ class ExplainPanel(Panel):
         self.radii.row.put("ask", label=ASK if drawn is None else HIDE)
         if drawn is not None:
             self.radii.say(radius_legend(drawn.map))
-        elif self.radii.said:
+        elif self.radii.text:
             self.radii.say("")
         if frame.explain is None:
             self.dots.draw(NOTHING)

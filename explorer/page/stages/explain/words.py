@@ -45,19 +45,19 @@ def hand(state: Explained) -> str:
         return "Click a filled point on the plane and drag it along its green line."
     i = state.selected
     if bool(state.pinned[i]):
-        return f"Point {i + 1} cannot be split: {_held(state.net.d, state.kinks(i))}."
+        return f"Point {i + 1} cannot be split: {_freedom(state.net.d, state.kinks(i))}."
     return f"Point {i + 1} is in hand: drag it along its green line."
 
 
 def cannot(d: int, kinks: int) -> str:
     """Return why a point of d coordinates with so many kinks is not split."""
     return (
-        f"This point cannot be split: {_held(d, kinks)}. Drag it anywhere (Shift) to see what "
+        f"This point cannot be split: {_freedom(d, kinks)}. Drag it anywhere (Shift) to see what "
         "breaks."
     )
 
 
-def _held(d: int, kinks: int) -> str:
+def _freedom(d: int, kinks: int) -> str:
     if d == 1:
         return "on a line the margin is made of points"
     if kinks > 1:
@@ -81,7 +81,7 @@ def all_alike(least: str) -> str:
     return f"No place is likely: without a point there {least} of the weights may be missed."
 
 
-def forced(rivals: Rivals, count: int, of: int) -> str:
+def forced_words(rivals: Rivals, count: int, of: int) -> str:
     """Return how many points all sets on the margin share that are as good, over which sets."""
     tolerance = plain(f"{rivals.allowed:.0e}")
     which = f"{count or 'none'} {'are' if count > 1 else 'is'}"
@@ -93,7 +93,7 @@ def forced(rivals: Rivals, count: int, of: int) -> str:
     )
 
 
-def certified(count: int, of: int, made: Certainty, left: float) -> str:
+def certified_words(count: int, of: int, made: Certainty, left: float) -> str:
     """Return how many points are certified, and over which sets: box, band, reach, residual."""
     told = explanations.certified_count(count, of)
     near = f"{made.half + made.reach:.2g}"

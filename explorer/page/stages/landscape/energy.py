@@ -93,9 +93,9 @@ class EnergyPanel(LandscapePanel):
     def _on_kind(self, kind: str) -> None:
         self.command(lambda: landscape.show_map(self.session, kind))(None)
 
-    def seen(self, frame: Frame) -> bool:
+    def belongs(self, frame: Frame) -> bool:
         """Return whether one point moves."""
-        return super().seen(frame) and frame.map_kind != "starts"
+        return super().belongs(frame) and frame.map_kind != "starts"
 
     def _question(self, frame: Frame) -> MapQuestion | None:
         held = frame.landscape
@@ -135,7 +135,7 @@ class EnergyPanel(LandscapePanel):
         self._work_on(True)
         self.work.ask(q)
 
-    def unseen(self, frame: Frame) -> None:
+    def retire(self, frame: Frame) -> None:
         """Stop refining out of sight."""
         self.work.forget()
 
@@ -155,7 +155,7 @@ class EnergyPanel(LandscapePanel):
         self.told.put("said", value=words)
         self.told.put("rest", value=rest)
 
-    def waiting(self, share: float, first: bool, seconds: float) -> None:
+    def show_progress(self, share: float, first: bool, seconds: float) -> None:
         """A map is being computed; the one on screen is dimmed where it is of something else."""
         self.row.put("share", value=share, hidden=False)
         asked, shown = self.work.asked, self.shown
@@ -167,7 +167,7 @@ class EnergyPanel(LandscapePanel):
             return
         self.body.add_class("mx-old")
 
-    def rested(self, halted: bool) -> None:
+    def show_rest(self, halted: bool) -> None:
         """Show that the computation has ended."""
         self.row.put("share", value=0.0, hidden=True)
         self._work_on(False)
@@ -179,7 +179,7 @@ class EnergyPanel(LandscapePanel):
             self._say(f"{STOPPED} Go on refining computes it.")
             self.body.add_class("mx-old")
 
-    def refused(self, why: str) -> None:
+    def show_refusal(self, why: str) -> None:
         """Show why there is no such map, and none on the plane."""
         self.command(lambda: landscape.draw_map(self.session, None))(None)
         self._drop(why)
@@ -191,7 +191,7 @@ class EnergyPanel(LandscapePanel):
         self.body.children = ()
         self.body.remove_class("mx-old")
 
-    def answered(self, q: MapQuestion, picture: Picture, seconds: float) -> None:
+    def show_map(self, q: MapQuestion, picture: Picture, seconds: float) -> None:
         """Draw a map with its sentence."""
         held = self.session.frame.landscape
         if held is None or len(held.present.x) <= held.present.mapped:

@@ -54,16 +54,16 @@ def ladder_of(q: MapQuestion) -> tuple[int, ...]:
 class Viewer(Protocol):
     """What the work calls: the panel that asks."""
 
-    def answered(self, q: MapQuestion, picture: Picture, seconds: float) -> None:
+    def show_map(self, q: MapQuestion, picture: Picture, seconds: float) -> None:
         """Show a map."""
 
-    def waiting(self, share: float, first: bool, seconds: float) -> None:
+    def show_progress(self, share: float, first: bool, seconds: float) -> None:
         """Called now and then while a map is computed; `first`: this question has no map yet."""
 
-    def refused(self, why: str) -> None:
+    def show_refusal(self, why: str) -> None:
         """Say why there is no such map."""
 
-    def rested(self, halted: bool) -> None:
+    def show_rest(self, halted: bool) -> None:
         """The computation has ended: all is answered, or it was `halted`."""
 
     def fail(self, error: Exception) -> None:
@@ -120,7 +120,7 @@ class EnergyWork:
                     self.pace[q.kind] = (perf_counter() - here) / size**2
                 yield asked, picture
 
-        self.job.start(work, self._take, self._ended)
+        self.job.start(work, self._take, self._end)
 
     def _take(self, part: tuple[MapQuestion, Picture]) -> None:
         """Show a map of the present question, or turn to a newer question."""
@@ -130,25 +130,25 @@ class EnergyWork:
             return
         if asked is not q:
             picture = replace(picture, about=None, archetype="")
-        self.viewer.answered(q, picture, perf_counter() - self._begun)
+        self.viewer.show_map(q, picture, perf_counter() - self._begun)
         if self.asked is not q:
             self._begin(self.asked)
 
-    def _ended(self) -> None:
+    def _end(self) -> None:
         error, q = self.job.error, self._now
         if isinstance(error, ValueError) and q is self.asked:
-            self.viewer.refused(str(error))
+            self.viewer.show_refusal(str(error))
         elif error is not None and not isinstance(error, ValueError):
             self.viewer.fail(error)
         if self.asked is not None and self.asked is not q and not self._halted:
             self._begin(self.asked)
         else:
-            self.viewer.rested(self._halted)
+            self.viewer.show_rest(self._halted)
 
     def _waiting(self) -> None:
         seconds = perf_counter() - self._begun
         if self.job.state is JobState.RUNNING and seconds > LOOK_S:
-            self.viewer.waiting(self.job.share, self._first, seconds)
+            self.viewer.show_progress(self.job.share, self._first, seconds)
 
     def halt(self) -> None:
         """Stop the work; the map stays as it is."""

@@ -14,7 +14,7 @@ from torch import Tensor
 from explorer.engine.energy.starts import NAMES, places_of
 from explorer.engine.progress import Progress
 from explorer.page.controls.files import link
-from explorer.page.controls.row import Item, Row, choices, offered, pick
+from explorer.page.controls.row import Item, Row, choices, pick, pick_options
 from explorer.page.job import Job, JobState
 from explorer.page.stages.landscape import words
 from explorer.page.view.canvases import Arrays
@@ -51,7 +51,7 @@ class Host(Protocol):
     def show(self, found: Runs, key: Key) -> str:
         """Show a run on the page, from its states. Return what is seen now."""
 
-    def drawn(self) -> None:
+    def draw_runs(self) -> None:
         """Draw the runs that are known."""
 
     def tell(self, words: str) -> None:
@@ -214,7 +214,7 @@ class RunsBox:
         self, found: Runs, work: Callable[[Progress], Iterator[None]], keys: list[Key],
         trouble: str, then: Callable[[], None] | None = None,
     ) -> None:  # fmt: skip
-        """Do `work`, keep the runs of `keys` as they end; call `then` if all ended well."""
+        """Do `work`, keep the runs of `keys` as they end; call `then` if all end well."""
         keeper, unkept = self.keeper, dict.fromkeys(keys)
 
         def keep() -> None:
@@ -228,7 +228,7 @@ class RunsBox:
             if self.found is found and perf_counter() - self._drawn_at > DRAW_S:
                 self._draw()
 
-        def ended() -> None:
+        def end() -> None:
             keep()
             if self.job.error is not None:
                 self.host.tell(f"{trouble}: {self.job.error}")
@@ -237,7 +237,7 @@ class RunsBox:
                 if then is not None and self.job.state is JobState.DONE:
                     self._guard(then)(None)
 
-        self.job.start(work, take, ended)
+        self.job.start(work, take, end)
 
     # --- views ------------------------------------------------------------------------------
     def arrays(self) -> Arrays:
@@ -250,7 +250,7 @@ class RunsBox:
         return [ends.count(k) for k in range(len(NAMES))]
 
     def arrivals(self) -> Arrivals | None:
-        """Return where the runs of these settings ended; None where that is not known."""
+        """Return where the runs of these settings end; None where that is not known."""
         if self.found is None:
             return None
         going = self.job.state is JobState.RUNNING
@@ -262,7 +262,7 @@ class RunsBox:
         self._offer(anew)
         if anew or not self.busy:  # while runs roll it may be open
             self._fill()
-        self.host.drawn()
+        self.host.draw_runs()
 
     def _offer(self, anew: bool) -> None:
         """Offer the finished runs as files; these are made only when many more are there."""
@@ -287,7 +287,7 @@ class RunsBox:
         rows = {} if self.found is None else self.found.rows
         pairs = [(words.run(key, rows[key]), key) for key in sorted(rows)]
         chosen = self.chosen if self.chosen in rows else None
-        self.list.put("run", options=offered("run", *pairs), value=chosen, hidden=not rows)
+        self.list.put("run", options=pick_options("run", *pairs), value=chosen, hidden=not rows)
 
     def press(self, index: int) -> None:
         """Load the run whose end was pressed, as numbered in `arrays`."""
@@ -302,13 +302,13 @@ class RunsBox:
         """Put a run on the page. One from a file has no states: it runs again, from its seed.
 
         Raises:
-            ValueError: for a run that has not ended, or while others go on and it has no states.
+            ValueError: for a run that has not end, or while others go on and it has no states.
         """
         found = self.found
         if found is None or key not in found.rows:
-            raise ValueError("That run has not ended yet.")
+            raise ValueError("That run has not end yet.")
         if key in found.states:
-            self._loaded(found, key)
+            self._show_run(found, key)
             return
         if self.busy:
             raise ValueError("Attacks are running: cancel them, or wait, to run this one again.")
@@ -319,9 +319,9 @@ class RunsBox:
             found.run_again(key, progress)
             yield
 
-        self._work(found, work, [key], "The run stopped", lambda: self._loaded(found, key))
+        self._work(found, work, [key], "The run stopped", lambda: self._show_run(found, key))
 
-    def _loaded(self, found: Runs, key: Key) -> None:
+    def _show_run(self, found: Runs, key: Key) -> None:
         """Show a run on the page, and say which one."""
         self.chosen = key
         self.list.say(escape(self.host.show(found, key)))

@@ -87,13 +87,13 @@ class StartEnergies:
     def _patient(self, progress: Progress) -> Progress:
         """Wait between two places while the hand moves."""
 
-        def told(share: float) -> None:
+        def wait_for_hand(share: float) -> None:
             progress(share)
             while perf_counter() - self._moved_at < REST_S:
                 sleep(AGAIN_S)
                 progress(share)
 
-        return told
+        return wait_for_hand
 
     def _take(self, part: tuple[Array, bool]) -> None:
         self.values, self.complete = part

@@ -101,9 +101,9 @@ class StartsPanel(LandscapePanel):
         rows = [self.here, self.runs.go, self.further]
         self.buttons = w.HBox(rows, _dom_classes=["mx-row"])
 
-    def seen(self, frame: Frame) -> bool:
+    def belongs(self, frame: Frame) -> bool:
         """Return whether all points of a start move."""
-        return super().seen(frame) and frame.map_kind == "starts"
+        return super().belongs(frame) and frame.map_kind == "starts"
 
     # --- the hand -----------------------------------------------------------------------------
     def _on_handle(self, weights: Weights) -> None:
@@ -130,7 +130,7 @@ class StartsPanel(LandscapePanel):
         more = self.further.value("more")
         self.whole.children = (*children, self.runs.widget) if more else children
         self.view.handle = held.weights
-        self.view.say = words.said(held.weights, held.energy)
+        self.view.say = words.handle_words(held.weights, held.energy)
         read = words.readout(held.weights, held.energy, bool(held.trail))
         self.aside.put("read", value=read)
         self._take()
@@ -281,13 +281,13 @@ class StartsPanel(LandscapePanel):
                     None
                 )
 
-        self.attack_job.begin(work, take, keep, lambda: self._gone(held))
+        self.attack_job.begin(work, take, keep, lambda: self._is_gone(held))
 
     def _keep_run(self, name: str, config: Any, mix: tuple[float, float], kept: list[Any]) -> None:  # noqa: ANN401
         """Give the run to the Attack stage, and say where an earlier one is kept."""
         play.tell(self.session, branches.load_run(self.session, name, config, mix, kept).strip())
 
-    def _gone(self, held: Handle) -> bool:
+    def _is_gone(self, held: Handle) -> bool:
         """Return whether the handle or the weights are others than those of the run under way."""
         now = self.session.frame.starts
         return now is None or now.landscape is not held.landscape or now.weights != held.weights
@@ -301,7 +301,7 @@ class StartsPanel(LandscapePanel):
         landscape.place_handle(self.session, landscape.starts(self.session).weights)
         return self._of()
 
-    def drawn(self) -> None:
+    def draw_runs(self) -> None:
         """Draw the runs on the triangle, and their ends in the profile."""
         if self.widget is not None and self.session.frame.starts is not None:
             landscape.note_arrivals(self.session, self.runs.arrivals())
@@ -317,10 +317,10 @@ class StartsPanel(LandscapePanel):
         of = found.of
         kept = branches.load_run(self.session, of.attack, of.config, mix, states)
         landscape.show_run(self.session, mix, states[0], states[-1])
-        return words.loaded(mix, states[-1].t) + kept
+        return words.loaded_run(mix, states[-1].t) + kept
 
     # --- out of sight ---------------------------------------------------------------------------
-    def unseen(self, frame: Frame) -> None:
+    def retire(self, frame: Frame) -> None:
         """Let runs go on out of sight, but end them if weights or points have changed."""
         self.energies.rest()
         self.attack_job.cancel()

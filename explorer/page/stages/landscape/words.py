@@ -98,15 +98,15 @@ def choices() -> str:
 def headline(frame: Frame) -> tuple[str, str] | None:
     """Return title and sentence of the landscape on screen; None before its energies are known."""
     if frame.map_kind != "starts":
-        return mapped(frame)
+        return map_words(frame)
     held = frame.starts
     if held is None:
         return None
     own = by_key(held.problem.of.attack).own is not None
     if len(held.trail) > 1:
-        return rolled(held.weights, held.trail[0][1], held.energy, beside(held))
+        return run_words(held.weights, held.trail[0][1], held.energy, beside(held))
     if held.arrivals is not None:
-        return arrived(held.arrivals, beside(held))
+        return arrival_words(held.arrivals, beside(held))
     return None if held.energies is None else title(held.energies, held.colours, own)
 
 
@@ -117,7 +117,7 @@ def beside(held: Handle) -> str:
     return each if held.usual in (0, m) else f"{each} (3 Attack takes {held.usual})"
 
 
-def mapped(frame: Frame) -> tuple[str, str]:
+def map_words(frame: Frame) -> tuple[str, str]:
     """Return what the map of one point on screen shows, or of its halves."""
     halves, made = frame.map_kind == "split", frame.point_map
     if made is None:
@@ -138,7 +138,7 @@ def _leave(own: bool) -> str:
     return f"miss the weights by {most} or less" if own else f"leave {most} or less of ‖θ‖²"
 
 
-def rolled(start: Weights, first: float, now: float, those: str) -> tuple[str, str]:
+def run_words(start: Weights, first: float, now: float, those: str) -> tuple[str, str]:
     """Return what a run from a place has come to, its energy at first and now; `beside` it."""
     return (
         f"From energy {number(first)} to {number(now)}",
@@ -149,7 +149,7 @@ def rolled(start: Weights, first: float, now: float, those: str) -> tuple[str, s
     )
 
 
-def arrived(made: Arrivals, those: str) -> tuple[str, str]:
+def arrival_words(made: Arrivals, those: str) -> tuple[str, str]:
     """Return how many runs ended at the truth, at the unseen points and elsewhere."""
     if not made.ended:
         of = f"{made.total} runs are on their way" if made.going else "The runs were stopped"
@@ -266,7 +266,7 @@ def run(key: Key, result: Mapping[str, Any]) -> str:
     return f"from {mixture(mix_weights(*mix))}{again}: ends nearest to {nearest}{left}"
 
 
-def loaded(mix: tuple[float, float], t: int) -> str:
+def loaded_run(mix: tuple[float, float], t: int) -> str:
     """Return which run is on the plane."""
     return (
         f"The run from {mixture(mix_weights(*mix))}: the candidates on the plane are those of step "
@@ -304,7 +304,7 @@ def ends(counts: Sequence[int], begun: int, going: bool = True) -> str:
     return f"<div>{head}</div>{''.join(rows)}"
 
 
-def said(weights: Weights, energy: float) -> str:
+def handle_words(weights: Weights, energy: float) -> str:
     """Return what a screen reader says of the handle."""
     return f"{mixture(weights)}: energy {number(energy)}"
 

@@ -200,7 +200,7 @@ def certify(session: Session) -> None:
     session.show(training=part)
 
 
-def uncertified(session: Session) -> list[TrainState]:
+def uncertified_states(session: Session) -> list[TrainState]:
     """Return the kept states at even log steps that have no certificate yet."""
     line = session.branch.train
     known = set(line.column("unexplained")[0])

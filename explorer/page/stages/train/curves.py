@@ -68,7 +68,7 @@ class CurvesPanel(ChartPanel):
         values = np.concatenate([v[np.isfinite(v)] for *_, v in curves] or [np.zeros(0)])
         axis = self.upright(values)
         series = [
-            Series(t, shown_on(axis, v), name, colour=colour, value=self.named(frame, axis, v),
+            Series(t, shown_on(axis, v), name, colour=colour, value=self.end_value(frame, axis, v),
                    end=True, look={"dashed": dashed, "width": 2 if i == 0 else 1.5})
             for i, ((name, t, v), (colour, dashed)) in enumerate(zip(curves, LINES, strict=False))
         ]  # fmt: skip
@@ -80,14 +80,14 @@ class CurvesPanel(ChartPanel):
         return Chart(series, x, axis, self.title, self.note, foot, handle=now, handle_name="step",
                      label=self.words(curves, axis, frame))  # fmt: skip
 
-    def named(self, frame: Frame, axis: Axis, values: np.ndarray[Any, Any]) -> str:
+    def end_value(self, frame: Frame, axis: Axis, values: np.ndarray[Any, Any]) -> str:
         """Return the value that stands at the end of a line: the newest."""
         return newest(axis, values)
 
     def words(self, curves: list[Curve], axis: Axis, frame: Frame) -> str:
         """Return what a screen reader says: the values that stand at the lines."""
         told = ", ".join(
-            f"{name} {self.named(frame, axis, v)}".rstrip() for name, _, v in curves if len(v)
+            f"{name} {self.end_value(frame, axis, v)}".rstrip() for name, _, v in curves if len(v)
         )
         return f"{self.title}: {told or 'nothing yet'}"
 
@@ -139,7 +139,7 @@ class ResidualCurves(CurvesPanel):
         super().build()
         self.job = Ask(self, pause_s=BREATH_S)
 
-    def named(self, frame: Frame, axis: Axis, values: np.ndarray[Any, Any]) -> str:
+    def end_value(self, frame: Frame, axis: Axis, values: np.ndarray[Any, Any]) -> str:
         """Return what the headline says of the step on screen; where it says nothing, nothing."""
         part = frame.training
         known = part.certificate is not None and part.certified is part.state
@@ -157,7 +157,7 @@ class ResidualCurves(CurvesPanel):
             self._fill(frame)
 
     def _fill(self, frame: Frame) -> None:
-        waiting = train.uncertified(self.session)
+        waiting = train.uncertified_states(self.session)
         if not waiting:
             return
         line = self.session.timeline
@@ -196,9 +196,9 @@ class LossCurves(CurvesPanel):
     title = "Loss of the attack"
     ratios = False
 
-    def seen(self, frame: Frame) -> bool:
+    def belongs(self, frame: Frame) -> bool:
         """Return whether the present attack has curves; one without a loss has none."""
-        return super().seen(frame) and bool(by_key(frame.attack.name).curves)
+        return super().belongs(frame) and bool(by_key(frame.attack.name).curves)
 
     def upright(self, values: np.ndarray[Any, Any]) -> Axis:
         """Return a log axis, or a plain one for counts."""

@@ -80,7 +80,7 @@ class TrainForm(Form):
             yield maximum_margin(data.x, data.y, progress=progress)
 
         def take(exact: Exact) -> None:
-            session.guarded(train.jump_to_exact, session, exact)
+            session.attempt(train.jump_to_exact, session, exact)
 
         play.tell(session, f"Solving for {data.n} points; this may take ten seconds.")
         self.job.begin(work, take)
@@ -111,8 +111,8 @@ class TrainForm(Form):
         def stale() -> bool:
             return session.running or session.frame.training.state is not shown
 
-        self.finishing.begin(work, take, self._finished, stale)
+        self.finishing.begin(work, take, self._certify, stale)
 
-    def _finished(self) -> None:
+    def _certify(self) -> None:
         if self.finishing.state is JobState.DONE:
             train.certify(self.session)
