@@ -53,7 +53,7 @@ from explorer.page.apps.membership_scene import Outcome
 from explorer.page.frame import Aim, Attacking, Certain, Frame, Handle, PointMap, Shown, Training
 from explorer.page.history import History
 from explorer.page.stages.attack import found_words
-from explorer.page.stages.attack.own import ruled, with_rings
+from explorer.page.stages.attack.own import rules_html, with_rings
 from explorer.page.stages.explain import words as page_explain
 from explorer.page.stages.landscape import energy_words as page_energy
 from explorer.page.stages.landscape import words as page_starts
@@ -797,12 +797,15 @@ def of_page() -> Named:
     groups = (Group("3.2", -1.0, 1.0, (-0.5, 0.5), (1.0, -1.0), True),
               Group("3.2", 1.0, 2.0, (0.5, 1.5), (-1.0, 1.0), False))  # fmt: skip
     exact = replace(walk["proven"], groups=groups)
-    yield "univariate panel, rules", ruled(univariate_panel.rules(net, exact))
+    yield "univariate panel, rules", rules_html(univariate_panel.rules(net, exact))
     off = replace(walk["likely"], groups=groups)
-    yield "univariate panel, rules, off", ruled(univariate_panel.rules(net, off))
-    yield "univariate panel, rules, no group", ruled(univariate_panel.rules(net, walk["proven"]))
+    yield "univariate panel, rules, off", rules_html(univariate_panel.rules(net, off))
+    yield (
+        "univariate panel, rules, no group",
+        rules_html(univariate_panel.rules(net, walk["proven"])),
+    )
     bare = replace(exact, groups=(replace(groups[0], x=(), y=()),))
-    yield "univariate panel, rules, empty group", ruled(univariate_panel.rules(net, bare))
+    yield "univariate panel, rules, empty group", rules_html(univariate_panel.rules(net, bare))
     for known, text in univariate_panel.ACTIVE.items():
         yield f"univariate panel, (a) {known.value}", text
     proof: Any = SimpleNamespace(rho=0.25, error_free=True)
