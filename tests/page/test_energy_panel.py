@@ -202,13 +202,13 @@ def test_a_new_question_interrupts_the_first_map_of_another(app: App, monkeypatc
 def test_a_map_that_takes_long_is_sketched_while_one_drags(app: App) -> None:
     energy, session = panel(app), app.session
     told: list[tuple[str, int]] = []
-    answered = energy.answered
+    answered = energy.show_map
 
     def note(q, picture, seconds) -> None:
         answered(q, picture, seconds)
         told.append((energy.told.value("said"), picture.size))
 
-    energy.answered = note
+    energy.show_map = note
 
     async def go() -> None:
         energy.work.pace["point"] = 1.0  # seconds a pixel: too long for a glance

@@ -155,9 +155,9 @@ def test_the_triangle_gives_energies_by_their_shares_and_its_runs(app, monkeypat
     assert on_page.view.energies is on_page.energies.values is not None
     strip: StripView = on_page.strip
     curve = strip.export().figure().axes[0].lines[0]
-    np.testing.assert_array_equal(curve.get_xydata(), strip.given["start"])
+    np.testing.assert_array_equal(curve.get_xydata(), strip.originals["start"])
     held = arrays(asked(strip, "npz", monkeypatch)[1][0])
-    np.testing.assert_array_equal(held["at_the_start"], strip.given["start"])
+    np.testing.assert_array_equal(held["at_the_start"], strip.originals["start"])
 
 
 def test_every_chart_of_the_pages_comes_on_paper(app) -> None:

@@ -88,15 +88,15 @@ def test_an_attack_that_began_at_the_truth_says_so_and_is_no_find() -> None:
     train.jump_to_exact(app.session)
     play.go(app.session, "attack")
     panel = app.panels["HeadlinePanel"]
-    assert "attacker" not in panel.said
+    assert "attacker" not in panel.text
     attack.remix(app.session, 0.5, 1.0)
-    assert "50%" in panel.said
+    assert "50%" in panel.text
     attack.remix(app.session, 1.0, 1.0)
     assert app.session.frame.attack.verdict.kind.name == "FOUND"
-    assert "100%" in panel.said
+    assert "100%" in panel.text
     assert panel.view.state["tone"] == "warn"
     attack.remix(app.session, 0.0, 0.0)
-    assert "attacker" not in panel.said
+    assert "attacker" not in panel.text
     app.close()
 
 

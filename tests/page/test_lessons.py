@@ -493,7 +493,7 @@ def test_an_empty_plane_of_a_lesson_speaks_of_nothing_that_the_lesson_hides() ->
 def test_a_share_is_written_in_per_cent_and_kept_as_a_share() -> None:
     goal = Goal(name="residual at most", value=0.07)
     assert "7%" in goal.words and "0.07" not in goal.words
-    assert KINDS["p at most"].json(0.05) == 0.05
+    assert KINDS["p at most"].number_of(0.05) == 0.05
     app = App()
     course.record(app.session)
     course.add_step(app.session)

@@ -70,7 +70,7 @@ def test_marks_and_classes_come_back_exactly_and_what_does_not_fit_is_refused(
     assert frame["arrays"]["claims"][:, 2].tolist() == [0, 1, 2, 3, 4, 5, 6]
     for bad in (8.0, -9.0, np.nan):
         with pytest.raises(ValueError, match="holds numbers below 8"):
-            script["packed"](np.array([0.0, bad]))
+            script["packed_array"](np.array([0.0, bad]))
 
 
 def test_a_run_of_today_ends_where_the_recording_ends(

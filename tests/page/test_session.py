@@ -487,12 +487,12 @@ def test_hidden_points_are_told_by_nothing_on_the_page() -> None:
     play.configure(session, steps=300)
     play.step(session, 300)
     board, said = app.panels["Scoreboard"], app.panels["HeadlinePanel"]
-    shown = said.said
+    shown = said.text
     assert board.on_screen and str(session.frame.attack.verdict.found) in shown
     play.set_truth_shown(session, False)
-    assert not board.on_screen and not any(sign.isdigit() for sign in said.said)
+    assert not board.on_screen and not any(sign.isdigit() for sign in said.text)
     play.act(session, "reveal")
-    assert session.truth_shown and board.on_screen and said.said == shown
+    assert session.truth_shown and board.on_screen and said.text == shown
     app.close()
 
 

@@ -214,7 +214,7 @@ class RunsBox:
         self, found: Runs, work: Callable[[Progress], Iterator[None]], keys: list[Key],
         trouble: str, then: Callable[[], None] | None = None,
     ) -> None:  # fmt: skip
-        """Do `work`, keep the runs of `keys` as they end; call `then` if all end well."""
+        """Do `work`, keep the runs of `keys` as they end; call `then` if all ended well."""
         keeper, unkept = self.keeper, dict.fromkeys(keys)
 
         def keep() -> None:
@@ -250,7 +250,7 @@ class RunsBox:
         return [ends.count(k) for k in range(len(NAMES))]
 
     def arrivals(self) -> Arrivals | None:
-        """Return where the runs of these settings end; None where that is not known."""
+        """Return where the runs of these settings ended; None where that is not known."""
         if self.found is None:
             return None
         going = self.job.state is JobState.RUNNING
@@ -306,7 +306,7 @@ class RunsBox:
         """
         found = self.found
         if found is None or key not in found.rows:
-            raise ValueError("That run has not end yet.")
+            raise ValueError("That run has not ended yet.")
         if key in found.states:
             self._show_run(found, key)
             return
