@@ -250,16 +250,6 @@ def test_a_direction_of_no_curvature_ends_the_search() -> None:
     torch.testing.assert_close(exact(dense, g).p, torch.linalg.solve(dense, g))
 
 
-@pytest.mark.parametrize(
-    ("field", "value"),
-    [("model", "deeper"), ("loss", "hinge"), ("solver", "newton"), ("optimizer", "sgd"), ("m", 3),
-     ("mu", 0.0), ("damping", -1.0), ("momentum", 1.0), ("lr_x", float("nan"))],
-)  # fmt: skip
-def test_settings_without_a_step_are_refused(field: str, value: object) -> None:
-    with pytest.raises(ValueError, match=field):
-        BilevelConfig(**{field: value})
-
-
 def test_what_does_not_fit_is_refused() -> None:
     generator, x, y = drawn(11)
     config = settings("affine", "ridge")

@@ -12,7 +12,6 @@ import torch
 from scipy.optimize import nnls
 
 from explorer.engine.attacks import certified as attack
-from explorer.engine.attacks.attack import Start
 from explorer.engine.attacks.target import Target
 from explorer.engine.data import Dataset, preset
 from explorer.engine.exact import maximum_margin
@@ -309,17 +308,6 @@ def test_the_attack_claims_disjoint_places_each_with_a_point(seed):
     near &= state.y[:, None] == y
     assert bool(near.any(1).all()) and int(near.any(0).sum()) >= len(claimed.x)
     assert bool((state.radius > state.threshold).all())
-    again = searched(net)[2]
-    assert torch.equal(again.x, state.x) and again.numbers() == state.numbers()
-
-
-def test_the_attack_takes_no_start_and_refuses_a_place_that_is_too_wide():
-    _, _, net = exact(0)
-    x = torch.zeros(2, 1, dtype=torch.float64)
-    state = attack.init(Target(net), attack.CertifiedConfig(), rng(), Start(x, x[:, 0]))
-    assert state.t == 0 and not len(state.x)
-    with pytest.raises(ValueError, match="widest"):
-        attack.CertifiedConfig(widest=0.01, narrowest=0.1)
 
 
 @pytest.mark.parametrize(

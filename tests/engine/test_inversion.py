@@ -90,13 +90,6 @@ def test_claims_of_the_extreme_goal_are_on_their_side() -> None:
     assert bool((claimed.y * phi(target.net, claimed.x) > 0).all())
 
 
-def test_a_seed_is_a_run() -> None:
-    target = Target(make((9, 5), scale=0.8))
-    one, same, other = (run(target, FREE, s)[-1].x for s in (4, 4, 5))
-    assert torch.equal(one, same)
-    assert not torch.equal(one, other)
-
-
 def test_how_a_run_ends() -> None:
     target = linear([1.0, 1.0])
     assert inversion.terminate(run(target, FREE)[-1], FREE) is Status.FINISHED
@@ -107,20 +100,3 @@ def test_how_a_run_ends() -> None:
     lost = inversion.step(target, replace(state, grad_x=state.grad_x * math.nan), FREE)
     assert inversion.terminate(lost, FREE) is Status.DIVERGED
     assert torch.equal(lost.x, state.x)
-
-
-def test_several_outputs_are_refused_in_words() -> None:
-    net = Network((torch.ones(4, 2), torch.ones(3, 4)), (None, None))
-    assert "one output" in inversion.fits(Target(net))
-    assert inversion.fits(linear([1.0, 2.0])) == ""
-
-
-@pytest.mark.parametrize(
-    ("changes", "word"),
-    [({"m": 5}, "even"), ({"goal": "most"}, "goal"), ({"steps": 0}, "steps"),
-     ({"box": -1.0}, "box"), ({"value": math.nan}, "value"), ({"decay": 2.0}, "decay"),
-     ({"sigma_x": -1.0}, "sigma_x"), ({"lr_x": math.inf}, "lr_x")],
-)  # fmt: skip
-def test_what_cannot_run_is_refused_by_name(changes, word) -> None:
-    with pytest.raises(ValueError, match=word):
-        InversionConfig(**changes)

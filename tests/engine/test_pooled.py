@@ -11,13 +11,12 @@ from scipy.optimize import linprog
 
 from explorer.engine.attacks import hinge, kkt, pooled
 from explorer.engine.attacks import pooled as largest
-from explorer.engine.attacks.pooled import PooledConfig, PooledState
+from explorer.engine.attacks.pooled import PooledConfig
 from explorer.engine.attacks.target import Target
 from explorer.engine.data import preset
 from explorer.engine.network import phi
 from explorer.engine.scoring import score
 from explorer.engine.status import Status
-from explorer.engine.store import codec
 from explorer.engine.training import TrainConfig
 from tests.engine.draws import aimed, attacked, make, rng, trained
 
@@ -152,19 +151,3 @@ def test_a_circle_in_three_layers_has_no_false_claim(circle, states):
     claims = pooled.report(target, states[-1], SMALL)
     found = int(score(data, claims.x, claims.y, (0.1,)).found)
     assert found == len(claims.x) > 0
-
-
-def test_a_saved_state_goes_on_alike(circle, states):
-    tensors: dict = {}
-    node = codec.encode(states[1], tensors)
-    again = codec.decode(node, tensors, PooledState)
-    following = pooled.step(circle[1], again, SMALL)
-    assert torch.equal(following.found, states[2].found)
-    assert codec.decode(codec.encode(SMALL, tensors), tensors, PooledConfig) == SMALL
-
-
-def test_what_it_refuses():
-    with pytest.raises(ValueError, match="starts"):
-        PooledConfig(starts=0)
-    with pytest.raises(ValueError, match="m must be even"):
-        PooledConfig(m=7)

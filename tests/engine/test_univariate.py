@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 import torch
 
-from explorer.engine import store
 from explorer.engine.attacks import univariate
 from explorer.engine.attacks.target import Target
 from explorer.engine.attacks.univariate.config import CERTIFIED, EXACT, UnivariateConfig
@@ -16,7 +15,7 @@ from explorer.engine.attacks.univariate.doubt import Inexact
 from explorer.engine.attacks.univariate.graph import defect, sweep
 from explorer.engine.attacks.univariate.intervals import crossings, distinct, guarantee
 from explorer.engine.attacks.univariate.proof import Programs, System, system
-from explorer.engine.data import Dataset, preset
+from explorer.engine.data import preset
 from explorer.engine.exact import maximum_margin
 from explorer.engine.margin import q_of
 from explorer.engine.merging import merge_neurons
@@ -24,7 +23,6 @@ from explorer.engine.network import Network, phi
 from explorer.engine.piecewise import describe
 from explorer.engine.roster import ROSTER
 from explorer.engine.status import Status
-from explorer.engine.store import Run
 from explorer.engine.training import TrainConfig
 from tests.engine.draws import rng, trained
 
@@ -446,18 +444,6 @@ def test_an_empty_group_voids_the_guarantee():
     assert guarantee((), 0) == 0.0
 
 
-def test_a_run_survives_a_file():
-    target = exact(*FIVE)
-    states, _ = walked(target)
-    data = Dataset(tensor(FIVE[0])[:, None], tensor(FIVE[1]))
-    run = Run(data, TrainConfig(), (), UnivariateConfig(), tuple(states), attack_name="univariate")
-    again = store.load(store.dump(run)).attack_states
-    assert len(again) == len(states)
-    assert again[-1].groups[0].x == states[-1].groups[0].x
-    assert again[-1].exact
-    assert torch.equal(again[-1].least, states[-1].least)
-
-
 def test_it_stands_in_the_roster_and_refuses_what_does_not_fit():
     entry = ROSTER["univariate"]
     assert entry.refusal(exact(*FIVE)) == ""
@@ -475,12 +461,3 @@ def test_the_end_is_told():
     assert univariate.terminate(states[-1], config) is Status.COMPLETE
     assert univariate.step(target, states[-1], config) is states[-1]
     assert states[-1].numbers()["proven"] == 5
-
-
-@pytest.mark.parametrize(
-    ("field", "value"),
-    [("mode", "all"), ("weights", "old"), ("slack", 0.5), ("tau", -1.0), ("merge_angle", np.nan)],
-)
-def test_settings_without_a_meaning_are_refused(field, value):
-    with pytest.raises(ValueError, match=field):
-        UnivariateConfig(**{field: value})

@@ -126,13 +126,6 @@ class InversionState:
         }
 
 
-def fits(target: Target) -> str:
-    """Return why the baseline cannot be used on this network, or an empty string."""
-    if target.net.outputs != 1:
-        return f"Inversion takes one output; this network has {target.net.outputs}, one per class."
-    return ""
-
-
 @few_threads()
 def init(
     target: Target, config: InversionConfig, generator: torch.Generator, start: object = None
@@ -231,5 +224,5 @@ ATTACK = Attack(
     first=init, step=step, terminate=terminate, report=report,
     curves=(("output", "output y Φ"), ("off_margin", "off the margin")),
     pictures=pictures, leaps=Leaps(advance),
-    needs=Needs(fits, anywhere=True, non_homogeneous=True),  # outputs are all it needs
+    needs=Needs(anywhere=True, non_homogeneous=True),  # outputs are all it needs
 )  # fmt: skip
