@@ -2,25 +2,33 @@
 
 from __future__ import annotations
 
-import pytest
 from playwright.sync_api import Page, expect
 
 from explorer.serve import server
-from tests.browser.steps import Explorer
+from tests.browser.steps import Explorer, settled
+
+SIZES = ((1280, 720), (800, 1000))
 
 
-@pytest.mark.parametrize(("width", "height"), [(1280, 720), (800, 1000)])
 def test_the_legend_opens_by_mouse_and_keys_and_a_glyph_says_what_it_is(
-    page: Page, voila_server: server.Server, width: int, height: int
+    page: Page, voila_server: server.Server
 ) -> None:
-    page.set_viewport_size({"width": width, "height": height})
     app = Explorer(page).visit(voila_server.url)
     app.preset("Alternating circle")
     app.press("2 Train")
     app.press("Jump to the exact solution")
     app.press("5 Explain")
+    for width, height in SIZES:
+        page.set_viewport_size({"width": width, "height": height})
+        settled(app.plane)
+        opens_and_says(app)
+
+
+def opens_and_says(app: Explorer) -> None:
+    """The legend opens by mouse and keys, and says what the glyph under the pointer is."""
+    page = app.page
     chip, rows = page.locator(".mx-legend-chip"), page.locator(".mx-legend > li")
-    expect(rows).to_have_count(0)
+    expect(page.locator(".mx-legend")).to_be_hidden()
     chip.click()
     expect(rows.first).to_be_visible()
     glyphs = rows.evaluate_all("all => all.map(row => row.dataset.glyph)")

@@ -84,24 +84,11 @@ RAW = """(pad, [x, y]) => pad.dispatchEvent(
   new PointerEvent("pointerrawupdate", {clientX: x, clientY: y, bubbles: true}))"""
 
 
-def test_a_move_is_told_before_the_next_animation_frame(
-    page: Page, landscape_server: serve.Server
-) -> None:
-    triangle = Triangle(page, landscape_server.url)
-    place = list(triangle.at(0.2, 0.3, 0.5))
-    triangle.pad.evaluate(RAW, place)  # no button is down
-    assert triangle.shares() == (0, 0, 100)
-    page.mouse.move(*triangle.corners["noise"])
-    page.mouse.down()
-    triangle.pad.evaluate(RAW, place)
-    triangle.rests_at(20, 30, 50)
-    page.mouse.up()
-
-
 def test_the_handle_is_dragged_by_mouse_and_by_keys(
     page: Page, landscape_server: serve.Server
 ) -> None:
     triangle = Triangle(page, landscape_server.url)
+    told_before_the_next_animation_frame(triangle)
     page.mouse.move(*triangle.at(0, 0, 1))
     page.mouse.down()
     page.mouse.move(*triangle.at(0.4, 0.2, 0.4), steps=20)
@@ -126,6 +113,18 @@ def test_the_handle_is_dragged_by_mouse_and_by_keys(
     assert triangle.shares()[0] > 0
     page.keyboard.press("t")
     triangle.rests_at(100, 0, 0)
+
+
+def told_before_the_next_animation_frame(triangle: Triangle) -> None:
+    """A raw move of the pointer moves the handle while a button is down, and no other."""
+    place = list(triangle.at(0.2, 0.3, 0.5))
+    triangle.pad.evaluate(RAW, place)
+    assert triangle.shares() == (0, 0, 100)
+    triangle.page.mouse.move(*triangle.corners["noise"])
+    triangle.page.mouse.down()
+    triangle.pad.evaluate(RAW, place)
+    triangle.rests_at(20, 30, 50)
+    triangle.page.mouse.up()
 
 
 def test_the_handle_is_dragged_by_touch(touch_page: Page, landscape_server: serve.Server) -> None:
