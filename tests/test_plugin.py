@@ -153,7 +153,7 @@ train.jump_to_exact(page.session)
 play.go(page.session, "attack")
 page.panels["Chooser"].view.commands["choose"]("sample")
 form = page.panel("AttackForm").forms["sample"]
-{row.field: row.widget for row in form.all}["pace"].value = 0.25
+form.row.take(["pace", 0.25])
 play.step(page.session, 3)
 now = page.session.frame.attack
 print(now.name, now.state.t, page.session.attack_config.pace)
@@ -161,7 +161,7 @@ shown, axes = page.panels["PlanePanel"].view.frame, page.session.axes
 before, near = now.state.before, now.state.x[now.state.off < 0.1]
 gap = abs(axes.shares(before.numpy()) - shown["dots"]).max()
 print(len(shown["dots"]), gap < 1e-6, len(shown["rings"]) == len(near) > 0)
-print(*[row.field for row in form.all], sep=",")
+print(*form.row.items, sep=",")
 own = page.panels["OwnPanel"]
 print(own.on_screen, own.title.value, own.note.value, len(own.chart.shown.series[0].x))
 play.step(page.session, 97)

@@ -226,7 +226,9 @@ def last_states(
     target: Any, entry: AnyAttack, config: Any, seeds: Sequence[int], device: str,  # noqa: ANN401
     dtype: torch.dtype | None, stride: int, progress: Progress,
 ) -> Iterator[Any]:  # fmt: skip
-    """Yield the last state of each start, on the CPU; they go in turn, or `at_once`.
+    """Yield the last state of each start; they go in turn, or `at_once`.
+
+    What was sent to a device is on the CPU again.
 
     Args:
         target: the weights, of the attack's kind.
@@ -255,4 +257,6 @@ def last_states(
             states = entry.iterate(aimed, state, config, stride)
             for following in with_progress(states, count, here):
                 state = following
-            yield from map(to_cpu, together.apart(state) if together else [state])
+            ends = together.apart(state) if together else [state]
+            sent = device != "cpu" or dtype is not None
+            yield from map(to_cpu, ends) if sent else ends
