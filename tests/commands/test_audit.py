@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
+from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 from torch import nn
-from typer.testing import CliRunner
 
-from explorer import cli
 from explorer.engine.data import preset
 from explorer.engine.exact import maximum_margin
 
@@ -27,19 +25,19 @@ def lines(mark: str, head: str, y: object, point: str = ".") -> str:
     return "\n".join([head, *(mark.join(row) for row in rows)]) + "\n"
 
 
-TABLES: dict[str, tuple[str | dict[str, np.ndarray], tuple[str, ...]]] = {
-    "plain": (lines(",", "x1,x2,y", Y), ()),
-    "words": (lines(",", "height,weight,kind", WORDS), ()),
-    "semicolons": ("\ufeff" + lines(";", "height;weight;Class", WORDS, ","), ()),
-    "tabs": (lines("\t", "height\tweight\tlabel", (Y > 0) * 1), ()),
-    "quoted": (lines(",", '"height, cm",weight,"Target"', [f'"{k}"' for k in WORDS]), ()),
-    "label": (lines(",", "a,b,group", Y > 0), ("--label", "group")),
-    "windows": (lines(",", "x1,x2,y", Y).replace("\n", "\r\n"), ()),
-    "other way round": (lines(",", "x1,x2,y", np.where(Y > 0, "a", "b")), ("--classes", "b, a")),
-    "arrays": ({"x": X, "y": Y}, ()),
-    "arrays of words": ({"X": X.astype(np.float32), "Y": WORDS}, ()),
-    "arrays of images": ({"x": X[:, :, None], "target": Y > 0, "more": Y}, ()),
-    "named array": ({"x": X, "y": -Y, "group": Y}, ("--label", "group")),
+TABLES: dict[str, tuple[str | dict[str, np.ndarray], str]] = {
+    "plain": (lines(",", "x1,x2,y", Y), ""),
+    "words": (lines(",", "height,weight,kind", WORDS), ""),
+    "semicolons": ("\ufeff" + lines(";", "height;weight;Class", WORDS, ","), ""),
+    "tabs": (lines("\t", "height\tweight\tlabel", (Y > 0) * 1), ""),
+    "quoted": (lines(",", '"height, cm",weight,"Target"', [f'"{k}"' for k in WORDS]), ""),
+    "label": (lines(",", "a,b,group", Y > 0), "--label group"),
+    "windows": (lines(",", "x1,x2,y", Y).replace("\n", "\r\n"), ""),
+    "other way round": (lines(",", "x1,x2,y", np.where(Y > 0, "a", "b")), "--classes 'b, a'"),
+    "arrays": ({"x": X, "y": Y}, ""),
+    "arrays of words": ({"X": X.astype(np.float32), "Y": WORDS}, ""),
+    "arrays of images": ({"x": X[:, :, None], "target": Y > 0, "more": Y}, ""),
+    "named array": ({"x": X, "y": -Y, "group": Y}, "--label group"),
 }
 
 
@@ -57,42 +55,37 @@ def weights(tmp_path_factory):
     return path
 
 
-def written(held, folder):
-    if isinstance(held, str):
-        path = folder / "data.csv"
-        path.write_text(held, encoding="utf-8", newline="")
-        return path
-    np.savez(folder / "data.npz", **held)
-    return folder / "data.npz"
+@pytest.fixture
+def audit(call, weights):
+    """Audit these weights with a table: audit(table, more words) -> Answer."""
 
+    def audited(held, more="", **code):
+        path = Path("data.csv" if isinstance(held, str) else "data.npz")
+        if isinstance(held, str):
+            path.write_text(held, encoding="utf-8", newline="")
+        else:
+            np.savez(path, **held)
+        return call(f"audit {weights} {path} --attack kkt --steps 20 {more}", **code)
 
-def audited(*words, code=0):
-    result = CliRunner().invoke(cli.app, ["audit", *map(str, words), "--steps", "20"])
-    assert result.exit_code == code, result.output
-    return result
+    return audited
 
 
 @pytest.mark.parametrize("kind", TABLES)
-def test_tables_of_every_kind_are_read(kind, weights, tmp_path):
+def test_tables_of_every_kind_are_read(kind, audit) -> None:
     held, more = TABLES[kind]
-    path = written(held, tmp_path)
-    made = json.loads(audited(weights, path, "--attack", "kkt", "--json", *more).stdout)
+    made = audit(held, f"--json {more}").json
     assert made["points"] == 8 and made["attacks"][0]["verdict"] is not None
     if kind == "semicolons":
         assert list(made["table"][0])[3:5] == ["height", "weight"]
 
 
-def test_held_out_columns_go_by_their_names(weights, tmp_path):
-    data, other = tmp_path / "data.csv", tmp_path / "test.csv"
-    data.write_text(lines(",", "height,weight,y", Y))
-    other.write_text("y,weight,id,height\n-1,0.5,7,0.25\n1,2.5,8,0.75\n")
-    made = audited(
-        weights, data, "--heldout", other, "--attack", "kkt", "--out", tmp_path / "a.csv"
-    )
-    assert "verdict" in made.stdout
-    assert (tmp_path / "a.csv").read_text().startswith("point,class,margin,height,weight")
-    other.write_text("mass,weight,y\n0.5,0.25,1\n")
-    assert "height" in audited(weights, data, "--heldout", other, code=2).output
+def test_held_out_columns_go_by_their_names(audit) -> None:
+    data = lines(",", "height,weight,y", Y)
+    Path("test.csv").write_text("y,weight,id,height\n-1,0.5,7,0.25\n1,2.5,8,0.75\n")
+    assert "verdict" in audit(data, "--heldout test.csv --out a.csv").out
+    assert Path("a.csv").read_text().startswith("point,class,margin,height,weight")
+    Path("test.csv").write_text("mass,weight,y\n0.5,0.25,1\n")
+    assert "height" in audit(data, "--heldout test.csv", code=2).line
 
 
 @pytest.mark.parametrize(
@@ -106,5 +99,5 @@ def test_held_out_columns_go_by_their_names(weights, tmp_path):
         ("x1,x2,y\n", "header"),
     ],
 )
-def test_other_tables_are_refused_by_what_they_lack(text, words, weights, tmp_path):
-    assert words in audited(weights, written(text, tmp_path), code=2).output.replace("\n", " ")
+def test_other_tables_are_refused_by_what_they_lack(text, words, audit) -> None:
+    assert words in audit(text, code=2).line

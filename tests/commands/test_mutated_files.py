@@ -92,6 +92,6 @@ def test_the_files_with_code_would_run_it() -> None:
 
 
 def test_the_mutants_of_a_seed_are_always_the_same() -> None:
-    first = [(kind.name, data) for kind, _, data in mutants.mutants(60, 5)]
+    first = [(kind.name, data) for kind, _, data in mutants.mutants(20, 5)]
     mutants.runs.cache_clear()  # the whole files are written anew
-    assert [(kind.name, data) for kind, _, data in mutants.mutants(60, 5)] == first
+    assert [(kind.name, data) for kind, _, data in mutants.mutants(20, 5)] == first
