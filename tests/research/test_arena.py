@@ -9,9 +9,7 @@ from pathlib import Path
 
 import pytest
 from scipy.stats import binomtest
-from typer.testing import CliRunner
 
-from explorer.cli import app
 from explorer.engine.confidence import share
 from explorer.engine.controls import Origin, control_sets
 from explorer.engine.data import Dataset, preset
@@ -209,34 +207,3 @@ def test_flips_are_seeded_and_keep_the_source() -> None:
         flip_labels(more, 0.3, 1)
     with pytest.raises(Refused, match="flips none; take at least"):
         flip_labels(data, 0.03, 1)
-
-
-def test_the_verbs(tmp_path: Path) -> None:
-    run = CliRunner().invoke
-    out = tmp_path / "a"
-    done = run(app, ["arena", "--attacks", "inversion,univariate", "--seed", "0-1", "--n", "6",
-                     "--widths", "20", "--steps", "600", "--executor", "threads", "--out", str(out),
-                     "--json"])  # fmt: skip
-    assert done.exit_code == 0, done.output
-    assert {p.name for p in out.iterdir()} == {
-        "arena.csv",
-        "rows.csv",
-        "rows.jsonl",
-        "arena.png",
-        "other.png",
-    }
-    table = tmp_path / "t.toml"
-    table.write_text(
-        '[table]\npreset = "blobs"\nn = 8\nsteps = 200\nwidths = 12\nseed = "0-1"\nattack = ""\n'
-    )
-    rows = tmp_path / "r.jsonl"
-    words = ["sweep", "--table", str(table), "--set", "early_stop=[0, 20]", "--executor", "threads",
-             "--out", str(rows), "--csv", str(tmp_path / "r.csv")]  # fmt: skip
-    for _ in range(2):  # the second finds all there
-        done = run(app, words)
-        assert done.exit_code == 0, done.output
-        assert len(rows.read_text().splitlines()) == 4
-    assert len((tmp_path / "r.csv").read_text().splitlines()) == 5
-    for bad in (["sweep", "--set", "sead=1"], ["sweep", "--scheduler", "tcp://x"],
-                ["arena", "--attacks", "spell"], ["arena", "--seed", "x"]):  # fmt: skip
-        assert run(app, [*bad, "--out", str(tmp_path / "bad")]).exit_code == 2

@@ -88,7 +88,7 @@ def found_of(made: Audit) -> list[bool]:
     return [row["KKT reconstruction: found"] for row in made.rows]
 
 
-@pytest.mark.parametrize("scale", [1e-3, 1e-1, 10.0, 1e3])
+@pytest.mark.parametrize("scale", [1e-3, 1e3])
 def test_the_same_points_are_found_in_every_unit_of_length(
     trained: Network, audited: Audit, scale: float
 ) -> None:
@@ -403,7 +403,7 @@ def test_several_classes(three: tuple[Dataset, Network]) -> None:
 
 
 def test_the_table_the_page_and_the_files(trained: Network, tmp_path) -> None:
-    made = audit(trained, CIRCLE.x, CIRCLE.y > 0, attacks=("kkt",), steps=STEPS)
+    made = audit(trained, CIRCLE.x, CIRCLE.y > 0, attacks=("kkt",), steps=60)
     assert isinstance(made.table, pd.DataFrame) and len(made.table) == CIRCLE.n
     assert made.table["class"].tolist() == (CIRCLE.y > 0).tolist()
     assert made.table["margin"].min() == 1
@@ -425,7 +425,7 @@ def test_the_table_the_page_and_the_files(trained: Network, tmp_path) -> None:
 
 def test_columns_may_have_any_names(trained: Network, tmp_path) -> None:
     """No name is taken for a formula, which a picture would fail at after all work."""
-    made = audit(trained, CIRCLE.x, CIRCLE.y > 0, attacks=("hinge",), steps=STEPS)
+    made = audit(trained, CIRCLE.x, CIRCLE.y > 0, attacks=("kkt",), steps=20)
     named = replace(made, names=(r"$\frac{$", "price $ and $"))
     for ending in ("html", "png"):
         assert named.save(tmp_path / f"audit.{ending}").stat().st_size > 500
@@ -484,7 +484,7 @@ def test_of_images_that_were_not_learnt_no_leak_is_said() -> None:
         rest = torch.ones(unseen.n, dtype=torch.bool).index_fill(0, order, False)
         wrong = Dataset(unseen.x[order], unseen.y[order])
         others = Dataset(unseen.x[rest], unseen.y[rest])
-        made = audit(net, wrong, heldout=others, steps=STEPS)
+        made = audit(net, wrong, heldout=others, steps=60)
         said += made.p_value <= 0.05
     assert said <= 1
 
@@ -499,7 +499,7 @@ def test_held_out_points_that_are_few_none_or_of_another_source_leave_it_open() 
         (None, "19 or more of each class"), (first, "19 held-out points or more"),
         (noise, "not of the source"),
     ):  # fmt: skip
-        told = audit(net, data, heldout=given, steps=STEPS).sentence
+        told = audit(net, data, heldout=given, steps=200).sentence
         assert told.startswith("Cannot know") and why in told
 
 

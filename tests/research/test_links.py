@@ -127,12 +127,6 @@ def test_the_points_of_a_link_in_place_of_a_file(verb: str, tmp_path: Path) -> N
     assert line or told["network"]["widths"] == [20], "its settings are not taken"
 
 
-def test_a_refused_link_is_one_line_of_the_command() -> None:
-    for words in (["repeat", LINK[:-9]], ["train", "--data", LINK[:-9]], ["repeat", "nothing"]):
-        result = CliRunner().invoke(app, words)
-        assert result.exit_code == 2 and result.stderr.count("\n") == 1
-
-
 def test_a_repeated_run_is_saved_and_its_report_holds_what_is_needed(tmp_path: Path) -> None:
     out, page = tmp_path / "run.safetensors", tmp_path / "report.html"
     words = ["repeat", LINK, "--out", str(out), "--report", str(page), "--json"]
