@@ -67,7 +67,8 @@ def _content(state: UnivariateState) -> dict[str, Any]:
         "steps": state.t, "tolerances": "exact" if state.exact else "trained",
         "doubt": doubt_words(state), "candidates": candidates,
         "groups": [report.values(g, "rule", "low", "high", "x", "counted") for g in state.groups],
-        **report.values(state, "defect", "guaranteed", "alone", "miss", "residual"),
+        **report.values(state, "defect", "alone", "miss", "residual"),
+        "guaranteed": state.guaranteed_share,
     }  # fmt: skip
 
 

@@ -131,7 +131,7 @@ class Live(TorchDispatchMode):
         self.now -= self.held.pop(key, 0)
 
 
-SIZES = [(2, (300,), 40), (60, (100,), 20), (30, (60, 60), 90)]
+SIZES = [(2, (300,), 40), (60, (100,), 20), (2, (30,), 100), (30, (60, 60), 40), (30, (60, 60), 90)]
 
 
 @pytest.mark.parametrize(
