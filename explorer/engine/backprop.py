@@ -52,7 +52,7 @@ def backward(net: Network, inputs: Sequence[Tensor], z: Tensor, cover: Tensor) -
 
 
 def squared_norms(net: Network, values: Pass) -> Tensor:
-    """K(x_i, x_i) = || grad Phi(theta; x_i) ||^2, from the factors. -> (n,)."""
+    """Return K(x_i, x_i) = || grad Phi(theta; x_i) ||^2, from the factors. -> (n,)."""
     total = torch.zeros_like(values.phi)
     for a, s, b in zip(values.inputs, values.signals, net.biases, strict=True):
         size = torch.linalg.vector_norm(a, dim=1).square_()
@@ -63,7 +63,7 @@ def squared_norms(net: Network, values: Pass) -> Tensor:
 
 
 def combined_gradient(net: Network, values: Pass, coef: Tensor) -> Tensor:
-    """sum_i coef_i grad Phi(theta; x_i) as one vector (P,) in the order of `theta`. coef (n,)."""
+    """Return sum_i coef_i grad Phi(theta; x_i) (P,) in the order of `theta`. coef (n,)."""
     column, blocks = coef[:, None], []
     for b, a, s in zip(net.biases, values.inputs, values.signals, strict=True):
         weighted = s * column

@@ -124,12 +124,14 @@ class Certificate:
 
     @property
     def n_support(self) -> int:
-        """The number of points whose multiplier counts: it is above `SUPPORT` of the largest."""
+        """Return the number of points whose multiplier is above `SUPPORT` of the largest."""
         return int((self.lam > SUPPORT * self.lam.max()).sum()) if len(self.lam) else 0
 
 
 def in_reach(made: Certificate | None, n: int) -> Tensor | None:
-    """Points (n,) bool on the margin or with a multiplier: at a KKT point only these leave a trace.
+    """Return the points (n,) bool on the margin or with a multiplier.
+
+    At a KKT point only these leave a trace.
 
     None where that is not known: without a certificate of n points, or far from a KKT point, as
     after short training or training with weight decay, where every point carries a multiplier.
@@ -140,7 +142,7 @@ def in_reach(made: Certificate | None, n: int) -> Tensor | None:
 
 
 def balance(net: Network) -> float:
-    """Largest | |in_j|^2 - |out_j|^2 | over hidden neurons, by the largest |in_j|^2 + |out_j|^2.
+    """Return max_j | |in_j|^2 - |out_j|^2 | / max_j (|in_j|^2 + |out_j|^2) over hidden neurons.
 
     Zero at every KKT point; each difference is constant along the gradient flow (Du et al. 2018).
     """
@@ -243,7 +245,7 @@ def _verdict(
     one: Network, x: Tensor, y: Tensor, ratio: Tensor, tau: float, fits: tuple[_Priced, _Priced],
     uneven: float,
 ) -> tuple[_Priced, Light, float | None]:  # fmt: skip
-    """The fit that holds, the light, and the residual at `TAU_EXACT` where it was asked for."""
+    """Return the fit that holds, the light, and the residual at `TAU_EXACT` if it was asked for."""
     fit, strict = fits
     if uneven <= EXACT:
         whole = strict if strict.exact else _whole(one, x, y, ratio, tau)

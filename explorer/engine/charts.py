@@ -54,7 +54,7 @@ class Series:
 
     @property
     def words(self) -> dict[str, Any]:
-        """All but the numbers."""
+        """Return all but the numbers."""
         return {
             "name": self.name, "kind": self.kind, "colour": self.colour, "value": self.value,
             "end": self.end, **self.look,

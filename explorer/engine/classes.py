@@ -132,7 +132,7 @@ def labels(outputs: int) -> tuple[int, ...]:
 
 
 def class_numbers(y: Tensor) -> Tensor:
-    """Class numbers 1, 2, 3, ... of labels 1, -1, 3, ... (n,) -> (n,) int64."""
+    """Return class numbers 1, 2, 3, ... of labels 1, -1, 3, ... (n,) -> (n,) int64."""
     whole = y.to(torch.int64)
     return torch.where(whole == -1, 2, whole)
 
@@ -143,7 +143,7 @@ def from_numbers(numbers: Tensor) -> Tensor:
 
 
 def outputs_for(y: Tensor) -> int:
-    """How many outputs tell these labels apart: 1 for -1 and +1, else the largest class number."""
+    """Return how many outputs tell these labels apart: 1 for two, else the largest class number."""
     return int(y.max()) if bool((y.abs() > 1).any()) else 1
 
 
@@ -153,7 +153,7 @@ def valid(y: Tensor) -> Tensor:
 
 
 def fair_labels(m: int, outputs: int) -> Tensor:
-    """Fixed labels of m candidates, as many of each class, in blocks; the first get the rest.
+    """Return fixed labels of m candidates, as many of each class; the first classes get the rest.
 
     With one output the first half is +1 (Haim et al. 2022). -> (m,) float64
     """
@@ -173,7 +173,7 @@ def check_labels(y: Tensor, outputs: int) -> None:
 
 
 def _others(values: Tensor, y: Tensor, known: bool = False) -> tuple[Tensor, Tensor, Tensor]:
-    """Class indices (n,), their own outputs (n,), and the outputs with -inf at their own.
+    """Return class indices (n,), their own outputs (n,), and the outputs with -inf at their own.
 
     Labels that are `known` to be labels are not looked at again: on a device that reads them back.
     """
@@ -187,7 +187,10 @@ def _others(values: Tensor, y: Tensor, known: bool = False) -> tuple[Tensor, Ten
 
 
 def margins(values: Tensor, y: Tensor, known: bool = False) -> Tensor:
-    """q_i of outputs (n, C) and labels (n,), `known` or checked; C = 1 for two classes. -> (n,)."""
+    """Return q_i of outputs (n, C) and labels (n,), `known` or checked; C = 1 for two classes.
+
+    -> (n,).
+    """
     if values.shape[1] == 1:
         return y.to(values.dtype) * values.squeeze(1)
     _, own, others = _others(values, y, known)
@@ -206,7 +209,7 @@ def contrast(values: Tensor, y: Tensor, known: bool = False) -> Tensor:
 
 
 def rivals(values: Tensor, y: Tensor, share: float) -> tuple[Tensor, Tensor]:
-    """All covectors e_{y_i} - e_c whose margin exceeds q_i by at most `share` |q_i|.
+    """Return all covectors e_{y_i} - e_c whose margin exceeds q_i by at most `share` |q_i|.
 
     Outputs (n, C), y (n,) -> the points' indices (r,) and the covectors (r, C). With share = inf
     every rival of every point; a negative share takes the runner-up alone.
@@ -235,7 +238,7 @@ def all_rivals(y: Tensor, outputs: int) -> Tensor:
 def soft_contrast(
     values: Tensor, y: Tensor, gain: float | Tensor, known: bool = False
 ) -> tuple[Tensor, Tensor]:
-    r"""Smooth margins and their covectors, for the cross-entropy of gain * Phi.
+    r"""Return smooth margins and their covectors, for the cross-entropy of gain * Phi.
 
     s_i = -(1/gain) log sum_{c != y_i} exp(-gain (Phi_{y_i} - Phi_c)); the cross-entropy of point i
     is log(1 + exp(-gain s_i)), and grad s_i has the covector e_{y_i} - sum_c w_ic e_c with the

@@ -29,14 +29,14 @@ class Share:
     high: float
 
     def __str__(self) -> str:
-        """Such as 0.45 (0.36 to 0.55); a dash for nothing."""
+        """Return a text such as 0.45 (0.36 to 0.55); a dash for nothing."""
         if self.value != self.value:
             return "–"
         return f"{self.value:.2f} ({self.low:.2f} to {self.high:.2f})"
 
 
 def share(found: Counts, total: Counts, level: float = LEVEL) -> Share:
-    """Sum of found over sum of total, over runs, with the interval of this file at `level`."""
+    """Return the sum of found over that of total, over runs, with its interval at `level`."""
     hits, draws = np.asarray(found, dtype=int), np.asarray(total, dtype=int)
     if draws.sum() == 0:
         return Share(float("nan"), float("nan"), float("nan"))

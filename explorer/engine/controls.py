@@ -104,7 +104,7 @@ class Controls:
 
     @property
     def ways(self) -> tuple[Controls, ...]:
-        """These controls, then those beside them."""
+        """Return these controls, then those beside them."""
         return (self, *self.beside)
 
     @cached_property

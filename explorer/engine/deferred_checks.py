@@ -27,7 +27,7 @@ class Counted(Protocol):
 
     @property
     def t(self) -> int:
-        """Steps taken."""
+        """Return the steps taken."""
 
 
 S = TypeVar("S", bound=Counted)

@@ -34,7 +34,7 @@ _STEPS = 4  # arbitrary: each takes the ridge's share out of what is left
 
 
 def _nearest_fit(rows: Array, theta: Array, c: Array) -> Array:
-    """The positive ones of c (r,) moved as little as makes them fit, without those that turn."""
+    """Return the positive ones of c (r,) moved as little as makes them fit; none may turn."""
     used = c > _NONE * c.max(initial=0.0)
     out = c
     while used.any():

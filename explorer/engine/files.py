@@ -53,7 +53,7 @@ def safe_name(name: object) -> str:
 
 @contextmanager
 def reading(what: str, remedy: str, kind: type[FileError] = FileError) -> Iterator[None]:
-    """Whatever goes wrong within is a `kind`: that `what` is damaged, why, and the remedy.
+    """Raise a `kind` for whatever goes wrong within: `what` is damaged, why, and the remedy.
 
     Libraries raise errors of many types on damaged bytes, MemoryError and RecursionError among
     them. Only reading belongs within.
@@ -73,7 +73,7 @@ def reading(what: str, remedy: str, kind: type[FileError] = FileError) -> Iterat
 
 @contextmanager
 def naming(path: str | Path) -> Iterator[None]:
-    """Whatever is refused within begins with the name of its file."""
+    """Let whatever is refused within begin with the name of its file."""
     try:
         yield
     except FileError as error:
@@ -156,7 +156,7 @@ def spare_name(path: Path) -> Path:
 
 
 def check_size(size: int, most: int = MAX_BYTES, kind: type[FileError] = FileError) -> None:
-    """FileError of this `kind` for more than `most` bytes."""
+    """Raise a FileError of this `kind` for more than `most` bytes."""
     if size > most:
         raise kind(
             f"the file has {size / 2**20:.1f} MB; at most {most // 2**20} MB are read. "

@@ -31,7 +31,7 @@ Slope = Callable[[Tensor], Tensor]
 
 
 def hard(z: Tensor, floor: Tensor | float = 0.0) -> Tensor:
-    """1 where z > floor, else 0; carries no gradient."""
+    """Return 1 where z > floor, else 0; carries no gradient."""
     return (z > floor).to(z.dtype)
 
 
@@ -65,7 +65,7 @@ class _Relu(torch.autograd.Function):
 def forward_signals(
     net: Network, x: Tensor, slope: Slope | Sequence[Tensor] = hard
 ) -> tuple[list[Tensor], list[Tensor], list[Tensor]]:
-    """Inputs A_{l-1} (ones column included), values z_l and slopes s_l, layer by layer."""
+    """Return inputs A_{l-1} (ones column included), values z_l and slopes s_l, layer by layer."""
     if x.ndim != 2 or x.shape[1] != net.d:
         raise ValueError(f"x must be (m, {net.d}) for this network; got {tuple(x.shape)}")
     inputs: list[Tensor] = []
@@ -86,7 +86,7 @@ def forward_signals(
 def _slopes(
     slope: Slope | Sequence[Tensor], layer: int, z: Tensor, a: Tensor, w: Tensor, b: Tensor | None
 ) -> Tensor:
-    """Slopes of one layer; hard ones are 0 up to rounding of z = <(w, b), a>, in float64."""
+    """Return slopes of one layer; hard ones are 0 up to rounding of z = <(w, b), a>, in float64."""
     if not callable(slope):
         return slope[layer]
     if slope is not hard or z.dtype != torch.float64:
@@ -99,7 +99,7 @@ def _slopes(
 def backward_signals(
     net: Network, slopes: Sequence[Tensor], m: int, cover: Tensor | None = None
 ) -> list[Tensor]:
-    """B_l (m, k_l) for every layer, from the slopes and the covectors (m, C) alone."""
+    """Return B_l (m, k_l) for every layer, from the slopes and the covectors (m, C) alone."""
     if cover is None:
         one_output(net)
         cover = net.weights[-1].new_ones(m, 1)
@@ -143,7 +143,7 @@ def gram(
     cover: Tensor | None = None,
     cover_z: Tensor | None = None,
 ) -> Tensor:
-    """K_ij = <grad Phi(x_i), grad Phi(z_j)>. x (m, d), z (m', d) or None for x -> (m, m')."""
+    """Return K_ij = <grad Phi(x_i), grad Phi(z_j)>. x (m, d), z (m', d) or x -> (m, m')."""
     left = signals(net, x, slope, cover)
     right = left if z is None else signals(net, z, slope, cover_z)
     total = net.weights[0].new_zeros(len(x), len(right[0][0]))
@@ -155,7 +155,7 @@ def gram(
 def inner_theta(
     net: Network, x: Tensor, slope: Slope = hard, cover: Tensor | None = None
 ) -> Tensor:
-    """<theta, grad Phi(x)>. x (m, d) -> (m,).
+    """Return <theta, grad Phi(x)>. x (m, d) -> (m,).
 
     With `hard` slopes and a homogeneous network it is order * Phi(x) (Euler); with relaxed slopes
     it is not, and this is the sum the attack needs.
@@ -191,7 +191,7 @@ def residual(
     slope: Slope | Sequence[Tensor] = hard,
     cover: Tensor | None = None,
 ) -> Tensor:
-    """Theta - sum_i coef_i grad Phi(x_i), ordered like `net.theta`.
+    """Return theta - sum_i coef_i grad Phi(x_i), ordered like `net.theta`.
 
     x (m, d), coef (m,) -> (P,). With coef = lam * y its squared norm is the stationarity loss of
     Haim et al. 2022, eq. (5), the paper's sum (their code divides the sum by m). The Gram form of

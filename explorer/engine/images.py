@@ -264,7 +264,7 @@ def best_matches(
 
 
 def _window_means(images: Tensor) -> Tensor:
-    """Gaussian mean around each pixel. (m, c, h, w) -> (m, c, h, w)."""
+    """Return the Gaussian mean around each pixel. (m, c, h, w) -> (m, c, h, w)."""
     reach = WINDOW // 2
     across = torch.arange(-reach, reach + 1, dtype=images.dtype, device=images.device)
     weight = torch.exp(-((across / SIGMA) ** 2) / 2)
@@ -293,7 +293,7 @@ def _block_means(images: Tensor, parts: int) -> Tensor:
 
 
 def _z_scores(images: Tensor) -> tuple[Tensor, Tensor]:
-    """(m, c, h, w) -> z-scores (m, c, N), and which channels are constant (m, c)."""
+    """Return (m, c, h, w) -> z-scores (m, c, N), and which channels are constant (m, c)."""
     flat = images.flatten(2)
     centred = flat - flat.mean(2, keepdim=True)
     std = centred.norm(dim=2) / (flat.shape[2] - 1) ** 0.5
@@ -384,7 +384,7 @@ def image_score(truth: Tensor, found: Tensor, vote: Vote = "min") -> ImageScore:
 
 
 def even_ground(images: Tensor) -> float:
-    """The share of pixels of images (n, c, h, w) that are as all around them, as far as SSIM sees.
+    """Return the share of pixels of images (n, c, h, w) that are as all around them, by SSIM.
 
     A reconstruction is seldom even where the image is, and SSIM is then near 0 there.
     """

@@ -82,7 +82,7 @@ def _true_margins(q: Tensor, log_gain: float) -> Tensor:
 
 
 def log_each(t: Tensor, loss: Loss) -> Tensor:
-    """Log-losses log l(t_i) of true margins t (n,), without ever forming l."""
+    """Return Log-losses log l(t_i) of true margins t (n,), without ever forming l."""
     if loss == "exponential":
         return -t
     if loss == "logistic":

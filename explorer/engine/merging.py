@@ -52,12 +52,12 @@ class Merged:
 
 
 def _gap(*pairs: tuple[Tensor, Tensor]) -> Tensor:
-    """Sum over pairs (vectors (k, D), one (D,)) of the distances of all vectors from the one."""
+    """Return the sum over pairs (vectors (k, D), one (D,)) of all distances from the one."""
     return torch.stack([(vectors - one).norm(dim=1) for vectors, one in pairs]).sum(dim=0)
 
 
 def _clusters(incoming: Tensor, outgoing: Tensor, weight: Tensor, angle: float) -> list[Tensor]:
-    """Groups of neurons whose two directions lie within `angle` of the group's heaviest one."""
+    """Return groups of neurons whose two directions lie within `angle` of the heaviest one's."""
     left = torch.argsort(weight, descending=True)
     groups: list[Tensor] = []
     while len(left):
@@ -75,7 +75,7 @@ def _clusters(incoming: Tensor, outgoing: Tensor, weight: Tensor, angle: float) 
 
 
 def _fold(rows: Tensor, columns: Tensor, path: Tensor, share: float) -> list[list[int]]:
-    """Groups of rows: each light one with the nearest heavier one, while c delta <= share."""
+    """Return groups of rows: each light one with the nearest heavier one if c delta <= share."""
     u, o = (v / v.norm(dim=1, keepdim=True).clamp_min(_TINY) for v in (rows, columns))
     groups = [[i] for i in range(len(path))]
     path, rows = path.clone(), rows.clone()
@@ -100,14 +100,14 @@ def _fold(rows: Tensor, columns: Tensor, path: Tensor, share: float) -> list[lis
 
 
 def _sums(groups: list[Tensor], *values: Tensor) -> tuple[Tensor, ...]:
-    """Of each value (k, ...), the sums over the groups."""
+    """Return the sums of each value (k, ...) over the groups."""
     return tuple(torch.stack([v[g].sum(dim=0) for g in groups]) for v in values)
 
 
 def _merge_layer(
     incoming: Tensor, outgoing: Tensor, angle: float, drop: float, fold: float
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """One hidden layer: incoming (k, D), outgoing (k, k_next) with fewer rows, and slopes."""
+    """Return one hidden layer: incoming (k, D), outgoing (k, k_next), fewer rows; and slopes."""
     norms, out_norms = incoming.norm(dim=1), outgoing.norm(dim=1)
     weight = norms * out_norms
     total = weight.sum()

@@ -129,7 +129,7 @@ class Network:
 
     @property
     def parameters(self) -> tuple[Tensor, ...]:
-        """All tensors of theta: W_1, b_1 (if any), W_2, ..."""
+        """Return all tensors of theta: W_1, b_1 (if any), W_2, ..."""
         pairs = zip(self.weights, self.biases, strict=True)
         return tuple(p for pair in pairs for p in pair if p is not None)
 
@@ -141,7 +141,7 @@ class Network:
 
     @property
     def theta(self) -> Tensor:
-        """All parameters as one vector (P,), in the order of `parameters`."""
+        """Return all parameters as one vector (P,), in the order of `parameters`."""
         return torch.cat([p.reshape(-1) for p in self.parameters])
 
     @property
@@ -369,7 +369,7 @@ REVIVED = 0.2  # measured on a point added to each preset: below 0.1 often too s
 
 
 def off_neurons(net: Network, x: Tensor) -> list[Tensor]:
-    """Per hidden layer, which neurons are off on every point. x (n, d) -> [(k_l,) bool, ...]."""
+    """Return which neurons are off on every point, per hidden layer (k_l,) bool. x (n, d)."""
     return [(z <= 0).all(dim=0) for z in preactivations(net, x)[:-1]]
 
 
@@ -396,7 +396,7 @@ def revived_network(net: Network, x: Tensor, generator: torch.Generator) -> Netw
 
 
 def _rows(count: int, length: int, size: float, generator: torch.Generator, like: Tensor) -> Tensor:
-    """Random rows (count, length) of one norm."""
+    """Return random rows (count, length) of one norm."""
     rows = torch.randn(count, length, generator=generator, dtype=torch.float64)
     lengths: Tensor = torch.linalg.vector_norm(rows, dim=1, keepdim=True)
     return (rows * (size / lengths)).to(like)

@@ -50,7 +50,7 @@ class Pickle:
         self.refuse("a reference to something outside")
 
     def build(self, held: object, state: object) -> object:
-        """`held` once it was given a state; most have none that matters."""
+        """Return `held` once it was given a state; most have none that matters."""
         return held
 
     def refuse(self, what: object) -> NoReturn:
@@ -109,7 +109,7 @@ class Pickle:
         return taken[::-1]
 
     def _set(self, stack: Values, pairs: Values) -> None:
-        """Pairs into the table on top. Keys are plain: a nest of tuples takes ages to hash."""
+        """Put pairs into the table on top. Keys are plain: a nest of tuples takes ages to hash."""
         table = stack[-1]
         if not isinstance(table, dict) or len(pairs) % 2:
             self.refuse_damage("names without values")

@@ -75,7 +75,7 @@ class Piecewise:
     def crossings(
         self, i: int, level: float, reach: float, flat: float = 0.0
     ) -> list[tuple[float, float]]:
-        """(x, label) with Phi(x) = label * level on I_i, at most one per label.
+        """Return (x, label) with Phi(x) = label * level on I_i, at most one per label.
 
         A solution of the line up to `reach` beyond an end of I_i counts as that end: rounding, or
         in trained weights a peak that stays a little below its level. One beside a peak that is
@@ -128,7 +128,7 @@ def refusal(net: Network) -> str:
 
 
 def neurons(net: Network) -> tuple[Array, Array, Array]:
-    """w, b and v (k,) of a network of one input. ValueError where there is no such thing."""
+    """Return w, b and v (k,) of a network of one input. ValueError where there is no such thing."""
     why = refusal(net)
     if why:
         raise ValueError(why)
@@ -140,7 +140,7 @@ def neurons(net: Network) -> tuple[Array, Array, Array]:
 
 
 def describe(net: Network, same: float = 1e-7) -> Piecewise:
-    """Breakpoints, orientations, slopes and intercepts.
+    """Return breakpoints, orientations, slopes and intercepts.
 
     Breakpoints within `same` max(1, |beta|) of the first of a bunch are one, at their mean weighted
     by |v w|; where the slopes cancel there is no breakpoint, and the intervals are one. Without any
@@ -161,7 +161,7 @@ def describe(net: Network, same: float = 1e-7) -> Piecewise:
 
 
 def _distinct_breaks(at: Array, w: Array, weight: Array, same: float) -> tuple[Array, Flags, Flags]:
-    """Distinct breakpoints, and whether neurons open to the right and to the left there."""
+    """Return distinct breakpoints, and whether neurons open to the right and to the left there."""
     order = np.argsort(at)
     bunches: list[list[int]] = []
     for j in order:

@@ -119,13 +119,16 @@ def judge_by_ranks(
 
 
 def _as_near(own: Tensor, others: Tensor, whole: int, first: int = 1) -> Tensor:
-    """Of each own distance, `first` and how many others are as small, over `whole`."""
+    """Return `first` and how many others are as small as each own distance, over `whole`."""
     counts = torch.searchsorted(others.sort().values, own, right=True)
     return (counts + first).double() / whole
 
 
 def _draws(truth: Dataset, sizes: list[int], seed: int) -> Tensor:
-    """The numbers (1 + K, n) in the pool, class by class, of the training points and of K draws."""
+    """Return the numbers (1 + K, n) in the pool of the training points and of K draws.
+
+    Class by class.
+    """
     generator = generator_of(seed, truth.n, 9)
     parts, begin = [], 0
     for label, more in zip(truth.y.unique(), sizes, strict=True):

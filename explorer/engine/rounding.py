@@ -15,5 +15,5 @@ EDGE = 1e-6
 
 
 def at_edge(value: float, limit: float) -> bool:
-    """Whether `value` stands so near to its limit, within `EDGE` of it, that it decides nothing."""
+    """Return whether `value` stands within `EDGE` of its limit, so near that it decides nothing."""
     return abs(value - limit) <= EDGE * abs(limit)

@@ -393,7 +393,9 @@ def _chance(
 
 
 def as_well(counts: Tensor, met: Sequence[int]) -> Tensor:
-    """Of which sets (K,) claims meet as many points (K, r) as `met`; the first radius counts most.
+    """Return which sets (K,) have as many points met (K, r) as `met` says.
+
+    The first radius counts most.
 
     A smaller radius decides only where all before it tie.
     """
@@ -426,7 +428,7 @@ def kind_of(
 
 
 def adjusted_p_values(found: Sequence[int], chance: Sequence[Sequence[int]]) -> list[float]:
-    """The p-values of k methods, each as the best of them all (Westfall and Young 1993, maxT).
+    """Return the p-values of k methods, each as the best of all (Westfall and Young 1993, maxT).
 
     A count is set against the mean and the standard deviation of the other sets' counts (at least
     one point: arbitrary), so that methods that meet more by chance compare with those that meet
@@ -462,7 +464,7 @@ def _unknowable(n: int, controls: int, claims: int, alone: float) -> Unknowable 
 
 
 def _matching(near: Tensor) -> Tensor:
-    """The largest one-to-one matching of near (n, c): index of each row's column or -1 (n,)."""
+    """Return the largest one-to-one matching of near (n, c): each row's column or -1 (n,)."""
     if not near.any():
         return torch.full((len(near),), -1)
     columns = maximum_bipartite_matching(csr_matrix(near.numpy()), perm_type="column")
@@ -470,7 +472,7 @@ def _matching(near: Tensor) -> Tensor:
 
 
 def _tensors(truth: Dataset, x: Points, y: Points) -> tuple[Tensor, Tensor]:
-    """Claims as tensors, with labels as the truth has them."""
+    """Return claims as tensors, with labels as the truth has them."""
     if not isinstance(x, Tensor):
         x = points_of(x) if np.size(x) else truth.x[:0]
     if not isinstance(y, Tensor):

@@ -217,7 +217,7 @@ class Setting:
 
     @property
     def help(self) -> str:
-        """Its name on screen and what it is, for an option of the command line."""
+        """Return its name on screen and what it is, for an option of the command line."""
         name = f"{self.title[:1].upper()}{self.title[1:]}. " if len(self.title) > 1 else ""
         return f"{name}{self.description}."
 
@@ -255,7 +255,7 @@ def changed_settings(config: Any) -> dict[str, Any]:  # noqa: ANN401 - settings 
 
 
 def config_of(kind: type[T], given: Mapping[str, Any], who: str = "") -> T:
-    """Settings of this class from values by name; those left out are the defaults.
+    """Return settings of this class from values by name; those left out are the defaults.
 
     Raises:
         ValueError: with the setting, what it must be, and what it is.
@@ -376,7 +376,7 @@ def _unknown(who: str, name: str, known: Iterable[str]) -> str:
 
 
 def _sentence(kind: type[Any], error: ValidationError, given: Mapping[str, Any]) -> str:
-    """The first problem in our words: the setting, what it must be, what was given, a way out."""
+    """Return the first problem: the setting, what it must be, what was given, a way out."""
     first = error.errors(include_url=False)[0]
     if first["type"] == "value_error":  # of __post_init__
         return str(first["ctx"]["error"])

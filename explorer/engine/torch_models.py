@@ -250,7 +250,7 @@ def _trace(model: nn.Module, points: Tensor | None) -> tuple[Tensor, list[Module
 
 
 def _widths(model: nn.Module) -> Iterator[int]:
-    """What a model may take as coordinates: first those of Linear layers, then of parameters."""
+    """Yield what a model may take as coordinates: widths of Linear layers, then of parameters."""
     for module in model.modules():
         width = getattr(module, "in_features", getattr(module, "num_features", None))
         if isinstance(width, int):
@@ -324,7 +324,7 @@ class _Layers:
             raise ModelError(f"the model has the step {name.strip('_')}. {KNOWN}")
 
     def _join(self, step: ModuleStep) -> None:
-        """A product with weights, and the bias before it."""
+        """Take a product with weights, and the bias before it."""
         at = 2 if step.name == "addmm" else 1
         if step.args[at] is None or step.args[at - 1] is not None or step.more:
             raise ModelError(f"the model has the step {step.name} of the points alone. {KNOWN}")
@@ -343,7 +343,7 @@ class _Layers:
             self._shift(step.args[0].cpu().double().expand(len(w)))
 
     def _normalise(self, step: ModuleStep) -> None:
-        """Batch normalisation by what training has counted."""
+        """Take batch normalisation by what training has counted."""
         w, b, mean, variance = step.args[1:5]
         if not isinstance(mean, Tensor) or True in step.args[5:]:
             raise ModelError(f"the model normalises by the points of a batch. {KNOWN}")
@@ -357,7 +357,7 @@ class _Layers:
         self._shift(shift if b is None else shift + b.cpu().double())
 
     def _each(self, step: ModuleStep) -> None:
-        """A number for each coordinate: added, taken off, multiplied, divided by."""
+        """Take a number for each coordinate: added, taken off, multiplied, divided by."""
         name, first, alpha = step.name, step.args[0] is None, step.more.get("alpha", 1)
         if set(step.more) - {"alpha"}:
             raise ModelError(f"the model has the step {name} with {', '.join(step.more)}. {KNOWN}")
@@ -392,7 +392,7 @@ class _Layers:
         self._c = shift if self._c is None else self._c + shift
 
     def _rectify(self) -> None:
-        """ReLU: the end of a layer. After another one it does nothing."""
+        """Take a ReLU: the end of a layer. After another one it does nothing."""
         if self._linear:
             self._close()
         elif not self._layers or self._a is not None or self._c is not None:

@@ -115,20 +115,20 @@ def _targets(values: Tensor, y: Tensor) -> Tensor:
 
 
 def multipliers(net: Network, x: Tensor, y: Tensor, loss: DecayLoss, weight_decay: float) -> Tensor:
-    """lam_i = -grad l(Phi(x_i), y_i) / (n mu). x (n, d) -> (n, C)."""
+    """Return lam_i = -grad l(Phi(x_i), y_i) / (n mu). x (n, d) -> (n, C)."""
     _, outputs = backprop.forward(net, x)
     return pulls(outputs, y, loss)[1] / (len(x) * weight_decay)
 
 
 def stationarity_remainder(net: Network, x: Tensor, lam: Tensor) -> Tensor:
-    """Theta - sum_i sum_c lam_ic grad Phi_c(x_i). x (n, d), lam (n, C) -> (P,)."""
+    """Return theta - sum_i sum_c lam_ic grad Phi_c(x_i). x (n, d), lam (n, C) -> (P,)."""
     return residual(net, x, torch.ones(len(x), dtype=x.dtype), cover=lam)
 
 
 def objective(
     net: Network, x: Tensor, y: Tensor, loss: DecayLoss, weight_decay: float
 ) -> tuple[float, Tensor]:
-    """Loss and its gradient (P,), by the closed-form pass of training."""
+    """Return the loss and its gradient (P,), by the closed-form pass of training."""
     inputs, outputs = backprop.forward(net, x)
     each, pull = pulls(outputs, y, loss)
     values = backprop.backward(net, inputs, outputs, pull)
@@ -206,7 +206,7 @@ def _descend(net: Network, x: Tensor, y: Tensor, config: DecayConfig) -> Network
 
 
 def _polish(net: Network, x: Tensor, y: Tensor, config: DecayConfig) -> Network:
-    """Newton's method on the gradient, as long as it shrinks; smooth where no kink is crossed."""
+    """Take Newton steps on the gradient as long as it shrinks; smooth if no kink is crossed."""
     mu = config.weight_decay
 
     def grad(theta: Tensor) -> Tensor:

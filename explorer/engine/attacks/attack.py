@@ -50,7 +50,7 @@ class AttackState(Protocol):
 
     @property
     def t(self) -> int:
-        """Steps taken, from 0."""
+        """Return the steps taken, from 0."""
 
     @property
     def x(self) -> Tensor:
@@ -58,11 +58,11 @@ class AttackState(Protocol):
 
     @property
     def y(self) -> Tensor:
-        """Their labels (m,)."""
+        """Return their labels (m,)."""
 
     @property
     def lam(self) -> Tensor:
-        """Their multipliers (m,), of the target at margin 1; zeros where there are none."""
+        """Return their multipliers (m,), of the target at margin 1; zeros for none."""
 
     def numbers(self) -> dict[str, float]:
         """Return what the curves show of it, by column."""
@@ -202,7 +202,7 @@ class OwnModel(Protocol):
 
     @property
     def d(self) -> int:
-        """Coordinates of a point."""
+        """Return the number of coordinates of a point."""
 
     def outputs(self, x: Tensor) -> Tensor:
         """Return the output at places x (k, d), of which the sign is the class. -> (k,)."""

@@ -132,7 +132,7 @@ class CertifiedState:
     why: str = ""
 
     def numbers(self) -> dict[str, float]:
-        """Counts, and the least residual of any explanation."""
+        """Return counts, and the least residual of any explanation."""
         return {
             "proven": float(len(self.x)),
             "waiting": float(len(self.waiting)),
@@ -149,7 +149,10 @@ def fits(target: Target) -> str:
 def init(
     target: Target, config: CertifiedConfig, generator: torch.Generator, start: Start | None = None
 ) -> CertifiedState:
-    """Nothing known yet; the first step finds the assumptions. Draws nothing and takes no start."""
+    """Return a state that knows nothing: the first step finds the assumptions.
+
+    Draws nothing and takes no start.
+    """
     d, kind = target.net.d, target.net.dtype
     none = torch.zeros(0, dtype=torch.float64)
     return CertifiedState(
@@ -204,13 +207,13 @@ def terminate(state: CertifiedState, config: CertifiedConfig) -> Status:
 
 @in_units_of_data
 def report(target: Target, state: CertifiedState, config: CertifiedConfig) -> Report:
-    """The centres of the narrowest proven places that do not meet, largest multiplier first."""
+    """Return the centres of the narrowest proven places apart, largest multiplier first."""
     order = torch.argsort(state.lam, descending=True, stable=True)
     return Report(state.x[order], state.y[order], state.lam[order])
 
 
 def _first(cone: Cone, half: float) -> Array:
-    """Overlapping places of half width `half` that hold a point of the least explanation."""
+    """Return overlapping places of half width `half` that hold a point of the least explanation."""
     at = cone.least
     d = at.x.shape[1]
     rows = []
@@ -222,7 +225,7 @@ def _first(cone: Cone, half: float) -> Array:
 
 
 def _inside(row: Array, d: int, narrowest: float) -> Array:
-    """Places of half the width inside a place, in its middle and at its walls; none too narrow."""
+    """Return places of half the width inside a place, in its middle and at its walls."""
     half = float(row[d]) / FINER
     if half < narrowest * (1 - 1e-9):
         return np.zeros((0, len(row)))
@@ -238,7 +241,7 @@ def _once(rows: Array) -> Array:
 
 
 def _disjoint(rows: Array, d: int, reach: float) -> Array:
-    """Of the proven places the narrowest, then those of largest radius, `2 reach` apart.
+    """Return the narrowest proven places, then those of largest radius, `2 reach` apart.
 
     Radii are known to 2% only: of those equal to two digits the first in place is taken.
     Each must have a point in its inside, so that those of reach 0 may share a wall.

@@ -145,7 +145,7 @@ def claims(
 
 
 def survivors(a: Report, b: Report, radius: float = MERGE_RADIUS) -> int:
-    """The most claims of a and b that can be paired one to one, same label, within `radius`."""
+    """Return how many claims of a and b can be paired at most, same label, within `radius`."""
     if not (len(a.x) and len(b.x)):
         return 0
     apart = torch.cdist(a.x, b.x, compute_mode="donot_use_mm_for_euclid_dist")

@@ -80,7 +80,7 @@ def lines(net: Network) -> Lines:
 
 
 def union(vertices: list[Vertices], like: Tensor) -> Vertices:
-    """All in one; `like` gives type and dimension where there are none."""
+    """Return all as one; `like` gives type and dimension where there are none."""
     if not vertices:
         return Vertices(like.new_zeros(0, like.shape[1]), torch.zeros(0, dtype=torch.long))
     return Vertices(torch.cat([v.x for v in vertices]), torch.cat([v.kind for v in vertices]))
@@ -105,7 +105,7 @@ def line_crossings(found: Lines, reach: float) -> Vertices:
 def line_vertices(
     net: Network, origin: Tensor, direction: Tensor, reach: float
 ) -> tuple[Vertices, Tensor]:
-    """Vertices on one straight line that are not crossings of first-layer lines.
+    """Return vertices on one straight line that are not crossings of first-layer lines.
 
     Layer by layer the line is cut where a neuron's value changes sign; between two cuts everything
     is affine, so that each root is exact. origin, direction (d,), the latter a unit vector.
@@ -136,7 +136,7 @@ def line_vertices(
 
 
 def _roots(t: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
-    """Roots between neighbours of t (T,) of functions affine there, values (T, k), with k."""
+    """Return roots between neighbours of t (T,) of functions affine there, (T, k), and their k."""
     low, high = values[:-1], values[1:]
     row, unit = torch.nonzero(low * high < 0, as_tuple=True)
     share = low[row, unit] / (low[row, unit] - high[row, unit])
@@ -144,7 +144,7 @@ def _roots(t: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def vertices(net: Network, found: Lines, reach: float) -> tuple[Vertices, Vertices, Tensor]:
-    """All vertices of the lines, whatever |Phi| is there.
+    """Return all vertices of the lines, whatever |Phi| is there.
 
     Returns:
         Line crossings; the vertices along the lines, kinks of deeper layers among them; and the
@@ -172,7 +172,7 @@ def on_margin(net: Network, found: Vertices, tolerance: float) -> Vertices:
 
 
 def sparse_vertices(net: Network, found: Vertices, spacing: float) -> Vertices:
-    """At most one candidate per `spacing` and label; crossings, and where most meet, come first."""
+    """Return at most one candidate per `spacing` and label, those where most cross first."""
     x, label = found.x, phi(net, found.x).sign()
     crowd = torch.zeros(len(x), dtype=x.dtype)
     for part in torch.arange(len(x)).split(1000):  # memory: 1000 x N distances at a time
@@ -215,7 +215,7 @@ def level_vertices(net: Network, grid: int, reach: float) -> Vertices:
 def curve_vertices(
     net: Network, on_lines: Vertices, owners: Tensor, reach: float
 ) -> list[Vertices]:
-    """Crossings of second-layer curves with each other, and of |Phi| = 1 along them.
+    """Return crossings of second-layer curves with each other, and of |Phi| = 1 along them.
 
     Between the lines a curve is straight, so that two of its vertices with one cell between
     them are the ends of a segment. Cells are told apart by a hash of the signs of the first layer.
@@ -248,7 +248,7 @@ def curve_vertices(
 
 
 def _segments(net: Network, x: Tensor, unit: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Straight pieces of curves: their ends a, b (S, 2) and a number for each one's cell (S,)."""
+    """Return straight pieces of curves: ends a, b (S, 2), and a number for each one's cell (S,)."""
     z = preactivations(net, x)[0]
     w = net.weights[0]
     on = (z.abs() / w.norm(dim=1).clamp_min(1e-300)).argmin(dim=1)  # the line it lies on

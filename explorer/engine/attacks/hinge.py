@@ -168,7 +168,7 @@ class HingeState:
         return SparseFit(self.active, self.mass, self.residual, list(self.left))
 
     def numbers(self) -> dict[str, float]:
-        """For the curves: the residual, candidates in sight, and how many were asked about."""
+        """Return the residual, the candidates in sight, and how many were asked about."""
         return {
             "residual": self.residual,
             "candidates": float(len(self.x)),
@@ -342,7 +342,7 @@ def with_fit(state: S, pool: CandidatePool, now: SparseFit) -> S:
 
 
 def _merge(state: HingeState, config: HingeConfig) -> HingeState:
-    """Fitted candidates of one place become one, and the questions begin."""
+    """Return the state with fitted candidates of one place made one; the questions begin."""
     merged = merge_candidates(state.x, state.y, state.lam, config.merge_radius)
     return replace(
         state, stage="prove" if len(merged.x) else "done", x=merged.x, y=merged.y, lam=merged.lam,
@@ -391,7 +391,9 @@ def without(
 
 
 def _decision(rest: CandidatePool, found: SparseFit, stop: float, config: HingeConfig) -> float:
-    """`without` in two layers: a residual below `stop`, a bound above it, or just below: neither.
+    """Return `without` in two layers: a residual below `stop`, a bound above it, or neither.
+
+    Neither is just below `stop`.
 
     Where a round gains no more than its fits may miss, the next ones are fitted more closely.
     """
@@ -428,7 +430,7 @@ def words(state: HingeState, config: HingeConfig) -> str:
 
 
 def crossing_words(state: HingeState, config: HingeConfig, count: int) -> str:
-    """On the crossings, `count` candidates of which are in sight."""
+    """Return what is said of the crossings, `count` candidates of which are in sight."""
     tried = (
         ""
         if state.tried is None
@@ -442,7 +444,7 @@ def crossing_words(state: HingeState, config: HingeConfig, count: int) -> str:
 
 
 def _answer(state: HingeState, i: int) -> str:
-    """On the question about place i; places are asked about in their order."""
+    """Return the answer to the question about place i; places are asked about in their order."""
     residual, stop = float(state.without[i]), state.limit
     held, verdict = "at most", "not needed"
     if residual >= stop:
@@ -456,7 +458,7 @@ def _answer(state: HingeState, i: int) -> str:
 
 
 def result(state: HingeState, config: HingeConfig) -> str:
-    """On all the answers to the question of the residual."""
+    """Return what is said of all answers to the question of the residual."""
     count = int(state.needed.sum())
     open_ = sum(at_edge(v, state.limit) and v < state.limit for v in state.without.tolist())
     edge = f" ({open_} of them at the edge)" if open_ else ""

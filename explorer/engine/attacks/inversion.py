@@ -212,7 +212,7 @@ def _evaluate(
 
 
 def pictures(n: int, outputs: int, steps: int | None) -> InversionConfig:
-    """Settings for n training images; `steps` None takes 300."""
+    """Return settings for n training images; `steps` None takes 300."""
     return InversionConfig(m=PER_PICTURE * n, steps=steps or 300, sigma_x=SIGMA_PICTURES, box=1.0)
 
 

@@ -44,7 +44,7 @@ class PooledConfig(HingeConfig):
     # fmt: on
 
     def reconstruction(self) -> KKTConfig:
-        """The settings of one start: the defaults of the KKT attack, at this size and length."""
+        """Return the settings of one start: the KKT attack's defaults, but for size and length."""
         return KKTConfig(m=self.m, steps=self.descent)
 
 
@@ -81,7 +81,7 @@ class PooledState(HingeState):
         return first | self.also if len(self.also) == len(first) else first
 
     def numbers(self) -> dict[str, float]:
-        """For the curves: as `HingeState`, and the claims of all starts."""
+        """Return what `HingeState` does, and the number of claims of all starts."""
         return {**super().numbers(), "claims": float(len(self.found))}
 
 
@@ -236,7 +236,10 @@ def _reconstruct(target: Target, state: PooledState, config: PooledConfig) -> Po
 
 
 def _begin_questions(target: Target, state: PooledState) -> PooledState:
-    """On to the second question, in three layers; in two the first one is convex and decides."""
+    """Return the state of the second question, in three layers.
+
+    In two the first one is convex and decides.
+    """
     if len(target.net.weights) == 2 or not len(state.x):
         return state
     none = state.lam * torch.nan

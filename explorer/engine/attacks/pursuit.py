@@ -117,7 +117,7 @@ def at_least(pool: CandidatePool, now: SparseFit) -> float:
 
 
 def _prices(pool: CandidatePool, left: list[Tensor]) -> tuple[Tensor, Tensor]:
-    """<R, y g> with the best slopes, and |g|, of every candidate. (N,), (N,)."""
+    """Return <R, y g> with the best slopes, and |g|, of every candidate. (N,), (N,)."""
     net = pool.net
     reach = [a @ r.T for a, r in zip(pool.inputs, left, strict=True)]
     slopes = best_slopes(net, reach, pool.y[:, None], pool.hard, pool.kinks, pool.hard)
@@ -147,7 +147,10 @@ def best_explanation(
 def newcomers(
     pool: CandidatePool, score: Tensor, batch: int, apart: float, share: float = 0.3
 ) -> Tensor:
-    """The best `batch` candidates by score, `apart` from one another, above `share` of the best."""
+    """Return the best `batch` candidates by score, `apart` from one another.
+
+    Those below `share` of the best score are left out.
+    """
     chosen: list[Tensor] = []
     order = torch.argsort(score, descending=True, stable=True)
     order = order[score[order] > max(share * float(score.max()), 0.0)]

@@ -121,7 +121,10 @@ class Target:
 
     @cached_property
     def row_length(self) -> float:
-        """The length of a hidden neuron's (w, b): root mean square, geometric mean over layers."""
+        """Return the length of a hidden neuron's (w, b).
+
+        The root mean square in a layer; the geometric mean over layers.
+        """
         pairs = list(zip(self.net.weights, self.net.biases, strict=True))[:-1]
         squares = [
             float(w.square().sum() + (0.0 if b is None else b.square().sum())) / len(w)

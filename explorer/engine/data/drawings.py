@@ -29,7 +29,10 @@ MIN_BANDWIDTH = 0.01  # arbitrary: the bootstrap of a class of equal points stil
 
 
 def generator_of(*seeds: int) -> torch.Generator:
-    """A generator of several seeds, mixed: the control of seed 0 is not the set of seed 1."""
+    """Return a generator of several seeds, mixed.
+
+    The control of seed 0 is not the set of seed 1.
+    """
     if len(seeds) == 1:
         return torch.Generator().manual_seed(seeds[0])
     return torch.Generator().manual_seed(int(np.random.SeedSequence(seeds).generate_state(1)[0]))
@@ -85,7 +88,9 @@ def shifted_copies(dataset: Dataset, count: int) -> Tensor:
 
 
 def rephased_copies(dataset: Dataset, count: int) -> Tensor:
-    """Each point moved a share of the way round to the next of its class, in angle and radius.
+    """Return each point moved a share of the way round to the next of its class.
+
+    In angle and radius.
 
     The share is one for all points of a set, uniform in [0, 1). (n, 2) -> (count, n, 2).
     """
@@ -159,7 +164,9 @@ def followed_copies(dataset: Dataset, count: int) -> Tensor:
 
 
 def stroke_order(x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """The order (n,) in which points (n, 2) were clicked: their own, unless a chain is far shorter.
+    """Return the order (n,) in which points (n, 2) were clicked.
+
+    Their own, unless a chain is far shorter.
 
     A chain goes on to the point that is near and ahead: a turn back makes a step thrice as long.
     """

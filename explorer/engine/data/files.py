@@ -192,7 +192,7 @@ def _columns(head: list[str], label: str | None) -> tuple[tuple[str, ...], int]:
 
 
 def _table_of_arrays(data: bytes, label: str | None) -> Table:
-    """Points and classes of an archive: arrays x or X (n, ...), and `label`, y or class (n,)."""
+    """Return points and classes of an archive: x or X (n, ...), and `label`, y or class (n,)."""
     with reading("the archive", NPZ, DataError):
         found = members(data, MAX_BYTES, DataError, NPZ)
     held = [name.removesuffix(".npy") for name in found]
@@ -229,7 +229,7 @@ def number_of(cell: str) -> float:
 
 
 def write_npz(dataset: Dataset) -> bytes:
-    """Arrays x (n, d) and y (n,), or `class` in place of y, in one NumPy archive."""
+    """Return arrays x (n, d) and y (n,), or `class` in place of y, in one NumPy archive."""
     out = io.BytesIO()
     several = dataset.outputs > 1
     labels = class_numbers(dataset.y) if several else dataset.y
@@ -239,7 +239,7 @@ def write_npz(dataset: Dataset) -> bytes:
 
 
 def read_npz(data: bytes) -> Dataset:
-    """Arrays x (n, d) and y (n,) of an archive; labels as in `read_csv`. Never unpickles."""
+    """Return arrays x (n, d) and y (n,) of an archive; labels as in `read_csv`. Never unpickles."""
     _size(len(data))
     with reading("the archive", NPZ, DataError):
         return _read_npz(data)

@@ -91,7 +91,7 @@ def variances_of(draw: HighDimDraw) -> Tensor:
 def sample(
     draw: HighDimDraw, count: int, generator: torch.Generator, dtype: torch.dtype = torch.float64
 ) -> tuple[Tensor, Tensor]:
-    """Independent points x (count, d) and labels y (count,) in {-1, +1}."""
+    """Return independent points x (count, d) and labels y (count,) in {-1, +1}."""
     if count < 1:
         raise ValueError(f"a sample has 1 point or more; got {count}")
     x = torch.randn(count, draw.d, generator=generator, dtype=dtype)

@@ -40,7 +40,7 @@ class ImageFileError(FileError):
 
 
 def read_mnist(folder: str | Path) -> tuple[Tensor, Tensor]:
-    """Training images (n, 1, 28, 28) as bytes and their digits (n,), from idx files, gz or not.
+    """Return training images (n, 1, 28, 28) as bytes and digits (n,), from idx files, gz or not.
 
     Raises:
         ImageFileError: a file is missing, or no idx file of its kind.
@@ -61,7 +61,7 @@ def read_mnist(folder: str | Path) -> tuple[Tensor, Tensor]:
 
 
 def read_cifar(folder: str | Path) -> tuple[Tensor, Tensor]:
-    """The training images (n, 3, 32, 32) as bytes and classes (n,) of the batches that are there.
+    """Return the training images (n, 3, 32, 32) as bytes and classes (n,) of the batches there.
 
     The folder may be the one that the archive unpacks to, or hold it; one batch is enough.
 
@@ -101,7 +101,7 @@ def _path_of(folder: Path, name: str, kind: str) -> Path:
 
 
 def _idx(path: Path, ndim: int) -> np.ndarray[Any, np.dtype[np.uint8]]:
-    """An idx file of unsigned bytes: 0, 0, 8, ndim, then ndim big-endian sizes, then the bytes."""
+    """Return an idx file of bytes: 0, 0, 8, ndim, then ndim big-endian sizes, then the bytes."""
     raw = read_file(path, MOST_BYTES, ImageFileError)
     name = safe_name(path.name)
     if path.suffix == ".gz":
@@ -132,7 +132,7 @@ class _Batch(Pickle):
     remedy = "Fetch it again."
 
     def call(self, name: str, given: tuple[Any, ...]) -> object:
-        """Empty arrays and types, and bytes as Python 2 wrote them."""
+        """Return empty arrays and types, and bytes as Python 2 wrote them."""
         if name in ("numpy.core.multiarray._reconstruct", "numpy._core.multiarray._reconstruct"):
             return _Array()
         if name == "numpy.dtype" and given:
@@ -341,7 +341,7 @@ def parity_digits(n: int, seed: int) -> tuple[Dataset, Dataset]:
 
 @lru_cache(maxsize=2)
 def _all(kind: Kind, folder: str) -> tuple[Tensor, Tensor, int]:
-    """Images (N, c, h, w) in [0, white], classes 0..9 (N,), and white.
+    """Return images (N, c, h, w) in [0, white], classes 0..9 (N,), and white.
 
     As bytes: all of CIFAR-10 as doubles would take 1.2 GB for the few images of a draw.
     """
@@ -361,7 +361,7 @@ def _all(kind: Kind, folder: str) -> tuple[Tensor, Tensor, int]:
 
 
 def _groups(choice: Choice, classes: Tensor) -> Tensor:
-    """Class numbers 1, 2, ... of the task. For two classes, 1 is odd digits, or vehicles."""
+    """Return class numbers 1, 2, ... of the task. For two classes, 1 is odd digits, or vehicles."""
     if choice.task == "ten":
         return classes + 1
     if choice.kind == "cifar":

@@ -73,7 +73,7 @@ def _uniform(n: int, generator: Generator, low: float = 0.0, high: float = 1.0) 
 
 
 def _phase(generator: Generator, fresh: bool) -> float:
-    """Shift in units of the spacing: 0, or +-U(1/4, 1/2), which stays off every regular point."""
+    """Return a shift in spacings: 0, or +-U(1/4, 1/2), which stays off every regular point."""
     if not fresh:
         return 0.0
     u = float(torch.rand((), generator=generator, dtype=torch.float64))
@@ -166,7 +166,7 @@ def _two_points(n: int, noise: float, generator: Generator, fresh: bool) -> tupl
 
 
 def _in_turn(n: int, classes: int) -> Tensor:
-    """Class numbers 1, 2, ..., C, 1, 2, ... (n,)."""
+    """Return class numbers 1, 2, ..., C, 1, 2, ... (n,)."""
     return torch.arange(n) % classes + 1
 
 

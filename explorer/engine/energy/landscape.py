@@ -65,7 +65,7 @@ class Landscape:
         return self.known[place]
 
     def lattice(self, side: int, progress: Progress = no_progress) -> Array:
-        """Energies on a lattice (side, side), row noise and column truth; nan where no place is.
+        """Return energies on a lattice (side, side), row noise and column truth; nan for no place.
 
         Raises:
             ValueError: for fewer than 2 places a side.
@@ -100,7 +100,7 @@ def on_edge(weights: Weights) -> bool:
 
 
 def edge_place(weights: Weights) -> float:
-    """How far round the triangle a place of an edge is: 0 at the truth, 1 unseen, 2 noise."""
+    """Return how far round the triangle a place of an edge is: truth 0, unseen 1, noise 2."""
     truth, _, noise = weights
     if noise <= AS_ONE:
         return 1 - truth
@@ -130,7 +130,7 @@ def between_places(values: Array, side: int) -> Array:
 
 
 def read_lattice(values: Array, places: Array) -> Array:
-    """A lattice (side, side) read at places (p, 3), linearly within its small triangles (p,).
+    """Return a lattice (side, side) read at places (p, 3), linearly in its small triangles (p,).
 
     Row noise and column truth. nan where a corner of the small triangle is not known.
     """

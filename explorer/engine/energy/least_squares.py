@@ -74,7 +74,7 @@ def refitted_gains(fixed: PointRays, shared: Array, inner: Array, parts: list[Po
 def _by_count(
     parts: list[PointRays],
 ) -> list[tuple[Index, Array, Index]]:
-    """Places with equally many rays: their indices, Gram matrices, rows of their rays."""
+    """Return places with equally many rays: their indices, Gram matrices, rows of their rays."""
     counts = np.stack([part.counts.numpy() for part in parts])
     starts = np.cumsum(counts, axis=1) - counts
     starts += np.cumsum([0, *(len(part.owner) for part in parts[:-1])])[:, None]

@@ -52,7 +52,7 @@ class Bilevel:
 
 
 def features(net: Network | None, x: Tensor) -> Tensor:
-    """(x, 1), or the last hidden layer of `net` and 1: what the ridge regression sees. (m, P)."""
+    """Return (x, 1), or the last hidden layer of `net` and 1: the features. (m, P)."""
     return with_one(x if net is None else preactivations(net, x)[-2].clamp_min(0))
 
 
@@ -125,7 +125,10 @@ BANDS = 3  # of a kink on the line, each 2 tau |(x, 1)| wide, are no fan yet; ar
 
 
 def grid(extent: float, size: int) -> Tensor:
-    """Centres of size^2 pixels over [-extent, extent]^2, first row on top. (size^2, 2) float64."""
+    """Return the centres of size^2 pixels over [-extent, extent]^2, first row on top.
+
+    (size^2, 2), float64.
+    """
     g = ((torch.arange(size, dtype=torch.float64) + 0.5) / size * 2 - 1) * extent
     yy, xx = torch.meshgrid(g.flip(0), g, indexing="ij")
     return torch.stack([xx.reshape(-1), yy.reshape(-1)], 1)

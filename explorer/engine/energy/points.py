@@ -79,7 +79,7 @@ class Energies:
         return self.here if self.home is None else self.home
 
     def below(self, share: float) -> float:
-        """Share of the map where no more than this share of what the point does is left undone.
+        """Return the share of the map where at most this share of the point's work is left undone.
 
         In numbers: energies up to truly + share (without - truly).
         """
@@ -88,12 +88,12 @@ class Energies:
 
     @property
     def low(self) -> float:
-        """Share of the places that explain the weights about as well as the training point."""
+        """Return the share of the places that explain the weights about as well as the point."""
         return self.below(LOW)
 
     @property
     def archetype(self) -> Archetype:
-        """Needle, fan or redundant: what the training point does, and the size of its low set."""
+        """Return needle, fan or redundant: what the point does, and the size of its low set."""
         return self._archetype(1.0)
 
     @property
@@ -129,7 +129,7 @@ class Energies:
 
 
 def energy(net: Network, x: Tensor, y: Tensor, tau: float, kappa: float = 0.0) -> float:
-    """E_tau of the points x (n, d), y (n,), as a share of ||theta||^2.
+    """Return E_tau of the points x (n, d), y (n,), as a share of ||theta||^2.
 
     Args:
         net: a homogeneous network of one output, at margin 1 where kappa counts.
@@ -181,7 +181,7 @@ class MovingPoint:
     cut: int
 
     def at(self, places: Tensor) -> Array:
-        """Energies with the point at each of the places (p, d): (p,)."""
+        """Return energies with the point at each of the places (p, d): (p,)."""
         label = self.label.expand(len(places))
         moved = place_rays(self.net, places, label, self.tau)
         moved = _priced_rays(moved, self.net, places, label, self.kappa)
@@ -195,7 +195,7 @@ class MovingPoint:
         return out
 
     def crowded_count(self, places: Tensor) -> int:
-        """Places where `at` gives upper bounds, wherever the point is."""
+        """Return places where `at` gives upper bounds, wherever the point is."""
         return crowded_count(self.net, places, self.tau)
 
     def energies_at(
@@ -256,7 +256,7 @@ def moving_point(
 def pairs(
     net: Network, x: Tensor, y: Tensor, index: int, first: Tensor, second: Tensor, tau: float
 ) -> Array:
-    """Shares with point `index` split in two, at first (p, d) and second (p, d): (p,)."""
+    """Return shares with point `index` split in two, at first (p, d) and second (p, d): (p,)."""
     check_energy(net, x, y, tau)
     fixed = set_rays(net, x, y, tau).of(torch.arange(len(x)) != index)
     label = y[index].expand(len(first))
@@ -286,7 +286,7 @@ def _share(net: Network, gain: float) -> float:
 
 
 def _priced_rays(made: PointRays, net: Network, x: Tensor, y: Tensor, kappa: float) -> PointRays:
-    """Rays of points x (p, d) that cost kappa (y Phi - 1)^2 a unit of multiplier."""
+    """Return rays of points x (p, d) that cost kappa (y Phi - 1)^2 a unit of multiplier."""
     if not kappa or not len(x):
         return made
     off = (y * phi(net, x) - 1).square()

@@ -113,7 +113,7 @@ class MapQuestion:
 
     @property
     def tau(self) -> float:
-        """Relative distance of a kink."""
+        """Return the relative distance of a kink."""
         return tau_of(self.config.extent, STANDARD, self.config.pixels)
 
 
@@ -197,7 +197,7 @@ class MapCache:
     """The last map of each size, with what it was of."""
 
     def __init__(self) -> None:
-        """None yet."""
+        """Keep no map yet."""
         self._maps: dict[int, tuple[MapQuestion, Map]] = {}
 
     def put(self, q: MapQuestion, size: int, values: Array, few: int) -> Map:
@@ -234,7 +234,7 @@ QUICK_S = 0.03  # the next slice is twice as large after one that took less; arb
 def in_slices(
     places: Tensor, at: Callable[[Tensor], Array], progress: Progress, first: int = SLICE
 ) -> Array:
-    """All places, in slices that grow while they are quick: larger ones share more work.
+    """Return all places, in slices that grow while they are quick: larger ones share more work.
 
     They shrink again where they are slow, since nothing stops within one.
     """
@@ -275,7 +275,7 @@ def forced_share(net: Network, truth: Dataset, progress: Progress = no_progress)
 
 
 def with_forced_share(picture: Picture, share: float) -> Picture:
-    """A map of a point beside what must be there (`forced_share`): `share` of its multiplier.
+    """Return a map of a point beside what must be there: `share` of its multiplier.
 
     The energy asks for stationarity alone. So a map may be low where a multiplier would stand off
     the margin, which no KKT point allows: the share has the last word.
@@ -293,7 +293,7 @@ class Answers:
     """Answers questions about one page's weights, keeping the merged network."""
 
     def __init__(self) -> None:
-        """Nothing is known yet."""
+        """Know nothing yet."""
         self._merged: tuple[Network | None, float, Merged | None] = (None, 0.0, None)
         self.kept = MapCache()
         self._forced: tuple[Network | None, Dataset | None, Tensor | None] = (None, None, None)
@@ -310,7 +310,9 @@ class Answers:
         return made
 
     def forced_shares(self, q: MapQuestion, progress: Progress = no_progress) -> Tensor | None:
-        """Share of each training point's multiplier that every explanation has there (n,).
+        """Return the share of each training point's multiplier that all explanations have there.
+
+        (n,).
 
         None where no program says it: deeper networks, for which it takes seconds.
         """
@@ -443,7 +445,7 @@ def _split(q: MapQuestion, net: Network, size: int, progress: Progress) -> Pictu
 
 
 def parts_of(q: MapQuestion) -> Parts:
-    """Corners of the starts: truth, held-out points and noise, as many as there are points."""
+    """Return the corners of the starts: as many of truth, held-out points and noise as points."""
     if q.heldout is None:
         raise ValueError("No held-out points: train a network, then turn to Landscape.")
     y = q.truth.y.double()

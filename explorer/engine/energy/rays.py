@@ -54,11 +54,11 @@ class PointRays:
 
     @property
     def counts(self) -> Tensor:
-        """Rays of each point (p,)."""
+        """Return rays of each point (p,)."""
         return torch.bincount(self.owner, minlength=len(self.kinks))
 
     def gram(self, other: PointRays | None = None) -> Tensor:
-        """Inner products with the rays of `other`, or with one another: (r, r')."""
+        """Return inner products with the rays of `other`, or with one another: (r, r')."""
         other = other or self
         total = self.inner.new_zeros(len(self.owner), len(other.owner))
         for b, a, b2, a2 in zip(self.back, self.inputs, other.back, other.inputs, strict=True):
@@ -124,7 +124,7 @@ def place_rays(net: Network, places: Tensor, y: Tensor, tau: float) -> PointRays
 
 
 def crowded_count(net: Network, places: Tensor, tau: float) -> int:
-    """How many places have more kinks than `place_rays` frees: there energies are upper bounds."""
+    """Return how many places have more kinks than are freed: there energies are upper bounds."""
     return int((_kinks_of(net, places, tau) > _most(net)).sum())
 
 

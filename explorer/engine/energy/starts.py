@@ -36,7 +36,7 @@ def mix_weights(mix_truth: float, mix_data: float) -> tuple[float, float, float]
 
 
 def mix_from_weights(truth: float, heldout: float, noise: float) -> tuple[float, float]:
-    """(mix_truth, mix_data) of a point of the triangle: the inverse of `mix_weights`.
+    """Return (mix_truth, mix_data) of a point of the triangle: the inverse of `mix_weights`.
 
     At the noise corner mix_truth has no effect; it is then given as 1.
 
@@ -159,7 +159,7 @@ class Parts:
         return mix_init(self.truth, self.heldout, self.noise, mix_truth, mix_data)
 
     def distances(self, x: Tensor) -> tuple[float, float, float]:
-        """Mean distance of candidates x (m, d) to the nearest truth, held-out and noise point."""
+        """Return the mean distance of x (m, d) to the nearest truth, held-out and noise point."""
         sets = self.sets or ((self.truth, self.y), (self.heldout, self.y))
         truth, heldout = (self._mean(x, *one) for one in sets)
         return truth, heldout, self._mean(x, self.noise, self.y)
@@ -183,7 +183,7 @@ class Parts:
         )
 
     def weights(self, x: Tensor) -> tuple[float, float, float]:
-        """Where x (m, d) stands on the triangle: weights of truth, held-out points and noise.
+        """Return where x (m, d) stands on the triangle: weights of truth, held-out points, noise.
 
         A start stands where it was mixed. Other candidates stand at the place of `PLACED` whose
         start is as far from the three sets as they are, or most nearly so: means of the distances
@@ -204,7 +204,7 @@ class Parts:
 
     @cached_property
     def _table(self) -> tuple[Tensor, Tensor]:
-        """Places of a fine lattice (p, 3), and how far their starts are from the sets (p, 3)."""
+        """Return places of a fine lattice (p, 3), and their distances to the three sets (p, 3)."""
         places = torch.tensor([mix_weights(*mix) for mix in places_of(PLACED)], dtype=torch.float64)
         sets = torch.stack((self.truth, self.heldout, self.noise)).double()
         few = max(1, _TOGETHER // sets.numel())
@@ -214,14 +214,14 @@ class Parts:
         return places, torch.cat(apart)
 
     def _mean_distances(self, x: Tensor) -> Tensor:
-        """Mean distances of candidates (..., m, d) to the nearest of the three sets (..., 3)."""
+        """Return mean distances of x (..., m, d) to the nearest of the three sets (..., 3)."""
         sets = self.sets or ((self.truth, self.y), (self.heldout, self.y))
         made = [mean_distances(x, self.y, *one) for one in (*sets, (self.noise, self.y))]
         return torch.stack(made, -1).double()
 
 
 def mean_nearest(x: Tensor, y: Tensor, members: Tensor, labels: Tensor) -> float:
-    """Mean distance of x (m, d) with labels y (m,) to the nearest of the members of its label."""
+    """Return the mean distance of x (m, d), y (m,) to the nearest of the members of its label."""
     return float(mean_distances(x, y, members, labels))
 
 
@@ -234,7 +234,7 @@ def mean_distances(x: Tensor, y: Tensor, members: Tensor, labels: Tensor) -> Ten
 
 
 def pairwise_ssim(a: Tensor, b: Tensor) -> Tensor:
-    """SSIM of every pair of images in [0, 1]. a (m, c, h, w), b (n, c, h, w) -> (m, n)."""
+    """Return SSIM of every pair of images in [0, 1]. a (m, c, h, w), b (n, c, h, w) -> (m, n)."""
     rows = max(1, _TOGETHER // b.numel())
     return torch.cat([_pairwise(some, b) for some in a.split(rows)])
 
@@ -252,7 +252,7 @@ def steps_of(side: int) -> list[float]:
 
 
 def starts(side: int) -> list[tuple[float, float]]:
-    """The distinct starts (mix_truth, mix_data), s (s - 1) + 1 of them, corners and edges first.
+    """Return the s (s - 1) + 1 distinct starts (mix_truth, mix_data), corners and edges first.
 
     The row mix_data = 0 is one start, given as (0, 0). A run that is stopped early then has the
     curves along the edges, if not the whole map.
@@ -270,7 +270,9 @@ def starts(side: int) -> list[tuple[float, float]]:
 
 
 def mix_of(truth: int, heldout: int, noise: int) -> tuple[float, float]:
-    """(mix_truth, mix_data) of whole weights over their sum; equal places have equal numbers.
+    """Return (mix_truth, mix_data) of whole weights over their sum.
+
+    Equal places have equal numbers.
 
     At noise alone it is (0, 0), as in `start_of`.
     """
@@ -335,7 +337,7 @@ def weights_at(x: Array, y: Array) -> Array:
 
 
 def nearest(weights: Array, side: int) -> NDArray[np.int64]:
-    """Lattice places (..., 3) nearest to weights (..., 3) of the triangle; each sums to side - 1.
+    """Return the lattice places (..., 3) nearest to weights (..., 3); each sums to side - 1.
 
     All three are rounded, and the one that was rounded most makes up for the others.
     """

@@ -100,7 +100,7 @@ class Exact:
 
     @property
     def shortfall(self) -> float:
-        """The share of |theta|^2 by which a network at margin 1 could still be smaller, at most."""
+        """Return the share of |theta|^2 by which a network at margin 1 may be smaller, at most."""
         return max(0.0, 1 - self.dual / (1 + self.violation) / self.objective)
 
 
@@ -143,7 +143,7 @@ def maximum_margin(
 
 
 def _distinct_points(x: Tensor, y: Tensor) -> tuple[Array, Array, Index]:
-    """Distinct points, their labels, and for each given point the index of its distinct one."""
+    """Return distinct points, their labels, and the index of each given point's distinct one."""
     if x.ndim != 2 or y.shape != x.shape[:1]:
         raise ValueError(f"expected x (n, d) and y (n,); got {tuple(x.shape)} and {tuple(y.shape)}")
     n, d = x.shape
@@ -193,7 +193,7 @@ def _holds(net: Network, points: Array, labels: Array) -> bool:
 
 
 def _exactly(wt: list[list[float]], v: list[float], x: list[float]) -> float:
-    """sum_j v_j relu(w~_j . x~), rounded once."""
+    """Return sum_j v_j relu(w~_j . x~), rounded once."""
     total = Fraction(0)
     for row, out in zip(wt, v, strict=True):
         z = sum(Fraction(a) * Fraction(b) for a, b in zip(row, x, strict=True))
@@ -255,7 +255,7 @@ def _matches(faces: Faces, y: Array, point: Point) -> bool:
 
 
 def _hinges(faces: Faces) -> tuple[Array, Array]:
-    """Directions with which any labels can be fitted, and the sign of each.
+    """Return directions with which any labels can be fitted, and the sign of each.
 
     Along a line on which no two points share their shadow, hinges at the shadows, open to either
     side, interpolate anything. Several lines, so that one is far from sharing.

@@ -102,7 +102,7 @@ def arrange(x: Array, progress: Progress = no_progress) -> Faces:
 
 
 def turned_points(x: Array) -> tuple[Array, Array, Array, Array]:
-    """The points (x, 1) on axes of their own, for x (n, d): xt (n, D), turn, centre and apart.
+    """Return the points (x, 1) on axes of their own, x (n, d): xt (n, D), turn, centre and apart.
 
     They are those of `Faces`.
     """
@@ -115,7 +115,7 @@ def turned_points(x: Array) -> tuple[Array, Array, Array, Array]:
 
 
 def _axes(centre: Array) -> Array:
-    """Orthonormal rows (D, D); the first points at (centre, 1), and all of the bias is in two."""
+    """Return orthonormal rows (D, D): the first at (centre, 1), and all of the bias in two."""
     r = float(np.linalg.norm(centre))
     far = float(np.hypot(1.0, r))
     ahead = centre / r if r > 0 else np.eye(len(centre))[0]
@@ -129,7 +129,7 @@ def _axes(centre: Array) -> Array:
 
 
 def affine(faces: Faces, slope: Array, value: Array) -> Array:
-    """The u (M, D), not of length one, of slope.(x - centre) + value: slope (M, d), value (M,)."""
+    """Return u (M, D), of any length, of slope.(x - centre) + value: slope (M, d), value (M,)."""
     r = float(np.linalg.norm(faces.centre))
     far = float(np.hypot(1.0, r))
     # (slope, value - slope.centre) on the axes, with what cancels taken out by hand
@@ -164,7 +164,7 @@ def directions(vectors: Array) -> Array:
 
 
 def _cuts(angles: Array) -> tuple[Array, float]:
-    """Sorted angles modulo 2 pi, coincident ones once, and how far apart those were."""
+    """Return sorted angles modulo 2 pi, coincident ones once, and how far apart those were."""
     angles = np.sort(np.mod(angles, 2 * np.pi))
     gaps = np.diff(angles, append=angles[:1] + 2 * np.pi)
     apart = gaps > COINCIDENT
@@ -275,7 +275,7 @@ class Peaks:
 
 
 def evaluate(faces: Faces, weight: Array, u: Array) -> Array:
-    """h(u) for directions u (M, D) and weights lam_i y_i (n,) -> (M,)."""
+    """Return h(u) for directions u (M, D) and weights lam_i y_i (n,) -> (M,)."""
     live = np.flatnonzero(weight)
     # In pieces that stay in cache: a table of all directions would be 200 MB at 200 points.
     return np.concatenate([
@@ -285,7 +285,7 @@ def evaluate(faces: Faces, weight: Array, u: Array) -> Array:
 
 
 def rounding(faces: Faces, weight: Array, u: Array) -> Array:
-    """By how much h(u) may be off its computed value, for directions u (M, D) -> (M,).
+    """Return by how much h(u) may be off its computed value, for directions u (M, D) -> (M,).
 
     Half an eps of what is summed for each of n + D additions, and as much for each of the steps
     that make a coordinate of a point; a corner lies within the angle `blur` of u.
@@ -299,7 +299,7 @@ def rounding(faces: Faces, weight: Array, u: Array) -> Array:
 
 
 def _projectors(unit: Array) -> Array:
-    """The projectors 1 - n n^T (M, D, D) off the rows n, without 1 - n^2, which loses digits."""
+    """Return the projectors 1 - n n^T (M, D, D), without 1 - n^2, which loses digits."""
     square = unit**2
     made: Array = -unit[:, :, None] * unit[:, None, :]
     index = np.arange(unit.shape[1])
@@ -319,7 +319,7 @@ class _Candidates:
 
 
 def _candidates(faces: Faces, weight: Array, floor: float) -> _Candidates:
-    """All of cones, hyperplanes and corners where |h| may reach floor, and what h is there."""
+    """Return all of cones, hyperplanes and corners where |h| may reach floor, and h there."""
     live = np.flatnonzero(weight)
     g = faces.cells[:, live] @ (weight[live, None] * faces.xt[live])
     onto = faces.onto
@@ -347,7 +347,7 @@ def _candidates(faces: Faces, weight: Array, floor: float) -> _Candidates:
 
 
 def height(faces: Faces, weight: Array) -> float:
-    """No |h| over the sphere is above this, at least 1, for weights lam_i y_i (n,).
+    """Return what no |h| over the sphere is above, at least 1, for weights lam_i y_i (n,).
 
     Every face is looked at, and each value counts with the rounding that it may carry. That a
     direction is off by the rounding of its linear part matters in second order only.
@@ -358,7 +358,7 @@ def height(faces: Faces, weight: Array) -> float:
 
 
 def peaks(faces: Faces, weight: Array, floor: float) -> Peaks:
-    """Every extremum of h on a face with |h| >= floor, for weights lam_i y_i (n,).
+    """Return every extremum of h on a face with |h| >= floor, for weights lam_i y_i (n,).
 
     The largest |h| among them is the maximum of |h| over the sphere when that is >= floor.
     """
@@ -376,7 +376,7 @@ def peaks(faces: Faces, weight: Array, floor: float) -> Peaks:
 
 
 def summits(faces: Faces, weight: Array, found: Peaks) -> Peaks:
-    """Those of `found` where |h| is locally highest among all directions, not on its face only.
+    """Return those of `found` where |h| is locally highest among all directions.
 
     The derivative of h along t is linear in t between the hyperplanes through u: it is enough to
     look along those hyperplanes and, where there is one only, across it.

@@ -91,12 +91,12 @@ class Finished:
 
     @property
     def gap(self) -> float:
-        """By what share of |theta|^2 a network over these cells could still be smaller, at most."""
+        """Return by what share of |theta|^2 a network over these cells may be smaller, at most."""
         return max(0.0, 1 - self.bound / self.objective)
 
     @property
     def proved(self) -> bool:
-        """Whether no network over these cells is smaller by more than a share of `PROVED`."""
+        """Return whether no network over these cells is smaller by more than `PROVED` of it."""
         return self.gap <= PROVED
 
 
@@ -178,7 +178,7 @@ class _Cuts:
     ceiling: float
 
     def and_those_of(self, other: _Cuts) -> _Cuts:
-        """Both; the ceiling is of these."""
+        """Return the cuts of both; the ceiling is of these."""
         u, cell = np.concatenate([self.u, other.u]), np.concatenate([self.cell, other.cell])
         return _Cuts(u, cell, self.ceiling)
 
@@ -222,7 +222,7 @@ class _Problem:
         return rows
 
     def price(self, lam: Array, level: float) -> _Cuts:
-        """Directions in which a neuron of path weight 1 gains more than `level` at lam (n,)."""
+        """Return directions in which a neuron of path weight 1 gains more than `level` at lam."""
         pull = self.pull(lam)
         length = np.linalg.norm(pull, axis=1)  # no less than what the cell reaches
         hot = np.flatnonzero(length > level)
@@ -239,7 +239,7 @@ class _Problem:
         return _Cuts(u, np.array(cells, dtype=np.intp), ceiling + noise)
 
     def pull(self, lam: Array) -> Array:
-        """g_C of every cell (C, D)."""
+        """Return g_C of every cell (C, D)."""
         rows: Array = self.sign[:, None] * ((lam * self.y * self.sides) @ self.xt)
         return rows
 
@@ -307,7 +307,7 @@ class _Problem:
 
 
 def _problem_of(net: Network, x: Tensor, y: Tensor, near: float) -> _Problem:
-    """The points on axes of their own, and the cells of the neurons and across near kinks."""
+    """Return the points on axes of their own, and the cells of neurons and across near kinks."""
     points, labels, group = check(net, x, y)
     bare, v = net.biases[0] is None, net.weights[1][0]
     xt, turn = (points, np.eye(net.d)) if bare else turned_points(points)[:2]
@@ -359,7 +359,7 @@ def _patterns(z: Array, near: float) -> Mask:
 
 
 def check(net: Network, x: Tensor, y: Tensor) -> tuple[Array, Array, Index]:
-    """Distinct points, their labels, and for each given point the index of its distinct one.
+    """Return distinct points, their labels, and for each given point the index of its distinct one.
 
     ValueError for a network or points that cannot be finished.
     """
@@ -378,7 +378,7 @@ def check(net: Network, x: Tensor, y: Tensor) -> tuple[Array, Array, Index]:
 
 
 def _linear_program(table: Array, scale: float) -> tuple[Array, Array]:
-    """Path weights c >= 0 of sum 1 with the largest smallest margin, and lam >= 0 of sum 1.
+    """Return path weights c >= 0 of sum 1 with the largest smallest margin, and lam >= 0 of sum 1.
 
     table (n, M) holds the margins of single neurons; the result is about `scale`.
     """
@@ -400,7 +400,7 @@ def _linear_program(table: Array, scale: float) -> tuple[Array, Array]:
 
 
 def _candidates(problem: _Problem, start: Point, cells: Index) -> Iterator[tuple[Point, _Cuts]]:
-    """Candidates for the optimum near `start`, by Newton's method on the faces of its neurons.
+    """Yield candidates for the optimum near `start`, by Newton's method on the neurons' faces.
 
     Each with what exceeds 1 at its multipliers; those cells take part in the next candidate.
     """
@@ -426,7 +426,7 @@ def _candidates(problem: _Problem, start: Point, cells: Index) -> Iterator[tuple
 
 
 def _faces(problem: _Problem, lam: Array, cells: Index) -> Peaks:
-    """The faces of these cells on which their gain is largest at lam (n,), each face once."""
+    """Return the faces of these cells on which their gain is largest at lam (n,), each once."""
     pull, tops = problem.pull(lam), dict[bytes, tuple[Array, float, int, Array]]()
     for i in cells.tolist():
         ahead, kinks = problem.projection(i, pull[i])

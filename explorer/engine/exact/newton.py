@@ -36,7 +36,7 @@ class Point:
     lam: Array
 
     def phi(self, faces: Faces) -> Array:
-        """Phi at the points of the arrangement (n,)."""
+        """Return Phi at the points of the arrangement (n,)."""
         values: Array = np.maximum(faces.xt @ self.u.T, 0) @ self.c
         return values
 
@@ -111,7 +111,7 @@ def _summits(faces: Faces, y: Array, point: Point, every: bool) -> Peaks | None:
 
 
 def _share(point: Point, tops: Peaks) -> Array:
-    """Path weights of the summits: each neuron's goes to the nearest of its sign."""
+    """Return path weights of the summits: each neuron's goes to the nearest of its sign."""
     near = np.where(np.sign(tops.h) == np.sign(point.c)[:, None], point.u @ tops.u.T, -2)
     return np.bincount(near.argmax(1), np.abs(point.c), minlength=len(tops.h)).astype(np.float64)
 

@@ -91,7 +91,9 @@ def extent(net: Network) -> Domain:
 
 
 def _on_the_line(layers: Layers, path: Array) -> Domain:
-    """The box ends `ROOM` times where |Phi| is 1 for the last time, wherever neurons have lines.
+    """Return a box `ROOM` times as wide as where |Phi| is 1 for the last time.
+
+    Neurons may have their lines anywhere.
 
     A neuron that is nearly constant has its own far away: the scale is the last level and a fifth.
     """
@@ -115,7 +117,7 @@ def _on_the_line(layers: Layers, path: Array) -> Domain:
 
 
 def _in_the_plane(layers: Layers, path: Array) -> Domain:
-    """The box holds `ROOM` times where |Phi| is 1 for the last time, in nine directions of ten.
+    """Return a box `ROOM` times as wide as where |Phi| is 1 last, in nine directions of ten.
 
     Along the line where Phi is 0 the level set has no end. Directions go out from the middle of the
     neurons' lines; the scale is the median of the last places with |Phi| = 1.
@@ -154,7 +156,7 @@ def _last_level(w: Array, v: Array) -> float:
 
 
 def _size(layers: Layers, x: Array) -> Array:
-    """|Phi| at x with a 1 at the end (r, d + 1)."""
+    """Return |Phi| at x with a 1 at the end (r, d + 1)."""
     found: Array = np.abs(layers.values(x)[-1][:, 0])
     return found
 

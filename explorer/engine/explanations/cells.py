@@ -58,7 +58,7 @@ class Cell:
         return rows
 
     def neuron(self, row: int) -> tuple[int, int]:
-        """(layer, index) of a row, both from 0."""
+        """Return (layer, index) of a row, both from 0."""
         for layer, width in enumerate(self.widths):
             if row < width:
                 return layer, row
@@ -105,12 +105,12 @@ class Extent:
 
 
 def slopes_at(net: Network, x: Tensor) -> tuple[Tensor, ...]:
-    """Torch's own slopes, 1 where z > 0 and else 0. x (m, d) -> one (m, k_l) per hidden layer."""
+    """Return torch's own slopes, 1 where z > 0 and else 0. x (m, d) -> (m, k_l) of each layer."""
     return tuple(forward_signals(net, x, hard)[2])
 
 
 def cell_of(net: Network, x: Tensor, slopes: Sequence[Tensor] | None = None) -> Cell:
-    """The cell of one point x (d,) whose slopes are given, one (k_l,) per layer, or torch's own.
+    """Return the cell of a point x (d,) with given slopes, (k_l,) of each layer, or torch's own.
 
     Raises:
         ValueError: for a point of another dimension, several outputs, or no hidden layer.
@@ -188,7 +188,7 @@ def cell_extent(
 
 
 def null_space(rows: Tensor) -> Tensor:
-    """Orthonormal directions orthogonal to all rows (r, d) -> (d, f), f may be 0."""
+    """Return orthonormal directions orthogonal to all rows (r, d) -> (d, f), f may be 0."""
     if not len(rows):
         return torch.eye(rows.shape[1], dtype=rows.dtype)
     _, values, right = torch.linalg.svd(rows, full_matrices=True)
@@ -200,7 +200,7 @@ def null_space(rows: Tensor) -> Tensor:
 def level_directions(
     net: Network, x: Tensor, slopes: Sequence[Tensor] | None = None, margin: bool = True
 ) -> Tensor:
-    """Directions along which x may be split: orthogonal to grad_x Phi and to every kink's normal.
+    """Return directions to split x along: orthogonal to grad_x Phi and every kink's normal.
 
     Without `margin` only the kinks count: stationarity survives, the margin does not. In two
     dimensions this is the level line through x, or nothing; in a cell where Phi is constant, all.
@@ -224,7 +224,9 @@ _THROUGH = 1e-9  # arbitrary: a wall that runs through the point itself does not
 
 
 def cell_polygon(cell: Cell, x: Tensor, extent: float) -> Array:
-    """Corners of the closed cell of x within [-extent, extent]^2, in order. -> (c, 2), c may be 0.
+    """Return the corners of the closed cell of x in [-extent, extent]^2, in order.
+
+    -> (c, 2), c may be 0.
 
     Half-planes are cut off one by one. A kink of free slope holds the point on its line, which is
     then the cell: two corners, or one.
@@ -263,7 +265,7 @@ def cell_interval(cell: Cell, x: Tensor, extent: float) -> tuple[float, float]:
 
 
 def segment(x: Tensor, u: Tensor, minus: float, plus: float, extent: float) -> Array:
-    """X - minus u to x + plus u, each way cut where the line leaves the view. -> (2, d)."""
+    """Return x - minus u to x + plus u, each way cut where the line leaves the view. -> (2, d)."""
     reach = 3 * extent  # past every corner of the view
     ends = torch.stack([x - min(minus, reach) * u, x + min(plus, reach) * u])
     ends_in_view: Array = ends.detach().numpy()

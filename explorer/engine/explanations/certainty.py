@@ -78,7 +78,7 @@ class Certainty:
 
     @property
     def word(self) -> str:
-        """What `certain` claims are called: certified, or likely where a threshold says so."""
+        """Return what `certain` claims are called: certified, or likely by a threshold."""
         return CERTIFIED if self.proven else LIKELY
 
     @property
@@ -156,7 +156,7 @@ def certainty(
 
 
 def _plain(cone: Cone) -> float:
-    """The residual up to which an explanation is as good as the least: nobody asks further."""
+    """Return the residual up to which an explanation is as good as the least."""
     return max(PLAIN * cone.least.high, TRIFLE)
 
 
@@ -197,7 +197,7 @@ class RadiusMap:
 
     @property
     def places(self) -> Array:
-        """Needed places that do not meet (p, d + 2): centre, label, radius; the largest first.
+        """Return needed places that do not meet (p, d + 2): centre, label, radius; largest first.
 
         No two of one label can stand for the same training point. Of pixels that are about as
         bright the one in their middle is taken.

@@ -109,7 +109,7 @@ class Assumptions:
         return 1 - self.margin_error - self.edge, self.top + self.edge
 
     def rings(self, d: int) -> list[tuple[float, Array]]:
-        """The middle and the rings around it, each twice as wide: half widths, and their pieces.
+        """Return the middle and the rings around it, each twice as wide: half widths and pieces.
 
         What neurons of a group may differ by grows with the distance, and each ring has its own.
         """
@@ -123,7 +123,7 @@ class Assumptions:
 
 
 def scope(box: float, top: float) -> str:
-    """Return of which explanations a radius speaks: the box and the margins of their points."""
+    """Return which explanations a radius speaks of: the box and the margins of their points."""
     return f"points within ±{box:.2g} and margins up to {top:.3g}"
 
 
@@ -197,13 +197,13 @@ class Rays:
 
     @cached_property
     def _pulls(self) -> Array:
-        """At each free slope y v x, a row for each side of x (d + 1, f)."""
+        """Return y v x at each free slope, a row for each side of x (d + 1, f)."""
         pull = self.y[self.at] * self.neurons.v[self.group]
         return np.ascontiguousarray(pull * self.x[self.at].T)
 
     @cached_property
     def _lifts(self) -> Array | None:
-        """At each free slope y times the slack of its value (f,); None if there is none."""
+        """Return y times the slack of the value at each free slope (f,); None if there is none."""
         return None if self.off is None else self.y[self.at] * self.off
 
     def _free(self, u: Array, some: slice | Flags) -> tuple[Array, Array | None]:
@@ -236,7 +236,7 @@ class Rays:
 
     @cached_property
     def sizes(self) -> Array:
-        """About the norm of each ray (r,): that with all free slopes at 1."""
+        """Return the approximate norm of each ray (r,): that with all free slopes at 1."""
         neurons = self.neurons
         square = (self.hard @ neurons.v**2)[self.piece]
         square += np.bincount(self.at, neurons.v[self.group] ** 2, len(self))
@@ -251,7 +251,7 @@ class Rays:
 
 
 def rays_of(places: Places, neurons: Neurons | Layers) -> Rays | RegionRays:
-    """The rays at all corners of places: of groups of two layers, or of regions of any depth."""
+    """Return the rays at all corners of places: of groups of two layers, or of regions."""
     if isinstance(neurons, Layers):
         return RegionRays.of(places, neurons)
     return Rays.of(places, neurons)
@@ -441,7 +441,7 @@ class Cone:
 
     @cached_property
     def pivot(self) -> Array:
-        """A vector at an acute angle to all rays: of those known the one that is deepest inside."""
+        """Return a vector at an acute angle to all rays: of those known the deepest inside."""
         return max(self.neurons.pivots, key=lambda p: self._depth(p) / float(np.linalg.norm(p)))
 
     @cached_property
@@ -454,18 +454,18 @@ class Cone:
 
     @cached_property
     def least(self) -> Bound:
-        """The least residual of any explanation: what the radius of no place can be below."""
+        """Return the bound of the least residual: the radius of no place can be below it."""
         return self._distance([RayPart.of(self.rays)], RaySum.none(self.neurons))
 
     @cached_property
     def _others(self) -> list[Bound]:
-        """Explanations met on the way: a place that one of them avoids is not needed."""
+        """Return explanations met on the way: a place that one of them avoids is not needed."""
         return []
 
     def radius(
         self, low: Array, high: Array, y: float, enough: float = 0.0, wider: Bound | None = None
     ) -> Bound:
-        """The radius of the box low <= x <= high, (d,) each, for label y: its `low` is proven.
+        """Return the radius of the box low <= x <= high, (d,) each, for label y; `low` is proven.
 
         Where `enough` or less is reached, the search ends: nobody asks for how much less.
         `wider`: the radius of a box around this one, from whose explanation the search begins.
@@ -503,7 +503,7 @@ class Cone:
         return self._distance([RayPart.of(rays)], RaySum.none(self.neurons))
 
     def _near(self, x: Array, y: float, within: float) -> tuple[Array, Index]:
-        """The parts of pieces of label y within `within` of x (d,), and of which they are."""
+        """Return the parts of pieces of label y within `within` of x (d,), and of which each is."""
         wide = max(within, 1e-9 * self.neurons.box)
         of = np.flatnonzero(self.places.meet(x - wide, x + wide, y))
         parts = self.places.pieces[of]
@@ -556,7 +556,7 @@ class Cone:
 
 
 def steepest(parts: list[RayPart], gains: list[Array], cell: float) -> list[Index]:
-    """Return of each part the rows that join: the steepest of each label and cell of places.
+    """Return the rows of each part that join: the steepest of each label and cell of places.
 
     Args:
         parts: rays.

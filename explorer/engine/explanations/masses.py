@@ -206,7 +206,7 @@ def _nearest_parts(of: Places, x: Array) -> Places:
 
 
 def _gaps(x: Array, given: Array) -> Array:
-    """Of each place (m, d) the distance to the nearest given point (m,)."""
+    """Return the distance (m,) of each place (m, d) to the nearest given point."""
     best = np.full(len(x), np.inf)
     for at in given:
         np.minimum(best, np.linalg.norm(x - at, axis=1), out=best)

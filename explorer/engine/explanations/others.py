@@ -92,7 +92,7 @@ class Rivals:
 
     @property
     def mass(self) -> float:
-        """rho^2 / order: the mass of every explanation on the margin."""
+        """Return rho^2 / order: the mass of every explanation on the margin."""
         return float(self.net.rho) ** 2 / self.net.order
 
 
@@ -134,7 +134,7 @@ class OtherSet:
 
     @property
     def other(self) -> bool:
-        """Whether the set is another one: farther than the radius within which points are told."""
+        """Return whether the set is another one: farther than the radius that tells points."""
         return self.distance >= RADIUS
 
     @property

@@ -66,7 +66,7 @@ class Neurons:
 
     @property
     def order(self) -> int:
-        """Of homogeneity, the number of layers."""
+        """Return the degree of homogeneity, the number of layers."""
         return 2
 
     @property
@@ -76,7 +76,7 @@ class Neurons:
 
     @property
     def pivots(self) -> tuple[Array, ...]:
-        """Vectors with <pivot, y g> about 2 y Phi or y Phi: theta, by Euler, and the last layer.
+        """Return vectors with <pivot, y g> about 2 y Phi or y Phi: theta, and the last layer.
 
         Free slopes of lines that may lie elsewhere change the first by much, the second hardly.
         """
@@ -91,7 +91,7 @@ def first_layer(net: Network) -> Array:
 
 
 def parts_of(net: Network) -> tuple[Array, Array]:
-    """(w, b) of all neurons (k, d + 1) and v (k,) in float64, without neurons that do nothing."""
+    """Return (w, b) (k, d + 1) and v (k,) in float64, without neurons that do nothing."""
     w = first_layer(net)
     v = net.weights[1][0].detach().cpu().double().numpy()
     kept = (np.abs(w).sum(1) > 0) & (v != 0)
@@ -187,7 +187,7 @@ def _boxes(low: list[list[float]], high: list[list[float]]) -> Array:
 
 
 def corners_of(pieces: Array) -> tuple[Array, Index]:
-    """All corners once, with a 1 at the end (r, d + 1), and of which piece each is (r,)."""
+    """Return all corners once, with a 1 at the end (r, d + 1), and of which piece each is (r,)."""
     p, c = pieces.shape[:2]
     fresh = np.ones((p, c), dtype=bool)
     fresh[:, 1:] = (pieces[:, 1:] != pieces[:, :-1]).any(axis=2)
@@ -259,7 +259,7 @@ def split(pieces: Array, lines: Array, near: float) -> tuple[Array, Index]:
 
 
 def _line_values(pieces: Array, line: Array) -> Array:
-    """The values (p, c) of an affine function (d + 1,), or of one for each piece (p, d + 1)."""
+    """Return the values (p, c) of an affine function (d + 1,), or of one a piece (p, d + 1)."""
     if line.ndim == 1:
         return np.asarray(pieces @ line[:-1] + line[-1])
     return np.asarray(np.einsum("pcd,pd->pc", pieces, line[:, :-1]) + line[:, -1:])
@@ -296,11 +296,11 @@ class Places:
     off: Array
 
     def take(self, index: Index | Flags) -> Places:
-        """Some of the pieces, by index or mask."""
+        """Return some of the pieces, by index or mask."""
         return self.parts(self.pieces[index], index)
 
     def parts(self, pieces: Array, of: Index | Flags) -> Places:
-        """Parts of these pieces (q, c, d), and of which each is one (q,)."""
+        """Return parts of these pieces (q, c, d), and of which each is one (q,)."""
         return Places(pieces, self.y[of], self.on[of], self.free[of], self.off[of])
 
     @classmethod
@@ -312,7 +312,7 @@ class Places:
         return cls(stacked([p.pieces for p in some]), *rest)
 
     def without(self, low: Array, high: Array) -> Places:
-        """What an open box low < x < high leaves of these pieces: each in up to 2 d parts."""
+        """Return what an open box low < x < high leaves of these pieces: up to 2 d parts each."""
         d = self.pieces.shape[2]
         near = ROUND * float(np.abs(self.pieces).max(initial=1.0))
         rest, of = self.pieces, np.arange(len(self.pieces))
@@ -336,7 +336,7 @@ class Places:
 
 
 def places(neurons: Neurons, low: float, high: float, where: Array | None = None) -> Places:
-    """All places with low <= y Phi <= high in the box, or in pieces of it, for both labels.
+    """Return all places with low <= y Phi <= high in the box, or in pieces of it, for both labels.
 
     The band is widened by as much as Phi can be off, and pieces are cut at both walls of each zone.
     """
@@ -376,7 +376,7 @@ def _values(x: Array, w: Array) -> Array:
 
 
 def _nearest(cells: Array, w: Array) -> Array:
-    """Of each cell and group, the value nearest to 0 that a corner has (p, k)."""
+    """Return the value nearest to 0 that a corner has, of each cell and group (p, k)."""
     best = np.full((len(cells), len(w)), np.inf)
     for corner in range(cells.shape[1]):
         np.minimum(best, np.abs(_values(cells[:, corner], w)), out=best)

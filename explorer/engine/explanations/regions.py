@@ -66,12 +66,12 @@ class Layers:
 
     @property
     def order(self) -> int:
-        """Of homogeneity, the number of layers."""
+        """Return the degree of homogeneity, the number of layers."""
         return len(self.weights)
 
     @cached_property
     def theta(self) -> Array:
-        """All weights as one vector, layer by layer, row by row."""
+        """Return all weights as one vector, layer by layer, row by row."""
         return np.concatenate([w.reshape(-1) for w in self.weights])
 
     @cached_property
@@ -81,7 +81,7 @@ class Layers:
 
     @property
     def pivots(self) -> tuple[Array, ...]:
-        """Vectors with <pivot, y g> = y Phi at all places, whatever the slopes: the last layer."""
+        """Return vectors with <pivot, y g> = y Phi at all places and slopes: the last layer."""
         last = self.weights[-1].size
         return (np.concatenate([np.zeros(len(self.theta) - last), self.theta[-last:]]),)
 
@@ -102,11 +102,11 @@ class Layers:
         return np.concatenate([blocks.reshape(len(rows), -1), rest], axis=1)
 
     def by_layer(self, flags: Flags) -> list[Flags]:
-        """Flags (p, K) of all hidden neurons as one (p, k_l) for each layer."""
+        """Return flags (p, K) of all hidden neurons as one (p, k_l) for each layer."""
         return np.split(flags, np.cumsum([len(w) for w in self.weights[:-2]]), axis=1)
 
     def lines(self, pieces: int, on: list[Flags]) -> list[Array]:
-        """The values before each ReLU as affine functions of x, (p, k_l, d + 1) for each layer.
+        """Return the values before each ReLU as affine functions of x, (p, k_l, d + 1) per layer.
 
         For as many layers as `on` tells the slopes of, and one more; after the last layer Phi.
         """
@@ -120,7 +120,7 @@ class Layers:
 def regions(
     layers: Layers, low: float, high: float, tau: float = 0.0, rounded: float = 0.0
 ) -> Places:
-    """All places with low <= y Phi <= high in the box, each in one region of the network.
+    """Return all places with low <= y Phi <= high in the box, each in one region of the network.
 
     Args:
         layers: the weights.
@@ -172,7 +172,7 @@ def _shifted_lines(lines: Array, by: Array) -> Array:
 
 
 def _centre(cells: Array, lines: Array) -> Array:
-    """The values of affine functions (p or 1, k, d + 1) in the middle of each cell (p, k)."""
+    """Return the values of affine functions (p or 1, k, d + 1) in each cell's middle (p, k)."""
     middle = np.concatenate([cells.mean(axis=1), np.ones((len(cells), 1))], axis=1)
     if len(lines) == 1:
         return np.asarray(middle @ lines[0].T)
@@ -180,7 +180,7 @@ def _centre(cells: Array, lines: Array) -> Array:
 
 
 def _off(layers: Layers, cells: Array, rounded: float) -> Array:
-    """How far each value before a ReLU (p, K) may be off, if each weight is by a share of it."""
+    """Return how far each value before a ReLU (p, K) may be off if each weight is, by a share."""
     h = np.concatenate([cells, np.ones((*cells.shape[:2], 1))], axis=2)
     below = np.zeros((len(cells), h.shape[2]))
     found = []
@@ -245,7 +245,7 @@ class RegionRays:
         return len(self.y)
 
     def _inner(self, u: Array, rows: Index | slice) -> Iterator[Array]:
-        """Of each layer, what one unit of a signal adds to <u, g> (rows, k_l)."""
+        """Yield what one unit of a signal adds to <u, g> (rows, k_l), of each layer."""
         ends = np.cumsum([w.size for w in self.neurons.weights])[:-1]
         blocks = np.split(u, ends)
         for w, block, h in zip(self.neurons.weights, blocks, self.values, strict=True):
@@ -274,7 +274,7 @@ class RegionRays:
 
     @cached_property
     def sizes(self) -> Array:
-        """About the norm of each ray (r,): that with the longest signals."""
+        """Return the approximate norm of each ray (r,): that with the longest signals."""
         total = np.full(len(self), 1e-300)
         for layer, h in enumerate(self.values):
             signal = np.abs(self.low[layer])

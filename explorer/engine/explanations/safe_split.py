@@ -95,7 +95,10 @@ def in_space(data: Dataset) -> Dataset:
 
 
 def free_directions(x: Tensor) -> Tensor:
-    """Orthonormal directions orthogonal to every point (n, d) -> (d, f). ValueError for none."""
+    """Return orthonormal directions orthogonal to every point (n, d) -> (d, f).
+
+    ValueError where there are none.
+    """
     free = null_space(x)
     if not free.shape[1]:
         raise ValueError(
@@ -156,7 +159,7 @@ def extents_at(state: TrainState, data: Dataset, nu: Tensor, config: SafeSplitCo
 
 
 def _safe(net: Network, x: Tensor, nu: Tensor, lam: Tensor, config: SafeSplitConfig) -> Tensor:
-    """Length of the split of each point that misses the share of |theta|. -> (n,)."""
+    """Return length of the split of each point that misses the share of |theta|. -> (n,)."""
     w, v = net.weights[0], net.weights[1][0]
     bias = net.biases[0]
     b2 = torch.zeros_like(v) if bias is None else bias.square()

@@ -84,7 +84,7 @@ class Explanation:
 
     @property
     def n(self) -> int:
-        """Number of points."""
+        """Return number of points."""
         return len(self.x)
 
     @property
@@ -93,7 +93,7 @@ class Explanation:
         return float(self.lam.sum())
 
     def at(self, i: int) -> tuple[Tensor, ...]:
-        """Slopes of point i, one (k_l,) per hidden layer."""
+        """Return slopes of point i, one (k_l,) per hidden layer."""
         if not 0 <= i < self.n:
             raise ValueError(f"no point {i}; the explanation holds points 0 to {self.n - 1}")
         return tuple(s[i] for s in self.slopes)
@@ -117,7 +117,7 @@ class Explanation:
 
 
 def explanation_of(net: Network, x: Tensor, y: Tensor, tau: float = KINK) -> Explanation:
-    """The explanation by given points: multipliers and free slopes of least residual, support only.
+    """Return the explanation by given points: multipliers and slopes of least residual.
 
     Where many multipliers explain the weights exactly, the most even ones (`even_multipliers`). Two
     layers: the slope of a neuron at a point is the mean over its columns, which attains the fit's
@@ -170,7 +170,7 @@ def training_explanation(target: Target, x: Tensor, y: Tensor) -> tuple[Network,
 def fitted_explanation(
     net: Network, x: Tensor, y: Tensor, tau: float = KINK
 ) -> tuple[Explanation, Tensor]:
-    """`explanation_of`, with the gradients (n', P) times labels that attain the fit's residual."""
+    """Return `explanation_of`, and the gradients (n', P) times labels that attain the residual."""
     net = net.to(dtype=torch.float64)
     x, y = x.detach().cpu().double(), y.detach().cpu().double()
     # Multipliers are seldom unique: points off the margin pay, as in `certificate.certify`.
@@ -206,23 +206,23 @@ def gradients(net: Network, e: Explanation) -> Tensor:
 
 
 def residual(net: Network, e: Explanation) -> float:
-    """|theta - sum_i lam_i y_i grad Phi(x_i)| / |theta|, with the slopes of the explanation."""
+    """Return |theta - sum_i lam_i y_i grad Phi(x_i)| / |theta|, with the explanation's slopes."""
     return float(remainder(net, e).norm() / net.rho)
 
 
 def margins(net: Network, e: Explanation) -> Tensor:
-    """y_i Phi(x_i), 1 on the margin. -> (n,)."""
+    """Return y_i Phi(x_i), 1 on the margin. -> (n,)."""
     return e.y * phi(net, e.x)
 
 
 def margin_error(net: Network, e: Explanation) -> float:
-    """max_i |y_i Phi(x_i) - 1| over the points of positive multiplier; 0 for none."""
+    """Return max_i |y_i Phi(x_i) - 1| over the points of positive multiplier; 0 for none."""
     used = e.lam > 0
     return float((margins(net, e)[used] - 1).abs().max()) if bool(used.any()) else 0.0
 
 
 def slackness(net: Network, e: Explanation) -> float:
-    """sum_i lam_i (y_i Phi(x_i) - 1) / sum_i lam_i; negative where points are inside the margin.
+    """Return sum_i lam_i (y_i Phi(x_i) - 1) / sum_i lam_i; negative inside the margin.
 
     With stationarity, sum_i lam_i y_i Phi(x_i) = rho^2 / order, whatever was split.
     """
@@ -241,7 +241,7 @@ ROUNDING = 1e-9  # arbitrary: a point that slid along a wall may be so far beyon
 def slopes_after(
     net: Network, x: Tensor, old: Tensor, slopes: Sequence[Tensor]
 ) -> tuple[Tensor, ...]:
-    """The slopes of a point that moved from `old` to x: its cell's, but at the walls it crossed.
+    """Return the slopes of a point that moved from `old` to x: its cell's, but at crossed walls.
 
     A slope stays while its neuron is on the side that it stands for, or no farther off than it was;
     else it becomes torch's own. x, old (d,) -> one (k_l,) per hidden layer.
@@ -264,7 +264,7 @@ def _off(z: Tensor, s: Tensor) -> Tensor:
 
 
 def with_point_at(net: Network, e: Explanation, i: int, x: Tensor) -> Explanation:
-    """Point i at another place, with its label and multiplier; no law holds this one."""
+    """Return the set with point i at another place, label and multiplier kept; no law holds it."""
     slopes = slopes_after(net, x, e.x[i], e.at(i))
     places = e.x.clone()
     places[i] = x
@@ -277,7 +277,7 @@ def with_point_at(net: Network, e: Explanation, i: int, x: Tensor) -> Explanatio
 
 
 def split(net: Network, e: Explanation, i: int, u: Tensor, a: float, b: float) -> Explanation:
-    """Point i replaced by x + a u and x - b u with lam b / (a + b) and lam a / (a + b).
+    """Return point i replaced by x + a u and x - b u, with lam b / (a + b) and lam a / (a + b).
 
     Stationarity stays to rounding while both stay in the closed cell (`cell_extent`); beyond, each
     child takes the slopes of the place where it is. The first child keeps the index i, the other
@@ -353,7 +353,7 @@ def merge(net: Network, e: Explanation, i: int, j: int) -> Merging:
 
 def predicted_jump(net: Network, x: Tensor, lam: float, walls: Sequence[tuple[int, int]],
                    slopes: Sequence[Tensor] | None = None) -> float:  # fmt: skip
-    r"""By how much |sum - theta| / |theta| jumps when a point at x crosses these walls.
+    r"""Return by how much |sum - theta| / |theta| jumps when a point at x crosses these walls.
 
     Two layers: lam (sum_j v_j^2 |(x, 1)|^2)^(1/2) / |theta|, the point being on the walls. Deeper:
     the length of the change of its gradient. Right for a residual that was 0 before; else the
@@ -374,7 +374,7 @@ def predicted_jump(net: Network, x: Tensor, lam: float, walls: Sequence[tuple[in
 
 
 def relative_change(net: Network, e: Explanation, left: Tensor) -> float:
-    """By how much the sum of an explanation differs from another's, relative to |theta|.
+    """Return by how much the sum of an explanation differs from another's, relative to |theta|.
 
     `left`: theta minus that other sum (P,), as `gradients.residual` gives it.
     """
@@ -382,7 +382,7 @@ def relative_change(net: Network, e: Explanation, left: Tensor) -> float:
 
 
 def remainder(net: Network, e: Explanation) -> Tensor:
-    """Theta - sum_i lam_i y_i grad Phi(x_i), with the slopes of the explanation. -> (P,)."""
+    """Return theta - sum_i lam_i y_i grad Phi(x_i), with the slopes of the explanation. -> (P,)."""
     return residual_vector(net, e.x, e.lam * e.y, e.slopes)
 
 
@@ -419,5 +419,5 @@ def kinks_at(net: Network, e: Explanation, i: int) -> int:
 
 
 def extent_at(net: Network, e: Explanation, i: int, u: Tensor) -> Extent:
-    """`cell_extent` of point i with the slopes of the explanation."""
+    """Return `cell_extent` of point i with the slopes of the explanation."""
     return cell_extent(net, e.x[i], u, e.at(i), ROUNDING)

@@ -117,7 +117,7 @@ class Wide:
     last: Tensor
 
     def phi(self, x: Tensor, progress: Progress = no_progress) -> Tensor:
-        """Phi at x (m, d) -> (m,), `_CHUNK` points at once."""
+        """Return Phi at x (m, d) -> (m,), `_CHUNK` points at once."""
         parts = _with_ones(x.to(self.points)).split(_CHUNK)
         values = [self._phi(part) for part in with_progress(parts, len(parts), progress)]
         return torch.cat(values)
@@ -197,7 +197,7 @@ def _share(chosen: Tensor) -> float:
 def membership_experiment(
     config: MembershipConfig, progress: Progress = no_progress
 ) -> Iterator[MembershipTrial]:
-    """All trials, dimension by dimension; whoever iterates paces, and stops when they like.
+    """Yield all trials, dimension by dimension; whoever iterates paces, and may stop.
 
     `progress` is told the share of all that is done.
     """

@@ -338,7 +338,10 @@ def read_file(path: str | Path) -> bytes:
 
 
 def thinned_run(run: Run, limit: int = MAX_BYTES) -> Run:
-    """The run with every second state dropped, the last ones kept, until it fits `limit` bytes."""
+    """Return the run without every second state, again and again, until it fits `limit` bytes.
+
+    The last states are kept.
+    """
     while max(len(run.train_states), len(run.attack_states)) > 1:
         if _fits(_bytes_of(run), limit):
             break
@@ -361,7 +364,7 @@ def _safetensors() -> ModuleType:
 
 
 def _is_safetensors(data: bytes) -> bool:
-    """Eight bytes of length, then a JSON object of that length."""
+    """Return whether there are eight bytes of length, then a JSON object."""
     return len(data) > 8 and data[8:9] == b"{"
 
 

@@ -32,7 +32,7 @@ MOST_STATES = 1000  # arbitrary: pages and commands keep at most 400
 
 
 def check_run(run: Run) -> None:
-    """ValueError where parts of `run` do not fit each other, or are out of range."""
+    """Raise ValueError where parts of `run` do not fit each other, or are out of range."""
     for seed in (run.seed, run.attack_seed or 0, run.next_seed or 0):
         if not 0 <= seed <= MOST_INT:
             raise ValueError(f"the seed must be from 0 to 2^63 - 1; got {seed}")
@@ -57,7 +57,7 @@ def check_run(run: Run) -> None:
 
 
 def _check_points(data: Dataset) -> None:
-    """The points are not too many, and of the source that they name."""
+    """Check that the points are not too many, and of the source that they name."""
     if data.n > MAX_POINTS:
         raise ValueError(f"{data.n} points; at most {MAX_POINTS} are supported")
     source = data.source
@@ -74,7 +74,7 @@ def _check_points(data: Dataset) -> None:
 
 
 def _check_room(widths: tuple[int, ...], data: Dataset) -> None:
-    """A network of these widths is one that a file could hold."""
+    """Check that a network of these widths is one that a file could hold."""
     sizes = [data.d, *widths, data.outputs]
     if 2 * len(sizes) > MOST_TENSORS or sum(a * b for a, b in pairwise(sizes)) > MOST_NUMBERS:
         raise ValueError(
@@ -153,7 +153,10 @@ def check_state(state: AttackState, d: int) -> list[Tensor]:
 def _check_sizes(
     state: Any, declared: Mapping[str, Size | Like], known: dict[str, int]  # noqa: ANN401
 ) -> list[Tensor]:  # fmt: skip
-    """Tensors have the sizes declared, and new axes enter `known`. -> those to be finite."""
+    """Check that tensors have the sizes declared; new axes enter `known`.
+
+    -> those to be finite.
+    """
     finite: list[Tensor] = []
     counts: list[tuple[str, Tensor, str]] = []
     for f in fields(state):
@@ -186,7 +189,7 @@ def _check_size(name: str, value: Tensor, size: Size, known: dict[str, int]) -> 
 
 
 def _check_moments(moments: Moments, state: Any, like: object) -> None:  # noqa: ANN401
-    """Running means have the shapes of the fields that they are declared like; else both alike."""
+    """Check that running means have the shapes of the fields that they are declared like."""
     moved = [getattr(state, n) for n in like.names] if isinstance(like, Like) else moments.mean
     shapes = [tuple(part.shape) for part in moved]
     if moments.t < 0 or any(bool((part < 0).any()) for part in moments.square):
@@ -199,7 +202,7 @@ def _check_moments(moments: Moments, state: Any, like: object) -> None:  # noqa:
 def _check_kind(
     held: Any, dtype: torch.dtype, name: str = "", size: object = None,  # noqa: ANN401
 ) -> None:  # fmt: skip
-    """Tensors of a state have one floating type, but for those declared of another."""
+    """Check that tensors of a state have one floating type, but for those declared of another."""
     if isinstance(held, Tensor):
         wanted = (size.dtype if isinstance(size, Size) else None) or dtype
         if dtype not in (torch.float32, torch.float64) or held.dtype != wanted:

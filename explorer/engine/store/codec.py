@@ -35,7 +35,7 @@ class StoreError(FileError):
 
 
 def encode(value: object, tensors: dict[str, Tensor]) -> Any:  # noqa: ANN401 (JSON has no type)
-    """`value` as JSON; its tensors are added to `tensors` under names of their own."""
+    """Return `value` as JSON; its tensors are added to `tensors` under names of their own."""
     if isinstance(value, Tensor):
         # A clone: pieces of one theta share memory, which the format refuses.
         name = f"t{len(tensors)}"
@@ -156,7 +156,7 @@ def _build(
 
 
 def before(cls: type) -> dict[str, Any]:
-    """The values of those fields which files lack that were saved before there were such fields."""
+    """Return the values of fields that files lack which were saved before there were such."""
     return dict(getattr(cls, "absent", {}))
 
 

@@ -51,7 +51,7 @@ class _Stored:
 
 
 def state_in(data: bytes) -> dict[str, object]:
-    """The state_dict of a `.pt` file: tensors by name, and whatever else has a name beside them.
+    """Return the state_dict of a `.pt` file: tensors by name, and what else has a name there.
 
     The tensors share the memory of the file's numbers, and are no larger than these.
 
@@ -110,7 +110,7 @@ def _new(data: bytes) -> tuple[object, dict[str, bytes]]:
 
 
 def _old(data: bytes) -> tuple[object, dict[str, bytes]]:
-    """Those of a file of torch before 1.6: five pickles, then the numbers, each with its count."""
+    """Return those of a file of torch before 1.6: five pickles, then counted numbers."""
     stream, reader = io.BytesIO(data), _Weights()
     if data[:1] != b"\x80":
         raise StoreError(f"no PyTorch file, and no file of Margin Explorer. {REMEDY}")
@@ -142,7 +142,7 @@ class _Weights(Pickle):
         self.storages: dict[str, _Storage] = {}
 
     def call(self, name: str, given: tuple[Any, ...]) -> object:
-        """Tables, tensors and what goes with them."""
+        """Return tables, tensors and what goes with them."""
         if name == "collections.OrderedDict" and not given:
             return {}
         if name == "torch._utils._rebuild_tensor_v2" and len(given) in (6, 7):
@@ -234,7 +234,7 @@ def _here(value: object) -> object:
 
 
 def _check_numbers(tensors: Mapping[str, Tensor]) -> None:
-    """StoreError for tensors that are no plain, finite numbers, each with its own place in memory.
+    """Raise StoreError for tensors of no plain, finite numbers, each with its own place.
 
     The kind and the size of all come first: a tensor of steps of 0 is small until it is read.
     """
@@ -286,6 +286,6 @@ def _layer_names(layers: Mapping[str, Mapping[str, Tensor]], ordered: bool) -> S
 
 
 def _numbers(name: str) -> list[tuple[int, str]]:
-    """Text and numbers apart, so that layer 10 comes after layer 2."""
+    """Return text and numbers apart, so that layer 10 comes after layer 2."""
     pieces = re.split(r"(\d+)", name)
     return [(int(p), "") if p.isdigit() else (-1, p) for p in pieces]

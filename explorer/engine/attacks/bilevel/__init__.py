@@ -183,7 +183,7 @@ class BilevelTarget:
 
     @property
     def d(self) -> int:
-        """Coordinates of a point."""
+        """Return the number of coordinates of a point."""
         return self.lower.shape.d
 
     @property
@@ -307,7 +307,7 @@ def terminate(state: BilevelState, config: BilevelConfig) -> Status:
 
 
 def report(target: BilevelTarget, state: BilevelState, config: BilevelConfig) -> Report:
-    """All candidates, those of one label within 0.03 as one: nothing tells them apart."""
+    """Return all candidates, those of one label within 0.03 as one: nothing tells them apart."""
     return merge_candidates(state.x, state.y, state.lam, MERGE_RADIUS)
 
 
@@ -324,7 +324,7 @@ def headline(state: BilevelState, known: Judged) -> Statement:
 
 
 def implicit(point: LowerPoint, gap: Tensor, config: BilevelConfig) -> Solved:
-    """P with (H + damping I) p = gap (P,), H the Hessian of E at `point`."""
+    """Return p with (H + damping I) p = gap (P,), H the Hessian of E at `point`."""
     if config.solver == "exact":
         hessian = point.hessian
         hessian.diagonal().add_(config.damping)
@@ -399,7 +399,9 @@ _EXACT = 4000  # arbitrary: weights beyond which their Hessian is not formed; 12
 def victim(
     x: Tensor, y: Tensor, config: BilevelConfig, generator: torch.Generator
 ) -> BilevelTarget:
-    """theta* = argmin_theta E(x, y; theta) on the truth x (n, d), y (n,), from a random theta.
+    """Return theta* = argmin_theta E(x, y; theta) on the truth, from a random theta.
+
+    x (n, d), y (n,).
 
     Raises:
         ValueError: where the training does not end at a minimum, or at no weights at all.
@@ -426,7 +428,7 @@ def victim(
 
 
 def energy(target: BilevelTarget, x: Tensor, y: Tensor) -> float:
-    """|| theta(x) - theta* ||^2 / || theta* ||^2 of candidates x (m, d) with labels y (m,).
+    """Return || theta(x) - theta* ||^2 / || theta* ||^2 of candidates x (m, d) with labels y (m,).
 
     The lower level is solved from theta*, as at the start of a run.
     """
@@ -435,7 +437,7 @@ def energy(target: BilevelTarget, x: Tensor, y: Tensor) -> float:
 
 
 def pictures(n: int, outputs: int, steps: int | None) -> BilevelConfig:
-    """Settings for n training images; `steps` None takes 200."""
+    """Return settings for n training images; `steps` None takes 200."""
     return BilevelConfig(
         m=n, steps=steps or 200, sigma_x=SIGMA_PICTURES, model="hidden", width=PICTURE_WIDTH
     )

@@ -35,7 +35,7 @@ class Solved:
 
 
 def exact(hessian: Tensor, g: Tensor) -> Solved:
-    """By Cholesky's factors; where H is not positive definite, by LU."""
+    """Solve by Cholesky's factors; where H is not positive definite, by LU."""
     factor, failed = torch.linalg.cholesky_ex(hessian)
     if int(failed):
         p = torch.linalg.solve(hessian, g)
@@ -45,7 +45,10 @@ def exact(hessian: Tensor, g: Tensor) -> Solved:
 
 
 def conjugate_gradients(product: Product, g: Tensor, tol: float, most: int) -> Solved:
-    """Until || H p - g || <= tol || g ||, `most` products, or a direction of no curvature."""
+    """Solve until || H p - g || <= tol || g ||, or for `most` products.
+
+    A direction of no curvature ends it too.
+    """
     p, r = torch.zeros_like(g), g.clone()
     d, rr = r.clone(), float(r @ r)
     goal = tol * tol * rr
@@ -64,7 +67,7 @@ def conjugate_gradients(product: Product, g: Tensor, tol: float, most: int) -> S
 
 
 def quasi_newton(product: Product, g: Tensor, tol: float, most: int, memory: int) -> Solved:
-    """As `conjugate_gradients`, along directions of the two-loop recursion over `memory` pairs."""
+    """Solve along directions of the two-loop recursion over `memory` pairs; else as above."""
     p, r = torch.zeros_like(g), g.clone()
     pairs: deque[tuple[Tensor, Tensor]] = deque(maxlen=memory)
     goal = tol * float(g.norm())
@@ -129,7 +132,7 @@ class Lower:
     mu: float
 
     def point(self, theta: Tensor, x: Tensor, y: Tensor) -> LowerPoint:
-        """E and its derivatives at theta (P,), x (m, d), y (m,)."""
+        """Return E and its derivatives at theta (P,), x (m, d), y (m,)."""
         return LowerPoint(self, theta, x, y)
 
 
@@ -154,7 +157,7 @@ class LowerPoint:
 
     @property
     def energy(self) -> Tensor:
-        """E, ()."""
+        """Return E, ()."""
         z, y = self.model.z, self.y
         if self.lower.loss == "ridge":
             loss = (z - y).square() / 2
@@ -164,7 +167,7 @@ class LowerPoint:
 
     @property
     def gradient(self) -> Tensor:
-        """dE/dtheta (P,)."""
+        """Return dE/dtheta (P,)."""
         return self.model.pull(self.r) + self.lower.mu * self.theta
 
     def product(self, p: Tensor) -> Tensor:
@@ -222,7 +225,7 @@ def ridge(f: Tensor, y: Tensor, mu: float) -> Tensor:
 
 
 def _newton(lower: Lower, x: Tensor, y: Tensor, theta: Tensor, tol: float) -> Minimum:
-    """Newton steps, halved until energy or gradient falls (both, close to the end, round off)."""
+    """Take Newton steps, halved until energy or gradient falls (both round off at the end)."""
     here = lower.point(theta, x, y)
     g = here.gradient
     size, energy = float(g.norm()), float(here.energy)
@@ -248,7 +251,7 @@ def _newton(lower: Lower, x: Tensor, y: Tensor, theta: Tensor, tol: float) -> Mi
 
 
 def _lbfgs(lower: Lower, x: Tensor, y: Tensor, theta: Tensor) -> Tensor:
-    """Scipy's L-BFGS-B without bounds, to where Newton's method takes a step or two."""
+    """Return where scipy's L-BFGS-B ends without bounds: Newton's method is then a step away."""
 
     def value(flat: np.ndarray) -> tuple[float, np.ndarray]:
         here = lower.point(torch.from_numpy(flat), x, y)

@@ -79,7 +79,7 @@ class Smooth:
 
     @cached_property
     def _signals(self) -> tuple[list[Tensor], list[Tensor]]:
-        """g_l of each hidden layer, and its derivative by a_l, the layers above as they are."""
+        """Return g_l of each hidden layer, and its derivative by a_l with the layers above held."""
         one, signals, bends = torch.ones_like(self.z)[:, None], list[Tensor](), list[Tensor]()
         for w, s1 in zip(self._after[::-1], self._s1[::-1], strict=True):
             signals.append(((signals[-1] if signals else one) @ w) * s1)
@@ -188,6 +188,6 @@ class Shape:
         return torch.cat([w.flatten() / math.sqrt(w.shape[1] - 1) for w in self.blocks(u)])
 
     def network(self, theta: Tensor) -> Network:
-        """The same weights as a ReLU network with biases in all layers: the limit of large beta."""
+        """Return the same weights as a ReLU network with all biases: the limit of large beta."""
         blocks = self.blocks(theta)
         return Network(tuple(w[:, :-1] for w in blocks), tuple(w[:, -1] for w in blocks))

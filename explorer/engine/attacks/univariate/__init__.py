@@ -130,7 +130,7 @@ class UnivariateState:
 
     @property
     def left_alone(self) -> bool:
-        """Whether the weights are too far from a KKT point to be asked about single candidates."""
+        """Return whether the weights are too far from a KKT point to ask about candidates."""
         return self.phase == "done" and not self.at and not math.isnan(self.miss)
 
     @property
@@ -142,7 +142,7 @@ class UnivariateState:
         return guarantee(self.groups, len(self.x)) if self.doubt is None else 0.0
 
     def numbers(self) -> dict[str, float]:
-        """Counts and the miss, for curves."""
+        """Return counts and the miss, for curves."""
         miss = {} if math.isnan(self.miss) else {"miss": self.miss}
         return {
             "candidates": float(len(self.x)),
@@ -185,7 +185,10 @@ def init(
     generator: torch.Generator,
     start: object = None,
 ) -> UnivariateState:
-    """Nothing found yet; the tolerances are chosen. Draws nothing, and takes no start."""
+    """Return the state that has found nothing, with its tolerances.
+
+    Draws nothing, and takes no start.
+    """
     why = fits(target)
     if why:
         raise ValueError(why)

@@ -57,7 +57,7 @@ def merged_graph(target: Target, tol: Tolerances) -> tuple[Network, Piecewise]:
 def programs(
     net: Network, line: Piecewise, points: list[Point], tol: Tolerances, level: float = 1.0
 ) -> Programs:
-    """The linear programs over these candidates, and what points in flat intervals can do."""
+    """Return the linear programs over these candidates and what points in flat intervals can do."""
     x, y = np.array(points, dtype=float).reshape(-1, 2).T
     flats = [
         (*line.ends(i), 1.0 if line.value(line.middle(i)) > 0 else -1.0)
@@ -87,7 +87,7 @@ def sweep(
     config: UnivariateConfig,
     margins: tuple[float, ...] = SWEEP,
 ) -> Iterator[SweepPoint]:
-    """For each margin: the number of crossings, and how well they explain the weights.
+    """Yield for each margin the number of crossings, and how well they explain the weights.
 
     An attacker who does not know the margin takes the one at which the miss vanishes: multipliers
     do not change when theta is rescaled, but the places with |Phi| = m do. One linear program each.

@@ -77,7 +77,7 @@ class Turn:
 
 
 def distinct(points: list[Point], same: float) -> list[Point]:
-    """One point for each bunch of one label within `same` of its first, at the bunch's middle."""
+    """Return one point for each bunch of one label within `same` of its first: the middle."""
     out: list[Point] = []
     for label in (1.0, -1.0):
         bunch: list[float] = []
@@ -92,12 +92,12 @@ def distinct(points: list[Point], same: float) -> list[Point]:
 
 
 def constant(line: Piecewise, tol: Tolerances) -> list[bool]:
-    """C_i for every interval, at margin 1."""
+    """Return C_i for every interval, at margin 1."""
     return [line.on_margin(i, 1.0, tol.flat) for i in range(len(line))]
 
 
 def crossings(line: Piecewise, tol: Tolerances, level: float = 1.0) -> list[Point]:
-    """All places with |Phi| = level where Phi is not constant there: every support point is one."""
+    """Return the places with |Phi| = level where Phi is not constant: all support points."""
     found = [
         point
         for i in range(len(line))

@@ -51,7 +51,7 @@ Flat = tuple[float, float, float]  # low, high and label of an interval constant
 
 
 def system(net: Network, x: Array, y: Array, tau: float, flats: Sequence[Flat] = ()) -> System:
-    """The equations at x (m,), y (m,), with the slope free where |z| <= tau |(w, b)| |(x, 1)|."""
+    """Return the equations at x (m,), y (m,), slopes free where |z| <= tau |(w, b)| |(x, 1)|."""
     w, b, v = neurons(net)
     z = x[:, None] * w + b
     kinks = np.abs(z) <= tau * np.hypot(x, 1)[:, None] * np.hypot(w, b)
@@ -70,7 +70,7 @@ def system(net: Network, x: Array, y: Array, tau: float, flats: Sequence[Flat] =
 
 
 def _edges(w: Array, b: Array, v: Array, flat: Flat) -> list[Array]:
-    """Y grad Phi at both ends of a flat interval, with the slopes of its inside. [(k, 3)].
+    """Return y grad Phi at both ends of a flat interval, with the slopes of its inside. [(k, 3)].
 
     An end at infinity gives the direction in which the gradient grows.
     """
@@ -102,7 +102,7 @@ class Programs:
 
     @classmethod
     def of(cls, s: System) -> Programs:
-        """|table z - theta| <= miss |theta| in every row, and a <= lam at every kink."""
+        """Return |table z - theta| <= miss |theta| in every row, and a <= lam at every kink."""
         rows, columns = s.table.shape
         rho = float(np.linalg.norm(s.theta))
         table, theta = s.table * (rho / 2), s.theta / rho
