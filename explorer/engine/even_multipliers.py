@@ -17,16 +17,15 @@ from dataclasses import replace
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
+from explorer.engine.arrays import Array
 from explorer.engine.energy.rays import set_rays
 from explorer.engine.gradients import gradient
 from explorer.engine.multipliers import Fit
 from explorer.engine.network import Network
 from explorer.engine.nonnegative import nonnegative
 
-Array = NDArray[np.float64]
 EXACT = 1e-6  # of |theta|: the light "exact"; such a fit has multipliers to choose from
 _RIDGE = 1e-9  # of the trace; arbitrary: far above rounding (1e-16), far below what a ray explains
 _NONE = 1e-9  # of the largest; arbitrary: coefficients and singular values below it are zeros

@@ -36,6 +36,7 @@ from scipy.linalg import lapack
 from scipy.optimize import linprog
 from torch import Tensor
 
+from explorer.engine.arrays import Array
 from explorer.engine.classes import rivals
 from explorer.engine.exact.faces import turned_points
 from explorer.engine.gradients import backward_signals, forward_signals
@@ -45,7 +46,6 @@ from explorer.engine.nonnegative import TIMES, TRIES
 from explorer.engine.rounding import NOTHING
 
 _NOISE = 1e-14  # arbitrary: residuals below this share of |theta| are rounding
-Array = NDArray[np.float64]
 _SWEEPS = 2  # over the layers of a deeper network, at each pricing; arbitrary
 _JITTER = 1e-13  # arbitrary: ridge on the Gram matrix of the columns at length one, by its trace
 MANY = 64  # columns; below it a factor is cheaper than what loops take to load; arbitrary

@@ -22,14 +22,12 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from scipy.optimize import nnls
 from torch import Tensor
 
+from explorer.engine.arrays import Array
 from explorer.engine.deferred_checks import Rare, now
 from explorer.engine.kernels.loading import compiled_module
-
-Array = NDArray[np.float64]
 
 RIDGE = 1e-10  # arbitrary, of the trace: the Gram matrix of close candidates stays definite
 RIDGE_ALONE = 1e-13  # of a unit column's square: repeated ones stay solvable; arbitrary

@@ -13,12 +13,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from explorer.engine.arrays import Array, Flags
 from explorer.engine.network import Network
-
-Array = NDArray[np.float64]
-Flags = NDArray[np.bool_]
 
 UPRIGHT = 1e-9  # arbitrary: |w| below this share of |(w, b)| breaks nowhere within 1e9
 NO_KINK = 1e-9  # arbitrary: a change of slope below this share of the steepest is rounding

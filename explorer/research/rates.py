@@ -12,15 +12,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from torch import Tensor
 
+from explorer.engine.arrays import Array
 from explorer.engine.membership.experiment import MembershipTrial
 
 LEVELS = (0.001, 0.01)  # the low false positive rates at which membership attacks are judged
 CONFIDENCE = 0.95
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,6 +21,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from explorer.engine.arrays import Array
 from explorer.engine.attacks.attack import Attack, FileCheck, Needs, Start
 from explorer.engine.attacks.claims import Report, in_units_of_data
 from explorer.engine.attacks.shapes import SQUARE, Shapes, joined_paths
@@ -32,7 +33,7 @@ from explorer.engine.explanations.assumptions import (
     threshold,
     threshold_obstacle,
 )
-from explorer.engine.explanations.cone import Array, Cone, scope
+from explorer.engine.explanations.cone import Cone, scope
 from explorer.engine.number_words import count, percent, share
 from explorer.engine.settings import setting, settings
 from explorer.engine.sizes import Size

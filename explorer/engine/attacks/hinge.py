@@ -10,13 +10,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from explorer.engine.arrays import Array
 from explorer.engine.attack_panel import AttackPanel, PanelContent
 from explorer.engine.attacks import crossings, pursuit
 from explorer.engine.attacks.attack import Attack, FileCheck, Needs
 from explorer.engine.attacks.claims import Report, in_units_of_data, merge_candidates
 from explorer.engine.attacks.crossings import curve_vertices
 from explorer.engine.attacks.pursuit import CandidatePool, SparseFit
-from explorer.engine.attacks.shapes import NONE, Array, Shapes, joined_paths, places
+from explorer.engine.attacks.shapes import NONE, Shapes, joined_paths, places
 from explorer.engine.attacks.target import Target
 from explorer.engine.charts import Axis, Chart, Guide, Series
 from explorer.engine.merging import MERGE_ANGLE

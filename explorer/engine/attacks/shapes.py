@@ -6,13 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 from torch import Tensor
 
+from explorer.engine.arrays import Array
 from explorer.engine.attacks.target import Target
 from explorer.engine.network import phi
 
-Array = NDArray[np.float64]
 NONE: Array = np.zeros((0, 2))
 SQUARE: Array = np.array([[-1.0, -1], [1, -1], [1, 1], [-1, 1], [-1, -1]])
 PLACES = ("lines", "strong", "dots", "rings", "likely", "diamonds", "hands", "area")

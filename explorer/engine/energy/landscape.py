@@ -14,13 +14,12 @@ from math import gcd
 from time import perf_counter
 
 import numpy as np
-from numpy.typing import NDArray
 from torch import Tensor
 
+from explorer.engine.arrays import Array, Index
 from explorer.engine.energy.starts import Parts, lattice, mix_from_weights, mix_of
 from explorer.engine.progress import Progress, no_progress
 
-Array = NDArray[np.float64]
 Weights = tuple[float, float, float]  # of truth, unseen points and noise; they sum to 1
 SIDES = (4, 7, 13, 25, 49)  # 10, 28, 91, 325 and 1225 places; each lattice holds the one before
 LOOK_S = 0.3  # between two looks at a lattice that is being computed; arbitrary
@@ -141,7 +140,7 @@ def read_lattice(values: Array, places: Array) -> Array:
     u, v = np.clip(row - a, 0, 1), np.clip(column - b, 0, 1)
     upper = (u + v > 1 + NEAR) & (a + b + 2 <= last)  # of the two triangles of a rhombus
 
-    def at(x: NDArray[np.int64], y: NDArray[np.int64], share: Array) -> Array:
+    def at(x: Index, y: Index, share: Array) -> Array:
         found = values[np.minimum(x, last), np.minimum(y, last)]
         return np.where(np.abs(share) < NEAR, 0.0, share * found)
 

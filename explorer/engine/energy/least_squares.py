@@ -9,13 +9,10 @@ needed; each problem is solved from the set of the rays that all problems share 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from explorer.engine.arrays import Array, Index
 from explorer.engine.energy.rays import PointRays
 from explorer.engine.nonnegative import nonnegative, nonnegative_all
-
-Array = NDArray[np.float64]
-Index = NDArray[np.int64]
 
 
 def residual(gram: Array, inner: Array) -> tuple[Array, float]:

@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
+from explorer.engine.arrays import Array, Flags
 from explorer.engine.attacks.bilevel.lower import ridge
 from explorer.engine.attacks.bilevel.models import with_one
 from explorer.engine.attacks.target import Target
@@ -30,7 +30,6 @@ from explorer.engine.piecewise import describe
 # where only one row of F changes: Sherman and Morrison give all inverses from one. The surrogate
 # s = || dE/dtheta(theta*) ||^2 bounds it, l <= s / (2 mu^2), as E is mu-strongly convex.
 
-Array = NDArray[np.float64]
 
 MU = 0.01  # weight decay of the map's training; arbitrary
 NOTHING = 1e-6  # of the largest theta* of these features: less is taken for rounding; arbitrary
@@ -208,9 +207,9 @@ class Split:
     carries: bool = True
 
     @property
-    def explains(self) -> NDArray[np.bool_]:
+    def explains(self) -> Flags:
         """Return which places leave no more of ‖θ‖² than the whole point does (p,)."""
-        found: NDArray[np.bool_] = self.values <= self.here + AS_LOW
+        found: Flags = self.values <= self.here + AS_LOW
         return found
 
     @property

@@ -9,15 +9,14 @@ from enum import Enum
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
+from explorer.engine.arrays import Array
 from explorer.engine.energy.least_squares import frozen_gains, refitted_gains, residual
 from explorer.engine.energy.rays import PointRays, crowded_count, place_rays, set_rays
 from explorer.engine.network import Network, phi
 from explorer.engine.rounding import EDGE
 
-Array = NDArray[np.float64]
 At = Callable[[Tensor], Array]
 Through = Callable[[Tensor, At], Array]
 

@@ -11,9 +11,9 @@ from typing import Annotated, Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
+from explorer.engine.arrays import Array
 from explorer.engine.certificate import TAU_TRAINED, certify
 from explorer.engine.data import Dataset
 from explorer.engine.energy.landscape import Landscape
@@ -36,7 +36,6 @@ from explorer.engine.network import Network
 from explorer.engine.progress import Progress, no_progress
 from explorer.engine.settings import setting, settings
 
-Array = NDArray[np.float64]
 MAPS = {
     "point": "One point moves",
     "split": "A point splits in two",

@@ -15,9 +15,9 @@ from functools import cached_property
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
+from explorer.engine.arrays import Array, Index
 from explorer.engine.classes import fair_labels
 from explorer.engine.data import Dataset
 from explorer.engine.images import ssim
@@ -317,7 +317,6 @@ def start_of(mix_truth: float, mix_data: float) -> tuple[float, float]:
 # multiples of 1 / (s - 1), evenly over the triangle, where (lambda_1, lambda_2) crowds them at
 # noise.
 
-Array = NDArray[np.float64]
 # Truth, held-out data, noise in the unit square, equal sides, with room around for the names.
 CORNERS = np.array([[0.5, 0.88], [0.08, 0.15], [0.92, 0.15]])
 INSIDE = -1e-9  # weights down to this are inside: rounding
@@ -336,7 +335,7 @@ def weights_at(x: Array, y: Array) -> Array:
     return found
 
 
-def nearest(weights: Array, side: int) -> NDArray[np.int64]:
+def nearest(weights: Array, side: int) -> Index:
     """Return the lattice places (..., 3) nearest to weights (..., 3); each sums to side - 1.
 
     All three are rounded, and the one that was rounded most makes up for the others.

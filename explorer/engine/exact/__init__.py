@@ -35,9 +35,9 @@ import torch
 from scipy.optimize import linprog
 from torch import Tensor
 
+from explorer.engine.arrays import Array
 from explorer.engine.exact.faces import (
     EPS,
-    Array,
     Faces,
     Index,
     Peaks,

@@ -19,11 +19,10 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from explorer.engine.arrays import Array, Flags
 from explorer.engine.progress import Progress, no_progress
 
-Array = NDArray[np.float64]
 Index = NDArray[np.intp]
-Mask = NDArray[np.bool_]
 
 # Two corners closer than this angle are one, and |u . x~|/|x~| below it is a kink. Arbitrary:
 # far above rounding (1e-16), far below any gap that a hand-drawn or random set shows.
@@ -59,7 +58,7 @@ class Faces:
     apart: Array
     stretch: Array
     blur: float
-    cells: Mask
+    cells: Flags
     edge_cell: Index
     edge_kink: Index
     corners: Array
@@ -181,7 +180,7 @@ class _Listed:
     """The part of `Faces` that stretching leaves as it is, and the corners before it."""
 
     blur: float
-    cells: Mask
+    cells: Flags
     edge_cell: Index
     edge_kink: Index
     corners: Array
@@ -267,7 +266,7 @@ class Peaks:
     kink: Index
     projector: Array
 
-    def take(self, index: Index | Mask) -> Peaks:
+    def take(self, index: Index | Flags) -> Peaks:
         """Return the peaks at `index`, in that order."""
         return Peaks(
             self.u[index], self.h[index], self.cell[index], self.kink[index], self.projector[index]

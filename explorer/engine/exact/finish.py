@@ -34,13 +34,13 @@ import torch
 from scipy.optimize import linprog, nnls
 from torch import Tensor
 
+from explorer.engine.arrays import Array, Flags
 from explorer.engine.classes import outputs_for
+from explorer.engine.exact import PROVED
 from explorer.engine.exact.faces import (
     EPS,
     INSIDE,
-    Array,
     Index,
-    Mask,
     Peaks,
     directions,
     distinct_points,
@@ -55,7 +55,6 @@ AFTER = 600  # steps of training, after which the neurons lie in good cells: ben
 MOST = 20_000  # arbitrary: steps in which a run is to separate the points
 FLIPS = 4  # kinks of one neuron that are crossed, in all combinations: 16 cells; arbitrary
 ROUNDS = 200  # linear programs; arbitrary, ten times what 20 points on the circle need
-PROVED = 1e-8  # the gap up to which a network is called the best over its cells
 _CUT = 1e-10  # how far a cell must exceed 1 to give a cut, and the accuracy of the linear programs
 _NEWTON_FROM = 0.05  # arbitrary: with a larger gap the faces are still guesses
 _STALLED = 10  # arbitrary: so many rounds must take a tenth off the gap
@@ -206,7 +205,7 @@ class _Problem:
     y: Array
     group: Index
     sign: Array
-    sides: Mask
+    sides: Flags
     u: Array
     cell: Index
     value: float
@@ -243,7 +242,7 @@ class _Problem:
         rows: Array = self.sign[:, None] * ((lam * self.y * self.sides) @ self.xt)
         return rows
 
-    def projection(self, cell: int, pull: Array) -> tuple[Array, Mask | None]:
+    def projection(self, cell: int, pull: Array) -> tuple[Array, Flags | None]:
         """Return the projection of `pull` (D,) onto a cell, and the kinks (n,) that hold it there.
 
         It is no shorter than the gain of any direction in the cell, whatever multipliers of the
@@ -254,7 +253,7 @@ class _Problem:
             push, _ = nnls(walls.T, -pull)
         except RuntimeError:  # no end within its steps
             return pull, None
-        held: Mask = np.array(push > 0, dtype=bool)
+        held: Flags = np.array(push > 0, dtype=bool)
         ahead: Array = pull + walls.T @ push
         size = float(np.linalg.norm(pull))
         for _ in range(_REPAIRS):  # `nnls` squares the condition number: solve again, without
@@ -340,7 +339,7 @@ def _problem_of(net: Network, x: Tensor, y: Tensor, near: float) -> _Problem:
     return _Problem(xt, turn, not bare, labels, group, sign, sides, start, used, value)
 
 
-def _patterns(z: Array, near: float) -> Mask:
+def _patterns(z: Array, near: float) -> Flags:
     """Return the patterns (k 2^f, n) across the f nearest kinks of each neuron; z (k, n).
 
     Those that are not near are not crossed: a pattern then comes several times.

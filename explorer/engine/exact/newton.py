@@ -16,7 +16,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from explorer.engine.exact.faces import EPS, Array, Faces, Mask, Peaks, peaks, summits
+from explorer.engine.arrays import Array, Flags
+from explorer.engine.exact.faces import EPS, Faces, Peaks, peaks, summits
 from explorer.engine.progress import Progress, no_progress
 
 _STEPS = 40  # arbitrary: a handful suffices where Newton's method converges at all
@@ -71,7 +72,7 @@ def polish(
 
 
 def saddle(
-    xt: Array, sides: Mask, y: Array, start: Point, tops: Peaks, support: Mask,
+    xt: Array, sides: Flags, y: Array, start: Point, tops: Peaks, support: Flags,
     progress: Progress = no_progress,
 ) -> Point | None:  # fmt: skip
     """Return the optimum with neurons on the faces `tops` and multipliers on `support` only.

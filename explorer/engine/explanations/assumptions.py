@@ -16,9 +16,10 @@ import numpy as np
 import torch
 from scipy.special import gammaincinv
 
+from explorer.engine.arrays import Array
 from explorer.engine.attacks.target import Target
 from explorer.engine.explanations.cone import Assumptions, Cone, refusal
-from explorer.engine.explanations.places import STEEP, Array, neuron_groups, parts_of
+from explorer.engine.explanations.places import STEEP, neuron_groups, parts_of
 from explorer.engine.explanations.regions import Layers, regions
 from explorer.engine.network import Network
 from explorer.engine.progress import Progress, no_progress, with_progress

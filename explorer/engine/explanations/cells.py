@@ -18,9 +18,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
+from explorer.engine.arrays import Array
 from explorer.engine.explanations.places import cut, whole
 from explorer.engine.gradients import forward_signals, hard
 from explorer.engine.network import Network, one_output
@@ -219,7 +219,6 @@ def level_directions(
 
 # --- The cell of a point in view: a polygon on the plane, an interval on the line ---------------
 
-Array = NDArray[np.float64]
 _THROUGH = 1e-9  # arbitrary: a wall that runs through the point itself does not cut it off
 
 

@@ -20,9 +20,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from explorer.engine.arrays import Array, Flags
 from explorer.engine.data import Dataset
 from explorer.engine.explanations.assumptions import threshold, threshold_obstacle
-from explorer.engine.explanations.cone import Array, Bound, Cone, Flags
+from explorer.engine.explanations.cone import Bound, Cone
 from explorer.engine.progress import Progress, no_progress, with_progress
 from explorer.engine.threads import few_threads
 

@@ -28,8 +28,8 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from explorer.engine.arrays import Array, Flags, Index
 from explorer.engine.explanations.places import (
     Neurons,
     Places,
@@ -44,10 +44,6 @@ from explorer.engine.explanations.places import (
 from explorer.engine.explanations.regions import Layers, RegionRays, regions
 from explorer.engine.network import Network
 from explorer.engine.nonnegative import nonnegative
-
-Array = NDArray[np.float64]
-Flags = NDArray[np.bool_]
-Index = NDArray[np.int64]
 
 ROUNDS = 200  # of column generation; arbitrary, 15 to 40 are usual, and the bound holds at any
 BATCH = 150  # rays that join in a round; 60 leave a gap four times as wide (circle, 160 groups)

@@ -21,7 +21,7 @@ import torch
 from scipy.optimize import linprog
 from torch import Tensor
 
-from explorer.engine.explanations.cone import Array, Flags
+from explorer.engine.arrays import Array, Flags
 from explorer.engine.explanations.regions import Layers, RegionRays, regions
 from explorer.engine.explanations.splitting import fitted_explanation
 from explorer.engine.network import Network

@@ -26,12 +26,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from explorer.engine.arrays import Array, Flags
 from explorer.engine.explanations.cone import (
     COARSE,
     ROUNDS,
-    Array,
     Cone,
-    Flags,
     RayPart,
     RaySum,
     rays_of,

@@ -16,8 +16,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from explorer.engine.arrays import Array, Flags
 from explorer.engine.explanations.cells import KINK
-from explorer.engine.explanations.cone import Array, Assumptions, Cone, Flags
+from explorer.engine.explanations.cone import Assumptions, Cone
 from explorer.engine.explanations.masses import SLACK, Farthest, farthest_rays, forced_masses
 from explorer.engine.explanations.regions import Layers
 from explorer.engine.explanations.splitting import (

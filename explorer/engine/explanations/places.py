@@ -21,13 +21,9 @@ from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
-from numpy.typing import NDArray
 
+from explorer.engine.arrays import Array, Flags, Index
 from explorer.engine.network import Network
-
-Array = NDArray[np.float64]
-Flags = NDArray[np.bool_]
-Index = NDArray[np.int64]
 
 ROUND = 1e-12  # of the box: corners so near to a wall stand on it; a wider piece proves less
 STEEP = 1e-9  # arbitrary: |w| below this share of |(w, b)| has no line within reach

@@ -23,12 +23,10 @@ from functools import cached_property
 
 import numpy as np
 
+from explorer.engine.arrays import Array, Flags, Index
 from explorer.engine.explanations.places import (
     ROUND,
     STEEP,
-    Array,
-    Flags,
-    Index,
     Places,
     band_parts,
     corners_of,

@@ -21,17 +21,15 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from scipy.optimize import nnls
 from torch import Tensor
 
+from explorer.engine.arrays import Array, Flags
 from explorer.engine.network import Network
 
 MOST_POINTS = 500  # arbitrary: non-negative least squares takes seconds beyond
 _FEASIBLE = 1e-7  # arbitrary: constraints after rounding, relative to a margin of 1
 _SLOPE = 1e-9  # arbitrary: slopes up to 1 + this count as at most 1
-
-Array = NDArray[np.float64]
 
 
 class NotSeparableError(ValueError):
@@ -102,7 +100,7 @@ def _check(x: Tensor, y: Tensor) -> tuple[Array, Array]:
     return points, labels
 
 
-def _least(rows: Array, sign: Array, own: NDArray[np.bool_], n: int, d: int) -> tuple[Array, Array]:
+def _least(rows: Array, sign: Array, own: Flags, n: int, d: int) -> tuple[Array, Array]:
     """Return the shortest u with sign * (rows u) >= own, and its duals.
 
     Rows (n, r) -> (r,), (n,).

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
-from explorer.engine.attacks.shapes import Array
+from explorer.engine.arrays import Array
 from explorer.engine.data import Dataset
 from explorer.engine.explanations.certainty import Certainty
 from explorer.engine.number_words import percent

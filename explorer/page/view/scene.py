@@ -12,9 +12,10 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from explorer.engine.arrays import Array
 from explorer.engine.attacks.attack import OwnModel
 from explorer.engine.attacks.claims import MERGE_RADIUS, Report
-from explorer.engine.attacks.shapes import Array, Shapes
+from explorer.engine.attacks.shapes import Shapes
 from explorer.engine.certificate import in_reach
 from explorer.engine.explanations.certainty import RadiusMap
 from explorer.engine.network import Network

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from explorer.engine.attacks.shapes import EMPTY, NONE, SQUARE, Array, Shapes, joined_paths
+from explorer.engine.arrays import Array
+from explorer.engine.attacks.shapes import EMPTY, NONE, SQUARE, Shapes, joined_paths
 from explorer.engine.explanations.cells import cell_interval, cell_of, cell_polygon, segment
 from explorer.engine.explanations.certainty import RadiusMap
 from explorer.engine.explanations.masses import forced_points

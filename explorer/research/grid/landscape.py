@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
+from explorer.engine.arrays import Array
 from explorer.engine.data import PLANE
 from explorer.engine.energy.landscape import Landscape
 from explorer.engine.energy.maps import tau_of
@@ -24,7 +24,6 @@ from explorer.engine.roster import by_key
 from explorer.research.grid import TRAIL, Grid, Problem, Trace
 from explorer.research.runs import RADIUS
 
-Array = NDArray[np.float64]
 PIXELS = 0.5  # of a map of STANDARD of the usual plane: half the band of a kink; arbitrary
 SIDES = (6, 11, 26)  # places a side of the triangle from which attacks run: 21, 66, 351 in all
 

@@ -12,7 +12,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from explorer.engine.attacks.shapes import PLACES, Array, Level, Shapes, joined_paths
+from explorer.engine.arrays import Array
+from explorer.engine.attacks.shapes import PLACES, Level, Shapes, joined_paths
 from explorer.engine.network import Network, phi, phi_all
 from explorer.research.pictures.axes import Axes
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
+from explorer.engine.arrays import Array
 from explorer.engine.attacks.target import Target
 from explorer.engine.attacks.univariate import UnivariateState, shapes
 from explorer.engine.attacks.univariate.panel import bars_chart
@@ -57,7 +57,6 @@ from explorer.style import SHADES
 
 WIDE = (6.9, 3.3)  # inches: the width of two columns
 TALL = (3.4, 3.8)  # a square with its names below
-Array = NDArray[np.float64]
 
 
 def arena_figure(path: Path, lines: Sequence[ArenaLine], title: str) -> None:

@@ -10,8 +10,8 @@ from typing import Any, Protocol
 import numpy as np
 from torch import Tensor
 
+from explorer.engine.arrays import Array
 from explorer.engine.attacks.claims import Report
-from explorer.engine.attacks.shapes import Array
 from explorer.engine.data import Dataset
 from explorer.engine.margin import q_of
 from explorer.engine.network import Network

@@ -8,10 +8,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from explorer.engine.arrays import Array
 from explorer.engine.explanations.certainty import RadiusMap
 from explorer.research.grid.landscape import EXPLAINED
 
-Array = NDArray[np.float64]
 # Viridis at six even places, as in triangle.js: told apart by the colour-blind.
 SHADING = ("#440154", "#414487", "#2a788e", "#22a884", "#7ad151", "#fde725")
 ROWS = 40  # of each half of a line's map; arbitrary

@@ -10,9 +10,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from explorer.engine.arrays import Array
 from explorer.engine.attacks.attack import Attack, Needs
 from explorer.engine.attacks.claims import Report, in_units_of_data
-from explorer.engine.attacks.shapes import NONE, Array, Shapes
+from explorer.engine.attacks.shapes import NONE, Shapes
 from explorer.engine.attacks.target import Target
 from explorer.engine.attacks.univariate.config import (
     EXACT,

@@ -21,12 +21,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import linprog
 from scipy.sparse import csr_matrix
 
+from explorer.engine.arrays import Array, Index
 from explorer.engine.network import Network
-from explorer.engine.piecewise import Array, neurons
+from explorer.engine.piecewise import neurons
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +43,7 @@ class System:
 
     table: Array
     theta: Array
-    owner: NDArray[np.int64]
+    owner: Index
     m: int
 
 
@@ -98,7 +98,7 @@ class Programs:
     m: int
     mass: float
     equations: int
-    owner: NDArray[np.int64]
+    owner: Index
 
     @classmethod
     def of(cls, s: System) -> Programs:
