@@ -49,7 +49,7 @@ from explorer.engine.scoring import score
 from explorer.engine.training import TrainConfig, TrainState
 from explorer.research import image_runs
 from explorer.research.grid import GridCell, run_cell
-from explorer.research.image_runs import ImageRun, Scored
+from explorer.research.image_runs import ImageComparison, ImageRun
 from explorer.research.runs import RADIUS
 
 LEVEL = 0.9
@@ -165,7 +165,7 @@ def images(
     published: bool = False,
     how: tuple[tuple[str, object], ...] = (),
     knobs: str = "",
-) -> tuple[Scored, Draw, TrainState]:
+) -> tuple[ImageComparison, Draw, TrainState]:
     """One run on images: its score, its images, and the end of the training.
 
     `offset` is added to every pixel of all sets and taken off again before the score: the attacker

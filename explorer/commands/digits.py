@@ -33,8 +33,8 @@ from explorer.research import image_runs
 from explorer.research.devices import check_device
 from explorer.research.image_runs import (
     STARTS,
+    ImageComparison,
     ImageRun,
-    Scored,
     carried_numbers,
 )
 from explorer.research.pictures import image_sheets
@@ -95,7 +95,7 @@ def weights(run: ImageRun, net: Network) -> dict[str, Any]:
     return row
 
 
-def numbers(found: Scored) -> dict[str, Any]:
+def numbers(found: ImageComparison) -> dict[str, Any]:
     """Return the row of the table."""
     return {
         "matched": found.truth.share,
@@ -110,7 +110,7 @@ def numbers(found: Scored) -> dict[str, Any]:
     }
 
 
-def picture(run: ImageRun, found: Scored) -> image_sheets.Pixels:
+def picture(run: ImageRun, found: ImageComparison) -> image_sheets.Pixels:
     """Return pairs of training image and candidate, best SSIM first; matched ones framed."""
     drawn = draw(run.choice)
     order = found.truth.ssim.argsort(descending=True, stable=True)

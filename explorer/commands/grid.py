@@ -10,15 +10,14 @@ from typing import Annotated, Any
 
 from explorer.commands.base import assignments, print_table, show
 from explorer.commands.options import (
-    Count,
-    Data,
     Device,
     File,
     Json,
-    Noise,
     OptionGroup,
+    Preset,
     Seeds,
     Set,
+    Source,
     Where,
     expand_groups,
     option,
@@ -26,7 +25,6 @@ from explorer.commands.options import (
 from explorer.commands.outputs import check_files, check_pictures
 from explorer.commands.rows import check_any_done, collect_rows, tell
 from explorer.engine.attacks.bilevel import AGREE, ATTACK
-from explorer.engine.data import PRESETS
 from explorer.engine.energy.starts import NAMES, SIDE
 from explorer.engine.files import write_file
 from explorer.engine.roster import DEFAULT, by_key
@@ -69,14 +67,11 @@ Rows = Annotated[Path | None, option("--rows", "JSON lines to go on from and to 
 
 
 @dataclass(frozen=True)
-class Drawn(OptionGroup):
+class GridPoints(Source):
     """Points by their name: of a preset, of the digits, or of a file."""
 
-    preset: Annotated[str, option("--preset", f"Points to draw: {', '.join(PRESETS)}.")] = PRESET
+    preset: Preset = PRESET
     digits: Digits = False
-    n: Count = None
-    noise: Noise = None
-    data: Data = None
 
     def name(self, file: Path | None = None) -> str:
         """Return their name. ValueError for options that a file or digits do not use."""
@@ -97,7 +92,7 @@ class Drawn(OptionGroup):
 
 
 @dataclass(frozen=True)
-class Many(OptionGroup):
+class RowOptions(OptionGroup):
     """Which seeds, other settings of the attack, and how the rows are run and kept."""
 
     seeds: Seeds = "0"
@@ -110,15 +105,15 @@ class Many(OptionGroup):
         return _run(cells, self.workers, self.rows)
 
 
-MOONS, ONE = Drawn(), Many()
+MOONS, ONE = GridPoints(), RowOptions()
 
 
 @expand_groups
 def grid(
-    file: File = None, points: Drawn = MOONS, device: Where = Device.cpu,
+    file: File = None, points: GridPoints = MOONS, device: Where = Device.cpu,
     attack: Annotated[str, option("--attack", f"One of: {', '.join(grid_attacks())}.")] = DEFAULT,
     side: Annotated[int, option("--side", "Cells along an axis: 5, 11 or 26.", min=2)] = SIDE,
-    many: Many = ONE,
+    many: RowOptions = ONE,
     out: Annotated[Path, option("--out", "The picture.")] = Path("grid.png"),
     table: Annotated[Path | None, option("--csv", "A table of all cells.")] = None,
     as_json: Json = False,
@@ -156,7 +151,7 @@ def grid(
 
 
 @expand_groups
-def bilevel(points: Drawn = MOONS, many: Many = ONE, as_json: Json = False) -> None:
+def bilevel(points: GridPoints = MOONS, many: RowOptions = ONE, as_json: Json = False) -> None:
     """Attack by the bilevel problem from noise, truth and a held-out partition; compare."""
     data = points.name()
     source: dict[str, Any] = {"n": points.n, "noise": points.noise}

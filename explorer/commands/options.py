@@ -231,14 +231,20 @@ Set = Annotated[
 
 
 @dataclasses.dataclass(frozen=True)
-class Points(OptionGroup):
-    """Points of a preset, of a file or of a link; and the seed of all that is drawn."""
+class Source(OptionGroup):
+    """Where points come from: a preset, a file or a link."""
 
-    preset: Preset = "alternating-circle"
+    preset: Preset = Experiment.preset
     n: Count = None
     noise: Noise = None
-    seed: Seed = 0
     data: Data = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Points(Source):
+    """Points, and the seed of all that is drawn."""
+
+    seed: Seed = 0
 
     def draw(self) -> Dataset:
         """Return the points; of a link its settings are not taken.

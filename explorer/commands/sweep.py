@@ -101,7 +101,7 @@ class Workers(OptionGroup):
             return collect_rows(running, len(rows), "rows", path)
 
 
-POOL = Workers()
+POOL, CIRCLE = Workers(), options.Source()
 
 
 @expand_groups
@@ -144,11 +144,9 @@ def sweep_rows(
 
 @expand_groups
 def arena(
-    preset: Annotated[str, setting_option("--preset", Experiment, "preset")] = Experiment.preset,
+    points: options.Source = CIRCLE,
     attacks: Annotated[str, option("--attacks", f"Of: {', '.join(ROSTER)}; or all.")] = "all",
-    seeds: Seeds = "0-4", data: Data = None,
-    n: Annotated[int | None, setting_option("--n", Experiment, "n", min=1)] = None,
-    noise: Annotated[float | None, setting_option("--noise", Experiment, "noise", min=0)] = None,
+    seeds: Seeds = "0-4",
     widths: Annotated[str, setting_option("--widths", Experiment, "widths", LAYERS)] = WIDTHS,
     steps: Annotated[int, setting_option("--steps", Experiment, "steps", min=0)] = Experiment.steps,
     method: Annotated[str, setting_option("--method", Experiment, "method")] = Experiment.method,
@@ -163,9 +161,8 @@ def arena(
     keys = list(dict.fromkeys(names))
     check_device(device.value)
     first = Experiment.of({
-        "preset": preset, "n": n, "noise": noise, "widths": numbers_of(widths), "steps": steps,
-        "method": method, "determine": determine, "data": None if data is None else str(data),
-        "device": device.value, "starts": starts,
+        **vars(points), "widths": numbers_of(widths), "steps": steps, "method": method,
+        "determine": determine, "device": device.value, "starts": starts,
     })  # fmt: skip
     rows = arenas.arena_rows(first, keys, dict.fromkeys(seeds_of(seeds)))
     check_folder(out)
@@ -184,7 +181,7 @@ def arena(
         if told:
             text += f" Another set, of the first network: {told[0]['sentence']}"
         widths = "-".join(map(str, first.widths))
-        _print(found, f"{first.data or preset}, {widths} neurons, seed {seeds}")
+        _print(found, f"{first.data or first.preset}, {widths} neurons, seed {seeds}")
         print(f"{text}\nWritten to {out}: arena.csv, rows.csv, rows.jsonl, arena.png{drawn}")
     check_any_done(seen, "rows")
 

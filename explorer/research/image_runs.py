@@ -146,7 +146,7 @@ class ImageRun:
 
 
 @dataclass(frozen=True, eq=False)
-class Aimed:
+class ImageTarget:
     """The target of an attack, and the network whose outputs are shown."""
 
     target: Any  # Target, or BilevelTarget
@@ -154,7 +154,7 @@ class Aimed:
 
 
 @dataclass(frozen=True, eq=False)
-class Scored:
+class ImageComparison:
     """A state of an attack, compared with the truth.
 
     Attributes:
@@ -187,7 +187,7 @@ def train(draw: Draw, run: ImageRun) -> Iterator[TrainState]:
     return runs.training_states(run.run_on(draw))
 
 
-def aim(draw: Draw, run: ImageRun, state: TrainState | None) -> Aimed:
+def aim(draw: Draw, run: ImageRun, state: TrainState | None) -> ImageTarget:
     """Return what the attack sees: the trained weights at margin 1, or weights of its own training.
 
     Raises:
@@ -196,11 +196,11 @@ def aim(draw: Draw, run: ImageRun, state: TrainState | None) -> Aimed:
     entry = by_key(run.attack)
     if entry.own is not None:
         made: Any = entry.target_for(None, draw.train.x, draw.train.y, run.config, run.seed)
-        return Aimed(made, made.net)
+        return ImageTarget(made, made.net)
     if state is None or state.q_min <= 0:
         raise ValueError("the images are not separated yet. Train for more steps.")
     target = Target.of(state.net, state.q_min)
-    return Aimed(target, target.net)
+    return ImageTarget(target, target.net)
 
 
 def start_of(draw: Draw, run: ImageRun, outputs: int) -> tuple[Tensor, Tensor] | None:
@@ -220,7 +220,7 @@ def start_of(draw: Draw, run: ImageRun, outputs: int) -> tuple[Tensor, Tensor] |
     return config.sigma_x * noise, fair_labels(config.m, outputs)
 
 
-def attack(draw: Draw, run: ImageRun, aimed: Aimed) -> Iterator[AttackState]:
+def attack(draw: Draw, run: ImageRun, aimed: ImageTarget) -> Iterator[AttackState]:
     """Return the states of the attack, the first included."""
     start = start_of(draw, run, aimed.net.outputs)
     generator = torch.Generator().manual_seed(run.seed)
@@ -232,7 +232,7 @@ def attack(draw: Draw, run: ImageRun, aimed: Aimed) -> Iterator[AttackState]:
 
 def train_and_attack(
     draw: Draw, run: ImageRun, watch: Watch[Any] = no_watch, device: str = "cpu"
-) -> tuple[Scored, Network]:
+) -> tuple[ImageComparison, Network]:
     """Train, attack, score; with the attacked weights.
 
     Raises:
@@ -253,13 +253,15 @@ def train_and_attack(
     return assess(draw, aimed, done.states[-1], run.vote), aimed.net
 
 
-def assess(draw: Draw, aimed: Aimed, state: AttackState, vote: Vote = "min") -> Scored:
+def assess(
+    draw: Draw, aimed: ImageTarget, state: AttackState, vote: Vote = "min"
+) -> ImageComparison:
     """Post-process the candidates and compare them with all sets."""
     found = draw.pictures(state.x.detach().double())
     return score_pictures(draw, aimed.net, found, vote)
 
 
-def score_pictures(draw: Draw, net: Network, found: Tensor, vote: Vote = "min") -> Scored:
+def score_pictures(draw: Draw, net: Network, found: Tensor, vote: Vote = "min") -> ImageComparison:
     """Compare pictures (m, c, h, w), of any source, with all sets: the control votes too."""
     sets = (draw.train, draw.other, *draw.controls)
     truth, other, *controls = (image_score(draw.pictures(s.x), found, vote) for s in sets)
@@ -267,7 +269,7 @@ def score_pictures(draw: Draw, net: Network, found: Tensor, vote: Vote = "min") 
     q = q_of(net, x, y)
     values = q if net.outputs > 1 else phi_all(net, x)[:, 0]
     unit = q.min() if bool(q.min() > 0) else q.abs().max().clamp_min(1e-12)
-    return Scored(
+    return ImageComparison(
         truth,
         other,
         tuple(controls),

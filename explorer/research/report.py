@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from html import escape
 from typing import Any
@@ -342,15 +342,34 @@ def picture_html(figure: Any) -> str:  # noqa: ANN401 - matplotlib is untyped
     return drawn[drawn.index("<svg") :]
 
 
-def part_html(parts: Iterable[str]) -> str:
-    """Return parts as HTML to be put into a page."""
-    return f'<style>{CSS}</style><div class="mx">{"".join(parts)}</div>'
+def page_html(
+    title: str, lead: Iterable[str], sections: Mapping[str, str], whole: bool = True
+) -> str:
+    """Return HTML that needs no other file and no script.
 
-
-def page_html(title: str, parts: Iterable[str]) -> str:
-    """Return a whole page that needs no other file and no script."""
+    Args:
+        title: on top.
+        lead: the paragraphs below it, as text.
+        sections: the HTML below each heading; "" has none.
+        whole: a page of its own, else a part to be put into one.
+    """
+    parts = [f"<h1>{escape(title)}</h1>", *(f"<p>{escape(text)}</p>" for text in lead)]
+    for name, held in sections.items():
+        parts.append(f"<h2>{escape(name)}</h2>{held}" if name else held)
+    part = f'<style>{CSS}</style><div class="mx">{"".join(parts)}</div>'
+    if not whole:
+        return part
     return (
         f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{escape(title)}</title>'
-        '<meta name="viewport" content="width=device-width,initial-scale=1">'
-        f"{part_html(parts)}</html>"
+        f'<meta name="viewport" content="width=device-width,initial-scale=1">{part}</html>'
     )
+
+
+def pre_html(text: str) -> str:
+    """Return text as it is written, with its lines."""
+    return f"<pre>{escape(text)}</pre>"
+
+
+def list_html(items: Iterable[str]) -> str:
+    """Return a list of texts."""
+    return f"<ul>{''.join(f'<li>{escape(item)}</li>' for item in items)}</ul>"

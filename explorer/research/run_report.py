@@ -13,9 +13,11 @@ from explorer.research.code import command_of, python_of
 from explorer.research.pictures import planes
 from explorer.research.repeat import Repeated
 from explorer.research.report import (
+    list_html,
     of_repeated,
     page_html,
     picture_html,
+    pre_html,
     source_of,
     table_html,
 )
@@ -43,26 +45,25 @@ def page_of(made: Repeated, address: str = "") -> str:
         made: the run.
         address: of the page that the link opens on; without one it is text alone.
     """
-    run, title = made.run, _title(made)
-    link = link_of(run, address)
-    shown = f'<a href="{escape(link)}">{escape(link)}</a>' if address else escape(link)
-    versions = "".join(f"<li>{escape(k)} {escape(v)}</li>" for k, v in run.versions.items())
-    papers, version = [*PAPERS, *_paper_of(made)], run.versions.get("margin-explorer", "")
-    return page_html(title, [
-        f"<h1>{escape(title)}</h1><p>{escape(_what(made))}</p>",
-        _picture(made),
-        "<h2>Numbers</h2>", table_html(of_repeated(made).rows),
-        f'<h2>Settings</h2><div class="settings">{table_html(_settings(made))}</div>',
-        f"<h2>Do it again</h2><p>The same run as a link:</p><pre>{shown}</pre>",
-        f"<p>From the command line:</p><pre>{escape(command_of(run))}</pre>",
-        f"<p>In Python:</p><pre>{escape(python_of(run))}</pre>",
-        f"<p>Made with:</p><ul>{versions}</ul>",
-        f"<h2>Cite</h2><pre>{escape(BIBTEX.format(version))}</pre><p>What it rests on:</p><ul>",
-        *(f"<li>{escape(paper)}</li>" for paper in papers),
-        "</ul><h2>Points</h2>",
-        f"<details open><summary>{run.dataset.n} points as CSV</summary>",
-        f"<pre>{escape(write_csv(run.dataset))}</pre></details>",
-    ])  # fmt: skip
+    run, link = made.run, link_of(made.run, address)
+    shown = f'<pre><a href="{escape(link)}">{escape(link)}</a></pre>' if address else pre_html(link)
+    version = run.versions.get("margin-explorer", "")
+    again = [
+        "<p>The same run as a link:</p>", shown,
+        "<p>From the command line:</p>", pre_html(command_of(run)),
+        "<p>In Python:</p>", pre_html(python_of(run)),
+        "<p>Made with:</p>", list_html(f"{k} {v}" for k, v in run.versions.items()),
+    ]  # fmt: skip
+    rests = f"<p>What it rests on:</p>{list_html([*PAPERS, *_paper_of(made)])}"
+    count = f"<summary>{run.dataset.n} points as CSV</summary>"
+    return page_html(_title(made), [_what(made)], {
+        "": _picture(made),
+        "Numbers": table_html(of_repeated(made).rows),
+        "Settings": f'<div class="settings">{table_html(_settings(made))}</div>',
+        "Do it again": "".join(again),
+        "Cite": pre_html(BIBTEX.format(version)) + rests,
+        "Points": f"<details open>{count}{pre_html(write_csv(run.dataset))}</details>",
+    })  # fmt: skip
 
 
 def _title(made: Repeated) -> str:

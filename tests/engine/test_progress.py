@@ -24,7 +24,7 @@ from explorer.engine.progress import Stopped
 from explorer.engine.training import TrainConfig
 from explorer.research.grid import Grid
 from explorer.research.grid.landscape import Runs
-from explorer.research.sweep.experiment import Victim, other_set, otherwise
+from explorer.research.sweep.experiment import Victim, ambiguity, other_set
 from explorer.research.tuning import TuneConfig, tune
 from tests.engine import draws
 
@@ -78,7 +78,7 @@ WORKS = {
     "farthest set": lambda p: farthest_set(rivals(), p),
     "forced shares": lambda p: forced_share(trained()[1].merged(0.02), trained()[0], p),
     "other set": lambda p: other_set(trained()[1], trained()[0], trained()[2], p),
-    "what else explains": lambda p: otherwise(victim(), p),
+    "what else explains": lambda p: ambiguity(victim(), p),
     "membership": lambda p: list(
         membership_experiment(
             MembershipConfig(dims=(3, 4), trials=2, width=50, test=1500, epochs=5), p

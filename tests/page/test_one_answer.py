@@ -22,7 +22,7 @@ from explorer.page.stages.explain import words
 from explorer.page.stages.train import commands as train
 from explorer.page.words.headline import headline
 from explorer.research.runs import certified_points
-from explorer.research.sweep.experiment import Victim, otherwise
+from explorer.research.sweep.experiment import Victim, ambiguity
 from tests.page.pages import on_plane, press
 
 SETS = ("moons", "alternating-circle", "random-circle", "xor", "alternating-line", "blobs")
@@ -133,7 +133,7 @@ def test_every_stage_leaves_the_same_share_unexplained_and_certifies_the_same_po
     asyncio.run(ask())
     assert f"{count} of 6 points" in said["certified"]
     assert state.base == made.residual
-    other = otherwise(Victim(target, truth, session.frame.aim.controls, made, 0.0))
+    other = ambiguity(Victim(target, truth, session.frame.aim.controls, made, 0.0))
     said["compare"] = other_row(other)["words"]
     assert f"{count} of 6 points" in said["compare"]
     numbers = {k: {a or b for a, b in UNEXPLAINED.findall(v)} for k, v in said.items()}

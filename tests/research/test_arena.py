@@ -20,7 +20,7 @@ from explorer.research.pictures.figures import arena_figure
 from explorer.research.records import write_csv
 from explorer.research.sweep import Experiment, arena, sweep, threads
 from explorer.research.sweep.arena import AT, arena_rows, best, lines_of
-from explorer.research.sweep.experiment import Refused, flip_labels, otherwise, victim_of
+from explorer.research.sweep.experiment import Refused, ambiguity, flip_labels, victim_of
 from explorer.research.words.arena import sentence, title
 from explorer.research.words.verdicts import sets
 
@@ -183,7 +183,7 @@ def test_a_small_arena_over_a_sweep() -> None:
 def test_what_is_not_determined_is_said_and_another_set_explains_the_weights() -> None:
     exact = Experiment(preset="alternating-circle", n=6, method="exact", attack="")
     victim = victim_of(exact)
-    found = otherwise(victim)
+    found = ambiguity(victim)
     assert found is not None and found.certified.shape == (6,)
     x, y = found.other.x, found.other.y
     net = victim.target.merged(0.02)

@@ -37,9 +37,9 @@ from explorer.research.image_runs import (
     KNOWS,
     NETWORKS,
     STARTS,
-    Aimed,
+    ImageComparison,
     ImageRun,
-    Scored,
+    ImageTarget,
     carried_numbers,
     picture_attacks,
 )
@@ -203,14 +203,14 @@ class Board:
         """Show the first layer, and how many numbers the weights hold."""
         self.neurons.draw(net, draw.shape, carried_numbers(net), draw.train.n * draw.train.d)
 
-    def attack(self, draw: Draw, found: Scored, partition: bool) -> None:
+    def attack(self, draw: Draw, found: ImageComparison, partition: bool) -> None:
         """Show candidates beside their matches, and both charts."""
         self.gallery.compare(draw, found)
         self.outputs.draw(output_chart(found))
         self.shares.draw(share_chart(found, partition))
 
 
-def _found_words(found: Scored) -> str:
+def _found_words(found: ImageComparison) -> str:
     return images(found.verdict.found, found.verdict.n, found.chance)
 
 
@@ -226,7 +226,7 @@ class DigitsApp(PageNotes):
         self.draw: Draw | None = None
         self.trained: TrainState | None = None
         self.attacked: AttackState | None = None
-        self.scored: Scored | None = None
+        self.scored: ImageComparison | None = None
         self._again: Callable[[], None] = lambda: None  # shows what is shown, by another vote
         self._scales: list[float] = []  # first scales of the networks that were attacked
         self.job = Job()
@@ -374,7 +374,7 @@ class DigitsApp(PageNotes):
     def _attack(self, drawn: Draw, run: ImageRun) -> None:
         self._forget_attack()
         trained, last, first = self.trained, perf_counter(), True
-        aimed: list[Aimed] = []
+        aimed: list[ImageTarget] = []
 
         def states() -> Iterator[AttackState]:
             aimed.append(image_runs.aim(drawn, run, trained))
@@ -405,7 +405,7 @@ class DigitsApp(PageNotes):
         self._scales.append(scale)
 
     # --- what is seen -------------------------------------------------------------------------
-    def _show(self, drawn: Draw, run: ImageRun, aimed: Aimed, state: AttackState) -> None:
+    def _show(self, drawn: Draw, run: ImageRun, aimed: ImageTarget, state: AttackState) -> None:
         self._again = lambda: self._show(drawn, run, aimed, state)
         found = image_runs.assess(drawn, aimed, state, self.controls.value("vote"))
         self.attacked, self.scored = state, found
@@ -420,7 +420,7 @@ class DigitsApp(PageNotes):
         better = found.verdict.kind is Kind.FOUND and run.start != "truth"
         self.say(_found_words(found), "good" if better else "warn" if tone else "", words)
 
-    def _show_cell(self, aimed: Aimed, state: AttackState, words: str) -> None:
+    def _show_cell(self, aimed: ImageTarget, state: AttackState, words: str) -> None:
         """Show the end of a run of the grid beside the training images."""
         drawn = self.draw
         if drawn is None:

@@ -7,7 +7,7 @@ import ipywidgets as w
 from explorer.engine.data.images import Draw
 from explorer.engine.images import NCC_LEAST, SSIM_LEAST
 from explorer.engine.network import Network
-from explorer.research.image_runs import VOTES, Scored
+from explorer.research.image_runs import VOTES, ImageComparison
 from explorer.research.pictures import image_sheets
 from explorer.style import NEGATIVE, POSITIVE, PROVEN
 
@@ -59,7 +59,7 @@ class Gallery(Sheet):
             f"The {draw.train.n} training images, which the attacker never sees.{classes}", sheet
         )
 
-    def compare(self, draw: Draw, found: Scored) -> None:
+    def compare(self, draw: Draw, found: ImageComparison) -> None:
         """Show pairs: above the training image, below its reconstruction."""
         order = found.truth.ssim.argsort(descending=True, stable=True)
         colours = [PROVEN if m else "" for m in found.truth.matched[order].tolist()]

@@ -19,7 +19,7 @@ from explorer.page.stages.landscape.runs_box import RunsBox
 from explorer.page.view.canvases import TriangleView
 from explorer.research.grid import Grid, even, grid_attacks
 from explorer.research.grid.landscape import Key, Runs
-from explorer.research.image_runs import Aimed, ImageRun
+from explorer.research.image_runs import ImageRun, ImageTarget
 
 STEPS = 100  # arbitrary: about half a minute for 21 runs on 20 digits
 UNTRAINED = "Train the network first."
@@ -30,7 +30,7 @@ class DigitsGrid:
     """The triangle of the digits page; `show` takes the end of a run, `tell` a sentence."""
 
     def __init__(
-        self, ready: Ready, show: Callable[[Aimed, AttackState, str], None],
+        self, ready: Ready, show: Callable[[ImageTarget, AttackState, str], None],
         tell: Callable[[str], None], failed: Callable[[Exception], None],
     ) -> None:  # fmt: skip
         """`ready` gives what is to be attacked, or raises."""
@@ -109,5 +109,5 @@ class DigitsGrid:
         target = found.problems[0].target
         title = by_key(found.of.attack).title
         place = words.mixture(mix_weights(key[1], key[2]))
-        self._show(Aimed(target, target.net), found.states[key][-1], f"{title} from {place}")
+        self._show(ImageTarget(target, target.net), found.states[key][-1], f"{title} from {place}")
         return f"The run from {place}: its candidates stand beside the training images above."

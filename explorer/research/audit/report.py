@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +29,6 @@ from explorer.research.report import (
     cell,
     of_network,
     page_html,
-    part_html,
     picture_html,
     table_html,
     values,
@@ -157,15 +155,11 @@ def html(made: Audit, whole: bool = True) -> str:
     """Return the audit as HTML that needs no other file; see `Audit.to_html`."""
     size = f"{made.data.n} training points of {made.data.d} coordinates"
     found = f"A point counts as found {found_where(made)}."
-    parts = [
-        f"<h1>Audit</h1><p>{escape(made.sentence)}</p>",
-        f"<p>{escape(repr(made.net))}; {size}. {escape(found)}</p>",
-        "<h2>Assumptions</h2>",
-        table_html([(a.name, a.standing, a.words) for a in assumptions(made)]),
-        "<h2>Attacks</h2>", table_html(attack_rows(made), ("attack", "found", "p", "")),
-        "<h2>Picture</h2>", _picture(made), "<h2>Points</h2>", _points(made),
-    ]  # fmt: skip
-    return page_html("Audit", parts) if whole else part_html(parts)
+    return page_html("Audit", [made.sentence, f"{made.net!r}; {size}. {found}"], {
+        "Assumptions": table_html([(a.name, a.standing, a.words) for a in assumptions(made)]),
+        "Attacks": table_html(attack_rows(made), ("attack", "found", "p", "")),
+        "Picture": _picture(made), "Points": _points(made),
+    }, whole)  # fmt: skip
 
 
 def _picture(made: Audit) -> str:

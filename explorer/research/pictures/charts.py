@@ -15,7 +15,7 @@ from explorer.engine.explanations.safe_split import SafeSplit, SafeSplitConfig
 from explorer.engine.images import SSIM_LEAST
 from explorer.engine.scoring import RADII
 from explorer.research.grid import Maps, band
-from explorer.research.image_runs import Scored
+from explorer.research.image_runs import ImageComparison
 from explorer.research.pictures.shades import span_of
 from explorer.research.rates import Interval, Roc
 from explorer.research.sweep.arena import ArenaLine
@@ -244,7 +244,7 @@ def curve_chart(picture: Picture, at: float, truth: float) -> Chart:
 # --- images ---
 
 
-def output_chart(found: Scored) -> Chart:
+def output_chart(found: ImageComparison) -> Chart:
     """Return best SSIM of each training image by the network's output (Haim et al. 2022)."""
     outputs, ssim = found.outputs.numpy(), found.truth.ssim.numpy()
     dots = [
@@ -267,7 +267,7 @@ def output_chart(found: Scored) -> Chart:
     )  # fmt: skip
 
 
-def share_chart(found: Scored, started: bool) -> Chart:
+def share_chart(found: ImageComparison, started: bool) -> Chart:
     """Return the share matched of the training images, of unseen images, of images of the start.
 
     The third bar stands only where the attack began at those images; whiskers go from the lowest

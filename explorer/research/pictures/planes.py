@@ -37,7 +37,7 @@ PIXELS, FILM_GRID, FRAME_MS, LAST_MS = 480, 80, 80, 2000  # arbitrary
 VIDEO = 720  # pixels a side of a video, which takes less room than a GIF; arbitrary
 
 
-class Placed(Protocol):
+class LabelledPoints(Protocol):
     """Points with labels."""
 
     @property
@@ -52,7 +52,7 @@ class Placed(Protocol):
 def plane_frame(
     data: Dataset,
     net: Network | None = None,
-    claims: Placed | None = None,
+    claims: LabelledPoints | None = None,
     size: int = GRID,
     axes: Axes | None = None,
 ) -> dict[str, Any]:

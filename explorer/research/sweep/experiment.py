@@ -46,7 +46,6 @@ from explorer.research.starts import attack_starts
 from explorer.research.words import explanations, verdicts
 
 PLANE = 2.0  # half width of the plane on the page: the other set is looked for in sight first
-MOST_INPUTS = 2  # the margin is cut into pieces of the plane
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,7 +77,7 @@ class Victim:
 
 
 @dataclass(frozen=True, eq=False)
-class Otherwise:
+class Ambiguity:
     """Which points are certified (`certified_points`), and what else explains the weights.
 
     Attributes:
@@ -93,25 +92,6 @@ class Otherwise:
     other_sentence: str
 
 
-def no_other(target: Target, truth: Dataset, made: Certificate | None) -> str:
-    """Return why no other set can be looked for here, or an empty string."""
-    if not truth.n:
-        return "There are no points."
-    if not target.net.homogeneous or made is None:
-        return (
-            "With biases beyond its first layer the network is not homogeneous: no theorem says "
-            "that a training set explains its weights."
-        )
-    if truth.outputs != 1:
-        return (
-            "With more than two classes there is no program for other sets: it needs a network of "
-            "one output."
-        )
-    if truth.d > MOST_INPUTS:
-        return f"Other sets are looked for on a line or a plane; got {truth.d} coordinates."
-    return ""
-
-
 def other_set(
     target: Target, truth: Dataset, made: Certificate, progress: Progress = no_progress,
     plane: float = PLANE,
@@ -119,9 +99,9 @@ def other_set(
     """Return the farthest other set within `plane`, or farther out where there is none in sight.
 
     Raises:
-        ValueError: where the true points explain nothing, or `no_other`.
+        ValueError: where the true points explain nothing, or `explanations.no_other`.
     """
-    why = no_other(target, truth, made)
+    why = explanations.no_other(target, truth, made)
     if why:
         raise ValueError(why)
     net = target.merged(MERGE_ANGLE)
@@ -137,15 +117,15 @@ def other_set(
     return far if far.other else within(2 * reach, 0.5)
 
 
-def otherwise(victim: Victim, progress: Progress = no_progress) -> Otherwise | None:
+def ambiguity(victim: Victim, progress: Progress = no_progress) -> Ambiguity | None:
     """Return what the weights leave open (`other_set`), and what not.
 
-    None where `no_other` says why.
+    None where `explanations.no_other` says why.
 
     `progress` is told the share that is done.
     """
     truth, made = victim.truth, victim.certificate
-    if made is None or no_other(victim.target, truth, made):
+    if made is None or explanations.no_other(victim.target, truth, made):
         return None
     sure = None
     if not obstacle(victim.target):
@@ -153,7 +133,7 @@ def otherwise(victim: Victim, progress: Progress = no_progress) -> Otherwise | N
             victim.target, truth, progress=part_progress(progress, 0.0, 0.5)
         ).certain
     far = other_set(victim.target, truth, made, part_progress(progress, 0.5, 1.0))
-    return Otherwise(sure, as_claims(far), explanations.farthest_set(far))
+    return Ambiguity(sure, as_claims(far), explanations.farthest_set(far))
 
 
 def as_claims(far: OtherSet) -> Report:
@@ -504,7 +484,7 @@ def _victim(text: str) -> Victim:
 def _determination(text: str) -> dict[str, Any]:
     """Return which points of a row's network are certified, and another set; None where unknown."""
     victim = _victim(text)
-    found = otherwise(victim)
+    found = ambiguity(victim)
     if found is None:
         return {"determined": None, "other": None}
     other = {

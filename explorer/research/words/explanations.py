@@ -6,12 +6,16 @@ from typing import TYPE_CHECKING
 
 from torch import Tensor
 
+from explorer.engine.attacks.target import Target
+from explorer.engine.certificate import Certificate
+from explorer.engine.data import Dataset
 from explorer.engine.explanations.cone import scope
 from explorer.engine.explanations.masses import BAND, FORCED
 from explorer.engine.explanations.others import COARSE, RADIUS, OtherSet
 from explorer.engine.explanations.splitting import Merging
 from explorer.engine.number_words import digits
 
+MOST_INPUTS = 2  # of a network with other sets: the margin is cut into pieces of the plane
 VOID = 0.5  # arbitrary: where the points leave more of the weights, nothing follows from them
 
 if TYPE_CHECKING:
@@ -55,6 +59,25 @@ def over_all(made: Determination) -> str:
         f"{len(made.forced)} points. None is farther than {far.at_most:.2g} from them on "
         f"average{met}."
     )
+
+
+def no_other(target: Target, truth: Dataset, made: Certificate | None) -> str:
+    """Return why no other set can be looked for; "" where one can."""
+    if not truth.n:
+        return "There are no points."
+    if not target.net.homogeneous or made is None:
+        return (
+            "With biases beyond its first layer the network is not homogeneous: no theorem says "
+            "that a training set explains its weights."
+        )
+    if truth.outputs != 1:
+        return (
+            "With more than two classes there is no program for other sets: it needs a network of "
+            "one output."
+        )
+    if truth.d > MOST_INPUTS:
+        return f"Other sets are looked for on a line or a plane; got {truth.d} coordinates."
+    return ""
 
 
 def farthest_set(made: OtherSet) -> str:

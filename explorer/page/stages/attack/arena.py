@@ -25,7 +25,7 @@ from explorer.page.view.chart import TableView
 from explorer.research.runs import RADIUS, watch_of
 from explorer.research.sweep import arena
 from explorer.research.sweep.arena import ArenaLine
-from explorer.research.sweep.experiment import Otherwise, Victim, otherwise
+from explorer.research.sweep.experiment import Ambiguity, Victim, ambiguity
 from explorer.research.words import arena as arena_words
 from explorer.research.words import explanations
 
@@ -49,7 +49,7 @@ class Arena(Panel):
         """Make the table with one button below."""
         self.target: Target | None = None
         self.rows: list[dict[str, Any]] = []
-        self.other: Otherwise | None = None
+        self.other: Ambiguity | None = None
         self.running = ""  # key of the attack that runs
         self.planned: list[str] = []  # key of each run of this board, in their order
         self.job = Ask(self, target_of)
@@ -99,16 +99,16 @@ class Arena(Panel):
         self.row.say("")
         self.draw()
 
-        def work(progress: Progress) -> Iterator[dict[str, Any] | Otherwise | None]:
+        def work(progress: Progress) -> Iterator[dict[str, Any] | Ambiguity | None]:
             runs = part_progress(progress, 0.0, RUNS_SHARE)
             for done, (key, seed, given) in enumerate(planned):
                 part = part_progress(runs, done / len(planned), (done + 1) / len(planned))
                 yield arena.attack_row(victim, key, seed, given, watch_of(part))
-            yield otherwise(victim, part_progress(progress, RUNS_SHARE, 1.0))
+            yield ambiguity(victim, part_progress(progress, RUNS_SHARE, 1.0))
 
         self.job.begin(work, self._take, self._end)
 
-    def _take(self, part: dict[str, Any] | Otherwise | None) -> None:
+    def _take(self, part: dict[str, Any] | Ambiguity | None) -> None:
         """One more run; after the last of them, what else explains the weights."""
         if isinstance(part, dict):
             self.rows.append(part)
@@ -246,7 +246,7 @@ def interval(made: Share, n: int) -> str:
     return f"{made.low * n:.2g} to {made.high * n:.2g}"
 
 
-def other_row(other: Otherwise | None) -> dict[str, Any]:
+def other_row(other: Ambiguity | None) -> dict[str, Any]:
     """Return the row of another set that explains the weights; None while it is looked for."""
     row = {"key": OTHER, "title": "Another set", "drawn": other is not None,
            "tip": "Draw other points that the weights admit"}  # fmt: skip

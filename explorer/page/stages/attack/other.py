@@ -14,7 +14,7 @@ from explorer.page.frame import Frame, Shown
 from explorer.page.job import JobState
 from explorer.page.panels.base import Panel, with_title
 from explorer.page.stages.attack import commands as attack
-from explorer.research.sweep.experiment import as_claims, no_other, other_set
+from explorer.research.sweep.experiment import as_claims, other_set
 from explorer.research.words import explanations
 from explorer.style import NEGATIVE, POSITIVE
 
@@ -120,8 +120,10 @@ class OtherPanel(Panel):
             self.job.cancel()
             self._target, self.found = target, None
             self._release()
-            known = target is not None and truth is not None
-            self._why = no_other(target, truth, frame.training.certificate) if known else ""  # type: ignore[arg-type]
+            self._why = ""
+            if target is not None and truth is not None:
+                certificate = frame.training.certificate
+                self._why = explanations.no_other(target, truth, certificate)
             self.row.put("shown", disabled=bool(self._why))
             self.row.say(escape(self._why))
         if self.found is not None and self.row.value("shown") and frame.attack.other is None:
