@@ -1,10 +1,10 @@
-"""Decisions that are rarely other than usual: on a device they are noted, and read once for many.
+"""Checks for rare events. On a device they are collected and read once per block.
 
 A step asks `rare(condition)` before it leaves its usual way, as where a number is not finite. On
-the CPU that is `now`: the condition is looked at. On a device each look waits for all work before
-it, so there `Noted` says no and remembers what was asked. After a block of steps one number is
-read: whether anything would have been other than usual. If so, the steps are taken again one by
-one, with every look.
+the CPU that is `now`, which looks at the condition. On a device each look waits for all work before
+it, so there `DeferredChecks` says no and remembers what was asked. After a block of steps one
+number is read: whether any condition held. If so, the steps are taken again one by one, with every
+look.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def now(condition: Tensor) -> bool:
     return bool(condition)
 
 
-class Noted:
+class DeferredChecks:
     """Takes every condition for false, and remembers whether one held."""
 
     def __init__(self) -> None:
@@ -78,7 +78,7 @@ def in_blocks(
         if not away:
             state = step(state, now)
             continue
-        some, noted, later = min(BLOCK, end - state.t), Noted(), state
+        some, noted, later = min(BLOCK, end - state.t), DeferredChecks(), state
         for _ in range(some):
             later = step(later, noted)
             noted(~torch.stack([grad.any() for grad in gradients(later)]).any())

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from explorer.engine.attacks.target import Target
-from explorer.engine.deferred_checks import BLOCK, Noted
+from explorer.engine.deferred_checks import BLOCK, DeferredChecks
 from explorer.engine.network import Network, init_network
 from explorer.engine.roster import ROSTER
 from explorer.engine.status import Status
@@ -88,7 +88,7 @@ def test_where_the_truth_is_reached_the_residual_is_refined_as_step_by_step():
 
 
 def test_what_is_noted_is_told_once():
-    noted = Noted()
+    noted = DeferredChecks()
     assert not noted.any_held()
     assert noted(torch.tensor(False)) is False and not noted.any_held()
     assert noted(torch.tensor(True)) is False and noted.any_held()
