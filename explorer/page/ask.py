@@ -5,12 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Protocol, TypeVar
 
-from explorer.engine.attacks.target import Target
-from explorer.page import play
 from explorer.page.controls.row import Item, Row
-from explorer.page.frame import Frame
 from explorer.page.job import Job, JobState, Work
-from explorer.page.session import Session
+from explorer.page.panels.base import Panel
 
 T = TypeVar("T")
 
@@ -18,16 +15,13 @@ T = TypeVar("T")
 class Asker(Protocol):
     """The panel that asks."""
 
-    session: Session
     asks: list[Job]
+
+    def tell(self, words: str) -> None:
+        """Show words at the head of the page."""
 
     def tell_failure(self, error: Exception | None) -> None:
         """Show how a job failed."""
-
-
-def target_of(frame: Frame) -> Target | None:
-    """Return the target_of weights: what most answers are about."""
-    return frame.target
 
 
 def _nothing(*_: object) -> None:
@@ -45,7 +39,7 @@ class Ask(Job):
     """
 
     def __init__(
-        self, panel: Asker, about: Callable[[Frame], object] = _nothing,
+        self, panel: Asker, about: Callable[[], object] = _nothing,
         words: Mapping[JobState, str] | None = None, say: Callable[[str], None] | None = None,
         in_thread: bool = True, pause_s: float = 0.0,
     ) -> None:  # fmt: skip
@@ -53,7 +47,7 @@ class Ask(Job):
 
         Args:
             panel: asks, and shows failures.
-            about: returns what of a frame the answer is of.
+            about: returns what the answer is of.
             words: what is said when the work has ended so.
             say: shows the words; by default at the head of the page.
             in_thread: as of `Job`.
@@ -61,7 +55,7 @@ class Ask(Job):
         """
         super().__init__(in_thread, pause_s)
         self._panel, self._about, self._words = panel, about, words or {}
-        self._say = say or (lambda said: play.tell(panel.session, said))
+        self._say = say or panel.tell
         self.of: object = None
         panel.asks.append(self)
 
@@ -77,8 +71,8 @@ class Ask(Job):
             ended: called after the last part, before a failure is shown.
             stale: decides in place of `about`.
         """
-        session, about = self._panel.session, self._about
-        asked = self.of = about(session.frame)
+        about, asked = self._about, self._about()
+        self.of = asked
 
         def end() -> None:
             if self.state in self._words:
@@ -86,22 +80,22 @@ class Ask(Job):
             ended()
             self._panel.tell_failure(self.error)
 
-        self.start(work, take, end, stale or (lambda: about(session.frame) is not asked))
+        self.start(work, take, end, stale or (lambda: about() is not asked))
 
 
 class Question(Ask):
-    """A question on the target_of weights as a row: its button, bar and Cancel, the answer.
+    """A question on the attacked weights as a row: its button, bar and Cancel, the answer.
 
     Attributes:
         row: the items `ask`, `share`, `cancel` and `said`.
     """
 
     def __init__(
-        self, panel: Asker, label: str, tip: str, ask: Callable[[], None],
+        self, panel: Panel, label: str, tip: str, ask: Callable[[], None],
         words: Mapping[JobState, str] | None = None,
     ) -> None:  # fmt: skip
         """`ask` is called by the button, also during the work: it decides what that means."""
-        super().__init__(panel, target_of, words, self.say)
+        super().__init__(panel, panel.weights, words, self.say)
         self.row = Row(
             ("mx-question",),
             ask=Item("button", label, tip, call=lambda _: ask()),
@@ -118,9 +112,9 @@ class Question(Ask):
         self.say("")
         super().begin(work, take, ended, stale)
 
-    def drop(self, frame: Frame) -> None:
-        """Take back an answer that is of other weights than those of `frame`."""
-        if self.of is not None and self.of is not target_of(frame):
+    def drop_old(self) -> None:
+        """Take back an answer that is of other weights than those on screen."""
+        if self.of is not None and self.of is not self._about():
             self.of = None
             self.say("")
 

@@ -77,7 +77,7 @@ def test_a_page_takes_the_place_of_the_one_before(monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr(page, "lose_nothing", lambda: told.append("lose nothing"))
     monkeypatch.setattr(page, "display", lambda widget: told.append(f"show {widget}"))
-    first = show(None, lambda: Made("a"))
+    show(Made, lambda: Made("a"))
     assert told == ["lose nothing", "build a", "show a"]
-    show(first, lambda: Made("b"))
+    show(Made, lambda: Made("b"))
     assert told[3:] == ["close a", "lose nothing", "build b", "show b"]

@@ -21,10 +21,8 @@ from explorer.engine.threads import limit_threads
 from explorer.engine.training import TrainState
 from explorer.page.apps.digits_charts import PIXELATED, FirstLayer, Gallery
 from explorer.page.apps.digits_grid import UNTRAINED, DigitsGrid
-from explorer.page.apps.membership_charts import key
-from explorer.page.apps.page import PageNotes, show, way_back
-from explorer.page.controls.access import Access
-from explorer.page.controls.keeper import BrowserKeeper
+from explorer.page.apps.page import SidePage, cards_of, columns, key, show
+from explorer.page.ask import Ask
 from explorer.page.controls.remembered import Remembered
 from explorer.page.controls.row import Item, Row, choices
 from explorer.page.controls.settings import item_of
@@ -45,7 +43,6 @@ from explorer.research.image_runs import (
 )
 from explorer.research.pictures.charts import CONTROL, MATCHED, STARTED, output_chart, share_chart
 from explorer.research.words import verdicts
-from explorer.style import CSS
 
 SLICE_S = 0.15  # arbitrary: the page answers within this time while work goes on
 SHOWN_EVERY_S = 1.0  # arbitrary: time between pictures of a running attack
@@ -173,17 +170,12 @@ class Board:
             (key("Share matched", (MATCHED, "training images"), (CONTROL, "unseen images"),
                  (STARTED, "images of the start")), self.shares),
         )  # fmt: skip
-        charts = w.HBox([
-            w.VBox([w.HTML(text).add_class("mx-chart-title"), view],
-                   layout=w.Layout(min_width="0")).add_class("mx-card")
-            for text, view in titled
-        ]).add_class("mx-charts")  # fmt: skip
-        charts.layout.grid_template_columns = "repeat(auto-fit, minmax(min(100%, 250px), 1fr))"
+        pairs = [(w.HTML(text).add_class("mx-chart-title"), view) for text, view in titled]
+        charts = cards_of(pairs, "250px")
         right = w.VBox(
             [charts, self.neurons.widget], layout=w.Layout(overflow="visible", grid_gap="12px")
         )
-        body = w.HBox([self.gallery.widget, right]).add_class("mx-charts")
-        body.layout.grid_template_columns = "repeat(auto-fit, minmax(min(100%, 560px), 1fr))"
+        body = columns([self.gallery.widget, right], "560px")
         self.widget = w.VBox([body], layout=w.Layout(overflow="visible"))
 
     def nothing(self) -> None:
@@ -217,42 +209,32 @@ def _found_words(found: ImageComparison) -> str:
 SMALL_SCALE = 1e-4  # of the second network of lesson 12
 
 
-class DigitsApp(PageNotes):
+class DigitsApp(SidePage):
     """One visitor's page."""
 
     def __init__(self, run: ImageRun | None = None) -> None:
         """Build the page and draw the images."""
         limit_threads()  # many kernels share one machine
+        super().__init__()
         self.draw: Draw | None = None
         self.trained: TrainState | None = None
         self.attacked: AttackState | None = None
         self.scored: ImageComparison | None = None
         self._again: Callable[[], None] = lambda: None  # shows what is shown, by another vote
         self._scales: list[float] = []  # first scales of the networks that were attacked
-        self.job = Job()
+        self.job = Ask(self)
         self.controls = ImageControls(
             self.job, run or ImageRun(), self.redraw, self._forget_net, self._forget_attack,
             lambda: self._again(), self.run_training, self.run_attack,
         )  # fmt: skip
         self.board = Board()
-        super().__init__()
-        self.grid = DigitsGrid(
-            self._ready, self._show_cell, lambda words: self.say(words, ""), self.fail
-        )
-        self.widget = self._compose()
-        self.redraw()
-
-    def _compose(self) -> w.VBox:
-        title = w.HTML("Real images").add_class("mx-title")
-        head = w.HBox([title, w.HTML(way_back())]).add_class("mx-header")
-        page = w.VBox([head, self.verdict, self.controls, self.failure, self.board.widget,
-                       self.grid.widget, w.HTML(THEOREM).add_class("mx-note")],
-                      layout=w.Layout(overflow="visible"))  # fmt: skip
+        self.grid = DigitsGrid(self._ready, self._show_cell, self)
         # A folder on the server is named anew each time.
-        remembered = Remembered(self.controls, without=("kind", "folder"))
-        self.access = Access()
-        parts = [w.HTML(CSS + PIXELATED), self.access, BrowserKeeper(), remembered, page]
-        return w.VBox(parts, layout=w.Layout(overflow="visible")).add_class("mx-app")
+        kept = Remembered(self.controls, without=("kind", "folder"))
+        body = [self.controls, self.failure, self.board.widget, self.grid.widget,
+                w.HTML(THEOREM).add_class("mx-note")]  # fmt: skip
+        self.compose("Real images", body, kept, PIXELATED)
+        self.redraw()
 
     # --- what is there ------------------------------------------------------------------------
     def redraw(self) -> None:
@@ -304,13 +286,13 @@ class DigitsApp(PageNotes):
     def _run(self, begin: Callable[[Draw, ImageRun], None]) -> None:
         self.grid.grid.cancel()
         self.grid.allow("Other work is going on.")
-        self.failure.layout.display = "none"
-        try:
+
+        def start() -> None:
             run = self.controls.run()
             if self.draw is not None:
                 begin(self.draw, run)
-        except Exception as error:
-            self.fail(error)
+
+        self.attempt(start)
         if not self.job.busy:
             self._idle()
 
@@ -346,13 +328,11 @@ class DigitsApp(PageNotes):
             show(state)
 
         def end() -> None:
-            if self.job.error is not None:
-                self.fail(self.job.error)
-            elif reached:
+            if reached and self.job.error is None:
                 finish(reached[0])
             self._idle()
 
-        self.job.start(work, take, end)
+        self.job.begin(work, take, end)
 
     def _train(self, drawn: Draw, run: ImageRun) -> None:
         self._forget_net()
@@ -433,11 +413,9 @@ class DigitsApp(PageNotes):
         self.say(_found_words(self.scored), "", f"{words}: {seen}")
 
     def close(self) -> None:
-        """Stop the work and free the widgets; a second call does nothing."""
-        self.job.close()
+        """End the work and free the widgets."""
+        super().close()
         self.grid.grid.job.close()
-        if self.widget.comm is not None:
-            self.widget.close()
 
 
 def _slices(states: Iterator[State], planned: int, progress: Progress) -> Iterator[State]:
@@ -453,9 +431,6 @@ def _slices(states: Iterator[State], planned: int, progress: Progress) -> Iterat
         yield last
 
 
-_shown: DigitsApp | None = None
-
-
 def digits(**settings: Any) -> DigitsApp:  # noqa: ANN401
     """Show the page on real images in this cell, replacing the one shown before.
 
@@ -466,10 +441,8 @@ def digits(**settings: Any) -> DigitsApp:  # noqa: ANN401
     Returns:
         The page.
     """
-    global _shown
     run = ImageRun()
     names = set(run.choice.__dataclass_fields__)
     choice = replace(run.choice, **{k: v for k, v in settings.items() if k in names})
     rest = {k: v for k, v in settings.items() if k not in names or k == "seed"}
-    _shown = show(_shown, lambda: DigitsApp(replace(run, choice=choice, **rest)))
-    return _shown
+    return show(DigitsApp, lambda: DigitsApp(replace(run, choice=choice, **rest)))

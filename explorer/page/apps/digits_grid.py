@@ -13,6 +13,7 @@ from explorer.engine.data.images import Draw
 from explorer.engine.energy.starts import mix_weights
 from explorer.engine.roster import AttackState, by_key
 from explorer.engine.training import TrainState
+from explorer.page.apps.page import SidePage
 from explorer.page.panels.base import with_title
 from explorer.page.stages.landscape import words
 from explorer.page.stages.landscape.runs_box import RunsBox
@@ -27,14 +28,14 @@ Ready = Callable[[], tuple[Draw, ImageRun, TrainState | None]]
 
 
 class DigitsGrid:
-    """The triangle of the digits page; `show` takes the end of a run, `tell` a sentence."""
+    """The triangle of the digits page; `show` takes the end of a run."""
 
     def __init__(
-        self, ready: Ready, show: Callable[[ImageTarget, AttackState, str], None],
-        tell: Callable[[str], None], failed: Callable[[Exception], None],
-    ) -> None:  # fmt: skip
-        """`ready` gives what is to be attacked, or raises."""
-        self._ready, self._show, self.tell, self._failed = ready, show, tell, failed
+        self, ready: Ready, show: Callable[[ImageTarget, AttackState, str], None], page: SidePage
+    ) -> None:
+        """`ready` gives what is to be attacked, or raises; `page` shows sentences and failures."""
+        self._ready, self._show, self._page = ready, show, page
+        self.tell = page.tell
         self._aimed: tuple[TrainState, Target] | None = None
         self._why = UNTRAINED
         self.view = TriangleView(
@@ -56,7 +57,7 @@ class DigitsGrid:
             except ValueError as error:  # refused, in a sentence
                 self.tell(str(error))
             except Exception as error:
-                self._failed(error)
+                self._page.fail(error)
 
         return run
 

@@ -44,7 +44,7 @@ def panel_class(panel: str) -> type[Panel]:
     return found
 
 
-PLANE: tuple[type[Panel], ...] = (PlanePanel, Tools, Notice)
+PLANE = ("PlanePanel", "Tools", "Notice")
 CARDS = tuple(panel_class(panel) for panel in cards.CARDS.values())
 FOLDS = {title: tuple(map(panel_class, panels)) for title, panels in cards.FOLDS.items()}
 Drawn = Dataset | tuple[Any, Any] | str  # or points x and classes y, arrays or lists, or a link
@@ -65,14 +65,15 @@ class App:
         self.player = Player(self.session)
         self.open = ""  # the fold that is open
         self.header = header = Header(self.session, lambda: self.toggle(cards.SHARE))
-        shown = (*PLANE, HeadlinePanel, *CARDS, Transport, LessonPanel)
-        folded = [kind for kinds in FOLDS.values() for kind in kinds]
-        made = [header, Keeping(self.session), *(kind(self.session) for kind in shown)]
-        made += [kind(self.session, unfolded=False) for kind in folded]
+        self.plane = PlanePanel(self.session)
+        share = SharePanel(self.session, False, self._on_link)
+        shown: tuple[type[Panel], ...] = (
+            Tools, Notice, HeadlinePanel, *CARDS, Transport, LessonPanel,
+        )  # fmt: skip
+        made = [header, Keeping(self.session), self.plane, *(kind(self.session) for kind in shown)]
+        for kind in (kind for kinds in FOLDS.values() for kind in kinds):
+            made.append(share if kind is SharePanel else kind(self.session, unfolded=False))
         self.panels: dict[str, Panel] = {type(panel).__name__: panel for panel in made}
-        share = self.panels["SharePanel"]
-        assert isinstance(share, SharePanel)
-        share.on_link = self._on_link
         for half in cards.HALF:
             self.panels[cards.class_name(cards.CARDS[half])].look += ("mx-half",)
         self.folds = Folds({"fold": self.toggle}, titles=[], open="").add_class("mx-folds")
@@ -100,7 +101,7 @@ class App:
     def _laid_out(self) -> w.Box:
         """Head, plane and side, transport: the grid itself is in page.css."""
         box = {name: panel.box for name, panel in self.panels.items() if panel.on_screen}
-        plane = w.Box([box[kind.__name__] for kind in PLANE]).add_class("mx-stage")
+        plane = w.Box([box[name] for name in PLANE]).add_class("mx-stage")
         side = w.Box([box["HeadlinePanel"], self.cards, self.drawer, self.folds])
         lesson = self.panels["LessonPanel"].box
         main = w.Box([lesson, plane, side.add_class("mx-side")]).add_class("mx-main")
@@ -159,9 +160,7 @@ class App:
 
     def _on_present(self, change: dict[str, Any]) -> None:
         """Draw larger points while the page is shown to a class."""
-        plane = self.panels["PlanePanel"]
-        assert isinstance(plane, PlanePanel)
-        plane.view.present = change["new"]
+        self.plane.view.present = change["new"]
 
     def close(self) -> None:
         """Stop the clock and free the widgets; a second call does nothing."""
@@ -206,9 +205,6 @@ def lesson_of(given: int | str | Path | Lesson) -> Lesson:
     return packaged_lessons()[given]
 
 
-_shown: App | None = None
-
-
 def app(
     dataset: Drawn | None = None, seed: int = 0, scenario: str | None = None,
     lesson: int | str | Path | Lesson | None = None,
@@ -225,6 +221,4 @@ def app(
     Returns:
         The page: `.session` holds its data, network and attack.
     """
-    global _shown
-    _shown = show(_shown, lambda: App(dataset, seed, scenario, lesson))
-    return _shown
+    return show(App, lambda: App(dataset, seed, scenario, lesson))

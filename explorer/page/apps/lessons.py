@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import base64
-import os
 from html import escape
 from pathlib import Path
-from urllib.parse import parse_qs
 
 import ipywidgets as w
 
-from explorer.page.apps.page import show, under_voila, way_back
+from explorer.page.apps.page import show, theme_query, under_voila, way_back
 from explorer.page.controls.access import Access
 from explorer.page.lessons.file import Lesson, packaged_lessons
 from explorer.research.pages import FIRST
@@ -60,12 +58,7 @@ def _card(k: int, lesson: Lesson) -> str:
 
 def _address(k: int) -> str:
     """Return where the page opens this lesson: beside this one, in its theme."""
-    theme = parse_qs(os.environ.get("QUERY_STRING", "")).get("theme", [""])[0]
-    suffix = f"&theme={theme}" if theme in ("light", "dark") else ""
-    return f"{FIRST}?lesson={k}{suffix}"
-
-
-_shown: LessonsApp | None = None
+    return f"{FIRST}?lesson={k}{theme_query('&')}"
 
 
 def lessons() -> LessonsApp:
@@ -78,6 +71,4 @@ def lessons() -> LessonsApp:
         >>> from explorer import lessons
         >>> page = lessons()  # doctest: +SKIP
     """
-    global _shown
-    _shown = show(_shown, LessonsApp)
-    return _shown
+    return show(LessonsApp, LessonsApp)

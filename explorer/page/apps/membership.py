@@ -23,7 +23,7 @@ from explorer.engine.membership.two_neuron import NotSeparableError
 from explorer.engine.progress import Progress
 from explorer.engine.settings import schema, setting_of
 from explorer.engine.threads import limit_threads
-from explorer.page.apps.membership_charts import histogram, key, proof_chart
+from explorer.page.apps.membership_charts import histogram, proof_chart
 from explorer.page.apps.membership_scene import (
     DIMS,
     RULES,
@@ -35,9 +35,8 @@ from explorer.page.apps.membership_scene import (
     scene,
     world,
 )
-from explorer.page.apps.page import PageNotes, show, way_back
-from explorer.page.controls.access import Access
-from explorer.page.controls.keeper import BrowserKeeper
+from explorer.page.apps.page import SidePage, cards_of, key, show
+from explorer.page.ask import Ask
 from explorer.page.controls.remembered import Remembered
 from explorer.page.controls.row import Item, Row, choices
 from explorer.page.controls.settings import item_of
@@ -54,7 +53,6 @@ from explorer.research.pictures.charts import (
     trained_chart,
 )
 from explorer.research.words.membership import rule
-from explorer.style import CSS
 
 REDRAW_AFTER_S = 0.02  # arbitrary: moves of a slider within this time are drawn once
 THEOREM = (
@@ -155,14 +153,15 @@ class TrainedControls(Row):
         )  # fmt: skip
 
 
-class MembershipApp(PageNotes):
+class MembershipApp(SidePage):
     """One visitor's page."""
 
     def __init__(self, settings: MembershipScene | None = None) -> None:
         """Build the page and draw it once."""
         limit_threads()  # many kernels share one machine
+        super().__init__()
         self.controls = SceneControls(settings or MembershipScene(), self._redraw_soon)
-        self.job = Job()
+        self.job = Ask(self)
         self.trained = TrainedControls(self.job, self.run_training)
         self.charts = tuple(ChartView(layout=w.Layout(height="230px")) for _ in range(4))
         self.drawn_ms = 0.0
@@ -170,37 +169,22 @@ class MembershipApp(PageNotes):
         self._world: tuple[object, World] | None = None
         self._right: dict[MembershipScene, bool] = {}  # settings that were looked at
         self._due: asyncio.TimerHandle | None = None
-        super().__init__()
-        self.theorem = w.HTML().add_class("mx-note")
-        self.timing = w.HTML().add_class("mx-note")
-        self.widget = self._compose()
-        # Loads scikit-learn now, for half a second, rather than at the first move of a slider.
-        self.attempt(rates.ready)
-        self.redraw()
-
-    def _compose(self) -> w.VBox:
+        self.theorem, self.timing = (w.HTML().add_class("mx-note") for _ in range(2))
         words = (
             key("Who is a member?", (MEMBER, "members"), (FRESH, "fresh points"),
-                 (LIMIT, "threshold")),
+                (LIMIT, "threshold")),
             "",
             key("The certificate ρ", (LIMIT, "½: below it no error is possible")),
             key("Trained networks", *((c, t) for _, t, c in TRAINED)),
         )  # fmt: skip
         titles = [w.HTML(text).add_class("mx-chart-title") for text in words]
         self.roc_title = titles[1]
-        charts = w.HBox([
-            w.VBox([title, chart]).add_class("mx-card")
-            for title, chart in zip(titles, self.charts, strict=True)
-        ]).add_class("mx-charts")  # fmt: skip
-        charts.layout.grid_template_columns = "repeat(auto-fit, minmax(min(100%, 460px), 1fr))"
-        title = w.HTML("Membership inference").add_class("mx-title")
-        head = w.HBox([title, w.HTML(way_back())]).add_class("mx-header")
-        body = w.VBox([head, self.verdict, self.controls, charts,
-                       self.trained, self.failure, self.theorem, self.timing])  # fmt: skip
-        remembered = Remembered(self.controls, self.trained)
-        self.access = Access()
-        parts = [w.HTML(CSS), self.access, BrowserKeeper(), remembered, body]
-        return w.VBox(parts, layout=w.Layout(overflow="visible")).add_class("mx-app")
+        charts = cards_of(list(zip(titles, self.charts, strict=True)), "460px")
+        body = [self.controls, charts, self.trained, self.failure, self.theorem, self.timing]
+        self.compose("Membership inference", body, Remembered(self.controls, self.trained))
+        # Loads scikit-learn now, for half a second, rather than at the first move of a slider.
+        self.attempt(rates.ready)
+        self.redraw()
 
     # --- the exact network --------------------------------------------------------------------
     def _redraw_soon(self) -> None:
@@ -276,12 +260,10 @@ class MembershipApp(PageNotes):
     # --- trained networks ---------------------------------------------------------------------
     def run_training(self) -> None:
         """Train one network after the other beside the page and show each; a cancel stops it."""
-        self.failure.layout.display = "none"
-        try:
-            config = self.trained.config(self.controls.settings())
-        except ValueError as error:  # the controls describe no experiment
-            self.fail(error)
-            return
+        self.attempt(self._run_training)
+
+    def _run_training(self) -> None:
+        config = self.trained.config(self.controls.settings())
         self.trials, total = [], len(config.dims) * config.trials
 
         def work(progress: Progress) -> Iterator[MembershipTrial]:
@@ -293,25 +275,18 @@ class MembershipApp(PageNotes):
             self.charts[3].draw(trained_chart(rates.summary([t.row() for t in self.trials])))
 
         def end() -> None:
-            if self.job.error is not None:
-                self.fail(self.job.error)
-            else:
+            if self.job.error is None:
                 self.trained.say(says.experiment(self.trials, total))
 
         self.trained.say("training the first network")
-        self.job.start(work, take, end)
+        self.job.begin(work, take, end)
 
     def close(self) -> None:
-        """Stop the experiment and free the widgets; a second call does nothing."""
-        self.job.close()
+        """End the experiment and free the widgets."""
+        super().close()
         if self._due is not None:
             self._due.cancel()
             self._due = None
-        if self.widget.comm is not None:
-            self.widget.close()
-
-
-_shown: MembershipApp | None = None
 
 
 def membership(scenario: str | None = None, **settings: Any) -> MembershipApp:  # noqa: ANN401
@@ -325,7 +300,5 @@ def membership(scenario: str | None = None, **settings: Any) -> MembershipApp:  
     Returns:
         The page.
     """
-    global _shown
     start = MembershipScene() if scenario is None else scene(scenario)
-    _shown = show(_shown, lambda: MembershipApp(replace(start, **settings)))
-    return _shown
+    return show(MembershipApp, lambda: MembershipApp(replace(start, **settings)))

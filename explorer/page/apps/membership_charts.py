@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from html import escape
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,16 +15,6 @@ Array = NDArray[np.float64]
 # Arbitrary, but no edge at 1, where members are; |Phi| / m beyond is counted in the last bin.
 BINS, WIDEST = 61, 2.5
 RHO_MIN, RHO_MAX = 1e-2, 1e2  # arbitrary: ends of the certificate's axis
-
-
-def key(title: str, *entries: tuple[str, str]) -> str:
-    """Return a chart's title with the colour and meaning of each of its marks."""
-    marks = "".join(
-        f" <span style='font-weight:400;white-space:nowrap'><span style='color:var(--mx-{colour})'>"
-        f"■</span> {escape(words)}</span>"
-        for colour, words in entries
-    )
-    return f"{escape(title)}{marks}"
 
 
 def steps(values: Array) -> tuple[Array, Array]:

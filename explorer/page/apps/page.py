@@ -1,10 +1,10 @@
-"""What pages share: how they are shown, a sentence, a place for failures, the link back."""
+"""What pages share: how they are shown, and the frame of those beside the explorer."""
 
 from __future__ import annotations
 
 import gc
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from html import escape
 from typing import Protocol, TypeVar
 from urllib.parse import parse_qs
@@ -13,7 +13,12 @@ import ipywidgets as w
 from IPython import get_ipython
 from IPython.display import display
 
+from explorer.page.controls.access import Access
+from explorer.page.controls.keeper import BrowserKeeper
+from explorer.page.controls.remembered import Remembered
+from explorer.page.job import Job
 from explorer.page.words.failures import failure
+from explorer.style import CSS
 
 # Arbitrary: the explorer sends some 110 messages when it opens, and 36 a second while it plays.
 MOST_WAITING = 20_000
@@ -31,14 +36,34 @@ class Showable(Protocol):
 P = TypeVar("P", bound=Showable)
 
 
-class PageNotes:
-    """The verdict and the failure of a page. A page puts both where it wants them."""
+class SidePage:
+    """A page beside the explorer: its title, a verdict, what it shows, its failures.
+
+    Attributes:
+        asks: the jobs of the page; they end with it.
+        access: what the host does not give the page.
+        sentence: the verdict.
+        failure: the place for failures, hidden while there is none.
+        widget: all of it, once composed.
+    """
+
+    widget: w.Widget
 
     def __init__(self) -> None:
-        """Nothing is said yet, and the place for failures is hidden."""
+        """Nothing is said yet."""
+        self.asks: list[Job] = []
+        self.access = Access()
         self.sentence = w.HTML()
         self.verdict = w.VBox([self.sentence]).add_class("mx-verdict")
         self.failure = w.HTML(layout=w.Layout(display="none")).add_class("mx-failed")
+
+    def compose(self, title: str, body: list[w.Widget], kept: Remembered, style: str = "") -> None:
+        """Put the page together: `body` below title and verdict; `kept` outlives a reload."""
+        named = w.HTML(title).add_class("mx-title")
+        head = w.HBox([named, w.HTML(way_back())]).add_class("mx-header")
+        page = w.VBox([head, self.verdict, *body], layout=w.Layout(overflow="visible"))
+        parts = [w.HTML(CSS + style), self.access, BrowserKeeper(), kept, page]
+        self.widget = w.VBox(parts, layout=w.Layout(overflow="visible")).add_class("mx-app")
 
     def say(self, words: str, tone: str, more: str = "") -> None:
         """Show the verdict, and more of it below; tone "good", "warn", "bad" or ""."""
@@ -48,6 +73,10 @@ class PageNotes:
             mark = self.verdict.add_class if known == tone else self.verdict.remove_class
             mark(known)
 
+    def tell(self, words: str) -> None:
+        """Show words in place of the verdict."""
+        self.say(words, "")
+
     def attempt(self, call: Callable[[], None]) -> None:
         """Call it, and show an exception, which would else appear only in the kernel's log."""
         try:
@@ -55,12 +84,51 @@ class PageNotes:
         except Exception as error:
             self.fail(error)
         else:
-            self.failure.layout.display = "none"
+            self.tell_failure(None)
 
     def fail(self, error: Exception) -> None:
         """Show an error on the page."""
         self.failure.value = escape(failure(error))
         self.failure.layout.display = ""
+
+    def tell_failure(self, error: Exception | None) -> None:
+        """Show how a job failed, or that all is well."""
+        if error is None:
+            self.failure.layout.display = "none"
+        else:
+            self.fail(error)
+
+    def close(self) -> None:
+        """End the jobs and free the widgets; a second call does nothing."""
+        for job in self.asks:
+            job.close()
+        if self.widget.comm is not None:
+            self.widget.close()
+
+
+def cards_of(titled: Sequence[tuple[w.Widget, w.Widget]], least: str) -> w.HBox:
+    """Return views under their titles as cards, side by side where each has the `least` width."""
+    cards = [
+        w.VBox(list(pair), layout=w.Layout(min_width="0")).add_class("mx-card") for pair in titled
+    ]
+    return columns(cards, least)
+
+
+def columns(boxes: Sequence[w.Widget], least: str) -> w.HBox:
+    """Return boxes side by side where each has the `least` width."""
+    made = w.HBox(boxes).add_class("mx-charts")
+    made.layout.grid_template_columns = f"repeat(auto-fit, minmax(min(100%, {least}), 1fr))"
+    return made
+
+
+def key(title: str, *entries: tuple[str, str]) -> str:
+    """Return a chart's title with the colour and meaning of each of its marks."""
+    marks = "".join(
+        f" <span style='font-weight:400;white-space:nowrap'><span style='color:var(--mx-{colour})'>"
+        f"■</span> {escape(words)}</span>"
+        for colour, words in entries
+    )
+    return f"{escape(title)}{marks}"
 
 
 def lose_nothing() -> None:
@@ -76,14 +144,18 @@ def lose_nothing() -> None:
         publisher.schedule(lambda: setattr(publisher.socket, "sndhwm", MOST_WAITING))
 
 
-def show(before: P | None, build: Callable[[], P]) -> P:
-    """Build a page and show it in this cell, in place of the one shown `before`."""
-    if before is not None:
+_shown: dict[type, Showable] = {}
+
+
+def show(kind: type[P], build: Callable[[], P]) -> P:
+    """Build a page and show it in this cell, in place of the one of its kind shown before."""
+    if (before := _shown.pop(kind, None)) is not None:
         before.close()  # widgets are never collected while open
     lose_nothing()
     made = build()
     gc.freeze()  # its many small objects stay: looking through them cost 3% of the engine
     display(made.widget)
+    _shown[kind] = made
     return made
 
 
@@ -92,10 +164,12 @@ def under_voila() -> bool:
     return os.environ.get("SERVER_SOFTWARE", "").startswith("voila")
 
 
+def theme_query(before: str = "?") -> str:
+    """Return the theme that the address asks for, to go on in it; "" for none."""
+    theme = parse_qs(os.environ.get("QUERY_STRING", "")).get("theme", [""])[0]
+    return f"{before}theme={theme}" if theme in ("light", "dark") else ""
+
+
 def way_back() -> str:
     """Return a link to the main page if Voila serves both, in the theme of this one."""
-    if not under_voila():
-        return ""
-    theme = parse_qs(os.environ.get("QUERY_STRING", "")).get("theme", [""])[0]
-    query = f"?theme={theme}" if theme in ("light", "dark") else ""
-    return f"<a href='../../{query}'>← Margin Explorer</a>"
+    return f"<a href='../../{theme_query()}'>← Margin Explorer</a>" if under_voila() else ""

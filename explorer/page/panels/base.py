@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from html import escape
 from time import perf_counter
@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 import ipywidgets as w
 
+from explorer.engine.attacks.target import Target
 from explorer.engine.charts import Chart
 from explorer.engine.settings import Setting
 from explorer.page import play
@@ -34,6 +35,7 @@ class Panel:
     look: tuple[str, ...] = ("mx-card",)  # style classes; mx-setting: not where one presents
     stages: tuple[str, ...] = ()  # drawn in these stages only; empty: in all
     every_s = 0.0  # while running, no oftener: what is read rather than watched can be slower
+    follows: tuple[str, ...] = ()  # fields of the session: a change of one is drawn, as a frame is
 
     def __init__(self, session: Session, unfolded: bool = True) -> None:
         """Follow the session. A panel in a fold is built when the fold is first opened."""
@@ -41,7 +43,7 @@ class Panel:
         self.unfolded, self.on_screen = unfolded, False
         self.asks: list[Job] = []  # what is asked beside the page; it ends with the panel
         self._aim: Aim | None = None  # when it was drawn last
-        session.observe(self._on_frame, names=["shown"])
+        session.observe(self._on_frame, names=["shown", *self.follows])
         self._draw(session.frame)
 
     @cached_property
@@ -109,10 +111,18 @@ class Panel:
         if self.widget is not None and self.failure not in self.box.children:
             self.box.children = [self.widget, self.failure]
 
+    def weights(self) -> Target | None:
+        """Return the attacked weights: what most answers are about."""
+        return self.session.frame.target
+
+    def tell(self, words: str) -> None:
+        """Show words at the head of the page."""
+        play.tell(self.session, words)
+
     def tell_failure(self, error: Exception | None) -> None:
         """Show how a job failed: a refusal on the page, another error in this panel's own box."""
         if isinstance(error, ValueError | ImportError):  # it names the extra
-            play.tell(self.session, Refusal(error))
+            self.tell(Refusal(error))
         elif error is not None:
             self.fail(error)
 
@@ -136,12 +146,17 @@ class Panel:
 
         return run
 
+    def command_among(self, known: Sequence[T], call: Callable[[T], None]) -> Callable[[Any], None]:
+        """Return a control's callback that runs `call` with one of these values, and no other."""
+        kind = type(known[0])
+        return self.command_of(kind, lambda value: call(value) if value in known else None)
+
     def end(self) -> None:
         """Stop what else works beside the page; called only if the panel was built."""
 
     def close(self) -> None:
         """Unfollow the session and free the widgets in the browser."""
-        self.session.unobserve(self._on_frame, names=["shown"])
+        self.session.unobserve(self._on_frame, names=["shown", *self.follows])
         for ask in self.asks:
             ask.close()
         if self.widget is not None:

@@ -10,7 +10,7 @@ from hashlib import sha256
 
 from explorer.engine.data import Dataset
 from explorer.engine.progress import Progress
-from explorer.page import game, play
+from explorer.page import game
 from explorer.page.ask import Ask
 from explorer.page.controls.control import GameBox
 from explorer.page.frame import Frame
@@ -26,6 +26,7 @@ class GamePanel(Panel):
     """In the drawer of Share; the game itself is of the session."""
 
     every_s = 1.0
+    follows = ("game",)
 
     def build(self) -> None:
         """One control; the computer plays beside the page."""
@@ -41,7 +42,6 @@ class GamePanel(Panel):
             "theirs": self.command_of(str, lambda text: game.score_theirs(session, text)),
             "reveal": self.command_of(str, self._reveal),
         }, ("mx-game",))  # fmt: skip
-        session.observe(lambda _: self._draw(session.frame), names=["game"])
 
     def _hand_in(self) -> None:
         game.hand_in(self.session)
@@ -54,7 +54,7 @@ class GamePanel(Panel):
     def _computer(self) -> None:
         """Let the computer hide points, in a thread."""
         seed = secrets.randbelow(MOST_SEED)
-        play.tell(self.session, words.COMPUTER_HIDES)
+        self.tell(words.COMPUTER_HIDES)
 
         def work(progress: Progress) -> Iterator[Hidden]:
             yield computer_hides(seed)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from html import escape
 from time import perf_counter
 from typing import Any
@@ -35,43 +36,34 @@ class Header(Panel):
     """Stage tabs and menus; it also opens examples."""
 
     look = ("mx-head-box",)
+    follows = ("lesson",)
 
-    def __init__(self, session: Session, share: Callable[[], None] | None = None) -> None:
+    def __init__(self, session: Session, share: Callable[[], None] = lambda: None) -> None:
         """`share` opens the place where files are saved and opened."""
         self._share = share
-        session.observe(lambda _: self._draw(session.frame), names=["lesson"])
         super().__init__(session)
 
     def build(self) -> None:
         """One control holds them all."""
+        session = self.session
         self.job = Ask(self, in_thread=False, pause_s=BREATH_S)  # it works on the session
         self.view = self.widget = Head(
-            {"stage": self._on_stage, "example": self._on_example, "share": self._on_share,
-             "lesson": self._on_lesson, "lesson-file": self.command_of(str, self._begin_file),
-             "record": self.command(lambda: course.record(self.session))},
+            {"stage": self.command_among([key for key, *_ in STAGES], partial(play.go, session)),
+             "example": self.command_among(tuple(SCENARIOS), self.open),
+             "share": lambda _: self._share(),
+             "lesson": self.command_among(range(len(contents())), self._begin_lesson),
+             "lesson-file": self.command_of(str, self._begin_file),
+             "record": self.command(lambda: course.record(session))},
             examples=_examples(), keys=[list(row) for row in KEYS],
             lessons=[{"title": title, "line": line} for title, line in contents()],
             pages=[{"page": page.name, "title": page.title} for page in pages()],
         ).add_class("mx-head")  # fmt: skip
 
-    def _on_stage(self, key: Any) -> None:  # noqa: ANN401 - from a browser
-        if key in [stage for stage, *_ in STAGES]:
-            self.command(lambda: play.go(self.session, key))(None)
-
-    def _on_example(self, name: Any) -> None:  # noqa: ANN401 - from a browser
-        if isinstance(name, str) and name in SCENARIOS:
-            self.command(lambda: self.open(name))(None)
-
-    def _on_lesson(self, at: Any) -> None:  # noqa: ANN401 - from a browser
-        if isinstance(at, int) and 0 <= at < len(contents()):
-            self.command(lambda: course.begin(self.session, packaged_lessons()[at]))(None)
+    def _begin_lesson(self, at: int) -> None:
+        course.begin(self.session, packaged_lessons()[at])
 
     def _begin_file(self, text: str) -> None:
         course.begin(self.session, read(text.encode()))
-
-    def _on_share(self, _: Any) -> None:  # noqa: ANN401 - from a browser
-        if self._share is not None:
-            self._share()
 
     def open(self, name: str, beside: bool = True) -> None:
         """Open an example; if `beside`, it trains in slices, and the visitor sees it.
@@ -99,7 +91,7 @@ class Header(Panel):
         """Do the work slice by slice; if `beside`, between what the visitor does."""
         self.job.cancel()
         course.end_walk(self.session)  # its words would be of other points
-        play.tell(self.session, words(0.0))
+        self.tell(words(0.0))
         if not beside:
             for _ in slices:
                 pass
@@ -114,7 +106,7 @@ class Header(Panel):
         def show(share: float) -> None:
             nonlocal shown
             if (now := perf_counter()) - shown > SHOWN_S:
-                play.tell(self.session, words(share))
+                self.tell(words(share))
                 self.session.show()
                 shown = now
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from functools import partial
 
 from explorer.page.controls.control import Title
 from explorer.page.frame import Frame
@@ -16,17 +16,14 @@ class HeadlinePanel(Panel):
     """Title and sentence of the present frame, its tone as a colour, its next action."""
 
     look = ("mx-headline-box",)
+    follows = ("running", "opening")
 
     def build(self) -> None:
         """One control."""
-        self.view = self.widget = Title({"act": self._on_act}).add_class("mx-headline")
+        self.view = self.widget = Title(
+            {"act": self.command_of(str, partial(act, self.session))}
+        ).add_class("mx-headline")
         self.view.add_class("mx-verdict")
-        self.session.observe(lambda _: self._draw(self.session.frame), names=["running", "opening"])
-
-    def _on_act(self, key: Any) -> None:  # noqa: ANN401 - from a browser
-        """Do what the pressed button said, whatever is offered by now."""
-        if isinstance(key, str) and key:
-            self.command(lambda: act(self.session, key))(None)
 
     def render(self, frame: Frame) -> None:
         """Show the headline of this frame."""

@@ -18,7 +18,6 @@ from explorer.page.lessons.course import Draft, Walk
 from explorer.page.lessons.file import file_name, link_of, packaged_lessons, read, read_link, write
 from explorer.page.lessons.goals import ELSEWHERE, KINDS
 from explorer.page.panels.base import Panel
-from explorer.page.session import Session
 from explorer.page.words import lessons as words
 
 SLICE_S, BREATH_S = 0.15, 0.03  # arbitrary: of training for a step, and between slices
@@ -29,11 +28,7 @@ class LessonPanel(Panel):
     """In sight while a lesson is open or recorded; it also puts the page where a step begins."""
 
     look = ("mx-lesson-box",)
-
-    def __init__(self, session: Session) -> None:
-        """Follow the lesson of the session, too."""
-        session.observe(lambda _: self._draw(session.frame), names=["lesson"])
-        super().__init__(session)
+    follows = ("lesson",)
 
     def belongs(self, frame: Frame) -> bool:
         """Return whether there is a lesson."""
@@ -53,7 +48,7 @@ class LessonPanel(Panel):
         self.form = LessonForm({
             "words": self._on_words, "text": self._on_text, "goal": self._on_goal,
             "choose": self.command_of(int, partial(course.choose_step, session)),
-            "move": self._on_move, "leave": leave,
+            "move": self.command_among((1, -1), partial(course.move_step, session)), "leave": leave,
             "record": self.command(lambda: course.add_step(self.session)),
             "again": self.command(lambda: course.record_again(self.session)),
             "delete": self.command(lambda: course.delete_step(self.session)),
@@ -91,10 +86,6 @@ class LessonPanel(Panel):
         real = isinstance(number, int | float) and math.isfinite(number)
         given = KINDS[name].value_of(float(number)) if real and name in KINDS else None
         self.command(lambda: course.put_goal(self.session, name, given))(None)
-
-    def _on_move(self, by: Any) -> None:  # noqa: ANN401 - from a browser
-        if by in (1, -1):
-            self.command(lambda: course.move_step(self.session, by))(None)
 
     def _save(self) -> None:
         """Give the browser the file."""

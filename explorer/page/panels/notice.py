@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from explorer.page import play
 from explorer.page.controls.control import Toast
 from explorer.page.panels.base import Panel
 from explorer.page.session import Refusal
@@ -18,7 +17,7 @@ class Notice(Panel):
     def build(self) -> None:
         """One control."""
         self.view = self.widget = Toast(
-            {"close": lambda _: play.tell(self.session, "")}, **toast_of(self.session.message)
+            {"close": lambda _: self.tell("")}, **toast_of(self.session.message)
         ).add_class("mx-message")
         self.session.observe(self._on_message, names=["message"])
 

@@ -9,11 +9,12 @@ from typing import Any
 from explorer.engine import store
 from explorer.engine.data import write_csv, write_npz
 from explorer.engine.progress import Progress
-from explorer.page import files, play
+from explorer.page import files
 from explorer.page.ask import Ask
 from explorer.page.controls.control import ShareBox
 from explorer.page.frame import Frame
 from explorer.page.panels.base import Panel
+from explorer.page.session import Session
 from explorer.page.sharing import film_of, gap, made_of, run_of_page
 from explorer.page.words.share import FILES, MAKING, NO_VIDEO, RECORDING, size_of
 from explorer.research.code import command_of, python_of
@@ -39,16 +40,24 @@ class SharePanel(Panel):
     """In the drawer of Share, above the game and what is opened from files."""
 
     every_s = 1.0  # a link is read when nothing moves
-    on_link: Callable[[str], None] | None = None  # opens what is pasted, as of the address
+    follows = ("running",)
+
+    def __init__(self, session: Session, unfolded: bool, on_link: Callable[[str], None]) -> None:
+        """`on_link` opens what is pasted, as a link of the address."""
+        self._on_link = on_link
+        super().__init__(session, unfolded)
 
     def build(self) -> None:
         """One control; films are made beside the page."""
         self.job = Ask(self)
         self.view = self.widget = ShareBox(
-            {"save": self._on_save, "open": self._on_open, "recorded": self._on_recorded},
+            {
+                "save": self.command_among((*FILMS, *KINDS), self._on_save),
+                "open": self.command_of(str, self._on_link),
+                "recorded": self._on_recorded,
+            },
             ("mx-share",),
         )
-        self.session.observe(lambda _: self._draw(self.session.frame), names=["running"])
 
     def render(self, frame: Frame) -> None:
         """Show the link and the code of this moment, and what can be saved of it."""
@@ -59,26 +68,20 @@ class SharePanel(Panel):
             python=python_of(run) if link else "", command=command_of(run) if link else "",
         )  # fmt: skip
 
-    def _on_open(self, text: Any) -> None:  # noqa: ANN401 - from a browser
-        if isinstance(text, str) and self.on_link is not None:
-            self.on_link(text)
-
     def _on_recorded(self, made: Any) -> None:  # noqa: ANN401 - from a browser
-        play.tell(self.session, "" if made is True else NO_VIDEO)
+        self.tell("" if made is True else NO_VIDEO)
 
-    def _on_save(self, key: Any) -> None:  # noqa: ANN401 - from a browser
-        if not isinstance(key, str):
-            return
+    def _on_save(self, key: str) -> None:
         if key in FILMS:
-            self.command(lambda: self._film(*FILMS[key]))(None)
-        elif key in KINDS:
-            self.command(lambda: self.view.hand_over(*KINDS[key], MAKERS[key](self)))(None)
+            self._film(*FILMS[key])
+        else:
+            self.view.hand_over(*KINDS[key], MAKERS[key](self))
 
     def _film(self, of: str, name: str, kind: str) -> None:
         """Draw a film in a thread, frame by frame; one without a `kind` is made by the browser."""
         size = planes.PIXELS if kind else planes.VIDEO
         count, frames = film_of(self.session, of, size)
-        play.tell(self.session, MAKING)
+        self.tell(MAKING)
 
         def work(progress: Progress) -> Iterator[tuple[Any, list[int]]]:
             drawn = []
@@ -89,7 +92,7 @@ class SharePanel(Panel):
 
         def take(made: tuple[Any, list[int]]) -> None:
             content, times = made
-            play.tell(self.session, "" if kind else RECORDING.format(sum(times) / 1000))
+            self.tell("" if kind else RECORDING.format(sum(times) / 1000))
             if kind:
                 self.view.hand_over(name, kind, content)
             else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any
 
 from explorer.page import branches, play
@@ -32,33 +33,24 @@ class Transport(Panel):
             "play": self.command(lambda: play.play(session)),
             "pause": self.command(lambda: play.pause(session)),
             "step": self.command(lambda: play.step(session, 1)),
-            "steps": self._on_steps,
-            "speed": self._on_speed,
+            "steps": self.command_among(range(1, MOST_STEPS + 1), partial(play.go_on, session)),
+            "speed": self.command_among(range(len(SPEEDS)), self._on_speed),
             "reset": self.command(lambda: play.reset(session)),
             "reseed": self.command(lambda: play.reseed(session)),
             "seek": self._on_seek,
             "branch": self.command(lambda: branches.branch(session)),
-            "select": self._on_select,
+            "select": self.command_of(int, partial(branches.select, session)),
         }, ("mx-transport",), speeds=[words for words, _ in SPEEDS])  # fmt: skip
         session.observe(self._on_session, names=["running", "steps_per_second"])
 
-    def _on_steps(self, value: Any) -> None:  # noqa: ANN401 - from a browser
-        if isinstance(value, int) and 0 < value <= MOST_STEPS:
-            self.command(lambda: play.go_on(self.session, value))(None)
-
-    def _on_speed(self, value: Any) -> None:  # noqa: ANN401 - from a browser
-        if isinstance(value, int) and 0 <= value < len(SPEEDS):
-            play.set_speed(self.session, SPEEDS[value][1])
+    def _on_speed(self, at: int) -> None:
+        play.set_speed(self.session, SPEEDS[at][1])
 
     def _on_seek(self, value: Any) -> None:  # noqa: ANN401 - from a browser
         if isinstance(value, int | float) and math.isfinite(value):
             line = self.session.timeline
             t = round(min(max(value, 0.0), 1.0) * line.last_t)
             self.command(lambda: branches.seek(self.session, line.nearest(t)))(None)
-
-    def _on_select(self, value: Any) -> None:  # noqa: ANN401 - from a browser
-        if isinstance(value, int):
-            self.command(lambda: branches.select(self.session, value))(None)
 
     def _on_session(self, _: Any) -> None:  # noqa: ANN401
         self.view.show(running=self.session.running, speed=self._speed())

@@ -15,7 +15,7 @@ from explorer.engine.confidence import Share, share
 from explorer.engine.progress import Progress, part_progress
 from explorer.engine.roster import ROSTER
 from explorer.page import play
-from explorer.page.ask import Ask, target_of
+from explorer.page.ask import Ask
 from explorer.page.controls.row import Item, Row
 from explorer.page.frame import Frame, Shown
 from explorer.page.job import JobState
@@ -52,7 +52,7 @@ class Arena(Panel):
         self.other: Ambiguity | None = None
         self.running = ""  # key of the attack that runs
         self.planned: list[str] = []  # key of each run of this board, in their order
-        self.job = Ask(self, target_of)
+        self.job = Ask(self, self.weights)
         self._ticks: dict[str, bool] = {}  # by hand
         self._suits: tuple[Target | None, dict[str, str]] = (None, {})
         self.table = TableView(head=list(HEAD), note=NOTE)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from explorer.engine.attacks.target import Target
@@ -25,15 +26,11 @@ class Chooser(Panel):
     def build(self) -> None:
         """One control."""
         self.view = self.widget = Segments(
-            {"choose": self._on_attack,
+            {"choose": self.command_among(tuple(ROSTER), partial(attack.choose, self.session)),
              "again": self.command(lambda: attack.begin(self.session))}, ("mx-chooser",),
             title="Attack", first=IN_SIGHT, againTip="Take the present network as the target",
         )  # fmt: skip
         self._listed: Target | None = None
-
-    def _on_attack(self, key: Any) -> None:  # noqa: ANN401 - from a browser
-        if isinstance(key, str) and key in ROSTER:
-            self.command(lambda: attack.choose(self.session, key))(None)
 
     def render(self, frame: Frame) -> None:
         """Show the present attack; the list marks attacks that do not suit these weights."""

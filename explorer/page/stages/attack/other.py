@@ -8,7 +8,7 @@ from html import escape
 from explorer.engine.attacks.target import Target
 from explorer.engine.explanations.others import OtherSet
 from explorer.engine.progress import Progress
-from explorer.page.ask import Ask, target_of
+from explorer.page.ask import Ask
 from explorer.page.controls.row import Item, Row
 from explorer.page.frame import Frame, Shown
 from explorer.page.job import JobState
@@ -44,7 +44,7 @@ class OtherPanel(Panel):
 
     def build(self) -> None:
         """Make the toggle with progress and Cancel; the sentence is below."""
-        self.job = Ask(self, target_of, CANCELLED, lambda said: self.row.say(said))
+        self.job = Ask(self, self.weights, CANCELLED, lambda said: self.row.say(said))
         self.row = Row(
             shown=Item("button", SHOW, SHOW_TIP, False, call=self._on_press),
             share=Item("bar", tip="Share of the search", job=self.job),

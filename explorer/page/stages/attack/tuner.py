@@ -93,7 +93,7 @@ class Tuner(Panel):
         )
         kept = branches.make_room(self.session)
         play.configure(self.session, **asdict(config))
-        play.tell(self.session, kept.strip())
+        self.tell(kept.strip())
 
     def load(self, index: int) -> None:
         """Put the settings of the drawn trial with this index into the form."""
@@ -233,7 +233,7 @@ class Tuner(Panel):
         busy = self.job.busy
         self.answer.say((dropped if self.rows or busy else "") + EMPTY)
         if busy:
-            play.tell(self.session, f"{dropped}The search was cancelled.")
+            self.tell(f"{dropped}The search was cancelled.")
             self.job.cancel()
         self.target, self.rows = None, []
         self.draw()

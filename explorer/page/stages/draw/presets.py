@@ -23,29 +23,25 @@ class Presets(Panel):
 
     look = ("mx-card", "mx-setting")
     stages = ("draw",)
+    follows = ("seed",)
 
     def build(self) -> None:
         """One control."""
         self.view = self.widget = Thumbs({
-            "preset": self._on_preset, "redraw": self._on_redraw, "seed": self._on_seed,
+            "preset": self.command_among(tuple(PRESETS), self._on_preset),
+            "redraw": self._on_redraw,
+            "seed": self.command_among(range(MOST_SEED + 1), self._reseed),
             "another": self.command(self._another),
         }, ("mx-presets",), sets=thumbs())  # fmt: skip
-        self.session.observe(lambda _: self._draw(self.session.frame), names=["seed"])
 
-    def _on_preset(self, name: Any) -> None:  # noqa: ANN401 - from a browser
-        if isinstance(name, str) and name in PRESETS:
-            row = PRESETS[name]
-            self.command(lambda: self._load(name, row.n, row.noise))(None)
+    def _on_preset(self, name: str) -> None:
+        self._load(name, PRESETS[name].n, PRESETS[name].noise)
 
     def _on_redraw(self, value: Any) -> None:  # noqa: ANN401 - from a browser
         given = value if isinstance(value, dict) else {}
         n, noise = given.get("n"), given.get("noise")
         if isinstance(n, int) and isinstance(noise, int | float) and math.isfinite(noise):
             self.command(lambda: self._load(self._present_set(), n, float(noise)))(None)
-
-    def _on_seed(self, value: Any) -> None:  # noqa: ANN401 - from a browser
-        if isinstance(value, int) and 0 <= value <= MOST_SEED:
-            self.command(lambda: self._reseed(value))(None)
 
     def _another(self) -> None:
         self._reseed(min(self.session.seed + 1, MOST_SEED))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from explorer.page import play
@@ -28,48 +29,42 @@ CHIPS = {
     "trails": ("Trails", "Where the candidates come from"),
 }
 FIT = ("Fit", "Let the plane show all points large")
-TRUTH = "truth"
+TRUTH, FIT_KEY = "truth", "fit"
+TOOLS = ("place", "move", "erase")
 
 
 class Tools(Panel):
     """Class and tool of the next points, undo and redo, and the layers of the plane."""
 
     look = ("mx-tools-box",)
+    follows = ("tool", "label", "layers", "truth_shown")
 
     def build(self) -> None:
         """One control over the plane."""
         session = self.session
         self.view = self.widget = Palette({
             "label": self._on_label,
-            "tool": self._on_tool,
+            "tool": self.command_among(TOOLS, partial(draw.set_tool, session)),
             "undo": self.command(lambda: play.undo(session)),
             "redo": self.command(lambda: play.redo(session)),
             "clear": self.command(lambda: draw.clear(session)),
             "edit": self.command(lambda: play.go(session, "draw")),
-            "layer": self._on_layer,
+            "layer": self.command_among((TRUTH, FIT_KEY, *LAYERS), self._on_layer),
         }, ("mx-tools",))  # fmt: skip
-        session.observe(self._on_session, names=["tool", "label", "layers", "truth_shown"])
 
     def _on_label(self, value: Any) -> None:  # noqa: ANN401 - from a browser
         if value in [row[3] for row in classes_of(self.session.frame, self.session.label)]:
             draw.set_label(self.session, value)
 
-    def _on_tool(self, value: Any) -> None:  # noqa: ANN401 - from a browser
-        if value in ("place", "move", "erase"):
-            draw.set_tool(self.session, value)
-
-    def _on_layer(self, key: Any) -> None:  # noqa: ANN401 - from a browser
+    def _on_layer(self, key: str) -> None:
         session = self.session
         if key == TRUTH:
             play.set_truth_shown(session, not session.truth_shown)
-        elif key == "fit":
+        elif key == FIT_KEY:
             draw.refit(session)
-        elif isinstance(key, str) and key in LAYERS:
+        else:
             shown = set(session.layers) ^ {key}
             play.set_layers(session, tuple(name for name in LAYERS if name in shown))
-
-    def _on_session(self, _: Any) -> None:  # noqa: ANN401
-        self._draw(self.session.frame)
 
     def render(self, frame: Frame) -> None:
         """Show the drawing tools in drawing stages, and the switch of the truth in the attack."""
@@ -89,7 +84,7 @@ class Tools(Panel):
         ]
         axes = self.session.axes
         if axes_for(axes, draw.in_view(frame, axes), loaded=True) != axes:
-            chips.append({"key": "fit", "name": FIT[0], "tip": FIT[1], "on": False})
+            chips.append({"key": FIT_KEY, "name": FIT[0], "tip": FIT[1], "on": False})
         if frame.is_aimed:
             shown = self.session.truth_shown
             name = "Hide the truth" if shown else "Reveal the truth"

@@ -225,7 +225,7 @@ class ExplainPanel(Panel):
     def render(self, frame: Frame) -> None:
         """Show which points can move, and the curve of the present drag."""
         for question in self.questions:
-            question.drop(frame)
+            question.drop_old()
         drawn = frame.certain
         self.radii.row.put("ask", label=ASK if drawn is None else HIDE)
         if drawn is not None:

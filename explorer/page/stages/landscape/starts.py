@@ -285,7 +285,7 @@ class StartsPanel(LandscapePanel):
 
     def _keep_run(self, name: str, config: Any, mix: tuple[float, float], kept: list[Any]) -> None:  # noqa: ANN401
         """Give the run to the Attack stage, and say where an earlier one is kept."""
-        play.tell(self.session, branches.load_run(self.session, name, config, mix, kept).strip())
+        self.tell(branches.load_run(self.session, name, config, mix, kept).strip())
 
     def _is_gone(self, held: Handle) -> bool:
         """Return whether the handle or the weights are others than those of the run under way."""
@@ -307,10 +307,6 @@ class StartsPanel(LandscapePanel):
             landscape.note_arrivals(self.session, self.runs.arrivals())
             self._draw_fill()
 
-    def tell(self, words: str) -> None:
-        """Say it at the head of the page."""
-        play.tell(self.session, words)
-
     def show(self, found: Runs, key: Key) -> str:
         """Put the run on the plane; the Attack stage then shows it step by step."""
         states, mix = found.states[key], (key[1], key[2])
@@ -330,7 +326,7 @@ class StartsPanel(LandscapePanel):
         same = found.of.target is frame.target and found.of.truth is frame.dataset
         if not same or not frame.newest:
             self.runs.cancel()
-            play.tell(self.session, words.CHANGED)
+            self.tell(words.CHANGED)
 
     def end(self) -> None:
         """End the work with the page."""

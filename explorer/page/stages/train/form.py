@@ -57,7 +57,7 @@ class TrainForm(Form):
     def build(self) -> None:
         """Put the buttons beside the settings."""
         super().build()
-        self.job = Ask(self, lambda frame: frame.dataset, SOLVING)
+        self.job = Ask(self, lambda: self.session.frame.dataset, SOLVING)
         self.finishing = Ask(self, words=FINISHING)
         self.buttons = Row(
             jump=Item("job", JUMP, JUMP_TIP, call=self.command(self._jump), job=self.job,
