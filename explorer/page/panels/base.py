@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from html import escape
 from time import perf_counter
 from typing import Any, TypeVar
@@ -126,23 +126,27 @@ class Panel:
         elif error is not None:
             self.fail(error)
 
+    def do(self, command: Callable[..., None], *args: Any, **named: Any) -> None:  # noqa: ANN401
+        """Run a command; the page shows a refusal, and this panel's box any other error."""
+        try:
+            self.session.attempt(command, *args, **named)
+        except Exception as error:  # would vanish in the kernel's log
+            self.tell_failure(error)
+
     def command(self, call: Callable[[], None]) -> Callable[[Any], None]:
-        """Return a widget's callback that runs `call`; the page shows a refusal."""
+        """Return a control's callback that runs `call`, whatever value the control passes."""
+        return lambda _: self.do(call)
 
-        def run(_: Any) -> None:  # noqa: ANN401 - widgets pass themselves or a change
-            try:
-                self.session.attempt(call)
-            except Exception as error:  # would vanish in the kernel's log
-                self.tell_failure(error)
-
-        return run
+    def commands(self, **calls: Callable[[Session], None]) -> dict[str, Callable[[Any], None]]:
+        """Return callbacks by name that run commands of the session."""
+        return {name: self.command(partial(call, self.session)) for name, call in calls.items()}
 
     def command_of(self, kind: type[T], call: Callable[[T], None]) -> Callable[[Any], None]:
         """Return a control's callback that runs `call` with a value of this type, and no other."""
 
         def run(value: Any) -> None:  # noqa: ANN401 - from a browser
             if isinstance(value, kind):
-                self.command(lambda: call(value))(None)
+                self.do(call, value)
 
         return run
 
@@ -211,7 +215,7 @@ class Form(Panel):
         value = self.row.value(name)
         if name == "widths":
             value = (value,) * self.row.value(LAYERS)
-        self.command(lambda: play.configure(self.session, **{name: value}))(None)
+        self.do(play.configure, self.session, **{name: value})
         self._fill()  # a refused value jumps back
 
     def _fill(self) -> None:

@@ -44,7 +44,7 @@ class Files(Panel):
             except ValueError as error:
                 raise FileError(f"{safe_name(name)}: {error} What was on screen stays.") from error
 
-        self.command(opening)(None)
+        self.do(opening)
 
     def _read_points(self, content: bytes) -> None:
         draw.load(self.session, read_csv(content))

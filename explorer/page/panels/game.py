@@ -33,10 +33,9 @@ class GamePanel(Panel):
         session, self.job = self.session, Ask(self)
         self.mine = secrets.token_hex(8)  # no other page signs the same score
         self.view = self.widget = GameBox({
-            "hide": self.command(lambda: game.begin(session)),
+            **self.commands(hide=game.begin, end=game.end),
             "computer": self.command(self._computer),
             "hand_in": self.command(self._hand_in),
-            "end": self.command(lambda: game.end(session)),
             "save_challenge": self.command(self._save),
             "take": self.command_of(str, lambda text: game.take(session, text)),
             "theirs": self.command_of(str, lambda text: game.score_theirs(session, text)),

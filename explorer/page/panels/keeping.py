@@ -49,7 +49,7 @@ class Keeping(Panel):
     def _on_take_up(self, text: str, lesson: str) -> None:
         """Show what the browser kept."""
         self.begin()
-        self.command(lambda: _take_up(self.session, text, lesson))(None)
+        self.do(_take_up, self.session, text, lesson)
 
     def _present(self) -> tuple[Any, ...]:
         """Return what a change is told by."""
@@ -138,5 +138,5 @@ class KeptDrawings(Panel):
     def build(self) -> None:
         """One list."""
         self.view = self.widget = KeptList(
-            lambda text, lesson: self.command(lambda: _take_up(self.session, text, lesson))(None)
+            lambda text, lesson: self.do(_take_up, self.session, text, lesson)
         )

@@ -39,20 +39,17 @@ class LessonPanel(Panel):
         self.job = Ask(self, in_thread=False, pause_s=BREATH_S)  # it works on the session
         self.job.observe(self._tell_share)
         self.asked: Walk | None = None  # the step that the page is being put to
-        session, leave = self.session, self.command(lambda: course.leave(self.session))
+        session, leave = self.session, self.commands(leave=course.leave)
         self.view = LessonBox({
             "turn": self.command_of(int, partial(course.turn, session)),
-            "next": self.command(self._next), "leave": leave,
-            "done": self.command(lambda: course.note_done(self.session)),
+            "next": self.command(self._next), **leave, **self.commands(done=course.note_done),
         }, ("mx-lesson",))  # fmt: skip
         self.form = LessonForm({
             "words": self._on_words, "text": self._on_text, "goal": self._on_goal,
             "choose": self.command_of(int, partial(course.choose_step, session)),
-            "move": self.command_among((1, -1), partial(course.move_step, session)), "leave": leave,
-            "record": self.command(lambda: course.add_step(self.session)),
-            "again": self.command(lambda: course.record_again(self.session)),
-            "delete": self.command(lambda: course.delete_step(self.session)),
-            "preview": self.command(lambda: course.preview(self.session)),
+            "move": self.command_among((1, -1), partial(course.move_step, session)), **leave,
+            **self.commands(record=course.add_step, again=course.record_again,
+                            delete=course.delete_step, preview=course.preview),
             "save": self.command(self._save), "link": self.command(self._link),
             "open": self.command_of(str, lambda text: course.record(session, read(text.encode()))),
         }, ("mx-lesson", "mx-lesson-form"), goals=words.goals())  # fmt: skip
@@ -73,11 +70,11 @@ class LessonPanel(Panel):
 
     def _on_words(self, value: Any) -> None:  # noqa: ANN401 - from a browser
         if isinstance(value, list) and len(value) == 2 and all(isinstance(v, str) for v in value):
-            self.command(lambda: course.put_words(self.session, *value))(None)
+            self.do(course.put_words, self.session, *value)
 
     def _on_text(self, value: Any) -> None:  # noqa: ANN401 - from a browser
         if isinstance(value, list) and len(value) == 2 and value[0] in TEXTS:
-            self.command(lambda: course.put_step(self.session, **{value[0]: value[1]}))(None)
+            self.do(course.put_step, self.session, **{value[0]: value[1]})
 
     def _on_goal(self, value: Any) -> None:  # noqa: ANN401 - from a browser
         if not isinstance(value, list) or len(value) != 2 or not isinstance(value[0], str):
@@ -85,7 +82,7 @@ class LessonPanel(Panel):
         name, number = value
         real = isinstance(number, int | float) and math.isfinite(number)
         given = KINDS[name].value_of(float(number)) if real and name in KINDS else None
-        self.command(lambda: course.put_goal(self.session, name, given))(None)
+        self.do(course.put_goal, self.session, name, given)
 
     def _save(self) -> None:
         """Give the browser the file."""

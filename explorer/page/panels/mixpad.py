@@ -34,7 +34,7 @@ class MixPad(Panel):
         return super().belongs(frame) and self.session.entry.takes_start
 
     def _mix(self, weights: Weights) -> None:
-        self.command(lambda: attack.remix(self.session, *mix_from_weights(*weights)))(None)
+        self.do(attack.remix, self.session, *mix_from_weights(*weights))
 
     def render(self, frame: Frame) -> None:
         """Show the handle and the shares at the session's mix."""

@@ -30,15 +30,11 @@ class Transport(Panel):
         """One control."""
         session = self.session
         self.view = self.widget = TimeBar({
-            "play": self.command(lambda: play.play(session)),
-            "pause": self.command(lambda: play.pause(session)),
-            "step": self.command(lambda: play.step(session, 1)),
+            **self.commands(play=play.play, pause=play.pause, step=play.step, reset=play.reset,
+                            reseed=play.reseed, branch=branches.branch),
             "steps": self.command_among(range(1, MOST_STEPS + 1), partial(play.go_on, session)),
             "speed": self.command_among(range(len(SPEEDS)), self._on_speed),
-            "reset": self.command(lambda: play.reset(session)),
-            "reseed": self.command(lambda: play.reseed(session)),
             "seek": self._on_seek,
-            "branch": self.command(lambda: branches.branch(session)),
             "select": self.command_of(int, partial(branches.select, session)),
         }, ("mx-transport",), speeds=[words for words, _ in SPEEDS])  # fmt: skip
         session.observe(self._on_session, names=["running", "steps_per_second"])
@@ -50,7 +46,7 @@ class Transport(Panel):
         if isinstance(value, int | float) and math.isfinite(value):
             line = self.session.timeline
             t = round(min(max(value, 0.0), 1.0) * line.last_t)
-            self.command(lambda: branches.seek(self.session, line.nearest(t)))(None)
+            self.do(branches.seek, self.session, line.nearest(t))
 
     def _on_session(self, _: Any) -> None:  # noqa: ANN401
         self.view.show(running=self.session.running, speed=self._speed())

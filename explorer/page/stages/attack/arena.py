@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import fields
+from functools import partial
 from typing import Any
 
 import ipywidgets as w
@@ -57,7 +58,7 @@ class Arena(Panel):
         self._suits: tuple[Target | None, dict[str, str]] = (None, {})
         self.table = TableView(head=list(HEAD), note=NOTE)
         self.table.on_tick(self._tick)
-        self.table.on_choose(lambda key: self.command(lambda: self._choose(key))(None))
+        self.table.on_choose(partial(self.do, self._choose))
         self.row = Row(
             go=Item("job", RUN, RUN_TIP, call=self.command(self._start), job=self.job,
                     cancel=CANCEL, filled=True),

@@ -62,7 +62,7 @@ class OtherPanel(Panel):
 
     # --- the search ---------------------------------------------------------------------------
     def _on_press(self, shown: bool) -> None:
-        self.command(self._show if shown else self._hide)(None)
+        self.do(self._show if shown else self._hide)
 
     def _show(self) -> None:
         now = self.session.frame

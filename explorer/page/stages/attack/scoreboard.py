@@ -80,7 +80,7 @@ class Scoreboard(Panel):
 
     def _set_radius(self, radius: float) -> None:
         self.radius = radius
-        self.command(self._show)(None)
+        self.do(self._show)
 
     def render(self, frame: Frame) -> None:
         """Compute the curve when there is a new verdict; a running attack gets a coarse one."""

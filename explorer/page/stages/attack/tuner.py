@@ -77,11 +77,8 @@ class Tuner(Panel):
             share=Item("bar", tip="Trials done", job=self.job),
         )  # fmt: skip
 
-        def load(index: int) -> None:
-            self.command(lambda: self.load(index))(None)
-
         self.view = ChartView()
-        self.view.on_choose(load)
+        self.view.on_choose(load := partial(self.do, self.load))
         self.answer = Row(trial=pick("trial", TRIAL_TIP, load), said=Item("words", value=EMPTY))
         self.widget = w.VBox([self.row, self.view, self.answer])
         self.draw()

@@ -41,7 +41,7 @@ class Presets(Panel):
         given = value if isinstance(value, dict) else {}
         n, noise = given.get("n"), given.get("noise")
         if isinstance(n, int) and isinstance(noise, int | float) and math.isfinite(noise):
-            self.command(lambda: self._load(self._present_set(), n, float(noise)))(None)
+            self.do(self._redraw, n, float(noise))
 
     def _another(self) -> None:
         self._reseed(min(self.session.seed + 1, MOST_SEED))
@@ -53,11 +53,11 @@ class Presets(Panel):
         if source is not None:
             self._load(source.preset, source.n, source.noise)
 
-    def _present_set(self) -> str:
+    def _redraw(self, n: int, noise: float) -> None:
         source = self.session.frame.dataset.source
         if source is None:
             raise ValueError("Choose a set first; points drawn by hand have no source.")
-        return source.preset
+        self._load(source.preset, n, noise)
 
     def _load(self, name: str, n: int, noise: float) -> None:
         draw.load(self.session, preset(name, n, noise, self.session.seed))

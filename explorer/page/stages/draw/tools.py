@@ -45,10 +45,8 @@ class Tools(Panel):
         self.view = self.widget = Palette({
             "label": self._on_label,
             "tool": self.command_among(TOOLS, partial(draw.set_tool, session)),
-            "undo": self.command(lambda: play.undo(session)),
-            "redo": self.command(lambda: play.redo(session)),
-            "clear": self.command(lambda: draw.clear(session)),
-            "edit": self.command(lambda: play.go(session, "draw")),
+            **self.commands(undo=play.undo, redo=play.redo, clear=draw.clear,
+                            edit=lambda session: play.go(session, "draw")),
             "layer": self.command_among((TRUTH, FIT_KEY, *LAYERS), self._on_layer),
         }, ("mx-tools",))  # fmt: skip
 

@@ -72,9 +72,9 @@ class ExplainPanel(Panel):
         """Make a row of dots, the chart of a drag, its buttons, and two questions."""
         self.dots = ChartView(_dom_classes=["mx-dots-card"])
         self.dots.on_hover(lambda i: play.point_at(self.session, i))
-        self.dots.on_choose(lambda i: self.command(lambda: explain.choose(self.session, i))(None))
+        self.dots.on_choose(partial(self.do, explain.choose, self.session))
         self.drag = ChartView()
-        self.drag.on_handle(lambda at: self.command(lambda: self._pull(at))(None))
+        self.drag.on_handle(partial(self.do, self._pull))
         self.forced = Question(
             self, FORCED, FORCED_TIP, lambda: self._press(self._ask_forced), CANCELLED
         )
@@ -94,7 +94,7 @@ class ExplainPanel(Panel):
         free = Item(
             "segments", "How a point is dragged", value=False,
             options=choices(("Along its line", False), ("Anywhere", True), tips=FREE_TIPS),
-            call=lambda free: self.command(lambda: explain.set_free(session, free))(None),
+            call=partial(self.do, explain.set_free, session),
         )  # fmt: skip
         rows = (
             ("split", "Split", "Split the point in hand to the walls of its cell, or to the edge",
@@ -127,7 +127,7 @@ class ExplainPanel(Panel):
             self.radii.say("")
             explain.take_radii(self.session, None)
         elif held is not None and target is not None and not self._busy:
-            self.command(lambda: ask(target, held.present))(None)
+            self.do(ask, target, held.present)
 
     @property
     def _busy(self) -> bool:

@@ -67,9 +67,10 @@ class EnergyPanel(LandscapePanel):
         return {
             "tabs": self.tabs(),
             "point": Item("select", "point", "Whose map; or click it on the plane", value=0,
-                          options=choices(("1", 0)), call=self._on_point),
+                          options=choices(("1", 0)),
+                          call=partial(self.do, landscape.map_point, session)),
             "kind": Item("select", "map", "What moves", value="point", options=kinds,
-                         call=self._on_kind),
+                         call=partial(self.do, landscape.show_map, session)),
             "undo": button("↶", "Take the last drag back (Ctrl+Z on the plane)", play.undo),
             "redo": button("↷", "Do it again (Ctrl+Y on the plane)", play.redo),
             "back": button("All back to the truth", "Undo all drags at once", landscape.reset),
@@ -87,12 +88,6 @@ class EnergyPanel(LandscapePanel):
                 self.row.put(name, hidden=not more)
 
     # --- what is asked ----------------------------------------------------------------------
-    def _on_point(self, i: int) -> None:
-        self.command(lambda: landscape.map_point(self.session, i))(None)
-
-    def _on_kind(self, kind: str) -> None:
-        self.command(lambda: landscape.show_map(self.session, kind))(None)
-
     def belongs(self, frame: Frame) -> bool:
         """Return whether one point moves."""
         return super().belongs(frame) and frame.map_kind != "starts"
@@ -181,7 +176,7 @@ class EnergyPanel(LandscapePanel):
 
     def show_refusal(self, why: str) -> None:
         """Show why there is no such map, and none on the plane."""
-        self.command(lambda: landscape.draw_map(self.session, None))(None)
+        self.do(landscape.draw_map, self.session, None)
         self._drop(why)
 
     def _drop(self, why: str) -> None:
@@ -212,7 +207,7 @@ class EnergyPanel(LandscapePanel):
         if self.body.children != views:
             self.body.children = views
         drawn = point_map(picture, x[points.mapped])
-        self.command(lambda: landscape.draw_map(self.session, drawn))(None)
+        self.do(landscape.draw_map, self.session, drawn)
 
     def _legend(self, picture: Picture) -> None:
         low, top = span_of(picture.values, picture.reference)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from explorer.page.controls.row import Item, choices
 from explorer.page.frame import Frame
 from explorer.page.panels.base import Panel
@@ -20,7 +22,7 @@ class LandscapePanel(Panel):
         """Return the tabs."""
         return Item(
             "segments", "What moves", options=choices(*TABS, tips=TAB_TIPS),
-            call=lambda kind: self.command(lambda: landscape.show_map(self.session, kind))(None),
+            call=partial(self.do, landscape.show_map, self.session),
         )  # fmt: skip
 
     @staticmethod

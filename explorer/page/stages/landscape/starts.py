@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 import ipywidgets as w
@@ -109,10 +109,10 @@ class StartsPanel(LandscapePanel):
     def _on_handle(self, weights: Weights) -> None:
         self.energies.hand()
         self.attack_job.cancel()
-        self.command(lambda: landscape.place_handle(self.session, weights))(None)
+        self.do(landscape.place_handle, self.session, weights)
 
     def _on_attack(self, name: str) -> None:
-        self.command(partial(play.choose_attack, self.session, name))(None)
+        self.do(play.choose_attack, self.session, name)
         self.render(self.session.frame)
 
     # --- the session --------------------------------------------------------------------------
@@ -273,13 +273,11 @@ class StartsPanel(LandscapePanel):
                 yield last, parts.weights(last.x), measure(last.x)
 
         def take(part: tuple[Any, Weights, float]) -> None:
-            self.command(lambda: landscape.follow_run(self.session, *part))(None)
+            self.do(landscape.follow_run, self.session, *part)
 
         def keep() -> None:
             if len(kept) > 1:
-                self.command(lambda: self._keep_run(held.problem.of.attack, config, mix, kept))(
-                    None
-                )
+                self.do(self._keep_run, held.problem.of.attack, config, mix, kept)
 
         self.attack_job.begin(work, take, keep, lambda: self._is_gone(held))
 

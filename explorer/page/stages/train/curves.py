@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from time import perf_counter
 from typing import Any
 
@@ -44,7 +45,7 @@ class CurvesPanel(ChartPanel):
     def build(self) -> None:
         """A drag of the line is a drag of the time slider."""
         super().build()
-        self.view.on_handle(lambda t: self.command(lambda: self._seek(t))(None))
+        self.view.on_handle(partial(self.do, self._seek))
 
     def _seek(self, t: float) -> None:
         branches.seek(self.session, self.session.timeline.nearest(round(t)))
