@@ -236,7 +236,7 @@ def test_no_headline_bids_to_press_play_while_a_link_is_opened() -> None:
 def test_without_matplotlib_what_needs_it_names_the_extra(monkeypatch) -> None:
     session = Session(by_hand())
     play.step(session, 30)
-    panel = SharePanel(session)
+    panel = SharePanel(session, unfolded=True, on_link=str)
     session.show()
     for name in [name for name in sys.modules if name.startswith("matplotlib")]:
         monkeypatch.delitem(sys.modules, name)
@@ -251,7 +251,7 @@ def test_without_matplotlib_what_needs_it_names_the_extra(monkeypatch) -> None:
 def test_a_film_is_saved_as_gif_or_given_to_the_browser_frame_by_frame(monkeypatch) -> None:
     session = Session(by_hand())
     play.step(session, 5)
-    panel, sent = SharePanel(session), []
+    panel, sent = SharePanel(session, unfolded=True, on_link=str), []
     session.show()
     monkeypatch.setattr(panel.view, "send", lambda told, buffers=(): sent.append((told, buffers)))
     send(panel.view, kind="save", value="train")
