@@ -350,6 +350,6 @@ def test_settings_of_another_page_outlive_its_reload(page: Page, voila_server) -
     seed = page.get_by_role("spinbutton", name="seed")
     seed.fill("17")
     seed.press("Enter")
-    page.wait_for_function("Object.values(sessionStorage).some(text => text.includes('17'))")
+    page.wait_for_function("() => Object.values(sessionStorage).some(text => text.includes('17'))")
     page.reload(wait_until="commit")
     expect(page.get_by_role("spinbutton", name="seed")).to_have_value("17")

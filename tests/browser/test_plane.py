@@ -249,7 +249,7 @@ def test_a_visitor_saves_the_very_frame(new_page: Callable[..., Page], tmp_path:
         page.goto(server.url)
         plane = page.locator(".mx-plane")
         plane.locator("canvas").first.wait_for()
-        page.wait_for_function("document.querySelector('.mx-plane canvas').mxFrame?.points")
+        page.wait_for_function("() => document.querySelector('.mx-plane canvas').mxFrame?.points")
         settled(plane)
         shown = plane.bounding_box()
         assert shown is not None and shown["width"] > 300
