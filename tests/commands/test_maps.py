@@ -86,7 +86,7 @@ def test_missing_files_are_named_in_one_sentence(call, tmp_path, kind, name) -> 
 
 
 def test_too_few_images_say_how_many_fit(images) -> None:
-    assert "Take n=10" in images("mnist --n 40", code=2).line
+    assert "Take n=42" in images("mnist --n 80", code=2).line
 
 
 def test_ten_digits_are_found_from_noise() -> None:

