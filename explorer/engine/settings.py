@@ -159,6 +159,7 @@ class Setting:
         open_high: whether `high` itself is.
         multiple: of what number it must be, or None.
         choices: (words, value) of each.
+        also: words that it takes beside numbers.
         default: the value where none is given; `dataclasses.MISSING` for none.
         form: where it stands on the form.
         place: its order there.
@@ -180,6 +181,7 @@ class Setting:
     open_high: bool
     multiple: int | None
     choices: tuple[tuple[str, Any], ...]
+    also: tuple[str, ...]
     default: Any
     form: Form
     place: int
@@ -212,7 +214,7 @@ class Setting:
         if self.kind == "choice":
             text = f"one of {', '.join(str(value) for _, value in self.choices)}"
         else:
-            text = WORDS[self.kind]
+            text = ", ".join([WORDS[self.kind], *map(repr, self.also)])
         return f"{text} or None" if self.optional else text
 
     @property
@@ -279,6 +281,8 @@ def value_of(row: Setting, text: str) -> Any:  # noqa: ANN401
     word = text.strip()
     if row.optional and word.lower() in NOTHING:
         return None
+    if word.strip("'\"") in row.also:
+        return word.strip("'\"")
     if row.kind in ("choice", "word"):
         quoted = len(word) > 1 and word[0] == word[-1] and word[0] in "'\""
         return word[1:-1] if quoted else word
@@ -307,11 +311,13 @@ def _adapter(kind: type[Any]) -> TypeAdapter[Any]:
 
 def _row(field: dataclasses.Field[Any], hint: Any) -> Setting:  # noqa: ANN401
     base, info = _declaration(hint)
-    options = [part for part in get_args(base) if part is not NoneType]
     union = get_origin(base) in (Union, UnionType)
     optional = union and NoneType in get_args(base)
-    plain = options[0] if union and len(options) == 1 else float if union else base
-    bounds = _bounds(() if info is None else info.metadata)
+    parts = [part for part in get_args(base) if part is not NoneType] if union else [base]
+    options = [part for part in parts if get_origin(part) is not Literal] or parts
+    also = get_args(parts[-1]) if len(options) < len(parts) else ()
+    plain, inner = _declaration(options[0]) if len(options) == 1 else (float, None)
+    bounds = _bounds([m for one in (info, inner) if one is not None for m in one.metadata])
     extra: Any = {} if info is None else info.json_schema_extra or {}
     kind = _kind(plain)
     choices = extra.get("labels") or tuple((str(v), v) for v in get_args(plain) if kind == "choice")
@@ -319,7 +325,8 @@ def _row(field: dataclasses.Field[Any], hint: Any) -> Setting:  # noqa: ANN401
         name=field.name,
         title=(info and info.title) or field.name.replace("_", " "),
         description=(info and info.description) or "",
-        kind=kind, optional=optional, choices=tuple(choices), default=field.default,
+        kind=kind, optional=optional, choices=tuple(choices), also=also,
+        default=field.default,
         low=bounds.get("gt", bounds.get("ge")), high=bounds.get("lt", bounds.get("le")),
         open_low="gt" in bounds, open_high="lt" in bounds, multiple=bounds.get("multiple_of"),
         unit=extra.get("unit", ""), note=extra.get("note", ""), form=extra.get("form", "none"),

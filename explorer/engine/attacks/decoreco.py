@@ -22,6 +22,7 @@ from explorer.engine.attacks.descent import (
     descent_step,
     first_config,
     on_pictures,
+    put_back,
     rule_of,
     start_config,
     steepness,
@@ -212,7 +213,7 @@ def _improvement(
 #     loss = l_stationary + weight_dual l_dual + weight_prior l_prior + weight_margin l_margin
 #     l_stationary = || theta - sum of contributions ||^2 / ||theta||^2
 #     l_dual       = sum relu(lam_min - lam / mean)^2           "margin" only
-#     l_prior      = sum_i relu(|x_i| - prior)^2                over all coordinates
+#     l_prior      = sum_i relu(|x_i| - prior)^2                over coordinates; see `kkt`
 #     l_margin     = sum_i (q_i(x_i) / level - 1)^2             "margin" only
 #
 # in the units of `kkt`, and the mean multiplier is rho^2 / (order m) as there; for "outputs" that
@@ -264,7 +265,7 @@ def init(
                 f"start needs x (m, {net.d}) and y (m,) with m >= 1; "
                 f"got {tuple(x.shape)} and {tuple(y.shape)}"
             )
-    x, y = x.to(net.weights[0]), y.to(net.weights[0])
+    x, y = put_back(target, config, x.to(net.weights[0])), y.to(net.weights[0])
     check_labels(y, net.outputs)
     shape = (len(x), _per_candidate(net, config))
     drawn = torch.randn if config.contribution == "outputs" else torch.rand
@@ -301,6 +302,7 @@ def _step(
     )  # fmt: skip
     if rare(~(torch.isfinite(x).all() & torch.isfinite(share).all())):
         return replace(state, diverged=True)
+    x = put_back(target, config, x)
     after = _evaluate(target, config, state.t + 1, x, state.y, share, moments, rare)
     return replace(state, diverged=True) if rare(~_finite(after)) else after
 
@@ -405,7 +407,7 @@ def _evaluate(
     fit = stationarity(net, covector_signals(net, at, pull), ones, ones, alpha)
     grad_coef = (fit.grad_cover[:, None, :] * basis).sum(2) / rho2
     low = (config.lam_min - coef / unit).clamp_min(0) * (not signed)
-    outside = (x.abs() - (math.inf if config.prior is None else config.prior)).clamp_min(0)
+    outside = (x.abs() - config.half_width).clamp_min(0)
     off = (
         torch.zeros_like(y) if signed else margins(at.values[-1], y, known=True) / target.level - 1
     )
@@ -438,6 +440,7 @@ def serves(target: Target, state: DecoRecoState, config: DecoRecoConfig) -> bool
     dense = config.contribution == "outputs" and config.multipliers == "projected"
     return (
         len(net.weights) == 2
+        and config.prior != "pixels"
         and net.device.type == state.x.device.type == "cpu"
         and net.dtype == state.x.dtype == torch.float64
         and not (dense and state.coef.numel() > MOST)

@@ -108,9 +108,11 @@ class DescentConfig:
         "Multipliers below this share of their mean are pulled up", title="floor λ_min",
         unit="mean multipliers", form="sight", place=3, page=(0, 10), ge=0,
     )] = 0.0
-    prior: Annotated[float | None, setting(
+    prior: Annotated[Annotated[float, setting("", gt=0)] | Literal["pixels"] | None, setting(
         "Half width of the box that holds the data; 0: none", title="prior box",
-        unit="of the data", form="more", place=9, page=(0, 100), gt=0,
+        unit="of the data", form="more", place=9, page=(0, 100),
+        note="'pixels': every step ends in the exact range of each coordinate, where the attacker "
+        "is granted it, as of pixels less a known mean.",
     )] = None
     weight_dual: Annotated[float, setting(
         "Pull of the multipliers up to λ_min", title="weight of floor", form="more", place=11,
@@ -165,6 +167,11 @@ class DescentConfig:
         """
         most = max(NEAR_STEP, NEAR_WAY / self.steps) / self.lr_x if self.fitted else 1.0
         return min(most, 1.0) * half_cosine(t / self.steps, self.decay)
+
+    @property
+    def half_width(self) -> float:
+        """Return the half width of the box into which candidates are pulled; infinity for none."""
+        return self.prior if isinstance(self.prior, float) else math.inf
 
     @property
     def fitted(self) -> bool:
@@ -244,6 +251,11 @@ def descent_step(
     return params, Moments(moments.t + 1, velocity, moments.square)
 
 
+def put_back(target: Target, config: DescentConfig, x: Tensor) -> Tensor:
+    """Return x (..., d), with prior "pixels" put back into the range of each coordinate."""
+    return target.put_back(x) if config.prior == "pixels" else x
+
+
 class Descending(Protocol):
     """A state of a descent, as `descent_status` reads it."""
 
@@ -272,9 +284,8 @@ def rule_of(config: DescentConfig) -> DescentRule:
 
 def terms_of(config: DescentConfig, square: float, level: float) -> LossTerms:
     """Return what the losses of weights of this squared norm are made with, for compiled loops."""
-    prior = math.inf if config.prior is None else config.prior
     floor, box = float(config.weight_dual), float(config.weight_prior)
-    return LossTerms(square, level, float(config.lam_min), floor, float(prior), box)
+    return LossTerms(square, level, float(config.lam_min), floor, config.half_width, box)
 
 
 def step_table(

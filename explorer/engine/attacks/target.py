@@ -8,6 +8,8 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, TypeVar
 
+from torch import Tensor
+
 from explorer.engine.kernels.batched import Prepared
 from explorer.engine.merging import Merged, merge_neurons
 from explorer.engine.network import Network, scaled_network
@@ -34,10 +36,12 @@ class Target:
         unit: of a network that was trained on points of another size (`Network.unit`): `net`, and
             every place of a state of an attack, is of points divided by it. What an attack begins
             at and what it claims are in units of the data.
+        pixels: the least and the largest value of each coordinate (d,), in units of the data, where
+            the attacker is granted them, such as [0, 1] less the mean image; else None.
 
     Raises:
-        ValueError: where the weights are not finite or all zero, or `level` is not the margin that
-            such weights can have.
+        ValueError: where the weights are not finite or all zero, `level` is not the margin that
+            such weights can have, or `pixels` are no ranges of d coordinates.
 
     Example:
         >>> import torch
@@ -52,6 +56,7 @@ class Target:
     level: float = 1.0
     decayed: bool = False
     unit: float = 1.0
+    pixels: tuple[Tensor, Tensor] | None = None
     _merged: dict[float, Merged] = field(default_factory=dict, init=False, repr=False)
     _kept: dict[Hashable, Any] = field(default_factory=dict, init=False, repr=False)
     _prepared: dict[tuple[float, bool], Prepared] = field(
@@ -73,6 +78,13 @@ class Target:
                 f"homogeneous weights are attacked at margin 1; got level={self.level}. "
                 "Take Target.of(net, margin)."
             )
+        if self.pixels is not None:
+            shapes, d = [tuple(end.shape) for end in self.pixels], self.net.d
+            if shapes != [(d,), (d,)] or not bool((self.pixels[0] <= self.pixels[1]).all()):
+                raise ValueError(
+                    f"pixels must be the least and the largest value of {d} coordinates, two "
+                    f"tensors ({d},), the first nowhere larger; got shapes {shapes}."
+                )
 
     @classmethod
     def of(cls, net: Network, margin: float, decayed: bool = False) -> Target:
@@ -102,6 +114,47 @@ class Target:
         if not net.homogeneous:
             return cls(net, float(margin), decayed)
         return cls(scaled_network(net, margin ** (-1 / net.order)), decayed=decayed)
+
+    def put_back(self, x: Tensor) -> Tensor:
+        """Return candidates put back into the range of each coordinate, see `pixels`.
+
+        Args:
+            x: candidates (..., d), in the unit of `net`.
+
+        Returns:
+            The nearest points there; what lies within stays exactly as it is.
+
+        Raises:
+            ValueError: where the target has no such ranges.
+
+        Source: own; the projection onto a box.
+        """
+        low, high = self.pixel_range(x)
+        return x.clamp(low, high)
+
+    def pixel_range(self, like: Tensor) -> tuple[Tensor, Tensor]:
+        """Return `pixels` in the unit of `net`.
+
+        Args:
+            like: a tensor of the device and the type that are wanted.
+
+        Returns:
+            The least and the largest value of each coordinate (d,).
+
+        Raises:
+            ValueError: where the target has none.
+        """
+        if self.pixels is None:
+            raise ValueError(
+                "prior 'pixels' needs the range of each coordinate, which this target does not "
+                "grant. Take replace(target, pixels=(low, high)), or another prior."
+            )
+        low, high = self.pixels
+        made: tuple[Tensor, Tensor] = self.kept(
+            ("pixels", like.device, like.dtype),
+            lambda: ((low / self.unit).to(like), (high / self.unit).to(like)),
+        )
+        return made
 
     @property
     def inside(self) -> Target:

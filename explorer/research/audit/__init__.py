@@ -288,7 +288,8 @@ class _Case:
         changed: dict[str, Any] = {}
         for row in schema(entry.config):
             value = getattr(default, row.name)
-            if value is not None and (row.unit == "of the data" or row.name == "lr_x"):
+            length = row.unit == "of the data" or row.name == "lr_x"
+            if isinstance(value, float) and length:
                 changed[row.name] = value * unit
             if value is not None and row.name in ("relu_alpha", "relu_alpha_start"):
                 changed[row.name] = value / math.sqrt(unit)

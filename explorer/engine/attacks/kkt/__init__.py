@@ -7,13 +7,16 @@ sum explains theta:
     loss = l_stationary + weight_dual l_dual + weight_prior l_prior + weight_margin l_margin
     l_stationary = || theta - sum_i lam_i y_i grad Phi(theta; x_i) ||^2 / ||theta||^2
     l_dual       = sum_i relu(lam_min - lam_i / mean)^2       mean = rho^2 / (order m)
-    l_prior      = sum_i relu(|x_i| - prior)^2                over all coordinates
+    l_prior      = sum_i relu(|x_i| - prior)^2                over all coordinates; see below
     l_margin     = sum_i (y_i Phi(x_i) / level - 1)^2           level = 1, see `Target`
 
 The target is at margin 1, so the multipliers of any exact KKT point sum to rho^2 / order: all is
 measured in these units, and one setting serves networks of any scale. The published code has the
 raw loss with lam' = m lam: it is ||theta||^2 times ours with weight_dual = 5 mass^2 / rho^2,
 weight_prior = 1 / rho^2, prior = 1, weight_margin = 0, lam_min = lam'_min / mass.
+
+Where the range of each coordinate is known exactly, as of pixels less a known mean, prior "pixels"
+takes the place of l_prior: each step ends at the nearest point within.
 
 Four things beyond the paper, each off by one setting, each known to an attacker: neurons that
 training made parallel are merged (`merge_angle`); alpha rises from `relu_alpha_start` (annealing,
@@ -38,6 +41,7 @@ from explorer.engine.attacks.descent import (
     descent_step,
     first_config,
     on_pictures,
+    put_back,
     start_config,
 )
 from explorer.engine.attacks.kkt.blocks import BLOCK, Replay, start_bytes
@@ -119,6 +123,7 @@ def init(
             f"{tuple(x.shape)}. Give one generator."
         )
     x, y, share = (v.to(net.weights[0]) for v in (x, y, config.lam_start * uniform))
+    x = put_back(target, config, x)
     lam = share * target.mass / x.shape[-2]
     state = evaluate(target, first_config(config), 0, x, y, lam, Moments.zero((x, share)))
     if not bool(_finite(state).all()):
@@ -177,6 +182,7 @@ def step(target: Target, state: KKTState, config: KKTConfig) -> KKTState:
     (x, share), moments = descent_step(
         config.optimizer, params, state.moments, grads, (lr_x, lr_lam), config.momentum
     )
+    x = put_back(target, config, x)
     after = evaluate(target, config, state.t + 1, x, state.y, share * mean, moments)
     sound = _finite(after) & _finite(state)
     if bool(sound.all()):

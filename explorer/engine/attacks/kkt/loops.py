@@ -48,7 +48,8 @@ def serves(net: Prepared, state: KKTState, config: KKTConfig) -> bool:
     """
     first, narrow = net.weights[0], _narrow(net)
     return (
-        (narrow or (config.multipliers == "projected" and not config.lam_min))
+        config.prior != "pixels"
+        and (narrow or (config.multipliers == "projected" and not config.lam_min))
         and first.device.type == "cpu"
         and state.x.dtype == first.dtype
         and first.dtype in (torch.float64, torch.float32)
@@ -118,11 +119,9 @@ class LoopRun:
         l_dual = np.square(np.maximum(config.lam_min - share, 0)).sum(-1)
         loss = l_stationary + config.weight_dual * l_dual
         loss = loss + config.weight_margin * min(self.t / config.steps, 1.0) * l_margin
-        l_prior = np.zeros(lead[:-1])
-        if config.prior is not None:
-            outside = np.maximum(np.abs(x) - config.prior, 0)
-            l_prior = np.square(outside).sum((-1, -2))
-            loss = loss + config.weight_prior * l_prior
+        outside = np.maximum(np.abs(x) - config.half_width, 0)
+        l_prior = np.square(outside).sum((-1, -2))
+        loss = loss + config.weight_prior * l_prior
         moments = Moments(self.moved, self._pair(mean), self._pair(square_of))
         lam, on_lam = share * self.mean_lam, self.on_share.reshape(lead) / self.mean_lam
         made = self._tensor

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
@@ -84,8 +85,8 @@ def evaluate(
     if target.level != 1:
         l_margin = l_margin / target.level**2
     l_prior = x.new_zeros(loss.shape)
-    if config.prior is not None:
-        outside = x - x.clamp(-config.prior, config.prior)
+    if math.isfinite(config.half_width):
+        outside = x - x.clamp(-config.half_width, config.half_width)
         l_prior = square(outside, (-1, -2)).to(x.dtype)
         loss = torch.add(loss, l_prior, alpha=config.weight_prior)
         grad_x.add_(outside, alpha=2 * config.weight_prior)
@@ -149,8 +150,8 @@ def _pulls(
     grad_share.add_(low, alpha=-2 * config.weight_dual)
     if config.weight_margin:
         grad_x.add_(along)
-    if config.prior is not None:
-        outside = (x.abs() - config.prior).clamp_min_(0)
+    if math.isfinite(config.half_width):
+        outside = (x.abs() - config.half_width).clamp_min_(0)
         grad_x.addcmul_(outside, x.sign(), value=2 * config.weight_prior)
     return grad_x, grad_share
 
