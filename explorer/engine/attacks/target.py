@@ -122,7 +122,7 @@ class Target:
             x: candidates (..., d), in the unit of `net`.
 
         Returns:
-            The nearest points there; what lies within stays exactly as it is.
+            The nearest points there (..., d); what lies within stays exactly as it is.
 
         Raises:
             ValueError: where the target has no such ranges.
@@ -136,7 +136,7 @@ class Target:
         """Return `pixels` in the unit of `net`.
 
         Args:
-            like: a tensor of the device and the type that are wanted.
+            like: a tensor (..., d) of the device and the type that are wanted.
 
         Returns:
             The least and the largest value of each coordinate (d,).
