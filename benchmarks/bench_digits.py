@@ -6,7 +6,7 @@
     python benchmarks/bench_digits.py --task ten
 
 Odd against even digits, or all ten, seeds 0 and 1 of draw, weights and candidates (settings were
-chosen on seeds 100 and up). Matched: SSIM above 0.4 and NCC above 0.9
+chosen on seeds 100 and up). Matched: the nearest of all images to a candidate
 (`explorer/engine/images.py`).
 """
 
@@ -52,7 +52,7 @@ def row(drawn, run, trained):
     seconds = time.process_time() - begun
     found = image_runs.assess(drawn, aimed, state)
     truth, other = distances(drawn, state.x.double())
-    return (found.truth.share, found.chance, found.other.share, truth, other,
+    return (found.verdict.share, found.chance, found.started, truth, other,
             found.verdict.p_value, seconds)  # fmt: skip
 
 

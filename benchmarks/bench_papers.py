@@ -203,7 +203,7 @@ def shifted(made: Draw, offset: float) -> Draw:
 def matched(what: str, runs: list[ImageRun], **more: object) -> Iterator[Line]:
     """Share of training images matched, and of held-out images by the same candidates."""
     scores = [images(run, **more)[0] for run in runs]
-    pairs = [(int(s.truth.matched.sum()), len(s.truth.ssim)) for s in scores]
+    pairs = [(s.verdict.found, s.verdict.n) for s in scores]
     yield share_of(f"{what}: matched", pairs)
     yield mean_of(f"{what}: held-out images matched", [s.chance for s in scores])
 

@@ -23,7 +23,6 @@ from explorer.commands.outputs import check_files
 from explorer.engine.attacks.target import Target
 from explorer.engine.certificate import certify
 from explorer.engine.data.images import Choice, draw
-from explorer.engine.images import NCC_LEAST, SSIM_LEAST
 from explorer.engine.merging import MERGE_ANGLE
 from explorer.engine.network import Network
 from explorer.engine.roster import by_key
@@ -38,7 +37,7 @@ from explorer.research.image_runs import (
     carried_numbers,
 )
 from explorer.research.pictures import image_sheets
-from explorer.research.report import Summary, lines
+from explorer.research.report import Summary, lines, values
 from explorer.research.words import verdicts
 from explorer.style import PROVEN
 
@@ -53,7 +52,7 @@ Run = Annotated[ImageRun, fields(
     init_scale=option("--init-scale", "Of the first layer; 0.1, or 0.03 for more layers."),
     attack="--attack", start="--start", steps="--attack-steps",
     seed=option("--seed", "Of images, weights and candidates.", min=0, max=MOST_SEED),
-    vote="--vote",
+    vote="--vote", measure="--measure",
 )]  # fmt: skip
 
 
@@ -79,7 +78,7 @@ def digits(
     found, net = image_runs.train_and_attack(draw(run.choice), run, watch, device.value)
     row = {**numbers(found), **weights(run, net), "seconds": perf_counter() - begun}
     image_sheets.write(out, picture(run, found))
-    made = Summary([], {"config": asdict(run)}) + lines({**row, "picture": out})
+    made = Summary([], {"config": asdict(run), **curves(found)}) + lines({**row, "picture": out})
     show(as_json, f"{by_key(run.attack).title} from {STARTS[run.start]}", made)
 
 
@@ -95,18 +94,27 @@ def weights(run: ImageRun, net: Network) -> dict[str, Any]:
     return row
 
 
+def curves(found: ImageComparison) -> dict[str, Any]:
+    """Return the counts by each measure, and the rates of matches at every threshold of NCC."""
+    names = ("found", "n", "unseen", "of_controls", "most", "p_value")
+    measures = {name: values(made, *names) for name, made in found.verdicts.items()}
+    rates = {name: getattr(found.roc, name).tolist() for name in ("fpr", "tpr")}
+    return {"measures": measures, "roc": rates}
+
+
 def numbers(found: ImageComparison) -> dict[str, Any]:
     """Return the row of the table."""
     return {
-        "matched": found.truth.share,
+        "matched": found.verdict.share,
         "held_out": found.chance,
-        "held_out_most": max(c.share for c in found.controls),
-        "partition": found.other.share,
+        "held_out_most": found.verdict.most,
+        "partition": found.started,
         "median_ssim": float(found.truth.ssim.median()),
         "median_ncc": float(found.truth.ncc.median()),
-        "limits": f"SSIM above {SSIM_LEAST:g}, NCC above {NCC_LEAST:g}",
+        "diversity": found.diversity,
+        "roc_area": found.roc.auc,
         "p_value": found.verdict.p_value,
-        "verdict": verdicts.verdict(found.verdict),
+        "verdict": verdicts.images(found.verdicts, found.measure),
     }
 
 
@@ -114,7 +122,7 @@ def picture(run: ImageRun, found: ImageComparison) -> image_sheets.Pixels:
     """Return pairs of training image and candidate, best SSIM first; matched ones framed."""
     drawn = draw(run.choice)
     order = found.truth.ssim.argsort(descending=True, stable=True)
-    frames = [PROVEN if m else "" for m in found.truth.matched[order].tolist()]
+    frames = [PROVEN if m else "" for m in found.matched[order].tolist()]
     truth = drawn.pictures(drawn.train.x)[order]
     return image_sheets.pairs(truth, found.truth.images[order], frames, COLUMNS)
 

@@ -1,13 +1,14 @@
-r"""What the published codes do to reconstructed images before they are shown and counted.
+r"""Reconstructed images against training images: distances, pictures, counts with their control.
 
 With images as (m, c, h, w) tensors, N = h w pixels a channel (Haim et al. 2022, section 5 and
 appendix; the formulas follow what their code computes):
 
-    min_max_images   min-max to [0, 1], image by image
     NCC      mean over pixels and channels of (z - z')^2, z = (x - mean) / std channel by channel:
              2 (1 - corr) (N - 1) / N, as std is the unbiased one
     voting   one image from all reconstructions within 1.1 x the distance of the nearest
-    SSIM     of Wang et al. 2004 in a 3 x 3 Gaussian window, averaged over the image
+    SSIM     of Wang et al. 2004 in a 3 x 3 Gaussian window, averaged over the image, of pixels in
+             [0, 1] as they are: stretched to its own least and largest value, a candidate would
+             have a grey ground where an image has a black one, and SSIM would be near 0 there
 
 Truth is compared with candidates here: it belongs beside `scoring`, out of reach of any attack.
 """
@@ -19,12 +20,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+import numpy as np
 import torch
+from scipy.stats import hypergeom
 from torch import Tensor
-from torch.nn.functional import conv2d, interpolate, max_pool2d, pad
+from torch.nn.functional import conv2d, interpolate, pad
 
-from explorer.engine.controls import Origin, least_p
-from explorer.engine.scoring import LEVEL, Kind, Unknowable, Verdict
+from explorer.engine.controls import Origin
+from explorer.engine.scoring import LEVEL, Doubt, Kind, Unknowable, Verdict
 
 VOTE_REACH = 1.1  # of the nearest distance; Haim et al.'s code
 WINDOW = 3  # of SSIM, pixels, an odd number; Haim et al.'s code
@@ -40,11 +43,11 @@ class Matches:
     """Reconstructions for each training image, the best training image first.
 
     Attributes:
-        images: what stands for each training image (n, c, h, w), scaled; in order of `order`.
+        images: what stands for each training image (n, c, h, w), in [0, 1]; in order of `order`.
         order: indices of the training images by falling SSIM (n,).
         nearest: reconstruction nearest to each of them, or -1 where none is left (n,).
         distance: its NCC distance (n,); inf where none is left.
-        ssim: of `images` with the scaled training images (n,); -1 where none is left.
+        ssim: of `images` with the training images (n,); -1 where none is left.
     """
 
     images: Tensor
@@ -52,33 +55,6 @@ class Matches:
     nearest: Tensor
     distance: Tensor
     ssim: Tensor
-
-
-def min_max_images(images: Tensor) -> Tensor:
-    """Return each image scaled to [0, 1] by its least and largest pixel.
-
-    Args:
-        images: images (m, c, h, w), in any units.
-
-    Returns:
-        Images (m, c, h, w); a constant one becomes 0.5 throughout.
-
-    Raises:
-        ValueError: where these are no images of two pixels or more.
-
-    Source: Haim et al. 2022, their code.
-
-    Example:
-        >>> import torch
-        >>> from explorer.engine.images import min_max_images
-        >>> min_max_images(torch.tensor([2.0, 4.0, 6.0, 3.0]).reshape(1, 1, 2, 2)).flatten()
-        tensor([0.0000, 0.5000, 1.0000, 0.2500])
-    """
-    _check(images)
-    low = images.amin(dim=(1, 2, 3), keepdim=True)
-    span = images.amax(dim=(1, 2, 3), keepdim=True) - low
-    flat = span <= FLAT
-    return torch.where(flat, 0.5, (images - low) / span.masked_fill(flat, 1.0))
 
 
 def ncc_distance(truth: Tensor, found: Tensor, parts: int = 1) -> Tensor:
@@ -225,8 +201,8 @@ def best_matches(
     """Return the reconstruction that stands for each training image, best SSIM first.
 
     Args:
-        truth: training images (n, c, h, w).
-        found: reconstructions (m, c, h, w).
+        truth: training images (n, c, h, w), pixels in [0, 1].
+        found: reconstructions (m, c, h, w), of the same scale.
         vote: see `vote_image`.
         parts: see `ncc_distance`.
         one_truth: whether a reconstruction may serve one training image only.
@@ -250,7 +226,7 @@ def best_matches(
     distances = ncc_distance(truth, found, parts)
     if one_truth:
         distances = only_best(distances)
-    pictures, targets = min_max_images(found), min_max_images(truth)
+    pictures, targets = found.clamp(0, 1), truth.clamp(0, 1)
     nearest = torch.full((len(truth),), -1)
     distance = truth.new_full((len(truth),), torch.inf)
     images = torch.full_like(targets, 0.5)
@@ -302,18 +278,21 @@ def _z_scores(images: Tensor) -> tuple[Tensor, Tensor]:
     return scores.masked_fill(constant[:, :, None], 0.0), constant
 
 
-# --- Reconstructed images against training images: shares matched, with a held-out control ------
-# A training image counts as matched when the reconstruction nearest to it by NCC has a correlation
-# above `NCC_LEAST` and an SSIM above `SSIM_LEAST` with it, after both were scaled to [0, 1] as in
-# `postprocess`. Reconstructions may serve several images, as published (Haim et al. 2022).
-#
-# Digits resemble each other, so some held-out images are matched too: the same count on sets that
-# the network never saw is the control, and the p-value is that of `scoring`, a permutation test.
+# --- How many images are reconstructed: three measures, each with a held-out control -------------
+# Digits resemble each other, so some held-out images are matched too: the same count on images that
+# the network never saw is the control. If candidates know nothing of which images were trained on,
+# the training images are as if drawn from all of them, as many of each class; so the p-value is
+# that of Fisher's exact test, class by class. Reconstructions may serve several images, as
+# published (Haim et al. 2022).
 
-SSIM_LEAST = 0.4  # the line that the literature draws for a good reconstruction
+Measure = Literal["rank", "ncc", "ssim"]
 NCC_LEAST = 0.9  # arbitrary: a correlation that a stranger of the same class seldom has
-SAME_PIXEL = 1e-6  # arbitrary: of pixels in [0, 1], far below one grey level, above rounding
-EVEN = 0.5  # arbitrary: share of pixels on even ground from which the count has no power
+SSIM_LEAST = 0.4  # the line that the literature draws for a good reconstruction
+MEASURES: dict[Measure, str] = {
+    "rank": "nearest of all images",
+    "ncc": f"NCC above {NCC_LEAST:g}",
+    "ssim": f"SSIM above {SSIM_LEAST:g}",
+}
 GOOD = 0.5  # arbitrary: the share of matched images from which the word is "found"
 
 
@@ -325,37 +304,38 @@ class ImageScore:
         ssim: of the reconstruction that stands for it, in the set's order (n,).
         ncc: correlation of its nearest reconstruction (n,), in [-1, 1].
         nearest: index of that reconstruction (n,); -1 where there is none.
-        images: what stands for it, scaled (n, c, h, w).
-        even: share of pixels of the set that lie on even ground (`even_ground`).
+        images: what stands for it, in [0, 1] (n, c, h, w).
+        named: whether it is, of all images of all sets, the nearest to some reconstruction (n,).
+        classes: its class (n,), of any numbers.
     """
 
     ssim: Tensor
     ncc: Tensor
     nearest: Tensor
     images: Tensor
-    even: float = 0.0
+    named: Tensor
+    classes: Tensor
 
-    @property
-    def matched(self) -> Tensor:
+    def matched(self, measure: Measure) -> Tensor:
         """Return which images are matched (n,) bool."""
-        return (self.ssim > SSIM_LEAST) & (self.ncc > NCC_LEAST)
-
-    @property
-    def share(self) -> float:
-        """Return the share of them."""
-        return float(self.matched.double().mean()) if len(self.ssim) else 0.0
+        if measure == "rank":
+            return self.named
+        return self.ncc > NCC_LEAST if measure == "ncc" else self.ssim > SSIM_LEAST
 
 
-def image_score(truth: Tensor, found: Tensor, vote: Vote = "min") -> ImageScore:
-    """Return how well images are reconstructed, both sets with the mean added.
+def image_scores(
+    sets: Sequence[Tensor], found: Tensor, classes: Sequence[Tensor] = (), vote: Vote = "min"
+) -> list[ImageScore]:
+    """Return how well the images of several sets are reconstructed, all with the mean added.
 
     Args:
-        truth: training images (n, c, h, w).
-        found: reconstructions (m, c, h, w).
+        sets: images (n, c, h, w), pixels in [0, 1]; the training images and others.
+        found: reconstructions (m, c, h, w), of the same scale.
+        classes: of the images of each set (n,); () where all are of one.
         vote: see `vote_image`.
 
     Returns:
-        The score of each training image.
+        The score of each set.
 
     Raises:
         ValueError: where a reconstruction is not finite or shapes do not fit.
@@ -365,33 +345,40 @@ def image_score(truth: Tensor, found: Tensor, vote: Vote = "min") -> ImageScore:
 
     Example:
         >>> import torch
-        >>> from explorer.engine.images import image_score
-        >>> truth = torch.rand(2, 1, 4, 4, generator=torch.Generator().manual_seed(0))
-        >>> image_score(truth, truth).share
-        1.0
+        >>> from explorer.engine.images import image_scores
+        >>> images = torch.rand(4, 1, 4, 4, generator=torch.Generator().manual_seed(0))
+        >>> [score.named.tolist() for score in image_scores(images.split(2), images[:2])]
+        [[True, True], [False, False]]
     """
     if not bool(torch.isfinite(found).all()):
         raise ValueError("a reconstruction is not finite; keep the last finite state of the attack")
-    match = best_matches(truth, found, vote=vote)
-    back = torch.empty_like(match.order)
-    back[match.order] = torch.arange(len(match.order))
-    pixels = truth.shape[2] * truth.shape[3]
-    ncc = 1 - match.distance * pixels / (2 * (pixels - 1))  # the distance is 2 (1 - corr)(N - 1)/N
-    return ImageScore(
-        match.ssim[back], ncc[back].clamp(-1, 1), match.nearest[back], match.images[back],
-        even_ground(truth),
-    )  # fmt: skip
+    named = _named(ncc_distance(torch.cat(list(sets)), found), found).split([len(s) for s in sets])
+    made = []
+    for k, truth in enumerate(sets):
+        match = best_matches(truth, found, vote=vote)
+        back = match.order.argsort()
+        ncc = 1 - match.distance * _per_distance(truth)
+        made.append(ImageScore(
+            match.ssim[back], ncc[back].clamp(-1, 1), match.nearest[back], match.images[back],
+            named[k], classes[k] if len(classes) else torch.zeros(len(truth)),
+        ))  # fmt: skip
+    return made
 
 
-def even_ground(images: Tensor) -> float:
-    """Return the share of pixels of images (n, c, h, w) that are as all around them, by SSIM.
+def _per_distance(images: Tensor) -> float:
+    """Return 1 - corr per unit of the distance, which is 2 (1 - corr) (N - 1) / N."""
+    pixels = images.shape[2] * images.shape[3]
+    return pixels / (2 * (pixels - 1))
 
-    A reconstruction is seldom even where the image is, and SSIM is then near 0 there.
+
+def _named(distances: Tensor, found: Tensor) -> Tensor:
+    """Return which images (N,) are the nearest to some candidate; distances (N, m).
+
+    One that correlates with none of them, as a constant one does, names none.
     """
-    if not len(images):
-        return 0.0
-    high, low = (s * max_pool2d(s * images, WINDOW, 1, WINDOW // 2) for s in (1, -1))
-    return float((high - low <= SAME_PIXEL).all(1).double().mean())
+    least = distances.amin(0)
+    alike = 1 - least * _per_distance(found) > FLAT
+    return ((distances <= least) & alike).any(1)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -399,54 +386,84 @@ class ImageVerdict(Verdict):
     """What may be said of images matched; no place is claimed, and there is no radius.
 
     Attributes:
-        of_controls: share of the held-out images that are matched, on average; nan without any.
-        even: share of pixels of the training images on even ground.
+        measure: what counts as matched.
+        unseen: held-out images.
+        of_controls: share of them that is matched; nan without any.
+        most: the most of a control set that are matched.
+        least: the smallest p-value that so many images could give.
     """
 
+    measure: Measure = "rank"
+    unseen: int = 0
     of_controls: float = math.nan
-    even: float = 0.0
+    most: int = 0
+    least: float = 0.0
 
     @property
     def share(self) -> float:
         """Return the share of the training images that are matched."""
         return self.found / self.n if self.n else 0.0
 
+    @property
+    def doubt(self) -> Doubt | None:
+        """Return why chance is not ruled out; None where it is."""
+        if not self.p_value > LEVEL:
+            return None
+        return Doubt.FEW_CONTROLS if self.least > LEVEL else Doubt.LIKELY_CHANCE
 
-def image_verdict(truth: ImageScore, controls: Sequence[ImageScore]) -> ImageVerdict:
-    """Return what may be said of a share matched, against the same on held-out sets.
 
-    One control is as good as the truth where it matches as many images. With fewer than 19 chance
-    cannot be ruled out.
+def image_verdict(
+    truth: ImageScore, controls: Sequence[ImageScore], measure: Measure = "rank"
+) -> ImageVerdict:
+    """Return what may be said of a share matched, against the same of held-out images.
 
     Args:
         truth: the score of the training images.
         controls: scores of held-out sets, of the same reconstructions.
+        measure: what counts as matched; to be named before the run.
 
     Returns:
         The verdict.
 
-    Source: Phipson and Smyth 2010 for the p-value.
+    Source: Fisher 1935 for the exact test.
 
     Example:
         >>> import torch
-        >>> from explorer.engine.images import image_score, image_verdict
+        >>> from explorer.engine.images import image_scores, image_verdict
         >>> images = torch.rand(40, 1, 4, 4, generator=torch.Generator().manual_seed(0))
-        >>> truth, *others = (image_score(part, images[:2]) for part in images.split(2))
+        >>> truth, *others = image_scores(images.split(2), images[:2])
         >>> image_verdict(truth, others).kind
         <Kind.FOUND: 'found'>
     """
-    n, found, k = len(truth.ssim), int(truth.matched.sum()), len(controls)
+    mine = truth.matched(measure)
+    n, found, k = len(mine), int(mine.sum()), len(controls)
     known = ImageVerdict(
         kind=Kind.CANNOT_KNOW, p_value=math.nan, n=n, claims=0, found=found,
-        why_not=Unknowable.NO_CONTROLS, origin=Origin.HELD_OUT, controls=k, even=truth.even,
+        why_not=Unknowable.NO_CONTROLS, origin=Origin.HELD_OUT, controls=k, measure=measure,
     )  # fmt: skip
     if not k:
         return known
-    p_value = (1 + sum(int(c.matched.sum()) >= found for c in controls)) / (k + 1)
-    kind = Kind.FOUND if truth.share >= GOOD else Kind.AMBIGUOUS
+    counts = [int(c.matched(measure).sum()) for c in controls]
+    hits = torch.cat([mine, *(c.matched(measure) for c in controls)])
+    classes = torch.cat([truth.classes, *(c.classes for c in controls)])
+    own = torch.arange(len(hits)) < n
+    p_value, least = _exact_p(hits, own, classes), _exact_p(own, own, classes)
+    kind = Kind.FOUND if known.share >= GOOD else Kind.AMBIGUOUS
     if p_value > LEVEL:
-        kind = Kind.CANNOT_KNOW if least_p(k) > LEVEL else Kind.AMBIGUOUS
+        kind = Kind.CANNOT_KNOW if least > LEVEL else Kind.AMBIGUOUS
+    unseen = len(hits) - n
     return replace(
-        known, kind=kind, why_not=None, p_value=p_value,
-        of_controls=sum(c.share for c in controls) / k,
+        known, kind=kind, why_not=None, p_value=p_value, least=least, unseen=unseen,
+        of_controls=sum(counts) / unseen, most=max(counts),
     )  # fmt: skip
+
+
+def _exact_p(hits: Tensor, own: Tensor, classes: Tensor) -> float:
+    """Return the chance of as many hits (N,) among `own` (N,), drawn from all, class by class."""
+    law = np.ones(1)
+    for label in classes.unique():
+        here = classes == label
+        n = int((own & here).sum())
+        of_class = hypergeom.pmf(range(n + 1), int(here.sum()), int((hits & here).sum()), n)
+        law = np.convolve(law, of_class)
+    return min(1.0, float(law[int((hits & own).sum()) :].sum()))

@@ -16,17 +16,25 @@ from torch import Tensor
 from explorer.engine.attacks.target import Target
 from explorer.engine.classes import fair_labels
 from explorer.engine.data.images import Choice, Draw
-from explorer.engine.images import ImageScore, Vote, image_score, image_verdict
+from explorer.engine.images import (
+    MEASURES,
+    ImageScore,
+    ImageVerdict,
+    Measure,
+    Vote,
+    image_scores,
+    image_verdict,
+)
 from explorer.engine.margin import q_of
 from explorer.engine.merging import MERGE_ANGLE
 from explorer.engine.network import Network, phi_all
 from explorer.engine.roster import DEFAULT, ROSTER, AttackConfig, AttackState, by_key
-from explorer.engine.scoring import Verdict
 from explorer.engine.settings import setting, settings
 from explorer.engine.store import Run
 from explorer.engine.training import TrainConfig, TrainState
 from explorer.research import runs
 from explorer.research.devices import to_cpu, wide_on
+from explorer.research.rates import Roc, roc
 from explorer.research.runs import Watch, no_watch
 
 Start = Literal["noise", "partition", "truth"]
@@ -92,6 +100,11 @@ class ImageRun:
         "Steps of the attack", title="attack steps", ge=1, form="sight", page=(1, 100_000),
         note="None takes as many as it needs on images.",
     )] = None
+    measure: Annotated[Measure, setting(
+        "When a training image counts as found, named before the run; the others stand beside it",
+        title="found if", form="sight",
+        labels=tuple((words, measure) for measure, words in MEASURES.items()),
+    )] = "rank"
     seed: Annotated[int, setting(
         "Of the draw, the weights and the candidates", form="sight", page=(0, 2**31 - 1),
     )] = 0
@@ -161,25 +174,53 @@ class ImageComparison:
         truth: against the training images.
         other: against the images that "partition" starts from.
         controls: against the held-out sets.
-        verdict: on the share matched.
+        verdicts: on the share matched, by each measure.
         outputs: the output for each training image, in units of the margin (n,): the
             margin q_i / q_min of several classes, Phi / q_min of two.
         found: the candidates as pictures (m, c, h, w).
         vote: which picture was taken for each image.
+        measure: the one that was named before the run.
     """
 
     truth: ImageScore
     other: ImageScore
     controls: tuple[ImageScore, ...]
-    verdict: Verdict
+    verdicts: dict[Measure, ImageVerdict]
     outputs: Tensor
     found: Tensor
-    vote: Vote = "min"
+    vote: Vote
+    measure: Measure
+
+    @property
+    def verdict(self) -> ImageVerdict:
+        """Return the verdict by the measure that was named before the run."""
+        return self.verdicts[self.measure]
+
+    @property
+    def matched(self) -> Tensor:
+        """Return which training images are matched (n,), bool."""
+        return self.truth.matched(self.measure)
 
     @property
     def chance(self) -> float:
-        """Return the mean share of held-out images matched."""
-        return sum(c.share for c in self.controls) / len(self.controls)
+        """Return the share of held-out images matched."""
+        return self.verdict.of_controls
+
+    @property
+    def started(self) -> float:
+        """Return the share matched of the images that "partition" starts from."""
+        return float(self.other.matched(self.measure).double().mean())
+
+    @property
+    def diversity(self) -> float:
+        """Return how many different training images are named, over the candidates."""
+        return float(self.truth.named.sum()) / len(self.found)
+
+    @property
+    def roc(self) -> Roc:
+        """Return the rates of true and false matches at every threshold of NCC."""
+        unseen = torch.cat([c.ncc for c in self.controls])
+        return roc(self.truth.ncc.clamp_min(0), unseen.clamp_min(0))
 
 
 def train(draw: Draw, run: ImageRun) -> Iterator[TrainState]:
@@ -250,21 +291,26 @@ def train_and_attack(
         aimed.target, run.config, run.seed, name=run.attack, start=start, keep=1, watch=watch,
         device=device,
     )  # fmt: skip
-    return assess(draw, aimed, done.states[-1], run.vote), aimed.net
+    return assess(draw, aimed, done.states[-1], run.vote, run.measure), aimed.net
 
 
 def assess(
-    draw: Draw, aimed: ImageTarget, state: AttackState, vote: Vote = "min"
-) -> ImageComparison:
+    draw: Draw, aimed: ImageTarget, state: AttackState, vote: Vote = "min",
+    measure: Measure = "rank",
+) -> ImageComparison:  # fmt: skip
     """Post-process the candidates and compare them with all sets."""
     found = draw.pictures(state.x.detach().double())
-    return score_pictures(draw, aimed.net, found, vote)
+    return score_pictures(draw, aimed.net, found, vote, measure)
 
 
-def score_pictures(draw: Draw, net: Network, found: Tensor, vote: Vote = "min") -> ImageComparison:
+def score_pictures(
+    draw: Draw, net: Network, found: Tensor, vote: Vote = "min", measure: Measure = "rank"
+) -> ImageComparison:
     """Compare pictures (m, c, h, w), of any source, with all sets: the control votes too."""
     sets = (draw.train, draw.other, *draw.controls)
-    truth, other, *controls = (image_score(draw.pictures(s.x), found, vote) for s in sets)
+    truth, other, *controls = image_scores(
+        [draw.pictures(s.x) for s in sets], found, [s.y for s in sets], vote
+    )
     x, y = draw.train.x.to(net.dtype), draw.train.y.to(net.dtype)
     q = q_of(net, x, y)
     values = q if net.outputs > 1 else phi_all(net, x)[:, 0]
@@ -273,10 +319,11 @@ def score_pictures(draw: Draw, net: Network, found: Tensor, vote: Vote = "min") 
         truth,
         other,
         tuple(controls),
-        image_verdict(truth, controls),
+        {name: image_verdict(truth, controls, name) for name in MEASURES},
         values / unit,
         found,
         vote,
+        measure,
     )
 
 

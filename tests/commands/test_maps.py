@@ -97,7 +97,7 @@ def test_ten_digits_are_found_from_noise() -> None:
     aimed = image_runs.aim(drawn, run, trained)
     (state,) = deque(image_runs.attack(drawn, run, aimed), maxlen=1)
     found = image_runs.assess(drawn, aimed, state)
-    assert found.truth.share >= 0.9 and found.chance < 0.2
+    assert found.verdict.share >= 0.9 and found.chance < 0.2
 
 
 def test_the_neurons_of_a_network_of_digits_are_numbers(call) -> None:

@@ -17,15 +17,6 @@ def images(m, seed=1):
     return draw(m, *SHAPE, seed=seed)
 
 
-def test_scaling_fills_the_range_and_guards_constant_images() -> None:
-    x = torch.cat([images(4), torch.full((1, *SHAPE), 7.0, dtype=torch.float64)])
-    s = post.min_max_images(x)
-    assert torch.allclose(s[:4].amin((1, 2, 3)), torch.zeros(4, dtype=torch.float64))
-    assert torch.allclose(s[:4].amax((1, 2, 3)), torch.ones(4, dtype=torch.float64))
-    assert bool((s[4] == 0.5).all())
-    assert torch.allclose(post.min_max_images(3 * x[:4] - 2), s[:4])
-
-
 def test_ncc_is_two_times_one_minus_the_correlation() -> None:
     a, b = images(4), images(6, seed=2)
     pixels = SHAPE[1] * SHAPE[2]
@@ -64,7 +55,7 @@ def test_constant_images_never_give_nan() -> None:
 
 
 def test_ssim_of_an_image_with_itself_is_one() -> None:
-    x = post.min_max_images(images(4))
+    x = images(4).sigmoid()
     assert torch.allclose(post.ssim(x, x), torch.ones(4, dtype=torch.float64))
     assert len(post.ssim(x[:0], x[:0])) == 0
 
@@ -78,7 +69,7 @@ def test_ssim_of_two_constant_images_is_the_closed_form() -> None:
 
 
 def test_ssim_is_that_of_its_definition_at_every_pixel() -> None:
-    a, b = post.min_max_images(images(2, seed=1)), post.min_max_images(images(2, seed=2))
+    a, b = images(2, seed=1).sigmoid(), images(2, seed=2).sigmoid()
     side = np.exp(-(np.arange(-1, 2) ** 2) / (2 * 1.5**2))
     window = np.outer(side, side) / side.sum() ** 2
     expected = []
@@ -118,9 +109,9 @@ def test_one_truth_per_reconstruction() -> None:
 
 
 def test_ranking_finds_hidden_copies_and_sorts_by_ssim() -> None:
-    truth = images(5)
+    truth = images(5).sigmoid()
     noise = images(5, seed=3)
-    found = torch.cat([images(4, seed=4), truth[2:3] * 3 + 1, truth[4:5] + 0.4 * noise[:1]])
+    found = torch.cat([images(4, seed=4), truth[2:3], truth[4:5] + 0.1 * noise[:1]])
     got = post.best_matches(truth, found)
     assert got.order[0] == 2
     assert got.nearest[0] == 4
@@ -130,11 +121,11 @@ def test_ranking_finds_hidden_copies_and_sorts_by_ssim() -> None:
     assert got.nearest[1] == 5
     assert sorted(got.order.tolist()) == list(range(5))
     assert bool((got.ssim[:-1] >= got.ssim[1:]).all())
-    assert torch.allclose(got.images[0], post.min_max_images(truth)[2])
+    assert torch.allclose(got.images[0], truth[2])
 
 
 def test_ranking_leaves_training_images_empty_where_each_serves_one() -> None:
-    truth = images(3)
+    truth = images(3).sigmoid()
     got = post.best_matches(truth, truth[:1], one_truth=True)
     assert got.nearest.tolist() == [0, -1, -1]
     assert got.ssim.tolist() == [pytest.approx(1), -1, -1]
@@ -143,7 +134,7 @@ def test_ranking_leaves_training_images_empty_where_each_serves_one() -> None:
 
 def test_shapes_that_are_no_images_are_refused() -> None:
     with pytest.raises(ValueError, match="Reshape"):
-        post.min_max_images(draw(4, 64))
+        post.ncc_distance(draw(4, 64), images(2))
     with pytest.raises(ValueError, match="one shape"):
         post.ncc_distance(images(2), draw(2, 1, 5, 4))
     with pytest.raises(ValueError, match="one shape"):

@@ -13,12 +13,13 @@ from typer.testing import CliRunner
 import explorer
 from explorer.cli import app as command
 from explorer.engine.data.images import Choice, draw
-from explorer.engine.images import image_score
+from explorer.engine.images import image_scores
 from explorer.page.apps.digits import DigitsApp
 from explorer.page.apps.digits_charts import Gallery
 from explorer.research import image_runs
 from explorer.research.image_runs import ImageRun, carried_numbers, picture_attacks
 from explorer.research.pictures import image_sheets
+from explorer.research.words import verdicts
 from tests.page.pages import choose, fixture_of, label, press, send
 
 TINY = ImageRun(Choice(n=10), widths=(40,), train_steps=60, steps=4)
@@ -43,6 +44,8 @@ def test_every_attack_runs_from_noise_and_is_judged(attack):
     found = image_runs.assess(drawn, aimed, state)
     assert len(found.controls) == 19 and 0 <= found.chance <= 1
     assert found.verdict.n == 10 and found.verdict.why_not is None
+    assert 0 <= found.diversity <= 1 and 0 <= found.roc.auc <= 1
+    assert found.diversity * len(found.found) == found.verdicts["rank"].found
     assert found.found.shape[1:] == (1, 8, 8)
 
 
@@ -54,9 +57,9 @@ def test_a_start_is_where_it_says(attack, start):
     trained = None if attack == "bilevel" else last(image_runs.train(drawn, run))
     aimed = image_runs.aim(drawn, run, trained)
     found = image_runs.assess(drawn, aimed, next(image_runs.attack(drawn, run, aimed)))
-    mine = found.truth if start == "truth" else found.other
-    assert mine.share == 1
-    assert found.chance < 0.5
+    mine, rest = found.verdict.share, found.started
+    assert (mine, rest, found.chance) == ((1, 0, 0) if start == "truth" else (0, 1, 0))
+    assert (found.roc.auc == 1) == (start == "truth")
 
 
 def test_bilevel_stays_at_the_truth():
@@ -145,12 +148,19 @@ def test_another_vote_shows_other_pictures_of_the_same_candidates(page):
     assert torch.equal(page.scored.found, near.found)
     assert torch.equal(page.scored.truth.nearest, near.truth.nearest)
     drawn = page.draw
-    want = image_score(drawn.pictures(drawn.train.x), near.found, "mean")
+    sets = (drawn.train, drawn.other, *drawn.controls)
+    want, _, *controls = image_scores([drawn.pictures(s.x) for s in sets], near.found, vote="mean")
     assert torch.equal(page.scored.truth.images, want.images)
     assert not torch.equal(page.scored.truth.images, near.truth.images)
-    assert [c.share for c in page.scored.controls] == [
-        image_score(drawn.pictures(c.x), near.found, "mean").share for c in drawn.controls
-    ]
+    for mine, other in zip(page.scored.controls, controls, strict=True):
+        assert torch.equal(mine.ssim, other.ssim)
+
+
+def test_the_page_and_the_command_say_the_same_of_a_run(page):
+    page.run_training()
+    page.run_attack()
+    found, _ = image_runs.train_and_attack(draw(TINY.choice), TINY)
+    assert verdicts.images(found.verdicts, "rank") in page.sentence.value
 
 
 def test_a_new_control_forgets_what_it_no_longer_describes(page):
@@ -235,6 +245,10 @@ def test_the_verb_prints_a_row_and_writes_the_picture(tmp_path):
     assert result.exit_code == 0, result.output
     row = json.loads(result.stdout)
     assert 0 <= row["matched"] <= 1 and row["config"]["choice"]["n"] == 10
+    assert row["measures"]["rank"]["found"] == round(10 * row["matched"])
+    assert row["roc"]["tpr"][-1] == row["roc"]["fpr"][-1] == 1 and row["diversity"] <= 1
+    again = CliRunner().invoke(command, [*words, "--measure", "ssim", "--out", str(out)])
+    assert "SSIM above 0.4" in again.stdout.replace("\n", " ")
     assert out.read_bytes().startswith(b"\x89PNG")
     refused = CliRunner().invoke(command, ["digits", "--images", "mnist", "--folder", "none"])
     assert refused.exit_code == 2

@@ -103,8 +103,8 @@ VERDICT = Verdict(
     origin=Origin.HELD_OUT, controls=99,
 )  # fmt: skip
 IMAGES = ImageVerdict(
-    kind=Kind.FOUND, p_value=0.05, n=10, claims=0, found=6, of_controls=0.125,
-    origin=Origin.HELD_OUT, controls=19,
+    kind=Kind.FOUND, p_value=0.0002, n=10, claims=0, found=6, of_controls=0.125,
+    origin=Origin.HELD_OUT, controls=19, unseen=190, most=3,
 )  # fmt: skip
 OTHERS = Explanation(torch.zeros(7, 2), torch.ones(7), torch.ones(7), (), torch.zeros(7))
 PAIR = OTHERS.keep(torch.arange(7) < 2)
@@ -191,12 +191,12 @@ def of_verdicts() -> Named:
     yield "images", sentence(IMAGES)
     yield "images, few matched", sentence(replace(IMAGES, found=2, kind=Kind.AMBIGUOUS))
     yield "images, chance", sentence(replace(IMAGES, p_value=0.4, kind=Kind.AMBIGUOUS))
-    even = replace(IMAGES, p_value=0.4, kind=Kind.AMBIGUOUS, even=0.7)
-    yield "images, chance on an even ground", sentence(even)
-    yield (
-        "images, few controls",
-        sentence(replace(IMAGES, p_value=1 / 11, controls=10, kind=Kind.CANNOT_KNOW)),
-    )
+    by_ssim = replace(IMAGES, measure="ssim", found=4, most=0, of_controls=0.0)
+    yield "images, by two measures", verdicts.images({"rank": IMAGES, "ssim": by_ssim}, "ssim")
+    few = replace(IMAGES, p_value=1 / 15, least=1 / 15, controls=2, kind=Kind.CANNOT_KNOW)
+    yield "images, few controls", sentence(few)
+    one = replace(IMAGES, controls=1)
+    yield "images, one control", sentence(one)
     yield (
         "images, no controls",
         sentence(

@@ -41,7 +41,14 @@ from explorer.research.image_runs import (
     carried_numbers,
     picture_attacks,
 )
-from explorer.research.pictures.charts import CONTROL, MATCHED, STARTED, output_chart, share_chart
+from explorer.research.pictures.charts import (
+    CONTROL,
+    MATCHED,
+    STARTED,
+    output_chart,
+    roc_chart,
+    share_chart,
+)
 from explorer.research.words import verdicts
 
 SLICE_S = 0.15  # arbitrary: the page answers within this time while work goes on
@@ -53,7 +60,7 @@ TRAIN, ATTACK = "Train", "Attack"
 # The settings of each row of controls; the folder has its place beside the kind.
 IMAGES = ("kind", "folder", "task", "n", "seed")
 NETWORK = ("widths", "train_steps", "init_scale")
-ATTACKS = ("attack", "start", "steps")
+ATTACKS = ("attack", "start", "steps", "measure")
 FOLDERS = "MARGIN_EXPLORER_FOLDERS"  # "1" or "0"; `serve` sets it where nobody has
 
 
@@ -163,12 +170,16 @@ class Board:
     def __init__(self) -> None:
         """Make every view, empty."""
         self.gallery, self.neurons = Gallery(), FirstLayer()
-        self.outputs, self.shares = (ChartView(layout=w.Layout(height="230px")) for _ in range(2))
+        self.outputs, self.shares, self.rates = (
+            ChartView(layout=w.Layout(height="230px")) for _ in range(3)
+        )
         titled = (
             (key("Best SSIM against output", (MATCHED, "matched"), (CONTROL, "not")),
              self.outputs),
-            (key("Share matched", (MATCHED, "training images"), (CONTROL, "unseen images"),
+            (key("Share found", (MATCHED, "training images"), (CONTROL, "unseen images"),
                  (STARTED, "images of the start")), self.shares),
+            (key("Training against unseen images, at every NCC", (MATCHED, "found"),
+                 (CONTROL, "guess")), self.rates),
         )  # fmt: skip
         pairs = [(w.HTML(text).add_class("mx-chart-title"), view) for text, view in titled]
         charts = cards_of(pairs, "250px")
@@ -188,6 +199,7 @@ class Board:
         """Show the training images alone: there is no attack to compare them with."""
         self.outputs.draw(NOTHING)
         self.shares.draw(NOTHING)
+        self.rates.draw(NOTHING)
         if draw is not None:
             self.gallery.only(draw)
 
@@ -200,6 +212,8 @@ class Board:
         self.gallery.compare(draw, found)
         self.outputs.draw(output_chart(found))
         self.shares.draw(share_chart(found, partition))
+        least = 1 / found.verdict.unseen
+        self.rates.draw(roc_chart([("found", MATCHED, found.roc)], least=least))
 
 
 def _found_words(found: ImageComparison) -> str:
@@ -387,13 +401,13 @@ class DigitsApp(SidePage):
     # --- what is seen -------------------------------------------------------------------------
     def _show(self, drawn: Draw, run: ImageRun, aimed: ImageTarget, state: AttackState) -> None:
         self._again = lambda: self._show(drawn, run, aimed, state)
-        found = image_runs.assess(drawn, aimed, state, self.controls.value("vote"))
+        found = image_runs.assess(drawn, aimed, state, self.controls.value("vote"), run.measure)
         self.attacked, self.scored = state, found
         self.board.attack(drawn, found, run.start == "partition")
-        seen = verdicts.verdict(found.verdict)
+        seen = verdicts.images(found.verdicts, found.measure)
         words = f"{by_key(run.attack).title} from {STARTS[run.start]}: {seen}"
         if run.start == "partition":
-            words += f" Of the images that it began at, {found.other.share:.0%} still match."
+            words += f" Of the images that it began at, {found.started:.0%} are still found."
         if run.start == "truth":
             words += " It began at the truth, which no attacker has."
         tone = {Kind.FOUND: "good", Kind.AMBIGUOUS: "warn"}.get(found.verdict.kind, "")
@@ -407,9 +421,10 @@ class DigitsApp(SidePage):
             return
         self._again = lambda: self._show_cell(aimed, state, words)
         self.attacked = state
-        self.scored = image_runs.assess(drawn, aimed, state, self.controls.value("vote"))
+        vote, measure = self.controls.value("vote"), self.controls.value("measure")
+        self.scored = image_runs.assess(drawn, aimed, state, vote, measure)
         self.board.attack(drawn, self.scored, False)
-        seen = verdicts.verdict(self.scored.verdict)
+        seen = verdicts.images(self.scored.verdicts, measure)
         self.say(_found_words(self.scored), "", f"{words}: {seen}")
 
     def close(self) -> None:

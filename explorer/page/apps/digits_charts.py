@@ -5,7 +5,7 @@ from __future__ import annotations
 import ipywidgets as w
 
 from explorer.engine.data.images import Draw
-from explorer.engine.images import NCC_LEAST, SSIM_LEAST
+from explorer.engine.images import MEASURES
 from explorer.engine.network import Network
 from explorer.research.image_runs import VOTES, ImageComparison
 from explorer.research.pictures import image_sheets
@@ -62,14 +62,14 @@ class Gallery(Sheet):
     def compare(self, draw: Draw, found: ImageComparison) -> None:
         """Show pairs: above the training image, below its reconstruction."""
         order = found.truth.ssim.argsort(descending=True, stable=True)
-        colours = [PROVEN if m else "" for m in found.truth.matched[order].tolist()]
+        colours = [PROVEN if m else "" for m in found.matched[order].tolist()]
         sheet = image_sheets.pairs(
             draw.pictures(draw.train.x)[order], found.truth.images[order], colours, COLUMNS
         )
         self.show(
             f"Above each training image, below it {VOTES[found.vote]}, best SSIM first. "
-            f"<span style='color:{PROVEN}'>■</span> matched: SSIM above {SSIM_LEAST:g} and NCC "
-            f"above {NCC_LEAST:g} (the correlation of their pixels).",
+            f"<span style='color:{PROVEN}'>■</span> found: {MEASURES[found.measure]} (NCC is the "
+            "correlation of pixels).",
             sheet,
         )
 

@@ -12,7 +12,7 @@ from explorer.engine.charts import NOTHING, Axis, Chart, Guide, Series, decades,
 from explorer.engine.energy.questions import Picture
 from explorer.engine.energy.starts import NAMES as SETS_IN_ORDER
 from explorer.engine.explanations.safe_split import SafeSplit, SafeSplitConfig
-from explorer.engine.images import SSIM_LEAST
+from explorer.engine.images import MEASURES, SSIM_LEAST
 from explorer.engine.scoring import RADII
 from explorer.research.grid import Maps, band
 from explorer.research.image_runs import ImageComparison
@@ -256,28 +256,29 @@ def output_chart(found: ImageComparison) -> Chart:
             colour=colour,
         )
         for mine, name, colour in (
-            (~found.truth.matched.numpy(), "not matched", CONTROL),
-            (found.truth.matched.numpy(), "matched", MATCHED),
+            (~found.matched.numpy(), "not found", CONTROL),
+            (found.matched.numpy(), "found", MATCHED),
         )
     ]
     return Chart(
         dots, Axis(-MOST_OUTPUT, MOST_OUTPUT, "output Φ / margin", ticks=(-3, -2, -1, 0, 1, 2, 3)),
-        Axis(-0.2, 1, short="best SSIM", ticks=(0, 0.4, 1)), rules=[Guide(SSIM_LEAST, "a match")],
+        Axis(-0.2, 1, short="best SSIM", ticks=(0, 0.4, 1)),
+        rules=[Guide(SSIM_LEAST, MEASURES["ssim"])],
         label="Best SSIM of each training image by the output of the network",
     )  # fmt: skip
 
 
 def share_chart(found: ImageComparison, started: bool) -> Chart:
-    """Return the share matched of the training images, of unseen images, of images of the start.
+    """Return the share found of the training images, of unseen images, of images of the start.
 
     The third bar stands only where the attack began at those images; whiskers go from the lowest
     to the highest unseen set.
     """
-    each = [c.share for c in found.controls]
+    each = [float(c.matched(found.measure).double().mean()) for c in found.controls]
     bars = [
-        ("training", found.truth.share, MATCHED),
+        ("training", found.verdict.share, MATCHED),
         ("unseen", found.chance, CONTROL),
-        *([("start's", found.other.share, STARTED)] if started else []),
+        *([("start's", found.started, STARTED)] if started else []),
     ]
     series = [
         Series([k], [share], f"{name} images", "stems", colour=colour, look={"width": 34})
@@ -289,8 +290,8 @@ def share_chart(found: ImageComparison, started: bool) -> Chart:
     return Chart(
         series,
         Axis(0.4, len(bars) + 0.6, short="images", ticks=ticks),
-        Axis(0, 1, short="share matched", percent=True, ticks=(0, 0.25, 0.5, 0.75, 1)),
-        label="Share matched of training images and of unseen images",
+        Axis(0, 1, short="share found", percent=True, ticks=(0, 0.25, 0.5, 0.75, 1)),
+        label="Share found of training images and of unseen images",
     )
 
 

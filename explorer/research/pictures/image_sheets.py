@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from explorer.engine.files import write_file
-from explorer.engine.images import min_max_images
 
 Pixels = NDArray[np.uint8]
 GAP = 3  # pixels between the images of one pair; arbitrary
@@ -24,13 +23,13 @@ def pairs(top: Tensor, bottom: Tensor | None, colours: Sequence[str], columns: i
     """Return a sheet (H, W, 4) of images (n, c, h, w), those of `bottom` below them.
 
     Args:
-        top: images, each scaled to [0, 1] by itself.
+        top: images, pixels in [0, 1].
         bottom: the image below each of them, or None for a single row.
         colours: of the frame of each pair, "#rrggbb", or "" for none.
         columns: pairs per row.
     """
     rows = [top] if bottom is None else [top, bottom]
-    tiles = [_enlarge(min_max_images(images)) for images in rows]
+    tiles = [_enlarge(images) for images in rows]
     side_h, side_w = tiles[0].shape[1:3]
     height = EDGE + len(rows) * (side_h + EDGE)
     width = side_w + 2 * EDGE

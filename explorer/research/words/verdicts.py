@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from explorer.engine.controls import Origin, least_p
-from explorer.engine.images import EVEN, NCC_LEAST, SSIM_LEAST, ImageVerdict
+from explorer.engine.images import MEASURES, ImageVerdict, Measure
 from explorer.engine.number_words import count as plural
 from explorer.engine.scoring import LEVEL, MIN_POINTS, Doubt, Kind, Unknowable, Verdict
 from explorer.engine.scoring import doubt as doubt_of
@@ -52,7 +52,7 @@ def controls(made: Verdict) -> str:
 def verdict(made: Verdict) -> str:
     """Return what may be said of claims, with the numbers."""
     if isinstance(made, ImageVerdict):
-        return _of_images(made)
+        return images({made.measure: made}, made.measure)
     if made.why_not is not None:
         return _why_not(made, made.why_not)
     text = (
@@ -147,19 +147,40 @@ def whence(origin: Origin) -> str:
     return "unseen" if origin is Origin.HELD_OUT else origin.value
 
 
-def _of_images(made: ImageVerdict) -> str:
-    if made.why_not is not None:
-        return "There are no unseen sets, so chance is not measured."
-    text = (
-        f"{made.found} of {made.n} training images matched (SSIM above {SSIM_LEAST:g}, NCC above "
-        f"{NCC_LEAST:g}), {made.share:.0%}; of unseen images {made.of_controls:.1%} "
-        f"({controls(made)}, p = {made.p_value:.2g}).{doubt(made.p_value, made.controls)}"
+def images(made: Mapping[Measure, ImageVerdict], measure: Measure) -> str:
+    """Return what may be said of images by the measure that was named, and the others beside it."""
+    main = made[measure]
+    if main.why_not is not None:
+        return "There are no unseen images, so chance is not measured."
+    others = "; ".join(
+        f"{MEASURES[name]}: {one.found} of {one.n}, {_unseen(one)}"
+        for name, one in made.items()
+        if name != measure
     )
-    if made.doubt is not None and made.even >= EVEN:
-        text += (
-            f" The count has no power here: {made.even:.0%} of the pixels lie on an even ground, "
-            "where a reconstruction is seldom even, and SSIM then is near 0 for good ones too."
-        )
-    if made.kind is Kind.AMBIGUOUS and made.doubt is None:
-        text += " The candidates know this training set, and yet most images were not found."
-    return text
+    text = f"{_matched(main)}, {main.share:.0%}; {_unseen(main)}.{_image_doubt(main)}"
+    return f"{text} By other measures: {others}." if others else text
+
+
+def _matched(made: ImageVerdict) -> str:
+    """Return how many images are matched, and what that means."""
+    if made.measure == "rank":
+        return f"{made.found} of {made.n} training images are the nearest of all to a candidate"
+    return f"{made.found} of {made.n} training images are matched ({MEASURES[made.measure]})"
+
+
+def _unseen(made: ImageVerdict) -> str:
+    """Return how many unseen images are matched."""
+    most = f"at most {made.most} in a set, " if made.controls > 1 else ""
+    return f"of {made.unseen} unseen images {made.of_controls:.1%} ({most}p = {made.p_value:.2g})"
+
+
+def _image_doubt(made: ImageVerdict) -> str:
+    """Return why chance is not ruled out, or what is missing otherwise, after a space."""
+    if made.doubt is Doubt.FEW_CONTROLS:
+        sets = plural(made.controls, "set")
+        return f" With {sets} of unseen images p cannot be below {made.least:.2g}."
+    if made.doubt is not None:
+        return " That is not shown to be better than chance."
+    if made.kind is Kind.AMBIGUOUS:
+        return " The candidates know this training set, and yet most images were not found."
+    return ""
