@@ -106,9 +106,9 @@ def test_one_message_a_frame_holds_all_lines(monkeypatch: pytest.MonkeyPatch) ->
 def test_what_a_browser_may_not_say_changes_nothing(content: dict) -> None:
     view, heard = ChartView(), []
     view.draw(Chart([Series([0], [1], kind="dots", ids=[0])], Axis(0, 1), Axis(0, 1), handle=0.5))
-    view.on_handle(heard.append)
-    view.on_hover(heard.append)
-    view.on_choose(heard.append)
+    view.on("handle", heard.append)
+    view.on("hover", heard.append)
+    view.on("choose", heard.append)
     send(view, **content)
     assert heard == []
     send(view, kind="handle", at=9)

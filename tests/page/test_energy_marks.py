@@ -104,12 +104,12 @@ def test_a_drag_is_one_step_of_undo_and_redo_waits_for_an_undo(app: App) -> None
 def test_keys_go_from_point_to_point_and_say_where_they_are(app: App) -> None:
     plane, session = app.panels["PlanePanel"].view, app.session
     at = {"x": 0.5, "y": 0.5}
-    send(plane, events=[{"kind": "next", **at}, {"kind": "next", **at}])
+    send(plane, kind="events", events=[{"kind": "next", **at}, {"kind": "next", **at}])
     assert landscape.candidates(session).mapped == 2 and "point 3 of 8" in plane.say
-    send(plane, events=[{"kind": "previous", **at}] * 3)
+    send(plane, kind="events", events=[{"kind": "previous", **at}] * 3)
     assert landscape.candidates(session).mapped == 7
     before = landscape.candidates(session).x[7].clone()
-    send(plane, events=[{"kind": "right", **at}])
+    send(plane, kind="events", events=[{"kind": "right", **at}])
     assert (
         (landscape.candidates(session).x[7] - before)[0]
         > 0

@@ -66,14 +66,14 @@ def test_a_click_chooses_and_a_drag_moves_and_is_undone(app: App) -> None:
     hand = app.panels["PlanePanel"]
     where = landscape.candidates(session).x[3]
     down = {"kind": "down", "gesture": 1, **share(app, where)}
-    send(hand.view, events=[down, {**down, "kind": "up"}])
+    send(hand.view, kind="events", events=[down, {**down, "kind": "up"}])
     assert landscape.candidates(session).mapped == 3 and energy.row.value("point") == 3
     before = energy.picture
     place = landscape.candidates(session).x[0].tolist()
     events = [{"kind": "down", "gesture": 2, **share(app, place)}]
     to = [place[0] + 0.3, place[1]]
     events += [{"kind": "move", "gesture": 2, **share(app, t)} for t in (place, to)]
-    send(hand.view, events=[*events, {**events[-1], "kind": "up"}])
+    send(hand.view, kind="events", events=[*events, {**events[-1], "kind": "up"}])
     assert landscape.candidates(session).x[0].tolist() == pytest.approx(to)
     assert landscape.candidates(session).mapped == 3
     assert not np.array_equal(energy.picture.values, before.values)

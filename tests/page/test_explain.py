@@ -37,7 +37,7 @@ def share(app: App, x: torch.Tensor) -> dict[str, float]:
 
 
 def hand(app: App, *events: dict[str, object]) -> None:
-    send(app.panels["PlanePanel"].view, events=list(events))
+    send(app.panels["PlanePanel"].view, kind="events", events=list(events))
 
 
 def no_failures(app: App) -> None:

@@ -65,7 +65,7 @@ def test_a_drag_of_many_moves_is_one_step_of_undo(app: App) -> None:
     steps = [{"kind": "down", **share(app, x)}]
     steps += [{"kind": "move", **share(app, x + 0.02 * k)} for k in (1, 2, 3)]
     for event in [*steps, {"kind": "up", **share(app, x + 0.06)}]:
-        send(app.panels["PlanePanel"].view, events=[event])
+        send(app.panels["PlanePanel"].view, kind="events", events=[event])
     assert state(app).now.n == state(app).truth.n + 1
     play.undo(app.session)
     assert state(app).now is state(app).truth and app.session.frame.explain.past == ()

@@ -60,7 +60,7 @@ def test_an_array_of_the_frame_before_is_sent_once_and_whole_to_a_browser_that_o
 
 def test_the_kernel_hears_which_frame_was_drawn_and_never_one_that_was_not_sent(sent: Sent) -> None:
     heard: list[int] = []
-    sent.view.on_drawn(heard.append)
+    sent.view.on("drawn", heard.append)
     number = sent.view.show({})
     for answer in (number, number + 5, "no number"):
         send(sent.view, kind="drawn", frame=answer)

@@ -43,7 +43,7 @@ class DigitsGrid:
         )
         self.said, self.counts = w.HTML().add_class("mx-note"), w.HTML()
         self.grid = RunsBox(self, self._guard, STEPS, lambda: self.allow(self._why))
-        self.view.on_ball(self.grid.press)
+        self.view.on("ball", self.grid.press)
         self.view.handle = (0.0, 0.0, 1.0)
         row = w.HBox([self.grid.go, self.counts]).add_class("mx-row")
         body = w.VBox([self.said, self.view, row, self.grid.widget])

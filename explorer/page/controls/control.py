@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +42,6 @@ class Control(View):
         """Show `state`; call `commands`. `look`: style classes, there from the first paint."""
         super().__init__(state=state, _dom_classes=look)
         self.commands = commands
-        self.on_msg(self._on_message)
 
     def show(self, **state: Any) -> None:  # noqa: ANN401 - plain values
         """Change some values of the state; the browser is told if they differ."""
@@ -54,12 +53,12 @@ class Control(View):
         """Let the browser save a file of this name and media type."""
         self.send({"kind": "file", "name": name, "type": kind}, [content])
 
-    def _on_message(self, _: Any, content: Any, buffers: Any) -> None:  # noqa: ANN401 - a browser's
-        kind = content.get("kind") if isinstance(content, dict) else None
-        if isinstance(kind, str) and kind in self.commands:
+    def hear(self, kind: str, content: dict[str, Any], buffers: Sequence[Any]) -> None:
+        """Call the command; of a list what came as bytes is the end."""
+        if kind in self.commands:
             value = content.get("value")
             if isinstance(value, list):
-                value = [*value, *map(bytes, buffers or ())]
+                value = [*value, *map(bytes, buffers)]
             self.commands[kind](value)
 
 

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
-import anywidget
 from traitlets import Bool, Dict, Unicode
 
 from explorer.page.controls.control import Control, script, source
+from explorer.page.view.bundle import View
 from explorer.page.words.keeping import BAR, BUTTONS, LIST
 
 TakeUp = Callable[[str, str], None]  # given the text of a page, and that of a lesson or ""
 
 
-class BrowserKeeper(anywidget.AnyWidget):
+class BrowserKeeper(View):
     """Keeps a text in the browser, and asks the kernel now and then whether it answers.
 
     Attributes:
@@ -42,10 +42,9 @@ class BrowserKeeper(anywidget.AnyWidget):
         super().__init__(keeps=take_up is not None, kept={}, says=BAR | BUTTONS)
         self._begin, self._take_up = begin, take_up
         self.comm_name = self.model_id or ""
-        self.on_msg(self._on_message)
 
-    def _on_message(self, _: Any, content: Any, __: Any) -> None:  # noqa: ANN401 - from a browser
-        kind = content.get("kind") if isinstance(content, dict) else None
+    def hear(self, kind: str, content: dict[str, Any], buffers: Sequence[Any]) -> None:
+        """Answer that the kernel is there, note a first act, or take up what was kept."""
         if kind == "beat":
             self.send({"kind": "beat"})
         elif kind == "begin" and self._begin is not None:

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
-import anywidget
 from traitlets import Unicode
 
 from explorer.page.controls.row import Row
+from explorer.page.view.bundle import View
 
 FIELDS = ("segments", "select", "number", "slider", "text")  # kinds of items with a value to keep
 MOST = 10_000  # characters of a text that is read; arbitrary: a hundred times what a page has
 
 
-class Remembered(anywidget.AnyWidget):
+class Remembered(View):
     """Keeps what stands in some fields, and puts it there again when the page is loaded anew.
 
     Attributes:
@@ -38,18 +38,15 @@ class Remembered(anywidget.AnyWidget):
         }
         for row in rows:
             row.observe(self._keep, names=["state"])
-        self.on_msg(self._on_message)
 
     def _keep(self, _: Any) -> None:  # noqa: ANN401 - a change
         held = {name: row.json(name)["value"] for name, row in self._rows.items()}
         self.kept = json.dumps(held)
 
-    def _on_message(self, _: Any, content: Any, __: Any) -> None:  # noqa: ANN401 - from a browser
-        if not isinstance(content, dict) or content.get("kind") != "restore":
-            return
-        text = content.get("text")
-        held = None
-        if isinstance(text, str) and len(text) <= MOST:
+    def hear(self, kind: str, content: dict[str, Any], buffers: Sequence[Any]) -> None:
+        """Put the values of a text into the fields."""
+        text, held = content.get("text"), None
+        if kind == "restore" and isinstance(text, str) and len(text) <= MOST:
             with contextlib.suppress(ValueError):
                 held = json.loads(text)
         if isinstance(held, dict):

@@ -25,7 +25,7 @@ class MixPad(Panel):
             self.session.together, label=words.START_LABEL, small=True,
             layout=w.Layout(height="120px", width="100%"),
         )  # fmt: skip
-        self.view.on_handle(self._mix)
+        self.view.on("handle", self._mix)
         self.title = w.HTML()
         self.widget = w.VBox([self.title, self.view])
 

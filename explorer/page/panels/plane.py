@@ -57,15 +57,13 @@ class PlanePanel(Panel):
         # Frames on their way to a browser, by the view's number and the session's.
         self._sent: deque[tuple[int, int]] = deque(maxlen=64)
         self.view = PlaneView(tip=KEYS)
-        self.view.on_msg(self._on_pad)
-        self.view.on_drawn(self._on_drawn)
+        self.view.on("events", self._on_events)
+        self.view.on("drawn", self._on_drawn)
         self.widget = self.view.add_class("mx-plane")
         session.observe(self._on_tool, names=["tool", "label", "truth_shown", "layers", "pointed"])
         self._on_tool(None)
 
-    def _on_pad(self, _: Any, content: Any, __: Any) -> None:  # noqa: ANN401 - from the browser
-        if not isinstance(content, dict) or "events" not in content:
-            return
+    def _on_events(self, content: dict[str, Any]) -> None:
         try:
             hand = self.hands.get(self.session.frame.stage, self.draw_hand)
             hand.handle(content)

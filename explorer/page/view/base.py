@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from time import time
 from typing import Any
@@ -40,6 +40,8 @@ class CanvasView(View):
     gets the whole frame. After drawing it the browser answers with its number, from
     `requestAnimationFrame`.
 
+    It tells of "drawn": the number of a frame that a browser has drawn.
+
     Attributes:
         label: what a screen reader says of the picture.
         drawn: number of the newest frame that a browser has drawn.
@@ -55,8 +57,6 @@ class CanvasView(View):
         # Arrays of the newest frame by name, as given and as sent.
         self._last: dict[str, tuple[ArrayLike, NDArray[Any]]] = {}
         self._values: dict[str, Any] = {}
-        self._on_drawn: list[Callable[[int], None]] = []
-        self.on_msg(self._answer)
 
     def show(self, arrays: Mapping[str, ArrayLike], **values: Any) -> int:  # noqa: ANN401 - JSON
         """Draw a frame: `arrays` of numbers (float32) or bytes (uint8), and plain `values`.
@@ -104,18 +104,13 @@ class CanvasView(View):
         """Return arrays and values of the newest frame, as a browser reads them."""
         return {**self._values, **{name: array for name, (_, array) in self._last.items()}}
 
-    def on_drawn(self, call: Callable[[int], None]) -> None:
-        """Call `call(number)` after each frame that a browser has drawn."""
-        self._on_drawn.append(call)
-
-    def _answer(self, _: Any, content: Any, __: Any) -> None:  # noqa: ANN401 - from a browser
-        kind = content.get("kind") if isinstance(content, dict) else None
+    def hear(self, kind: str, content: dict[str, Any], buffers: Sequence[Any]) -> None:
+        """Draw once more, note what was drawn, or save."""
         if kind == "ready" and self._number:
             self._dispatch()
         elif kind == "drawn" and isinstance(number := content.get("frame"), int):
             self.drawn = max(self.drawn, min(number, self._number))
-            for call in self._on_drawn:
-                call(self.drawn)
+            self.tell("drawn", self.drawn)
         elif kind == "save" and (wanted := content.get("as")) in TYPES:
             self._save(wanted, content.get("view"))
 

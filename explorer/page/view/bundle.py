@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, ClassVar
@@ -14,11 +14,37 @@ Part = tuple["View", dict[str, Any], list[Any]]  # whose message, the message, i
 
 
 class View(anywidget.AnyWidget):
-    """A widget whose messages may travel in a `Bundle`."""
+    """A widget whose messages may travel in a `Bundle`, and that hands on what a hand does to it.
+
+    A browser's message is a dictionary with its `kind`; what else it holds is not checked.
+    """
 
     # What was sent while a frame is shown, else None. No context variable: a job begun meanwhile
     # would keep its value, and send nothing any more.
     waiting: ClassVar[list[Part] | None] = None
+
+    def __init__(self, **traits: Any) -> None:  # noqa: ANN401 - traits of the view
+        """Wait for a browser."""
+        super().__init__(**traits)
+        self._listeners: dict[str, list[Callable[..., None]]] = {}
+        self.on_msg(self._receive)
+
+    def on(self, kind: str, call: Callable[..., None]) -> None:
+        """Call `call` with what a hand does of this kind; each view says which kinds it has."""
+        self._listeners.setdefault(kind, []).append(call)
+
+    def tell(self, kind: str, *values: Any) -> None:  # noqa: ANN401 - of the kind
+        """Call those that wait for this kind."""
+        for call in self._listeners.get(kind, ()):
+            call(*values)
+
+    def hear(self, kind: str, content: dict[str, Any], buffers: Sequence[Any]) -> None:
+        """Act on a message of a browser."""
+
+    def _receive(self, _: Any, content: Any, buffers: Any) -> None:  # noqa: ANN401 - from a browser
+        kind = content.get("kind") if isinstance(content, dict) else None
+        if isinstance(kind, str):
+            self.hear(kind, content, buffers or ())
 
     def _send(self, msg: dict[str, Any], buffers: list[Any] | None = None) -> None:
         if View.waiting is None:

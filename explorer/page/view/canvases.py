@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from math import isfinite
 from pathlib import Path
@@ -26,8 +26,8 @@ class PlaneView(CanvasView):
     """Draws frames of the plane, and tells what hand and keys do there, on a pad over it.
 
     What a frame holds stands at the top of `plane.js`. Earlier places of candidates are kept in
-    the browser, as trails. The pad sends {"events": [{kind, x, y, gesture, shift}]}: x and y are
-    shares of the surface, y upward.
+    the browser, as trails. It tells of "events": a message with {"events": [{kind, x, y, gesture,
+    shift}]} of the pad; x and y are shares of the surface, y upward.
 
     Attributes:
         present: whether points are drawn larger, to be seen from afar.
@@ -56,6 +56,13 @@ class PlaneView(CanvasView):
     hint = Unicode("").tag(sync=True)
     say = Unicode("").tag(sync=True)
 
+    def hear(self, kind: str, content: dict[str, Any], buffers: Sequence[Any]) -> None:
+        """Tell what hand and keys do."""
+        if kind == "events":
+            self.tell(kind, content)
+        else:
+            super().hear(kind, content, buffers)
+
     def export(self) -> Export:
         """Return the places on screen, in units of the data, and their figure."""
         return of_plane(self.originals)
@@ -63,6 +70,9 @@ class PlaneView(CanvasView):
 
 class TriangleView(CanvasView):
     """A triangle of truth, unseen points and noise, a handle between, and runs begun on it.
+
+    It tells of "handle": the weights to which the hand puts the handle; of "ball": the number of
+    the run whose end it presses.
 
     A frame has these arrays, each of which may be left out: `fill` (side, side), row noise and
     column truth, see `research.pictures.shades`; `trails` (k, t, 3), places of k runs, the last one
@@ -94,36 +104,25 @@ class TriangleView(CanvasView):
         super().__init__(**traits)
         self._together = together
         self.energies: ArrayLike | None = None
-        self._on_handle: list[Callable[[Weights], None]] = []
-        self._on_ball: list[Callable[[int], None]] = []
-        self.on_msg(self._on_message)
 
     def export(self) -> Export:
         """Return energies and runs by their shares, and their figure."""
         return of_triangle(self.originals, self.energies)
 
-    def on_handle(self, call: Callable[[Weights], None]) -> None:
-        """Call `call(weights)` whenever the hand puts the handle to another place."""
-        self._on_handle.append(call)
-
-    def on_ball(self, call: Callable[[int], None]) -> None:
-        """Call `call(k)` when the hand presses the end of run k."""
-        self._on_ball.append(call)
-
-    def _on_message(self, _: Any, content: Any, __: Any) -> None:  # noqa: ANN401 - from a browser
-        kind = content.get("kind") if isinstance(content, dict) else None
+    def hear(self, kind: str, content: dict[str, Any], buffers: Sequence[Any]) -> None:
+        """Tell what a hand does."""
         if kind == "handle" and self.enabled:
             with self._together():
                 self._move(content.get("weights"), content.get("number"))
         elif kind == "ball" and isinstance(k := content.get("index"), int):
-            for press in self._on_ball:
-                press(k)
+            self.tell("ball", k)
+        else:
+            super().hear(kind, content, buffers)
 
     def _move(self, given: Any, number: Any) -> None:  # noqa: ANN401 - from a browser
         weights = weights_in(given)
         if weights is not None:
-            for move in self._on_handle:
-                move(weights)
+            self.tell("handle", weights)
         self.taken = number if isinstance(number, int) else self.taken + 1
 
 

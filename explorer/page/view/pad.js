@@ -21,7 +21,7 @@ const attachPad = (model, el) => {
   let sent = -1e9;
   const send = () => {
     timer = null;
-    if (queue.length) { sent = performance.now(); model.send({ events: queue }); queue = []; }
+    if (queue.length) { sent = performance.now(); model.send({ kind: "events", events: queue }); queue = []; }
   };
   const push = (event, now) => {
     queue.push({ ...event, gesture });

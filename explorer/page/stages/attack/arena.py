@@ -57,8 +57,8 @@ class Arena(Panel):
         self._ticks: dict[str, bool] = {}  # by hand
         self._suits: tuple[Target | None, dict[str, str]] = (None, {})
         self.table = TableView(head=list(HEAD), note=NOTE)
-        self.table.on_tick(self._tick)
-        self.table.on_choose(partial(self.do, self._choose))
+        self.table.on("tick", self._tick)
+        self.table.on("choose", partial(self.do, self._choose))
         self.row = Row(
             go=Item("job", RUN, RUN_TIP, call=self.command(self._start), job=self.job,
                     cancel=CANCEL, filled=True),

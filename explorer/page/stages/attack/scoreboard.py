@@ -64,8 +64,8 @@ class Scoreboard(Panel):
         self._asked: AttackState | None = None  # whose claims were asked for last
         self.job.observe(self._tell)
         self.curve, self.dots = ChartView(), ChartView(_dom_classes=["mx-dots"])
-        self.curve.on_handle(self._set_radius)
-        self.dots.on_hover(lambda i: play.point_at(self.session, i))
+        self.curve.on("handle", self._set_radius)
+        self.dots.on("hover", lambda i: play.point_at(self.session, i))
         self._wanted: AttackState | None = None  # whose claims a visitor of a class asked for
         self.ask = Row(
             (),

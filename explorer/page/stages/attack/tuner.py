@@ -78,7 +78,7 @@ class Tuner(Panel):
         )  # fmt: skip
 
         self.view = ChartView()
-        self.view.on_choose(load := partial(self.do, self.load))
+        self.view.on("choose", load := partial(self.do, self.load))
         self.answer = Row(trial=pick("trial", TRIAL_TIP, load), said=Item("words", value=EMPTY))
         self.widget = w.VBox([self.row, self.view, self.answer])
         self.draw()

@@ -71,10 +71,10 @@ class ExplainPanel(Panel):
     def build(self) -> None:
         """Make a row of dots, the chart of a drag, its buttons, and two questions."""
         self.dots = ChartView(_dom_classes=["mx-dots-card"])
-        self.dots.on_hover(lambda i: play.point_at(self.session, i))
-        self.dots.on_choose(partial(self.do, explain.choose, self.session))
+        self.dots.on("hover", lambda i: play.point_at(self.session, i))
+        self.dots.on("choose", partial(self.do, explain.choose, self.session))
         self.drag = ChartView()
-        self.drag.on_handle(partial(self.do, self._pull))
+        self.drag.on("handle", partial(self.do, self._pull))
         self.forced = Question(
             self, FORCED, FORCED_TIP, lambda: self._press(self._ask_forced), CANCELLED
         )

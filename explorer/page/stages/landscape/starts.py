@@ -56,8 +56,8 @@ class StartsPanel(LandscapePanel):
 
     def _cards(self) -> None:
         self.view = TriangleView(self.session.together, label=words.LABEL)
-        self.view.on_handle(self._on_handle)
-        self.view.on_ball(self.runs.press)
+        self.view.on("handle", self._on_handle)
+        self.view.on("ball", self.runs.press)
         fills = choices(
             ("start", "start"), ("end", "end"),
             tips=("Colours by the energy of the start", "of the end of the runs"),

@@ -45,7 +45,7 @@ class CurvesPanel(ChartPanel):
     def build(self) -> None:
         """A drag of the line is a drag of the time slider."""
         super().build()
-        self.view.on_handle(partial(self.do, self._seek))
+        self.view.on("handle", partial(self.do, self._seek))
 
     def _seek(self, t: float) -> None:
         branches.seek(self.session, self.session.timeline.nearest(round(t)))

@@ -17,7 +17,7 @@ class MarginsPanel(ChartPanel):
     def build(self) -> None:
         """A stem under the pointer marks its point on the plane."""
         super().build()
-        self.view.on_hover(lambda i: play.point_at(self.session, i))
+        self.view.on("hover", lambda i: play.point_at(self.session, i))
 
     def chart(self, frame: Frame) -> Chart:
         """Return the margins of the points.
