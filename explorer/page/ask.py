@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Protocol, TypeVar
 
 from explorer.page.controls.row import Item, Row
-from explorer.page.job import Job, JobState, Work
+from explorer.page.job import Job, JobState, Work, do_nothing
 from explorer.page.panels.base import Panel
 
 T = TypeVar("T")
@@ -24,10 +24,6 @@ class Asker(Protocol):
         """Show how a job failed."""
 
 
-def _nothing(*_: object) -> None:
-    """Do nothing."""
-
-
 class Ask(Job):
     """One question of a panel, asked again and again; it ends with its panel.
 
@@ -39,7 +35,7 @@ class Ask(Job):
     """
 
     def __init__(
-        self, panel: Asker, about: Callable[[], object] = _nothing,
+        self, panel: Asker, about: Callable[[], object] = do_nothing,
         words: Mapping[JobState, str] | None = None, say: Callable[[str], None] | None = None,
         in_thread: bool = True, pause_s: float = 0.0,
     ) -> None:  # fmt: skip
@@ -60,8 +56,8 @@ class Ask(Job):
         panel.asks.append(self)
 
     def begin(
-        self, work: Work[T], take: Callable[[T], None] = _nothing,
-        ended: Callable[[], None] = _nothing, stale: Callable[[], bool] | None = None,
+        self, work: Work[T], take: Callable[[T], None] = do_nothing,
+        ended: Callable[[], None] = do_nothing, stale: Callable[[], bool] | None = None,
     ) -> None:  # fmt: skip
         """Begin `work` on the present frame.
 
@@ -105,8 +101,8 @@ class Question(Ask):
         )
 
     def begin(
-        self, work: Work[T], take: Callable[[T], None] = _nothing,
-        ended: Callable[[], None] = _nothing, stale: Callable[[], bool] | None = None,
+        self, work: Work[T], take: Callable[[T], None] = do_nothing,
+        ended: Callable[[], None] = do_nothing, stale: Callable[[], bool] | None = None,
     ) -> None:  # fmt: skip
         """Take the last answer back, and begin `work`."""
         self.say("")

@@ -53,8 +53,28 @@ def page_waits() -> bool:
     return True
 
 
-def _nothing(*_: object) -> None:
+def do_nothing(*_: object) -> None:
     """Do nothing."""
+
+
+def once(make: Callable[[Progress], T]) -> Work[T]:
+    """Return work of one part, which `make` returns."""
+
+    def work(progress: Progress) -> Iterator[T]:
+        yield make(progress)
+
+    return work
+
+
+def in_slices(shares: Iterator[float]) -> Work[float]:
+    """Return work that `shares` does slice by slice; each slice is a part, the share then done."""
+
+    def work(progress: Progress) -> Iterator[float]:
+        for share in shares:
+            progress(share)
+            yield share
+
+    return work
 
 
 def _never() -> bool:
@@ -85,7 +105,7 @@ class Job:
         self.error: Exception | None = None
         self._in_thread, self._pause_s = in_thread, pause_s
         self._observers: list[Callable[[], None]] = []
-        self._ended: Callable[[], None] = _nothing
+        self._ended: Callable[[], None] = do_nothing
         self._following: Callable[[], None] | None = None
         self._task: asyncio.Task[None] | None = None
 
@@ -99,8 +119,8 @@ class Job:
         self._observers.append(call)
 
     def start(
-        self, work: Work[T], take: Callable[[T], None] = _nothing,
-        ended: Callable[[], None] = _nothing, stale: Callable[[], bool] = _never,
+        self, work: Work[T], take: Callable[[T], None] = do_nothing,
+        ended: Callable[[], None] = do_nothing, stale: Callable[[], bool] = _never,
     ) -> None:  # fmt: skip
         """Begin `work`. Work in progress is cancelled first; its `ended` is not called.
 
@@ -131,7 +151,7 @@ class Job:
 
     def close(self) -> None:
         """End the work with its page; nothing is called any more."""
-        self._observers, self._ended = [], _nothing
+        self._observers, self._ended = [], do_nothing
         self.cancel()
 
     async def wait(self) -> None:

@@ -25,6 +25,8 @@ from explorer.research.repeat import is_attacked, is_trained
 from explorer.research.runs import to_the_end
 from explorer.research.scenarios import by_name
 
+# Of training while a visitor sees it, and between slices; arbitrary.
+SLICE_S, BREATH_S = 0.15, 0.03
 RECORDED = Path(__file__).with_name("opening.safetensors")  # made by scripts/opening.py
 
 

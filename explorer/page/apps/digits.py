@@ -333,9 +333,6 @@ class DigitsApp(SidePage):
         begun = perf_counter()
         reached: list[State] = []
 
-        def work(progress: Progress) -> Iterator[State]:
-            yield from _slices(states(), planned, progress)
-
         def take(state: State) -> None:
             reached[:] = [state]
             self.controls.say(f"step {state.t:,}, {perf_counter() - begun:.0f} s")
@@ -346,7 +343,7 @@ class DigitsApp(SidePage):
                 finish(reached[0])
             self._idle()
 
-        self.job.begin(work, take, end)
+        self.job.begin(lambda progress: _slices(states(), planned, progress), take, end)
 
     def _train(self, drawn: Draw, run: ImageRun) -> None:
         self._forget_net()

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from html import escape
 from itertools import pairwise
 from time import perf_counter
@@ -20,7 +21,6 @@ from explorer.engine.membership.experiment import (
     membership_experiment,
 )
 from explorer.engine.membership.two_neuron import NotSeparableError
-from explorer.engine.progress import Progress
 from explorer.engine.settings import schema, setting_of
 from explorer.engine.threads import limit_threads
 from explorer.page.apps.membership_charts import histogram, proof_chart
@@ -266,9 +266,6 @@ class MembershipApp(SidePage):
         config = self.trained.config(self.controls.settings())
         self.trials, total = [], len(config.dims) * config.trials
 
-        def work(progress: Progress) -> Iterator[MembershipTrial]:
-            yield from membership_experiment(config, progress)
-
         def take(trial: MembershipTrial) -> None:
             self.trials.append(trial)
             self.trained.say(says.experiment_progress(len(self.trials), total, trial.d))
@@ -279,7 +276,7 @@ class MembershipApp(SidePage):
                 self.trained.say(says.experiment(self.trials, total))
 
         self.trained.say("training the first network")
-        self.job.begin(work, take, end)
+        self.job.begin(partial(membership_experiment, config), take, end)
 
     def close(self) -> None:
         """End the experiment and free the widgets."""

@@ -2,8 +2,7 @@
 // without a switch, the words that are explained in notes, and what pictures show.
 const render = ({ model, el }) => {
   el.style.cssText = "position:absolute;visibility:hidden";
-  const letter = document.createElement("div"); // as large as the visitor's text
-  letter.style.cssText = "width:1rem;height:1px";
+  const letter = make("div", "", { style: "width:1rem;height:1px" }); // as large as the visitor's text
   el.append(letter);
   const mend = () => {
     const app = el.closest(".mx-app");
@@ -45,19 +44,17 @@ const render = ({ model, el }) => {
     app.dataset.theme = theme();
     if (!labTheme()) document.documentElement.dataset.theme = app.dataset.theme;
   };
-  systemTheme.addEventListener("change", dress);
   const present = () => {
     const app = el.closest(".mx-explorer"), on = model.get("present");
     app?.classList.toggle("mx-present", on);
     app?.querySelector(".mx-presents")?.setAttribute("aria-pressed", String(on));
   };
-  document.addEventListener("keydown", key);
-  document.addEventListener("mx-presents", pressed);
-  window.addEventListener("resize", fit);
-  model.on("change:present", present);
-  // A lesson in another tab waits for what is done here.
-  const task = () => { try { localStorage.setItem("mx-task", `${model.get("task")} ${Date.now()}`); } catch { /* without storage nobody hears */ } };
-  model.on("change:task", task);
+  // A lesson in another tab waits for what is done here; without storage nobody hears.
+  const task = () => attempt(() => localStorage.setItem("mx-task", `${model.get("task")} ${Date.now()}`));
+  const ends = [
+    listen(systemTheme, "change", dress), listen(document, "keydown", key), listen(document, "mx-presents", pressed),
+    listen(window, "resize", fit), heed(model, "change:present", present), heed(model, "change:task", task),
+  ];
   const sized = new ResizeObserver(fit);
   let timer = null;
   const soon = () => { timer = timer || setTimeout(() => { timer = null; mend(); }, 500); };
@@ -79,12 +76,7 @@ const render = ({ model, el }) => {
   begin();
   return () => {
     watch.disconnect(); sized.disconnect(); clearTimeout(timer);
-    document.removeEventListener("keydown", key);
-    document.removeEventListener("mx-presents", pressed);
-    window.removeEventListener("resize", fit);
-    systemTheme.removeEventListener("change", dress);
-    model.off("change:present", present);
-    model.off("change:task", task);
+    ends.forEach((end) => end());
   };
 };
 export default { render };

@@ -4,11 +4,11 @@ const render = ({ model, el }) => {
   const closers = [];
   const send = (kind, value = null, buffers = []) => model.send({ kind, value }, undefined, buffers);
   const update = build(el, send, (call) => closers.push(call),
-    (call) => { model.on("msg:custom", call); closers.push(() => model.off("msg:custom", call)); });
+    (call) => closers.push(heed(model, "msg:custom", call)));
   const show = () => update(model.get("state"));
-  model.on("change:state", show);
-  model.on("msg:custom", saveFile);
+  const save = (message, buffers) => { if (message.kind === "file") saveFile(message.name, message.type, buffers[0]); };
+  closers.push(heed(model, "change:state", show), heed(model, "msg:custom", save));
   show();
-  return () => { model.off("change:state", show); model.off("msg:custom", saveFile); closers.forEach((call) => call()); };
+  return () => closers.forEach((call) => call());
 };
 export default { render };

@@ -10,7 +10,7 @@ const copyText = async (field, button, done = "Copied") => {
   } catch {
     field.focus();
     field.select();
-    try { copied = document.execCommand("copy"); } catch { /* it stays selected */ }
+    copied = attempt(() => document.execCommand("copy"), false); // else it stays selected
   }
   button.textContent = copied ? done : "Press Ctrl+C";
   setTimeout(() => { button.textContent = words; }, 2500);
@@ -19,29 +19,24 @@ const copyText = async (field, button, done = "Copied") => {
 // A line of text that is copied, with its button: {root, set}.
 const copyLine = (name, label, words) => {
   const field = make("input", "mx-line", { type: "text", readOnly: true, spellcheck: false, "aria-label": name, on: { focus: () => field.select() } });
-  const button = make("button", "mx-flat", { type: "button", textContent: label, title: words, on: { click: () => copyText(field, button) } });
+  const button = makeButton("mx-flat", label, words, () => copyText(field, button));
   return { root: make("div", "mx-share-row", {}, field, button), field, button, set: (text) => put(field, "value", text) };
 };
 // A line of text that is pasted, with its button; `take` gets what was pasted.
 const pasteLine = (name, label, take) => {
   const field = make("input", "mx-line", { type: "text", placeholder: name, spellcheck: false, "aria-label": name, autocomplete: "off",
     on: { keydown: (e) => { if (e.key === "Enter") button.click(); } } });
-  const button = make("button", "mx-flat", { type: "button", textContent: label, on: { click: () => {
+  const button = makeButton("mx-flat", label, undefined, () => {
     const text = field.value.trim();
     if (text) take(text);
     field.value = "";
-  } } });
+  });
   return { root: make("div", "mx-share-row", {}, field, button), field, button };
 };
 // A file of text that is chosen; `take` gets its content.
 const textFile = (label, accept, take) => {
-  const field = make("input", "", { type: "file", accept, hidden: true, tabIndex: -1, on: { change: async () => {
-    const file = field.files[0];
-    if (file && file.size < 8 * 2 ** 20) take((await file.text()).trim());
-    field.value = "";
-  } } });
-  const button = make("button", "mx-flat", { type: "button", textContent: label, on: { click: () => field.click() } });
-  return make("span", "", {}, button, field);
+  const field = fileField(accept, async (file) => { if (file.size < 8 * 2 ** 20) take((await file.text()).trim()); });
+  return make("span", "", {}, makeButton("mx-flat", label, undefined, () => field.click()), field);
 };
 // In Voila a link is the page's own address; in a notebook it is text alone, for `app("...")`.
 // It keeps the theme that the address asks for.

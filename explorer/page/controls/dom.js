@@ -1,4 +1,4 @@
-// Elements, icons, menus that close, files that are saved: what all parts of a page are made with.
+// Icons, menus that close, files that are chosen, addresses: what controls are made with.
 const ICONS = {
   pencil: "M4 16l1-4 8-8 3 3-8 8z",
   move: "M10 3v14M3 10h14M10 3l-2 2M10 3l2 2M10 17l-2-2M10 17l2-2M3 10l2-2M3 10l2 2M17 10l-2-2M17 10l-2 2",
@@ -19,23 +19,6 @@ const ICONS = {
 };
 const icon = (name, filled = false) =>
   `<svg viewBox="0 0 20 20" aria-hidden="true" class="mx-icon${filled ? " filled" : ""}"><path d="${ICONS[name]}"/></svg>`;
-// An element; `more.on` are listeners, other names properties, and those with a dash attributes.
-const make = (tag, className, more = {}, ...children) => {
-  const e = document.createElement(tag);
-  e.className = className;
-  for (const [name, value] of Object.entries(more)) {
-    if (name === "on") for (const [kind, call] of Object.entries(value)) e.addEventListener(kind, call);
-    else if (name.includes("-") || name === "role") e.setAttribute(name, value);
-    else e[name] = value;
-  }
-  e.append(...children);
-  return e;
-};
-const put = (e, name, value) => {
-  if (name === "textContent") write(e, value);
-  else if (e[name] !== value) e[name] = value;
-};
-const attribute = (e, name, value) => { if (e.getAttribute(name) !== value) e.setAttribute(name, value); };
 // Keep an open box within the window, and within the page that would cut it: to its side, and by scrolling in itself.
 const fitIn = (box, button) => {
   const app = box.closest(".mx-app").getBoundingClientRect(), zoom = box.currentCSSZoom || 1, air = 8;
@@ -50,7 +33,7 @@ const fitIn = (box, button) => {
 // A button that opens a box below it; a click elsewhere, Escape and a choice close it; arrows go from row to row.
 const menu = (className, label, title, content) => {
   const box = make("div", "mx-menu-box", { hidden: true, "aria-label": title, role: "group" }, ...content);
-  const button = make("button", "mx-ghost", { type: "button", title, "aria-expanded": "false" });
+  const button = makeButton("mx-ghost", undefined, title, () => set(box.hidden), { "aria-expanded": "false" });
   button.append(label);
   if (typeof label === "string" && label.length > 1) button.insertAdjacentHTML("beforeend", ` ${icon("more")}`);
   const root = make("div", `mx-menu ${className}`, {}, button, box);
@@ -60,10 +43,8 @@ const menu = (className, label, title, content) => {
     if (open) fitIn(box, button);
   };
   const fit = () => { if (!box.hidden) fitIn(box, button); };
-  window.addEventListener("resize", fit);
-  button.addEventListener("click", () => set(box.hidden));
   const outside = (e) => { if (!box.hidden && !e.composedPath().includes(root)) set(false); };
-  document.addEventListener("pointerdown", outside);
+  const ends = [listen(window, "resize", fit), listen(document, "pointerdown", outside)];
   root.addEventListener("focusout", (e) => { if (e.relatedTarget && !root.contains(e.relatedTarget)) set(false); });
   root.addEventListener("keydown", (e) => {
     const rows = [...box.querySelectorAll("button, a[href]")], at = rows.indexOf(document.activeElement);
@@ -78,7 +59,7 @@ const menu = (className, label, title, content) => {
     set(false);
     button.focus();
   });
-  const close = () => { document.removeEventListener("pointerdown", outside); window.removeEventListener("resize", fit); };
+  const close = () => ends.forEach((end) => end());
   return { root, button, box, set, close };
 };
 // Pages lie beside one another under voila/render; the first one also at the root.
@@ -89,22 +70,11 @@ const address = (page) => {
   if (lab) return `${lab[1]}lab/tree/notebooks/${page}`;
   return (rendered ? rendered[1] + (rendered[2] || "") : `${at.pathname.replace(/[^/]*$/, "")}voila/render/`) + page + search;
 };
-// A file for the visitor, out of what the kernel made.
-const saveFile = (message, buffers) => {
-  if (message.kind !== "file") return;
-  const link = make("a", "", { href: URL.createObjectURL(new Blob([buffers[0]], { type: message.type })), download: message.name });
-  document.body.append(link);
-  link.click();
-  link.remove();
-  setTimeout(() => URL.revokeObjectURL(link.href), 60000);
-};
-// What the visitor chose as the theme, or "auto"; and which of the two that is on this page: the choice,
-// else JupyterLab's, else the one that the address asks for, else the system's.
-const systemTheme = matchMedia("(prefers-color-scheme: dark)");
-const chosenTheme = () => { try { return localStorage.getItem("mx-theme") || "auto"; } catch { return "auto"; } };
-const labTheme = () => (document.body.dataset.voila === undefined ? { true: "light", false: "dark" }[document.body.dataset.jpThemeLight] : undefined);
-const theme = () => {
-  const asked = new URLSearchParams(location.search).get("theme"), chosen = chosenTheme();
-  const wanted = chosen !== "auto" ? chosen : labTheme() || asked;
-  return /^(light|dark)$/.test(wanted) ? wanted : systemTheme.matches ? "dark" : "light";
+// A file that is chosen behind a button; `take` gets it. The same file may be chosen again.
+const fileField = (accept, take, more = {}) => {
+  const field = make("input", "", { type: "file", accept, hidden: true, tabIndex: -1, ...more, on: { change: async () => {
+    if (field.files.length) await take(field.files[0]);
+    field.value = "";
+  } } });
+  return field;
 };

@@ -13,16 +13,13 @@ const build = (el, send, onClose) => {
     if (e.key !== "Escape" || !now.open || !app || app.matches(".mx-present") || document.querySelector(":popover-open")) return;
     if (app.contains(e.target) || e.target === document.body) send("fold", now.open);
   };
-  document.addEventListener("keydown", escape);
-  onClose(() => document.removeEventListener("keydown", escape));
+  onClose(listen(document, "keydown", escape));
   return (state) => {
     now = state;
     if (!state.titles) return;
     const focused = row.contains(document.activeElement) ? document.activeElement.textContent : null;
-    row.replaceChildren(...state.titles.map((title) => make("button", "mx-fold", {
-      type: "button", textContent: title, title: `${title}: open or close`,
-      "aria-expanded": String(title === state.open), on: { click: () => send("fold", title) },
-    })));
+    row.replaceChildren(...state.titles.map((title) =>
+      makeButton("mx-fold", title, `${title}: open or close`, () => send("fold", title), { "aria-expanded": String(title === state.open) })));
     if (focused) [...row.children].find((b) => b.textContent === focused)?.focus();
     el.closest(".mx-side")?.classList.toggle("open", Boolean(state.open));
   };

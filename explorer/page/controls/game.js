@@ -3,13 +3,12 @@ const build = (el, send) => {
   const head = make("div", "mx-chart-title", { textContent: "Two players" });
   const words = make("p", "mx-note", { role: "status" });
   const challenge = copyLine("Challenge to give away", "Copy challenge", "The weights alone, with a commitment to the points");
-  const saveChallenge = make("button", "mx-flat", { type: "button", textContent: "Save as file", on: { click: () => send("save_challenge") } });
-  challenge.root.append(saveChallenge);
+  challenge.root.append(makeButton("mx-flat", "Save as file", undefined, () => send("save_challenge")));
   const reveal = copyLine("Reveal to keep until the guess", "Copy reveal", "Give it away when you have their guess: points and salt of the commitment");
   const theirs = pasteLine("Paste their guess", "Score it", (text) => send("theirs", text));
   const guess = copyLine("Your guess, to send", "Copy guess", "The other player scores it, and reveals the points");
   const truth = pasteLine("Paste the reveal", "Reveal", (text) => send("reveal", text));
-  const button = (label, kind, tip, className = "mx-flat") => make("button", className, { type: "button", textContent: label, title: tip, on: { click: () => send(kind) } });
+  const button = (label, kind, tip, className = "mx-flat") => makeButton(className, label, tip, () => send(kind));
   const hide = button("Hide these points", "hide", "Make a challenge of the present network");
   const computer = button("Play against the computer", "computer", "It hides points; you attack its weights");
   const openFile = textFile("Open a challenge", ".txt,.mxc", (text) => send("take", text));
@@ -19,7 +18,7 @@ const build = (el, send) => {
   // In a class: the score goes to the teacher's board when the student says so, under any name.
   const name = make("input", "mx-line", { type: "text", maxLength: 20, placeholder: "A name of your choice", "aria-label": "Your name on the board", autocomplete: "off", spellcheck: false });
   const told = make("small", "", { role: "status" });
-  const putUp = make("button", "mx-flat", { type: "submit", textContent: "Put it on the board", title: "Your teacher's page then shows this name and your best score" });
+  const putUp = makeButton("mx-flat", "Put it on the board", "Your teacher's page then shows this name and your best score", undefined, { type: "submit" });
   const board = make("form", "mx-share-row", { on: { submit: (e) => {
     e.preventDefault();
     const chosen = name.value.replace(/\s+/g, " ").trim();
@@ -38,15 +37,10 @@ const build = (el, send) => {
     if (on && !el.classList.contains("on")) el.closest(".mx-drawer")?.scrollTo(0, 0);
     el.classList.toggle("on", on);
     put(words, "textContent", state.words);
-    seen(first, part === "none");
     put(computer, "disabled", state.busy);
-    seen(challenge.root, part === "hider");
-    seen(reveal.root, part === "hider");
-    seen(theirs.root, part === "hider");
-    seen(handIn, part === "guesser");
-    seen(guess.root, part === "waiting");
-    seen(truth.root, part === "waiting");
-    seen(last, part !== "none");
+    const parts = [[first, "none"], [challenge.root, "hider"], [reveal.root, "hider"], [theirs.root, "hider"], [handIn, "guesser"], [guess.root, "waiting"], [truth.root, "waiting"]];
+    for (const [e, of] of parts) seen(e, part === of);
+    seen(last, on);
     challenge.set(state.challenge && state.as_link ? addressOf(state.challenge) : state.challenge);
     reveal.set(state.reveal);
     guess.set(state.guess);

@@ -15,8 +15,8 @@ const tabsOf = (send) => {
     for (const { key, title, tip, state } of stages) {
       if (!buttons.has(key)) {
         const [number, ...words] = title.split(" ");
-        const made = make("button", "mx-tab", { type: "button", role: "tab", on: { click: () => send("stage", key) } },
-          make("span", "mx-tab-number", { textContent: number }), " ", words.join(" "));
+        const made = makeButton("mx-tab", undefined, undefined, () => send("stage", key), { role: "tab" });
+        made.append(make("span", "mx-tab-number", { textContent: number }), " ", words.join(" "));
         buttons.set(key, made);
         list.append(made);
       }
@@ -32,7 +32,11 @@ const tabsOf = (send) => {
 
 const themeOf = (el) => {
   const names = { auto: "as the system", light: "light", dark: "dark" };
-  const button = make("button", "mx-ghost mx-theme", { type: "button" });
+  const button = makeButton("mx-ghost mx-theme", undefined, undefined, () => {
+    const order = Object.keys(names), next = order[(order.indexOf(chosenTheme()) + 1) % 3];
+    attempt(() => localStorage.setItem("mx-theme", next)); // without storage the choice is not kept
+    apply();
+  });
   const apply = () => {
     const now = theme(), chosen = chosenTheme(), words = `Theme: ${names[chosen]}`;
     for (const e of [el.closest(".mx-app"), document.documentElement]) if (e && e.dataset.theme !== now) e.dataset.theme = now;
@@ -41,30 +45,25 @@ const themeOf = (el) => {
     button.setAttribute("aria-label", words);
     button.dataset.choice = chosen;
   };
-  button.addEventListener("click", () => {
-    const order = Object.keys(names), next = order[(order.indexOf(chosenTheme()) + 1) % 3];
-    try { localStorage.setItem("mx-theme", next); } catch { /* without storage the choice is not kept */ }
-    apply();
-  });
   const watch = new MutationObserver(apply);
   watch.observe(document.body, { attributes: true, attributeFilter: ["data-jp-theme-light"] });
-  systemTheme.addEventListener("change", apply);
+  const unlisten = listen(systemTheme, "change", apply);
   apply();
   setTimeout(apply, 0); // once more when the page is around it
-  return { button, close: () => { watch.disconnect(); systemTheme.removeEventListener("change", apply); } };
+  return { button, close: () => { watch.disconnect(); unlisten(); } };
 };
 
+// A row of a menu: what it is, and what it does.
+const rowOf = (title, words, click) => {
+  const made = makeButton("mx-menu-row", undefined, words, click);
+  made.append(make("b", "", { textContent: title }), make("span", "", { textContent: words }));
+  return made;
+};
 // The lessons in their order, one line each; then those out of a file, and the other pages.
 const lessonsOf = (state, send) => {
-  const row = (title, words, call) => make("button", "mx-menu-row", {
-    type: "button", title: words, on: { click: () => { lessons.set(false); call(); } },
-  }, make("b", "", { textContent: title }), make("span", "", { textContent: words }));
-  const file = make("input", "", { type: "file", accept: ".json", hidden: true, "aria-label": "A lesson from a file" });
-  file.addEventListener("change", async () => {
-    lessons.set(false);
-    if (file.files.length) send("lesson-file", await file.files[0].text());
-    file.value = "";
-  });
+  const row = (title, words, call) => rowOf(title, words, () => { lessons.set(false); call(); });
+  const take = async (chosen) => { lessons.set(false); send("lesson-file", await chosen.text()); };
+  const file = fileField(".json", take, { "aria-label": "A lesson from a file" });
   const link = ({ page, title }) => make("a", "mx-menu-row", { href: address(page), target: "_blank", textContent: title });
   const rows = state.lessons.map(({ title, line }, i) => row(`${i} ${title}`, line, () => send("lesson", i)));
   const lessons = menu("mx-lessons", "Lessons", "Lessons and further pages", [
@@ -81,10 +80,10 @@ const lessonsOf = (state, send) => {
     )),
   ]);
   // Which are done, the browser keeps: a tick before the name.
-  const done = () => { try { return JSON.parse(localStorage.getItem("mx-lessons") || "[]"); } catch { return []; } };
+  const done = () => attempt(() => JSON.parse(localStorage.getItem("mx-lessons") || "[]"), []);
   lessons.tick = (i) => {
     const every = [...new Set([...done(), ...(i >= 0 ? [i] : [])])];
-    if (i >= 0) try { localStorage.setItem("mx-lessons", JSON.stringify(every)); } catch { /* ticks of this page alone */ }
+    if (i >= 0) attempt(() => localStorage.setItem("mx-lessons", JSON.stringify(every))); // else ticks of this page alone
     for (const k of every) if (rows[k]) put(rows[k].firstChild, "textContent", `✓ ${k} ${state.lessons[k].title}`);
   };
   return lessons;
@@ -103,17 +102,12 @@ const build = (el, send, onClose) => {
     const examples = menu("mx-examples", "Examples", "Ready runs: points, network and attack",
       state.examples.map(({ group, rows }) => make("div", "mx-menu-group", {},
         make("div", "mx-menu-head", { textContent: group }),
-        ...rows.map(({ name, sentence }) => make("button", "mx-menu-row", {
-          type: "button", title: sentence, on: { click: () => { examples.set(false); send("example", name); } },
-        }, make("b", "", { textContent: name }), make("span", "", { textContent: sentence }))),
+        ...rows.map(({ name, sentence }) => rowOf(name, sentence, () => { examples.set(false); send("example", name); })),
       )));
     const lessons = lessonsOf(state, send);
-    const share = make("button", "mx-ghost", {
-      type: "button", textContent: "Share", title: "A link, the code, files, and a game of two",
-      on: { click: () => send("share") },
-    });
-    const replay = make("button", "mx-menu-row", { type: "button", textContent: "Play the opening again", hidden: !window.mxOpening,
-      on: { click: () => { help.set(false); window.mxOpening.again(); } } });
+    const share = makeButton("mx-ghost", "Share", "A link, the code, files, and a game of two", () => send("share"));
+    const again = () => { help.set(false); window.mxOpening.again(); };
+    const replay = makeButton("mx-menu-row", "Play the opening again", undefined, again, { hidden: !window.mxOpening });
     const help = menu("mx-help", "?", "Help: keys, and what the plane shows", [make("div", "mx-help-text"), replay]);
     help.button.setAttribute("aria-label", "Help");
     right.append(examples.root, lessons.root, share, look.button, help.root);

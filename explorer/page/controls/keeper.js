@@ -18,7 +18,7 @@ const makeBar = () => {
     root.hidden = !what;
     root.dataset.kind = what?.kind || "";
     words.textContent = what?.words || "";
-    row.replaceChildren(...(what?.buttons || []).map(([textContent, click]) => make("button", "mx-flat mx-slim", { type: "button", textContent, on: { click } })));
+    row.replaceChildren(...(what?.buttons || []).map(([textContent, click]) => makeButton("mx-flat mx-slim", textContent, undefined, click)));
   };
   return { root, show };
 };
@@ -128,11 +128,11 @@ function render({ model, el }) {
   // Frames that were on their way when the line broke are lost: the views ask for them again.
   const connection = (_, status) => { if (status === "connected") document.dispatchEvent(new Event("mx-again")); };
 
-  const listeners = [[document, "pointerdown", act, true], [document, "keydown", act, true], [document, "mx-drawn", drawn], [window, "beforeunload", leave]];
-  for (const [on, kind, call, first] of listeners) on.addEventListener(kind, call, first);
+  const ends = [
+    listen(document, "pointerdown", act, true), listen(document, "keydown", act, true), listen(document, "mx-drawn", drawn),
+    listen(window, "beforeunload", leave), heed(model, "msg:custom", message), heed(model, "change:kept", keep),
+  ];
   tabs?.addEventListener("message", answer);
-  model.on("msg:custom", message);
-  model.on("change:kept", keep);
   kernel?.connectionStatusChanged?.connect?.(connection);
   const timer = setInterval(tick, TICK_MS);
   window.mxWatched = true; // the page around need not watch any more
@@ -147,9 +147,7 @@ function render({ model, el }) {
   };
   place();
   return () => {
-    for (const [on, kind, call, first] of listeners) on.removeEventListener(kind, call, first);
-    model.off("msg:custom", message);
-    model.off("change:kept", keep);
+    ends.forEach((end) => end());
     kernel?.connectionStatusChanged?.disconnect?.(connection);
     clearInterval(timer); clearTimeout(placing);
     tabs?.close();

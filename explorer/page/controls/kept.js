@@ -1,13 +1,12 @@
 // What the browser keeps: a row for each page that was opened, in the local storage of this server,
 // under its base path.
 const MOST_ROWS = 8; // arbitrary
-const config = () => { try { return JSON.parse(document.getElementById("jupyter-config-data").textContent); } catch { return {}; } };
+const config = () => attempt(() => JSON.parse(document.getElementById("jupyter-config-data").textContent), {});
 const lab = () => document.body.dataset.voila === undefined;
 const base = config().baseUrl || "/";
 
 const PREFIX = `mx-kept:${base}:`, MINE = `mx-kept:${base}`; // rows; and the row of this tab, which a reload keeps
 const CHANGED = "mx-kept-changed", changed = () => document.dispatchEvent(new Event(CHANGED));
-const attempt = (call, otherwise) => { try { return call(); } catch { return otherwise; } };
 const newKey = () => PREFIX + crypto.getRandomValues(new Uint32Array(2)).join("-");
 const rowOf = (text) => attempt(() => {
   const row = JSON.parse(text);
@@ -44,5 +43,4 @@ const clock = (time) => {
   const day = at.toDateString() === new Date().toDateString() ? "" : `${at.toLocaleDateString("en-GB", { day: "numeric", month: "long" })}, `;
   return `${day}${two(at.getHours())}:${two(at.getMinutes())}`;
 };
-const download = (row) =>
-  saveFile({ kind: "file", name: `drawing-${clock(row.time).replace(/\W+/g, "-")}.mx`, type: "text/plain" }, [row.text]);
+const download = (row) => saveFile(`drawing-${clock(row.time).replace(/\W+/g, "-")}.mx`, "text/plain", row.text);

@@ -3,7 +3,7 @@ const build = (el, send, onClose) => {
   let says = null;
   const list = make("div", "mx-kept-list"), title = make("div", "mx-chart-title");
   el.append(list);
-  const button = (textContent, title, click) => make("button", "mx-flat mx-slim", { type: "button", textContent, title, on: { click } });
+  const button = (...what) => makeButton("mx-flat mx-slim", ...what);
   const show = () => {
     if (!says) return;
     const all = rows();
@@ -14,7 +14,6 @@ const build = (el, send, onClose) => {
       button(says.download, "As a file, which can be opened here again", () => download(row)),
       button(says.forget, "Delete it from this browser", () => { attempt(() => localStorage.removeItem(row.key)); changed(); }))));
   };
-  document.addEventListener(CHANGED, show);
-  onClose(() => document.removeEventListener(CHANGED, show));
+  onClose(listen(document, CHANGED, show));
   return (state) => { says = state.says; show(); };
 };

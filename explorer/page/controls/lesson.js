@@ -1,7 +1,7 @@
 // A step of a lesson: its words, a question with a folded answer, a goal that ticks itself off.
 const build = (el, send, onClose) => {
   const number = make("div", "mx-lesson-number"), title = make("h2", "mx-lesson-title");
-  const leave = make("button", "mx-lesson-leave", { type: "button", on: { click: () => send("leave") } });
+  const leave = makeButton("mx-lesson-leave", undefined, undefined, () => send("leave"));
   const dots = make("div", "mx-lesson-steps", { role: "group", "aria-label": "Steps of the lesson" });
   const caption = make("div", "mx-lesson-caption");
   const goal = make("div", "mx-lesson-goal", { role: "status", "aria-live": "polite" });
@@ -11,15 +11,14 @@ const build = (el, send, onClose) => {
   fold.addEventListener("toggle", () => { if (fold.open) fold.scrollIntoView({ block: "nearest" }); });
   const links = make("div", "mx-lesson-links");
   const body = make("div", "mx-lesson-body", { tabIndex: 0, role: "region", "aria-label": "Words of the step" }, caption, links, goal, question, fold);
-  const back = make("button", "mx-flat", { type: "button", textContent: "Previous", on: { click: () => send("turn", Number(el.dataset.at) - 1) } });
-  const next = make("button", "mx-flat mx-lesson-next", { type: "button", on: { click: () => send("next") } });
+  const back = makeButton("mx-flat", "Previous", undefined, () => send("turn", Number(el.dataset.at) - 1));
+  const next = makeButton("mx-flat mx-lesson-next", undefined, undefined, () => send("next"));
   el.append(make("div", "mx-lesson-head", {}, number, leave), title, dots, body, make("div", "mx-lesson-foot", {}, back, next));
   const paragraphs = (text) => text.split(/\n\s*\n/).filter((part) => part.trim()).map((part) => make("p", "", { textContent: part.trim() }));
   let shown = "", pages = [];
   // The other page, in a tab of the same browser, says when its task is done; see access.js.
   const heard = (e) => { if (e.key === "mx-task" && pages.includes((e.newValue || "").split(" ")[0])) send("done"); };
-  window.addEventListener("storage", heard);
-  onClose(() => window.removeEventListener("storage", heard));
+  onClose(listen(window, "storage", heard));
   return (state) => {
     if (!state.steps) return;
     pages = state.links.map(({ page }) => page.replace(".ipynb", ""));
@@ -49,7 +48,7 @@ const build = (el, send, onClose) => {
     while (dots.children.length > state.steps.length) dots.lastChild.remove();
     while (dots.children.length < state.steps.length) { // they stay: a change takes the focus from none
       const i = dots.children.length;
-      dots.append(make("button", "mx-lesson-dot", { type: "button", on: { click: () => send("turn", i) } }));
+      dots.append(makeButton("mx-lesson-dot", undefined, undefined, () => send("turn", i)));
     }
     state.steps.forEach((done, i) => {
       const dot = dots.children[i], said = done ? ", done" : "";

@@ -25,7 +25,8 @@ const build = (el, tell, onClose, onMessage) => {
     input.addEventListener("change", flush);
     return input;
   };
-  const button = (words, tip, kind, className = "mx-flat") => make("button", className, { type: "button", textContent: words, title: tip, on: { click: () => (kind === "record" || kind === "delete" ? turn : send)(kind) } });
+  const button = (words, tip, kind, className = "mx-flat") =>
+    makeButton(className, words, tip, () => (kind === "record" || kind === "delete" ? turn : send)(kind));
   const title = field("title", "Title of the lesson", "input", { type: "text", maxLength: 80 });
   const line = field("line", "What it shows, in one line", "input", { type: "text", maxLength: 160 });
   const list = make("ol", "mx-lesson-list");
@@ -37,9 +38,8 @@ const build = (el, tell, onClose, onMessage) => {
   const value = make("input", "", { type: "number", step: "any", "aria-label": "Number of the goal" });
   goal.addEventListener("change", () => send("goal", [goal.value, null]));
   value.addEventListener("change", () => send("goal", [goal.value, value.value === "" ? null : Number(value.value)]));
-  const file = make("input", "", { type: "file", accept: ".json", hidden: true, "aria-label": "A lesson from a file" });
-  file.addEventListener("change", async () => { if (file.files.length) turn("open", await file.files[0].text()); file.value = ""; });
-  const move = (words, tip, by) => make("button", "mx-square", { type: "button", textContent: words, title: tip, "aria-label": tip, on: { click: () => turn("move", by) } });
+  const file = fileField(".json", async (chosen) => turn("open", await chosen.text()), { "aria-label": "A lesson from a file" });
+  const move = (words, tip, by) => makeButton("mx-square", words, tip, () => turn("move", by), { "aria-label": tip });
   const tools = make("div", "mx-lesson-row", {}, move("↑", "Earlier", -1), move("↓", "Later", 1),
     button("Record anew", "This moment of the page, with the words of this step", "again"), button("Delete", "Take this step out", "delete"));
   const one = make("div", "mx-lesson-one", {}, tools, of, texts.caption, texts.question, texts.answer, make("div", "mx-lesson-row", {}, goal, value));
@@ -54,7 +54,7 @@ const build = (el, tell, onClose, onMessage) => {
     copyText(link.field, link.button);
   });
   const foot = make("div", "mx-lesson-foot", {}, button("Preview", "Walk it as a student does", "preview"), button("Save", "As a file", "save"), button("Link", "As a link, for whoever opens the address", "link"),
-    make("button", "mx-flat", { type: "button", textContent: "Open…", title: "Go on with a lesson out of a file", on: { click: () => file.click() } }), file);
+    makeButton("mx-flat", "Open…", "Go on with a lesson out of a file", () => file.click()), file);
   el.append(make("div", "mx-lesson-head", {}, make("div", "mx-lesson-number", { textContent: "Record a lesson" }), button("Leave", "Leave without saving", "leave", "mx-lesson-leave")), body, link.root, foot);
   const set = (input, words) => { if (input.value !== words && !typed.has(input)) input.value = words; };
   let known = false;
@@ -68,9 +68,8 @@ const build = (el, tell, onClose, onMessage) => {
     link.root.hidden = true;
     set(title, state.title);
     set(line, state.line);
-    list.replaceChildren(...state.steps.map((words, i) => make("li", "", {}, make("button", "mx-menu-row", {
-      type: "button", textContent: words, "aria-current": i === state.at ? "step" : "false", on: { click: () => turn("choose", i) },
-    }))));
+    list.replaceChildren(...state.steps.map((words, i) => make("li", "", {},
+      makeButton("mx-menu-row", words, undefined, () => turn("choose", i), { "aria-current": i === state.at ? "step" : "false" }))));
     one.hidden = !state.step;
     if (!state.step) return;
     put(of, "textContent", state.of);

@@ -5,7 +5,7 @@ const build = (el, send) => {
   const chips = make("div", "mx-chips", { role: "group", "aria-label": "What the plane shows" });
   el.append(palette, chips);
   const tool = (html, name, title, on, click, colour = "") => {
-    const b = make("button", "mx-tool", { type: "button", title, "aria-label": name, on: { click } });
+    const b = makeButton("mx-tool", undefined, title, click, { "aria-label": name });
     b.innerHTML = html;
     if (on !== null) b.setAttribute("aria-pressed", String(on));
     if (colour) b.style.color = `var(--mx-${colour})`;
@@ -34,10 +34,8 @@ const build = (el, send) => {
       );
       if (now.folded) palette.append(line(), tool(icon("close"), "Fold the tools", "Fold the tools", null, () => { unfolded = false; draw(); }));
     }
-    chips.replaceChildren(...now.chips.map(({ key, name, tip, on }) => make("button", `mx-chip${on ? " on" : ""}`, {
-      type: "button", textContent: name, title: tip, "aria-pressed": String(on), on: { click: () => send("layer", key) },
-    })));
-    [...chips.children].forEach((b, i) => { b.dataset.layer = now.chips[i].key; });
+    chips.replaceChildren(...now.chips.map(({ key, name, tip, on }) =>
+      makeButton(`mx-chip${on ? " on" : ""}`, name, tip, () => send("layer", key), { "aria-pressed": String(on), data: { layer: key } })));
     if (focused) [...el.querySelectorAll("button")].find((b) => named(b) === focused)?.focus();
     palette.title = legend;
   };

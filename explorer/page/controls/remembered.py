@@ -5,11 +5,11 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Collection, Sequence
-from pathlib import Path
 from typing import Any
 
 from traitlets import Unicode
 
+from explorer.page.controls.control import source
 from explorer.page.controls.row import Row
 from explorer.page.view.bundle import View
 
@@ -24,7 +24,7 @@ class Remembered(View):
         kept: the fields' values by name, as JSON; "" before the first change.
     """
 
-    _esm = Path(__file__).with_suffix(".js")
+    _esm = source("remembered.js")
     kept: Any = Unicode("").tag(sync=True)
 
     def __init__(self, *rows: Row, without: Collection[str] = ()) -> None:

@@ -22,7 +22,7 @@ const build = (el, send) => {
     box.dataset.sent = value;
   };
   const button = (name, said) => {
-    const b = make("button", "mx-flat", { type: "button", on: { click: (e) => { if (!b.dataset.does || e.detail < 2) said(b.dataset.does); } } });
+    const b = makeButton("mx-flat", undefined, undefined, (e) => { if (!b.dataset.does || e.detail < 2) said(b.dataset.does); });
     return { root: b, show: (s) => {
       put(b, "textContent", s.label); dress(b, s);
       put(b, "className", s.filled ? "mx-action" : "mx-flat");
@@ -46,7 +46,7 @@ const build = (el, send) => {
       const root = make("div", "mx-segments", { role: "group" });
       return { root, show: (s) => {
         attribute(root, "aria-label", s.label);
-        fill(root, s, ([words, tip], i) => make("button", "mx-segment", { type: "button", textContent: words, title: tip, on: { click: () => tell(name, i) } }));
+        fill(root, s, ([words, tip], i) => makeButton("mx-segment", words, tip, () => tell(name, i)));
         [...root.children].forEach((b, i) => { attribute(b, "aria-pressed", String(i === s.value)); put(b, "disabled", !!s.disabled); });
       } };
     },
@@ -87,12 +87,8 @@ const build = (el, send) => {
       return { root, show: (s) => { show(s); keep(box, s.value); } };
     },
     file: (name) => {
-      const field = make("input", "", { type: "file", hidden: true, tabIndex: -1, "aria-hidden": "true", on: { change: async () => {
-        const file = field.files[0];
-        if (file) tell(name, file.name, [await file.arrayBuffer()]);
-        field.value = ""; // the same file may be chosen again
-      } } });
-      const b = make("button", "mx-flat", { type: "button", on: { click: () => field.click() } }), words = make("span", "");
+      const field = fileField("", async (file) => tell(name, file.name, [await file.arrayBuffer()]), { "aria-hidden": "true" });
+      const b = makeButton("mx-flat", undefined, undefined, () => field.click()), words = make("span", "");
       b.innerHTML = icon("upload");
       b.append(words);
       return { root: make("span", "mx-item-file", {}, b, field), show: (s) => { put(words, "textContent", s.label); put(field, "accept", s.accept); dress(b, s); } };

@@ -4,7 +4,7 @@ const build = (el, send, onClose) => {
   const list = make("div", "");
   const further = menu("mx-further", "more", "Further attacks", [list]);
   const words = make("p", "mx-note-text mx-chosen");
-  const again = make("button", "mx-flat", { type: "button", on: { click: () => send("again") } });
+  const again = makeButton("mx-flat", undefined, undefined, () => send("again"));
   const title = make("div", "mx-card-title");
   el.append(title, row, words, again);
   onClose(further.close);
@@ -21,10 +21,8 @@ const build = (el, send, onClose) => {
     if (now === shown) return;
     const focused = row.contains(document.activeElement) ? document.activeElement.dataset.key : null;
     shown = now;
-    const one = ({ key, name, short, tip, fits }, className, text) => make("button", `${className}${fits ? "" : " unfit"}`, {
-      type: "button", textContent: text, title: tip, "aria-pressed": String(key === state.value), "aria-label": name,
-      on: { click: () => { further.set(false); send("choose", key); } },
-    });
+    const one = ({ key, name, tip, fits }, className, text) => makeButton(`${className}${fits ? "" : " unfit"}`, text, tip,
+      () => { further.set(false); send("choose", key); }, { "aria-pressed": String(key === state.value), "aria-label": name });
     const first = state.options.slice(0, state.first), rest = state.options.slice(state.first);
     const chosen = rest.find((o) => o.key === state.value);
     row.replaceChildren(...first.map((o) => one(o, "mx-segment", o.short)), further.root);

@@ -7,11 +7,11 @@ const build = (el, send, onClose, onMessage) => {
   const paste = pasteLine("Paste a link or a challenge", "Open", (text) => send("open", text));
   const tabs = make("div", "mx-segments", { role: "group", "aria-label": "Language" });
   const code = make("textarea", "mx-code", { readOnly: true, spellcheck: false, rows: 4, "aria-label": "Code", wrap: "off" });
-  const copyCode = make("button", "mx-flat", { type: "button", textContent: "Copy", title: "Copy the code", on: { click: () => copyText(code, copyCode) } });
+  const copyCode = makeButton("mx-flat", "Copy", "Copy the code", () => copyText(code, copyCode));
   const files = make("div", "mx-share-files");
   let now = {}, language = "python", rows = "";
   const languages = [["python", "Python"], ["command", "Command"]].map(([key, words]) => {
-    const b = make("button", "mx-segment", { type: "button", textContent: words, on: { click: () => { language = key; show(); } } });
+    const b = makeButton("mx-segment", words, undefined, () => { language = key; show(); });
     tabs.append(b);
     return [key, b];
   });
@@ -29,13 +29,13 @@ const build = (el, send, onClose, onMessage) => {
     rows = wanted;
     files.replaceChildren(...now.files.map(([name, kinds]) => make("div", "mx-share-file", { role: "group", "aria-label": name },
       make("span", "", { textContent: name }),
-      ...kinds.map(({ key, label, tip, off }) => make("button", "mx-flat", { type: "button", textContent: label, title: tip, disabled: off, "aria-label": `${name}: ${label}`, on: { click: () => send("save", key) } })))));
+      ...kinds.map(({ key, label, tip, off }) => makeButton("mx-flat", label, tip, () => send("save", key), { disabled: off, "aria-label": `${name}: ${label}` })))));
   };
   onMessage((message, buffers) => {
     if (message.kind !== "frames") return;
     recordVideo(message.times, buffers).then(
       ({ video, ending }) => {
-        saveFile({ kind: "file", name: `${message.name}.${ending}`, type: video.type }, [video]);
+        saveFile(`${message.name}.${ending}`, video.type, video);
         send("recorded", true);
       },
       () => send("recorded", false),

@@ -21,10 +21,7 @@ const build = (el, send) => {
   const n = field("points", "range", { min: 1, max: 200, step: 1 }, "Number of points of the set");
   const noise = field("noise", "range", { min: 0, max: 1, step: 0.01 }, "Noise, in units of the plane");
   const seed = field("seed", "number", { min: 0, max: 2147483647, step: 1 }, "Seed of the set, the first weights and the attack: the same seed, the same run");
-  const again = make("button", "mx-flat", {
-    type: "button", textContent: "↻ another", title: "Draw the set with the next seed",
-    on: { click: () => send("another") },
-  });
+  const again = makeButton("mx-flat", "↻ another", "Draw the set with the next seed", () => send("another"));
   const why = make("p", "mx-note-text", { textContent: "Points, noise and another draw are of a ready-made set: yours are drawn by hand." });
   el.append(make("div", "mx-card-title", { textContent: "Start from a set" }), grid,
     make("div", "mx-fields", {}, n.box, noise.box, make("div", "mx-field-row", {}, seed.box, again)), why);
@@ -38,7 +35,7 @@ const build = (el, send) => {
   return (state) => {
     if (!state.sets) return;
     for (const { key, title, tip, points } of state.sets) if (!tiles.has(key)) {
-      const tile = make("button", "mx-thumb", { type: "button", title: tip, on: { click: () => send("preset", key) } });
+      const tile = makeButton("mx-thumb", undefined, tip, () => send("preset", key));
       tile.innerHTML = picture(points);
       tile.append(make("span", "", { textContent: title }));
       tiles.set(key, tile);

@@ -2,16 +2,16 @@
 const TICKS = 1000, EVERY_MS = 40;
 const build = (el, send, onClose) => {
   const flat = (name, title, i, kind) => {
-    const b = make("button", "mx-square", { type: "button", title, "aria-label": name, on: { click: () => send(kind) } });
+    const b = makeButton("mx-square", undefined, title, () => send(kind), { "aria-label": name });
     b.innerHTML = icon(i);
     return b;
   };
   const reset = flat("Reset", "Back to step 0 of this stage with the same seed", "start", "reset");
-  const play = make("button", "mx-play", { type: "button", on: { click: () => send(play.dataset.does) } });
+  const play = makeButton("mx-play", undefined, undefined, () => send(play.dataset.does));
   const step = flat("Step", "Pause, and take one full-batch step", "step", "step");
   const many = make("input", "", { type: "number", min: 2, max: 100000, value: 100, title: "Steps of the next button", "aria-label": "n steps" });
-  const steps = make("button", "mx-menu-row", { type: "button", textContent: "Step × n", title: "Pause, and take n steps at once", on: { click: () => send("steps", Number(many.value)) } });
-  const reseed = make("button", "mx-menu-row", { type: "button", textContent: "New seed", title: "Back to step 0 with another random initialisation", on: { click: () => send("reseed") } });
+  const steps = makeButton("mx-menu-row", "Step × n", "Pause, and take n steps at once", () => send("steps", Number(many.value)));
+  const reseed = makeButton("mx-menu-row", "New seed", "Back to step 0 with another random initialisation", () => send("reseed"));
   const further = menu("mx-up", "", "More steps, and another seed", [make("label", "mx-menu-row", {}, "n steps ", many), steps, reseed]);
   further.button.innerHTML = icon("more");
   further.button.setAttribute("aria-label", "More steps");
@@ -20,11 +20,11 @@ const build = (el, send, onClose) => {
   const marks = make("div", "mx-marks", { role: "group", "aria-label": "Branches" });
   const line = make("div", "mx-timeline", {}, time, marks);
   const told = make("span", ""), where = make("span", "mx-where", { role: "status", "aria-live": "off" }, told);
-  const branch = make("button", "mx-flat", { type: "button", title: "Keep this run; go on from this moment on a new branch", on: { click: () => send("branch") } });
+  const branch = makeButton("mx-flat", undefined, "Keep this run; go on from this moment on a new branch", () => send("branch"));
   branch.innerHTML = icon("branch");
   branch.append(" ", "Branch");
-  const present = make("button", "mx-square mx-presents", { type: "button", title: "Present: plane and pictures large, no settings (F)", "aria-label": "Present", "aria-pressed": "false",
-    on: { click: () => present.dispatchEvent(new Event("mx-presents", { bubbles: true })) } }); // access.js listens
+  const present = makeButton("mx-square mx-presents", undefined, "Present: plane and pictures large, no settings (F)",
+    () => present.dispatchEvent(new Event("mx-presents", { bubbles: true })), { "aria-label": "Present", "aria-pressed": "false" }); // access.js listens
   present.innerHTML = icon("present");
   el.append(reset, play, step, further.root, speed, line, where, branch, present);
   onClose(further.close);
@@ -61,8 +61,7 @@ const build = (el, send, onClose) => {
     if (marks.dataset.shown === shown) return;
     marks.dataset.shown = shown;
     marks.replaceChildren(...state.branches.map(({ index, name: words, at, on }) => {
-      const b = make("button", `mx-mark${on ? " on" : ""}`, { type: "button", title: words, "aria-label": words, on: { click: () => send("select", index) } });
-      if (on) b.setAttribute("aria-current", "true");
+      const b = makeButton(`mx-mark${on ? " on" : ""}`, undefined, words, () => send("select", index), { "aria-label": words, "aria-current": on ? "true" : undefined });
       b.style.left = `${100 * at}%`;
       return b;
     }));

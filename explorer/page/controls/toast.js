@@ -3,7 +3,7 @@
 const READ = { first: 4000, letter: 50 }; // ms; arbitrary: 20 letters a second
 const build = (el, send, onClose) => {
   const words = make("span", "mx-toast-words", { role: "status", "aria-live": "polite" });
-  const close = make("button", "mx-toast-close", { type: "button", title: "Close this notice", "aria-label": "Close this notice", on: { click: () => send("close") } });
+  const close = makeButton("mx-toast-close", undefined, "Close this notice", () => send("close"), { "aria-label": "Close this notice" });
   close.innerHTML = icon("close");
   el.append(words, close);
   let timer = null, passes = false;

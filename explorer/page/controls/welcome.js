@@ -1,8 +1,7 @@
 // After the opening: tell the kernel what the visitor wished for; when a visitor draws for the first
 // time three marks, one after the other. They are never shown again; Escape or a click elsewhere ends them.
 const KEY = "mx-marks-seen";
-const seen = () => { try { return localStorage.getItem(KEY) !== null; } catch { return true; } };
-const keep = () => { try { localStorage.setItem(KEY, "1"); } catch { /* without storage: seen() */ } };
+const seen = () => attempt(() => localStorage.getItem(KEY) !== null, true); // likewise without storage
 const GAP = 12;
 
 const STYLE = `position:fixed;inset:auto;margin:0;border:0;max-width:280px;padding:12px 14px;border-radius:12px;font-size:14px;line-height:1.45;
@@ -31,9 +30,7 @@ const showMarks = (app, marks, onClose) => {
   const close = () => {
     box?.remove();
     box = null;
-    document.removeEventListener("keydown", key, true);
-    document.removeEventListener("pointerdown", outside, true);
-    removeEventListener("resize", place);
+    ends.forEach((end) => end());
   };
   const key = (e) => {
     if (e.key !== "Escape") return;
@@ -45,7 +42,7 @@ const showMarks = (app, marks, onClose) => {
     box?.remove();
     do at += 1; while (at < marks.length && !(part = visible(app, marks[at][0])));
     if (at >= marks.length) return void close();
-    const button = make("button", "", { type: "button", textContent: at + 1 < marks.length ? "Next" : "Done", style: BUTTON, on: { click: next } });
+    const button = makeButton("", at + 1 < marks.length ? "Next" : "Done", undefined, next, { style: BUTTON });
     const row = make("div", "", { style: "display:flex;align-items:center;gap:12px;margin-top:8px;font-size:12px" }, `${at + 1} of ${marks.length}`, button);
     box = make("div", "mx-mark-box", { role: "status", style: STYLE, popover: "manual" }, // over all, and cut by no cell of a notebook
       make("div", "", { textContent: marks[at][1] }), row);
@@ -53,10 +50,8 @@ const showMarks = (app, marks, onClose) => {
     box.showPopover();
     place();
   };
-  keep();
-  document.addEventListener("keydown", key, true);
-  document.addEventListener("pointerdown", outside, true);
-  addEventListener("resize", place);
+  attempt(() => localStorage.setItem(KEY, "1"));
+  const ends = [listen(document, "keydown", key, true), listen(document, "pointerdown", outside, true), listen(window, "resize", place)];
   onClose(close);
   next();
 };
@@ -79,16 +74,12 @@ const build = (el, send, onClose) => {
   el.style.display = "none";
   let gone = false, marks = [];
   onClose(() => { gone = true; });
-  const listen = (on, kind, call, once = false) => {
-    on.addEventListener(kind, call, { once });
-    onClose(() => on.removeEventListener(kind, call));
-  };
   // A link stands behind "#" in the address; one pasted there later does not load the page again.
   // At first the page is left to draw itself: a card that goes while it is made is an error in the host.
   const follow = () => { if (/^#mx[a-z]?\d/.test(location.hash)) send("link", location.hash.slice(1)); };
   if (document.body.dataset.voila !== undefined) {
-    listen(window, "hashchange", follow);
-    listen(document, "mx-drawn", follow, true);
+    onClose(listen(window, "hashchange", follow));
+    onClose(listen(document, "mx-drawn", follow, { once: true }));
   }
   const begin = (wish) => {
     if (gone) return;
@@ -103,7 +94,7 @@ const build = (el, send, onClose) => {
     if (app && !seen()) whenDrawing(app, () => showMarks(app, marks, onClose), onClose);
   };
   // The opening played again ends in a wish, too.
-  listen(document, "mx-replayed", (e) => { if (e.detail === "own") send("own"); });
+  onClose(listen(document, "mx-replayed", (e) => { if (e.detail === "own") send("own"); }));
   // In a notebook there is no opening: the marks come when the plane has been drawn.
   const drawn = () => new Promise((done) => document.addEventListener("mx-drawn", () => done(""), { once: true }));
   (window.mxOpening ? window.mxOpening.ended : drawn()).then(begin);

@@ -5,19 +5,18 @@ from __future__ import annotations
 import hmac
 import json
 import secrets
-from collections.abc import Iterator
+from functools import partial
 from hashlib import sha256
 
-from explorer.engine.data import Dataset
-from explorer.engine.progress import Progress
 from explorer.page import game
 from explorer.page.ask import Ask
 from explorer.page.controls.control import GameBox
 from explorer.page.frame import Frame
+from explorer.page.job import once
 from explorer.page.panels.base import Panel
 from explorer.page.session import CLASS_KEY, IN_CLASS
 from explorer.page.words import share as words
-from explorer.research.game import LONGEST_LINK, Hidden, computer_hides
+from explorer.research.game import LONGEST_LINK, computer_hides
 
 MOST_SEED = 2**53  # of what the computer hides: too many to be tried
 
@@ -55,28 +54,16 @@ class GamePanel(Panel):
         seed = secrets.randbelow(MOST_SEED)
         self.tell(words.COMPUTER_HIDES)
 
-        def work(progress: Progress) -> Iterator[Hidden]:
-            yield computer_hides(seed)
-
-        def take(made: Hidden) -> None:
-            self.session.attempt(game.take_computers, self.session, made)
-
-        self.job.begin(work, take, self._show)
+        take = partial(self.session.attempt, game.take_computers, self.session)
+        self.job.begin(once(lambda _: computer_hides(seed)), take, self._show)
         self._show()
 
     def _ask_machine(self) -> None:
         """Let the computer guess too, once the truth is known."""
         now = self.session.game
-        if now is None or now.score is None:
-            return
-
-        def work(progress: Progress) -> Iterator[Dataset]:
-            yield game.machine_guess(now)
-
-        def take(guess: Dataset) -> None:
-            self.session.attempt(game.score_machine, self.session, now, guess)
-
-        self.job.begin(work, take, self._show)
+        if now is not None and now.score is not None:
+            take = partial(self.session.attempt, game.score_machine, self.session, now)
+            self.job.begin(once(lambda _: game.machine_guess(now)), take, self._show)
 
     def _show(self) -> None:
         self._draw(self.session.frame)

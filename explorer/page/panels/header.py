@@ -8,15 +8,15 @@ from html import escape
 from time import perf_counter
 from typing import Any
 
-from explorer.engine.progress import Progress
 from explorer.page import play
 from explorer.page.ask import Ask
 from explorer.page.controls.control import Head
 from explorer.page.files import check_room
 from explorer.page.frame import STAGES, Frame
+from explorer.page.job import in_slices
 from explorer.page.lessons import course
 from explorer.page.lessons.file import contents, packaged_lessons, read
-from explorer.page.opening import opening, opening_scenario
+from explorer.page.opening import BREATH_S, SLICE_S, opening, opening_scenario
 from explorer.page.panels.base import Panel
 from explorer.page.session import Session
 from explorer.page.words.screen import KEYS, legend, opening_words, stage_tip
@@ -26,7 +26,6 @@ from explorer.research.repeat import is_trained
 from explorer.research.scenarios import SCENARIOS, by_name
 from explorer.research.state import read_link
 
-SLICE_S, BREATH_S = 0.15, 0.03  # arbitrary: of training for an example, and between slices
 SHOWN_S = 0.5  # arbitrary: between two frames meanwhile; many may open a lesson at once
 GROUPS = {"train": "Train", "attack": "Attack", "landscape": "Landscape", "explain": "Explain",
           "arena": "Compare"}  # fmt: skip
@@ -98,11 +97,6 @@ class Header(Panel):
             return
         shown = -SHOWN_S
 
-        def work(progress: Progress) -> Iterator[float]:
-            for share in slices:
-                progress(share)
-                yield share
-
         def show(share: float) -> None:
             nonlocal shown
             if (now := perf_counter()) - shown > SHOWN_S:
@@ -110,7 +104,7 @@ class Header(Panel):
                 self.session.show()
                 shown = now
 
-        self.job.begin(work, show)
+        self.job.begin(in_slices(slices), show)
 
     def render(self, frame: Frame) -> None:
         """Show the stage of this frame, and which ones are done or not yet to be had."""

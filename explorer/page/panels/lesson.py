@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
 import ipywidgets as w
 
-from explorer.engine.progress import Progress
 from explorer.page.ask import Ask
 from explorer.page.controls.control import LessonBox, LessonForm
 from explorer.page.frame import Frame
+from explorer.page.job import in_slices
 from explorer.page.lessons import course
 from explorer.page.lessons.course import Draft, Walk
 from explorer.page.lessons.file import file_name, link_of, packaged_lessons, read, read_link, write
 from explorer.page.lessons.goals import ELSEWHERE, KINDS
+from explorer.page.opening import BREATH_S, SLICE_S
 from explorer.page.panels.base import Panel
 from explorer.page.words import lessons as words
 
-SLICE_S, BREATH_S = 0.15, 0.03  # arbitrary: of training for a step, and between slices
 TEXTS = ("caption", "question", "answer")
 
 
@@ -101,16 +100,11 @@ class LessonPanel(Panel):
     def _put(self, walk: Walk) -> None:
         """Put the page there beside what the visitor sees."""
         self.asked = walk
-
-        def work(progress: Progress) -> Iterator[float]:
-            for share in course.putting(self.session, SLICE_S):
-                progress(share)
-                yield share
-
-        def take(_: float) -> None:
-            self.session.show()
-
-        self.job.begin(work, take, self._end, lambda: self.session.lesson is not walk)
+        slices = in_slices(course.putting(self.session, SLICE_S))
+        self.job.begin(
+            slices, lambda _: self.session.show(), self._end,
+            lambda: self.session.lesson is not walk,
+        )  # fmt: skip
 
     def _end(self) -> None:
         if self.job.error is not None:

@@ -48,8 +48,7 @@ const placeIn = (el, event) => {
 // An opaque one is the colour of a card where nothing is drawn: it is laid on the screen as it is,
 // where others are mixed with what lies below. Returns {canvas, redraw, close}; redraw() draws at the next animation frame, many calls once.
 const surface = (el, draw, opaque = false) => {
-  const canvas = document.createElement("canvas");
-  canvas.style.cssText = "position:absolute;inset:0;width:100%;height:100%;display:block";
+  const canvas = make("canvas", "", { style: "position:absolute;inset:0;width:100%;height:100%;display:block" });
   if (getComputedStyle(el).position === "static") el.style.position = "relative";
   el.append(canvas);
   let waiting = 0;
@@ -80,21 +79,18 @@ const surface = (el, draw, opaque = false) => {
     redraw();
   });
   watcher.observe(el);
-  const system = matchMedia("(prefers-color-scheme: dark)");
-  system.addEventListener("change", redraw);
-  const close = () => { watcher.disconnect(); theme.disconnect(); system.removeEventListener("change", redraw); };
+  const unlisten = listen(systemTheme, "change", redraw);
+  const close = () => { watcher.disconnect(); theme.disconnect(); unlisten(); };
   return { canvas, redraw, close };
 };
 
 // Take frames of a view's model: `take(frame)` keeps the newest, `redraw` paints it. When it is on
 // screen the kernel gets its number, if it sets its pace by it, and `el` tells by an event "mx-drawn".
-const follow = (model, redraw, take, el, paced = true) => {
+const follow = (model, redraw, take, el, answers = true) => {
   let newest = null, waiting = 0;
   const answer = () => {
     waiting = 0;
-    try {
-      if (paced) model.send({ kind: "drawn", frame: newest.number });
-    } catch { /* the page is leaving, and nobody waits for an answer */ }
+    if (answers) attempt(() => model.send({ kind: "drawn", frame: newest.number })); // the page may be leaving
     el.dispatchEvent(new CustomEvent("mx-drawn", { bubbles: true, detail: { frame: newest.number, sent: newest.sent } }));
   };
   const onMessage = (message, buffers) => {
@@ -104,11 +100,21 @@ const follow = (model, redraw, take, el, paced = true) => {
     redraw(); // before the answer, in the same animation frame
     if (!waiting) waiting = requestAnimationFrame(answer);
   };
-  const ask = () => { try { model.send({ kind: "ready" }); } catch { /* the kernel is gone */ } };
-  model.on("msg:custom", onMessage);
-  document.addEventListener("mx-again", ask); // after a line that broke
+  const ask = () => attempt(() => model.send({ kind: "ready" })); // the kernel may be gone
+  const ends = [heed(model, "msg:custom", onMessage), listen(document, "mx-again", ask)]; // after a line that broke
   ask();
-  return () => { model.off("msg:custom", onMessage); document.removeEventListener("mx-again", ask); };
+  return () => ends.forEach((end) => end());
+};
+// Calls `call` at most every `ms`, always with what was given last; at once where that is asked for.
+const paced = (ms, call) => {
+  let last = -1e9, waiting = null;
+  const run = (given) => { waiting = null; last = performance.now(); call(given); };
+  const ask = (given, now) => {
+    clearTimeout(waiting);
+    const rest = last + ms - performance.now();
+    if (now || rest <= 0) run(given); else waiting = setTimeout(run, rest, given);
+  };
+  return { ask, end: () => clearTimeout(waiting) };
 };
 
 // --- pictures: PNG of a canvas drawn anew at `scale`, SVG by a context that writes -------------
@@ -121,7 +127,7 @@ class SvgContext {
       textAlign: "start", textBaseline: "alphabetic", lineCap: "butt", lineJoin: "miter", dash: [],
       imageSmoothingEnabled: true,
     });
-    this.measure = document.createElement("canvas").getContext("2d");
+    this.measure = make("canvas").getContext("2d");
   }
   at(x, y) {
     const [a, b, c, d, e, f] = this.matrix;
@@ -207,20 +213,15 @@ class SvgContext {
       `<defs>${this.defs.join("")}</defs>${this.out.join("")}${"</g>".repeat(this.clips.length)}</svg>`;
   }
 }
-const download = (name, href) => {
-  const link = document.createElement("a");
-  link.download = name; link.href = href;
-  document.body.append(link); link.click(); link.remove();
-};
 // Put a caption and rows of words into a table, the first of them its head, for a screen reader:
 // into the cells that are there.
 const fillRows = (table, caption, rows) => {
-  table.caption ??= document.createElement("caption");
+  table.caption ??= make("caption");
   write(table.caption, caption);
   while (table.rows.length > rows.length) table.deleteRow(-1);
   rows.forEach((texts, i) => {
     const row = table.rows[i] || table.insertRow();
-    texts.forEach((text, k) => write(row.cells[k] || row.appendChild(document.createElement(i ? "td" : "th")), text));
+    texts.forEach((text, k) => write(row.cells[k] || row.appendChild(make(i ? "td" : "th")), text));
   });
 };
 // Words as the name of a file.
@@ -228,33 +229,28 @@ const slug = (words) => (words.toLowerCase().match(/[\p{L}\p{N}]+/gu) || ["chart
 // A small button on the picture that `draw` draws in `el`, which opens the ways to save it: PNG and
 // SVG of what is on screen, made here; for paper and as numbers, made by the kernel.
 const offerPictures = (model, root, el, draw, name) => {
-  const one = (className, text, title, more) =>
-    Object.assign(document.createElement("button"), { type: "button", className, textContent: text, title, ...more });
-  const button = one("mx-save", "", "Save this picture"), view = Math.random();
-  button.ariaLabel = button.title;
+  const button = makeButton("mx-save", "", "Save this picture", undefined, { ariaLabel: "Save this picture" }), view = Math.random();
   button.innerHTML = `<svg viewBox="0 0 20 20" aria-hidden="true" class="mx-icon"><path d="M10 3v9M6 9l4 4 4-4M4 16h12"/></svg>`;
-  const box = document.createElement("div"), note = document.createElement("p");
-  box.className = "mx-popup mx-save-box";
+  const box = make("div", "mx-popup mx-save-box"), note = make("p", "", { role: "status" });
   for (const [kind, title, here] of [
     ["png", "As on screen, at twice its size", true], ["svg", "As on screen, to edit", true],
     ["pdf", "For print, a column wide", false], ["csv", "Its numbers, as a table", false], ["npz", "Its numbers, as arrays for NumPy", false],
   ])
-    box.append(one("mx-flat", kind.toUpperCase(), title, {
-      onclick: () => { box.hidePopover(); if (here) savePicture(el, draw, kind, name()); else model.send({ kind: "save", as: kind, view }); },
+    box.append(makeButton("mx-flat", kind.toUpperCase(), title, () => {
+      box.hidePopover();
+      if (here) savePicture(el, draw, kind, name()); else model.send({ kind: "save", as: kind, view });
     }));
-  note.role = "status";
   box.append(note);
   const take = (message, buffers) => {
     if (message.view !== view) return;
-    if (message.kind === "file") download(message.name, URL.createObjectURL(new Blob([buffers[0]], { type: message.type })));
+    if (message.kind === "file") saveFile(message.name, message.type, buffers[0]);
     if (message.kind === "unsaved") { note.textContent = message.words; box.showPopover({ source: button }); }
   };
-  model.on("msg:custom", take);
   popup(button, box);
   box.addEventListener("toggle", (e) => { if (e.newState === "closed") note.textContent = ""; });
   root.classList.add("mx-picture");
   root.append(button, box);
-  return () => model.off("msg:custom", take);
+  return heed(model, "msg:custom", take);
 };
 // Save what `draw` draws in `el`, as "png" (twice the size on screen) or "svg".
 const savePicture = (el, draw, kind, name) => {
@@ -268,13 +264,11 @@ const savePicture = (el, draw, kind, name) => {
   if (kind === "svg") {
     const context = new SvgContext(size.width, size.height);
     drawOn(context);
-    download(`${name}.svg`, URL.createObjectURL(new Blob([context.toString()], { type: "image/svg+xml" })));
-    return;
+    return saveFile(`${name}.svg`, "image/svg+xml", context.toString());
   }
-  const canvas = document.createElement("canvas");
-  canvas.width = 2 * size.width; canvas.height = 2 * size.height;
+  const canvas = make("canvas", "", { width: 2 * size.width, height: 2 * size.height });
   const context = canvas.getContext("2d");
   context.scale(2, 2);
   drawOn(context);
-  canvas.toBlob((blob) => download(`${name}.png`, URL.createObjectURL(blob)));
+  canvas.toBlob((blob) => saveFile(`${name}.png`, blob.type, blob));
 };

@@ -19,7 +19,10 @@ from explorer.research.pictures.painting import Frame
 
 HERE = Path(__file__).parent
 KINDS = {"f": "<f4", "u": "u1", "i": "<i4"}  # of the arrays a message may hold
-POPUP = f"{glossary.script()}\n{(HERE / 'popup.js').read_text()}"  # words and boxes over the page
+# What all parts of a page are made with: elements, words that are explained, boxes over the page.
+POPUP = "\n".join(
+    [glossary.script(), *((HERE / name).read_text() for name in ("dom.js", "popup.js"))]
+)
 SHARED = f"{POPUP}\n{(HERE / 'base.js').read_text()}"
 
 

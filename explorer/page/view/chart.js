@@ -364,11 +364,10 @@ const fillTable = (table, frame) => {
   fillRows(table, frame.label || frame.title, made);
 };
 const build = (el) => {
-  const add = (tag, name, parent) => { const made = document.createElement(tag); made.className = name; parent.append(made); return made; };
   el.classList.add("mx-chart-view", "mx-empty"); // until there is a frame
-  const head = add("div", "mx-chart-head", el), title = add("b", "", head), note = add("span", "", head);
-  const plot = add("div", "mx-chart-plot", el), foot = add("div", "mx-chart-foot", el);
-  const table = add("table", "", add("div", "mx-said", el)); // in a box: a table cannot be so small
+  const title = make("b"), note = make("span"), head = make("div", "mx-chart-head", {}, title, note);
+  const plot = make("div", "mx-chart-plot"), foot = make("div", "mx-chart-foot"), table = make("table");
+  el.append(head, plot, foot, make("div", "mx-said", {}, table)); // in a box: a table cannot be so small
   return { head, title, note, plot, foot, table };
 };
 const render = ({ model, el }) => {
@@ -385,10 +384,8 @@ const render = ({ model, el }) => {
     for (const name of ["aria-valuemin", "aria-valuemax", "aria-valuenow", "aria-valuetext"]) if (!live) plot.removeAttribute(name);
     if (!live) return;
     const now = handle ? handle.at : Math.max(pick, 0), ends = handle ? [frame.x.low, frame.x.high] : [0, Math.max(...picks)];
-    plot.setAttribute("aria-valuemin", ends[0]);
-    plot.setAttribute("aria-valuemax", ends[1]);
-    plot.setAttribute("aria-valuenow", now);
-    plot.setAttribute("aria-valuetext", handle ? `${handle.name || ""} ${worded(handle.at, frame.x)}` : frame.tips?.[pick] || "no point chosen");
+    const text = handle ? `${handle.name || ""} ${worded(handle.at, frame.x)}` : frame.tips?.[pick] || "no point chosen";
+    for (const [name, value] of [["min", ends[0]], ["max", ends[1]], ["now", now], ["text", text]]) plot.setAttribute(`aria-value${name}`, value);
   };
   const idsOf = () => {
     const found = new Set();
@@ -417,14 +414,7 @@ const render = ({ model, el }) => {
     const r = rectOf(plot);
     return layOut(sheet.canvas.getContext("2d"), frame, { width: r.width, height: r.height });
   };
-  let sent = 0, waiting = null;
-  const tell = (content, now) => { // at most 25 a second, and always the last
-    clearTimeout(waiting);
-    const rest = sent + 40 - performance.now();
-    if (!now && rest > 0) { waiting = setTimeout(() => tell(content, true), rest); return; }
-    sent = performance.now();
-    model.send(content);
-  };
+  const telling = paced(40, (content) => model.send(content)), tell = telling.ask;
   const over = (id) => {
     if (!frame.picks || id === pick) return;
     pick = id;
@@ -484,9 +474,9 @@ const render = ({ model, el }) => {
     sheet.redraw();
   });
   // Nothing is sent to a chart that is folded away or out of the stage.
-  const sight = (yes) => { try { model.send({ kind: "sight", seen: yes, view }); } catch { /* the page has ended */ } };
+  const sight = (yes) => attempt(() => model.send({ kind: "sight", seen: yes, view })); // the page may have ended
   const watcher = new IntersectionObserver((entries) => sight(entries[entries.length - 1].isIntersecting));
   watcher.observe(el);
-  return () => { watcher.disconnect(); sight(false); unfollow(); unsave(); sheet.close(); clearTimeout(said); clearTimeout(waiting); };
+  return () => { watcher.disconnect(); sight(false); unfollow(); unsave(); sheet.close(); clearTimeout(said); telling.end(); };
 };
 export default { render };

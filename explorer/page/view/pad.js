@@ -2,32 +2,15 @@
 // as shares of the surface (0..1, y upward); the kernel knows the axes. What it does with them
 // follows the traits of `PlaneView`. Returns {answer, close}: `answer()` when a frame has come.
 const attachPad = (model, el) => {
-  const surface = document.createElement("div");
-  surface.className = "mx-pad-surface";
-  surface.tabIndex = 0;
-  surface.setAttribute("role", "application");
-  const canvas = document.createElement("canvas");
-  const hint = document.createElement("div");
-  hint.className = "mx-pad-hint";
-  const said = document.createElement("div");
-  said.className = "mx-said";
-  said.setAttribute("aria-live", "polite");
-  surface.append(canvas, hint);
+  const canvas = make("canvas"), hint = make("div", "mx-pad-hint"), said = make("div", "mx-said", { "aria-live": "polite" });
+  const surface = make("div", "mx-pad-surface", { tabIndex: 0, role: "application" }, canvas, hint);
   el.append(surface, said);
 
-  let queue = [], timer = null, gesture = 0, down = false, last = null;
+  let queue = [], gesture = 0, down = false, last = null;
   let echo = [], unanswered = 0, cursor = [0.5, 0.5], keys = false, stop = 0;
   // The first event goes at once, those that follow it every 40 ms: a drag waits for nothing.
-  let sent = -1e9;
-  const send = () => {
-    timer = null;
-    if (queue.length) { sent = performance.now(); model.send({ kind: "events", events: queue }); queue = []; }
-  };
-  const push = (event, now) => {
-    queue.push({ ...event, gesture });
-    const rest = sent + 40 - performance.now();
-    if (now || rest <= 0) { clearTimeout(timer); send(); } else if (!timer) timer = setTimeout(send, rest);
-  };
+  const sending = paced(40, () => { model.send({ kind: "events", events: queue }); queue = []; });
+  const push = (event, now) => { queue.push({ ...event, gesture }); sending.ask(null, now); };
   const place = (e) => {
     const r = surface.getBoundingClientRect();
     const clamp = (v) => Math.min(1, Math.max(0, v));
@@ -110,14 +93,10 @@ const attachPad = (model, el) => {
     unanswered = 0;
     if (echo.length) { echo = down && model.get("echo") ? echo.slice(-1) : []; draw(); }
   };
-  const texts = ["label", "tip", "active", "cursor", "hint", "say"];
-  for (const name of texts) model.on(`change:${name}`, text);
+  const ends = ["label", "tip", "active", "cursor", "hint", "say"].map((name) => heed(model, `change:${name}`, text));
   const watch = new ResizeObserver(draw);
   watch.observe(surface);
   text();
-  const close = () => {
-    watch.disconnect();
-    for (const name of texts) model.off(`change:${name}`, text);
-  };
+  const close = () => { watch.disconnect(); ends.forEach((end) => end()); };
   return { answer, close };
 };

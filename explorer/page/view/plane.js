@@ -69,11 +69,10 @@ const shadesOf = (colour, card, most) => {
   }
   return table;
 };
-const newCanvas = () => document.createElement("canvas");
 // The newest map as a picture of one pixel a sample, and four times as large by a cubic curve through
 // these. Enlarged further by straight lines that looks as a cubic curve for every pixel of the screen
 // does, at a third of its cost. A frame is painted again when only points move.
-const newestMap = { map: null, key: "", tables: [], small: newCanvas(), large: newCanvas() };
+const newestMap = { map: null, key: "", tables: [], small: make("canvas"), large: make("canvas") };
 const FINER = 4;
 const mapPicture = (map, paints) => {
   const key = paints.card + paints.pos, { small, large } = newestMap;
@@ -108,8 +107,7 @@ const VIRIDIS = ["#440154", "#414487", "#2a788e", "#22a884", "#7ad151", "#fde725
 const energyPicture = (energy) => {
   const kept = drawings.get(energy);
   if (kept) return kept.picture;
-  const [h, w] = energy.shape, picture = document.createElement("canvas");
-  picture.width = w; picture.height = h;
+  const [h, w] = energy.shape, picture = make("canvas", "", { width: w, height: h });
   const context = picture.getContext("2d"), image = context.createImageData(w, h);
   energy.data.forEach((shade, i) => {
     if (!shade) return;
@@ -353,10 +351,8 @@ const paintOver = (context, frame, paints, { X, Y, unit }) => {
 const ICON = 30; // px
 // The chip of the legend: a button, and a list with a row of each glyph that is on the plane.
 const attachLegend = (el) => {
-  const chip = document.createElement("button"), list = document.createElement("ul");
-  Object.assign(chip, { type: "button", className: "mx-legend-chip", textContent: "Legend", title: "What the marks on the plane mean" });
-  chip.setAttribute("aria-expanded", "false");
-  list.className = "mx-legend"; list.hidden = true;
+  const list = make("ul", "mx-legend", { hidden: true });
+  const chip = makeButton("mx-legend-chip", "Legend", "What the marks on the plane mean", () => open(list.hidden), { "aria-expanded": "false" });
   el.append(chip, list);
   let rows = [], shown = "";
   const fill = () => {
@@ -364,19 +360,14 @@ const attachLegend = (el) => {
     if (list.hidden || key === shown) return;
     shown = key;
     list.replaceChildren(...rows.map(([name, words, sentence]) => {
-      const row = document.createElement("li"), icon = document.createElement("canvas"), k = window.devicePixelRatio || 1;
-      Object.assign(row, { title: sentence, tabIndex: 0 });
-      row.dataset.glyph = name;
-      icon.width = icon.height = ICON * k;
+      const k = window.devicePixelRatio || 1, icon = make("canvas", "", { width: ICON * k, height: ICON * k });
       const context = icon.getContext("2d");
       context.scale(k, k);
       GLYPHS[name](context, ICON / 2 - 1, ICON / 2 + 1, paints, 0.8);
-      row.append(icon, words);
-      return row;
+      return make("li", "", { title: sentence, tabIndex: 0, data: { glyph: name } }, icon, words);
     }));
   };
   const open = (wanted) => { list.hidden = !wanted; chip.setAttribute("aria-expanded", String(wanted)); fill(); };
-  chip.addEventListener("click", () => open(list.hidden));
   el.addEventListener("keydown", (e) => { if (e.key === "Escape" && !list.hidden) { open(false); chip.focus(); } });
   const take = (legend) => { rows = legend || []; chip.hidden = !rows.length; if (chip.hidden) list.hidden = true; fill(); };
   return { take, fill };
@@ -527,9 +518,6 @@ function render({ model, el }) {
     pad.answer();
   };
   const unfollow = follow(model, shown.redraw, take, el);
-  model.on("change:present", shown.redraw);
-  return () => {
-    unfollow(); unsave(); pad.close(); shown.close();
-    model.off("change:present", shown.redraw);
-  };
+  const ends = [unfollow, unsave, pad.close, shown.close, heed(model, "change:present", shown.redraw)];
+  return () => ends.forEach((end) => end());
 }

@@ -1,10 +1,3 @@
-// Put `text` into an element that holds no other node. An exchange of nodes would make the browser
-// ask anew which styles fit the elements around.
-const write = (el, text) => {
-  const node = el.firstChild;
-  if (node?.nodeType !== 3 || node.nextSibling) el.textContent = text;
-  else if (node.data !== text) node.data = text;
-};
 // Put an open box under an element, or over it where there is no room below.
 const standAt = (box, at) => {
   const b = at.getBoundingClientRect(), r = box.getBoundingClientRect(), zoom = box.currentCSSZoom || 1;
@@ -25,18 +18,12 @@ const popup = (button, box) => {
 const NAMED = GLOSSARY.map(([pattern]) => new RegExp(`(?<![\\p{L}\\p{N}/])(?:${pattern})(?![\\p{L}\\p{N}])`, "u"));
 // One card for all words of a page: it opens under the pointer, by keys, and by a touch.
 const cardOf = (app) => {
-  const found = app.querySelector(":scope > .mx-term-card");
-  if (found) return found;
-  const card = document.createElement("div");
-  card.className = "mx-popup mx-term-card";
-  card.role = "tooltip";
-  card.popover = "auto";
-  app.append(card);
+  const found = app.querySelector(":scope > .mx-term-card"), card = found || make("div", "mx-popup mx-term-card", { role: "tooltip", popover: "auto" });
+  if (!found) app.append(card);
   return card;
 };
 const explained = (word, sentence) => {
-  const made = document.createElement("button");
-  Object.assign(made, { type: "button", className: "mx-term", textContent: word, ariaDescription: sentence });
+  const made = makeButton("mx-term", word, undefined, (e) => { e.preventDefault(); e.stopPropagation(); show(); }, { ariaDescription: sentence });
   let card = null;
   const show = () => {
     card = cardOf(made.closest(".mx-app"));
@@ -49,7 +36,6 @@ const explained = (word, sentence) => {
   made.addEventListener("pointerleave", (e) => { if (e.pointerType === "mouse") hide(); });
   made.addEventListener("focus", () => { if (made.matches(":focus-visible")) show(); });
   made.addEventListener("blur", hide);
-  made.addEventListener("click", (e) => { e.preventDefault(); e.stopPropagation(); show(); });
   return made;
 };
 // Put `text` into `el`, each known word at its first place as a button; the same text is left alone.

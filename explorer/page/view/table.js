@@ -1,12 +1,5 @@
 // A table whose rows can be ticked and drawn, with a bar, its interval and a control in each.
 // What is there stays and is changed in place: focus and selection outlive a redraw.
-const make = (tag, name, text) => {
-  const made = document.createElement(tag);
-  if (name) made.className = name;
-  if (text !== undefined) made.textContent = text;
-  return made;
-};
-const put = (e, name, value) => { if (e[name] !== value) e[name] = value; };
 const WIDE = "(100% - 12px)"; // of a cell of bars, less its padding
 const bar = (name, from, to) => {
   const made = make("i", name);
@@ -22,7 +15,7 @@ const bars = (row) => {
     made.push(bar(`mx-${kind}-bar`, 0, value));
     if (high > low) made.push(bar(`mx-span mx-${kind}-span`, low, high));
   }
-  return [...made, make("span", "mx-said", row.said || "")];
+  return [...made, make("span", "mx-said", { textContent: row.said || "" })];
 };
 // What a spreadsheet takes.
 const asText = (model) =>
@@ -30,15 +23,11 @@ const asText = (model) =>
     .map((line) => line.join("\t")).join("\n");
 // One row: its box, its name, and the cells behind them, which are made anew when they differ.
 const rowOf = (model, key) => {
-  const line = make("tr"), first = make("td"), box = make("input"), name = make("button");
-  box.type = "checkbox";
-  box.onclick = (e) => e.stopPropagation();
-  box.onchange = () => model.send({ kind: "tick", key, ticked: box.checked });
-  name.type = "button";
-  first.append(box, name);
-  line.append(first);
   let shown = "", can = false;
-  line.onclick = () => { if (can) model.send({ kind: "choose", key }); };
+  const name = make("button", "", { type: "button" }), box = make("input", "", { type: "checkbox", on: {
+    click: (e) => e.stopPropagation(), change: () => model.send({ kind: "tick", key, ticked: box.checked }),
+  } });
+  const line = make("tr", "", { on: { click: () => { if (can) model.send({ kind: "choose", key }); } } }, make("td", "", {}, box, name));
   const show = (row, columns, on) => {
     can = row.drawn !== false;
     put(line, "className", `${can ? "mx-can" : ""} ${on ? "mx-on" : ""} ${row.off ? "mx-off" : ""}`);
@@ -55,32 +44,23 @@ const rowOf = (model, key) => {
     shown = now;
     while (line.children.length > 1) line.lastChild.remove();
     if (row.cells) {
-      const cell = make("td", "mx-bars");
-      cell.append(...bars(row));
-      line.append(cell, ...row.cells.map((t) => make("td", "", t)));
+      line.append(make("td", "mx-bars", {}, ...bars(row)), ...row.cells.map((textContent) => make("td", "", { textContent })));
       return;
     }
-    const words = Object.assign(make("td", "mx-words"), { colSpan: columns, title: row.words || "" });
-    words.append(make("div", "", row.words || ""));
-    line.append(words);
+    line.append(make("td", "mx-words", { colSpan: columns, title: row.words || "" }, make("div", "", { textContent: row.words || "" })));
   };
   return { line, show };
 };
 function render({ model, el }) {
   el.classList.add("mx-table");
-  const head = make("div", "mx-table-head"), table = make("table"), top = make("tr"), body = make("tbody");
-  const title = make("b"), note = make("span"), copy = make("button", "mx-table-copy", "Copy as table");
-  const caption = make("caption", "mx-said"), rows = new Map();
-  let columns = "";
-  copy.type = "button";
-  copy.onclick = async () => {
+  const copy = makeButton("mx-table-copy", "Copy as table", undefined, async () => {
     await navigator.clipboard?.writeText(asText(model));
     copy.textContent = navigator.clipboard ? "Copied" : "No clipboard here";
-  };
-  head.append(title, note, copy);
-  body.append(top);
-  table.append(caption, body);
-  el.replaceChildren(head, table);
+  });
+  const title = make("b"), note = make("span"), top = make("tr"), body = make("tbody", "", {}, top);
+  const caption = make("caption", "mx-said"), rows = new Map();
+  let columns = "";
+  el.replaceChildren(make("div", "mx-table-head", {}, title, note, copy), make("table", "", {}, caption, body));
   const draw = () => {
     const given = model.get("rows"), names = ["attack", ...model.get("head")];
     put(title, "textContent", model.get("title"));
@@ -90,7 +70,7 @@ function render({ model, el }) {
     if (copy.hidden) copy.textContent = "Copy as table";
     if (names.join() !== columns) {
       columns = names.join();
-      top.replaceChildren(...names.map(() => Object.assign(make("th"), { scope: "col" })));
+      top.replaceChildren(...names.map(() => make("th", "", { scope: "col" })));
       names.forEach((t, i) => explain(top.children[i], t));
     }
     const keys = given.map((r) => r.key);

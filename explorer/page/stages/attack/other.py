@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from html import escape
 
 from explorer.engine.attacks.target import Target
 from explorer.engine.explanations.others import OtherSet
-from explorer.engine.progress import Progress
 from explorer.page.ask import Ask
 from explorer.page.controls.row import Item, Row
 from explorer.page.frame import Frame, Shown
-from explorer.page.job import JobState
+from explorer.page.job import JobState, once
 from explorer.page.panels.base import Panel, with_title
 from explorer.page.stages.attack import commands as attack
 from explorer.research.sweep.experiment import as_claims, other_set
@@ -75,15 +73,13 @@ class OtherPanel(Panel):
             raise ValueError("No weights to explain: train a network first.")
         plane = IN_SIGHT * float(self.session.extent)  # so that marks are whole
 
-        def work(progress: Progress) -> Iterator[OtherSet]:
-            yield other_set(target, truth, made, progress, plane)
-
         def take(found: OtherSet) -> None:
             self.found = found
             self._put(found)
 
         self.row.say("Looking for other points that explain these weights …")
-        self.job.begin(work, take, self._end)
+        search = once(lambda progress: other_set(target, truth, made, progress, plane))
+        self.job.begin(search, take, self._end)
 
     def _end(self) -> None:
         if self.job.state in (JobState.CANCELLED, JobState.FAILED):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from html import escape
 
@@ -10,11 +10,10 @@ import ipywidgets as w
 
 from explorer.engine.attack_panel import AttackPanel, PanelAnswer, PanelContent, PanelQuestion
 from explorer.engine.charts import NOTHING, Chart
-from explorer.engine.progress import Progress
 from explorer.engine.roster import by_key
 from explorer.page.ask import Question
 from explorer.page.frame import Frame
-from explorer.page.job import JobState
+from explorer.page.job import JobState, once
 from explorer.page.panels.base import ChartPanel, Panel
 from explorer.page.session import Session
 from explorer.page.view.chart import ChartView
@@ -127,9 +126,6 @@ class OwnPanel(Panel):
         if question.busy or target is None:
             return
 
-        def work(progress: Progress) -> Iterator[PanelAnswer]:
-            yield asked.ask(target, config, progress)
-
         def take(answer: PanelAnswer) -> None:
             self._forget()
             views = [ChartView() for _ in answer.charts]
@@ -138,7 +134,7 @@ class OwnPanel(Panel):
             self.answer.children = views
             question.say(escape(answer.words))
 
-        question.begin(work, take)
+        question.begin(once(lambda progress: asked.ask(target, config, progress)), take)
 
 
 def rules_html(rules: Sequence[tuple[str, str]]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
@@ -22,7 +22,7 @@ from explorer.page import play
 from explorer.page.ask import Ask
 from explorer.page.controls.row import Item, Row
 from explorer.page.frame import Aim, Frame
-from explorer.page.job import JobState, page_waits
+from explorer.page.job import JobState, once, page_waits
 from explorer.page.panels.base import Panel
 from explorer.page.session import IN_CLASS
 from explorer.page.stages.attack.found_words import (
@@ -131,15 +131,14 @@ class Scoreboard(Panel):
             return
         self._asked = state
 
-        def work(progress: Progress) -> Iterator[Certainty]:
+        def certainty(progress: Progress) -> Certainty:
             assert claims is not None and target is not None
             if truth is not None and truth.n:
-                yield certified_points(target, truth, progress=progress)
-            else:
-                yield certify_claims(target, claims, progress=progress)
+                return certified_points(target, truth, progress=progress)
+            return certify_claims(target, claims, progress=progress)
 
         self.job.begin(
-            work,
+            once(certainty),
             partial(play.take_certainty, self.session),
             stale=lambda: not self._rests(self.session.frame, state),
         )

@@ -26,7 +26,7 @@ from explorer.page import play
 from explorer.page.ask import Question
 from explorer.page.controls.row import Item, Row, choices
 from explorer.page.frame import Certain, Frame
-from explorer.page.job import JobState
+from explorer.page.job import JobState, once
 from explorer.page.panels.base import Panel
 from explorer.page.stages.explain import commands as explain
 from explorer.page.stages.explain import words
@@ -141,13 +141,13 @@ class ExplainPanel(Panel):
         """Ask something of all explanations in the plane."""
         extent = self.session.extent
 
-        def work(progress: Progress) -> Iterator[tuple[Rivals, T]]:
+        def answer(progress: Progress) -> tuple[Rivals, T]:
             progress(0.0)
             tau = KINK if state.exact else TAU_TRAINED
             rivals = Rivals.of(state.net, state.truth.x, state.truth.y, extent, tau)
-            yield rivals, program(rivals, part_progress(progress, 0.1, 1.0))
+            return rivals, program(rivals, part_progress(progress, 0.1, 1.0))
 
-        question.begin(work, take)
+        question.begin(once(answer), take)
 
     def _ask_farthest(self, _: Target, state: Explained) -> None:
         self._ask_rivals(self.farthest, state, farthest_set, self._show_farthest)
@@ -191,7 +191,7 @@ class ExplainPanel(Panel):
             return
         points = aim.truth
 
-        def work(progress: Progress) -> Iterator[tuple[Certainty, Tensor]]:
+        def masses(progress: Progress) -> tuple[Certainty, Tensor]:
             made = certified_points(target, points, progress=part_progress(progress, 0.0, 0.7))
             cone, sure = cone_around(target, points), made.certain[state.truth.origin]
             allowed, mass = allowed_residual(cone, made.truth), torch.zeros(state.truth.n).double()
@@ -199,7 +199,7 @@ class ExplainPanel(Panel):
                 cone, state.truth.x[sure], state.truth.y[sure], RADIUS, allowed,
                 part_progress(progress, 0.7, 1.0),
             )  # fmt: skip
-            yield made, mass
+            return made, mass
 
         def take(part: tuple[Certainty, Tensor]) -> None:
             made, mass = part
@@ -208,7 +208,7 @@ class ExplainPanel(Panel):
             count = int(made.certain.sum())
             self.forced.say(folded_html(words.certified_words(count, points.n, made, state.base)))
 
-        self.forced.begin(work, take)
+        self.forced.begin(once(masses), take)
 
     def _show_forced(self, part: tuple[Rivals, Tensor]) -> None:
         rivals, mass = part

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 import ipywidgets as w
 
-from explorer.engine.exact import Exact, finish, maximum_margin
+from explorer.engine.exact import finish, maximum_margin
 from explorer.engine.exact.finish import Finished
 from explorer.engine.progress import Progress
 from explorer.engine.training import TrainConfig, TrainState
 from explorer.page import play
 from explorer.page.ask import Ask
 from explorer.page.controls.row import Item, Row
-from explorer.page.job import JobState
+from explorer.page.job import JobState, once
 from explorer.page.panels.base import WIDTHS, Form
 from explorer.page.stages.train import commands as train
 from explorer.research import runs
@@ -75,15 +76,11 @@ class TrainForm(Form):
         if data.n <= QUICK:
             train.jump_to_exact(session)
             return
-
-        def work(progress: Progress) -> Iterator[Exact]:
-            yield maximum_margin(data.x, data.y, progress=progress)
-
-        def take(exact: Exact) -> None:
-            session.attempt(train.jump_to_exact, session, exact)
-
         play.tell(session, f"Solving for {data.n} points; this may take ten seconds.")
-        self.job.begin(work, take)
+        self.job.begin(
+            once(lambda progress: maximum_margin(data.x, data.y, progress=progress)),
+            partial(session.attempt, train.jump_to_exact, session),
+        )
 
     def _finish(self) -> None:
         """Train on from the present network, then finish exactly, beside the page."""

@@ -123,17 +123,8 @@ const playOpening = (root, address) => {
   begin();
 };
 
-// The theme of the page: the visitor's choice, else the address's, else the system's.
-const openingTheme = () => {
-  let chosen = "auto";
-  try { chosen = localStorage.getItem("mx-theme") || "auto"; } catch { /* no storage, no choice */ }
-  const asked = new URLSearchParams(location.search).get("theme");
-  if (chosen === "light" || chosen === "dark") return chosen;
-  if (asked === "light" || asked === "dark") return asked;
-  return matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
-};
 {
   const root = document.getElementById("opening");
-  root.dataset.theme = document.documentElement.dataset.theme = openingTheme();
+  root.dataset.theme = document.documentElement.dataset.theme = theme();
   playOpening(root, root.dataset.recording);
 }

@@ -1,0 +1,53 @@
+// Elements, listeners, files and the theme: what all parts of a page are made with.
+// Put `text` into an element that holds no other node. An exchange of nodes would make the browser
+// ask anew which styles fit the elements around.
+const write = (el, text) => {
+  const node = el.firstChild;
+  if (node?.nodeType !== 3 || node.nextSibling) el.textContent = text;
+  else if (node.data !== text) node.data = text;
+};
+// An element; `more.on` are listeners, `more.data` its data, other names properties, and those with a dash
+// attributes.
+const make = (tag, className = "", more = {}, ...children) => {
+  const e = document.createElement(tag);
+  if (className) e.className = className;
+  for (const [name, value] of Object.entries(more)) {
+    if (value === undefined) continue;
+    if (name === "on") for (const [kind, call] of Object.entries(value)) e.addEventListener(kind, call);
+    else if (name === "data") Object.assign(e.dataset, value);
+    else if (name.includes("-") || name === "role") e.setAttribute(name, value);
+    else e[name] = value;
+  }
+  e.append(...children);
+  return e;
+};
+const makeButton = (className, textContent, title, click, more = {}) =>
+  make("button", className, { type: "button", textContent, title, on: { click }, ...more });
+const put = (e, name, value) => {
+  if (name === "textContent") write(e, value);
+  else if (e[name] !== value) e[name] = value;
+};
+const attribute = (e, name, value) => { if (e.getAttribute(name) !== String(value)) e.setAttribute(name, value); };
+// Listen to an element, or to a model; each returns what ends it.
+const listen = (on, kind, call, how) => { on.addEventListener(kind, call, how); return () => on.removeEventListener(kind, call, how); };
+const heed = (model, name, call) => { model.on(name, call); return () => model.off(name, call); };
+// What a browser may refuse, such as its storage: the result, else `otherwise`.
+const attempt = (call, otherwise = null) => { try { return call(); } catch { return otherwise; } };
+// Let the visitor save bytes, a text or a blob as a file.
+const saveFile = (name, type, content) => {
+  const link = make("a", "", { href: URL.createObjectURL(new Blob([content], { type })), download: name });
+  document.body.append(link);
+  link.click();
+  link.remove();
+  setTimeout(() => URL.revokeObjectURL(link.href), 60000);
+};
+// What the visitor chose as the theme, or "auto"; and which of the two that is on this page: the choice,
+// else JupyterLab's, else the one that the address asks for, else the system's.
+const systemTheme = matchMedia("(prefers-color-scheme: dark)");
+const chosenTheme = () => attempt(() => localStorage.getItem("mx-theme")) || "auto";
+const labTheme = () => (document.body.dataset.voila === undefined ? { true: "light", false: "dark" }[document.body.dataset.jpThemeLight] : undefined);
+const theme = () => {
+  const asked = new URLSearchParams(location.search).get("theme"), chosen = chosenTheme();
+  const wanted = chosen !== "auto" ? chosen : labTheme() || asked;
+  return /^(light|dark)$/.test(wanted) ? wanted : systemTheme.matches ? "dark" : "light";
+};
