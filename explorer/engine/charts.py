@@ -154,6 +154,20 @@ class Chart:
 NOTHING = Chart((), Axis(0, 1, hidden=True), Axis(0, 1, hidden=True))
 
 
+A_ROW = 25  # dots of a chart that has one for each point; arbitrary
+
+
+def dot_rows(count: int) -> tuple[NDArray[Any], NDArray[Any], float, float]:
+    """Return where dots stand in rows of `A_ROW`: columns and rows (count,), both ends of the axes.
+
+    >>> column, row, right, below = dot_rows(30)
+    >>> int(column[29]), int(row[29]), right, below
+    (4, -1, 25.0, -1.0)
+    """
+    at, below = np.arange(count), max(count - 1, 0) // A_ROW
+    return at % A_ROW, -(at // A_ROW), float(max(min(count, A_ROW), 10)), -float(below)
+
+
 def next_step(value: float) -> float:
     """Return the next of 1, 2, 5 or 10 times a power of ten: an axis' end that moves in jumps.
 

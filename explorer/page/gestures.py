@@ -15,7 +15,7 @@ from explorer.page.session import Session
 from explorer.page.stages.draw import commands as draw
 from explorer.page.stages.explain import commands as explain
 from explorer.page.stages.landscape import commands as landscape
-from explorer.style import NAMES
+from explorer.style import CLASSES
 
 REACH = 0.05  # share of the plane's width within which a point is grabbed or erased; arbitrary
 NUDGE = 0.02  # of the plane's half width; Shift goes five times as far; arbitrary
@@ -212,7 +212,7 @@ class DrawHand(Hand):
             self.say = "a line has two classes; further ones need the plane"
             return
         draw.set_label(self.session, label)
-        self.say = f"class {NAMES[label]}"
+        self.say = f"class {CLASSES[label].name}"
 
     def _tool(self, name: str) -> None:
         draw.set_tool(self.session, name)
@@ -228,7 +228,7 @@ class DrawHand(Hand):
         return float(self.session.label or 1)
 
     def _point_name(self, index: int) -> str:
-        return f"point {index + 1}, class {NAMES[int(self.session.frame.dataset.y[index])]}"
+        return f"point {index + 1}, class {CLASSES[int(self.session.frame.dataset.y[index])].name}"
 
 
 class PointHand(Hand):
@@ -337,7 +337,7 @@ class ExplainHand(PointHand):
         i = state.selected
         if i is None:
             return "no point"
-        where, label = _place_words(state.now.x[i]), NAMES[int(state.now.y[i])]
+        where, label = _place_words(state.now.x[i]), CLASSES[int(state.now.y[i])].name
         pin = ", cannot be split" if bool(state.pinned[i]) else ""
         return f"point {i + 1} of {state.now.n}, class {label} at {where}{pin}"
 
@@ -403,5 +403,5 @@ class LandscapeHand(PointHand):
     def _point_name(self) -> str:
         candidates = landscape.candidates(self.session)
         i = candidates.mapped
-        where, label = _place_words(candidates.x[i]), NAMES[int(candidates.y[i])]
+        where, label = _place_words(candidates.x[i]), CLASSES[int(candidates.y[i])].name
         return f"point {i + 1} of {len(candidates.x)}, class {label} at {where}"

@@ -19,7 +19,7 @@ from explorer.page.session import Session
 from explorer.page.stages.attack import commands as attack
 from explorer.page.stages.draw import commands as draw
 from explorer.research.pictures.fields import leads
-from explorer.style import COLOURS, LABELS, MARKERS, NAMES
+from explorer.style import CLASSES
 from tests.page.pages import of_class, on_plane
 
 
@@ -110,7 +110,7 @@ def test_a_page_shows_every_class() -> None:
     play.go(session, "train")
     play.step(session, 50)
     shown = on_plane(app)
-    assert all(len(of_class(shown["points"], label)) == 6 for label in LABELS)
+    assert all(len(of_class(shown["points"], label)) == 6 for label in CLASSES)
     assert shown["map"].shape[0] == 4 and shown["margins"]
     words = [row["name"] for row in app.panels["Tools"].view.state["classes"]]
     assert words == ["● 1", "▲ 2", "■ 3", "◆ 4"]
@@ -136,5 +136,6 @@ def test_the_map_shows_the_winner_and_its_lead() -> None:
 
 
 def test_every_class_has_its_look() -> None:
-    assert LABELS == (1, -1, 3, 4) == tuple(MARKERS) == tuple(NAMES)
-    assert len(set(COLOURS.values())) == len(set(MARKERS.values())) == 4
+    assert tuple(CLASSES) == (1, -1, 3, 4)
+    for column in zip(*CLASSES.values(), strict=True):
+        assert len(set(column)) == 4

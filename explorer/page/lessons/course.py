@@ -4,8 +4,7 @@ A step with a state puts the page there, in slices, so that a visitor sees it tr
 student had before is kept, and comes back when the lesson is left.
 
     >>> from explorer.page.lessons import course
-    >>> from explorer.page.cards import CARDS, class_name
-from explorer.page.lessons.file import packaged_lessons
+    >>> from explorer.page.lessons.file import packaged_lessons
     >>> from explorer.page.session import Session
     >>> session = Session()
     >>> course.begin(session, packaged_lessons()[0])
@@ -367,7 +366,7 @@ def put_goal(session: Session, name: str, value: float | None = None) -> None:
         raise ValueError(f"a goal is one of {', '.join(KINDS)}; got {name!r}")
     row = KINDS[name]
     number = None if row.low is None else row.usual if value is None else value
-    put_step(session, goal=Goal(name=name, value=number))  # type: ignore[arg-type]
+    put_step(session, goal=Goal(name=name, value=number))
 
 
 def put_words(session: Session, title: str, line: str) -> None:

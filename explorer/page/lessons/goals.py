@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import numpy as np
 import torch
@@ -27,7 +27,7 @@ from explorer.engine.number_words import PLAIN, plain
 from explorer.engine.scoring import Verdict
 from explorer.engine.settings import setting, settings
 from explorer.page.frame import STAGES, Frame
-from explorer.research.explained import FARTHEST, misfit
+from explorer.research.explained import FARTHEST, Explained, misfit
 
 ELSEWHERE = "task of its page"  # not of the frame: that page tells it, `course.note_done`
 FORMER = "page opened"  # its name in lesson files of before
@@ -71,19 +71,10 @@ def _margins(frame: Frame) -> torch.Tensor | None:
     return state.q / state.q.min()
 
 
-def _on_margin(frame: Frame) -> int:
+def _on_margin(frame: Frame, off: bool = False) -> int:
+    """Return how many points hold the margin; `off`: how many do not."""
     q = _margins(frame)
-    return 0 if q is None else int((q <= 1 + ON_MARGIN).sum())
-
-
-def _off_margin(frame: Frame) -> int:
-    q = _margins(frame)
-    return 0 if q is None else int((q > 1 + ON_MARGIN).sum())
-
-
-def _all_on_margin(frame: Frame, _: float) -> bool:
-    q = _margins(frame)
-    return q is not None and _on_margin(frame) == len(q)
+    return 0 if q is None else int(((q > 1 + ON_MARGIN) == off).sum())
 
 
 def _gamma(frame: Frame) -> float:
@@ -121,11 +112,6 @@ def _p(frame: Frame) -> float:
     return math.inf if made is None or math.isnan(made.p_value) else made.p_value
 
 
-def _attack_step(frame: Frame) -> int:
-    state = frame.attack.state
-    return -1 if state is None else state.t
-
-
 def _count(frame: Frame, name: str) -> float:
     """Return a number that the present attack counts by itself; nan where it does not."""
     state = frame.attack.state
@@ -152,24 +138,9 @@ def _has_moved(frame: Frame, far: float) -> bool:
     return bool(len(apart)) and float(apart.max()) >= far
 
 
-def _is_split(frame: Frame, _: float) -> bool:
-    held = None if frame.explain is None else frame.explain.present
-    return held is not None and held.now.n > held.truth.n and not misfit(held)
-
-
-def _is_broken(frame: Frame, _: float) -> bool:
-    held = None if frame.explain is None else frame.explain.present
-    return held is not None and misfit(held) == "residual"
-
-
-def _farthest(frame: Frame, _: float) -> bool:
-    held = None if frame.explain is None else frame.explain.present
-    return held is not None and held.words.startswith(FARTHEST) and not misfit(held)
-
-
-def _has_masses(frame: Frame, _: float) -> bool:
-    held = None if frame.explain is None else frame.explain.present
-    return held is not None and held.forced is not None
+def _explained(holds: Callable[[Explained], bool]) -> Callable[[Frame, float], bool]:
+    """Return whether something holds of the explanation on screen."""
+    return lambda frame, _: frame.explain is not None and holds(frame.explain.present)
 
 
 def _has_comparison(frame: Frame, _: float) -> bool:
@@ -190,10 +161,6 @@ def _points_map(frame: Frame, _: float) -> bool:
     return frame.stage == "landscape" and frame.map_kind == "point" and frame.point_map is not None
 
 
-def _known_energies(frame: Frame, _: float) -> bool:
-    return frame.starts is not None and frame.starts.energies is not None
-
-
 def _least(read: Callable[[Frame], float]) -> Callable[[Frame, float], bool]:
     return lambda frame, value: read(frame) >= value  # never true of nan
 
@@ -202,28 +169,27 @@ def _most(read: Callable[[Frame], float]) -> Callable[[Frame, float], bool]:
     return lambda frame, value: bool(np.isfinite(read(frame)) and read(frame) <= value)
 
 
-def _training_step(frame: Frame) -> int:
-    return -1 if frame.training.state is None else frame.training.state.t
-
-
 KINDS: dict[str, Task] = {
     "points at least": Task("Draw at least {} points", _least(lambda f: f.dataset.n), 1, 200, 4),
     "points of each class at least": Task("Draw at least {} points of each class",
                                           _least(_of_each_class), 1, 100, 2),
     "turned to stage": Task("Turn to stage {}", _stage, 1, len(STAGES), 2),
-    "trained at least": Task("Train for at least {} steps", _least(_training_step), 1, usual=100),
+    "trained at least": Task("Train for at least {} steps", _least(lambda f: f.training.t), 1,
+                             usual=100),
     "separated": Task("All points on the side of their class",
                       lambda f, _: _margins(f) is not None),
     "on the margin at least": Task("At least {} points hold the margin",
                                    _least(_on_margin), 1, 200, 4),
     "off the margin at least": Task("At least {} points do not hold the margin",
-                                    _least(_off_margin), 1, 200, 1),
-    "all points at the margin": Task("All points hold the margin", _all_on_margin),
+                                    _least(lambda f: _on_margin(f, off=True)), 1, 200, 1),
+    "all points at the margin": Task("All points hold the margin", lambda f, _: (
+        _margins(f) is not None and not _on_margin(f, off=True))),
     "normalised margin at least": Task("A normalised margin of at least {}", _least(_gamma), 0, 1,
                                        0.1),
     "residual at most": Task("The points leave at most {}% of the weights unexplained",
                              _most(_residual), 0, 1, 0.05, percent=True),
-    "attacked at least": Task("Attack for at least {} steps", _least(_attack_step), 1, usual=100),
+    "attacked at least": Task("Attack for at least {} steps", _least(lambda f: f.attack.t), 1,
+                              usual=100),
     "recovered at least": Task("Recover at least {} points", _least(_found_count), 1, 200, 4),
     "recovered at most": Task("A whole attack that recovers at most {} points", _at_most, 0, 200,
                               0),
@@ -234,7 +200,8 @@ KINDS: dict[str, Task] = {
                             _least(lambda f: _count(f, "needed")), 1, 200, 1),
     "upper loss at most": Task("Bring ½‖θ(x) − θ*‖² to at most {}",
                                _most(lambda f: _count(f, "l_upper")), 0, usual=1e-3),
-    "energies known": Task("The energy of all starts is on screen", _known_energies),
+    "energies known": Task("The energy of all starts is on screen", lambda f, _: (
+        f.starts is not None and f.starts.energies is not None)),
     "energy at most": Task("Move the handle to an energy of at most {}", _most(_energy), 0, 1,
                            0.05),
     "energy at least": Task("Move the handle to an energy of at least {}", _least(_energy), 0, 1,
@@ -243,23 +210,22 @@ KINDS: dict[str, Task] = {
                                       _noise_start, 0, 1, 0.1),
     "map of one point": Task("The map of one point lies on the plane", _points_map),
     "point moved at least": Task("Move a point by at least {}", _has_moved, 0, usual=0.2),
-    "split in two": Task("One point became two, and the weights are still explained", _is_split),
-    "explains no longer": Task("The points explain the weights no longer", _is_broken),
-    "certain points known": Task("It is known which points are certified", _has_masses),
-    "farthest set": Task("The farthest other set is on screen", _farthest),
+    "split in two": Task("One point became two, and the weights are still explained",
+                         _explained(lambda e: e.now.n > e.truth.n and not misfit(e))),
+    "explains no longer": Task("The points explain the weights no longer",
+                                _explained(lambda e: misfit(e) == "residual")),
+    "certain points known": Task("It is known which points are certified",
+                                 _explained(lambda e: e.forced is not None)),
+    "farthest set": Task("The farthest other set is on screen", _explained(
+        lambda e: e.words.startswith(FARTHEST) and not misfit(e))),
     "attacks compared": Task("The claims of a compared attack are on screen", _has_comparison),
     ELSEWHERE: Task("Do it there: this page hears of it", lambda frame, _: False),
 }  # fmt: skip
 
-Name = Literal[
-    "points at least", "points of each class at least", "turned to stage", "trained at least",
-    "separated", "on the margin at least", "off the margin at least", "all points at the margin",
-    "normalised margin at least", "residual at most", "attacked at least", "recovered at least",
-    "recovered at most", "p at most", "proven at least", "needed at least", "upper loss at most",
-    "energies known", "energy at most", "energy at least", "run without truth down to",
-    "map of one point", "point moved at least", "split in two", "explains no longer",
-    "certain points known", "farthest set", "attacks compared", "task of its page",
-]  # fmt: skip
+if TYPE_CHECKING:
+    Name = str
+else:
+    Name = Literal[tuple(KINDS)]
 GOALS: tuple[str, ...] = tuple(KINDS)
 
 

@@ -19,7 +19,7 @@ from explorer.page.lessons.file import contents, packaged_lessons, read
 from explorer.page.opening import BREATH_S, SLICE_S, opening, opening_scenario
 from explorer.page.panels.base import Panel
 from explorer.page.session import Session
-from explorer.page.words.screen import KEYS, legend, opening_words, stage_tip
+from explorer.page.words.screen import KEYS, legend, opening_words, stage_gap, stage_tip
 from explorer.page.words.share import OPENED, OPENED_POINTS, opening_link
 from explorer.research.pages import pages
 from explorer.research.repeat import is_trained
@@ -121,16 +121,13 @@ class Header(Panel):
 
 def _state(frame: Frame, stage: str) -> str:
     """Return whether the work of a stage is "done", can be begun ("open"), or "later"."""
-    state = frame.training.state
-    if stage == "draw":
-        return "done" if frame.dataset.n else "open"
-    if stage == "train":
-        return "done" if state is not None else "open" if frame.dataset.n else "later"
-    if state is None or not len(state.q) or not float(state.q.min()) > 0:
+    if stage_gap(frame, stage) and not (stage == "train" and frame.training.state is not None):
         return "later"
-    if stage == "attack" and frame.newest and frame.attack.state is not None:
-        return "done" if frame.attack.state.t else "open"
-    return "open"
+    done = {
+        "draw": frame.dataset.n, "train": frame.training.state is not None,
+        "attack": frame.newest and frame.attack.t,
+    }  # fmt: skip
+    return "done" if done.get(stage) else "open"
 
 
 def _examples() -> list[dict[str, Any]]:

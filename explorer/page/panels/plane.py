@@ -18,7 +18,7 @@ from explorer.page.session import Session
 from explorer.page.view.canvases import PlaneView
 from explorer.page.view.scene import Arrays, Look, backdrop, network, scene
 from explorer.page.view.shapes import pointed_at, shapes_of
-from explorer.style import COLOURS
+from explorer.style import CLASSES
 
 KEYS = (
     "Click to place, drag to spray. Keyboard: arrows move the cursor (Shift: further), Enter acts, "
@@ -80,7 +80,8 @@ class PlanePanel(Panel):
         session = self.session
         with self.view.hold_sync():
             self._tool_of(session)
-            self.view.ink = COLOURS.get(session.label, "#777777")
+            shown = CLASSES.get(session.label)
+            self.view.ink = shown.colour if shown else "#777777"
         self._draw(session.frame)
 
     def _tool_of(self, session: Session) -> None:

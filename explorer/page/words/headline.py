@@ -25,6 +25,7 @@ from explorer.page.stages.landscape import words as starts
 from explorer.page.words.statement import ON_THE_WAY, explained_share
 from explorer.research.explained import FARTHEST, Explained, misfit
 from explorer.research.words import weights
+from explorer.style import CLASSES
 
 __all__ = ["Action", "Statement", "headline"]
 
@@ -43,7 +44,6 @@ HIDDEN = Statement(
 )
 WHICH = "Which attack finds most?"
 EXPLAINING = 0.05  # share of the norm that a certificate near a KKT point leaves at most
-MARKS = {1: "●", -1: "▲", 3: "■", 4: "◆"}  # as the plane draws the classes
 
 
 def headline(frame: Frame, running: bool = False, hidden: bool = False) -> Statement:
@@ -95,7 +95,7 @@ def _draw(data: Dataset, run: TrainState | None) -> Statement:
     every = labels(data.outputs)
     counts = {int(label): int((data.y == label).sum()) for label in every}
     held = [k for k, n in counts.items() if n]
-    *most, last = (f"{n} {MARKS[k]}" for k, n in counts.items() if n)
+    *most, last = (f"{n} {CLASSES[k].sign}" for k, n in counts.items() if n)
     parts = f"{', '.join(most)} and {last}" if most else last
     if len(held) < 2:
         other = -1 if 1 in held else 1
@@ -103,7 +103,7 @@ def _draw(data: Dataset, run: TrainState | None) -> Statement:
             "Now points of another class",
             f"There {'is' if data.n == 1 else 'are'} {count(data.n, 'point')} of one class so far. "
             "A margin lies between two.",
-            action=Action("other-class", f"Draw {MARKS[other]}") if data.d == 2 else None,
+            action=Action("other-class", f"Draw {CLASSES[other].sign}") if data.d == 2 else None,
         )
     begun = run is not None and run.t > 0
     after = f" Training goes on from step {run.t:,}." if run is not None and begun else ""

@@ -46,20 +46,24 @@ def legend(frame: Frame) -> str:
     return LEGENDS["classes" if several else frame.stage]
 
 
-def stage_tip(frame: Frame, stage: Stage, tip: str) -> str:
-    """Return the tooltip of a stage: what it is for, and why it cannot be had yet."""
+def stage_gap(frame: Frame, stage: Stage) -> str:
+    """Return why a stage cannot be had yet, or an empty string."""
     state = frame.training.state
     if stage == "draw":
-        return tip
+        return ""
     if not frame.dataset.n:
-        return f"{tip}. Not yet: draw points first."
+        return "draw points first"
     if stage == "train":
-        return tip
+        return ""
     if state is None:
-        return f"{tip}. Not yet: train a network first."
-    if not float(state.q.min()) > 0:
-        return f"{tip}. Not yet: the network does not separate the points."
-    return tip
+        return "train a network first"
+    return "" if float(state.q.min()) > 0 else "the network does not separate the points"
+
+
+def stage_tip(frame: Frame, stage: Stage, tip: str) -> str:
+    """Return the tooltip of a stage: what it is for, and why it cannot be had yet."""
+    gap = stage_gap(frame, stage)
+    return f"{tip}. Not yet: {gap}." if gap else tip
 
 
 def opening_words(name: str, share: float | None = None) -> str:

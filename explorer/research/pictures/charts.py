@@ -22,7 +22,7 @@ from explorer.research.sweep.arena import ArenaLine
 from explorer.research.tuning import Trial
 from explorer.research.words import tuning
 from explorer.research.words.grid import SETS
-from explorer.style import CLASS_INKS, LABELS, NAMES
+from explorer.style import CLASSES
 
 MARGIN_TOP = 3.0  # q / q_min shown; points beyond stand at the top edge
 MOST_LOWEST = 0.02  # of the places, for a mark on the lowest; arbitrary
@@ -55,10 +55,10 @@ def margins_chart(q_values: Tensor, labels: Tensor, at_rest: bool = True) -> Cha
     on = (q[order] <= (1 + ON_MARGIN) * low) & (low > 0)
     rank, wide = np.arange(1, len(q) + 1), float(np.clip(240 / len(q), 1, 4))  # px; arbitrary
     series = [
-        Series(rank[mine], height[mine], NAMES[label], "stems", ids=order[mine],
-               colour=CLASS_INKS[label],
+        Series(rank[mine], height[mine], shown.name, "stems", ids=order[mine],
+               colour=shown.ink,
                look={"width": wide, "opacity": 1.0 if filled else 0.4})
-        for label in LABELS
+        for label, shown in CLASSES.items()
         for filled in (True, False)
         if (mine := (y[order] == label) & (on == filled)).any()
     ]  # fmt: skip

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 from explorer.engine.charts import Axis, Chart, Series
 from explorer.engine.energy.starts import CORNERS, outline
 from explorer.engine.files import write_file
-from explorer.style import PAPER_INKS
+from explorer.style import CLASSES, PAPER_INKS
 
 COLUMN = (3.4, 2.5)  # inches: a column of a two-column page
 SQUARE = (3.4, 3.4)
@@ -35,7 +35,6 @@ KINDS = (
 )  # fmt: skip
 STROKES = ("x", "+", "_", "$✓$", "$?$")
 SETS = ("truth", "unseen", "noise", "running")  # of the end of a run on the triangle
-CLASSES = {1: ("pos", "o"), -1: ("neg", "^"), 3: ("third", "s"), 4: ("fourth", "D")}
 Frame = Mapping[str, Any]  # arrays and values of a plane or a triangle, as a view takes them
 
 
@@ -256,7 +255,7 @@ def _behind(axes: Any, frame: Frame, shares: Any) -> None:  # noqa: ANN401
                         [words for _, words in marks])  # fmt: skip
     elif "map" in frame:
         values = np.asarray(frame["map"], dtype=float)
-        names = [CLASSES[c][0] for c in (1, -1, 3, 4)]
+        names = [shown.ink for shown in CLASSES.values()]
         if values.ndim == 2:
             best, leads = np.where(values > 0, 0, 1), [values]
         else:
@@ -322,7 +321,8 @@ def _places(axes: Any, frame: Frame, shares: Any) -> None:  # noqa: ANN401
         rows = np.asarray(frame.get(name, np.zeros((0, 5))), dtype=float)
         for label in np.unique(rows[:, 2]):
             mine = rows[rows[:, 2] == label]
-            colour, marker = CLASSES.get(int(label), ("ink2", "o"))
+            shown = CLASSES.get(int(label))
+            colour, marker = (shown.ink, MARKS[shown.shape]) if shown else ("ink2", "o")
             tried = name == "candidates"
             used = mine[:, 4] > 0 if tried else np.ones(len(mine), dtype=bool)
             sizes = np.full(len(mine), area)

@@ -11,7 +11,7 @@ import numpy as np
 from torch import Tensor
 
 from explorer.engine.attacks.target import Target
-from explorer.engine.charts import NOTHING, Axis, Chart, Series
+from explorer.engine.charts import A_ROW, NOTHING, Axis, Chart, Series, dot_rows
 from explorer.engine.controls import Controls
 from explorer.engine.explanations.assumptions import obstacle
 from explorer.engine.explanations.certainty import Certainty
@@ -40,7 +40,6 @@ NEAREST, FARTHEST = RADIUS / 10, RADIUS * 10  # of the curve; arbitrary
 FINE = tuple(sorted({*RADII, *np.geomspace(NEAREST, FARTHEST, 41).tolist()}))
 COARSE = (NEAREST, *RADII, FARTHEST)  # while the attack runs
 FEW = 50  # points: of more, all controls at all radii would take half a second; arbitrary
-A_ROW = 25  # dots; arbitrary
 TITLE = "Recovered, by how close counts"
 WAITING = replace(NOTHING, title=TITLE, note="counted once the attack has claims", label=TITLE)
 
@@ -225,8 +224,7 @@ def dots(
         share: of the work on that; None where no work goes on.
     """
     n, met = here.n, here.met[0].numpy()
-    at = np.arange(n)
-    column, row = at % A_ROW, -(at // A_ROW)
+    at, (column, row, right, below) = np.arange(n), dot_rows(n)
     size = 6.0 if n <= A_ROW else 3.5
     sure = np.zeros(n, dtype=bool) if made is None else made.certain.numpy()
     kinds = (
@@ -241,9 +239,7 @@ def dots(
         for name, colour, look, mine in kinds
         if mine.any()
     ]
-    below = (n - 1) // A_ROW if n else 0
-    x = Axis(-0.5, max(min(n, A_ROW), 10) - 0.5, hidden=True)
-    y = Axis(-below - 0.5, 0.5, hidden=True)
+    x, y = Axis(-0.5, right - 0.5, hidden=True), Axis(below - 0.5, 0.5, hidden=True)
     foot = certainty_words(target, share, int(met.sum()), None if made is None else int(sure.sum()))
     said = f"{int(met.sum())} of {n} points found. {foot}".rstrip()
     tips = points_found(here, made)

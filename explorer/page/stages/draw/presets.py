@@ -12,9 +12,8 @@ from explorer.page.controls.control import Thumbs
 from explorer.page.frame import Frame
 from explorer.page.panels.base import Panel
 from explorer.page.stages.draw import commands as draw
+from explorer.style import CLASSES
 
-LOOKS = {1: ("circle", "pos"), -1: ("triangle", "neg"), 3: ("square", "third"),
-         4: ("diamond", "fourth")}  # fmt: skip
 MOST_SEED = 2**31 - 1
 
 
@@ -85,7 +84,7 @@ def _thumb(key: str) -> dict[str, Any]:
     x = data.x if data.d == 2 else data.x.repeat(1, 2) * data.x.new_tensor([1.0, 0.0])
     scale = 1.0 / max(float(x.abs().max()), 1e-9)
     points = [
-        [round(a * scale, 2), round(b * scale, 2), *LOOKS[label]]
+        [round(a * scale, 2), round(b * scale, 2), CLASSES[label].shape, CLASSES[label].ink]
         for (a, b), label in zip(x.tolist(), data.y.int().tolist(), strict=True)
     ]
     tip = f"{row.title} ({row.d}-D). {row.sentence}"

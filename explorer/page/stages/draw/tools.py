@@ -12,16 +12,10 @@ from explorer.page.panels.base import Panel
 from explorer.page.stages.draw import commands as draw
 from explorer.page.words.screen import legend
 from explorer.research.pictures.axes import axes_for
+from explorer.style import CLASSES
 
-# sign, name, tooltip, value of the label, colour
-CLASSES = (("●", "● +1", "blue circle (key 1)", 1, "pos"),
-           ("▲", "▲ −1", "orange triangle (key 2)", -1, "neg"))  # fmt: skip
-FURTHER = (("■", "■ 3", "green square (key 3)", 3, "third"),
-           ("◆", "◆ 4", "purple diamond (key 4)", 4, "fourth"))  # fmt: skip
-BY_HEIGHT = (("↕", "by height", "above the axis +1, below it −1", 0, ""),)
-SEVERAL = (("●", "● 1", "blue circle (key 1)", 1, "pos"),
-           ("▲", "▲ 2", "orange triangle (key 2)", -1, "neg"), *FURTHER)  # fmt: skip
-FIELDS = ("sign", "name", "tip", "value", "colour")
+BY_HEIGHT = {"sign": "↕", "name": "by height", "tip": "above the axis +1, below it −1", "value": 0,
+             "colour": ""}  # fmt: skip
 CHIPS = {
     "map": ("Map", "Sign and size of Φ as colour, with a line where it is 0"),
     "margins": ("Margins", "Thin lines where Φ is the margin"),
@@ -51,7 +45,7 @@ class Tools(Panel):
         }, ("mx-tools",))  # fmt: skip
 
     def _on_label(self, value: Any) -> None:  # noqa: ANN401 - from a browser
-        if value in [row[3] for row in classes_of(self.session.frame, self.session.label)]:
+        if value in [row["value"] for row in classes_of(self.session.frame, self.session.label)]:
             draw.set_label(self.session, value)
 
     def _on_layer(self, key: str) -> None:
@@ -69,9 +63,8 @@ class Tools(Panel):
         session = self.session
         self.view.show(
             stage=frame.stage, drawing=not frame.is_aimed, folded=frame.stage != "draw",
-            classes=[dict(zip(FIELDS, row, strict=True))
-                     for row in classes_of(frame, session.label)],
-            label=session.label, tool=session.tool, legend=legend(frame), chips=self._chips(frame),
+            classes=classes_of(frame, session.label), label=session.label,
+            tool=session.tool, legend=legend(frame), chips=self._chips(frame),
         )  # fmt: skip
 
     def _chips(self, frame: Frame) -> list[dict[str, Any]]:
@@ -91,8 +84,12 @@ class Tools(Panel):
         return chips
 
 
-def classes_of(frame: Frame, label: int) -> tuple[tuple[Any, ...], ...]:
+def classes_of(frame: Frame, label: int) -> list[dict[str, Any]]:
     """Return the classes that can be drawn: in 1-D two, on the plane up to four."""
-    if frame.dataset.d == 1 or label == 0:
-        return (*CLASSES, *BY_HEIGHT)
-    return SEVERAL if frame.dataset.outputs > 1 else (*CLASSES, *FURTHER)
+    flat, several = frame.dataset.d == 1 or label == 0, frame.dataset.outputs > 1
+    rows: list[dict[str, Any]] = [
+        {"sign": look.sign, "name": f"{look.sign} {key if several and not flat else look.number}",
+         "tip": f"{look.words} (key {key})", "value": value, "colour": look.ink}
+        for key, (value, look) in enumerate(CLASSES.items(), 1)
+    ]  # fmt: skip
+    return [*rows[:2], BY_HEIGHT] if flat else rows

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from explorer.engine.attacks.target import Target
 from explorer.engine.certificate import TAU_TRAINED
-from explorer.engine.charts import NOTHING, Axis, Chart, Guide, Series, next_step
+from explorer.engine.charts import A_ROW, NOTHING, Axis, Chart, Guide, Series, dot_rows, next_step
 from explorer.engine.explanations.assumptions import cone_of, obstacle
 from explorer.engine.explanations.cells import KINK
 from explorer.engine.explanations.certainty import Certainty, RadiusMap, radius_map
@@ -39,7 +39,6 @@ from explorer.research.words import explanations
 
 T = TypeVar("T")
 LEAST_TOP = 0.05  # of the axis of the change: rounding is not to fill the chart; arbitrary
-A_ROW = 25  # dots; arbitrary
 SIDES = {1: 240, 2: 40}  # pixels of a map of radii; arbitrary
 ASK, HIDE = "How likely is a point here?", "Hide the map"
 RADII_TIP = (
@@ -264,8 +263,7 @@ def radius_legend(drawn: RadiusMap) -> str:
 def points_chart(state: Explained) -> Chart:
     """Return one dot a point of the present explanation, barred where it cannot be split."""
     n, pinned = state.now.n, state.pinned.numpy()
-    at = np.arange(n)
-    column, row = at % A_ROW, -(at // A_ROW)
+    at, (column, row, right, below) = np.arange(n), dot_rows(n)
     size = 8.0 if n <= A_ROW else 4.5
     series = []
     if pinned.any():
@@ -280,13 +278,12 @@ def points_chart(state: Explained) -> Chart:
         free = ~pinned
         series.append(Series(column[free], row[free], "can become two", "dots", ids=at[free],
                              colour="good", look=look))  # fmt: skip
-    below = (n - 1) // A_ROW if n else 0
     lit = -1 if state.selected is None else state.selected
     title, foot = words.TITLE, words.counts(state)
     return Chart(
-        series, Axis(-0.7, max(min(n, A_ROW), 10) - 0.3, hidden=True),
-        Axis(-below - 0.6, 0.6, hidden=True), title, words.NOTE, foot, picks=True,
-        tips=words.points(state), lit=lit, label=f"{title} {foot}",
+        series, Axis(-0.7, right - 0.3, hidden=True), Axis(below - 0.6, 0.6, hidden=True),
+        title, words.NOTE, foot, picks=True, tips=words.points(state), lit=lit,
+        label=f"{title} {foot}",
     )  # fmt: skip
 
 
