@@ -13,7 +13,7 @@ from explorer.engine.roster import AttackConfig
 from explorer.engine.status import Status
 from explorer.engine.training import TrainState
 from explorer.page import play
-from explorer.page.frame import Branch, Frame, Training, numbers
+from explorer.page.frame import Branch, Frame, Moment, Training, numbers
 from explorer.page.session import Session, standing
 from explorer.page.stages.attack import commands as attack
 from explorer.page.stages.draw import commands as draw
@@ -57,7 +57,7 @@ def branch(session: Session) -> None:
     if len(session.branches) >= MOST_BRANCHES:
         raise ValueError(f"At most {MOST_BRANCHES} branches are kept; go on in one of them.")
     session.running = False
-    _leave(session)
+    session.branch.last = _present(session)
     name = f"branch {len(session.branches)}, from {now.stage} step {state.t}"
     train, attack = old.train, old.attack
     if now.stage == "attack":
@@ -75,13 +75,12 @@ def select(session: Session, index: int) -> None:
     if not 0 <= index < len(session.branches):
         raise ValueError(f"there are branches 0 to {len(session.branches) - 1}; got {index}")
     session.running = False
-    _leave(session)
+    session.branch.last = _present(session)
     session.branch_index = index
-    last, config = session.branch.last, session.branch.config
+    last = session.branch.last
     if last is not None:
-        adopt(session, last)
-        if config is not None:
-            session.attack_config, session.mix = config, session.branch.mix
+        adopt(session, last.frame)
+        session.restore(last.settings)
 
 
 def adopt(session: Session, frame: Frame) -> None:
@@ -116,8 +115,7 @@ def make_room(session: Session) -> str:
             "that is here. In 3 Attack, reset it or go to another branch first."
         )
     session.running = False
-    _leave(session)
-    old.last = replace(now, stage="attack")
+    old.last = replace(_present(session), frame=replace(now, stage="attack"))
     name = f"branch {len(session.branches)}, a loaded run"
     fresh = Branch(name, old.train.up_to(len(old.train.states) - 1))
     session.branches = [*session.branches, fresh]
@@ -147,7 +145,6 @@ def load_run(
     return kept
 
 
-def _leave(session: Session) -> None:
-    """Note where the present branch is left, and with which settings."""
-    old = session.branch
-    old.last, old.config, old.mix = session.frame, session.attack_config, session.mix
+def _present(session: Session) -> Moment:
+    """Return where the present branch is left, and with which settings."""
+    return Moment(session.frame, session.settings(("attack_config", "mix")))

@@ -19,7 +19,7 @@ from explorer.engine.energy.landscape import Landscape, Weights
 from explorer.engine.energy.points import check_energy
 from explorer.engine.explanations.certainty import Certainty, RadiusMap
 from explorer.engine.network import Network
-from explorer.engine.roster import DEFAULT, AttackConfig, AttackState
+from explorer.engine.roster import DEFAULT, AttackState
 from explorer.engine.scoring import Score, Verdict
 from explorer.engine.status import Status
 from explorer.engine.store import Run
@@ -353,19 +353,19 @@ class Frame:
 
 @dataclass(frozen=True, eq=False)
 class Moment:
-    """A run as an edit of its points left it: undo and redo bring it back with the points.
+    """What a page held at one moment: an undo, a branch, or the end of a lesson brings it back.
 
     Attributes:
         frame: what was on screen.
-        train: states of the training.
-        attack: states of the attack.
         settings: of the session, by name.
+        train: states of the training, where an edit of its points ended a run.
+        attack: states of the attack, likewise.
     """
 
     frame: Frame
-    train: Timeline[TrainState]
-    attack: Timeline[AttackState]
     settings: dict[str, Any]
+    train: Timeline[TrainState] = field(default_factory=Timeline)
+    attack: Timeline[AttackState] = field(default_factory=Timeline)
 
     @property
     def bytes(self) -> int:
@@ -380,9 +380,7 @@ class Branch:
     name: str
     train: Timeline[TrainState] = field(default_factory=Timeline)
     attack: Timeline[AttackState] = field(default_factory=Timeline)
-    last: Frame | None = None  # where it was left
-    config: AttackConfig | None = None  # settings of the attack then
-    mix: tuple[float, float] = (0.0, 0.0)  # of its start
+    last: Moment | None = None  # where it was left, with settings of the attack and of its start
     loaded: AttackState | None = None  # last state of a run that can be loaded again
     left: list[Moment] = field(default_factory=list)  # runs that edits of the points left
     carried: tuple[Any, Any] = (None, None)  # states that the last edit made, or left as they were

@@ -9,7 +9,7 @@ carried out raises ValueError and changes nothing; `guarded` shows it as the mes
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import Any
@@ -91,6 +91,16 @@ class Session(HasTraits):
         self.put(**changes)
         with self.together():
             self.shown += 1
+
+    def settings(self, names: Iterable[str]) -> dict[str, Any]:
+        """Return settings of these names."""
+        return {name: getattr(self, name) for name in names}
+
+    def restore(self, settings: Mapping[str, Any]) -> None:
+        """Take settings of before; panels are notified of all of them together."""
+        with self.hold_trait_notifications():
+            for name, value in settings.items():
+                setattr(self, name, value)
 
     def attempt(self, command: Callable[..., None], *args: Any, **kwargs: Any) -> None:  # noqa: ANN401
         """Run a command; a ValueError becomes the message, and nothing is lost."""

@@ -29,7 +29,7 @@ from explorer.engine.store import Run
 from explorer.engine.training import TrainConfig, TrainState
 from explorer.page import play
 from explorer.page.cards import CARDS, class_name
-from explorer.page.frame import LAYERS, Branch, Frame
+from explorer.page.frame import LAYERS, Branch, Frame, Moment
 from explorer.page.history import History, Timeline
 from explorer.page.lessons.file import (
     MOST_STEPS,
@@ -52,8 +52,7 @@ from explorer.research.state import to_text
 
 KEPT = (
     "train_config", "attack_config", "seed", "mix", "tool", "label", "truth_shown", "layers",
-    "axes", "steps_per_second", "branches", "branch_index",
-    "game",
+    "axes", "steps_per_second", "branches", "branch_index", "game", "configs",
 )  # fmt: skip
 MAPPED = ("point", "split")
 UNTITLED = "A lesson without a title yet"  # stands for none while a browser keeps it
@@ -61,15 +60,6 @@ BEGUN_ELSEWHERE = (
     "This network did not begin on these points with this seed, so the step will train one that "
     "did: the same number of steps, other weights."
 )
-
-
-@dataclass(frozen=True, eq=False)
-class KeptPage:
-    """What a page held before a lesson: its moment, its settings and its branches."""
-
-    frame: Frame
-    configs: dict[str, Any]
-    traits: dict[str, Any]
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,7 +95,7 @@ class Walk:
     """
 
     lesson: Lesson
-    kept: KeptPage
+    kept: Moment
     at: int = 0
     done: frozenset[int] = frozenset()
     waiting: bool = True
@@ -204,19 +194,19 @@ def end_walk(session: Session) -> None:
         leave(session)
 
 
-def keep(session: Session) -> KeptPage:
-    """Return what the page holds."""
-    session.branch.last = session.frame
-    traits = {name: getattr(session, name) for name in KEPT}
-    return KeptPage(session.frame, dict(session.configs), traits)
+def keep(session: Session) -> Moment:
+    """Return what the page holds, with its branches."""
+    session.branch.last = Moment(session.frame, session.settings(("attack_config", "mix")))
+    kept = Moment(session.frame, session.settings(KEPT))
+    session.configs = dict(session.configs)  # the lesson has its own
+    return kept
 
 
-def bring_back(session: Session, kept: KeptPage) -> None:
+def bring_back(session: Session, kept: Moment) -> None:
     """Show what the page held."""
     session.running, session.message = False, ""
-    session.frame, session.configs = kept.frame, dict(kept.configs)
-    for name, value in kept.traits.items():
-        setattr(session, name, value)
+    session.frame = kept.frame
+    session.restore({**kept.settings, "configs": dict(kept.settings["configs"])})
     session.show()
 
 

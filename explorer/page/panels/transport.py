@@ -74,6 +74,6 @@ class Transport(Panel):
     def _mark(self, index: int, one: Branch, last: int) -> dict[str, Any]:
         """A branch as a mark on the line: where it was left, or, on screen, where it ends."""
         on = index == self.session.branch_index
-        state = None if on or one.last is None else one.last.state
+        state = None if on or one.last is None else one.last.frame.state
         t = last if state is None else state.t
         return {"index": index, "name": one.name, "at": min(1.0, t / last), "on": on}

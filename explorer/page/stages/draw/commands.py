@@ -154,9 +154,8 @@ def _keep_run(session: Session, history: History[Dataset]) -> None:
     taken = any(a is not b for a, b in zip(states, branch.carried, strict=True))
     if states[0] is not None and taken and id(now.dataset) in reached:
         left = [moment for moment in left if moment.frame.dataset is not now.dataset]
-        names = ("train_config", "attack_config", "mix", "axes")
-        settings = {name: getattr(session, name) for name in names}
-        left.append(Moment(now, branch.train.copy(), branch.attack.copy(), settings))
+        settings = session.settings(("train_config", "attack_config", "mix", "axes"))
+        left.append(Moment(now, settings, branch.train.copy(), branch.attack.copy()))
     while len(left) > 1 and sum(moment.bytes for moment in left) > MOST_BYTES:
         del left[0]
     branch.left = left
@@ -169,10 +168,8 @@ def _come_back(session: Session, history: History[Dataset], moment: Moment) -> N
     session.running = session.running and now == stage == "train"
     fit(session, history.present)
     branch.train, branch.attack, branch.carried = moment.train, moment.attack, (None, None)
-    with session.hold_trait_notifications():
-        for name, value in moment.settings.items():
-            setattr(session, name, value)
-        session.frame = replace(held, drawing=history, stage=stage)
+    session.frame = replace(held, drawing=history, stage=stage)
+    session.restore(moment.settings)
     session.show(status=standing(session, stage))
 
 
