@@ -179,6 +179,8 @@ def images(
     state = training.advance(made.train, state, plan, plan.steps)
     aimed = image_runs.aim(made, run, state)
     config = replace(run.config, **dict(how))
+    if offset:
+        config = replace(config, prior=1.0)  # the range of the moved pixels is not known either
     if knobs:
         config = KKTConfig.from_paper(aimed.target, knobs, m=config.m, steps=config.steps)
     generator = torch.Generator().manual_seed(run.seed)

@@ -7,12 +7,14 @@ from pathlib import Path
 from time import perf_counter
 from typing import Annotated, Any
 
-from explorer.commands.base import show, watch
+from explorer.commands.base import assignments, show, watch
 from explorer.commands.options import (
     LAYERS,
     MOST_SEED,
     Device,
     Json,
+    Set,
+    TrainSet,
     Where,
     expand_groups,
     fields,
@@ -49,7 +51,7 @@ Images = Annotated[Choice, fields(
 Run = Annotated[ImageRun, fields(
     widths=setting_option("--widths", TrainConfig, "widths", LAYERS),
     train_steps="--steps",
-    init_scale=option("--init-scale", "Of the first layer; 0.1, or 0.03 for more layers."),
+    init_scale=option("--init-scale", "Of the first layer; 0.8/√d, or 0.24/√d for more layers."),
     attack="--attack", start="--start", steps="--attack-steps",
     seed=option("--seed", "Of images, weights and candidates.", min=0, max=MOST_SEED),
     vote="--vote", measure="--measure",
@@ -65,13 +67,20 @@ def digits(
         int | None,
         option("--threads", "Of the processor, in place of OMP_NUM_THREADS or one.", min=1),
     ] = None,
+    training: TrainSet = None,
+    settings: Set = None,
     device: Where = Device.cpu,
     as_json: Json = False,
 ) -> None:
     """Attack a network trained on real images: share matched, held-out control, a picture."""
     if threads is not None:
         limit_threads(threads)
-    run = replace(run, choice=replace(choice, seed=run.seed))
+    kind = by_key(run.attack).config
+    run = replace(
+        run, choice=replace(choice, seed=run.seed),
+        train_settings=assignments(TrainConfig, training, "the training"),
+        attack_settings=assignments(kind, settings, run.attack),
+    )  # fmt: skip
     check_device(device.value)
     check_files(out)
     begun = perf_counter()

@@ -7,7 +7,7 @@ attacker knows beside the weights. Results are compared with the truth after the
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Literal
 
 import torch
@@ -15,7 +15,7 @@ from torch import Tensor
 
 from explorer.engine.attacks.target import Target
 from explorer.engine.classes import fair_labels
-from explorer.engine.data.images import Choice, Draw
+from explorer.engine.data.images import PIXELS, Choice, Draw, Kind
 from explorer.engine.images import (
     MEASURES,
     ImageScore,
@@ -51,10 +51,19 @@ VOTES: dict[Vote, str] = {
 NETWORKS: dict[str, tuple[int, ...]] = {
     "1000": (1000,), "300-300": (300, 300), "100": (100,), "100-100": (100, 100),
 }  # fmt: skip
-KNOWS = (
-    "the weights, the margin, that pixels less their mean lie in [−1, 1], and for pictures the mean"
-)
-FIRST_SCALES = (0.1, 0.03)  # of the first layer: of two layers, of more
+KNOWS = "the weights, the margin, the mean image, and that pixels lie in [0, 1]"
+FIRST_SCALES = (0.8, 0.24)  # of the first layer, times 1/√d: of two layers, of more
+STEPS_PER_IMAGE, FEWEST_STEPS = 15, 300  # of the training
+
+
+def usual_scale(widths: tuple[int, ...], kind: Kind) -> float:
+    """Return the scale of the first layer where none is given, to three digits."""
+    return float(f"{FIRST_SCALES[len(widths) > 1] * PIXELS[kind] ** -0.5:.3g}")
+
+
+def usual_steps(n: int) -> int:
+    """Return the training steps where none are given: n images take more to explain the weights."""
+    return max(FEWEST_STEPS, STEPS_PER_IMAGE * n)
 
 
 def picture_attacks() -> list[str]:
@@ -77,14 +86,16 @@ class ImageRun:
         "Widths of the hidden layers", title="hidden layers", strict=False, unit="neurons",
         form="sight",
     )] = (1000,)
-    train_steps: Annotated[int, setting(
+    train_steps: Annotated[int | None, setting(
         "Training steps, of loss-scaled gradient descent", title="steps", ge=1,
-        note="With momentum 0.99.", form="sight", page=(1, 100_000),
-    )] = 300
+        note=f"With momentum 0.99. None takes {STEPS_PER_IMAGE} an image, at least {FEWEST_STEPS}.",
+        form="sight", page=(1, 100_000),
+    )] = None
     init_scale: Annotated[float | None, setting(
         "Standard deviation of the first layer before training: the smaller, the fewer different "
         "neurons are left, and the less the weights can tell", title="first scale", form="sight",
-        page=(1e-4, 1), step=10**0.5, note="None takes 0.1, or 0.03 for more layers.",
+        page=(1e-4, 1), step=10**0.5,
+        note="None takes 0.8/√d for d pixels, or 0.24/√d for more layers.",
     )] = None
     attack: Annotated[str, setting(
         "KKT and DecoReco see the weights; bilevel trains its own; inversion is the baseline",
@@ -113,6 +124,12 @@ class ImageRun:
         "distance", title="picture", form="sight",
         labels=tuple((words, vote) for vote, words in VOTES.items()),
     )] = "min"
+    train_settings: Annotated[dict[str, Any], setting(
+        "Other settings of the training, by name",
+    )] = field(default_factory=dict)
+    attack_settings: Annotated[dict[str, Any], setting(
+        "Other settings of the attack, by name", note="prior=1 is the wide box of other attackers.",
+    )] = field(default_factory=dict)
     # fmt: on
 
     def __post_init__(self) -> None:
@@ -130,15 +147,18 @@ class ImageRun:
     @property
     def first_scale(self) -> float:
         """Standard deviation of the first layer at the start."""
-        if self.init_scale is not None:
-            return self.init_scale
-        return FIRST_SCALES[len(self.widths) > 1]
+        usual = usual_scale(self.widths, self.choice.kind)
+        return usual if self.init_scale is None else self.init_scale
+
+    @property
+    def training_steps(self) -> int:
+        """Number of training steps."""
+        return self.train_steps or usual_steps(self.choice.n)
 
     def run_on(self, images: Draw) -> Run:
         """Return the run on these images; its training is by loss-scaled gradient descent."""
-        config = TrainConfig(
-            widths=self.widths, steps=self.train_steps, init_scale=self.first_scale
-        )
+        said = {"widths": self.widths, "steps": self.training_steps, "init_scale": self.first_scale}
+        config = TrainConfig(**{**said, **self.train_settings})
         return Run(
             images.train, config, seed=self.seed, attack_name=self.attack, attack_config=self.config
         )
@@ -150,7 +170,7 @@ class ImageRun:
         assert entry.pictures is not None  # else it was refused
         outputs = 1 if self.choice.task == "two" else 10
         made: AttackConfig = entry.pictures(self.choice.n, outputs, self.steps)
-        return made
+        return replace(made, **self.attack_settings)
 
     @property
     def step_count(self) -> int:
@@ -240,7 +260,7 @@ def aim(draw: Draw, run: ImageRun, state: TrainState | None) -> ImageTarget:
         return ImageTarget(made, made.net)
     if state is None or state.q_min <= 0:
         raise ValueError("the images are not separated yet. Train for more steps.")
-    target = Target.of(state.net, state.q_min)
+    target = replace(Target.of(state.net, state.q_min), pixels=(-draw.mean, 1 - draw.mean))
     return ImageTarget(target, target.net)
 
 

@@ -180,7 +180,7 @@ def test_cancelled_training_keeps_what_was_reached(page):
 
     async def impatient():
         press(page.controls, "train")
-        while not page.controls.text:
+        while page.job.share < 0.005:  # 500 steps, after which the images are separated
             await asyncio.sleep(0.01)
         assert label(page.controls, "train") == "Cancel" and page.controls.items["n"].disabled
         press(page.controls, "train")
@@ -256,6 +256,34 @@ def test_the_verb_prints_a_row_and_writes_the_picture(tmp_path):
 
 def test_it_is_exported():
     assert explorer.digits.__name__ == "digits"
+
+
+def test_settings_of_training_and_attack_are_taken_by_name():
+    more = {"train_settings": {"all_biases": True}, "attack_settings": {"prior": 1.0, "m": 12}}
+    run = replace(TINY, **more)
+    assert run.config.prior == 1 and run.config.m == 12
+    _, aimed, state = through(run)
+    assert not aimed.net.homogeneous and len(state.x) == 12
+    with pytest.raises(ValueError, match="no setting"):
+        replace(TINY, attack_settings={"nothing": 1}).config  # noqa: B018
+
+
+@pytest.mark.parametrize("attack", ["kkt", "decoreco"])
+def test_candidates_are_pixels_where_the_mean_is_granted(attack):
+    run = replace(TINY, attack=attack, steps=30)
+    drawn, _, state = through(run)
+    pictures = drawn.pictures(state.x)
+    assert float(pictures.min()) >= -1e-12 and float(pictures.max()) <= 1 + 1e-12
+    assert float((pictures <= 1e-12).double().mean()) > 0.05  # the ground is black
+    _, _, wide = through(replace(run, attack_settings={"prior": 1.0}))
+    assert float(drawn.pictures(wide.x).min()) < -0.05
+
+
+def test_scale_and_steps_follow_the_images(page):
+    assert ImageRun(Choice("mnist")).first_scale == 0.0286  # 0.8 over the root of 784
+    assert ImageRun().training_steps == 300 and ImageRun(Choice(n=100)).training_steps == 1500
+    choose(page.controls, "n", 100)
+    assert page.controls.run().training_steps == page.controls.value("train_steps") == 1500
 
 
 def test_deeper_networks_begin_smaller(page):

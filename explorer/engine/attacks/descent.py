@@ -325,6 +325,6 @@ def first_config(config: C) -> C:
 def on_pictures(n: int, steps: int | None) -> dict[str, Any]:
     """Settings by name of a descent for n training images; `steps` None takes 1200."""
     return {
-        "steps": steps or 1200, "m": PER_PICTURE * n, "prior": 1.0, "sigma_x": SIGMA_PICTURES,
+        "steps": steps or 1200, "m": PER_PICTURE * n, "prior": "pixels", "sigma_x": SIGMA_PICTURES,
         "weight_margin": 0.3, "relu_alpha_start": 30.0, "deep_alpha": 0.0,
     }  # fmt: skip

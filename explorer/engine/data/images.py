@@ -270,6 +270,7 @@ KINDS: dict[Kind, str] = {
     "mnist": "MNIST",
     "cifar": "CIFAR-10",
 }
+PIXELS: dict[Kind, int] = {"digits": 64, "mnist": 784, "cifar": 3072}
 TASKS: dict[Task, str] = {"two": "two classes", "ten": "ten classes"}
 CONTROLS = 19  # held-out sets behind a verdict: the fewest with which p can be 0.05
 FEWEST = 1  # where there are no images for more

@@ -40,6 +40,8 @@ from explorer.research.image_runs import (
     ImageTarget,
     carried_numbers,
     picture_attacks,
+    usual_scale,
+    usual_steps,
 )
 from explorer.research.pictures.charts import (
     CONTROL,
@@ -81,7 +83,6 @@ class ImageControls(Row):
         go: Callable[[], None],
     ) -> None:  # fmt: skip
         """Three lines; `train` and `go` begin work on `job`."""
-        self._start = replace(start, init_scale=None)
         parts = ((IMAGES, images), (NETWORK, network), (ATTACKS, attack), (("vote",), score))
         self._calls = {name: call for names, call in parts for name in names}
         made = {name: self._field(name, start) for name in self._calls}
@@ -101,7 +102,10 @@ class ImageControls(Row):
         choice = start.choice if with_folders() else replace(start.choice, kind="digits", folder="")
         of_choice = name in IMAGES and name != "seed"
         owner = choice if of_choice else start
-        known = {"init_scale": start.first_scale, "steps": start.step_count}
+        known = {
+            "init_scale": start.first_scale, "train_steps": start.training_steps,
+            "steps": start.step_count,
+        }  # fmt: skip
         more: dict[str, Any] = {"value": known.get(name, getattr(owner, name)), "optional": False}
         if name == "widths":
             own = {"-".join(map(str, start.widths)): start.widths}
@@ -112,9 +116,10 @@ class ImageControls(Row):
         return item_of(setting, lambda _: self._on_change(name), **more)
 
     def _on_change(self, name: str) -> None:
-        if name == "widths":
-            scale = replace(self._start, widths=self.value("widths")).first_scale
-            self.put("init_scale", value=scale)
+        if name in ("widths", "kind"):
+            self.put("init_scale", value=usual_scale(self.value("widths"), self.value("kind")))
+        if name == "n":
+            self.put("train_steps", value=usual_steps(self.value("n")))
         self._arrange()
         self._calls[name]()
 
@@ -348,7 +353,7 @@ class DigitsApp(SidePage):
     def _train(self, drawn: Draw, run: ImageRun) -> None:
         self._forget_net()
         self._start(
-            "train", run.train_steps, lambda: image_runs.train(drawn, run),
+            "train", run.training_steps, lambda: image_runs.train(drawn, run),
             lambda _: None, lambda state: self._take_network(drawn, state),
         )  # fmt: skip
 

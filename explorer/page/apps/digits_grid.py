@@ -20,7 +20,7 @@ from explorer.page.stages.landscape.runs_box import RunsBox
 from explorer.page.view.canvases import TriangleView
 from explorer.research.grid import Grid, even, grid_attacks
 from explorer.research.grid.landscape import Key, Runs
-from explorer.research.image_runs import ImageRun, ImageTarget
+from explorer.research.image_runs import ImageRun, ImageTarget, aim
 
 STEPS = 100  # arbitrary: about half a minute for 21 runs on 20 digits
 UNTRAINED = "Train the network first."
@@ -36,7 +36,7 @@ class DigitsGrid:
         """`ready` gives what is to be attacked, or raises; `page` shows sentences and failures."""
         self._ready, self._show, self._page = ready, show, page
         self.tell = page.tell
-        self._aimed: tuple[TrainState, Target] | None = None
+        self._aimed: tuple[TrainState | None, Target] | None = None
         self._why = UNTRAINED
         self.view = TriangleView(
             label=words.RUNS_LABEL, enabled=False, layout=w.Layout(height="240px", width="100%")
@@ -82,17 +82,15 @@ class DigitsGrid:
             raise ValueError(f"{entry.title} takes no start; take one of {names}.")
         settings: Any = run.config
         config = replace(settings, m=even(drawn.train.n), steps=self.grid.setting("steps"))
-        given = None if entry.own else self._target(trained)
+        given = None if entry.own else self._target(drawn, run, trained)
         side = self.grid.setting("side")
         return Grid(
             given, drawn.train, drawn.other, run.attack, config, run.seed, side, drawn.as_pictures
         )
 
-    def _target(self, trained: TrainState | None) -> Target:
-        if trained is None or trained.q_min <= 0:
-            raise ValueError("The images are not separated yet: train for more steps.")
+    def _target(self, drawn: Draw, run: ImageRun, trained: TrainState | None) -> Target:
         if self._aimed is None or self._aimed[0] is not trained:
-            self._aimed = trained, Target.of(trained.net, trained.q_min)
+            self._aimed = trained, aim(drawn, run, trained).target
         return self._aimed[1]
 
     def draw_runs(self) -> None:
