@@ -1,4 +1,4 @@
-"""Exact English is asserted in one file, and no sentence of the package is a puzzle."""
+"""Exact English is asserted in one file; no sentence or name of the package is a puzzle."""
 
 from __future__ import annotations
 
@@ -12,6 +12,19 @@ WORD = re.compile(r"[(“‘\"']*[A-Za-z][A-Za-z’'-]*[.,;:!?)”\"']*")
 # "A label that is none of them": the reader has to ask what. "There is none" is plain.
 PUZZLE = re.compile(
     r"\b(?![Tt]here\b)\w+\s+(# )?(is|are|was|were)\s+(# )?none\b|\bleft\s+to\s+ask\s+for\b"
+)
+# Is a function named `drawn` a command or a value? `draw` and `drawing` say it.
+PARTICIPLE = re.compile(
+    "_?([a-z]+(?<!e)ed|[a-z]{2,}[dkoprstuvz]en|found|grown|held|kept|known|laid|left|lost|made|"
+    "met|paid|drawn|said|seen|sent|shown|spent|thrown|told|torn|worn|built|brought)"
+)
+NO_PARTICIPLE = {"open", "_open", "reopen"}
+# What is named so still: a name goes from here when its function gets another.
+LEFT_NAMES = set(
+    "_augmented _cancelled _decayed _drawn _ended _explained _improved _known _laid _left _made "
+    "_padded _pulled _replayed _sharpened chosen diverged drawn evaluated factored fitted found "
+    "kept made matched merged met needed normed pinned pivoted proved proven pulled solved stacked "
+    "trained".split()
 )
 DOCUMENTED = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 # Texts that are no sentences: letters, a repr, a declaration of the test's own, a line of code.
@@ -97,3 +110,25 @@ def test_a_puzzle_is_seen_across_lines() -> None:
         assert len(list(puzzles(text))) == 1, text
     for text in ("# There is none", "# where there\n# are none", "x is None", "'none of them'"):
         assert not list(puzzles(text)), text
+
+
+def participles(source: str) -> set[str]:
+    """Names of functions that are a bare participle."""
+    names = {n.name for n in ast.walk(ast.parse(source)) if isinstance(n, ast.FunctionDef)}
+    return {name for name in names - NO_PARTICIPLE if PARTICIPLE.fullmatch(name)}
+
+
+def test_a_function_is_no_bare_participle(root: Path) -> None:
+    found = {
+        name: path.relative_to(root).as_posix()
+        for path in sorted((root / "explorer").rglob("*.py"))
+        for name in participles(path.read_text(encoding="utf-8"))
+    }
+    assert {name: path for name, path in found.items() if name not in LEFT_NAMES} == {}
+
+
+def test_a_bare_participle_is_seen() -> None:
+    for name in ("drawn", "_needed", "taken", "broken", "told"):
+        assert participles(f"class A:\n    def {name}(self): ...") == {name}
+    for name in ("draw", "drawn_points", "open", "seed", "feed", "need", "length", "golden_text"):
+        assert not participles(f"def {name}(): ..."), name
