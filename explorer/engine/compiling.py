@@ -11,9 +11,11 @@ True
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 import threading
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -37,23 +39,32 @@ _AFTER = "Compiled the loops in {:.0f} s; later starts load them."
 
 
 def compile_all() -> None:
-    """Take every road that loops are compiled for, on small networks."""
+    """Take every road that loops are compiled for, on small networks: each in a process."""
+    command = (sys.executable, "-m", "explorer.engine.compiling")
+    others = {k: subprocess.Popen([*command, str(k)]) for k in range(1, len(NETWORKS))}
+    compile_for(NETWORKS[0])
+    for k, process in others.items():
+        if process.wait():
+            compile_for(NETWORKS[k])  # says what is wrong
+
+
+def compile_for(widths: tuple[int, ...]) -> None:
+    """Take the roads of networks of so many layers."""
     data = preset("moons", n=6)
     with few_threads():
-        for widths in NETWORKS:
-            config = TrainConfig(widths=widths, steps=2)
-            state = training.init(data, config, torch.Generator().manual_seed(0))
-            target = Target(training.advance(data, state, config, 2).net)
-            for multipliers in ("joint", "projected"):
-                attack = KKTConfig(m=4, steps=4, multipliers=multipliers)
-                found = kkt.init(target, attack, torch.Generator().manual_seed(0))
-                kkt.advance(target, found, attack, 4)
-            if len(widths) == 1:
-                several = DecoRecoConfig(m=4, steps=4)
-                seen = decoreco.init(target, several, torch.Generator().manual_seed(0))
-                decoreco.advance(target, seen, several, 4)
+        config = TrainConfig(widths=widths, steps=2)
+        state = training.init(data, config, torch.Generator().manual_seed(0))
+        target = Target(training.advance(data, state, config, 2).net)
+        for multipliers in ("joint", "projected"):
+            attack = KKTConfig(m=4, steps=4, multipliers=multipliers)
+            found = kkt.init(target, attack, torch.Generator().manual_seed(0))
+            kkt.advance(target, found, attack, 4)
+        if len(widths) == 1:
+            several = DecoRecoConfig(m=4, steps=4)
+            seen = decoreco.init(target, several, torch.Generator().manual_seed(0))
+            decoreco.advance(target, seen, several, 4)
     loops: Any = compiled_module("compiled_nonnegative")
-    if loops is not None:
+    if len(widths) == 1 and loops is not None:
         loops.positive(np.eye(2), np.ones(2), np.ones(2), 0.0)
         nonnegative(np.eye(2), np.ones(2))
 
@@ -87,9 +98,15 @@ def _end_with_parent(parent: int) -> None:
     os._exit(1)
 
 
-def main() -> None:
-    """Compile what is not yet kept, and say so; end when the process that asked for it does."""
+def main(only: Sequence[str] = ()) -> None:
+    """Compile what is not yet kept, and say so; end when the process that asked for it does.
+
+    `only`: the number of one of `NETWORKS`, whose loops alone are compiled, without a word.
+    """
     threading.Thread(target=_end_with_parent, args=(os.getppid(),), daemon=True).start()
+    if only:
+        compile_for(NETWORKS[int(only[0])])
+        return
     stamp, begun = _stamp(), time.monotonic()
     if stamp is None or stamp.exists():
         return
@@ -100,4 +117,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

@@ -21,7 +21,11 @@ import pytest
 
 from explorer.serve import server as serve
 
-sync_api = pytest.importorskip("playwright.sync_api")
+pytest.importorskip("playwright.sync_api")
+
+from playwright import sync_api
+
+from tests.browser.steps import Explorer
 
 FLAGS = (
     "--headless",
@@ -186,14 +190,8 @@ def new_page(
     pages: list[sync_api.Page] = []
 
     def open_(**options: object) -> sync_api.Page:
-        page = browser.new_context(**{"viewport": WIDE, **options}).new_page()
-        page.set_default_timeout(PATIENCE_MS)
-        page.context.on("request", lambda asked: requests.append(asked.url))
-        page.on("websocket", lambda socket: requests.append(socket.url))
-        page.on("pageerror", lambda e: is_news(str(e)) and console_errors.append(str(e)))
-        page.on("console", lambda said: is_error(said) and console_errors.append(said.text))
-        pages.append(page)
-        return page
+        pages.append(watched(browser, requests, console_errors, **options))
+        return pages[-1]
 
     yield open_
     if request.node.stash.get(FAILED, False):
@@ -201,11 +199,92 @@ def new_page(
             if not page.is_closed():
                 keep(page, f"{request.node.name}-{number}")
     for page in pages:
-        if not page.is_closed():
-            page.goto("about:blank")  # leaves as a person does, so that the kernel is ended
-        page.context.close()
+        leave(page)
     assert [url for url in requests if not is_ours(url)] == [], "asked another host"
     assert console_errors == []
+
+
+def watched(
+    browser: sync_api.Browser, requests: list[str], errors: list[str], **options: object
+) -> sync_api.Page:
+    """A new visitor's page; what it asks for and the errors of its console go into the lists."""
+    page = browser.new_context(**{"viewport": WIDE, **options}).new_page()
+    page.set_default_timeout(PATIENCE_MS)
+    page.context.on("request", lambda asked: requests.append(asked.url))
+    page.on("websocket", lambda socket: requests.append(socket.url))
+    page.on("pageerror", lambda e: is_news(str(e)) and errors.append(str(e)))
+    page.on("console", lambda said: is_error(said) and errors.append(said.text))
+    return page
+
+
+def leave(page: sync_api.Page) -> None:
+    """Leave as a person does, so that the kernel is ended."""
+    if not page.is_closed():
+        page.goto("about:blank")
+    page.context.close()
+
+
+class Visit:
+    """One page of the app that tests use in turn; after a failure another one is opened."""
+
+    def __init__(self, browser: sync_api.Browser, url: str) -> None:
+        self.browser, self.url = browser, url
+        self.requests: list[str] = []
+        self.errors: list[str] = []
+        self.app: Explorer | None = None
+
+    def begin(self) -> Explorer:
+        """Come to an empty plane."""
+        if self.app is None:
+            page = watched(self.browser, self.requests, self.errors)
+            self.app = Explorer(page).visit(self.url)
+        self.app.page.set_viewport_size(WIDE)
+        self.app.page.emulate_media(color_scheme="light")
+        return self.app.start_over()
+
+    def end(self) -> None:
+        """Leave the page, if there is one."""
+        if self.app is not None:
+            leave(self.app.page)
+        self.app = None
+
+
+@pytest.fixture(scope="session")
+def visit(browser: sync_api.Browser, voila_server: serve.Server) -> Iterator[Visit]:
+    made = Visit(browser, voila_server.url)
+    yield made
+    made.end()
+
+
+@pytest.fixture
+def app(request: pytest.FixtureRequest, visit: Visit) -> Iterator[Explorer]:
+    """The app on an empty plane, on a page that other tests used before.
+
+    Settings, attack, theme and storage are theirs: whoever changes those takes `page` instead.
+    """
+    visit.requests.clear()
+    visit.errors.clear()
+    try:
+        made = visit.begin()
+    except Exception:
+        visit.end()
+        raise
+    yield made
+    if request.node.stash.get(FAILED, False):
+        keep(made.page, request.node.name)
+        visit.end()
+    assert [url for url in visit.requests if not is_ours(url)] == [], "asked another host"
+    assert visit.errors == []
+
+
+@pytest.fixture
+def circle(app: Explorer) -> Explorer:
+    """The same with twenty points of a circle, and the exact network for them."""
+    app.preset("Alternating circle")
+    app.press("2 Train")
+    app.press("Jump to the exact solution")
+    sync_api.expect(app.where).to_have_text("step 0 of 0")
+    return app
 
 
 def keep(page: sync_api.Page, name: str) -> None:

@@ -50,6 +50,19 @@ class Explorer:
         settled(self.plane)
         return self
 
+    def start_over(self) -> Explorer:
+        """Come from whatever stage to an empty plane."""
+        self.page.keyboard.press("Escape")
+        if self.button("Pause").is_visible():
+            self.press("Pause")
+        self.press("1 Draw")
+        if self.n_points():
+            self.press("Clear")
+        self.expect_points(0)
+        self.press(POSITIVE)
+        settled(self.plane)
+        return self
+
     # --- controls ---------------------------------------------------------------------------
     def button(self, name: str) -> Locator:
         """A button by its words, or by its name where it shows an icon alone."""
@@ -75,6 +88,12 @@ class Explorer:
         """Open or close a fold of the side, or a folded part within it."""
         kinds = ".mx-fold, .mx-items [aria-pressed]:visible"
         self.page.locator(kinds, has_text=title).first.click()
+
+    def unfold_settings(self) -> None:
+        """Open the further settings, unless they are."""
+        fold = self.page.locator(".mx-fold:visible", has_text="More settings")
+        if fold.get_attribute("aria-expanded") != "true":
+            fold.click()
 
     def branches(self) -> Locator:
         """The marks of the branches on the time line."""

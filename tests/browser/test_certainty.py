@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import re
 
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
-from explorer.serve import server
 from tests.browser.steps import NEAR_KKT, Explorer
 
 
-def test_claims_are_certified_and_the_map_is_drawn(page: Page, voila_server: server.Server) -> None:
-    app = Explorer(page).visit(voila_server.url)
+def test_claims_are_certified_and_the_map_is_drawn(app: Explorer) -> None:
     app.preset("Two points")
     app.press("2 Train")
     app.press("Jump to the exact solution")

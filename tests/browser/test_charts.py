@@ -11,14 +11,6 @@ from playwright.sync_api import Locator, Page, expect
 from explorer.serve import server
 from tests.browser.steps import Explorer, settled
 
-# Whether no picture has the light theme's colour of lines, #e3e6ea.
-NO_LIGHT_LINE = """() => [...document.querySelectorAll(".mx-chart-plot canvas")].every(c => {
-  if (!c.width || !c.height) return false;
-  const d = c.getContext("2d").getImageData(0, 0, c.width, c.height).data;
-  for (let i = 0; i < d.length; i += 4)
-    if (d[i] === 227 && d[i + 1] === 230 && d[i + 2] === 234 && d[i + 3] === 255) return false;
-  return true;
-})"""
 # The picture, once it has stayed the same for 20 drawn frames.
 AT_REST = """canvas => new Promise(done => {
   let last = "", kept = 0;
@@ -65,6 +57,7 @@ def pull(app: Explorer, plot: Locator, start: float, end: float) -> None:
 def test_lines_drag_dots_point_and_a_table_stands_behind_each_chart(
     app: Explorer, page: Page
 ) -> None:
+    a_run_writes_into_the_nodes_that_are_there(app)
     the_line_of_a_curve_is_the_time_slider(app)
     app.press("3 Attack")
     app.press("Play")
@@ -92,12 +85,12 @@ EXCHANGED = """frames => new Promise(done => {
 })"""
 
 
-def test_a_run_writes_into_the_nodes_that_are_there(app: Explorer, page: Page) -> None:
+def a_run_writes_into_the_nodes_that_are_there(app: Explorer) -> None:
     table = card(app, "Unexplained share of the weights").locator("table")
     cell = table.locator("td").first.element_handle()
     before = table.text_content()
     app.press("Play")
-    gone = page.evaluate(EXCHANGED, FRAMES)
+    gone = app.page.evaluate(EXCHANGED, FRAMES)
     assert gone < 5 * FRAMES, "few nodes a frame: rows of numbers may come or go, not whole tables"
     app.press("Pause")
     expect(table).not_to_have_text(before or "")
@@ -165,17 +158,6 @@ def its_numbers_are_saved_by_keys(app: Explorer) -> None:
     assert lines[0] == "series,distance,points recovered,other end"
     counts = [float(line.split(",")[2]) for line in lines if line.startswith("training points")]
     assert len(counts) > 20 and float(note.split()[0]) in counts
-
-
-def test_charts_of_the_other_pages_have_tables_and_the_colours_of_their_theme(
-    page: Page, voila_server: server.Server
-) -> None:
-    page.goto(f"{voila_server.url}voila/render/membership.ipynb?theme=dark")
-    charts = page.locator(".mx-chart-view:not(.mx-empty)")
-    expect(charts).to_have_count(3, timeout=90_000)
-    for table in charts.locator("table").all():
-        expect(table.locator("tr").nth(1)).to_be_attached()
-    page.wait_for_function(NO_LIGHT_LINE)
 
 
 def a_dot_is_marked_on_the_plane(app: Explorer) -> None:

@@ -21,10 +21,9 @@ ECHO_IS_GONE = """() => {
 
 
 def test_points_leave_as_csv_and_come_back_and_a_run_opens_elsewhere(
-    new_page: Callable[..., Page], voila_server: server.Server, tmp_path: Path
+    app: Explorer, new_page: Callable[..., Page], voila_server: server.Server, tmp_path: Path
 ) -> None:
-    page = new_page()
-    app = Explorer(page).visit(voila_server.url)
+    page = app.page
     app.preset("Moons")
     app.expect_points(24)
     app.fold("Share")

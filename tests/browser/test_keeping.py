@@ -96,8 +96,14 @@ class Kept:
 
 def test_a_drawing_is_offered_again_after_a_reload(page: Page, voila_server: serve.Server) -> None:
     drawn = Kept(page).draw(voila_server.url)
+    look = page.locator(".mx-explorer")
+    expect(look).to_have_attribute("data-theme", "light")
+    for _ in range(2):  # from the system's theme by the light one
+        page.locator(".mx-theme").click()
+    expect(look).to_have_attribute("data-theme", "dark")
     drawn.page.reload(wait_until="commit")
     drawn.is_offered()
+    expect(look).to_have_attribute("data-theme", "dark")  # a choice is remembered too
     covers_nothing(drawn)
     drawn.take_up()
     # Another drawing is kept beside it.
@@ -342,14 +348,3 @@ def test_a_browser_without_storage_says_so_once_and_nothing_breaks(
     assert dialog.value.type == "beforeunload"
     with page.expect_event("close"):
         dialog.value.accept()
-
-
-def test_settings_of_another_page_outlive_its_reload(page: Page, voila_server) -> None:
-    url = f"{voila_server.url}voila/render/membership.ipynb"
-    page.goto(url)
-    seed = page.get_by_role("spinbutton", name="seed")
-    seed.fill("17")
-    seed.press("Enter")
-    page.wait_for_function("() => Object.values(sessionStorage).some(text => text.includes('17'))")
-    page.reload(wait_until="commit")
-    expect(page.get_by_role("spinbutton", name="seed")).to_have_value("17")

@@ -100,13 +100,8 @@ def tab_to(page: Page, reached: str, back: bool = False) -> None:
     raise AssertionError(f"{MOST_TABS} times Tab, and not {reached}")
 
 
-def test_a_word_is_explained_by_keys_and_by_the_pointer(
-    page: Page, voila_server: server.Server
-) -> None:
-    app = Explorer(page).visit(voila_server.url)
-    app.preset("Alternating circle")
-    app.press("2 Train")
-    app.press("Jump to the exact solution")
+def test_a_word_is_explained_by_keys_and_by_the_pointer(circle: Explorer) -> None:
+    app, page = circle, circle.page
     term, card = page.locator(".mx-headline .mx-term").first, page.locator(".mx-term-card")
     expect(term).to_contain_text("KKT")
     page.get_by_role("tab", selected=True).focus()
@@ -122,18 +117,12 @@ def test_a_word_is_explained_by_keys_and_by_the_pointer(
     page.mouse.move(2, 2)
     expect(card).to_be_hidden()
     app.press("3 Attack")
-    app.fold("More settings")
+    app.unfold_settings()
     expect(page.locator(".mx-form .mx-term").first).to_be_visible()  # names of settings too
 
 
-def test_a_button_that_changes_or_goes_takes_no_focus_away(
-    page: Page, voila_server: server.Server
-) -> None:
-    app = Explorer(page).visit(voila_server.url)
-    app.preset("Alternating circle")
-    app.press("2 Train")
-    app.press("Jump to the exact solution")
-    expect(app.where).to_have_text("step 0 of 0")
+def test_a_button_that_changes_or_goes_takes_no_focus_away(circle: Explorer) -> None:
+    app, page = circle, circle.page
     app.press("3 Attack")
     app.button("Hide the truth").focus()
     page.keyboard.press("Enter")
@@ -142,3 +131,4 @@ def test_a_button_that_changes_or_goes_takes_no_focus_away(
     page.keyboard.press("Enter")
     expect(app.button("Pause")).to_be_visible()
     expect(page.locator(".mx-told")).to_be_focused()
+    app.press("Reveal the truth")

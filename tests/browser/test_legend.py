@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
-from explorer.serve import server
 from tests.browser.steps import Explorer, settled
 
 SIZES = ((1280, 720), (800, 1000))
 
 
-def test_the_legend_opens_by_mouse_and_keys_and_a_glyph_says_what_it_is(
-    page: Page, voila_server: server.Server
-) -> None:
-    app = Explorer(page).visit(voila_server.url)
-    app.preset("Alternating circle")
-    app.press("2 Train")
-    app.press("Jump to the exact solution")
-    app.press("5 Explain")
+def test_the_legend_opens_by_mouse_and_keys_and_a_glyph_says_what_it_is(circle: Explorer) -> None:
+    circle.press("5 Explain")
     for width, height in SIZES:
-        page.set_viewport_size({"width": width, "height": height})
-        settled(app.plane)
-        opens_and_says(app)
+        circle.page.set_viewport_size({"width": width, "height": height})
+        settled(circle.plane)
+        opens_and_says(circle)
 
 
 def opens_and_says(app: Explorer) -> None:

@@ -88,18 +88,14 @@ def test_three_marks_at_the_first_drawing_and_never_again(page: Page, voila_serv
         assert not page.evaluate(OVER)
         mark.get_by_role("button").click()
     expect(mark).to_have_count(0)
+    played_again_over_a_page_that_stays(page, app)
     page.goto(voila_server.url, wait_until="commit")
     page.locator(".mx-opening-own").click()
     Explorer(played(page)).expect_points(0)
     expect(mark).to_have_count(0)
 
 
-def test_the_opening_is_played_again_over_a_page_that_stays(
-    page: Page, voila_server: Server
-) -> None:
-    page.goto(voila_server.url, wait_until="commit")
-    page.locator(".mx-opening-now").click()
-    app = Explorer(played(page))
+def played_again_over_a_page_that_stays(page: Page, app: Explorer) -> None:
     app.press("2 Train")
     for ending in (".mx-opening-now", ".mx-opening-own"):
         page.get_by_role("button", name="Help").click()

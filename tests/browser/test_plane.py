@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import io
 from base64 import b64decode
-from collections.abc import Callable
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 from PIL import Image
-from playwright.sync_api import Page
+from playwright.sync_api import Browser, Page
 
 from explorer.engine.attacks.shapes import EMPTY
 from explorer.engine.data import preset
@@ -20,8 +21,7 @@ from explorer.page.session import Session
 from explorer.page.stages.train import commands as train
 from explorer.page.view.base import packed_array, script
 from explorer.page.view.scene import Look, backdrop, network, scene
-from explorer.serve import server as serve
-from tests.browser.steps import saved, settled
+from tests.browser.steps import Explorer, saved, settled
 
 SIZE = 400
 BLUE, ORANGE, GREEN = (0, 114, 178), (213, 94, 0), (10, 125, 85)
@@ -83,9 +83,10 @@ def near(a: tuple[int, ...], b: tuple[int, ...], most: int = 12) -> bool:
     return max(abs(u - v) for u, v in zip(a, b, strict=True)) <= most
 
 
-@pytest.fixture
-def painter(page: Page) -> Painter:
-    return Painter(page)
+@pytest.fixture(scope="module")
+def painter(browser: Browser) -> Iterator[Painter]:
+    with browser.new_page() as page:
+        yield Painter(page)
 
 
 def test_points_stand_where_the_frame_says_in_the_colour_of_their_class(painter: Painter) -> None:
@@ -163,21 +164,21 @@ def test_samples_of_the_map_stand_from_edge_to_edge(painter: Painter) -> None:
     assert np.abs(between - (edge + 255) / 2).max() < 10, "half way from the edge to clear zero"
 
 
-@pytest.mark.parametrize(
-    ("centre", "half"),
-    [(0, 2), (0, 1e-3), (0, 730), (5.0, 1.9e-3), (-3e6, 40), (1e-8, 3e-9), (12345.678, 0.02)],
-)
-def test_ticks_are_few_and_read_apart_at_any_scale(
-    painter: Painter, centre: float, half: float
-) -> None:
-    ticks = painter.page.evaluate("([c, h]) => niceTicks(c, h, 5)", [centre, half])
-    words = [word for _, word in ticks]
-    assert 3 <= len(ticks) <= 8 and len(set(words)) == len(words)
-    assert all(abs(v - centre) <= half * (1 + 1e-9) for v, _ in ticks)
-    step = ticks[1][0] - ticks[0][0]
-    for value, word in ticks:
-        assert len(word) <= 12
-        assert abs(float(word.replace("−", "-")) - value) < 0.01 * step, "the word is the number"
+SCALES = (
+    (0, 2), (0, 1e-3), (0, 730), (5.0, 1.9e-3), (-3e6, 40), (1e-8, 3e-9), (12345.678, 0.02),
+)  # fmt: skip
+
+
+def test_ticks_are_few_and_read_apart_at_any_scale(painter: Painter) -> None:
+    for centre, half in SCALES:
+        ticks = painter.page.evaluate("([c, h]) => niceTicks(c, h, 5)", [centre, half])
+        words = [word for _, word in ticks]
+        assert 3 <= len(ticks) <= 8 and len(set(words)) == len(words)
+        assert all(abs(v - centre) <= half * (1 + 1e-9) for v, _ in ticks)
+        step = ticks[1][0] - ticks[0][0]
+        for value, word in ticks:
+            assert len(word) <= 12
+            assert abs(float(word.replace("−", "-")) - value) < 0.01 * step, "word and number"
 
 
 def test_trails_join_steps_of_one_run_and_begin_anew_with_another(painter: Painter) -> None:
@@ -197,7 +198,9 @@ def test_trails_join_steps_of_one_run_and_begin_anew_with_another(painter: Paint
     assert max(lengths[8:]) == lengths[-1] == 24
 
 
-def test_a_whole_scene_is_the_same_picture_on_canvas_and_as_svg(painter: Painter) -> None:
+def test_a_whole_scene_is_the_same_picture_on_canvas_and_as_svg(
+    painter: Painter, page: Page
+) -> None:
     session = Session(preset("alternating-circle", n=8))
     play.go(session, "train")
     train.jump_to_exact(session)
@@ -218,48 +221,28 @@ def test_a_whole_scene_is_the_same_picture_on_canvas_and_as_svg(painter: Painter
         _sent({**arrays, **values}),
     )
     ElementTree.fromstring(text)
-    painter.page.set_viewport_size({"width": SIZE, "height": SIZE})
-    painter.page.set_content(f"<style>body{{margin:0}}svg{{display:block}}</style>{text}")
-    shot = Image.open(io.BytesIO(painter.page.screenshot())).convert("RGB")
+    page.set_viewport_size({"width": SIZE, "height": SIZE})
+    page.set_content(f"<style>body{{margin:0}}svg{{display:block}}</style>{text}")
+    shot = Image.open(io.BytesIO(page.screenshot())).convert("RGB")
     gap = np.abs(np.asarray(shot).astype(int) - drawn)
     assert gap.mean() < 4, gap.mean()
 
 
 # --- by a kernel ------------------------------------------------------------------------------
-CELL = """
-from explorer.engine.data import preset
-from explorer.page import play
-from explorer.page.panels.plane import PlanePanel
-from explorer.page.session import Session
-from explorer.page.stages.train import commands as train
-from explorer.style import CSS
-import ipywidgets as w
-session = Session(preset("alternating-circle", n=8))
-play.go(session, "train")
-train.jump_to_exact(session)
-panel = PlanePanel(session)
-panel.box.layout.width = "400px"
-w.VBox([w.HTML(CSS), panel.box]).add_class("mx-app")
-"""
-
-
-def test_a_visitor_saves_the_very_frame(new_page: Callable[..., Page], tmp_path: Any) -> None:
-    with serve.start(port=0, cells=(CELL,)) as server:
-        page = new_page()
-        page.goto(server.url)
-        plane = page.locator(".mx-plane")
-        plane.locator("canvas").first.wait_for()
-        page.wait_for_function("() => document.querySelector('.mx-plane canvas').mxFrame?.points")
-        settled(plane)
-        shown = plane.bounding_box()
-        assert shown is not None and shown["width"] > 300
-        assert saved(page, plane, "png", tmp_path).name == "plane.png"
-        assert saved(page, plane, "svg", tmp_path).name == "plane.svg"
-        page.goto("about:blank")
+def test_a_visitor_saves_the_very_frame(app: Explorer, tmp_path: Path) -> None:
+    page, plane = app.page, app.page.locator(".mx-plane")
+    app.preset("Alternating circle")
+    app.expect_points(20)
+    page.mouse.move(5, 5)
+    settled(plane)
+    shown = plane.bounding_box()
+    assert shown is not None and shown["width"] > 300
+    assert saved(page, plane, "png", tmp_path).name == "plane.png"
+    assert saved(page, plane, "svg", tmp_path).name == "plane.svg"
     picture = np.asarray(Image.open(tmp_path / "plane.png").convert("RGB"))
     assert picture.shape[1] == pytest.approx(2 * shown["width"], abs=1)
     assert {BLUE, ORANGE} <= {tuple(pixel) for pixel in picture.reshape(-1, 3)}
     root = ElementTree.fromstring((tmp_path / "plane.svg").read_text())
     assert float(root.get("width")) == pytest.approx(shown["width"], abs=0.5)
     fills = [e.get("fill") for e in root.iter() if e.tag.endswith("path")]
-    assert fills.count("#0072B2") == fills.count("#D55E00") == 4
+    assert fills.count("#0072B2") == fills.count("#D55E00") == 10

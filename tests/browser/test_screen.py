@@ -77,17 +77,12 @@ def laid_out(page: Page) -> None:
 
 
 def to_theme(app: Explorer, theme: str) -> None:
-    """Press the switch until the page is in this theme by choice."""
-    switch = app.page.locator(".mx-theme")
-    for _ in range(3):
-        if switch.get_attribute("data-choice") == theme:
-            return
-        switch.click()
-    raise AssertionError(f"the switch never came to {theme}")
+    """Let the system have this theme, which the page follows."""
+    app.page.emulate_media(color_scheme=theme)
+    expect(app.page.locator(".mx-explorer")).to_have_attribute("data-theme", theme)
 
 
-def test_nothing_is_out_of_sight_or_in_the_way(page: Page, voila_server: server.Server) -> None:
-    app = Explorer(page).visit(voila_server.url)
+def test_nothing_is_out_of_sight_or_in_the_way(app: Explorer) -> None:
     wrong = every_size(app, "empty")
     app.preset("Alternating circle")
     app.expect_points(20)
@@ -102,6 +97,7 @@ def test_nothing_is_out_of_sight_or_in_the_way(page: Page, voila_server: server.
             expect(app.where).to_have_text(re.compile("^step 0"))
             app.press("Step × n")
             expect(app.where).to_have_text("step 100 of 100")
+            app.page.keyboard.press("Escape")  # the menu stays open for more steps
         wrong += every_size(app, stage)
     assert wrong == []
 
@@ -123,9 +119,11 @@ BREAKS = {
 }  # fmt: skip
 
 
-def test_what_finds_nothing_wrong_would_find_it(page: Page, voila_server: server.Server) -> None:
+def test_what_finds_nothing_wrong_would_find_it(app: Explorer) -> None:
+    page = app.page
     page.set_viewport_size({"width": 1280, "height": 720})
-    app = Explorer(page).visit(f"{voila_server.url}?theme=dark")
+    to_theme(app, "dark")
+    laid_out(page)
     for what, styles in BREAKS.items():
         for style in styles:
             assert wrong_with(page, what) == []
@@ -139,10 +137,8 @@ def test_what_finds_nothing_wrong_would_find_it(page: Page, voila_server: server
 MENUS = ".mx-head .mx-menu > button"
 
 
-def test_menus_and_share_stay_in_the_window_and_are_worked_by_keys(
-    page: Page, voila_server: server.Server
-) -> None:
-    app, keys = Explorer(page).visit(voila_server.url), page.keyboard
+def test_menus_and_share_stay_in_the_window_and_are_worked_by_keys(app: Explorer) -> None:
+    page, keys = app.page, app.page.keyboard
     for width, height in ((1280, 720), (1280, 640), (800, 1100), (390, 844)):
         page.set_viewport_size({"width": width, "height": height})
         laid_out(page)
@@ -202,26 +198,10 @@ def test_a_notice_leaves_by_itself_and_a_refusal_stays(
     expect(app.message).to_be_hidden()
 
 
-def test_the_theme_follows_the_system_and_a_choice_is_remembered(
-    page: Page, voila_server: server.Server
-) -> None:
-    page.emulate_media(color_scheme="dark")
-    app = Explorer(page).visit(voila_server.url)
-    screen = page.locator(".mx-explorer")
-    expect(screen).to_have_attribute("data-theme", "dark")
-    page.emulate_media(color_scheme="light")
-    expect(screen).to_have_attribute("data-theme", "light")
-    to_theme(app, "dark")
-    expect(screen).to_have_attribute("data-theme", "dark")
-    app.visit(voila_server.url)
-    expect(screen).to_have_attribute("data-theme", "dark")
-
-
-def test_f_presents_and_escape_ends_it_but_not_while_one_types(
-    page: Page, voila_server: server.Server
-) -> None:
+def test_f_presents_and_escape_ends_it_but_not_while_one_types(app: Explorer) -> None:
+    page = app.page
     page.set_viewport_size({"width": 1280, "height": 720})
-    app = Explorer(page).visit(voila_server.url)
+    settled(app.plane)
     before = app.box()["height"]
     page.get_by_role("spinbutton", name="seed").focus()
     page.keyboard.press("f")

@@ -15,10 +15,9 @@ LEFT = "() => document.querySelector('.mx-message')?.innerText.startsWith('Opene
 
 
 def test_a_link_is_copied_and_opens_for_another_visitor_with_the_same_numbers(
-    new_page: Callable[..., Page], voila_server: server.Server
+    app: Explorer, new_page: Callable[..., Page], voila_server: server.Server
 ) -> None:
-    page = new_page()
-    app = Explorer(page).visit(voila_server.url)
+    page = app.page
     app.draw_twelve()
     app.press("Step × n")
     expect(app.where).to_have_text("step 100 of 100")

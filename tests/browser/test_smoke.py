@@ -5,19 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Browser, Page, expect
 
 from explorer.serve import server as serve
 from tests.browser.steps import kernel_address
 from tests.serve.visits import within
 
 FIRST_CONTROL = ".jupyter-button"  # buttons and toggles alike
-
-
-def test_touched_page_knows_no_mouse(touch_page: Page, small_server: serve.Server) -> None:
-    touch_page.goto(small_server.url)
-    touch_page.locator(FIRST_CONTROL).first.tap()
-    assert touch_page.evaluate("matchMedia('(pointer: coarse)').matches")
 
 
 @pytest.mark.parametrize("theme", serve.THEMES)
@@ -39,13 +33,21 @@ def test_waiting_page_is_readable_in_its_theme(
     console_errors.clear()  # the console notes the scripts held back
 
 
-@pytest.mark.parametrize("leave", ["close", "reload"])
+# Names that a query may have for Voila; whatever they say, the page asks no other host: `new_page`.
+@pytest.mark.parametrize(
+    ("leave", "query"),
+    [
+        ("close", "template=reveal&voila-template=reveal&theme=reveal"),
+        ("reload", "theme=dark&template=nothing&template=classic&classic-tree=true"),
+    ],
+)
 def test_page_that_is_left_takes_its_kernel_with_it(
-    page: Page, new_page: Callable[..., Page], small_server: serve.Server, leave: str,
+    page: Page, new_page: Callable[..., Page], small_server: serve.Server, leave: str, query: str,
     console_errors: list[str],
 ) -> None:  # fmt: skip
-    page.goto(small_server.url)
-    page.locator(FIRST_CONTROL).first.wait_for()
+    page.goto(f"{small_server.url}?{query}")
+    page.get_by_role("button", name="Hello").wait_for()
+    expect(page.locator("#loading")).to_have_count(0)
     address = kernel_address(page, small_server)
     asked = new_page().request
     assert asked.get(address).status == 200
@@ -68,3 +70,20 @@ def says_when_its_kernel_has_ended(page: Page, server: serve.Server) -> None:
     ended = page.request.post(address.replace("api/kernels", "voila/api/shutdown"))
     assert ended.status == 204
     expect(banner).to_contain_text("Reload the page")
+
+
+def test_the_policy_stops_what_a_page_would_ask_of_another_host(
+    browser: Browser, voila_server: serve.Server
+) -> None:
+    page = browser.new_page()  # unwatched: even a request that is stopped counts as one
+    page.goto(f"{voila_server.url}nothing")
+    stopped = page.evaluate(
+        """() => new Promise(done => {
+             document.addEventListener('securitypolicyviolation', e => done(e.effectiveDirective));
+             const script = document.createElement('script');
+             script.src = 'https://elsewhere.invalid/a.js';
+             document.head.append(script);
+           })"""
+    )
+    page.close()
+    assert stopped.startswith("script-src")

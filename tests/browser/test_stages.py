@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 
-import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from explorer.serve import server
@@ -15,15 +14,8 @@ TWO = (((0.75, 0.5), POSITIVE), ((0.25, 0.5), NEGATIVE))
 EXACT = "Jump to the exact solution"
 
 
-@pytest.fixture
-def app(page: Page, voila_server: server.Server) -> Explorer:
-    """Two points, and the exact weights that separate them."""
-    made = Explorer(page).visit(voila_server.url)
-    two_points(made)
-    return made
-
-
 def two_points(app: Explorer) -> None:
+    """Two points, and the exact weights that separate them."""
     for place, name in TWO:
         app.press(name)
         app.click(place)
@@ -38,10 +30,10 @@ def field(page: Page, name: str):
     return page.locator(".mx-app").get_by_label(name, exact=True).first
 
 
-def test_two_points_go_through_every_stage(
-    app: Explorer, page: Page, voila_server: server.Server
-) -> None:
+def test_two_points_go_through_every_stage(page: Page, voila_server: server.Server) -> None:
     """One visit: each stage begins with the same two points and the same weights."""
+    app = Explorer(page).visit(voila_server.url)
+    two_points(app)
     an_attack_is_chosen_on_top_and_one_that_does_not_fit_says_so(app)
     a_point_is_dragged_into_two_that_explain_the_same(app)
     an_arena_runs_and_a_click_shows_the_claims(app)
@@ -110,12 +102,8 @@ SELECT = """td => { const r = document.createRange(); r.selectNodeContents(td);
     const s = getSelection(); s.removeAllRanges(); s.addRange(r); return s.toString(); }"""
 
 
-def test_the_table_of_compare_stays_in_place_while_attacks_run(page: Page, voila_server) -> None:
-    app = Explorer(page).visit(voila_server.url)
-    app.preset("Alternating circle")
-    app.press("2 Train")
-    app.press("Jump to the exact solution")
-    expect(app.where).to_have_text("step 0 of 0")
+def test_the_table_of_compare_stays_in_place_while_attacks_run(circle: Explorer) -> None:
+    app, page = circle, circle.page
     app.press("6 Compare")
     first = page.get_by_role("checkbox", name="Run KKT reconstruction")
     for other in ("Model inversion", "DecoReco", "Hinges"):

@@ -44,10 +44,8 @@ MENDED_WITHIN = 20  # looks, half a second apart; arbitrary, for a loaded machin
 INPUTS = {"button", "checkbox", "combobox", "spinbutton", "textbox", "slider", "radio"}
 
 
-def test_page_fits_and_every_control_explains_and_names_itself(
-    page: Page, voila_server: server.Server
-) -> None:
-    app = Explorer(page).visit(voila_server.url)
+def test_page_fits_and_every_control_explains_and_names_itself(app: Explorer) -> None:
+    page = app.page
     assert page.title() == "Margin Explorer"
     expect(page.locator("#loading")).to_have_count(0)
     fits(app)
@@ -78,6 +76,37 @@ def test_the_other_pages_follow_the_system_under_the_policy_and_have_no_barriers
     assert nameless(page) + page.evaluate(WITHOUT_TOOLTIP) == []
     expect(page.locator("#loading")).to_have_count(0)
     expect(page.locator(".mx-failed:visible")).to_have_count(0)
+    if name == "membership":
+        charts_have_tables_and_the_colours_of_the_theme(page)
+        settings_outlive_a_reload(page)
+
+
+# Whether no picture has the light theme's colour of lines, #e3e6ea.
+NO_LIGHT_LINE = """() => [...document.querySelectorAll(".mx-chart-plot canvas")].every(c => {
+  if (!c.width || !c.height) return false;
+  const d = c.getContext("2d").getImageData(0, 0, c.width, c.height).data;
+  for (let i = 0; i < d.length; i += 4)
+    if (d[i] === 227 && d[i + 1] === 230 && d[i + 2] === 234 && d[i + 3] === 255) return false;
+  return true;
+})"""
+
+
+def charts_have_tables_and_the_colours_of_the_theme(page: Page) -> None:
+    page.emulate_media(color_scheme="dark")
+    charts = page.locator(".mx-chart-view:not(.mx-empty)")
+    expect(charts).to_have_count(3)
+    for table in charts.locator("table").all():
+        expect(table.locator("tr").nth(1)).to_be_attached()
+    page.wait_for_function(NO_LIGHT_LINE)
+
+
+def settings_outlive_a_reload(page: Page) -> None:
+    seed = page.get_by_role("spinbutton", name="seed")
+    seed.fill("17")
+    seed.press("Enter")
+    page.wait_for_function("() => Object.values(sessionStorage).some(text => text.includes('17'))")
+    page.reload(wait_until="commit")
+    expect(page.get_by_role("spinbutton", name="seed")).to_have_value("17")
 
 
 def fits(app: Explorer) -> None:
@@ -90,17 +119,13 @@ def fits(app: Explorer) -> None:
 
 
 def explains_itself(app: Explorer) -> None:
-    fold = app.page.locator(".mx-fold:visible", has_text="More settings")
-    if fold.get_attribute("aria-expanded") != "true":
-        fold.click()
+    app.unfold_settings()
     assert unexplained(app.page) == []
 
 
-def test_plane_stays_in_place_whatever_the_sentence_says(
-    page: Page, voila_server: server.Server
-) -> None:
-    page.set_viewport_size({"width": min(WIDTHS), "height": TALL})
-    app = Explorer(page).visit(voila_server.url)
+def test_plane_stays_in_place_whatever_the_sentence_says(app: Explorer) -> None:
+    app.page.set_viewport_size({"width": min(WIDTHS), "height": TALL})
+    settled(app.plane)
     tops = [below_the_top(app)]
     for n, place in enumerate(((0.3, 0.3), (0.7, 0.7), (0.5, 0.5)), 1):
         app.click(place)

@@ -6,6 +6,7 @@ from playwright.sync_api import Page, expect
 
 from explorer.serve import server
 from tests.browser.steps import NEGATIVE, Explorer, Place, on_plane
+from tests.browser.test_triangle import the_handle_is_dragged_by_touch
 
 SWIPE = ((0.3, 0.9), (0.3, 0.2))  # upward, as one scrolls a page down
 MOVES = 5
@@ -44,6 +45,10 @@ def test_tap_adds_and_swipe_sprays(touch_page: Page, voila_server: server.Server
     app.button("Erase").tap()
     swipe(app, *SWIPE)
     app.expect_points(1)
+    touch_page.locator(".mx-fold", has_text="Share").tap()
+    a_word_is_explained_at_a_touch(app)
+    app.button("4 Landscape").tap()
+    the_handle_is_dragged_by_touch(touch_page)
 
 
 def swipe(app: Explorer, start: Place, end: Place) -> None:
@@ -62,8 +67,9 @@ def swipe(app: Explorer, start: Place, end: Place) -> None:
     fingers.detach()
 
 
-def test_a_word_is_explained_at_a_touch(touch_page: Page, voila_server: server.Server) -> None:
-    app = Explorer(touch_page).visit(voila_server.url)
+def a_word_is_explained_at_a_touch(app: Explorer) -> None:
+    touch_page = app.page
+    assert touch_page.evaluate("matchMedia('(pointer: coarse)').matches"), "it knows no mouse"
     app.preset("Alternating circle")
     app.button("2 Train").tap()
     app.button("Jump to the exact solution").tap()

@@ -41,8 +41,7 @@ def landscape_server() -> Iterator[serve.Server]:
 class Triangle:
     """The triangle on a page, and what it says."""
 
-    def __init__(self, page: Page, url: str) -> None:
-        page.goto(url)
+    def __init__(self, page: Page) -> None:
         self.page, view = page, page.locator(".mx-triangle-view").first
         self.pad, self.said = view.get_by_role("application"), view.locator(".mx-said")
         self.pad.wait_for()
@@ -84,10 +83,21 @@ RAW = """(pad, [x, y]) => pad.dispatchEvent(
   new PointerEvent("pointerrawupdate", {clientX: x, clientY: y, bubbles: true}))"""
 
 
-def test_the_handle_is_dragged_by_mouse_and_by_keys(
-    page: Page, landscape_server: serve.Server
+def test_pictures_are_saved_the_handle_is_dragged_and_attacks_roll_from_it(
+    page: Page, landscape_server: serve.Server, tmp_path: Path
 ) -> None:
-    triangle = Triangle(page, landscape_server.url)
+    page.goto(landscape_server.url)
+    triangle = Triangle(page)
+    every_picture_has_a_menu_that_saves_it(page, tmp_path)
+    the_handle_is_dragged_by_mouse_and_by_keys(triangle)
+    attacks_roll_from_the_handle_and_from_all_places(triangle)
+    page.get_by_role("tab", name="Attack").click()
+    chart = page.locator(".mx-chart-view").first
+    assert saved(page, chart, "png", tmp_path).stem not in ("", "chart")
+
+
+def the_handle_is_dragged_by_mouse_and_by_keys(triangle: Triangle) -> None:
+    page = triangle.page
     told_before_the_next_animation_frame(triangle)
     page.mouse.move(*triangle.at(0, 0, 1))
     page.mouse.down()
@@ -127,9 +137,9 @@ def told_before_the_next_animation_frame(triangle: Triangle) -> None:
     triangle.page.mouse.up()
 
 
-def test_the_handle_is_dragged_by_touch(touch_page: Page, landscape_server: serve.Server) -> None:
-    triangle = Triangle(touch_page, landscape_server.url)
-    fingers = touch_page.context.new_cdp_session(touch_page)
+def the_handle_is_dragged_by_touch(page: Page) -> None:
+    triangle = Triangle(page)
+    fingers = page.context.new_cdp_session(page)
     start, end = triangle.at(0, 0, 1), triangle.at(0.3, 0.4, 0.3)
     for i in range(6):
         x, y = (a + i / 5 * (b - a) for a, b in zip(start, end, strict=True))
@@ -139,10 +149,8 @@ def test_the_handle_is_dragged_by_touch(touch_page: Page, landscape_server: serv
     triangle.rests_at(30, 40, 30)
 
 
-def test_attacks_roll_from_the_handle_and_from_all_places(
-    page: Page, landscape_server: serve.Server
-) -> None:
-    triangle = Triangle(page, landscape_server.url)
+def attacks_roll_from_the_handle_and_from_all_places(triangle: Triangle) -> None:
+    page = triangle.page
     page.mouse.click(*triangle.at(0.3, 0.4, 0.3))
     triangle.rests_at(30, 40, 30)
     page.get_by_role("button", name="Attack from here").click()
@@ -166,10 +174,7 @@ def test_attacks_roll_from_the_handle_and_from_all_places(
     assert aside.evaluate(whole)  # what it opens takes no line of the legend away
 
 
-def test_every_picture_has_a_menu_that_saves_it(
-    page: Page, landscape_server: serve.Server, tmp_path: Path
-) -> None:
-    Triangle(page, landscape_server.url)
+def every_picture_has_a_menu_that_saves_it(page: Page, tmp_path: Path) -> None:
     names = set()
     for picture in page.locator(".mx-picture").all():
         kept = saved(page, picture, "svg", tmp_path)
@@ -184,6 +189,3 @@ def test_every_picture_has_a_menu_that_saves_it(
     expect(rows).to_have_count(12)
     expect(rows.nth(1)).to_have_text(re.compile(r"^noise0\.\d+"))
     expect(page.locator(".mx-starts-head")).to_have_count(1)  # looks are there at the first paint
-    page.get_by_role("tab", name="Attack").click()
-    chart = page.locator(".mx-chart-view").first
-    assert saved(page, chart, "png", tmp_path).stem not in ("", "chart")

@@ -37,7 +37,6 @@ CELLS = (
     f"print('told:', sys.platform == 'linux' and {TOLD})",
     "import ipywidgets; ipywidgets.Button()",
 )
-ONE_CELL = ("1 + 1",)
 SCENE = link_of(Run(preset("moons", n=10), TrainConfig()))
 WIDE = link_of(Run(preset("moons", n=10), TrainConfig(widths=(10**6,))))
 UNREADABLE, LATER = 1007, 1013  # close codes of RFC 6455
@@ -339,7 +338,6 @@ def test_a_kernel_signs_what_the_server_believes_and_never_knows_the_teachers_ke
     assert ask(f"{server.url}voila/api/shutdown/{kernel_of(page)}", "POST")[0] == 204
 
 
-def test_without_a_class_there_is_no_teacher() -> None:
-    with serve.start(port=0, cells=ONE_CELL) as server:
-        assert not server.teacher
-        assert ask(server.url + "teacher?key=")[0] == 403
+def test_without_a_class_there_is_no_teacher(plain_server: serve.Server) -> None:
+    assert not plain_server.teacher
+    assert ask(plain_server.url + "teacher?key=")[0] == 403

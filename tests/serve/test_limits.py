@@ -35,7 +35,6 @@ from tests.serve.visits import (
     within,
 )
 
-CELLS = ("import ipywidgets", "ipywidgets.Button(description='Hello')")
 WORKS = (
     "import ipykernel.comm, time, comm",
     "import ipywidgets; ipywidgets.Image(value=bytes(10**6))",
@@ -92,12 +91,12 @@ def test_a_forked_kernel_is_watched_where_a_thousand_files_are_open() -> None:
 
 
 @needs_linux
-def test_pages_open_beside_a_thousand_idle_connections_of_two() -> None:
-    with serve.start(port=0, cells=CELLS) as server:
-        with idle(server.url, 900), idle(server.url, 900, THERE):
-            assert status(f"{server.url}voila/static/voila.js") == 200
-            assert psutil.Process(server.process.pid).num_fds() > MANY
-            assert is_served(server)
+def test_pages_open_beside_a_thousand_idle_connections_of_two(plain_server: serve.Server) -> None:
+    url = plain_server.url
+    with idle(url, 900), idle(url, 900, THERE):
+        assert status(f"{url}voila/static/voila.js") == 200
+        assert psutil.Process(plain_server.process.pid).num_fds() > MANY
+        assert is_served(plain_server)
 
 
 LITTLE = """

@@ -277,17 +277,19 @@ def own_address() -> str:
         return str(probe.getsockname()[0])
 
 
-def test_a_kernel_that_no_page_met_ends_soon_and_one_whose_page_asks_stays() -> None:
-    with serve.start(port=0, cells=CELLS) as server:
-        left, asking, met = (kernel_of(read_page(server)) for _ in range(3))
-        with connected(server, met):
+def test_a_kernel_that_no_page_met_ends_soon_and_one_whose_page_asks_stays(
+    plain_server: serve.Server,
+) -> None:
+    left, asking, met = (kernel_of(read_page(plain_server)) for _ in range(3))
+    kernels = f"{plain_server.url}api/kernels/"
+    with connected(plain_server, met):
 
-            def is_gone(after: float) -> bool:
-                ends = time.monotonic() + after
-                while time.monotonic() < ends:
-                    time.sleep(2)
-                    assert status(f"{server.url}api/kernels/{asking}") == 200
-                return status(f"{server.url}api/kernels/{left}") == 404  # or it was heard of anew
+        def is_gone(after: float) -> bool:
+            ends = time.monotonic() + after
+            while time.monotonic() < ends:
+                time.sleep(2)
+                assert status(kernels + asking) == 200
+            return status(kernels + left) == 404  # or it was heard of anew
 
-            assert is_gone(14) or is_gone(28) or is_gone(56)  # 10, and the next look
-            assert status(f"{server.url}api/kernels/{met}") == 200
+        assert is_gone(14) or is_gone(28) or is_gone(56)  # 10, and the next look
+        assert status(kernels + met) == 200

@@ -6,7 +6,6 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
 
 import pytest
 
@@ -18,6 +17,7 @@ import psutil
 from explorer.engine import compiling
 from explorer.serve import server as serve
 from explorer.serve import warm
+from tests.serve.conftest import CELLS
 from tests.serve.visits import (
     PATIENCE_S,
     answers,
@@ -32,22 +32,6 @@ from tests.serve.visits import (
 pytestmark = pytest.mark.skipif(not warm.POSSIBLE, reason="kernels are forked on Linux alone")
 
 WORDS = warm.WORDS.partition("{")[0]
-TELLS = """
-import builtins, os, random, sys
-import ipywidgets, numpy, torch
-print('forked:', b'explorer.serve.warm' in open('/proc/self/cmdline', 'rb').read())
-print('numbers:', random.random(), numpy.random.rand(), torch.rand(1).item())
-print('seen:', (getattr(builtins, 'left_here', None), os.environ.get('LEFT_HERE')))
-builtins.left_here = os.environ['LEFT_HERE'] = 'mine'
-print('threads:', torch.get_num_threads())
-"""
-CELLS = (TELLS, "ipywidgets.Button(description='Hello')")
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[serve.Server]:
-    with serve.start(port=0, cells=CELLS) as running:
-        yield running
 
 
 def kernels(server: serve.Server) -> list[psutil.Process]:
@@ -63,15 +47,15 @@ def warm_one(server: serve.Server) -> psutil.Process:
     return found
 
 
-def test_a_forked_kernel_opens_the_page_with_its_widgets(server: serve.Server) -> None:
-    page = read_page(server)
+def test_a_forked_kernel_opens_the_page_with_its_widgets(plain_server: serve.Server) -> None:
+    page = read_page(plain_server)
     assert "forked: True" in page and "threads: 1" in page
     assert "Button(description" in page
-    assert answers(server, kernel_of(page))
+    assert answers(plain_server, kernel_of(page))
     # The page asks for its widgets over a target that is registered in a kernel alone.
     states = {"comm_id": "all", "target_name": "jupyter.widget.control", "data": {}}
     asks = {"comm_id": "all", "data": {"method": "request_states"}}
-    with connected(server, kernel_of(page)) as link:
+    with connected(plain_server, kernel_of(page)) as link:
         link.send_binary(frame("comm_open", content=states, metadata={"version": "1.0.0"}))
         link.send_binary(frame("comm_msg", content=asks))
         while b"update_states" not in (said := link.recv()):
@@ -80,9 +64,9 @@ def test_a_forked_kernel_opens_the_page_with_its_widgets(server: serve.Server) -
 
 
 def test_two_kernels_draw_other_numbers_and_see_nothing_of_each_other(
-    server: serve.Server,
+    plain_server: serve.Server,
 ) -> None:
-    one, two = (read_page(server) for _ in range(2))
+    one, two = (read_page(plain_server) for _ in range(2))
     drawn = [re.findall(r"numbers: (\S+) (\S+) (\S+)", page)[0] for page in (one, two)]
     assert all(a != b for a, b in zip(*drawn, strict=True))
     assert all(re.findall(r"seen: (.*)", page) == [str((None, None))] for page in (one, two))
@@ -111,24 +95,26 @@ def test_a_kernel_of_a_class_has_a_core_and_so_much_memory_and_lives_on() -> Non
         assert answers(server, kernel_of(pages[0]))
 
 
-def test_a_killed_warm_process_is_replaced_and_its_kernels_live_on(server: serve.Server) -> None:
-    kernel = kernel_of(read_page(server))
-    with connected(server, kernel):
-        before = warm_one(server)
+def test_a_killed_warm_process_is_replaced_and_its_kernels_live_on(
+    plain_server: serve.Server,
+) -> None:
+    kernel = kernel_of(read_page(plain_server))
+    with connected(plain_server, kernel):
+        before = warm_one(plain_server)
         before.kill()
         before.wait(PATIENCE_S)
-        assert answers(server, kernel)
-        assert "forked: True" in read_page(server)
-        assert warm_one(server).pid != before.pid
+        assert answers(plain_server, kernel)
+        assert "forked: True" in read_page(plain_server)
+        assert warm_one(plain_server).pid != before.pid
 
 
-def test_a_killed_kernel_is_told_as_gone(server: serve.Server) -> None:
-    known = {each.pid for each in kernels(server)}
-    kernel = kernel_of(read_page(server))
-    (process,) = (each for each in kernels(server) if each.pid not in known)
-    with connected(server, kernel):
+def test_a_killed_kernel_is_told_as_gone(plain_server: serve.Server) -> None:
+    known = {each.pid for each in kernels(plain_server)}
+    kernel = kernel_of(read_page(plain_server))
+    (process,) = (each for each in kernels(plain_server) if each.pid not in known)
+    with connected(plain_server, kernel):
         process.kill()
-        address = f"{server.url}api/kernels/{kernel}"
+        address = f"{plain_server.url}api/kernels/{kernel}"
         assert within(PATIENCE_S, lambda: ask(address)[0] == 404)
 
 
