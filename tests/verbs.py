@@ -29,6 +29,7 @@ RUNS: dict[str, tuple[str, ...]] = {
         "explain run.safetensors --out explained.png",
         "explain --experiment longer --preset blobs --n 6 --steps 50",
         "energy --preset moons --n 6 --size 5 --picture energy.png --out energy.csv",
+        "census --preset alternating-line --n 4 --starts 4",
         f"repeat {LINK} --out repeated.safetensors",
         "settings kkt",
         "univariate --preset alternating-line --n 6 --out univariate.png",
@@ -120,6 +121,7 @@ REFUSED = (
     ("energy --out map.txt", ".csv or .npz"),
     ("energy --picture p.xyz", "Try p.png"),
     ("energy --device mps", "Take --device cpu"),
+    ("census --set mu=0.1", "weights that decay trains"),
     ("explain --out p.xyz", "Try p.png"),
     ("explain --device mps", "Take --device cpu"),
     ("tune --device mps", "Take --device cpu"),
@@ -144,6 +146,7 @@ USAGE = (
     "fly",
     "attack",
     "grid --n 0",
+    "census --starts 0",
     "attack x --starts 0",
 )
 FAILED = (("train --preset moons --steps 0", "after 0"),)
@@ -167,5 +170,9 @@ SHOWN = (
     (f"sweep {TINY} --out rows.jsonl", "done 1, failed 0, rows rows.jsonl", "done, csv, messages"),
     ("settings kkt", "lr_x", "properties"),
     ("explain --data mine.csv", "cannot be split, over all explanations", "split, forced_mass"),
+    (
+        "census --preset alternating-circle --n 4 --method exact --starts 3", "distinct ends, hard",
+        "basins, unseen, kinds",
+    ),
     ("energy --preset alternating-line --size 9 --picture c.png", "archetype", "picture, lowest"),
 )  # fmt: skip

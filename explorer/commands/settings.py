@@ -19,6 +19,7 @@ from explorer.engine.roster import ROSTER
 from explorer.engine.settings import Setting, json_schema, schema
 from explorer.engine.training import TrainConfig
 from explorer.engine.weight_decay import DecayConfig
+from explorer.research.census import CensusConfig
 from explorer.research.image_runs import ImageRun
 from explorer.research.sweep.experiment import Experiment
 from explorer.research.tuning import TuneConfig
@@ -30,6 +31,7 @@ OTHERS: dict[str, tuple[str, type[Any], str]] = {
     "weight-decay": ("Weight decay", DecayConfig, "margin-explorer weight-decay"),
     "safe-split": ("Safe splits", SafeSplitConfig, "margin-explorer explain --experiment longer"),
     "energy": ("A map of the energy", MapConfig, "margin-explorer energy"),
+    "census": ("A census of a landscape", CensusConfig, "margin-explorer census"),
     "images": ("Images", Choice, "margin-explorer digits"),
     "digits": ("An attack on images", ImageRun, "margin-explorer digits"),
     "membership": ("Membership inference", MembershipConfig, "margin-explorer membership"),

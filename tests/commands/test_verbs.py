@@ -16,7 +16,7 @@ from tests.commands.conftest import answer
 from tests.verbs import FAILED, FILES, REFUSED, SHOWN, UNWRITABLE, USAGE
 
 DATA = {"demo", "train", "weight-decay", "energy", "explain", "tune", "univariate", "grid",
-        "bilevel", "sweep", "arena"}  # fmt: skip
+        "bilevel", "sweep", "arena", "census"}  # fmt: skip
 DEVICE = DATA - {"bilevel"} | {"audit", "attack", "digits"}
 SEEDED = set(VERBS) - {"repeat", "film", "show", "serve", "settings"}  # a link holds its seeds
 

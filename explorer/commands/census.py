@@ -1,0 +1,113 @@
+"""The verb `census`: the basins of an attack's landscape, counted by descents from many starts."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Annotated, Any
+
+from explorer.commands import base, options
+from explorer.commands.options import option
+from explorer.engine.attacks.bilevel import BilevelConfig
+from explorer.engine.attacks.kkt import KKTConfig
+from explorer.engine.data import Dataset, heldout
+from explorer.engine.number_words import digits
+from explorer.research import report, runs
+from explorer.research.census import Census, CensusConfig, census
+from explorer.research.census.basins import KINDS
+from explorer.research.census.losses import OF_PAGE
+from explorer.research.grid import Grid, even
+from explorer.research.report import Summary
+
+SIDE = 5  # of the grid that the problem is taken from; nothing depends on it
+CIRCLE = options.Weights(points=options.Points("alternating-circle"))
+CONFIG = CensusConfig()
+How = Annotated[CensusConfig, options.fields("starts", "loss", "alpha", "around", steps=option(
+    "--descent", "Most steps of a descent.", min=1
+))]  # fmt: skip
+Sizes = Annotated[bool, option("--every", "A row for each basin, in place of the ten largest.")]
+Decay = Annotated[
+    list[str] | None,
+    option("--set", "A setting of the training with weight decay, such as mu=0.001; see bilevel."),
+]
+TABLE = 10  # basins in the table; arbitrary
+
+
+@options.expand_groups
+def count_basins(
+    weights: options.Weights = CIRCLE, config: How = CONFIG, settings: Decay = None,
+    every: Sizes = False, as_json: options.Json = False,
+) -> None:  # fmt: skip
+    """Count the basins of a landscape of starts: distinct ends, volumes, what they are."""
+    grid = _grid(weights, config, settings)
+    with base.progress_bar("descents") as progress:
+        made = census(grid.problem(), config, progress)
+    found = _summary(made, grid.truth)
+    base.show(as_json, "Census", found)
+    if not as_json:
+        _table(made, len(made.basins) if every else TABLE)
+
+
+def _grid(weights: options.Weights, config: CensusConfig, settings: list[str] | None) -> Grid:
+    """Return the weights with truth, unseen points and noise."""
+    seed = weights.points.seed
+    if config.loss == OF_PAGE:
+        if settings:
+            raise ValueError("--set is of weights that decay trains; leave it away with kkt")
+        points, net = weights.open()
+        target = runs.aim(net, points, None)[0]
+        hit = KKTConfig(m=even(points.n))
+        return Grid(target, points, heldout(points, 1), "kkt", hit, seed, SIDE)
+    file, trained = weights.file, {"model": "hidden"}
+    points = weights.points.draw() if file is None else runs.points_and_weights(file)[0]
+    decay: Any = base.attack_config("bilevel", settings, **trained)
+    assert isinstance(decay, BilevelConfig)
+    return Grid(None, points, heldout(points, 1), "bilevel", decay, seed, SIDE)
+
+
+def _summary(made: Census, truth: Dataset | None) -> Summary:
+    """Return the counts as rows, and every basin as data."""
+    n, distinct = len(made.basin), len(made.basins)
+    value, away = made.truth
+    rows = [
+        ("loss", made.config.loss),
+        ("starts", f"{n}, {made.level} end level"),
+        ("steps of a descent", f"{made.steps[0]} in the middle, {made.steps[1]} at most"),
+        ("distinct ends", f"{distinct}"),
+        ("unseen basins", f"{made.unseen.count:.0f} or more, of volume {made.unseen.volume}"),
+        ("below the truth", f"{digits(value)} of the weights left, {digits(away)} from the truth"),
+        *((f"starts that end at {name}", f"{made.of_kind(kind)}, {made.distinct(kind)} distinct")
+          for kind, name in KINDS.items()),
+    ]  # fmt: skip
+    kinked = sum(one.kinked for one in made.basins)
+    if made.config.loss == OF_PAGE:
+        undecided = "with hard slopes it is not decided whether these are minima"
+        rows.append(("ends on a neuron's line", f"{kinked} of {distinct}: {undecided}"))
+    content = {
+        "config": asdict(made.config), "points": None if truth is None else truth.n,
+        "distinct": distinct, "level": made.level, "unseen": asdict(made.unseen),
+        "truth": {"residual": value, "away": away}, "kinked": kinked,
+        "kinds": {
+            kind: {"share": asdict(made.of_kind(kind)), "distinct": made.distinct(kind)}
+            for kind in KINDS
+        },
+        "basins": [
+            report.values(one, "kind", "value", "points", "away", "hard", "kinked", "x")
+            | {"starts": len(one.starts), "volume": asdict(one.volume)} | asdict(one.conditions)
+            for one in made.basins
+        ],
+    }  # fmt: skip
+    return Summary(rows, content)
+
+
+def _table(made: Census, most: int) -> None:
+    heads = ("starts", "volume", "kind", "residual", "hard slopes", "points", "from the truth")
+    base.print_table("", heads, (
+        (
+            str(len(one.starts)), str(one.volume), one.kind, f"{one.value:.4f}",
+            f"{one.hard:.4f}", str(one.points), f"{one.away:.3f}",
+        )
+        for one in made.basins[:most]
+    ))  # fmt: skip
+
+
+VERBS = {"census": count_basins}
