@@ -29,13 +29,14 @@ from explorer.engine import store
 from explorer.engine.data import Dataset, empty, preset
 from explorer.engine.explanations.certainty import Certainty, RadiusMap
 from explorer.engine.threads import limit_threads
-from explorer.page import files, play
+from explorer.page import play
 from explorer.page.frame import Frame
+from explorer.page.plane.scene import Arrays, Look, backdrop, network, scene
+from explorer.page.plane.shapes import shapes_of
 from explorer.page.session import Session
+from explorer.page.sharing import files
 from explorer.page.stages.draw import commands as draw
 from explorer.page.stages.explain.panel import ExplainPanel
-from explorer.page.view.scene import Arrays, Look, backdrop, network, scene
-from explorer.page.view.shapes import shapes_of
 from explorer.page.words.headline import headline
 from explorer.page.words.screen import RECORDED
 from explorer.research.pictures.axes import Axes

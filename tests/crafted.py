@@ -34,9 +34,9 @@ from explorer.engine.files import MAX_BYTES, MOST_WORDS, read_file
 from explorer.engine.margin import normalise
 from explorer.engine.store import Run
 from explorer.engine.training import TrainConfig
-from explorer.page import files
 from explorer.page.apps.explorer import App
 from explorer.page.session import Session
+from explorer.page.sharing import files
 from explorer.research.state import to_text
 
 CPU_S = 60  # a stuck file is killed, and then counts as one that did not end

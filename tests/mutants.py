@@ -39,9 +39,10 @@ from explorer.engine.network import Network
 from explorer.engine.roster import ROSTER, by_key
 from explorer.engine.settings import config_of
 from explorer.engine.store import Run
-from explorer.page import files, play
+from explorer.page import play
 from explorer.page.session import Session
-from explorer.page.sharing import run_of_page
+from explorer.page.sharing import files
+from explorer.page.sharing.run import run_of_page
 from explorer.page.stages.attack import commands as attack_stage
 from explorer.research.code import python_of
 from explorer.research.grid.store import CELLS

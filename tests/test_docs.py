@@ -31,8 +31,8 @@ from explorer.page.apps.membership import MembershipApp
 from explorer.page.controls.control import Control
 from explorer.page.controls.settings import in_form, items_of
 from explorer.page.frame import STAGES
+from explorer.page.keeping.words import BUTTONS
 from explorer.page.stages.train import commands as train
-from explorer.page.words.keeping import BUTTONS
 from scripts import reference
 
 ROOT = Path(__file__).resolve().parents[1]

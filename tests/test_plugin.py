@@ -144,7 +144,8 @@ def test_it_stands_in_the_arena_and_in_sweeps(called) -> None:
 PAGE = """
 from explorer.engine import attacks, store
 from explorer.engine.data import preset
-from explorer.page import files, play
+from explorer.page import play
+from explorer.page.sharing import files
 from explorer.page.session import Session
 from explorer.page.apps.explorer import App
 from explorer.page.stages.train import commands as train

@@ -34,10 +34,10 @@ FOLDS = {
     "Tune": ("stages.attack.tuner.Tuner",),
     "Another set": ("stages.attack.other.OtherPanel",),
     SHARE: (
-        "panels.share.SharePanel",
-        "panels.game.GamePanel",
-        "panels.files.Files",
-        "panels.keeping.KeptDrawings",
+        "sharing.panel.SharePanel",
+        "sharing.game_panel.GamePanel",
+        "sharing.files_panel.Files",
+        "keeping.panel.KeptDrawings",
     ),
 }
 

@@ -14,9 +14,10 @@ import torch
 from explorer.engine.explanations.certainty import Certainty, RadiusMap
 from explorer.engine.roster import by_key
 from explorer.engine.store import Run
-from explorer.page import files, play
+from explorer.page import play
 from explorer.page.frame import Certain
 from explorer.page.session import LIVE_STEPS, Session
+from explorer.page.sharing import files
 from explorer.page.stages.attack import commands as attack
 from explorer.page.stages.draw import commands as draw
 from explorer.page.stages.explain import commands as explain

@@ -59,7 +59,7 @@ class Session(HasTraits):
     steps_per_second = Float(SLOW_START, help="inf: as fast as it goes; 0: `SLOW_START`")
     branches = List(Instance(Branch))
     branch_index = Int(0)
-    game = AnyTrait(None, allow_none=True, help="the game of two that is on, of `page.game`")
+    game = AnyTrait(None, allow_none=True, help="the game of two that is on, of `sharing.game`")
     lesson = AnyTrait(help="a `lessons.course.Walk` or `Draft`; None: no lesson is open")
 
     def __init__(

@@ -17,10 +17,10 @@ from playwright.sync_api import Browser, Page
 from explorer.engine.attacks.shapes import EMPTY
 from explorer.engine.data import preset
 from explorer.page import play
+from explorer.page.plane.scene import Look, backdrop, network, scene
 from explorer.page.session import Session
 from explorer.page.stages.train import commands as train
 from explorer.page.view.base import packed_array, script
-from explorer.page.view.scene import Look, backdrop, network, scene
 from tests.browser.steps import Explorer, saved, settled
 
 SIZE = 400

@@ -9,10 +9,11 @@ from explorer.engine import store
 from explorer.engine.attacks.target import Target
 from explorer.engine.data import preset
 from explorer.engine.roster import by_key
-from explorer.page import files, play
-from explorer.page.panels.plane import PlanePanel
+from explorer.page import play
+from explorer.page.plane.panel import PlanePanel
 from explorer.page.session import Session
-from explorer.page.sharing import run_of_page
+from explorer.page.sharing import files
+from explorer.page.sharing.run import run_of_page
 from explorer.page.stages.attack import commands as attack
 from explorer.page.stages.train import commands as train
 from explorer.research.code import python_of

@@ -14,7 +14,7 @@ from explorer.engine.network import init_network
 from explorer.engine.roster import ROSTER
 from explorer.page import play
 from explorer.page.apps.explorer import App
-from explorer.page.gestures import DrawHand
+from explorer.page.plane.hands import DrawHand
 from explorer.page.session import Session
 from explorer.page.stages.attack import commands as attack
 from explorer.page.stages.draw import commands as draw

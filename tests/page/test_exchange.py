@@ -17,10 +17,11 @@ from explorer.engine import store
 from explorer.engine.data import Dataset, preset
 from explorer.engine.network import init_network
 from explorer.engine.store import Run, StoreError
-from explorer.page import files, play
+from explorer.page import play
 from explorer.page.apps.explorer import App
 from explorer.page.play import act
 from explorer.page.session import Session
+from explorer.page.sharing import files
 from explorer.page.stages.draw import commands as draw
 from explorer.page.stages.train import commands as train
 from explorer.page.words.headline import headline

@@ -11,10 +11,10 @@ import torch
 from explorer.engine.data import preset
 from explorer.page import play
 from explorer.page.apps.explorer import App
+from explorer.page.plane import shapes
 from explorer.page.stages.draw import commands as draw
 from explorer.page.stages.explain import commands as explain
 from explorer.page.stages.train import commands as train
-from explorer.page.view import shapes
 from explorer.page.words.headline import headline
 from explorer.research.explained import Explained
 from explorer.research.pictures.axes import Axes

@@ -15,8 +15,8 @@ from explorer.engine.explanations.splitting import free_direction, margins
 from explorer.page import history, play
 from explorer.page.apps.explorer import App
 from explorer.page.job import JobState
+from explorer.page.plane.shapes import pointed_at, shapes_of
 from explorer.page.stages.explain import commands as explain
-from explorer.page.view.shapes import pointed_at, shapes_of
 from explorer.research import explained
 from explorer.research.explained import Explained, lengths, split_toward
 from tests.page.pages import fixture_of, opened, press, send

@@ -15,10 +15,11 @@ from explorer.engine.network import init_network
 from explorer.engine.scoring import RADII
 from explorer.engine.store import Run
 from explorer.engine.training import TrainConfig
-from explorer.page import files, game, play
+from explorer.page import play
 from explorer.page.apps.explorer import App
 from explorer.page.session import Session
-from explorer.page.sharing import run_of_page
+from explorer.page.sharing import files, game
+from explorer.page.sharing.run import run_of_page
 from explorer.page.stages.attack import commands as attack
 from explorer.page.stages.draw import commands as draw
 from explorer.research.game import (

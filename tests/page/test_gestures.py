@@ -6,7 +6,7 @@ import pytest
 
 from explorer.engine.data import empty, preset
 from explorer.page import play
-from explorer.page.gestures import DrawHand
+from explorer.page.plane.hands import DrawHand
 from explorer.page.session import Session
 from explorer.page.stages.draw import commands as draw
 

@@ -9,11 +9,11 @@ from explorer.engine.data import preset
 from explorer.engine.roster import by_key
 from explorer.engine.training import TrainConfig
 from explorer.page import play
+from explorer.page.plane.shapes import shapes_of
 from explorer.page.session import Session
 from explorer.page.stages.attack import commands as attack
 from explorer.page.stages.attack.own import OwnCurve
 from explorer.page.stages.train import commands as train
-from explorer.page.view.shapes import shapes_of
 
 
 def test_marks_lie_on_the_side_of_the_bound_that_the_claims_say() -> None:

@@ -11,10 +11,11 @@ import torch
 
 from explorer.engine import store
 from explorer.engine.data import preset
-from explorer.page import files, play
+from explorer.page import play
+from explorer.page.keeping.panel import Keeping
 from explorer.page.lessons import course
-from explorer.page.panels.keeping import Keeping
 from explorer.page.session import Session
+from explorer.page.sharing import files
 from explorer.page.stages.draw import commands as draw
 from explorer.page.stages.train import commands as train
 from explorer.research.state import from_text, to_text

@@ -12,7 +12,7 @@ import pytest
 from explorer.engine.data import preset
 from explorer.engine.explanations.assumptions import assumed_cone
 from explorer.engine.explanations.certainty import truth_residual
-from explorer.page import files, play
+from explorer.page import play
 from explorer.page.apps.explorer import App, lesson_of
 from explorer.page.apps.lessons import LessonsApp, picture
 from explorer.page.apps.membership import MembershipApp
@@ -34,6 +34,7 @@ from explorer.page.lessons.file import (
 )
 from explorer.page.lessons.goals import KINDS
 from explorer.page.session import Session
+from explorer.page.sharing import files
 from explorer.page.stages.draw import commands as draw
 from explorer.page.stages.landscape import commands as landscape
 from explorer.page.stages.train import commands as train

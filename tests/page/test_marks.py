@@ -14,14 +14,15 @@ from explorer.engine.attacks.claims import Report
 from explorer.engine.data import Dataset, preset
 from explorer.engine.explanations.certainty import Certainty
 from explorer.page import play
+from explorer.page.plane import marks
+from explorer.page.plane.scene import Look, scene
+from explorer.page.plane.shapes import shapes_of
+from explorer.page.plane.words import ROWS
 from explorer.page.session import Session
 from explorer.page.stages.attack import commands as attack
 from explorer.page.stages.explain import commands as explain
 from explorer.page.stages.train import commands as train
-from explorer.page.view import base, marks
-from explorer.page.view.scene import Look, scene
-from explorer.page.view.shapes import shapes_of
-from explorer.page.words.marks import ROWS
+from explorer.page.view import base
 
 PLANE = Path(base.__file__).with_name("plane.js").read_text(encoding="utf-8")
 

@@ -20,7 +20,7 @@ from explorer.page.apps.membership_scene import (
     scene,
     world,
 )
-from explorer.page.words.membership import sentence
+from explorer.page.apps.membership_words import sentence
 from explorer.research.pages import pages
 from tests.page.pages import choose, classes, fixture_of, label, press
 

@@ -15,9 +15,9 @@ import pytest
 from explorer.page import play
 from explorer.page.apps.explorer import App
 from explorer.page.opening import RECORDED, open_recorded
+from explorer.page.plane.scene import Look, scene
+from explorer.page.plane.shapes import shapes_of
 from explorer.page.session import Session
-from explorer.page.view.scene import Look, scene
-from explorer.page.view.shapes import shapes_of
 from explorer.page.words.headline import headline
 from tests.page.pages import send
 

@@ -16,11 +16,12 @@ from explorer.engine.roster import ROSTER
 from explorer.engine.settings import schema
 from explorer.engine.store import Run
 from explorer.engine.training import TrainConfig
-from explorer.page import files, game, play
+from explorer.page import play
 from explorer.page.controls.settings import LAYERS
 from explorer.page.lessons.file import LessonError, read
 from explorer.page.panels.header import Header
 from explorer.page.session import Session
+from explorer.page.sharing import files, game
 from explorer.page.stages.draw.form import NetworkForm
 from explorer.page.stages.train import commands as train
 from explorer.research.game import hide

@@ -15,13 +15,13 @@ from explorer.engine.data import Dataset, preset
 from explorer.engine.network import phi
 from explorer.page import play
 from explorer.page.apps.explorer import App
+from explorer.page.plane.marks import FOUND
+from explorer.page.plane.scene import Look, backdrop, network, scene
 from explorer.page.session import Session
 from explorer.page.stages.attack import commands as attack
 from explorer.page.stages.draw import commands as draw
 from explorer.page.stages.explain import commands as explain
 from explorer.page.stages.train import commands as train
-from explorer.page.view.marks import FOUND
-from explorer.page.view.scene import Look, backdrop, network, scene
 from explorer.research.pictures.axes import Axes
 from explorer.research.pictures.fields import samples
 from tests.page.pages import on_plane, opened, send

@@ -14,9 +14,10 @@ from explorer.engine.network import phi
 from explorer.engine.status import Status
 from explorer.engine.store import Run
 from explorer.engine.training import TrainConfig
-from explorer.page import branches, files, play
+from explorer.page import branches, play
 from explorer.page.apps.explorer import App
 from explorer.page.session import Session
+from explorer.page.sharing import files
 from explorer.page.stages.attack import commands as attack
 from explorer.page.stages.draw import commands as draw
 from explorer.page.stages.landscape import commands as landscape

@@ -18,17 +18,18 @@ from explorer import link_of, read_link, repeat
 from explorer.cli import app
 from explorer.engine.data import Dataset, preset
 from explorer.engine.roster import ROSTER
-from explorer.page import branches, files, play
+from explorer.page import branches, play
 from explorer.page.opening import opening
 from explorer.page.panels.headline import HeadlinePanel
-from explorer.page.panels.share import SharePanel
 from explorer.page.session import Session
-from explorer.page.sharing import gap, run_of_page
+from explorer.page.sharing import files
+from explorer.page.sharing.panel import SharePanel
+from explorer.page.sharing.run import gap, run_of_page
+from explorer.page.sharing.words import ANEW, ATTACK_ANEW, WEIGHTS
 from explorer.page.stages.attack import commands as attack
 from explorer.page.stages.draw import commands as draw
 from explorer.page.stages.train import commands as train
 from explorer.page.words.headline import headline
-from explorer.page.words.share import ANEW, ATTACK_ANEW, WEIGHTS
 from explorer.research.code import command_of, python_of
 from explorer.research.pictures import planes
 from explorer.research.runs import to_the_end

@@ -20,11 +20,11 @@ from explorer.engine.settings import setting_of
 from explorer.page import play
 from explorer.page.apps.explorer import App
 from explorer.page.controls.settings import item_of
+from explorer.page.plane.shapes import shapes_of
 from explorer.page.stages.attack import commands as attack
 from explorer.page.stages.attack.own import OwnPanel
 from explorer.page.stages.train import commands as train
 from explorer.page.view.chart import ChartView
-from explorer.page.view.shapes import shapes_of
 from tests.page.pages import on_plane, press
 
 

@@ -49,16 +49,17 @@ from explorer.engine.network import Network
 from explorer.engine.ranks import RankVerdict
 from explorer.engine.scoring import Kind, Unknowable, Verdict, score
 from explorer.engine.status import Status
+from explorer.page.apps import membership_words as page_membership
 from explorer.page.apps.membership_scene import Outcome
 from explorer.page.frame import Aim, Attacking, Certain, Frame, Handle, PointMap, Shown, Training
 from explorer.page.history import History
+from explorer.page.keeping import words as keeping
 from explorer.page.stages.attack import found_words
 from explorer.page.stages.attack.own import rules_html, with_rings
 from explorer.page.stages.explain import words as page_explain
 from explorer.page.stages.landscape import energy_words as page_energy
 from explorer.page.stages.landscape import words as page_starts
-from explorer.page.words import failures, glossary, keeping
-from explorer.page.words import membership as page_membership
+from explorer.page.words import failures, glossary
 from explorer.page.words.headline import headline
 from explorer.page.words.statement import folded_html
 from explorer.research import explained

@@ -11,24 +11,25 @@ import ipywidgets as w
 from explorer.engine.data import Dataset
 from explorer.engine.files import read_file
 from explorer.engine.threads import limit_threads
-from explorer.page import cards, game
+from explorer.page import cards
 from explorer.page.apps.page import show, under_voila
 from explorer.page.clock import Player
 from explorer.page.controls.access import Access, Welcome
 from explorer.page.controls.control import Folds
+from explorer.page.keeping.panel import Keeping
 from explorer.page.lessons import course, file
 from explorer.page.lessons.file import Lesson, packaged_lessons, read
+from explorer.page.lessons.panel import LessonPanel
 from explorer.page.opening import open_recorded
 from explorer.page.panels.base import Panel
 from explorer.page.panels.header import Header
 from explorer.page.panels.headline import HeadlinePanel
-from explorer.page.panels.keeping import Keeping
-from explorer.page.panels.lesson import LessonPanel
 from explorer.page.panels.notice import Notice
-from explorer.page.panels.plane import PlanePanel
-from explorer.page.panels.share import SharePanel
 from explorer.page.panels.transport import Transport
+from explorer.page.plane.panel import PlanePanel
 from explorer.page.session import Session
+from explorer.page.sharing import game
+from explorer.page.sharing.panel import SharePanel
 from explorer.page.stages.draw import commands as draw
 from explorer.page.stages.draw.tools import Tools
 from explorer.page.view.bundle import Bundle

@@ -23,6 +23,7 @@ from explorer.engine.membership.experiment import (
 from explorer.engine.membership.two_neuron import NotSeparableError
 from explorer.engine.settings import schema, setting_of
 from explorer.engine.threads import limit_threads
+from explorer.page.apps import membership_words as says
 from explorer.page.apps.membership_charts import histogram, proof_chart
 from explorer.page.apps.membership_scene import (
     DIMS,
@@ -42,7 +43,6 @@ from explorer.page.controls.row import Item, Row, choices
 from explorer.page.controls.settings import item_of
 from explorer.page.job import Job
 from explorer.page.view.chart import ChartView
-from explorer.page.words import membership as says
 from explorer.research import rates
 from explorer.research.pictures.charts import (
     FRESH,

@@ -14,9 +14,9 @@ from IPython import get_ipython
 from IPython.display import display
 
 from explorer.page.controls.access import Access
-from explorer.page.controls.keeper import BrowserKeeper
 from explorer.page.controls.remembered import Remembered
 from explorer.page.job import Job
+from explorer.page.keeping.browser import BrowserKeeper
 from explorer.page.words.failures import failure
 from explorer.style import CSS
 

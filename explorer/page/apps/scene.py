@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import sys
 
-from explorer.page.files import check_room
 from explorer.page.lessons import file
+from explorer.page.sharing.files import check_room
 from explorer.page.stages.train import commands as train
 from explorer.research.game import is_challenge, read_challenge
 from explorer.research.state import read_link

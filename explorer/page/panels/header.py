@@ -11,7 +11,6 @@ from typing import Any
 from explorer.page import play
 from explorer.page.ask import Ask
 from explorer.page.controls.control import Head
-from explorer.page.files import check_room
 from explorer.page.frame import STAGES, Frame
 from explorer.page.job import in_slices
 from explorer.page.lessons import course
@@ -19,8 +18,9 @@ from explorer.page.lessons.file import contents, packaged_lessons, read
 from explorer.page.opening import BREATH_S, SLICE_S, opening, opening_scenario
 from explorer.page.panels.base import Panel
 from explorer.page.session import Session
+from explorer.page.sharing.files import check_room
+from explorer.page.sharing.words import OPENED, OPENED_POINTS, opening_link
 from explorer.page.words.screen import KEYS, legend, opening_words, stage_gap, stage_tip
-from explorer.page.words.share import OPENED, OPENED_POINTS, opening_link
 from explorer.research.pages import pages
 from explorer.research.repeat import is_trained
 from explorer.research.scenarios import SCENARIOS, by_name

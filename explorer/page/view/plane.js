@@ -248,7 +248,7 @@ const paintResults = (context, frame, paints, { X, Y, unit }) => {
     if (frame.certain?.[i]) paintShare(context, X(x), Y(y), frame.certain[i], paints, unit);
   });
 };
-// One glyph, one meaning: `page/view/marks.py` says which is where, `page/words/marks.py` what each
+// One glyph, one meaning: `page/plane/marks.py` says which is where, `page/plane/words.py` what each
 // means, and the legend draws its rows with these same functions.
 const MARKS = ["wrong", "found", "certified", "likely", "beside", "unknown", "fixed"];
 // A path in a colour, over a wider one in the colour of the card, so that it is seen on any map.

@@ -27,7 +27,7 @@ LETTERS, LINE = 15, 0.14  # of a title: letters an inch, inches a line
 THIN = 0.6  # of a width in pixels of the screen, in points
 MARKS = {"circle": "o", "triangle": "^", "square": "s", "diamond": "D", "cross": "x", "tick": "$✓$",
          "bar": "_"}  # fmt: skip
-# How the kinds of `page.view.marks.MARKS` look on paper: number, then shape, area and colour.
+# How the kinds of `page.plane.marks.MARKS` look on paper: number, then shape, area and colour.
 KINDS = (
     (0, ("x", 30.0, "ink")), (1, ("o", 70.0, "good")), (2, ("o", 70.0, "good")),
     (2, ("$✓$", 40.0, "good")), (3, ("8", 70.0, "good")), (4, ("_", 30.0, "ink3")),

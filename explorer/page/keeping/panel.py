@@ -7,14 +7,14 @@ from time import monotonic
 from typing import Any
 
 from explorer.engine.store import StoreError
-from explorer.page import files
-from explorer.page.controls.keeper import BrowserKeeper, KeptList
 from explorer.page.frame import Frame
+from explorer.page.keeping.browser import BrowserKeeper, KeptList
+from explorer.page.keeping.words import kept_words
 from explorer.page.lessons import course
 from explorer.page.lessons.course import Draft, Walk
 from explorer.page.panels.base import Panel
 from explorer.page.session import Session
-from explorer.page.words.keeping import kept_words
+from explorer.page.sharing import files
 
 EDITED_S, PLAYING_S = 0.5, 5.0  # arbitrary: between two states that are kept
 ANSWERED_S = 0.2  # after a change: the weights of a large network take 20 ms; arbitrary

@@ -9,14 +9,14 @@ from typing import Any
 from explorer.engine import store
 from explorer.engine.data import write_csv, write_npz
 from explorer.engine.progress import Progress
-from explorer.page import files
 from explorer.page.ask import Ask
 from explorer.page.controls.control import ShareBox
 from explorer.page.frame import Frame
 from explorer.page.panels.base import Panel
 from explorer.page.session import Session
-from explorer.page.sharing import film_of, gap, made_of, run_of_page
-from explorer.page.words.share import FILES, MAKING, NO_VIDEO, RECORDING, size_of
+from explorer.page.sharing import files
+from explorer.page.sharing.run import film_of, gap, made_of, run_of_page
+from explorer.page.sharing.words import FILES, MAKING, NO_VIDEO, RECORDING, size_of
 from explorer.research.code import command_of, python_of
 from explorer.research.pictures import painting, planes
 from explorer.research.run_report import page_of

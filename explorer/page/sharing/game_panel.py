@@ -8,14 +8,13 @@ import secrets
 from functools import partial
 from hashlib import sha256
 
-from explorer.page import game
 from explorer.page.ask import Ask
 from explorer.page.controls.control import GameBox
 from explorer.page.frame import Frame
 from explorer.page.job import once
 from explorer.page.panels.base import Panel
 from explorer.page.session import CLASS_KEY, IN_CLASS
-from explorer.page.words import share as words
+from explorer.page.sharing import game, words
 from explorer.research.game import LONGEST_LINK, computer_hides
 
 MOST_SEED = 2**53  # of what the computer hides: too many to be tried

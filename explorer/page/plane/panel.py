@@ -11,13 +11,13 @@ import numpy as np
 from explorer.engine.attacks.shapes import EMPTY
 from explorer.page import play
 from explorer.page.frame import Frame
-from explorer.page.gestures import DrawHand, ExplainHand, Hand, LandscapeHand
 from explorer.page.lessons import course
 from explorer.page.panels.base import Panel
+from explorer.page.plane.hands import DrawHand, ExplainHand, Hand, LandscapeHand
+from explorer.page.plane.scene import Arrays, Look, backdrop, network, scene
+from explorer.page.plane.shapes import pointed_at, shapes_of
 from explorer.page.session import Session
 from explorer.page.view.canvases import PlaneView
-from explorer.page.view.scene import Arrays, Look, backdrop, network, scene
-from explorer.page.view.shapes import pointed_at, shapes_of
 from explorer.style import CLASSES
 
 KEYS = (

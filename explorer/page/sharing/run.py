@@ -9,7 +9,7 @@ from typing import Any
 from explorer.engine.store import Run
 from explorer.page.frame import Frame
 from explorer.page.session import Session
-from explorer.page.words.share import ANEW, ATTACK_ANEW, WEIGHTS
+from explorer.page.sharing.words import ANEW, ATTACK_ANEW, WEIGHTS
 from explorer.research.pictures import planes
 from explorer.research.repeat import Repeated
 from explorer.research.runs import Attacked

@@ -12,13 +12,12 @@ from explorer.page.ask import Ask
 from explorer.page.controls.control import LessonBox, LessonForm
 from explorer.page.frame import Frame
 from explorer.page.job import in_slices
-from explorer.page.lessons import course
+from explorer.page.lessons import course, words
 from explorer.page.lessons.course import Draft, Walk
 from explorer.page.lessons.file import file_name, link_of, packaged_lessons, read, read_link, write
 from explorer.page.lessons.goals import ELSEWHERE, KINDS
 from explorer.page.opening import BREATH_S, SLICE_S
 from explorer.page.panels.base import Panel
-from explorer.page.words import lessons as words
 
 TEXTS = ("caption", "question", "answer")
 

@@ -10,7 +10,7 @@ from explorer.engine.data import Dataset
 from explorer.page import play
 from explorer.page.frame import Shown
 from explorer.page.session import Session
-from explorer.page.sharing import run_of_page
+from explorer.page.sharing.run import run_of_page
 from explorer.page.stages.draw import commands as draw
 from explorer.page.stages.train import commands as train
 from explorer.research.game import (

@@ -1,7 +1,7 @@
 """The marks over the points of a plane, and its legend: one glyph, one meaning.
 
 A mark is a glyph of `plane.js`, at the place of its key in `MARKS`. What it means stands once, in
-`page.words.marks`: the legend has a row of each glyph that is on the plane.
+`page.plane.words`: the legend has a row of each glyph that is on the plane.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from explorer.engine.data import Dataset
 from explorer.engine.explanations.certainty import Certainty
 from explorer.engine.number_words import percent
 from explorer.page.frame import Frame
-from explorer.page.words.marks import ROWS
+from explorer.page.plane.words import ROWS
 from explorer.research.pictures.axes import Axes
 from explorer.research.pictures.fields import numbers, places_of
 from explorer.research.runs import judged_places

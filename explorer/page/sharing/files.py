@@ -16,12 +16,12 @@ from explorer.engine.store import Run
 from explorer.engine.training import TrainConfig
 from explorer.page import branches, play
 from explorer.page.frame import STAGES, Training, numbers
+from explorer.page.keeping.words import NOT_KEPT, REFUSED
 from explorer.page.session import Session, standing
-from explorer.page.sharing import run_of_page
+from explorer.page.sharing.run import run_of_page
 from explorer.page.stages.attack import commands as attack
 from explorer.page.stages.draw import commands as draw
 from explorer.page.stages.train import commands as train
-from explorer.page.words.keeping import NOT_KEPT, REFUSED
 from explorer.research.devices import to_cpu
 from explorer.research.runs import in_own_unit
 from explorer.research.state import from_text, is_text, to_text, without_states

@@ -8,8 +8,8 @@ from typing import Any
 from traitlets import Bool, Dict, Unicode
 
 from explorer.page.controls.control import Control, script, source
+from explorer.page.keeping.words import BAR, BUTTONS, LIST
 from explorer.page.view.bundle import View
-from explorer.page.words.keeping import BAR, BUTTONS, LIST
 
 TakeUp = Callable[[str, str], None]  # given the text of a page, and that of a lesson or ""
 

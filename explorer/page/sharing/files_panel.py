@@ -7,10 +7,10 @@ from functools import partial
 
 from explorer.engine.data import read_csv
 from explorer.engine.files import FileError, safe_name
-from explorer.page import files
 from explorer.page.controls.row import Item, Row
 from explorer.page.frame import Frame
 from explorer.page.panels.base import Panel, with_title
+from explorer.page.sharing import files
 from explorer.page.stages.draw import commands as draw
 
 POINTS_TIP = "Points from a file with the header x1,x2,y"

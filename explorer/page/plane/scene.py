@@ -21,8 +21,8 @@ from explorer.engine.explanations.certainty import RadiusMap
 from explorer.engine.network import Network
 from explorer.engine.roster import AttackState, by_key
 from explorer.page.frame import LAYERS, Frame
-from explorer.page.view import marks
-from explorer.page.view.marks import shares_of
+from explorer.page.plane import marks
+from explorer.page.plane.marks import shares_of
 from explorer.research.pictures.axes import Axes
 from explorer.research.pictures.fields import (
     FINE_SIZE,
@@ -135,7 +135,7 @@ def scene(
         frame: the moment to show.
         axes: the part of the data's space that is shown.
         look: what the visitor chose to see.
-        shapes: what the stage draws beside points and candidates (`parts.shapes`).
+        shapes: what the stage draws beside points and candidates (`plane.shapes`).
         behind: the arrays of `backdrop`.
     """
     arrays = dict(behind)

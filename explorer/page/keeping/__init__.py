@@ -1,0 +1,1 @@
+"""What a browser keeps of its page, and gives back."""

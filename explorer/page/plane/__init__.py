@@ -1,0 +1,1 @@
+"""The plane: what it shows of a frame, and what a hand does on it."""
