@@ -4,6 +4,7 @@ from explorer import app; app()                    # the page, in JupyterLab or 
 from explorer import membership; membership()      # the page on membership inference
 from explorer import digits; digits()              # the page on real images
 from explorer import lessons; lessons()            # the index of the lessons
+from explorer import figure; figure(result)        # a result as a figure of bqplot
 from explorer import preset, maximum_margin        # the engine, without any widget
 """
 
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
     from explorer.page.apps.explorer import app as app
     from explorer.page.apps.lessons import lessons as lessons
     from explorer.page.apps.membership import membership as membership
+    from explorer.page.view.figure import figure as figure
     from explorer.research.audit import audit
     from explorer.research.audit.result import Audit
     from explorer.research.repeat import Repeated, repeat
@@ -153,6 +155,7 @@ _MODULES = {"kkt": "explorer.engine.attacks.kkt", "training": "explorer.engine.t
 _PAGES = {
     "app": "explorer.page.apps.explorer",
     "digits": "explorer.page.apps.digits",
+    "figure": "explorer.page.view.figure",
     "lessons": "explorer.page.apps.lessons",
     "membership": "explorer.page.apps.membership",
 }
@@ -177,7 +180,7 @@ def __getattr__(name: str) -> Any:  # noqa: ANN401 (the module's attributes have
         if name not in _PAGES:
             raise
         raise ImportError(
-            f"the app needs its libraries ({error}): pip install margin-explorer[app]"
+            f"{name} needs the libraries of a page ({error}): pip install margin-explorer[app]"
         ) from error
     globals()[name] = found  # asked for once
     return found

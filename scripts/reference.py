@@ -80,8 +80,9 @@ def api() -> str:
     """The page of what `explorer` exports, each name with the first line of its docstring."""
     lines = ["# What `explorer` exports", "", MADE, ""]
     lines += ["Each of these is imported from `explorer`; more of each stands in",
-              "[the engine](engine.md). `app`, `membership` and `digits` show the pages in a",
-              "notebook, with the extra “app”.", ""]  # fmt: skip
+              "[the engine](engine.md). `app`, `membership` and `digits` show the pages in",
+              "a notebook, and `figure` [draws a result](build.md), with the extra “app”.",
+              ""]  # fmt: skip
     lines += [*(f"- `{name}`: {what}" for name, what in CONSTANTS.items()), ""]
     public = [name for name in explorer.__all__ if not name.startswith("__")]
     names = [full(name) for name in public if name not in CONSTANTS]

@@ -23,7 +23,7 @@ NO_NETWORK = re.compile(
     "name resolution|Failed to establish a new connection|Network is unreachable|"
     "Name or service not known|getaddrinfo failed|Connection refused"
 )
-WIDGETS = ("IPython", "anywidget", "ipywidgets", "traitlets", "voila")
+WIDGETS = ("IPython", "anywidget", "bqplot", "ipywidgets", "traitlets", "voila")
 SAVE_AND_LOAD = """
 import torch
 from explorer import *

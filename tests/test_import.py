@@ -12,7 +12,7 @@ import explorer
 
 ROOT = Path(__file__).resolve().parents[1]
 OPTIONAL = (
-    "IPython", "anywidget", "contourpy", "ipywidgets", "matplotlib", "numba", "rich",
+    "IPython", "anywidget", "bqplot", "contourpy", "ipywidgets", "matplotlib", "numba", "rich",
     "safetensors", "tqdm", "traitlets", "typer", "voila",
 )  # fmt: skip
 ROAD = """
@@ -76,9 +76,9 @@ def test_what_is_slow_to_load_is_loaded_when_it_is_needed():
         "import explorer.page.apps.explorer",
         "from explorer.page.session import Session",
         "Session()",
-        "print('ipywidgets' in sys.modules, 'numba' in sys.modules)",
+        "print('ipywidgets' in sys.modules, 'numba' in sys.modules, 'bqplot' in sys.modules)",
     ])  # fmt: skip
-    assert run(program).stdout.splitlines() == ["[]", "False", "True False"]
+    assert run(program).stdout.splitlines() == ["[]", "False", "True False False"]
 
 
 def test_every_public_name_is_there_and_listed_in_order():

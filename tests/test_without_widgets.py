@@ -17,7 +17,7 @@ from explorer.commands import VERBS
 from tests.verbs import RUNS
 
 ROOT = Path(__file__).resolve().parents[1]
-WIDGETS = ("IPython", "anywidget", "ipywidgets", "traitlets", "voila")
+WIDGETS = ("IPython", "anywidget", "bqplot", "ipywidgets", "traitlets", "voila")
 CALLS = """
 import json, sys
 from typer.testing import CliRunner
@@ -43,6 +43,7 @@ tuned = tuning.tune(explorer.Target.of(net, 1.0), tuning.TuneConfig())
 calls = [
     ("safetensors", lambda: explorer.save_run(explorer.Run(points, config), Path("never"))),
     ("ipywidgets", lambda: explorer.app),
+    ("bqplot", lambda: explorer.figure),
     ("voila", server.start),
     ("scikit-learn", lambda: images.draw(images.Choice(n=4))),
     ("scikit-learn", lambda: images.parity_digits(4, 0)),
@@ -57,7 +58,7 @@ for library, call in calls:
     except (ImportError, RuntimeError) as error:
         print(json.dumps([library, str(error)]))
 """
-ADVISED = 9
+ADVISED = 10
 BLOCKED = (*WIDGETS, "PIL", "distributed", "optuna", "safetensors", "sklearn")
 
 

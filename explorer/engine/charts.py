@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 Floats = NDArray[np.float32]
+FEW_CELLS = 6  # a side, of a table whose rows, columns and values each have their number; arbitrary
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,6 +150,29 @@ class Chart:
         rows = [s.rows for s in self.series]
         data = np.concatenate(rows) if rows else np.zeros((0, 4), dtype=np.float32)
         return data, np.cumsum([len(r) for r in rows], dtype=np.int32)
+
+
+@dataclass(frozen=True, eq=False)
+class HeatMap:
+    """A table of values, each a cell of its colour: what is low is dark.
+
+    Attributes:
+        values: (h, w), lowest row first; nan for a cell that is not known.
+        columns: middles of the columns on x (w,), evenly apart.
+        rows: middles of the rows on y (h,), likewise.
+        x: the level axis, from edge to edge.
+        y: the upright axis.
+        top: the value of the brightest colour; 0 is the darkest.
+        title: what is shown, in a few words.
+    """
+
+    values: NDArray[np.float64]
+    columns: ArrayLike
+    rows: ArrayLike
+    x: Axis
+    y: Axis
+    top: float
+    title: str = ""
 
 
 NOTHING = Chart((), Axis(0, 1, hidden=True), Axis(0, 1, hidden=True))

@@ -7,6 +7,7 @@ an error on the page's console, unless the test takes it out of `console_errors`
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import re
 import shutil
@@ -154,11 +155,17 @@ def lab_server(root: Path) -> Iterator[serve.Server]:
 
 
 @pytest.fixture
-def open_in_lab(lab_server: serve.Server) -> Callable[[sync_api.Page], None]:
-    """Open the app's notebook in JupyterLab on a page, and run its cell."""
+def open_in_lab(lab_server: serve.Server) -> Callable[..., None]:
+    """Open the app's notebook in JupyterLab on a page, or one with a cell given; run its cell."""
+    work = Path(lab_server.folder.name) / "work"
 
-    def open_(page: sync_api.Page) -> None:
-        page.goto(f"{lab_server.url}lab/tree/explorer.ipynb?reset")
+    def open_(page: sync_api.Page, lines: str = "") -> None:
+        name = "explorer.ipynb"
+        if lines:
+            book = json.loads((work / name).read_text())
+            book["cells"][0]["source"], name = lines, "given.ipynb"
+            (work / name).write_text(json.dumps(book))
+        page.goto(f"{lab_server.url}lab/tree/{name}?reset")
         # The kernel is named in the toolbar once it is there; before that a run is lost.
         page.locator(".jp-NotebookPanel .jp-Toolbar-kernelName", has_text="Python 3").wait_for()
         cell = page.locator(".jp-Notebook .jp-CodeCell").first

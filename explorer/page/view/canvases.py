@@ -8,15 +8,13 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from traitlets import Bool, Float, Int, Tuple, Unicode
 
-from explorer.engine.charts import Axis, Chart, Guide, Series
 from explorer.engine.energy.landscape import Weights
 from explorer.page.view.base import CanvasView, script
 from explorer.page.view.export import Export, of_chart, of_plane, of_triangle
-from explorer.research.pictures.painting import Frame
+from explorer.research.pictures.charts import strip_chart
 
 Arrays = dict[str, NDArray[Any]]
 PAD = Path(__file__).with_name("pad.js").read_text()  # defines `attachPad(model, el)`
@@ -148,24 +146,3 @@ class StripView(CanvasView):
     def export(self) -> Export:
         """Return the energies along the path, and their figure."""
         return of_chart(strip_chart(self.originals, self.label))
-
-
-def strip_chart(frame: Frame, label: str) -> Chart:
-    """Return a frame of the strip as a chart."""
-    looks = (("start", "at the start", "ink2", True), ("end", "after the attack", "good", False))
-    series = [
-        Series(rows[:, 0], rows[:, 1], name, colour=colour, look={"dashed": dashed})
-        for key, name, colour, dashed in looks if key in frame for rows in [np.asarray(frame[key])]
-    ]  # fmt: skip
-    place, energy = frame.get("handle") or (0.0, 0.0)
-    fall = [energy, *frame.get("fall", ())]
-    series.append(
-        Series(np.full(len(fall), place), fall, "from the handle", "dots", colour="accent")
-    )
-    marks = tuple(tuple(mark) for mark in frame.get("marks", ()))
-    return Chart(
-        series, Axis(0.0, 1.0, short="along the path", ticks=marks),
-        Axis(0.0, 1.05 * float(frame.get("top", 1.0)), short="energy"), "Energy along the path",
-        label=label,
-        rules=[Guide(at, axis="x", colour="ink3") for at, _ in marks if 0.02 < at < 0.98],
-    )  # fmt: skip

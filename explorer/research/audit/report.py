@@ -106,7 +106,7 @@ def draw(made: Audit, ax: Any = None) -> Any:  # noqa: ANN401 - matplotlib is un
     if ax is None:
         ax = new_figure(5.2, 3.9).subplots()
     if made.data.d > 2:
-        paint_chart(ax, _distances_chart(made))
+        paint_chart(ax, distances_chart(made))
         return ax
     best, (across, *upright) = made.best, map(plain, columns(made))
     frame = plane_frame(made.data, None, None if best is None else best.claims)
@@ -118,7 +118,7 @@ def draw(made: Audit, ax: Any = None) -> Any:  # noqa: ANN401 - matplotlib is un
     return ax
 
 
-def _distances_chart(made: Audit) -> Chart:
+def distances_chart(made: Audit) -> Chart:
     """Return each point's distance to the nearest claim of its class, sorted; green: found."""
     best, series, rules, top = made.best, [], [], 1.0
     if best is not None and best.verdict is not None and len(best.claims.x):

@@ -2,27 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from json import dumps
+from typing import Any
 
 import numpy as np
+import torch
+from numpy.typing import ArrayLike
 from torch import Tensor
 
-from explorer.engine.certificate import ON_MARGIN
-from explorer.engine.charts import NOTHING, Axis, Chart, Guide, Series, decades, next_step
+from explorer.engine.arrays import Array
+from explorer.engine.certificate import ON_MARGIN, Certificate
+from explorer.engine.charts import (
+    FEW_CELLS,
+    NOTHING,
+    Axis,
+    Chart,
+    Guide,
+    HeatMap,
+    Series,
+    decades,
+    next_step,
+)
+from explorer.engine.energy.landscape import path, read_lattice
 from explorer.engine.energy.questions import Picture
 from explorer.engine.energy.starts import NAMES as SETS_IN_ORDER
 from explorer.engine.explanations.safe_split import SafeSplit, SafeSplitConfig
 from explorer.engine.images import MEASURES, SSIM_LEAST
-from explorer.engine.scoring import RADII
+from explorer.engine.membership.experiment import MembershipTrial
+from explorer.engine.number_words import share
+from explorer.engine.scoring import RADII, RecallCurve
+from explorer.engine.training import TrainState
 from explorer.research.grid import Maps, band
 from explorer.research.image_runs import ImageComparison
 from explorer.research.pictures.shades import span_of
-from explorer.research.rates import Interval, Roc
-from explorer.research.sweep.arena import ArenaLine
+from explorer.research.rates import Interval, Roc, interval, roc
+from explorer.research.sweep.arena import AT, ArenaLine, lines_of
 from explorer.research.tuning import Trial
 from explorer.research.words import tuning
 from explorer.research.words.grid import SETS
-from explorer.style import CLASSES
+from explorer.style import CLASSES, LINES
 
 MARGIN_TOP = 3.0  # q / q_min shown; points beyond stand at the top edge
 MOST_LOWEST = 0.02  # of the places, for a mark on the lowest; arbitrary
@@ -35,8 +54,145 @@ TRAINED = (
     ("beyond_half", "fresh points with |Φ| ≥ m/2", LIMIT),
 )
 LEAST_FPR = 5e-4  # one of 2000 held-out points
+MANY_INKS = ("pos", "neg", "good", "fourth", "accent", "ink3")  # of lines of one kind
+Curve = tuple[str, Array, Array]  # its name, t, values
+Column = Callable[[str], tuple[ArrayLike, ArrayLike]]  # steps and values, by a column's name
 
 # --- training and attacks ---
+
+MARGINS = "Smallest margin", "over the size of the weights: q_min / ρᴸ"  # title and note
+MARGIN_COLUMNS = (("gamma_bar", "margin"), ("gamma_tilde", "its lower bound"))
+
+
+def curves_of(
+    columns: Sequence[tuple[str, str]], column: Column, ratios: bool = True
+) -> list[Curve]:
+    """Return the named columns as curves; step 0 has no place on an axis of ratios."""
+    found = []
+    for key, name in columns:
+        t, v = (np.asarray(a, dtype=float) for a in column(key))
+        keep = t >= (1 if ratios else 0)
+        found.append((name, t[keep], v[keep]))
+    return found
+
+
+def margin_curves(column: Column) -> list[Curve]:
+    """Return the normalised margin of Lyu and Li, and its bound, from where there is a margin."""
+    made = curves_of(MARGIN_COLUMNS, column)
+    return [(name, t, np.where(v > 0, v, np.nan)) for name, t, v in made]
+
+
+def zero_axis(values: Array) -> Axis:
+    """Return an upright axis from 0 to the next step above the values."""
+    return Axis(0.0, next_step(max(float(values.max(initial=0.0)), 1e-12)))
+
+
+def known_values(curves: Sequence[Curve]) -> Array:
+    """Return the finite values of all curves."""
+    return np.concatenate([v[np.isfinite(v)] for *_, v in curves] or [np.zeros(0)])
+
+
+def step_series(curves: Sequence[Curve], upright: Axis, said: Sequence[str]) -> list[Series]:
+    """Return a line a curve, named at its end with what is said of it.
+
+    What has no place on a log axis is a gap.
+    """
+
+    def drawn(v: Array) -> Array:
+        return np.where(v > 0, np.maximum(v, upright.low), np.nan) if upright.log else v
+
+    return [
+        Series(t, drawn(v), name, colour=colour, value=words, end=True,
+               look={"dashed": dashed, "width": 2 if i == 0 else 1.5})
+        for i, ((name, t, v), words, (colour, dashed))
+        in enumerate(zip(curves, said, LINES, strict=False))
+    ]  # fmt: skip
+
+
+def step_axis(last: float, ratios: bool = True) -> Axis:
+    """Return the level axis of a run of so many steps."""
+    return Axis(1.0 if ratios else 0.0, next_step(max(last, 10)), short="step", log=ratios,
+                whole=True)  # fmt: skip
+
+
+def training_chart(states: Sequence[TrainState]) -> Chart:
+    """Return the smallest margin of a training and its bound over the steps."""
+
+    def column(name: str) -> tuple[ArrayLike, ArrayLike]:
+        return [s.t for s in states], [getattr(s, name) for s in states]
+
+    curves = margin_curves(column)
+    upright = zero_axis(known_values(curves))
+    ends = [f"{v[-1]:.3g}" if len(v) else "" for *_, v in curves]
+    return Chart(
+        step_series(curves, upright, ends), step_axis(states[-1].t), upright, *MARGINS,
+        label=MARGINS[0],
+    )  # fmt: skip
+
+
+def certificate_chart(made: Certificate) -> Chart:
+    """Return each multiplier by its point's margin: at a KKT point those off the margin have none.
+
+    Margins are over the smallest, where there is one.
+    """
+    unit = made.q_min if made.q_min > 0 else max(float(made.q.abs().max()), 1e-300)
+    ratio, lam = made.q.numpy() / unit, made.lam.numpy()
+    on, ids = made.on_margin.numpy(), np.arange(len(ratio))
+    held = np.minimum(ratio, MARGIN_TOP)
+    series = [
+        Series(held[mine], lam[mine], name, "dots", ids=ids[mine], colour=colour,
+               look={"size": 5, "hollow": hollow})
+        for mine, name, colour, hollow in (
+            (on, "on the margin", "good", False), (~on, "off the margin", "ink3", True))
+        if mine.any()
+    ]  # fmt: skip
+    tips = [f"point {i + 1}: multiplier {lam[i]:.3g}, margin {ratio[i]:.3g}" for i in ids]
+    said = f"{made.light.value}; {share(made.residual)} of the weights unexplained"
+    wide = max(1.5, 1.05 * float(held.max(initial=0.0)))
+    return Chart(
+        series, Axis(min(0.9, float(held.min(initial=1.0))), wide, "margin over the smallest"),
+        Axis(0.0, next_step(max(1.05 * float(lam.max(initial=0.0)), 1e-12)), short="multiplier"),
+        "Multiplier of each point", said, rules=[Guide(1.0, axis="x")], picks=True, tips=tips,
+        label=f"Multiplier of each point: {said}",
+    )  # fmt: skip
+
+
+RECALL = "Recovered, by how close counts"
+NEAR_TICKS = (0.003, 0.01, 0.03, 0.1, 0.3)
+
+
+def recall_chart(whole: RecallCurve, here: RecallCurve | None = None, said: str = "") -> Chart:
+    """Return recall against distance: training points green, unseen points grey with a band.
+
+    Args:
+        whole: at the radii of the curve.
+        here: at the one radius where a line stands; the curve goes through its counts.
+        said: what is told of that radius.
+    """
+    n, handle = whole.n, None if here is None else here.radii[0]
+    at = 0 if handle is None else int(np.searchsorted(whole.radii, handle))
+
+    def through(name: str) -> Array:
+        values = getattr(whole, name).double().numpy()
+        return values if here is None else np.insert(values, at, float(getattr(here, name)[0]))
+
+    radii = np.array(whole.radii) if handle is None else np.insert(whole.radii, at, handle)
+    ticks = tuple(t for t in NEAR_TICKS if whole.radii[0] <= t <= whole.radii[-1])
+    x = Axis(whole.radii[0], whole.radii[-1], "distance within which a claim counts", "distance",
+             log=True, ticks=ticks or None)  # fmt: skip
+    y = Axis(0.0, float(max(n, 1)), short="points recovered", whole=True,
+             ticks=tuple(sorted({0, n // 2, n})))  # fmt: skip
+    chance: list[Series] = []
+    if whole.controls:
+        chance = [
+            Series(radii, through("high"), "90% of sets of unseen points", "band",
+                   z=through("low"), colour="ink3"),
+            Series(radii, through("chance"), "unseen points", colour="ink3", end=True),
+        ]  # fmt: skip
+    found = Series(radii, through("found"), "training points", colour="good", end=True,
+                   look={"width": 2.5})  # fmt: skip
+    return Chart([*chance, found], x, y, RECALL, said, handle=handle, handle_name="within",
+                 label=f"{RECALL}. {said}".rstrip(". "))  # fmt: skip
 
 
 def margins_chart(q_values: Tensor, labels: Tensor, at_rest: bool = True) -> Chart:
@@ -142,6 +298,106 @@ def arena_charts(lines: Sequence[ArenaLine]) -> list[Chart]:
     return charts
 
 
+# --- sweeps ---
+
+Row = Mapping[str, Any]
+REPEATS = ("seed", "data_seed")  # fields that only draw anew
+WIDE = 30  # times the smallest value: from there on an axis is by ratios; arbitrary
+
+
+def sweep_chart(rows: Sequence[Row]) -> Chart:
+    """Return what the rows of a sweep found, over the setting that varies; seeds are pooled.
+
+    That is the share of points found within RADIUS with its interval, and the same of control sets;
+    of rows without an attack the normalised margin. The first setting that varies is the level
+    axis, and every combination of the others, attacks among them, is a line.
+
+    Raises:
+        ValueError: where no row is done, or the rows are of another run than `run_experiment`.
+    """
+    done = [row for row in rows if row["status"] == "done"]
+    if not done or any("gamma_bar" not in row["result"] for row in done):
+        told = next((row["message"] for row in rows if row["message"]), "")
+        raise ValueError(
+            "a figure of a sweep needs rows of `run_experiment` that are done; got "
+            f"{len(done)} done of {len(rows)}. {told or 'Give the rows that `sweep` yields.'}"
+        )
+    flat = [_settings_of(row) for row in done]
+    varied = [k for k in flat[0] if k not in REPEATS and len({dumps(f.get(k)) for f in flat}) > 1]
+    first = next((k for k in varied if k != "attack"), "")
+    given = [f.get(first) for f in flat]
+    places, x = _setting_axis(given, first)
+    groups: dict[str, dict[float, list[Row]]] = {}
+    for row, settings, at in zip(done, flat, places, strict=True):
+        name = ", ".join(_value_words(k, settings.get(k)) for k in varied if k != first)
+        groups.setdefault(name, {}).setdefault(at, []).append(row)
+    attacked = any("found" in row["result"] for row in done)
+    series = [
+        one
+        for (name, group), colour in zip(groups.items(), MANY_INKS * len(groups), strict=False)
+        for one in _sweep_series(name, dict(sorted(group.items())), colour, attacked)
+    ]
+    heights = [float(v) for one in series for v in np.ravel(one.y) if v == v]
+    y = Axis(0, 1, f"share found within {RADII[AT]:g}", percent=True, ticks=(0, 0.5, 1))
+    if not attacked:
+        y = Axis(0.0, next_step(max([1e-12, *heights])), "normalised margin")
+    return Chart(series, x, y, f"{len(done)} rows", label=f"{y.name} by {first or 'row'}")
+
+
+def _settings_of(row: Row) -> dict[str, Any]:
+    """Return the settings of a row by name, those within others by both names."""
+    flat: dict[str, Any] = {}
+    for name, value in row["trial"].items():
+        inner = value if isinstance(value, Mapping) else {"": value}
+        flat |= {f"{name}.{k}".rstrip("."): v for k, v in inner.items()}
+    return flat
+
+
+def _value_words(name: str, value: Any) -> str:  # noqa: ANN401 - of any setting
+    return str(value) if name == "attack" else f"{name.split('.')[-1]} {value}".replace("_", " ")
+
+
+def _setting_axis(given: Sequence[Any], name: str) -> tuple[list[float], Axis]:
+    """Return where each value stands, and the axis; what is no number stands in the order given."""
+    words = name.replace("_", " ")
+    if given and all(type(v) in (int, float) for v in given):
+        low, high = float(min(given)), float(max(given))
+        ratios = low > 0 and high / low >= WIDE
+        edge = 0.0 if ratios else 0.05 * (high - low)
+        ticks = tuple(sorted(set(given))) if len(set(given)) <= 8 else None
+        return [float(v) for v in given], Axis(low - edge, high + edge, words, log=ratios,
+                                               ticks=ticks)  # fmt: skip
+    kinds = list(dict.fromkeys(map(str, given)))
+    ticks = tuple((k, "none" if kind == "None" else kind) for k, kind in enumerate(kinds))
+    return [float(kinds.index(str(v))) for v in given], Axis(
+        -0.5, len(kinds) - 0.5, words, ticks=ticks if name else ()
+    )
+
+
+def _sweep_series(
+    name: str, group: Mapping[float, Sequence[Row]], colour: str, attacked: bool
+) -> list[Series]:
+    """Return the line of one combination: its values with their intervals, and the control."""
+    at, control = np.array(list(group)), []
+    if attacked:
+        lines = [lines_of(rows)[0] for rows in group.values()]
+        shares = [line.recall[AT] for line in lines]
+        middle, low, high = ([getattr(s, k) for s in shares] for k in ("value", "low", "high"))
+        control = [Series(at, [line.control[AT] for line in lines],
+                          f"{name}, control sets".lstrip(", "), colour=colour,
+                          look={"dashed": True, "width": 1.5})]  # fmt: skip
+    else:
+        made = [interval([row["result"]["gamma_bar"] for row in rows]) for rows in group.values()]
+        middle, low, high = ([getattr(m, k) for m in made] for k in ("mean", "low", "high"))
+    title = name or ("training points" if attacked else "margin")
+    return [
+        Series(at, high, f"{title}, 95% interval", "stems", low, colour=colour,
+               look={"width": 1.5}),
+        Series(at, middle, title, colour=colour), Series(at, middle, "", "dots", colour=colour),
+        *control,
+    ]  # fmt: skip
+
+
 SHORTEST = 1e-3  # of a split: at the lower edge, as on an axis by logarithms 0 has no place
 
 
@@ -193,7 +449,51 @@ def edge_chart(found: Maps, which: str) -> Chart:
     return Chart(series, Axis(*ends, name), Axis(0, 1.05 * top, "mean distance"), title)
 
 
+STARTS = "λ₁ (truth against held-out)", "λ₂ (data against noise)"  # axes of the grid
+
+
+def distance_map(found: Maps, k: int) -> HeatMap:
+    """Return mean distances to set `k` of NAMES after the run, by the start."""
+    half, values = 0.5 / (len(found.values) - 1), found.mean
+    top = float(np.nanmax(values)) if np.isfinite(values).any() else 1.0
+    ticks = tuple(found.values.tolist()) if len(found.values) <= FEW_CELLS else None
+    x, y = (Axis(-half, 1 + half, name, ticks=ticks) for name in STARTS)
+    title = f"distance to {SETS[SETS_IN_ORDER[k]]}"
+    return HeatMap(values[k], found.values, found.values, x, y, top, title)
+
+
 # --- energies ---
+
+
+def strip_chart(frame: Mapping[str, Any], label: str) -> Chart:
+    """Return a frame of the strip below the triangle: energies along a path; see `strip.js`."""
+    looks = (("start", "at the start", "ink2", True), ("end", "after the attack", "good", False))
+    series = [
+        Series(rows[:, 0], rows[:, 1], name, colour=colour, look={"dashed": dashed})
+        for key, name, colour, dashed in looks if key in frame for rows in [np.asarray(frame[key])]
+    ]  # fmt: skip
+    if frame.get("handle"):
+        place, energy = frame["handle"]
+        fall = [energy, *frame.get("fall", ())]
+        series.append(
+            Series(np.full(len(fall), place), fall, "from the handle", "dots", colour="accent")
+        )
+    marks = tuple(tuple(mark) for mark in frame.get("marks", ()))
+    return Chart(
+        series, Axis(0.0, 1.0, short="along the path", ticks=marks),
+        Axis(0.0, 1.05 * float(frame.get("top", 1.0)), short="energy"), "Energy along the path",
+        label=label,
+        rules=[Guide(at, axis="x", colour="ink3") for at, _ in marks if 0.02 < at < 0.98],
+    )  # fmt: skip
+
+
+def edges_chart(values: Array) -> Chart:
+    """Return the energies of starts (side, side) along the edges: truth, unseen, noise, truth."""
+    line = path("edges", (1.0, 0.0, 0.0))
+    energy = read_lattice(values, line.places)
+    frame = {"start": np.column_stack([line.along, energy]), "marks": line.marks,
+             "top": max(float(np.nanmax(energy)), 1e-9)}  # fmt: skip
+    return strip_chart(frame, "Energy along the edges")
 
 
 def has_lowest_mark(picture: Picture) -> bool:
@@ -203,10 +503,16 @@ def has_lowest_mark(picture: Picture) -> bool:
     return lowest <= MOST_LOWEST * int(np.isfinite(picture.values).sum())
 
 
-def curve_chart(picture: Picture, at: float, truth: float) -> Chart:
-    """Return the energy over a line, log upright, with the point at `at`.
+def curve_chart(picture: Picture, at: float | None = None, truth: float | None = None) -> Chart:
+    """Return the energy over a line, log upright, with the point where it is and where it was.
 
-    ValueError for a picture that is no curve.
+    Args:
+        picture: a curve.
+        at: the place of the point; None where it is not known, and for `truth` likewise.
+        truth: its place in the training set.
+
+    Raises:
+        ValueError: for a picture that is no curve.
     """
     made = picture.curve
     if made is None:
@@ -227,11 +533,12 @@ def curve_chart(picture: Picture, at: float, truth: float) -> Chart:
         made.candidates, np.interp(made.candidates, made.z, seen), "on the margin", "dots",
         colour="good", look={"shape": "diamond", "size": 4},
     )  # fmt: skip
-    rings = [
-        ring(truth, float(np.interp(truth, made.z, seen)), "truth", "circle", 5.5, "ink"),
-        ring(at, picture.here, "where the point is", "square", 6.5, "ink"),
-        ring(*picture.lowest, "lowest", "diamond", 5, "accent"),
-    ]
+    rings = [ring(*picture.lowest, "lowest", "diamond", 5, "accent")]
+    if at is not None:
+        rings.insert(0, ring(at, picture.here, "where the point is", "square", 6.5, "ink"))
+    if truth is not None:
+        level = float(np.interp(truth, made.z, seen))
+        rings.insert(0, ring(truth, level, "truth", "circle", 5.5, "ink"))
     line = Series(made.z, seen, picture.names[1], colour="ink", look={"width": 2})
     known = np.isfinite(picture.reference) and picture.reference > low
     rules = [Guide(picture.reference, "without this point")] if known else []
@@ -324,6 +631,20 @@ def roc_chart(
         Axis(0, 1.05, short="true positive rate", percent=True, ticks=(0, 0.5, 1)),
         label="Every threshold: true positive rate by false positive rate",
     )  # fmt: skip
+
+
+def trials_chart(trials: Sequence[MembershipTrial]) -> Chart:
+    """Return the rates of a few dimensions; below one false positive nothing is known."""
+    usable = [t for t in trials if t.margin == t.margin]
+    dims = list(dict.fromkeys(t.d for t in usable))
+    few = np.unique(np.linspace(0, len(dims) - 1, len(MANY_INKS)).astype(int)) if dims else ()
+    curves, least = [], 1.0
+    for d, colour in zip((dims[i] for i in few), MANY_INKS, strict=False):
+        mine = [t for t in usable if t.d == d]
+        curve = roc(torch.cat([t.members for t in mine]), torch.cat([t.fresh for t in mine]))
+        curves.append((f"d = {d}", colour, curve))
+        least = min(least, 1 / sum(len(t.fresh) for t in mine))
+    return roc_chart(curves, least=min(least, 0.1))
 
 
 def trained_chart(

@@ -15,7 +15,6 @@ from explorer.engine.arrays import Array
 from explorer.engine.attacks.target import Target
 from explorer.engine.attacks.univariate import UnivariateState, shapes
 from explorer.engine.attacks.univariate.panel import bars_chart
-from explorer.engine.charts import Chart
 from explorer.engine.data import Dataset
 from explorer.engine.energy.questions import Picture
 from explorer.engine.energy.starts import NAMES
@@ -36,18 +35,19 @@ from explorer.research.pictures.charts import (
     TRAINED,
     arena_charts,
     curve_chart,
+    distance_map,
     edge_chart,
     front_chart,
     has_lowest_mark,
-    roc_chart,
     split_chart,
     trained_chart,
+    trials_chart,
 )
 from explorer.research.pictures.fields import graph, shape_arrays, text_rows
 from explorer.research.pictures.painting import SMALL
 from explorer.research.pictures.planes import plane_frame
 from explorer.research.pictures.shades import shades, span_of
-from explorer.research.rates import roc, summary
+from explorer.research.rates import summary
 from explorer.research.records import table_of
 from explorer.research.sweep.arena import ArenaLine
 from explorer.research.tuning import Trial, front
@@ -153,24 +153,11 @@ def grid_picture(path: Path, found: Maps, rows: Iterable[Mapping[str, Any]], tit
     """
     figure = painting.new_figure(9.6, 5.2)
     axes = figure.subplots(2, 4)
-    mean = found.mean
-    top = float(np.nanmax(mean)) if np.isfinite(mean).any() else 1.0
-    for k, name in enumerate(NAMES):
-        axis = axes[0, k]
-        image = axis.imshow(
-            mean[k], origin="lower", cmap="viridis", vmin=0, vmax=top, extent=_box(found)
-        )
-        axis.set_title(f"distance to {SETS[name]}", fontsize=SMALL + 1)
-        _numbers(axis, found, mean[k], top)
-    figure.colorbar(image, ax=list(axes[0, :3]), shrink=0.8)
+    images = [
+        painting.paint_heat_map(axes[0, k], distance_map(found, k)) for k in range(len(NAMES))
+    ]
+    figure.colorbar(images[-1], ax=list(axes[0, :3]), shrink=0.8)
     _nearest(axes[0, 3], found)
-    for axis in axes[0]:
-        axis.set_xlabel("λ₁ (truth against held-out)", fontsize=SMALL + 1)
-        axis.set_ylabel("λ₂ (data against noise)", fontsize=SMALL + 1)
-        axis.tick_params(labelsize=SMALL)
-        if len(found.values) <= 6:
-            axis.set_xticks(found.values)
-            axis.set_yticks(found.values)
     for axis, which in zip(axes[1, :2], EDGES, strict=True):
         painting.paint_chart(axis, edge_chart(found, which))
     painting.paint_triangle(axes[1, 2], {"trails": [row["result"]["trail"] for row in rows]})
@@ -187,31 +174,17 @@ def grid_picture(path: Path, found: Maps, rows: Iterable[Mapping[str, Any]], tit
     painting.save_figure(path, figure)
 
 
-def _box(found: Maps) -> tuple[float, float, float, float]:
-    half = 0.5 / (len(found.values) - 1)
-    return (-half, 1 + half, -half, 1 + half)
-
-
-def _numbers(axis: Any, found: Maps, values: Any, top: float) -> None:  # noqa: ANN401
-    if len(found.values) > 6:
-        return
-    for i, b in enumerate(found.values):
-        for j, a in enumerate(found.values):
-            if np.isfinite(values[i, j]):
-                shade = "white" if values[i, j] < 0.6 * top else "black"
-                axis.text(a, b, f"{values[i, j]:.2f}", ha="center", va="center",
-                          color=shade, fontsize=SMALL - 1)  # fmt: skip
-
-
 def _nearest(axis: Any, found: Maps) -> None:  # noqa: ANN401
     from matplotlib.colors import ListedColormap
     from matplotlib.patches import Patch
 
     colours = ["white", *(SHADES[name] for name in NAMES)]
+    frame = distance_map(found, 0)
     axis.imshow(
         found.nearest + 1, origin="lower", cmap=ListedColormap(colours), vmin=0, vmax=3,
-        extent=_box(found), interpolation="nearest",
+        extent=(frame.x.low, frame.x.high, frame.y.low, frame.y.high), interpolation="nearest",
     )  # fmt: skip
+    painting.paint_axes(axis, frame)
     axis.set_title("nearest set", fontsize=SMALL + 1)
     marks = [Patch(color=SHADES[name], label=SETS[name]) for name in NAMES]
     axis.legend(
@@ -228,7 +201,6 @@ SHOWN = (
     ("beyond", "fresh points with |Φ| ≥ m", FRESH),
     ("beyond_half", "fresh points with |Φ| ≥ m / 2", LIMIT),
 )
-ROC_INKS = ("pos", "neg", "good", "fourth", "accent", "ink3")  # of the dimensions that are drawn
 
 Row = dict[str, float | int]
 
@@ -238,24 +210,10 @@ def write(folder: Path, trials: Sequence[MembershipTrial], rows: Sequence[Row]) 
     folder.mkdir(parents=True, exist_ok=True)
     write_file(folder / TABLE, table_of(rows))
     found = summary(rows)
-    charts = trained_chart(found, TRAINED[:1]), trained_chart(found, SHOWN), _roc_chart(trials)
+    charts = trained_chart(found, TRAINED[:1]), trained_chart(found, SHOWN), trials_chart(trials)
     for name, chart in zip(FIGURES, charts, strict=True):
         painting.save_figure(folder / name, painting.chart_figure(chart))
     return [folder / TABLE, *(folder / name for name in FIGURES)]
-
-
-def _roc_chart(trials: Sequence[MembershipTrial]) -> Chart:
-    """Return the rates of a few dimensions; below one false positive nothing is known."""
-    usable = [t for t in trials if t.margin == t.margin]
-    dims = list(dict.fromkeys(t.d for t in usable))
-    few = np.unique(np.linspace(0, len(dims) - 1, len(ROC_INKS)).astype(int)) if dims else ()
-    curves, least = [], 1.0
-    for d, colour in zip((dims[i] for i in few), ROC_INKS, strict=False):
-        mine = [t for t in usable if t.d == d]
-        curve = roc(torch.cat([t.members for t in mine]), torch.cat([t.fresh for t in mine]))
-        curves.append((f"d = {d}", colour, curve))
-        least = min(least, 1 / sum(len(t.fresh) for t in mine))
-    return roc_chart(curves, least=min(least, 0.1))
 
 
 # --- attacks ---

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from explorer.engine.charts import Axis, Chart, Series
+from explorer.engine.charts import FEW_CELLS, Axis, Chart, HeatMap, Series
 from explorer.engine.energy.starts import CORNERS, outline
 from explorer.engine.files import write_file
 from explorer.style import CLASSES, PAPER_INKS
@@ -107,8 +107,7 @@ def paint_chart(axes: Any, chart: Chart) -> None:  # noqa: ANN401
     """Paint a chart on axes of matplotlib; what has a name is found by `add_legend`."""
     for one in chart.series:
         _series(axes, one, chart)
-    for which in ("x", "y"):
-        _axis(axes, which, getattr(chart, which))
+    paint_axes(axes, chart)
     for rule in chart.rules:
         (axes.axvline if rule.axis == "x" else axes.axhline)(
             rule.at, color=ink(rule.colour), lw=0.7, ls=(0, (4, 3)), label=plain(rule.name)
@@ -116,9 +115,34 @@ def paint_chart(axes: Any, chart: Chart) -> None:  # noqa: ANN401
     if chart.handle is not None and chart.handle_name:
         axes.axvline(chart.handle, color=ink("accent"), lw=0.9, ls=":",
                      label=plain(f"{chart.handle_name} {chart.handle:.4g}"))  # fmt: skip
+    axes.spines[["top", "right"]].set_visible(False)
+
+
+def paint_axes(axes: Any, chart: Chart | HeatMap) -> None:  # noqa: ANN401
+    """Paint both axes of a chart, and its title."""
+    for which in ("x", "y"):
+        _axis(axes, which, getattr(chart, which))
     if chart.title:
         axes.set_title(plain(chart.title), fontsize=SMALL + 1)
-    axes.spines[["top", "right"]].set_visible(False)
+
+
+def paint_heat_map(axes: Any, chart: HeatMap) -> Any:  # noqa: ANN401
+    """Paint a table of cells on axes of matplotlib, few of them with their values.
+
+    Returns:
+        The image, for a bar of its colours.
+    """
+    extent = (chart.x.low, chart.x.high, chart.y.low, chart.y.high)
+    image = axes.imshow(chart.values, origin="lower", cmap="viridis", vmin=0, vmax=chart.top,
+                        extent=extent)  # fmt: skip
+    paint_axes(axes, chart)
+    if len(chart.values) <= FEW_CELLS:
+        for row, b in zip(chart.values, np.asarray(chart.rows), strict=True):
+            for value, a in zip(row, np.asarray(chart.columns), strict=True):
+                shade = "white" if value < 0.6 * chart.top else "black"
+                axes.text(a, b, f"{value:.2f}" if np.isfinite(value) else "", ha="center",
+                          va="center", color=shade, fontsize=SMALL - 1)  # fmt: skip
+    return image
 
 
 def _series(axes: Any, one: Series, chart: Chart) -> None:  # noqa: ANN401

@@ -8,7 +8,6 @@ from functools import partial
 
 import ipywidgets as w
 import numpy as np
-from torch import Tensor
 
 from explorer.engine.attacks.target import Target
 from explorer.engine.charts import A_ROW, NOTHING, Axis, Chart, Series, dot_rows
@@ -34,14 +33,14 @@ from explorer.page.stages.attack.found_words import (
     within,
 )
 from explorer.page.view.chart import ChartView
+from explorer.research.pictures.charts import RECALL, recall_chart
 from explorer.research.runs import RADIUS, certified_points, certify_claims
 
 NEAREST, FARTHEST = RADIUS / 10, RADIUS * 10  # of the curve; arbitrary
 FINE = tuple(sorted({*RADII, *np.geomspace(NEAREST, FARTHEST, 41).tolist()}))
 COARSE = (NEAREST, *RADII, FARTHEST)  # while the attack runs
 FEW = 50  # points: of more, all controls at all radii would take half a second; arbitrary
-TITLE = "Recovered, by how close counts"
-WAITING = replace(NOTHING, title=TITLE, note="counted once the attack has claims", label=TITLE)
+WAITING = replace(NOTHING, title=RECALL, note="counted once the attack has claims", label=RECALL)
 
 
 class Scoreboard(Panel):
@@ -102,7 +101,7 @@ class Scoreboard(Panel):
             self.dots.draw(NOTHING)
             return
         here = self._met((self.radius,))
-        self.curve.draw(curve(self._whole, here))
+        self.curve.draw(recall_chart(self._whole, here, within(here)))
         self._tell()
 
     # --- how certain they are -------------------------------------------------------------------
@@ -176,39 +175,6 @@ def controls_of(aim: Aim, verdict: Verdict) -> Controls:
     more = verdict.controls > len(aim.controls) and aim.truth.n <= FEW
     ways = (aim.controls.most if more else aim.controls).ways
     return next((way for way in ways if way.origin is verdict.origin), ways[0])
-
-
-def curve(whole: RecallCurve, here: RecallCurve) -> Chart:
-    """Return recall against distance: training points green, unseen points grey with a band.
-
-    Args:
-        whole: at the radii of the curve.
-        here: at the one radius where the line stands; the curve goes through its counts.
-    """
-    radius, n = here.radii[0], whole.n
-    at = int(np.searchsorted(whole.radii, radius))
-
-    def through(values: Tensor, one: Tensor) -> np.ndarray:
-        return np.insert(values.double().numpy(), at, float(one[0]))
-
-    radii = np.insert(np.array(whole.radii), at, radius)
-    x = Axis(whole.radii[0], whole.radii[-1], "distance within which a claim counts", "distance",
-             log=True, ticks=(0.003, 0.01, 0.03, 0.1, 0.3))  # fmt: skip
-    y = Axis(0.0, float(max(n, 1)), short="points recovered", whole=True,
-             ticks=tuple(sorted({0, n // 2, n})))  # fmt: skip
-    chance: list[Series] = []
-    if whole.controls:
-        low, high = through(whole.low, here.low), through(whole.high, here.high)
-        middle = through(whole.chance, here.chance)
-        chance = [
-            Series(radii, high, "90% of sets of unseen points", "band", z=low, colour="ink3"),
-            Series(radii, middle, "unseen points", colour="ink3", end=True),
-        ]
-    found = Series(radii, through(whole.found, here.found), "training points", colour="good",
-                   end=True, look={"width": 2.5})  # fmt: skip
-    said = within(here)
-    return Chart([*chance, found], x, y, TITLE, said, handle=radius, handle_name="within",
-                 label=f"{TITLE}. {said}")  # fmt: skip
 
 
 def dots(

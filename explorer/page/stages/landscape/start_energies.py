@@ -1,15 +1,14 @@
-"""The energies of all starts: computed beside a page, finer and finer, and read along paths."""
+"""The energies of all starts, computed beside a page, finer and finer."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from time import perf_counter, sleep
 
 import numpy as np
 from numpy.typing import NDArray
 
-from explorer.engine.energy.landscape import SIDES, Landscape, Weights, edge_place, on_edge
+from explorer.engine.energy.landscape import SIDES, Landscape
 from explorer.engine.progress import Progress
 from explorer.page.job import Job, page_waits
 
@@ -98,54 +97,3 @@ class StartEnergies:
     def _take(self, part: tuple[Array, bool]) -> None:
         self.values, self.complete = part
         self._show()
-
-
-CORNERS: dict[str, Weights] = {
-    "truth": (1.0, 0.0, 0.0), "unseen": (0.0, 1.0, 0.0), "noise": (0.0, 0.0, 1.0),
-}  # fmt: skip
-PATHS = {
-    "noise": ("noise", "truth"),
-    "unseen": ("unseen", "truth"),
-    "edges": ("truth", "unseen", "noise", "truth"),
-}
-THROUGH = ("noise", "unseen")  # paths that bend to pass the handle
-SAMPLES = 81  # of a path; arbitrary: some px each
-
-
-@dataclass(frozen=True, eq=False)
-class Path:
-    """A path of straight pieces over the triangle.
-
-    Attributes:
-        places: weights of the samples (k, 3).
-        along: how far along the path each is (k,), 0 to 1.
-        marks: corners, with how far along they are.
-        handle: how far along the handle is; None where the path does not pass it.
-    """
-
-    places: Array
-    along: Array
-    marks: list[tuple[float, str]]
-    handle: float | None
-
-
-def path(kind: str, handle: Weights) -> Path:
-    """Return a path of PATHS: from corner to corner by the handle, or along all edges."""
-    names = PATHS[kind]
-    turns = [CORNERS[name] for name in names]
-    if kind in THROUGH:
-        turns.insert(1, handle)
-    stops = np.array(turns)
-    lengths = np.linalg.norm(np.diff(stops, axis=0), axis=1)
-    total = max(float(lengths.sum()), 1e-12)
-    ends = np.concatenate([[0.0], np.cumsum(lengths) / total])
-    ends[-1] = 1.0
-    at: float | None = edge_place(handle) / 3 if on_edge(handle) else None
-    if kind in THROUGH:
-        at, marks = float(ends[1]), [(0.0, names[0]), (1.0, names[1])]
-    else:
-        marks = [(float(end), name) for end, name in zip(ends, names, strict=True)]
-    known = ends if at is None else np.append(ends, at)
-    along = np.unique(np.concatenate([np.linspace(0, 1, SAMPLES), known]))
-    places = np.stack([np.interp(along, ends, stops[:, c]) for c in range(3)], 1)
-    return Path(places, along, marks, at)

@@ -10,7 +10,7 @@ import ipywidgets as w
 import numpy as np
 from numpy.typing import NDArray
 
-from explorer.engine.energy.landscape import Weights, read_lattice
+from explorer.engine.energy.landscape import Weights, path, read_lattice
 from explorer.engine.energy.starts import mix_from_weights
 from explorer.engine.progress import Progress
 from explorer.engine.roster import ROSTER
@@ -22,7 +22,7 @@ from explorer.page.stages.landscape import commands as landscape
 from explorer.page.stages.landscape import words
 from explorer.page.stages.landscape.panel import LandscapePanel
 from explorer.page.stages.landscape.runs_box import CANCEL, RunsBox
-from explorer.page.stages.landscape.start_energies import StartEnergies, path
+from explorer.page.stages.landscape.start_energies import StartEnergies
 from explorer.page.view.canvases import Arrays, StripView, TriangleView
 from explorer.research.grid import Grid, grid_attacks
 from explorer.research.grid.landscape import Key, Runs

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from explorer.engine.certificate import Certificate
-from explorer.engine.charts import Axis, Chart, Series, decades, next_step
+from explorer.engine.charts import Axis, Chart, decades, next_step
 from explorer.engine.number_words import plain, share
 from explorer.engine.progress import Progress, with_progress
 from explorer.engine.roster import by_key
@@ -21,12 +21,21 @@ from explorer.page.frame import Frame, certificate_of
 from explorer.page.panels.base import ChartPanel
 from explorer.page.session import IN_CLASS
 from explorer.page.stages.train import commands as train
-from explorer.style import LINES
+from explorer.research.pictures.charts import (
+    MARGIN_COLUMNS,
+    MARGINS,
+    Curve,
+    curves_of,
+    known_values,
+    margin_curves,
+    step_axis,
+    step_series,
+    zero_axis,
+)
 
 # Before each moment that nobody asked for; arbitrary: a click after a pause finds the kernel free.
 BREATH_S = 1.0 if IN_CLASS else 0.1
 FLOOR = 1e-16  # below the rounding of float64: a residual of zero on a log axis
-Curve = tuple[str, np.ndarray[Any, Any], np.ndarray[Any, Any]]  # its name, t, values
 FIRST = "The curve begins with the first step."
 
 
@@ -52,31 +61,22 @@ class CurvesPanel(ChartPanel):
 
     def curves(self) -> list[Curve]:
         """Return the columns of the timeline of this stage."""
-        found = []
-        for column, name in self.columns:
-            t, v = (np.asarray(a, dtype=float) for a in self.session.timeline.column(column))
-            keep = t >= 1 if self.ratios else t >= 0  # step 0 has no place on a log axis
-            found.append((name, t[keep], v[keep]))
-        return found
+        return curves_of(self.columns, self.session.timeline.column, self.ratios)
 
     def upright(self, values: np.ndarray[Any, Any]) -> Axis:
         """Return the upright axis for these values."""
-        return Axis(0.0, next_step(max(float(values.max(initial=0.0)), 1e-12)))
+        return zero_axis(values)
 
     def chart(self, frame: Frame) -> Chart:
         """Return one line for each column, named at its end with its value."""
         curves = self.curves()
-        values = np.concatenate([v[np.isfinite(v)] for *_, v in curves] or [np.zeros(0)])
+        values = known_values(curves)
         axis = self.upright(values)
-        series = [
-            Series(t, shown_on(axis, v), name, colour=colour, value=self.end_value(frame, axis, v),
-                   end=True, look={"dashed": dashed, "width": 2 if i == 0 else 1.5})
-            for i, ((name, t, v), (colour, dashed)) in enumerate(zip(curves, LINES, strict=False))
-        ]  # fmt: skip
-        state, last = frame.state, max(self.session.timeline.last_t, 1)
-        low = 1.0 if self.ratios else 0.0
-        x = Axis(low, next_step(max(last, 10)), short="step", log=self.ratios, whole=True)
-        now = None if state is None or not len(values) else float(np.clip(state.t, low, x.high))
+        said = [self.end_value(frame, axis, v) for *_, v in curves]
+        series = step_series(curves, axis, said)
+        state = frame.state
+        x = step_axis(max(self.session.timeline.last_t, 1), self.ratios)
+        now = None if state is None or not len(values) else float(np.clip(state.t, x.low, x.high))
         foot = "" if len(values) else FIRST
         return Chart(series, x, axis, self.title, self.note, foot, handle=now, handle_name="step",
                      label=self.words(curves, axis, frame))  # fmt: skip
@@ -93,13 +93,6 @@ class CurvesPanel(ChartPanel):
         return f"{self.title}: {told or 'nothing yet'}"
 
 
-def shown_on(axis: Axis, v: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Return values as they are drawn: what has no place on a log axis is a gap."""
-    if not axis.log:
-        return v
-    return np.where(v > 0, np.maximum(v, axis.low), np.nan)
-
-
 def newest(axis: Axis, v: np.ndarray[Any, Any]) -> str:
     """Return the last value in words."""
     if not len(v):
@@ -113,8 +106,8 @@ class MarginCurves(CurvesPanel):
     """The normalised margin of Lyu and Li, and its smoothed lower bound."""
 
     stages = ("train",)
-    title, note = "Smallest margin", "over the size of the weights: q_min / ρᴸ"
-    columns = (("gamma_bar", "margin"), ("gamma_tilde", "its lower bound"))
+    title, note = MARGINS
+    columns = MARGIN_COLUMNS
 
     def upright(self, values: np.ndarray[Any, Any]) -> Axis:
         """Return an axis from 0: before the points are separated there is no margin."""
@@ -122,7 +115,7 @@ class MarginCurves(CurvesPanel):
 
     def curves(self) -> list[Curve]:
         """Return the margins from the step at which there is one."""
-        return [(name, t, np.where(v > 0, v, np.nan)) for name, t, v in super().curves()]
+        return margin_curves(self.session.timeline.column)
 
 
 class ResidualCurves(CurvesPanel):
