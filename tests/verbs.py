@@ -171,8 +171,8 @@ SHOWN = (
     ("settings kkt", "lr_x", "properties"),
     ("explain --data mine.csv", "cannot be split, over all explanations", "split, forced_mass"),
     (
-        "census --preset alternating-circle --n 4 --method exact --starts 3", "distinct ends, hard",
-        "basins, unseen, kinds",
+        "census --preset alternating-circle --n 4 --method exact --starts 3 --passes",
+        "distinct ends, hard, pass from the end", "basins, unseen, kinds, splits",
     ),
     ("energy --preset alternating-line --size 9 --picture c.png", "archetype", "picture, lowest"),
 )  # fmt: skip

@@ -5,17 +5,23 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Annotated, Any
 
+import numpy as np
+import torch
+
 from explorer.commands import base, options
 from explorer.commands.options import option
 from explorer.engine.attacks.bilevel import BilevelConfig
 from explorer.engine.attacks.kkt import KKTConfig
 from explorer.engine.data import Dataset, heldout
+from explorer.engine.explanations.splitting import training_explanation
 from explorer.engine.number_words import digits
 from explorer.research import report, runs
-from explorer.research.census import Census, CensusConfig, census
+from explorer.research.census import Census, CensusConfig, census, surface_of
 from explorer.research.census.basins import KINDS
+from explorer.research.census.descent import descend
 from explorer.research.census.losses import OF_PAGE
-from explorer.research.grid import Grid, even
+from explorer.research.census.passes import in_order_of, lowest_pass, split_profile
+from explorer.research.grid import Grid, Problem, even
 from explorer.research.report import Summary
 
 SIDE = 5  # of the grid that the problem is taken from; nothing depends on it
@@ -25,6 +31,10 @@ How = Annotated[CensusConfig, options.fields("starts", "loss", "alpha", "around"
     "--descent", "Most steps of a descent.", min=1
 ))]  # fmt: skip
 Sizes = Annotated[bool, option("--every", "A row for each basin, in place of the ten largest.")]
+Ways = Annotated[
+    bool,
+    option("--passes", "The lowest passes from the truth, and what splits of its points leave."),
+]
 Decay = Annotated[
     list[str] | None,
     option("--set", "A setting of the training with weight decay, such as mu=0.001; see bilevel."),
@@ -35,13 +45,14 @@ TABLE = 10  # basins in the table; arbitrary
 @options.expand_groups
 def count_basins(
     weights: options.Weights = CIRCLE, config: How = CONFIG, settings: Decay = None,
-    every: Sizes = False, as_json: options.Json = False,
+    passes: Ways = False, every: Sizes = False, as_json: options.Json = False,
 ) -> None:  # fmt: skip
     """Count the basins of a landscape of starts: distinct ends, volumes, what they are."""
     grid = _grid(weights, config, settings)
+    problem = grid.problem()
     with base.progress_bar("descents") as progress:
-        made = census(grid.problem(), config, progress)
-    found = _summary(made, grid.truth)
+        made = census(problem, config, progress)
+    found = _summary(made, grid.truth) + (_passes(made, problem) if passes else Summary())
     base.show(as_json, "Census", found)
     if not as_json:
         _table(made, len(made.basins) if every else TABLE)
@@ -74,7 +85,8 @@ def _summary(made: Census, truth: Dataset | None) -> Summary:
         ("steps of a descent", f"{made.steps[0]} in the middle, {made.steps[1]} at most"),
         ("distinct ends", f"{distinct}"),
         ("unseen basins", f"{made.unseen.count:.0f} or more, of volume {made.unseen.volume}"),
-        ("below the truth", f"{digits(value)} of the weights left, {digits(away)} from the truth"),
+        ("descent from the truth", f"leaves {digits(value)}, ends {digits(away)} off"),
+        ("starts that end where it does", f"{made.home}"),
         *((f"starts that end at {name}", f"{made.of_kind(kind)}, {made.distinct(kind)} distinct")
           for kind, name in KINDS.items()),
     ]  # fmt: skip
@@ -85,7 +97,8 @@ def _summary(made: Census, truth: Dataset | None) -> Summary:
     content = {
         "config": asdict(made.config), "points": None if truth is None else truth.n,
         "distinct": distinct, "level": made.level, "unseen": asdict(made.unseen),
-        "truth": {"residual": value, "away": away}, "kinked": kinked,
+        "kinked": kinked,
+        "truth": {"residual": value, "away": away, "home": asdict(made.home)},
         "kinds": {
             kind: {"share": asdict(made.of_kind(kind)), "distinct": made.distinct(kind)}
             for kind in KINDS
@@ -97,6 +110,39 @@ def _summary(made: Census, truth: Dataset | None) -> Summary:
         ],
     }  # fmt: skip
     return Summary(rows, content)
+
+
+def _passes(made: Census, problem: Problem) -> Summary:
+    """Return the passes from the truth's end to that of unseen points, and to the farthest one."""
+    parts, loss = problem.parts, surface_of(problem, made.config).loss
+    both = torch.stack((parts.truth, parts.heldout)).double()
+    ends = descend(loss, both.flatten(1), made.config.steps).x.view(both.shape)
+    goals = {"that below unseen points": ends[1]}
+    good = [one for one in made.basins if one.kind == "explanation"]
+    if good:
+        goals["the farthest end as good"] = max(good, key=lambda one: one.away).x
+    found = Summary()
+    for name, goal in goals.items():
+        with base.progress_bar(f"pass to {name}") as progress:
+            way = lowest_pass(loss, ends[0], in_order_of(ends[0], goal, parts.y), progress=progress)
+        words = f"{digits(way.barrier)} of the weights, {digits(way.straight_barrier)} straight"
+        content = report.values(way, "barrier", "straight_barrier", "at", "straight", "lowest")
+        held = {k: v.tolist() if isinstance(v, np.ndarray) else v for k, v in content.items()}
+        row = f"pass from the end below the truth to {name}"
+        found += Summary([(row, words)], {f"pass to {name}": held})
+    return found + (_splits(problem) if made.config.loss == OF_PAGE else Summary())
+
+
+def _splits(problem: Problem) -> Summary:
+    """Return by what the residual differs on the ways on which points of the truth split."""
+    assert problem.of.truth is not None
+    x, y = problem.of.truth.x, problem.of.truth.y
+    net, e, exact = training_explanation(problem.target, x, y)
+    ways = [split_profile(net, e, i) for i in range(e.n)]
+    apart = [float(np.abs(way).max()) for way in ways if way is not None]
+    words = f"{len(apart)} of {e.n} can be split"
+    words += f", by which the residual differs by {max(apart):.1e} at most" if apart else ""
+    return Summary([("points of the truth", words)], {"splits": apart, "exact": exact})
 
 
 def _table(made: Census, most: int) -> None:

@@ -8,6 +8,7 @@ import torch
 from explorer.engine.attacks.target import Target
 from explorer.engine.data import heldout, preset
 from explorer.engine.exact import maximum_margin
+from explorer.engine.explanations.splitting import training_explanation
 from explorer.engine.roster import by_key
 from explorer.research.census import CensusConfig, census, surface_of
 from explorer.research.census.basins import (
@@ -17,6 +18,7 @@ from explorer.research.census.basins import (
     unseen_basins,
 )
 from explorer.research.census.descent import descend
+from explorer.research.census.passes import in_order_of, lowest_pass, split_profile
 from explorer.research.grid import Grid, Problem
 
 
@@ -119,3 +121,38 @@ def test_a_census_repeats_by_its_seed() -> None:
     assert one.level == 12 and all(basin.value <= 1 for basin in one.basins)
     more = census(problem, CensusConfig(starts=12, steps=400, seed=1))
     assert not torch.equal(more.mixes, one.mixes)
+
+
+# --- passes --------------------------------------------------------------------------------------
+def test_the_lowest_pass_of_two_valleys_is_the_saddle() -> None:
+    a, b = torch.tensor([[-1.03, 0.0]]).double(), torch.tensor([[0.96, 0.0]]).double()
+
+    def bent(x):  # the straight way from a to b is not the lowest one
+        moved = x.clone()
+        moved[:, 1] = x[:, 1] - 0.5 * (1 - x[:, 0] ** 2)
+        value, g = two_valleys(moved)
+        return value, torch.stack([g[:, 0] + x[:, 0] * g[:, 1], g[:, 1]], 1)
+
+    found = lowest_pass(bent, a, b)
+    top = float(two_valleys(torch.tensor([[SADDLE, 0.0]]).double())[0])
+    ends = max(found.lowest[0], found.lowest[-1])
+    assert found.barrier == pytest.approx(top - ends, abs=0.01)
+    assert found.straight_barrier > found.barrier + 1
+    assert found.way.shape[1:] == (1, 2) and torch.equal(found.way[0], a)
+
+
+def test_a_mix_pairs_points_of_one_label_with_their_nearest() -> None:
+    x = torch.tensor([[0.0, 0], [1, 0], [2, 0], [3, 0]]).double()
+    y = torch.tensor([1.0, -1, 1, -1])
+    other = x[[2, 3, 0, 1]] + 0.1
+    assert torch.allclose(in_order_of(x, other, y), x + 0.1)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_explanations_that_a_split_connects_have_a_flat_way(seed: int) -> None:
+    data = preset("random-circle", n=8, seed=seed)
+    net = maximum_margin(data.x, data.y).net
+    net, e, exact = training_explanation(Target.of(net, 1.0), data.x, data.y)
+    ways = [way for i in range(e.n) if (way := split_profile(net, e, i)) is not None]
+    assert exact and ways
+    assert max(float(abs(way).max()) for way in ways) < 1e-10

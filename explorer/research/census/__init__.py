@@ -82,7 +82,8 @@ class Census:
         unseen: an estimate of what was not seen.
         level: how many descents are level.
         steps: of a descent, median and most.
-        truth: the residual of the end below the truth, and how far that is from the truth.
+        truth: the residual of the truth's own end, and how far that is from the truth.
+        home: the share of starts that end there, wherever that is.
     """
 
     config: CensusConfig
@@ -93,6 +94,7 @@ class Census:
     level: int
     steps: tuple[int, int]
     truth: tuple[float, float]
+    home: Share
 
     def of_kind(self, kind: Kind) -> Share:
         """Return the share of the starts that end at this kind, with its interval."""
@@ -158,6 +160,7 @@ def census(problem: Problem, config: CensusConfig, progress: Progress = no_progr
         config, tuple(basins), mixes, basin, unseen_basins(np.bincount(basin).tolist()),
         int(ends.level[1:].sum()), (int(steps.median()), int(steps.max())),
         (float(ends.value[0]), parts.set_distances(places[0])[0]),
+        share([int((group[1:] == group[0]).sum())], [len(x)]),
     )  # fmt: skip
 
 

@@ -1,0 +1,148 @@
+"""Basins against training time, width, number of points, steepness and loss, over seeds.
+
+python benchmarks/bench_census.py training     one part: training, width, points, alpha, losses
+python benchmarks/bench_census.py losses --starts 40 --seeds 3
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Iterator
+
+import torch
+
+from explorer.engine.attacks.bilevel import BilevelConfig
+from explorer.engine.attacks.kkt import KKTConfig
+from explorer.engine.confidence import share
+from explorer.engine.data import heldout, preset
+from explorer.engine.store import Run
+from explorer.engine.threads import limit_threads
+from explorer.engine.training import TrainConfig
+from explorer.research.census import Census, CensusConfig, census, census_starts, surface_of
+from explorer.research.census.losses import OF_PAGE
+from explorer.research.grid import Grid, Problem, even
+from explorer.research.runs import train
+
+CIRCLE, N, WIDTH, STEPS = "alternating-circle", 12, 100, 6000
+LINES, PLACES = 10, 51  # straight lines between two starts, and places on each
+DIP = 1e-4  # of the weights: shallower ones are not counted
+Case = tuple[str, str, dict, CensusConfig]
+
+
+def cases(part: str, starts: int) -> Iterator[Case]:
+    """Yield the name, the preset, how weights are made, and the census of each row."""
+    config = CensusConfig(starts=starts)
+    if part == "training":
+        for data in (CIRCLE, "random-circle", "moons"):
+            for steps in (100, 1000, 6000, None):
+                name = "exact" if steps is None else f"{steps} steps"
+                yield f"{data}, {name}", data, {"steps": steps}, config
+    elif part == "width":
+        for width in (20, 100, 400):
+            yield f"width {width}", CIRCLE, {"width": width}, config
+    elif part == "points":
+        for n in (6, 12, 20):
+            yield f"n = {n}", CIRCLE, {"n": n}, config
+    elif part == "alpha":
+        for alpha in (5.0, 20.0, 80.0, 200.0):
+            yield f"α = {alpha:g}", CIRCLE, {}, CensusConfig(starts=starts, alpha=alpha)
+    elif part == "losses":
+        for data, n in ((CIRCLE, 6), ("moons", 12)):
+            for loss in ("decoreco", "surrogate", "bilevel"):
+                made = CensusConfig(starts=starts, loss=loss)
+                yield f"{data}, n = {n}: {loss}", data, {"n": n}, made
+
+
+def problem_of(data: str, loss: str, seed: int, n: int = N, width: int = WIDTH,
+               steps: int | None = STEPS) -> Problem | None:  # fmt: skip
+    """Return what the starts of a seed share; None where no network separates its points."""
+    points = preset(data, n, None, seed)
+    if loss != OF_PAGE:
+        decay = BilevelConfig(model="hidden")
+        return Grid(None, points, heldout(points, 1), "bilevel", decay, seed, 5).problem()
+    config = TrainConfig(widths=(width,), steps=STEPS if steps is None else steps)
+    try:
+        target = train(Run(points, config, seed=seed, exact=steps is None), keep=1).target
+    except RuntimeError:
+        return None
+    kkt = KKTConfig(m=even(points.n))
+    return Grid(target, points, heldout(points, 1), "kkt", kkt, seed, 5).problem()
+
+
+def dips(problem: Problem, config: CensusConfig) -> float:
+    """Return how many minima of the loss lie on a straight line between two starts, on average."""
+    _, x = census_starts(problem.parts, config)
+    t = torch.linspace(0, 1, PLACES, dtype=torch.float64)[:, None]
+    loss, count = surface_of(problem, config).loss, 0
+    pairs = x.flatten(1)[: 2 * LINES].split(2)
+    for a, b in (pair for pair in pairs if len(pair) == 2):
+        count += _minima(loss((1 - t) * a + t * b)[0].tolist())
+    return count / len(pairs)
+
+
+def _minima(v: list[float]) -> int:
+    """Return how many minima are deeper than `DIP` below both hills beside them, ends left out."""
+    count, low, high, falling = 0, v[0], v[0], False
+    for value in v[1:]:
+        if falling:
+            low = min(low, value)
+            if value > low + DIP:
+                count, falling, high = count + 1, False, value
+        else:
+            high = max(high, value)
+            if value < high - DIP:
+                falling, low = True, value
+    return count
+
+
+def row(name: str, made: list[Census], lines: list[float], seconds: float) -> str:
+    """Return a row of the table, over seeds."""
+    total = [len(one.basin) for one in made]
+
+    def ends(*kinds: str) -> str:
+        found = [sum(len(b.starts) for b in one.basins if b.kind in kinds) for one in made]
+        return str(share(found, total))
+
+    distinct = share([len(one.basins) for one in made], total)
+    once = share([sum(len(b.starts) == 1 for b in one.basins) for one in made], total)
+    home = share([round(one.home.value * n) for one, n in zip(made, total, strict=True)], total)
+    level, away = sum(one.level for one in made), sum(one.truth[1] for one in made) / len(made)
+    cells = [
+        name, len(made), f"{level} of {sum(total)}", distinct, once, home, f"{away:.3f}",
+        ends("truth", "explanation"), ends("minimum"), ends("saddle", "slope", "open"),
+        f"{sum(lines) / len(lines):.1f}", f"{seconds / sum(total):.2f}",
+    ]  # fmt: skip
+    return "| " + " | ".join(map(str, cells)) + " |"
+
+
+HEADS = (
+    "", "seeds", "level", "distinct ends a start", "unseen volume", "where the truth ends",
+    "how far off that is", "as good as that", "local minima", "other", "dips on a line",
+    "CPU s a start",
+)  # fmt: skip
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("part", choices=("training", "width", "points", "alpha", "losses"))
+    parser.add_argument("--starts", type=int, default=100, help="of each seed")
+    parser.add_argument("--seeds", type=int, default=5)
+    options = parser.parse_args()
+    limit_threads()
+    print("| " + " | ".join(HEADS) + " |\n" + "|---" * len(HEADS) + "|", flush=True)
+    for name, data, weights, config in cases(options.part, options.starts):
+        made, lines, begun = [], [], time.process_time()
+        for seed in range(options.seeds):
+            problem = problem_of(data, config.loss, seed, **weights)
+            if problem is not None:
+                made.append(census(problem, config))
+                lines.append(dips(problem, config))
+        if made:
+            print(row(name, made, lines, time.process_time() - begun), flush=True)
+        else:
+            print(f"| {name} | 0 |" + " – |" * (len(HEADS) - 2), flush=True)
+
+
+if __name__ == "__main__":
+    main()
