@@ -154,30 +154,9 @@ def _value(name: str, row: Setting, given: Any) -> Any:  # noqa: ANN401
 
 
 # --- options of many verbs -------------------------------------------------------------------
-class Device(StrEnum):
-    """Where to train and to attack."""
-
-    cpu = "cpu"
-    cuda = "cuda"
-    mps = "mps"
-
-
-class Dtype(StrEnum):
-    """Floating type of the training."""
-
-    float64 = "float64"
-    float32 = "float32"
-
-
-class Method(StrEnum):
-    """How to reach the margin."""
-
-    gradient = "gradient"
-    ascent = "ascent"
-    finish = "finish"
-    exact = "exact"
-
-
+Device = StrEnum("Device", ["cpu", "cuda", "mps"])  # where to train and to attack
+Dtype = StrEnum("Dtype", ["float64", "float32"])  # floating type of the training
+Method = StrEnum("Method", ["gradient", "ascent", "finish", "exact"])  # to reach the margin
 LAYERS = " Such as 100 or 100,100."
 WIDTHS = ",".join(map(str, TrainConfig.widths))
 Preset = Annotated[str, option("--preset", f"Points to draw: {', '.join(PRESETS)}.")]

@@ -19,7 +19,7 @@ from explorer.engine.roster import DEFAULT, by_key
 from explorer.engine.store import Run, thinned_run
 from explorer.research import report, runs
 from explorer.research.devices import check_device
-from explorer.research.pictures import planes
+from explorer.research.pictures import painting, planes
 from explorer.research.report import Summary
 from explorer.research.runs import RunFailed
 from explorer.research.scenarios import by_name
@@ -60,7 +60,8 @@ def demo(
     )  # fmt: skip
     verdict = verdicts.verdict(attacked.verdict) if attacked.verdict else ""
     if data.d in (1, 2):
-        planes.attack_picture(out, data, trained.net, attacked.claims, verdict)
+        drawn = planes.run_figure(data, trained.net, attacked.claims, verdict)
+        painting.save_figure(out, drawn)
     found = report.of_training(trained) + report.of_attack(attacked)
     found += report.line("picture", out if data.d in (1, 2) else None)
     found += report.line("note", _where(device, run.attack_name))

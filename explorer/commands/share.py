@@ -62,11 +62,7 @@ def _with_states(made: Repeated) -> Run:
     return replace(made.run, train_states=train, attack_states=attack)
 
 
-class Part(StrEnum):
-    """What a film shows."""
-
-    training = "training"
-    attack = "attack"
+Part = StrEnum("Part", ["training", "attack"])  # what a film shows
 
 
 def film(

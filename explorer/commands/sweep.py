@@ -51,14 +51,7 @@ from explorer.research.words import arena as arena_words
 IN_FLIGHT = 2  # rows submitted ahead per worker: no worker waits, and few rows are lost
 
 
-class Where(StrEnum):
-    """Where rows run."""
-
-    processes = "processes"
-    threads = "threads"
-    dask = "dask"
-
-
+Where = StrEnum("Where", ["processes", "threads", "dask"])  # rows run
 Axis = Annotated[
     list[str] | None,
     option("--set", "FIELD=VALUE or FIELD=[VALUE, ...] of the rows; see `settings`."),

@@ -22,6 +22,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from enum import Enum
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -230,10 +231,7 @@ def _measure(fit: Fit | Whole, one: Network, ratio: Tensor) -> _Priced:
 
 
 def _whole(one: Network, x: Tensor, y: Tensor, ratio: Tensor, tau: float) -> _Priced | None:
-    """Return what explains two layers of one output whole, up to `EXACT`.
-
-    None where nothing is found.
-    """
+    """Return what explains two layers of one output whole, up to `EXACT`; None if nothing does."""
     if len(one.weights) != 2 or one.outputs != 1:
         return None
     found = exact_multipliers(one, x, y, min(tau, TAU_EXACT))
@@ -267,26 +265,18 @@ def _verdict(
     return fit, light if exact else Light.NEAR, None if sharp is fit else sharp.residual
 
 
-def _unseparated_certificate(net: Network, q: Tensor, tau: float) -> Certificate:
-    q_min = float(q.min()) if len(q) else 0.0
-    rho = float(net.rho)
+def _certificate(
+    net: Network, q: Tensor, q_min: float, tau: float, fits: tuple[_Priced, _Priced], light: Light,
+    violation: float, **more: Any,  # noqa: ANN401 - what only separated points have
+) -> Certificate:  # fmt: skip
+    fit, strict = fits
     return Certificate(
-        q=q,
-        q_min=q_min,
-        on_margin=torch.zeros_like(q, dtype=torch.bool),
-        lam=torch.zeros_like(q),
-        residual_strict=1.0,
-        residual=1.0,
-        tau=tau,
-        n_kinks=0,
-        slackness=0.0,
-        primal_violation=max(1 - q_min, 0.0) if len(q) else 0.0,
-        norm_identity=1.0,
-        balance=balance(net),
-        gamma_bar=gamma_bar(q_min, rho, net.order),
-        beta=None,
-        light=Light.NOT_SEPARATED,
-    )
+        q=q, q_min=q_min, lam=fit.lam.to(q), residual_strict=strict.residual,
+        on_margin=(q <= (1 + ON_MARGIN) * q_min) & (light is not Light.NOT_SEPARATED),
+        residual=fit.residual, tau=tau, n_kinks=fit.n_kinks, slackness=fit.slackness,
+        primal_violation=max(0.0, violation), norm_identity=fit.norm_identity, balance=balance(net),
+        gamma_bar=gamma_bar(q_min, net.rho, net.order), light=light, **more,
+    )  # fmt: skip
 
 
 @few_threads()
@@ -340,32 +330,18 @@ def certify(
     q = q_of(net, x, y).detach()
     q_min = float(q.min()) if len(q) else 0.0
     if not (q_min > 0 and math.isfinite(q_min)):
-        return _unseparated_certificate(net, q, tau)
+        none, short = _Priced(torch.zeros_like(q), 0, 1.0, 0.0, 1.0), 1 - q_min if len(q) else 0.0
+        return _certificate(net, q, q_min, tau, (none, none), Light.NOT_SEPARATED, short, beta=None)
     one = scaled_network(net, q_min ** (-1 / net.order))
     ratio = (q / q_min).cpu().double()
     strict = _fit_at(one, x, y, ratio, -1.0)
     fit = _fit_at(one, x, y, ratio, tau)
     if fit.residual > strict.residual:  # both are attained; a capped search may end above
         fit = strict
-    uneven = balance(net)
-    fit, light, sharp = _verdict(one, x, y, ratio, tau, (fit, strict), uneven)
+    fit, light, sharp = _verdict(one, x, y, ratio, tau, (fit, strict), balance(net))
     by_gradient = gradient_multipliers(net, x, y, loss, log_gain)
-    return Certificate(
-        q=q,
-        q_min=q_min,
-        on_margin=q <= (1 + ON_MARGIN) * q_min,
-        lam=fit.lam.to(q),
-        residual_strict=strict.residual,
-        residual=fit.residual,
-        tau=tau,
-        n_kinks=fit.n_kinks,
-        slackness=fit.slackness,
-        primal_violation=max(0.0, 1 - float(q_of(one, x, y).min())),
-        norm_identity=fit.norm_identity,
-        balance=uneven,
-        gamma_bar=gamma_bar(q_min, float(net.rho), net.order),
-        beta=None if by_gradient is None else by_gradient[1],
-        light=light,
-        residual_exact=sharp,
+    return _certificate(
+        net, q, q_min, tau, (fit, strict), light, 1 - float(q_of(one, x, y).min()),
+        beta=None if by_gradient is None else by_gradient[1], residual_exact=sharp,
         at_edge=any(at_edge(fit.off, limit) for limit in (EXACT, _NEAR, _APPROACHING)),
-    )
+    )  # fmt: skip

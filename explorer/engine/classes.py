@@ -77,10 +77,7 @@ def class_labels(
 
 
 def class_order(columns: Sequence[Any], outputs: int | None = None) -> tuple[Any, ...]:
-    """Return the classes in several columns, in their order.
-
-    That of a pandas categorical is its own.
-    """
+    """Return the classes in several columns, in their order or in a pandas categorical's own."""
     given = [value for column in columns for value in _column(column)]
     own = getattr(getattr(columns[0], "dtype", None), "categories", None)
     if own is None:
@@ -111,10 +108,7 @@ def _plain(value: Any) -> Any:  # noqa: ANN401 - a class
 
 
 def _classes(given: list[Any], outputs: int | None) -> tuple[Any, ...]:
-    """Return the classes in their order.
-
-    Usual pairs and 0 to C - 1 whole, though `given` lacks some.
-    """
+    """Return the classes in their order: usual pairs and 0 to C - 1 whole, if some are missing."""
     found = set(given)
     pairs: list[tuple[Any, ...]] = [(-1, 1), (0, 1)]
     usual = pairs if outputs in (None, 1) else [tuple(range(outputs or 0))]
@@ -187,10 +181,7 @@ def _others(values: Tensor, y: Tensor, known: bool = False) -> tuple[Tensor, Ten
 
 
 def margins(values: Tensor, y: Tensor, known: bool = False) -> Tensor:
-    """Return q_i of outputs (n, C) and labels (n,), `known` or checked; C = 1 for two classes.
-
-    -> (n,).
-    """
+    """Return q_i (n,) of outputs (n, C) and labels (n,), `known` or checked; C = 1 for two."""
     if values.shape[1] == 1:
         return y.to(values.dtype) * values.squeeze(1)
     _, own, others = _others(values, y, known)
@@ -198,10 +189,7 @@ def margins(values: Tensor, y: Tensor, known: bool = False) -> Tensor:
 
 
 def contrast(values: Tensor, y: Tensor, known: bool = False) -> Tensor:
-    """Return the covector of the margin, <v_i, Phi(x_i)> = q_i.
-
-    Outputs (n, C), y (n,) -> (n, C).
-    """
+    """Return the covector of the margin (n, C), <v_i, Phi(x_i)> = q_i, of outputs (n, C)."""
     if values.shape[1] == 1:
         return y.to(values.dtype)[:, None]
     index, _, others = _others(values, y, known)
@@ -226,10 +214,7 @@ def rivals(values: Tensor, y: Tensor, share: float) -> tuple[Tensor, Tensor]:
 
 
 def all_rivals(y: Tensor, outputs: int) -> Tensor:
-    """Return the covectors e_{y_i} - e_c of every rival class c, of labels (n,).
-
-    -> (n, C - 1, C).
-    """
+    """Return the covectors e_{y_i} - e_c (n, C - 1, C) of every rival class c, of labels (n,)."""
     index = class_numbers(y) - 1
     rival = torch.arange(outputs - 1, device=y.device)
     return _pairs(index[:, None], rival + (rival >= index[:, None]), y.new_empty(1, outputs))

@@ -171,10 +171,7 @@ def gradient(
     slope: Slope | Sequence[Tensor] = hard,
     cover: Tensor | None = None,
 ) -> Tensor:
-    """Return rows grad_theta Phi(x_i), ordered like `net.theta`. x (m, d) -> (m, P).
-
-    For small P.
-    """
+    """Return rows grad_theta Phi(x_i) (m, P), ordered like `net.theta`, x (m, d); for small P."""
     blocks: list[Tensor] = []
     for (b, a), bias in zip(signals(net, x, slope, cover), net.biases, strict=True):
         a_weights = a if bias is None else a[:, :-1]

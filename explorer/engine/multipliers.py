@@ -33,9 +33,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from scipy.linalg import lapack
-from scipy.optimize import linprog
 from torch import Tensor
 
+from explorer.engine import linear_programs
 from explorer.engine.arrays import Array
 from explorer.engine.classes import rivals
 from explorer.engine.exact.faces import turned_points
@@ -317,7 +317,6 @@ def fit_multipliers(
 
 
 # --- Networks that are exact: what explains them whole ------------------------------------------
-_LP = 1e-10  # the tightest tolerance that HiGHS takes
 _ENDS = 1e-7  # arbitrary: a slope so near to 0 or 1 is that
 
 
@@ -425,11 +424,9 @@ def _explained(
     below[kinks, n + kinks] = 1 / size[n:]
     below[kinks, own] -= 1 / size[own]
     off = np.ones((len(goal), 1))
-    solution = linprog(
-        np.append(np.zeros(len(size)), 1.0), bounds=(0, None), method="highs",
-        A_ub=np.block([[share, -off], [-share, -off], [below]]),
-        b_ub=np.concatenate([goal, -goal, np.zeros(len(own))]),
-        options={"primal_feasibility_tolerance": _LP, "dual_feasibility_tolerance": _LP},
+    solution = linear_programs.least(
+        np.append(np.zeros(len(size)), 1.0), np.block([[share, -off], [-share, -off], [below]]),
+        np.concatenate([goal, -goal, np.zeros(len(own))]),
     )  # fmt: skip
     if solution.status != 0:
         return None

@@ -224,10 +224,7 @@ class Network:
 
 
 def preactivations(net: Network, x: Tensor) -> list[Tensor]:
-    """Return values before each ReLU and, last, before the output.
-
-    X (m, d) -> [(m, k_1), ..., (m, C)].
-    """
+    """Return values before each ReLU and the outputs. x (m, d) -> [(m, k_1), ..., (m, C)]."""
     out: list[Tensor] = []
     a = x
     for layer, (w, b) in enumerate(zip(net.weights, net.biases, strict=True)):

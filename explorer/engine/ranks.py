@@ -125,10 +125,7 @@ def _as_near(own: Tensor, others: Tensor, whole: int, first: int = 1) -> Tensor:
 
 
 def _draws(truth: Dataset, sizes: list[int], seed: int) -> Tensor:
-    """Return the numbers (1 + K, n) in the pool of the training points and of K draws.
-
-    Class by class.
-    """
+    """Return numbers (1 + K, n) in the pool of the training points and K draws, by class."""
     generator = generator_of(seed, truth.n, 9)
     parts, begin = [], 0
     for label, more in zip(truth.y.unique(), sizes, strict=True):

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 import numpy as np
@@ -266,36 +266,31 @@ def judge(
     if len(controls) and truth.n >= MIN_POINTS and len(x):
         alone = controls.chance(truth.x, truth.y, truth.n, radius)
     why_not = _unknowable(truth.n, len(controls), len(x), alone)
+    unknown = Verdict(
+        kind=Kind.CANNOT_KNOW, p_value=math.nan, n=truth.n, claims=len(x), found=found,
+        why_not=why_not, radius=radius, chance=alone, controls=len(controls),
+        origin=controls.origin if controls.unseen is None else controls.unseen.origin,
+    )  # fmt: skip
     if why_not is not None:
-        return Verdict(
-            kind=Kind.CANNOT_KNOW, p_value=math.nan, n=truth.n, claims=len(x), found=found,
-            why_not=why_not, radius=radius, chance=alone, controls=len(controls),
-            origin=controls.origin if controls.unseen is None else controls.unseen.origin,
-        )  # fmt: skip
+        return unknown
     p_value, way, chance = _chance(controls, x, y, finer, met, more, truth.n)
-    in_reach, reached = truth.n, found
+    known = replace(
+        unknown, p_value=p_value, chance=chance, undecided=most - fewest, origin=way.origin,
+        controls=len(way),
+    )  # fmt: skip
     if on_margin is not None:
         within = Dataset(truth.x[on_margin], truth.y[on_margin])
-        in_reach, reached = within.n, int(score(within, x, y, (radius,)).found)
-    kind = kind_of(found, truth.n, (reached, in_reach), len(x), p_value, len(way))
-    return Verdict(
-        kind=kind, p_value=p_value, n=truth.n, claims=len(x), found=found, radius=radius,
-        chance=chance, undecided=most - fewest,
-        in_reach=None if on_margin is None else in_reach,
-        reached=None if on_margin is None else reached,
-        origin=way.origin, controls=len(way),
-    )  # fmt: skip
+        reached = int(score(within, x, y, (radius,)).found)
+        known = replace(known, in_reach=within.n, reached=reached)
+    reach = (found, truth.n) if on_margin is None else (reached, within.n)
+    return replace(known, kind=kind_of(found, truth.n, reach, len(x), p_value, len(way)))
 
 
 @dataclass(frozen=True, eq=False)
-class RecallCurve:
-    """How many points claims meet at each of r radii, and how many points of K controls.
+class RecallCurve(Score):
+    """How many points claims meet at each of r ascending radii, and how many points of K controls.
 
     Attributes:
-        radii: the radii, ascending; in units of the data.
-        found: points of the truth found within each radius (r,), int64.
-        matches: index of the claim matched to each point, or -1 (r, n).
-        distances: from each point to its nearest claim of the same label (n,); inf if none.
         chance: points found on a control, on average over the controls (r,); nan without controls.
         low: the 5% quantile of the controls (r,); nan without.
         high: the 95% quantile (r,): nine in ten controls or more are met as often as `low` to
@@ -303,10 +298,6 @@ class RecallCurve:
         controls: how many controls there are.
     """
 
-    radii: tuple[float, ...]
-    found: Tensor
-    matches: Tensor
-    distances: Tensor
     chance: Tensor
     low: Tensor
     high: Tensor
@@ -360,9 +351,7 @@ def recall_curve(
         mean = counts.mean(0)
         ends = np.quantile(counts.numpy(), (0.05, 0.95), axis=0, method="inverted_cdf")
         low, high = torch.from_numpy(ends)
-    return RecallCurve(
-        order, made.found, made.matches, made.distances, mean, low, high, len(controls)
-    )
+    return RecallCurve(**vars(made), chance=mean, low=low, high=high, controls=len(controls))
 
 
 def _chance(
@@ -450,10 +439,7 @@ def adjusted_p_values(found: Sequence[int], chance: Sequence[Sequence[int]]) -> 
 
 
 def _unknowable(n: int, controls: int, claims: int, alone: float) -> Unknowable | None:
-    """Return why nothing can be said.
-
-    `alone`: points of the truth that controls meet by themselves.
-    """
+    """Return why nothing can be said; `alone`: points that controls meet by themselves."""
     if not claims:
         return Unknowable.NO_CLAIMS
     if n < MIN_POINTS:

@@ -171,8 +171,6 @@ class Setting:
     name: str
     title: str
     description: str
-    note: str
-    unit: str
     kind: Kind
     optional: bool
     low: float | None
@@ -183,11 +181,13 @@ class Setting:
     choices: tuple[tuple[str, Any], ...]
     also: tuple[str, ...]
     default: Any
-    form: Form
-    place: int
-    page: tuple[float, float] | None
-    step: float
-    why: str
+    note: str = ""
+    unit: str = ""
+    form: Form = "none"
+    place: int = 0
+    page: tuple[float, float] | None = None
+    step: float = 0
+    why: str = ""
 
     @property
     def bounds(self) -> str:
@@ -329,9 +329,7 @@ def _row(field: dataclasses.Field[Any], hint: Any) -> Setting:  # noqa: ANN401
         default=field.default,
         low=bounds.get("gt", bounds.get("ge")), high=bounds.get("lt", bounds.get("le")),
         open_low="gt" in bounds, open_high="lt" in bounds, multiple=bounds.get("multiple_of"),
-        unit=extra.get("unit", ""), note=extra.get("note", ""), form=extra.get("form", "none"),
-        place=extra.get("place", 0), page=extra.get("page"),
-        step=extra.get("step", 0), why=extra.get("why", ""),
+        **{name: value for name, value in extra.items() if name != "labels"},
     )  # fmt: skip
 
 
@@ -368,10 +366,7 @@ def _refuse_the_largest(given: Mapping[str, Any]) -> None:
 
 
 def _short(value: Any) -> str:  # noqa: ANN401 - anything
-    """Return a value as it can stand in a sentence.
-
-    Not even Python writes out the largest numbers.
-    """
+    """Return a value as it can stand in a sentence; Python writes no number of any length."""
     if isinstance(value, int) and abs(value) > MOST_INT:
         return f"one of {value.bit_length()} bits"
     return safe_name(reprlib.repr(value) if isinstance(value, dict | list | tuple) else repr(value))

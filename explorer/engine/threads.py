@@ -71,9 +71,6 @@ def _pools() -> tuple[Any, ...]:
 
 
 def thread_count() -> int:
-    """Return the number that OMP_NUM_THREADS says, or one.
-
-    It may hold one per level, such as 4,2.
-    """
+    """Return what OMP_NUM_THREADS says, the first of such as 4,2; or one."""
     first = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()
     return int(first) if first.isdigit() and int(first) else 1

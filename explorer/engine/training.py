@@ -197,7 +197,7 @@ class TrainState:
         log_loss: log of the summed loss of the true weights; 0 for no points.
         grads: (P,) like net.theta: sum_i p_i y_i grad Phi(net; x_i). With a mini-batch, the
             unbiased estimate of it that this iterate's batch gives.
-        log_pull: log of the mean of -l'(q_i) at the true weights; see `loss_gradient`.
+        log_pull: log of the mean of -l'(q_i) at the true weights.
         kappa: sum_i p_i ||grad Phi(net; x_i)||^2, 0 when no neuron is active on any point.
         rho: norm of net.theta.
         velocity: (P,) the last displacement, in the units of `net`. Like kappa, rho and grads it is
@@ -252,15 +252,6 @@ class TrainState:
         if not self.q.shape[0]:
             return 0.0
         return smoothed_margin(self.log_loss, self.rho, self.net.depth, self.loss, gain)
-
-    @property
-    def loss_gradient(self) -> Tensor:
-        """Return the gradient (P,) of the mean loss at the true weights.
-
-        It may overflow far from 1.
-        """
-        exponent = self.log_pull + (self.net.depth - 1) * self.log_scale
-        return -math.exp(min(exponent, MAX_EXPONENT)) * self.grads
 
 
 # --- Training to the maximum margin: gradient descent on exponential losses that never overflows
@@ -417,10 +408,7 @@ def with_net(
 
 
 def _at_rest(target: Dataset, config: TrainConfig, t: int, net: Network, seed: int) -> TrainState:
-    """Return the state at these weights, without velocity.
-
-    ValueError where outputs are not finite.
-    """
+    """Return the state at these weights, at rest; ValueError where outputs are not finite."""
     unit = net.unit
     net = net.in_unit().to(dtype=target.x.dtype, device=target.x.device)
     seen = target if unit == 1 else target.over(unit)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import os
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, is_dataclass, replace
@@ -198,11 +199,7 @@ def most_that_fit(load: Load | None, device: str, count: int) -> int:
 
 def largest(need: Callable[[int], int], free: int, count: int) -> int:
     """Return the largest number below `count` whose need is at most `free`; 0 where none is."""
-    low, high = 0, count
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if need(middle) <= free else (low, middle)
-    return low
+    return max(0, bisect_right(range(count), free, key=need) - 1)
 
 
 def _size(count: float) -> str:

@@ -117,10 +117,7 @@ def is_challenge(text: str) -> bool:
 
 
 def read_challenge(text: str) -> Challenge:
-    """Return the challenge in a text.
-
-    GameError where there is none, or it is damaged or too large.
-    """
+    """Return the challenge in a text; GameError without one, or if damaged or too large."""
     found = CHALLENGE.search(text) if len(text) <= MOST_TEXT else None
     if found is None:
         raise GameError("this is no challenge, which begins with mxc1. Copy it again, whole.")

@@ -15,6 +15,7 @@ import numpy as np
 from torch import Tensor
 
 from explorer.engine.arrays import Array
+from explorer.engine.extras import library
 from explorer.engine.membership.experiment import MembershipTrial
 
 LEVELS = (0.001, 0.01)  # the low false positive rates at which membership attacks are judged
@@ -59,13 +60,7 @@ def ready() -> None:
 
 
 def _metrics() -> Any:  # noqa: ANN401 (scikit-learn is untyped)
-    try:
-        from sklearn import metrics
-    except ImportError as error:
-        raise ImportError(
-            f"rates are computed by scikit-learn ({error}): pip install margin-explorer[rates]"
-        ) from error
-    return metrics
+    return library("sklearn.metrics", "rates are computed by scikit-learn", "rates")
 
 
 @dataclass(frozen=True)

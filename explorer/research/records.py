@@ -136,10 +136,7 @@ def rows_of(text: bytes, kind: RowKind, before: int = 0) -> tuple[list[Row], int
 
 
 def rows_in(content: bytes, kind: RowKind) -> list[Row]:
-    """Return the rows of a file that was handed in.
-
-    FileError where it holds anything else, or none.
-    """
+    """Return the rows of a file that was handed in; FileError for anything else, or none."""
     check_size(len(content), MAX_BYTES)
     rows = rows_of(content, kind)[0]
     if not rows:
@@ -199,10 +196,7 @@ class RowFile:
                 file.write(b"\n")
 
     def _head(self, text: bytes) -> int:
-        """Return where the first line ends.
-
-        FileError where it is no head, or of another problem.
-        """
+        """Return where the first line ends; FileError if it is no head, or of another problem."""
         kind = self.kind
         if kind.head is None:
             return 0

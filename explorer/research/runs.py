@@ -161,10 +161,7 @@ def fingerprint(path: str | Path) -> str:
 
 
 def points_in(path: str, made: str) -> Dataset:
-    """Return points of a file or link in their unit.
-
-    ValueError where its `fingerprint` is not `made`.
-    """
+    """Return points of a file or link in their unit; ValueError for another `fingerprint`."""
     if fingerprint(path) != made:
         raise ValueError(f"{safe_name(Path(path).name)} has changed since this row was made.")
     return in_unit(points_at(path))

@@ -27,6 +27,7 @@ from explorer.engine.attacks.claims import agreement
 from explorer.engine.attacks.kkt import KKTConfig
 from explorer.engine.attacks.kkt.config import PUBLISHED, Knobs
 from explorer.engine.attacks.target import Target
+from explorer.engine.extras import library
 from explorer.engine.progress import Progress, no_progress, part_progress
 from explorer.engine.settings import setting, settings
 from explorer.engine.status import Status
@@ -217,10 +218,7 @@ def ready(target: Target, run: str, now: KKTConfig) -> KKTConfig:
 
 # --- Optuna -------------------------------------------------------------------------------------
 def _optuna() -> Any:  # noqa: ANN401 - the module
-    try:
-        import optuna
-    except ImportError as error:
-        raise ImportError("tuning needs Optuna: pip install margin-explorer[tune]") from error
+    optuna = library("optuna", "tuning needs Optuna", "tune")
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     return optuna
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import torch
 
 from explorer.engine import training
@@ -32,6 +34,11 @@ def trained(data, config, seed=0, net=None):
     """The last state of a run. Compiled loops take thousands of steps in hundredths of a second."""
     first = training.init(data, config, rng(seed), net)
     return training.advance(data, first, config, config.steps)
+
+
+def loss_gradient(state):
+    """The gradient (P,) of the mean loss at the true weights."""
+    return -math.exp(state.log_pull + (state.net.depth - 1) * state.log_scale) * state.grads
 
 
 def aimed(state):

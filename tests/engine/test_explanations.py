@@ -10,10 +10,9 @@ import torch
 from explorer.engine.certificate import TAU_TRAINED
 from explorer.engine.data import preset
 from explorer.engine.explanations.cells import (
+    cell_corners,
     cell_extent,
-    cell_interval,
     cell_of,
-    cell_polygon,
     level_directions,
     null_space,
     segment,
@@ -185,7 +184,7 @@ def test_directions_and_points_that_do_not_fit_are_refused(x, u, match: str) -> 
 @pytest.mark.parametrize("seed", range(4))
 def test_the_polygon_is_the_cell(seed: int) -> None:
     net, x = make((7,), seed=seed), 0.5 * draw(2, seed=seed + 3)
-    corners = torch.from_numpy(cell_polygon(cell_of(net, x), x, 2.0))
+    corners = torch.from_numpy(cell_corners(cell_of(net, x), x, 2.0))
     inside = x + 0.999 * (corners - x)
     pattern = slopes_at(net, x[None])[0]
     assert bool((slopes_at(net, inside)[0] == pattern).all())
@@ -200,9 +199,9 @@ def test_the_polygon_is_the_cell(seed: int) -> None:
 def test_the_interval_is_the_cell_and_a_kink_is_a_point() -> None:
     known = TABLE["pair at 1.6"]  # breakpoints at -1 / 1.6 and 1 / 1.6
     cell = cell_of(known.net, tensor([0.0]))
-    assert cell_interval(cell, tensor([0.0]), 2.0) == pytest.approx((-0.625, 0.625))
+    assert cell_corners(cell, tensor([0.0]), 2.0)[:, 0] == pytest.approx([-0.625, 0.625])
     half = cell_of(known.net, tensor([0.625]), [tensor([1.0, 0.5])])
-    assert cell_interval(half, tensor([0.625]), 2.0) == pytest.approx((0.625, 0.625))
+    assert cell_corners(half, tensor([0.625]), 2.0)[:, 0] == pytest.approx([0.625, 0.625])
 
 
 # --- splits and merges --------------------------------------------------------------------------

@@ -14,6 +14,7 @@ from explorer.engine.attacks import pooled as largest
 from explorer.engine.attacks.pooled import PooledConfig
 from explorer.engine.attacks.target import Target
 from explorer.engine.data import preset
+from explorer.engine.explanations.largest import LargestMiss
 from explorer.engine.network import phi
 from explorer.engine.scoring import score
 from explorer.engine.status import Status
@@ -108,18 +109,18 @@ def test_the_second_question_is_asked_of_places_that_raise_the_residual(circle, 
 def test_a_place_left_out_needs_a_larger_component(circle, states):
     last, target = states[-1], circle[1]
     net = hinge.explained_network(target, SMALL)
-    made = largest.LargestQuestion.of(net, last.x, last.y, SMALL.reach, SMALL.tau)
-    program, rho = made.program, float(net.rho)
-    near = ((program.x - last.x[0]).norm(dim=1) <= 0.1) & (program.y == last.y[0])
+    made = LargestMiss.of(net, last.x, last.y, SMALL.reach, SMALL.tau)
+    rho = float(net.rho)
+    near = ((made.x - last.x[0]).norm(dim=1) <= 0.1) & (made.y == last.y[0])
     values = []
-    for columns in (program.columns, program.columns[:, ~near.numpy()]):  # all rows at once
+    for columns in (made.columns, made.columns[:, ~near.numpy()]):  # all rows at once
         table = np.concatenate([columns, -columns])
         table = np.concatenate([table, np.full((len(table), 1), -rho)], axis=1)
-        theta = program.theta
+        theta = made.theta
         cost = np.append(np.zeros(columns.shape[1]), 1.0)
         done = linprog(cost, A_ub=table, b_ub=np.concatenate([theta, -theta]), method="highs")
         values.append(done.fun)
-    assert made.least == pytest.approx(values[0], rel=1e-4)
+    assert made.of_all == pytest.approx(values[0], rel=1e-4)
     rise = made.rise(last.x[0], last.y[0], 0.1)
     assert rise == pytest.approx(values[1] / values[0] - 1, abs=1e-3)
     assert rise >= 0 and made.rise(last.x[0] + 50, last.y[0], 0.1) == pytest.approx(0, abs=1e-6)

@@ -11,8 +11,8 @@ from explorer.engine.confidence import Share
 from explorer.engine.data import preset
 from explorer.engine.exact import maximum_margin
 from explorer.research.pictures.charts import arena_charts
-from explorer.research.pictures.painting import new_figure
-from explorer.research.pictures.planes import attack_picture, plot_claims
+from explorer.research.pictures.painting import new_figure, paint_plane, save_figure
+from explorer.research.pictures.planes import plane_frame, run_figure
 from explorer.research.sweep.arena import ArenaLine
 
 
@@ -21,8 +21,8 @@ def test_claims_are_drawn_with_and_without_multipliers(tmp_path, lam: float) -> 
     data = preset("blobs", n=6)
     net = maximum_margin(data.x, data.y).net
     claims = Report(data.x[:3], data.y[:3], torch.full((3,), lam, dtype=data.x.dtype))
-    attack_picture(tmp_path / "with.png", data, net, claims, "claims")
-    attack_picture(tmp_path / "without.png", data, net, None, "claims")
+    save_figure(tmp_path / "with.png", run_figure(data, net, claims, "claims"))
+    save_figure(tmp_path / "without.png", run_figure(data, net, title="claims"))
     assert (tmp_path / "with.png").read_bytes() != (tmp_path / "without.png").read_bytes()
 
 
@@ -36,17 +36,19 @@ def test_a_picture_is_what_its_name_says_and_is_drawn_on_ones_own_axes(
     data = preset("alternating-line", n=4)
     net = maximum_margin(data.x, data.y).net
     path = tmp_path / f"picture.{ending}"
-    attack_picture(path, data, net, None, "claims")
+    save_figure(path, run_figure(data, net, title="claims"))
     assert path.read_bytes().startswith(first)
     ax = new_figure(4, 3).subplots()
-    assert plot_claims(ax, data, net) is ax and ax.lines
+    paint_plane(ax, plane_frame(data, net))
+    assert ax.lines
 
 
 def test_a_plane_on_paper_has_a_mark_at_each_point_and_claim() -> None:
     data = preset("blobs", n=6)
     net = maximum_margin(data.x, data.y).net
     claims = Report(data.x[:3] + 0.1, data.y[:3], torch.tensor([1.0, 0.5, 0.0]).double())
-    ax = plot_claims(new_figure(4, 3).subplots(), data, net, claims)
+    ax = new_figure(4, 3).subplots()
+    paint_plane(ax, plane_frame(data, net, claims))
     drawn = []
     for marks in (m for m in ax.collections if isinstance(m, PathCollection)):
         to_data = marks.get_offset_transform() - ax.transData

@@ -11,7 +11,7 @@ stand in this folder, and those of other packages are found by their entry point
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import Field, dataclass, fields
+from dataclasses import Field, dataclass
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 import torch
@@ -107,10 +107,6 @@ class First(Protocol[T_in, C_in, S_out]):
 
 
 # --- What an attack may bring beside its four functions ----------------------------------------
-def _any_weights(target: Target) -> str:
-    return ""
-
-
 @dataclass(frozen=True, eq=False)
 class Needs:
     """Which weights an attack can be used on, and where.
@@ -122,14 +118,10 @@ class Needs:
         anywhere: whether it runs on the device of the weights; else on the CPU alone.
     """
 
-    fits: Callable[[Target], str] = _any_weights
+    fits: Callable[[Target], str] = lambda target: ""
     several: bool = False
     non_homogeneous: bool = False
     anywhere: bool = False
-
-
-def _same_config(config: C, mix_data: float) -> C:
-    return config
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,15 +134,7 @@ class Starts(Generic[C]):
         suit: (config, mix_data) -> settings for a start with this share of held-out data.
     """
 
-    suit: Callable[[C, float], C] = _same_config
-
-
-def _no_room(config: Any, d: int) -> int:  # noqa: ANN401 - of the attack's own class
-    return 0
-
-
-def _any_state(target: Any, state: Any, config: Any) -> bool:  # noqa: ANN401 - likewise
-    return True
+    suit: Callable[[C, float], C] = lambda config, mix_data: config
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,8 +147,8 @@ class FileCheck(Generic[T_in, S_in, C_in]):
         belongs: (target, state, config) -> whether a state can be one on these weights.
     """
 
-    room: Callable[[C_in, int], int] = _no_room
-    belongs: Callable[[T_in, S_in, C_in], bool] = _any_state
+    room: Callable[[C_in, int], int] = lambda config, d: 0
+    belongs: Callable[[T_in, S_in, C_in], bool] = lambda target, state, config: True
 
 
 @dataclass(frozen=True, eq=False)
@@ -224,18 +208,6 @@ class OwnVictim(Generic[T, C, S]):
     model: Callable[[S], OwnModel]
 
 
-def _no_words(state: Any, config: Any) -> str:  # noqa: ANN401 - likewise
-    return ""
-
-
-def _no_statement(state: Any, known: Judged) -> None:  # noqa: ANN401 - likewise
-    return None
-
-
-def _no_shapes(target: Target, state: Any) -> Shapes:  # noqa: ANN401 - likewise
-    return EMPTY
-
-
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Attack(Generic[T, C, S]):
     """One attack.
@@ -290,9 +262,9 @@ class Attack(Generic[T, C, S]):
     terminate: Callable[[S, C], Status]
     report: Callable[[T, S, C], Report]
     curves: tuple[tuple[str, str], ...] = ()
-    shapes: Callable[[Target, S], Shapes] = _no_shapes
-    words: Callable[[S, C], str] = _no_words
-    headline: Callable[[S, Judged], Statement | None] = _no_statement
+    shapes: Callable[[Target, S], Shapes] = lambda target, state: EMPTY
+    words: Callable[[S, C], str] = lambda state, config: ""
+    headline: Callable[[S, Judged], Statement | None] = lambda state, known: None
     panel: AttackPanel | None = None
     needs: Needs = Needs()
     starts: Starts[C] | None = None
@@ -461,7 +433,7 @@ class Attack(Generic[T, C, S]):
         Returns:
             The setting `steps`, or `usual`.
         """
-        return int(_values(config).get("steps", usual))
+        return int(getattr(config, "steps", usual))
 
     def numbers(self, config: C, d: int) -> int:
         """Return how many numbers these settings ask for.
@@ -484,8 +456,4 @@ class Attack(Generic[T, C, S]):
         Returns:
             The setting `m`, or 0.
         """
-        return int(_values(config).get("m", 0))
-
-
-def _values(config: AttackConfig) -> dict[str, Any]:
-    return {f.name: getattr(config, f.name) for f in fields(config)}
+        return int(getattr(config, "m", 0))

@@ -150,10 +150,7 @@ def fits(target: Target) -> str:
 def init(
     target: Target, config: CertifiedConfig, generator: torch.Generator, start: Start | None = None
 ) -> CertifiedState:
-    """Return a state that knows nothing: the first step finds the assumptions.
-
-    Draws nothing and takes no start.
-    """
+    """Return a state that knows nothing; it draws nothing. The first step finds the assumptions."""
     d, kind = target.net.d, target.net.dtype
     none = torch.zeros(0, dtype=torch.float64)
     return CertifiedState(

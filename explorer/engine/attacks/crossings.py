@@ -268,10 +268,7 @@ def _segments(net: Network, x: Tensor, unit: Tensor) -> tuple[Tensor, Tensor, Te
 
 
 def _meetings(a: Tensor, b: Tensor, cell: Tensor) -> tuple[Tensor, Tensor]:
-    """Return where two segments of one cell meet: the segment, and the share of it.
-
-    Each pair twice.
-    """
+    """Return where two segments of one cell meet: the segment, and its share; each pair twice."""
     order = torch.argsort(cell, stable=True)
     _, count = torch.unique_consecutive(cell[order], return_counts=True)
     start = torch.cumsum(count, 0) - count

@@ -248,7 +248,7 @@ def init(
 @few_threads()
 def step(target: Target, state: HingeState, config: HingeConfig) -> HingeState:
     """Return one stage, or one batch of candidates of it, or one question."""
-    take = {"lines": _cross, "cross": _open, "fit": _fit, "prove": _prove}.get(state.stage)
+    take = {"lines": _cross, "cross": _grow, "fit": _grow, "prove": _prove}.get(state.stage)
     if take is None:
         return state
     return replace(take(target, state, config), t=state.t + 1)
@@ -312,18 +312,9 @@ def _cross(target: Target, state: HingeState, config: HingeConfig) -> HingeState
     )  # fmt: skip
 
 
-def _open(target: Target, state: HingeState, config: HingeConfig) -> HingeState:
-    """Begin the fit: the first batch."""
-    start = pursuit.nothing(pool_of(target, state, config))
-    return _grow(target, state, config, start)
-
-
-def _fit(target: Target, state: HingeState, config: HingeConfig) -> HingeState:
-    return _grow(target, state, config, state.explanation)
-
-
-def _grow(target: Target, state: HingeState, config: HingeConfig, now: SparseFit) -> HingeState:
+def _grow(target: Target, state: HingeState, config: HingeConfig) -> HingeState:
     pool = pool_of(target, state, config)
+    now = state.explanation if state.stage == "fit" else pursuit.nothing(pool)
     after = pursuit.next_explanation(pool, now, config.batch, config.apart)
     rounds = state.t - 1
     slow = after.residual > _GAIN * now.residual and rounds >= _FIRST

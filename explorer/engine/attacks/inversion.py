@@ -36,6 +36,7 @@ from explorer.engine.attacks.claims import (
 )
 from explorer.engine.attacks.descent import PER_PICTURE, SIGMA_PICTURES, descent_status
 from explorer.engine.attacks.target import Target
+from explorer.engine.classes import fair_labels
 from explorer.engine.deferred_checks import Rare, in_blocks, now
 from explorer.engine.gradients import backward_signals, forward_signals
 from explorer.engine.kernels.reference import denormals_flushed
@@ -135,9 +136,7 @@ def init(
         raise ValueError("inversion begins at noise; leave `start` away")
     noise = torch.randn(config.m, target.net.d, generator=generator, dtype=torch.float64)
     x = _clamped_to_box((config.sigma_x * noise).to(target.net.weights[0]), config)
-    y = torch.ones(config.m, dtype=x.dtype, device=x.device)
-    y[config.m // 2 :] = -1
-    return _evaluate(target, config, 0, x, y, Moments.zero((x,)))
+    return _evaluate(target, config, 0, x, fair_labels(config.m, 1).to(x), Moments.zero((x,)))
 
 
 @few_threads()

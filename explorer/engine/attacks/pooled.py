@@ -17,7 +17,7 @@ from explorer.engine.attacks.kkt.config import KKTConfig
 from explorer.engine.attacks.shapes import Shapes, places
 from explorer.engine.attacks.target import Target
 from explorer.engine.explanations.largest import LargestMiss
-from explorer.engine.network import Network, phi
+from explorer.engine.network import phi
 from explorer.engine.settings import setting, settings
 from explorer.engine.sizes import Size
 from explorer.engine.status import Status
@@ -101,35 +101,8 @@ RESIDUAL = 0.005  # tuned there: the residual must rise by this share as well
 SPREAD = 0.15  # tuned there: places of one label within this are one point, fitted in parts
 
 
-@dataclass(frozen=True, eq=False)
-class LargestQuestion:
-    """The linear program of one explanation, and its least largest component.
-
-    Attributes:
-        program: on the margin, fitted places first.
-        least: t(S).
-    """
-
-    program: LargestMiss
-    least: float
-
-    @classmethod
-    def of(cls, net: Network, x: Tensor, y: Tensor, reach: float, tau: float) -> LargestQuestion:
-        """Return the question for places x (m, d), y (m,) of a network at margin 1."""
-        program = LargestMiss.of(net, x, y, reach, tau)
-        return cls(program, program.least())
-
-    def rise(self, x: Tensor, y: Tensor, radius: float) -> float:
-        """Return t(S - N) / t(S) - 1 for the neighbourhood N of x (d,) of label y ()."""
-        near = ((self.program.x - x).norm(dim=1) <= radius) & (self.program.y == y)
-        return self.program.least(near.numpy()) / max(self.least, 1e-300) - 1
-
-
 def common_claims(claimed: Report, x: Tensor, y: Tensor, lam: Tensor, radius: float) -> Report:
-    """Return each claim at the mean of the places of its label within `SPREAD`, by multiplier.
-
-    Merged.
-    """
+    """Return claims at the weighted means of places of their label within `SPREAD`, merged."""
     if not len(claimed.x):
         return claimed
     near = (torch.cdist(claimed.x, x) <= SPREAD) & (claimed.y[:, None] == y)
@@ -199,10 +172,7 @@ def terminate(state: PooledState, config: PooledConfig) -> Status:
 
 @in_units_of_data
 def report(target: Target, state: PooledState, config: PooledConfig) -> Report:
-    """Return the needed places, each the heaviest of its label within `radius`.
-
-    Or all fitted ones.
-    """
+    """Return needed places, each the heaviest of its label within `radius`; or all fitted ones."""
     made = hinge.report(target.inside, state, config)
     if config.claim != "proven" or not len(made.x):
         return made
@@ -236,10 +206,7 @@ def _reconstruct(target: Target, state: PooledState, config: PooledConfig) -> Po
 
 
 def _begin_questions(target: Target, state: PooledState) -> PooledState:
-    """Return the state of the second question, in three layers.
-
-    In two the first one is convex and decides.
-    """
+    """Return the state of the second question; in two layers the first one decides."""
     if len(target.net.weights) == 2 or not len(state.x):
         return state
     none = state.lam * torch.nan
@@ -254,7 +221,7 @@ def _ask(target: Target, state: PooledState, config: PooledConfig) -> PooledStat
         return replace(state, t=state.t + 1, stage="done")
     i = int(open_[0])
     net = hinge.explained_network(target, config)
-    make = partial(LargestQuestion.of, net, state.x, state.y, config.reach, config.tau)
+    make = partial(LargestMiss.of, net, state.x, state.y, config.reach, config.tau)
     question = target.latest("pooled, question", state.x, make)
     rise, also = state.rise.clone(), state.also.clone()
     rise[i] = question.rise(state.x[i], state.y[i], config.radius)

@@ -29,10 +29,7 @@ MIN_BANDWIDTH = 0.01  # arbitrary: the bootstrap of a class of equal points stil
 
 
 def generator_of(*seeds: int) -> torch.Generator:
-    """Return a generator of several seeds, mixed.
-
-    The control of seed 0 is not the set of seed 1.
-    """
+    """Return a generator of mixed seeds: the control of seed 0 is not the set of seed 1."""
     if len(seeds) == 1:
         return torch.Generator().manual_seed(seeds[0])
     return torch.Generator().manual_seed(int(np.random.SeedSequence(seeds).generate_state(1)[0]))

@@ -64,6 +64,7 @@ def write_csv(dataset: Dataset) -> str:
     return "\n".join([head, *(",".join([*map(repr, x), str(int(y))]) for x, y in rows), ""])
 
 
+@reading("the table", "Write it again as CSV.", DataError)
 def read_csv(text: str | bytes) -> Dataset:
     """Read a dataset from CSV, as `write_csv` writes it.
 
@@ -83,11 +84,6 @@ def read_csv(text: str | bytes) -> Dataset:
         >>> bool((read_csv(write_csv(data)).x == data.x).all())
         True
     """
-    with reading("the table", "Write it again as CSV.", DataError):
-        return _read_csv(text)
-
-
-def _read_csv(text: str | bytes) -> Dataset:
     if isinstance(text, bytes):
         _size(len(text))
         try:
@@ -219,10 +215,7 @@ def class_of(cell: str) -> float | str:
 
 
 def number_of(cell: str) -> float:
-    """Return a number in plain digits.
-
-    DataError for 1_0 and other scripts, which Python takes too.
-    """
+    """Return a number in plain digits; DataError for 1_0 and other scripts, which Python takes."""
     if "_" in cell or not cell.strip().isascii():
         raise DataError(f"no number in plain digits: {cell[:40]!r}")
     return float(cell)
@@ -238,14 +231,10 @@ def write_npz(dataset: Dataset) -> bytes:
     return out.getvalue()
 
 
+@reading("the archive", NPZ, DataError)
 def read_npz(data: bytes) -> Dataset:
     """Return arrays x (n, d) and y (n,) of an archive; labels as in `read_csv`. Never unpickles."""
     _size(len(data))
-    with reading("the archive", NPZ, DataError):
-        return _read_npz(data)
-
-
-def _read_npz(data: bytes) -> Dataset:
     if not is_archive(data):
         raise DataError(f"not an NPZ file with arrays x and y. {NPZ}")
     found = members(data, MAX_BYTES, DataError, NPZ)

@@ -27,6 +27,7 @@ from torch import Tensor
 from explorer.engine.classes import from_numbers
 from explorer.engine.data import Dataset
 from explorer.engine.energy.starts import Pictures
+from explorer.engine.extras import library
 from explorer.engine.files import FileError, check_size, read_file, reading, safe_name
 from explorer.engine.pickles import Pickle
 from explorer.engine.settings import setting, settings
@@ -420,13 +421,8 @@ def _all(kind: Kind, folder: str) -> tuple[Tensor, Tensor, int]:
     if kind != "digits":
         read = read_mnist if kind == "mnist" else read_cifar
         return *(read(folder) if folder else _of_packages(kind)), 255
-    try:
-        from sklearn.datasets import load_digits
-    except ImportError as error:
-        raise ImportError(
-            "the 8x8 digits come with scikit-learn: pip install margin-explorer[images]"
-        ) from error
-    found = load_digits()
+    need = "the 8x8 digits come with scikit-learn"
+    found = library("sklearn.datasets", need, "images").load_digits()
     pixels = torch.from_numpy(found.images).to(torch.uint8)[:, None]
     return pixels, torch.from_numpy(found.target).long(), 16
 

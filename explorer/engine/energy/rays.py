@@ -112,10 +112,17 @@ def rays(net: Network, x: Tensor, y: Tensor, tau: float, most: int = MOST_KINKS)
         )
         bit = (within >> ranks[layer][point, unit][which]) & 1
         expanded[layer][starts[point][which] + within, unit[which]] = bit.to(x.dtype)
-    sign = y[owner][:, None]
-    back = [b * sign for b in backward_signals(net, expanded, len(owner))]
+    back, inner = _signed(net, expanded, owner, y, values)
+    return PointRays(owner, back, inputs, inner, kinks, most)
+
+
+def _signed(
+    net: Network, slopes: list[Tensor], owner: Tensor, y: Tensor, values: list[Tensor]
+) -> tuple[list[Tensor], Tensor]:
+    """Return y times the signals of each ray, and its product with theta."""
+    back = [b * y[owner][:, None] for b in backward_signals(net, slopes, len(owner))]
     parts = [(b * z[owner]).sum(1) for b, z in zip(back, values, strict=True)]
-    return PointRays(owner, back, inputs, torch.stack(parts).sum(0), kinks, most)
+    return back, torch.stack(parts).sum(0)
 
 
 def place_rays(net: Network, places: Tensor, y: Tensor, tau: float) -> PointRays:
@@ -155,12 +162,10 @@ def set_rays(net: Network, x: Tensor, y: Tensor, tau: float) -> PointRays:
     fit = fit_multipliers(net, x, y, tau)
     used = fit.weight > 0
     point, slopes = fit.point[used], [s[used] for s in fit.slopes]
-    _, values, _ = forward_signals(net, x)
-    back = [b * y[point][:, None] for b in backward_signals(net, slopes, len(point))]
-    parts = [(b * z[point]).sum(1) for b, z in zip(back, values, strict=True)]
+    back, own = _signed(net, slopes, point, y, forward_signals(net, x)[1])
     kept = (made.kinks <= most)[made.owner]
     owner = torch.cat([made.owner[kept], point])
-    inner = torch.cat([made.inner[kept], torch.stack(parts).sum(0)])
+    inner = torch.cat([made.inner[kept], own])
     order = owner.argsort(stable=True)
     whole = [torch.cat([b[kept], b2])[order] for b, b2 in zip(made.back, back, strict=True)]
     return PointRays(owner[order], whole, made.inputs, inner[order], made.kinks, most)

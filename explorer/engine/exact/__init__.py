@@ -32,9 +32,9 @@ from fractions import Fraction
 
 import numpy as np
 import torch
-from scipy.optimize import linprog
 from torch import Tensor
 
+from explorer.engine import linear_programs
 from explorer.engine.arrays import Array
 from explorer.engine.exact.faces import (
     EPS,
@@ -49,7 +49,7 @@ from explorer.engine.exact.faces import (
     peaks,
     rounding,
 )
-from explorer.engine.exact.newton import Point, polish
+from explorer.engine.exact.newton import Point, of_each, polish
 from explorer.engine.network import Network
 from explorer.engine.progress import Progress, no_progress, part_progress, share_after
 from explorer.engine.threads import few_threads
@@ -136,10 +136,11 @@ def maximum_margin(
     points, labels, group = _distinct_points(x, y)
     faces = arrange(points, lambda _: progress(0.0))
     point, violation, polished = _solve(faces, labels, tol, progress)
-    share = np.bincount(group, minlength=len(points))[group]
-    made = _as_exact(faces, point, point.lam[group] / share, violation, polished)
+    lam = torch.from_numpy(of_each(point.lam, group))
     progress(1.0)
-    return replace(made, polished=polished and _holds(made.net, points, labels))
+    net, size = point.network(faces.turn), float(np.abs(point.c).sum())
+    polished = polished and _holds(net, points, labels)
+    return Exact(net, lam, size, float(lam.sum()), violation, polished)
 
 
 def _distinct_points(x: Tensor, y: Tensor) -> tuple[Array, Array, Index]:
@@ -159,17 +160,6 @@ def _distinct_points(x: Tensor, y: Tensor) -> tuple[Array, Array, Index]:
     if not np.isfinite(points).all() or not (np.abs(labels) == 1).all():
         raise ValueError("expected finite x and labels y in {-1, +1}; check the data")
     return distinct_points(points, labels)
-
-
-def _as_exact(faces: Faces, point: Point, lam: Array, violation: float, polished: bool) -> Exact:
-    size = np.sqrt(np.abs(point.c))
-    wt = torch.from_numpy(size[:, None] * (point.u @ faces.turn))
-    v = torch.from_numpy(np.sign(point.c) * size)
-    net = Network((wt[:, :-1].contiguous(), v[None, :]), (wt[:, -1].contiguous(), None))
-    return Exact(
-        net, torch.from_numpy(lam), float(np.abs(point.c).sum()), float(lam.sum()),
-        violation, polished,
-    )  # fmt: skip
 
 
 def _holds(net: Network, points: Array, labels: Array) -> bool:
@@ -273,15 +263,8 @@ def _hinges(faces: Faces) -> tuple[Array, Array]:
 def _linear_program(faces: Faces, y: Array, u: Array, sign: Array) -> Point:
     """Return the optimum over the directions u (M, D), each used with its sign (M,) only."""
     table = -(y[:, None] * np.maximum(faces.xt @ u.T, 0)) * sign
-    for tolerance in (1e-10, 1e-7):  # the tightest that HiGHS takes, then its default
-        solution = linprog(
-            np.ones(len(u)), A_ub=table, b_ub=-np.ones(len(y)), bounds=(0, None), method="highs",
-            options={"primal_feasibility_tolerance": tolerance,
-                     "dual_feasibility_tolerance": tolerance},
-        )  # fmt: skip
-        if solution.status == 0:
-            break
-    else:
+    solution = linear_programs.least(np.ones(len(u)), table, -np.ones(len(y)))
+    if solution.status != 0:
         raise ValueError(
             f"no network could be fitted to the points ({solution.message}); two of opposite "
             "labels nearly coincide. Move or erase one of them."

@@ -13,7 +13,7 @@ the cones are listed after each axis is stretched to size one, which changes no 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -93,11 +93,8 @@ def arrange(x: Array, progress: Progress = no_progress) -> Faces:
     stretch[stretch == 0] = 1.0
     flat = directions(xt / stretch)
     listed = _arrange_plane(flat) if x.shape[1] == 1 else _arrange_space(flat, progress)
-    corners = directions(listed.corners / stretch)
-    return Faces(
-        xt, directions(xt), turn, centre, apart, stretch, listed.blur, listed.cells,
-        listed.edge_cell, listed.edge_kink, corners, listed.corner_cell,
-    )  # fmt: skip
+    found = Faces(xt, directions(xt), turn, centre, apart, stretch, *listed)
+    return replace(found, corners=directions(found.corners / stretch))
 
 
 def turned_points(x: Array) -> tuple[Array, Array, Array, Array]:
@@ -162,12 +159,20 @@ def directions(vectors: Array) -> Array:
     return unit
 
 
-def _cuts(angles: Array) -> tuple[Array, float]:
-    """Return sorted angles modulo 2 pi, coincident ones once, and how far apart those were."""
-    angles = np.sort(np.mod(angles, 2 * np.pi))
+def _cuts(phase: Array) -> tuple[Array, float]:
+    """Return the angles at right angles to phases, sorted, and how far apart equal ones were.
+
+    Modulo 2 pi; coincident ones stand once.
+    """
+    angles = np.sort(np.mod(np.concatenate([phase + np.pi / 2, phase - np.pi / 2]), 2 * np.pi))
     gaps = np.diff(angles, append=angles[:1] + 2 * np.pi)
     apart = gaps > COINCIDENT
     return angles[apart], _TURN + float(gaps[~apart].sum())
+
+
+def _on_circle(angles: Array) -> Array:
+    """Return the unit vectors at angles (k,). -> (k, 2)."""
+    return np.stack([np.cos(angles), np.sin(angles)], 1)
 
 
 def _halves(angles: Array) -> Array:
@@ -175,26 +180,16 @@ def _halves(angles: Array) -> Array:
     return angles + np.diff(angles, append=angles[:1] + 2 * np.pi) / 2
 
 
-@dataclass(frozen=True, eq=False)
-class _Listed:
-    """The part of `Faces` that stretching leaves as it is, and the corners before it."""
-
-    blur: float
-    cells: Flags
-    edge_cell: Index
-    edge_kink: Index
-    corners: Array
-    corner_cell: Index
+# The last fields of `Faces`; its corners as they are before stretching.
+_Listed = tuple[float, Flags, Index, Index, Array, Index]
 
 
 def _arrange_plane(unit: Array) -> _Listed:
     phase = np.arctan2(unit[:, 1], unit[:, 0])
-    cuts, blur = _cuts(np.concatenate([phase + np.pi / 2, phase - np.pi / 2]))
-    halves = _halves(cuts)
-    cells = np.stack([np.cos(halves), np.sin(halves)], 1) @ unit.T > 0
+    cuts, blur = _cuts(phase)
+    cells = _on_circle(_halves(cuts)) @ unit.T > 0
     none = np.zeros(0, dtype=np.intp)
-    corners = np.stack([np.cos(cuts), np.sin(cuts)], 1)
-    return _Listed(blur, cells, none, none, corners, np.arange(len(cuts)))
+    return blur, cells, none, none, _on_circle(cuts), np.arange(len(cuts))
 
 
 def _arrange_space(unit: Array, progress: Progress) -> _Listed:
@@ -206,12 +201,12 @@ def _arrange_space(unit: Array, progress: Progress) -> _Listed:
         q = np.cross(normal, p)
         others = np.delete(unit, i, axis=0)
         phase = np.arctan2(others @ q, others @ p)
-        cuts, merged = _cuts(np.concatenate([phase + np.pi / 2, phase - np.pi / 2]))
+        cuts, merged = _cuts(phase)
         blur = max(blur, merged)
         halves = _halves(cuts) if len(cuts) else np.zeros(1)
-        side = np.stack([np.cos(halves), np.sin(halves)], 1) @ np.stack([p, q]) @ unit.T > 0
+        side = _on_circle(halves) @ np.stack([p, q]) @ unit.T > 0
         side[:, i] = False
-        corner = np.stack([np.cos(cuts), np.sin(cuts)], 1) @ np.stack([p, q])
+        corner = _on_circle(cuts) @ np.stack([p, q])
         # A corner lies on several circles; the lowest of its hyperplanes reports it.
         new = ~(np.abs(corner @ unit[:i].T) < 10 * COINCIDENT).any(axis=1)
         sides.append(side)
@@ -230,10 +225,8 @@ def _arrange_space(unit: Array, progress: Progress) -> _Listed:
     )
     progress(1.0)
     edge_cell = where.reshape(-1)[: len(off)]
-    return _Listed(
-        blur, both[first], edge_cell, kink,
-        np.concatenate(corners), edge_cell[np.concatenate(corner_edge)],
-    )  # fmt: skip
+    corner_cell = edge_cell[np.concatenate(corner_edge)]
+    return blur, both[first], edge_cell, kink, np.concatenate(corners), corner_cell
 
 
 # --- Where the dual function h of the maximum-margin problem can peak: the faces of an arrangement

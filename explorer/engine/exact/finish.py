@@ -31,9 +31,10 @@ from itertools import product
 
 import numpy as np
 import torch
-from scipy.optimize import linprog, nnls
+from scipy.optimize import nnls
 from torch import Tensor
 
+from explorer.engine import linear_programs
 from explorer.engine.arrays import Array, Flags
 from explorer.engine.classes import outputs_for
 from explorer.engine.exact import PROVED
@@ -46,7 +47,7 @@ from explorer.engine.exact.faces import (
     distinct_points,
     turned_points,
 )
-from explorer.engine.exact.newton import DEAD_SHARE, Point, saddle
+from explorer.engine.exact.newton import DEAD_SHARE, Point, of_each, saddle
 from explorer.engine.network import Network
 from explorer.engine.progress import Progress, no_progress, with_progress
 
@@ -288,21 +289,15 @@ class _Problem:
         return Point(path / size[:, None], self.sign[used] * size, lam), used
 
     def as_finished(self, point: Point, bound: float, rounds: int) -> Finished | None:
-        """Return the network of a point, brought to margin 1.
-
-        None where that is far from its margin.
-        """
+        """Return the network of a point, brought to margin 1; None where that is far from it."""
         q_min = float(self.margins(point).min())
         if not q_min > 0.5:  # rounding, of points that are hardly separated
             return None
-        c = point.c / q_min
-        size = np.sqrt(np.abs(c))
-        wt = torch.from_numpy(size[:, None] * (point.u @ self.turn))
-        first, b = (wt[:, :-1].contiguous(), wt[:, -1].contiguous()) if self.bias else (wt, None)
-        net = Network((first, torch.from_numpy(np.sign(c) * size)[None, :]), (b, None))
-        share = np.bincount(self.group, minlength=len(self.y))[self.group]
-        lam = torch.from_numpy(point.lam[self.group] / share)
-        return Finished(net, lam, float(np.abs(c).sum()), bound, len(self.sign), rounds)
+        point = replace(point, c=point.c / q_min)
+        lam = torch.from_numpy(of_each(point.lam, self.group))
+        size = float(np.abs(point.c).sum())
+        net = point.network(self.turn, self.bias)
+        return Finished(net, lam, size, bound, len(self.sign), rounds)
 
 
 def _problem_of(net: Network, x: Tensor, y: Tensor, near: float) -> _Problem:
@@ -383,16 +378,11 @@ def _linear_program(table: Array, scale: float) -> tuple[Array, Array]:
     """
     n, count = table.shape
     rows = np.column_stack([-table / scale, np.ones(n)])
-    tolerance = {"primal_feasibility_tolerance": _CUT, "dual_feasibility_tolerance": _CUT}
-    for options in (tolerance, {}):
-        solution = linprog(
-            np.append(np.zeros(count), -1.0), A_ub=rows, b_ub=np.zeros(n),
-            A_eq=np.append(np.ones(count), 0.0)[None, :], b_eq=[1.0],
-            bounds=[*[(0, None)] * count, (None, None)], method="highs-ds", options=options,
-        )  # fmt: skip
-        if solution.status == 0:
-            break
-    else:
+    solution = linear_programs.least(
+        np.append(np.zeros(count), -1.0), rows, np.zeros(n), method="highs-ds", b_eq=[1.0],
+        A_eq=np.append(np.ones(count), 0.0)[None, :], bounds=[*[(0, None)] * count, (None, None)],
+    )  # fmt: skip
+    if solution.status != 0:
         raise ValueError(f"the linear program has no end ({solution.message}); scale the points")
     lam = np.maximum(-solution.ineqlin.marginals, 0)
     return np.maximum(solution.x[:-1], 0), lam / lam.sum()

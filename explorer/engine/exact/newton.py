@@ -15,9 +15,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
+import torch
 
-from explorer.engine.arrays import Array, Flags
+from explorer.engine.arrays import Array, Flags, Index
 from explorer.engine.exact.faces import EPS, Faces, Peaks, peaks, summits
+from explorer.engine.network import Network
 from explorer.engine.progress import Progress, no_progress
 
 _STEPS = 40  # arbitrary: a handful suffices where Newton's method converges at all
@@ -40,6 +42,20 @@ class Point:
         """Return Phi at the points of the arrangement (n,)."""
         values: Array = np.maximum(faces.xt @ self.u.T, 0) @ self.c
         return values
+
+    def network(self, turn: Array, bias: bool = True) -> Network:
+        """Return the network of the directions u @ turn, each layer at half of the path weight."""
+        size = np.sqrt(np.abs(self.c))
+        wt = torch.from_numpy(size[:, None] * (self.u @ turn))
+        v = torch.from_numpy(np.sign(self.c) * size)[None, :]
+        first, b = (wt[:, :-1].contiguous(), wt[:, -1].contiguous()) if bias else (wt, None)
+        return Network((first, v), (b, None))
+
+
+def of_each(lam: Array, group: Index) -> Array:
+    """Return the multipliers (n,) of points, each its part of that of its group. group (n,)."""
+    share: Array = lam[group] / np.bincount(group, minlength=len(lam))[group]
+    return share
 
 
 def polish(
@@ -106,15 +122,19 @@ def _summits(faces: Faces, y: Array, point: Point, every: bool) -> Peaks | None:
         return None
     if every:
         return found
-    near = np.where(np.sign(found.h) == np.sign(point.c)[:, None], point.u @ found.u.T, -2)
-    chosen = np.unique(near.argmax(axis=1))
-    return found.take(chosen)
+    return found.take(np.unique(_nearest(point, found)))
+
+
+def _nearest(point: Point, tops: Peaks) -> Index:
+    """Return the summit nearest to each neuron, of its sign."""
+    same = np.sign(tops.h) == np.sign(point.c)[:, None]
+    return np.asarray(np.where(same, point.u @ tops.u.T, -2).argmax(axis=1))
 
 
 def _share(point: Point, tops: Peaks) -> Array:
     """Return path weights of the summits: each neuron's goes to the nearest of its sign."""
-    near = np.where(np.sign(tops.h) == np.sign(point.c)[:, None], point.u @ tops.u.T, -2)
-    return np.bincount(near.argmax(1), np.abs(point.c), minlength=len(tops.h)).astype(np.float64)
+    near = _nearest(point, tops)
+    return np.bincount(near, np.abs(point.c), minlength=len(tops.h)).astype(np.float64)
 
 
 def _directions(vectors: Array) -> Array:
@@ -162,10 +182,7 @@ def _noise(blocks: Array, lam: Array) -> Array:
 
 
 def _newton(blocks: Array, lam: Array, a: Array, progress: Progress) -> tuple[Array, Array] | None:
-    """Return the saddle point for blocks (F, D, m) from lam (m,), a (F,).
-
-    None where it runs away.
-    """
+    """Return the saddle point for blocks (F, D, m) from lam (m,), a (F,); None if it runs away."""
     careful, best, scale = False, np.inf, max(float(lam.sum()), float(a.sum()))
     for _ in range(_STEPS):
         progress(0.0)

@@ -222,15 +222,14 @@ def level_directions(
 _THROUGH = 1e-9  # arbitrary: a wall that runs through the point itself does not cut it off
 
 
-def cell_polygon(cell: Cell, x: Tensor, extent: float) -> Array:
-    """Return the corners of the closed cell of x in [-extent, extent]^2, in order.
+def cell_corners(cell: Cell, x: Tensor, extent: float) -> Array:
+    """Return the corners of the closed cell of x within [-extent, extent]^d, in order. -> (c, d).
 
-    -> (c, 2), c may be 0.
-
-    Half-planes are cut off one by one. A kink of free slope holds the point on its line, which is
-    then the cell: two corners, or one.
+    On the plane they are those of a polygon, and c may be 0; on the line the two ends. Half-spaces
+    are cut off one by one. A kink of free slope holds the point on its line, which is then the
+    cell: two corners, or one.
     """
-    piece, at = whole(extent, 2), x.detach().numpy()
+    piece, at = whole(extent, len(x)), x.detach().numpy()
     kinks = set(cell.kinks.tolist())
     for row in range(len(cell.z)):
         normal, z = cell.jacobian[row].numpy(), float(cell.z[row])
@@ -240,27 +239,7 @@ def cell_polygon(cell: Cell, x: Tensor, extent: float) -> Array:
         side = 1.0 if float(cell.slopes[row]) > 0.5 else -1.0
         for sign in (side, -side) if row in kinks else (side,):
             piece = cut(piece, sign * (z + (piece - at) @ normal) / size, _THROUGH)[0]
-    return piece.reshape(-1, 2)
-
-
-def cell_interval(cell: Cell, x: Tensor, extent: float) -> tuple[float, float]:
-    """Return the closed cell of x within [-extent, extent] on the line.
-
-    One point at a free slope.
-    """
-    at = float(x[0])
-    low, high = -extent, extent
-    for row in range(len(cell.z)):
-        slope, z = float(cell.jacobian[row, 0]), float(cell.z[row])
-        if slope == 0:
-            continue
-        wall = at - z / slope
-        on = 0 < float(cell.slopes[row]) < 1 and row in cell.kinks.tolist()
-        if on or (slope > 0) == (float(cell.slopes[row]) > 0.5):
-            low = max(low, min(wall, at))
-        if on or (slope > 0) != (float(cell.slopes[row]) > 0.5):
-            high = min(high, max(wall, at))
-    return low, high
+    return piece.reshape(-1, len(x))
 
 
 def segment(x: Tensor, u: Tensor, minus: float, plus: float, extent: float) -> Array:

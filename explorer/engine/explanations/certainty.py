@@ -284,10 +284,7 @@ def radius_map(
 def _look(
     cone: Cone, at: Array, half: float, label: float, block: Spans, wider: Bound | None
 ) -> tuple[Bound, float | None]:
-    """Return the radius of a block of pixels, and of each of them.
-
-    None where it is to be divided.
-    """
+    """Return the radius of a block of pixels, and that of each; None where it is to be divided."""
     low = np.array([at[a, axis] for axis, (a, _) in enumerate(block)]) - half
     high = np.array([at[b - 1, axis] for axis, (_, b) in enumerate(block)]) + half
     plain = _plain(cone)

@@ -34,11 +34,9 @@ from explorer.engine.explanations.places import (
     Neurons,
     Places,
     corners_of,
-    cut,
     frame,
     neuron_groups,
     places,
-    stacked,
     whole,
 )
 from explorer.engine.explanations.regions import Layers, RegionRays, regions
@@ -203,10 +201,7 @@ class Rays:
         return None if self.off is None else self.y[self.at] * self.off
 
     def _free(self, u: Array, some: slice | Flags) -> tuple[Array, Array | None]:
-        """Return what some free slopes add to the gain at 1, and what their values' slack does.
-
-        (f,).
-        """
+        """Return what free slopes add to the gain at 1 (f,), and what their values' slack adds."""
         k, group = len(self.neurons.v), self.group[some]
         sides = np.ascontiguousarray(u[:-k].reshape(k, -1).T)
         pull = sum(p[some] * side[group] for p, side in zip(self._pulls, sides, strict=True))
@@ -400,10 +395,7 @@ class Cone:
 
     @classmethod
     def of(cls, net: Network, assumed: Assumptions) -> Cone:
-        """Return the cone of a network at margin 1.
-
-        ValueError where `refusal` says why there is none.
-        """
+        """Return the cone of a network at margin 1; ValueError where there is a `refusal`."""
         why = refusal(net)
         if why:
             raise ValueError(why)
@@ -438,15 +430,13 @@ class Cone:
     @cached_property
     def pivot(self) -> Array:
         """Return a vector at an acute angle to all rays: of those known the deepest inside."""
-        return max(self.neurons.pivots, key=lambda p: self._depth(p) / float(np.linalg.norm(p)))
+        every = RayPart.of(self.rays)
+        return max(self.neurons.pivots, key=lambda p: every.depth(p) / float(np.linalg.norm(p)))
 
     @cached_property
     def least_depth(self) -> float:
         """Return the least <pivot, g> of all rays; above 0, or nothing can be proven."""
-        return self._depth(self.pivot)
-
-    def _depth(self, pivot: Array) -> float:
-        return -float(self.rays.gains(-pivot).max(initial=-np.inf))
+        return RayPart.of(self.rays).depth(self.pivot)
 
     @cached_property
     def least(self) -> Bound:
@@ -492,22 +482,12 @@ class Cone:
 
         Who knows the data compares the radii with it: a radius above it is a proof.
         """
-        parts = [self._near(at, label, within) for at, label in zip(x, y, strict=True)]
-        pieces, owners = zip(*parts, strict=True)
-        owner = np.concatenate(owners)
-        rays = rays_of(self.places.parts(stacked(list(pieces)), owner), self.neurons)
+        wide, parts = max(within, 1e-9 * self.neurons.box), []
+        for at, label in zip(x, y, strict=True):
+            near = self.places.take(self.places.meet(at - wide, at + wide, label))
+            parts.append(near.within(at - wide, at + wide))
+        rays = rays_of(Places.union(parts), self.neurons)
         return self._distance([RayPart.of(rays)], RaySum.none(self.neurons))
-
-    def _near(self, x: Array, y: float, within: float) -> tuple[Array, Index]:
-        """Return the parts of pieces of label y within `within` of x (d,), and of which each is."""
-        wide = max(within, 1e-9 * self.neurons.box)
-        of = np.flatnonzero(self.places.meet(x - wide, x + wide, y))
-        parts = self.places.pieces[of]
-        for axis in range(len(x)):
-            for side in (1.0, -1.0):
-                parts, left = cut(parts, side * (parts[..., axis] - x[axis]) + wide, 0.0)
-                of = of[left]
-        return parts, of
 
     def _distance(
         self, parts: list[RayPart], start: RaySum, low: float = 0.0, enough: float = 0.0

@@ -15,6 +15,7 @@ their sum with the signs and sizes of theta, <theta, C lam> <= |theta|^2 + t |th
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 import torch
@@ -68,6 +69,16 @@ class LargestMiss:
             np.ascontiguousarray(columns.T),
             layers.theta,
         )
+
+    @cached_property
+    def of_all(self) -> float:
+        """Return the least t of all points."""
+        return self.least()
+
+    def rise(self, x: Tensor, y: Tensor, radius: float) -> float:
+        """Return by which share t is larger without the points of label y () near x (d,)."""
+        near = ((self.x - x).norm(dim=1) <= radius) & (self.y == y)
+        return self.least(near.numpy()) / max(self.of_all, 1e-300) - 1
 
     def least(self, without: Flags | None = None) -> float:
         """Return the least t where some points (m,) have no multiplier.

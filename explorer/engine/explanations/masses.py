@@ -131,19 +131,9 @@ def _forced_mass(cone: Cone, at: Array, y: float, half: float, residual: float) 
     meets = cone.places.meet(low, high, y)
     mine = cone.places.take(meets)
     parts = [RayPart.of(cone.rays, ~meets[cone.rays.piece])]
-    for pieces, price in ((mine.without(low, high), 0.0), (_inside(mine, low, high), 1.0)):
+    for pieces, price in ((mine.without(low, high), 0.0), (mine.within(low, high), 1.0)):
         parts.append(RayPart.of(rays_of(pieces, cone.neurons), price=price))
     return max(0.0, _best_bound(cone, parts, residual)[0])
-
-
-def _inside(of: Places, low: Array, high: Array) -> Places:
-    """Return what lies in the closed box of these pieces."""
-    parts, owner = of.pieces, np.arange(len(of.pieces))
-    for axis in range(len(low)):
-        for side, wall in ((1.0, low), (-1.0, high)):
-            parts, left = cut(parts, side * (parts[..., axis] - wall[axis]), 0.0)
-            owner = owner[left]
-    return of.parts(parts, owner)
 
 
 @few_threads()

@@ -140,10 +140,7 @@ def _clusters(u: Array, v: Array, path: Array, angle: float) -> list[Index]:
 def _group(
     w: Array, v: Array, corners: Array, tau: float, shift: Array
 ) -> tuple[Array, float, Array, float, float, float]:
-    """Return one row of `Neurons`.
-
-    P_j is the share of |theta_j|^2, which leaves the longest sum.
-    """
+    """Return one row of `Neurons`, P_j the share of |theta_j|^2, which leaves the longest sum."""
     share = np.sqrt((w**2).sum(1) + v**2)
     share /= np.linalg.norm(share)
     both = share @ w
@@ -322,6 +319,15 @@ class Places:
                 rest, left = cut(rest, side * (rest[..., axis] - wall[axis]), near)
                 of = of[left]
         return self.parts(stacked(parts), np.concatenate(owners))
+
+    def within(self, low: Array, high: Array) -> Places:
+        """Return what lies in the closed box low <= x <= high of these pieces."""
+        parts, of = self.pieces, np.arange(len(self.pieces))
+        for axis in range(len(low)):
+            for side, wall in ((1.0, low), (-1.0, high)):
+                parts, left = cut(parts, side * (parts[..., axis] - wall[axis]), 0.0)
+                of = of[left]
+        return self.parts(parts, of)
 
     def meet(self, low: Array, high: Array, y: float) -> Flags:
         """Return which pieces of label y (p,) may meet the open box: their bounding boxes do."""

@@ -153,10 +153,7 @@ def regions(
 
 
 def _unit(lines: Array) -> Array:
-    """Return affine functions (..., d + 1) with slope of length 1.
-
-    Those that are flat are 0 nowhere.
-    """
+    """Return affine functions (..., d + 1) with slopes of length 1; flat ones are 0 nowhere."""
     steep = np.linalg.norm(lines[..., :-1], axis=-1, keepdims=True)
     size = np.linalg.norm(lines, axis=-1, keepdims=True)
     return np.asarray(np.where(steep > STEEP * size, lines, 0.0) / np.maximum(steep, 1e-300))

@@ -95,10 +95,7 @@ def in_space(data: Dataset) -> Dataset:
 
 
 def free_directions(x: Tensor) -> Tensor:
-    """Return orthonormal directions orthogonal to every point (n, d) -> (d, f).
-
-    ValueError where there are none.
-    """
+    """Return orthonormal directions (d, f) orthogonal to all points (n, d); else ValueError."""
     free = null_space(x)
     if not free.shape[1]:
         raise ValueError(

@@ -131,10 +131,7 @@ def train_wide(
     x: Tensor, y: Tensor, config: MembershipConfig, generator: torch.Generator,
     progress: Progress = no_progress,
 ) -> Wide:  # fmt: skip
-    """Train by full-batch gradient descent on the mean logistic loss, in float32.
-
-    x (n, d), y (n,).
-    """
+    """Train by full-batch gradient descent on the mean logistic loss. x (n, d), y (n,)."""
     x, y = x.float(), y.float()
     n, d = x.shape
     k = config.width

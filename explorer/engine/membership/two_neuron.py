@@ -101,10 +101,7 @@ def _check(x: Tensor, y: Tensor) -> tuple[Array, Array]:
 
 
 def _least(rows: Array, sign: Array, own: Flags, n: int, d: int) -> tuple[Array, Array]:
-    """Return the shortest u with sign * (rows u) >= own, and its duals.
-
-    Rows (n, r) -> (r,), (n,).
-    """
+    """Return the shortest u (r,) with sign * (rows u) >= own, rows (n, r), and its duals (n,)."""
     z, t = sign[:, None] * rows, own.astype(np.float64)
     target = np.zeros(z.shape[1] + 1)
     target[-1] = 1.0

@@ -12,9 +12,8 @@ import json
 import platform
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from importlib import import_module, metadata
+from importlib import metadata
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -24,6 +23,7 @@ from torch import Tensor
 
 from explorer.engine import files
 from explorer.engine.data import Dataset
+from explorer.engine.extras import library
 from explorer.engine.files import MAX_BYTES, check_size, reading, safe_name
 from explorer.engine.network import Network
 from explorer.engine.roster import DEFAULT, ROSTER, AttackConfig, AttackState, by_key
@@ -224,10 +224,7 @@ def _run_of(node: object, tensors: Mapping[str, Tensor]) -> Run:
 
 
 def _kinds(node: object) -> dict[str, Any]:
-    """Return the types of settings and states of the attack that the run names.
-
-    StoreError without it.
-    """
+    """Return the types of settings and states of the run's attack; StoreError without it."""
     given = node.get("fields") if isinstance(node, dict) else None
     name = given.get("attack_name", Run.attack_name) if isinstance(given, dict) else None
     if not isinstance(name, str):
@@ -354,13 +351,8 @@ def thinned_run(run: Run, limit: int = MAX_BYTES) -> Run:
     return run
 
 
-def _safetensors() -> ModuleType:
-    try:
-        return import_module("safetensors.torch")
-    except ImportError as error:
-        raise ImportError(
-            "saving and loading needs safetensors: pip install margin-explorer[files]"
-        ) from error
+def _safetensors() -> Any:  # noqa: ANN401 - a module
+    return library("safetensors.torch", "saving and loading needs safetensors", "files")
 
 
 def _is_safetensors(data: bytes) -> bool:

@@ -8,7 +8,7 @@ import numpy as np
 
 from explorer.engine.arrays import Array
 from explorer.engine.attacks.shapes import EMPTY, NONE, SQUARE, Shapes, joined_paths
-from explorer.engine.explanations.cells import cell_interval, cell_of, cell_polygon, segment
+from explorer.engine.explanations.cells import cell_corners, cell_of, segment
 from explorer.engine.explanations.certainty import RadiusMap
 from explorer.engine.explanations.masses import forced_points
 from explorer.engine.explanations.splitting import free_direction
@@ -44,13 +44,10 @@ def explain_shapes(state: Explained, axes: Axes) -> Shapes:
     halves = _halves(state)
     hand = places_of(state.now.x, state.now.y)[halves or [state.selected]]
     texts += _shares(state, halves, hand, axes)
+    corners = cell_corners(cell, e.x[i], axes.reach)
     if flat:
-        return Shapes(
-            spans=(cell_interval(cell, e.x[i], axes.reach),),
-            hands=hand,
-            texts=tuple(texts),
-        )
-    corners = cell_polygon(cell, e.x[i], axes.reach)
+        spans = tuple((float(low), float(high)) for low, high in corners.reshape(-1, 2))
+        return Shapes(spans=spans, hands=hand, texts=tuple(texts))
     lines = np.vstack([corners, corners[:1]]) if len(corners) > 2 else NONE
     return Shapes(
         area=lines, strong=_line(state, axes), hands=hand,

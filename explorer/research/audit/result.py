@@ -108,10 +108,7 @@ class Audit:
 
     @property
     def p_value(self) -> float:
-        """Return the p-value of the best attack, times the number of attacks (Bonferroni).
-
-        Or nan.
-        """
+        """Return the best attack's p-value times the number of attacks (Bonferroni), or nan."""
         best = self.best
         if best is None or best.verdict is None:
             return math.nan

@@ -55,7 +55,6 @@ from explorer.research.words import energy, grid
 from explorer.research.words.grid import SETS
 from explorer.style import SHADES
 
-WIDE = (6.9, 3.3)  # inches: the width of two columns
 TALL = (3.4, 3.8)  # a square with its names below
 
 
@@ -82,10 +81,7 @@ def energy_picture(path: Path, picture: Picture, x: Array, y: Array, index: int)
 
 
 def _energy_frame(picture: Picture, x: Array, y: Array, index: int) -> dict[str, Any]:
-    """Return the map of an energy as a frame of the plane.
-
-    Its points where the axes are their places.
-    """
+    """Return the map of an energy as a frame of the plane, with points where the axes are."""
     left, right, bottom, top = picture.box
     axes = Axes(((left + right) / 2, (right - left) / 2), ((bottom + top) / 2, (top - bottom) / 2))
     low, high = span_of(picture.values, picture.reference)

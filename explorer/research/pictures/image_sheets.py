@@ -12,6 +12,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from explorer.engine.extras import library
 from explorer.engine.files import write_file
 
 Pixels = NDArray[np.uint8]
@@ -85,11 +86,7 @@ def write(path: Path, sheet: Pixels) -> None:
 
 
 def _image(sheet: Pixels) -> Any:  # noqa: ANN401
-    try:
-        from PIL import Image
-    except ImportError as error:
-        raise ImportError("pictures need Pillow: pip install margin-explorer[images]") from error
-    return Image.fromarray(sheet, "RGBA")
+    return library("PIL.Image", "pictures need Pillow", "images").fromarray(sheet, "RGBA")
 
 
 def _enlarge(images: Tensor) -> Pixels:

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 
 from explorer.engine.charts import FEW_CELLS, Axis, Chart, HeatMap, Series
 from explorer.engine.energy.starts import CORNERS, outline
+from explorer.engine.extras import library
 from explorer.engine.files import write_file
 from explorer.style import CLASSES, PAPER_INKS
 
@@ -43,16 +44,10 @@ def new_figure(width: float, height: float, dpi: float = 100) -> Any:  # noqa: A
 
     It is not pyplot's: it needs no window system, and is freed after its drawing.
     """
-    try:
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise ImportError(
-            "pictures need matplotlib: pip install margin-explorer[cli]", name="matplotlib"
-        ) from error
-
-    made = Figure(figsize=(width, height), dpi=dpi, layout="constrained")
-    FigureCanvasAgg(made)
+    agg = library("matplotlib.backends.backend_agg", "pictures need matplotlib", "cli")
+    figure = library("matplotlib.figure", "pictures need matplotlib", "cli")
+    made = figure.Figure(figsize=(width, height), dpi=dpi, layout="constrained")
+    agg.FigureCanvasAgg(made)
     return made
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
@@ -27,7 +26,6 @@ from explorer.research.pictures.painting import (
     paint_chart,
     paint_plane,
     plane_figure,
-    save_figure,
 )
 
 GRID = 160  # arbitrary: pixels of the decision map along one side
@@ -90,22 +88,6 @@ def _rows(x: Tensor, y: Tensor, axes: Axes, lam: Tensor | None = None) -> Array:
     if lam is not None and lam.shape == y.shape and float(lam.max()) > 0:
         share = numbers((lam / lam.max()).clamp(0, 1))
     return np.column_stack([axes.shares(places_of(x, y)), numbers(y), share, np.ones(len(y))])
-
-
-def plot_claims(ax: Any, data: Dataset, net: Network, claims: Report | None = None) -> Any:  # noqa: ANN401
-    """Draw the plane, or the graph over the axis, with truth and claims on matplotlib axes.
-
-    Truth hollow, claims filled, their area by multiplier; the margin at its level lines.
-    """
-    paint_plane(ax, plane_frame(data, net, claims))
-    return ax
-
-
-def attack_picture(
-    path: Path, data: Dataset, net: Network, claims: Report | None, title: str
-) -> None:
-    """Write a picture: truth and claims (`plot_claims`), and q per point; see `save_figure`."""
-    save_figure(path, run_figure(data, net, claims, title))
 
 
 def run_figure(

@@ -108,10 +108,7 @@ class ArenaLine:
 
 
 def arena_rows(base: Experiment, attacks: Sequence[str], seeds: Iterable[int]) -> list[Experiment]:
-    """Return the rows of an arena for `sweep`; attacks vary fastest.
-
-    ValueError for an unknown attack.
-    """
+    """Return the rows of an arena for `sweep`, attacks varying fastest; else ValueError."""
     for key in attacks:
         by_key(key)
     return [replace(base, seed=seed, attack=key) for seed in seeds for key in attacks]
@@ -122,22 +119,18 @@ def attack_row(
     watch: Watch[AttackState] = no_watch,
 ) -> dict[str, Any]:  # fmt: skip
     """Run one attack on a given network. Return a row like those of a sweep, also for a failure."""
-    row = {"status": "done", "message": "", "trial": {"attack": key, "seed": seed}}
+    row: dict[str, Any] = {
+        "status": "done", "message": "", "trial": {"attack": key, "seed": seed}, "result": {},
+        "seconds": {},
+    }  # fmt: skip
     begun, worked = perf_counter(), thread_time()
     try:
-        result = run_attack(victim, key, given or {}, seed, watch)
-    except Refused as why:
-        return {**row, "status": "refused", "message": str(why), "result": {}, "seconds": {}}
-    except (RunFailed, ValueError) as error:
-        return {**row, "status": "failed", "message": str(error), "result": {}, "seconds": {}}
-    result["n"] = victim.truth.n
-    made: dict[str, Any] = plain(
-        {
-            **row,
-            "result": result,
-            "seconds": {"attack": perf_counter() - begun, "cpu": thread_time() - worked},
-        }
-    )
+        row["result"] = {**run_attack(victim, key, given or {}, seed, watch), "n": victim.truth.n}
+    except (RunFailed, ValueError) as why:
+        refused = "refused" if isinstance(why, Refused) else "failed"
+        return row | {"status": refused, "message": str(why)}
+    row["seconds"] = {"attack": perf_counter() - begun, "cpu": thread_time() - worked}
+    made: dict[str, Any] = plain(row)
     return made
 
 

@@ -18,6 +18,8 @@ from contextlib import contextmanager
 from threading import Thread
 from typing import Any
 
+from explorer.engine.extras import library
+
 Make = Callable[[], Executor]
 LOST = ("KilledWorker", "CommClosedError", "FutureCancelledError")  # Dask's, by name: not imported
 
@@ -68,16 +70,10 @@ def dask_client(address: str | None = None, workers: int = 2) -> Any:  # noqa: A
 
     Its `get_executor` makes executors; close it when done. ImportError names the extra.
     """
-    try:
-        import distributed
-    except ImportError as missing:
-        raise ImportError(
-            f"Dask is needed ({missing}): pip install margin-explorer[cluster]"
-        ) from missing
-    library: Any = distributed  # untyped
+    dask = library("distributed", "Dask is needed", "cluster")
     if address is not None:
-        return library.Client(address)
-    return library.Client(
+        return dask.Client(address)
+    return dask.Client(
         n_workers=workers, threads_per_worker=1, processes=True, dashboard_address=None
     )
 

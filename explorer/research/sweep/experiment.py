@@ -68,10 +68,7 @@ class Victim:
 
     @property
     def in_reach(self) -> Tensor:
-        """Return points (n,) bool that leave a trace in the weights.
-
-        All where that is not known.
-        """
+        """Return points (n,) bool that leave a trace in the weights; all if that is not known."""
         known = in_reach(self.certificate, self.truth.n)
         return torch.ones(self.truth.n, dtype=torch.bool) if known is None else known
 

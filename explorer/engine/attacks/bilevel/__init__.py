@@ -25,6 +25,7 @@ from explorer.engine.attacks.claims import MERGE_RADIUS, Report, merge_candidate
 from explorer.engine.attacks.descent import SIGMA_PICTURES, descent_status, descent_step
 from explorer.engine.attacks.shapes import EMPTY, Level, Shapes
 from explorer.engine.attacks.target import Target
+from explorer.engine.classes import fair_labels
 from explorer.engine.network import Network
 from explorer.engine.number_words import PLAIN, digits, share
 from explorer.engine.optim import Moments, half_cosine
@@ -265,8 +266,7 @@ def init(
         )
     if start is None:
         noise = torch.randn(config.m, shape.d, generator=generator, dtype=torch.float64)
-        x, y = config.sigma_x * noise, torch.ones(config.m, dtype=torch.float64)
-        y[config.m // 2 :] = -1
+        x, y = config.sigma_x * noise, fair_labels(config.m, 1)
     else:
         x, y = start.x.detach().to(target.theta).clone(), start.y.detach().to(target.theta)
         if x.ndim != 2 or x.shape[1] != shape.d or not len(x) or y.shape != x.shape[:1]:

@@ -45,10 +45,7 @@ def exact(hessian: Tensor, g: Tensor) -> Solved:
 
 
 def conjugate_gradients(product: Product, g: Tensor, tol: float, most: int) -> Solved:
-    """Solve until || H p - g || <= tol || g ||, or for `most` products.
-
-    A direction of no curvature ends it too.
-    """
+    """Solve to || H p - g || <= tol || g ||, a direction of no curvature, or `most` products."""
     p, r = torch.zeros_like(g), g.clone()
     d, rr = r.clone(), float(r @ r)
     goal = tol * tol * rr

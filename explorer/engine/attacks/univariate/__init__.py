@@ -113,10 +113,7 @@ class UnivariateState:
 
     @property
     def needed(self) -> Tensor:
-        """Return which candidates no explanation does without (m,) bool.
-
-        `FIRM` of the mass or more.
-        """
+        """Return which candidates no explanation does without, by `FIRM` of the mass or more."""
         return self.least > FIRM * self.lam.sum()
 
     @property
@@ -136,10 +133,7 @@ class UnivariateState:
 
     @property
     def guaranteed_share(self) -> float:
-        """Return the share of the candidates that the counted groups make training points.
-
-        0 in doubt.
-        """
+        """Return the share of candidates that counted groups make training points; 0 in doubt."""
         return guarantee(self.groups, len(self.x)) if self.doubt is None else 0.0
 
     def numbers(self) -> dict[str, float]:
@@ -186,10 +180,7 @@ def init(
     generator: torch.Generator,
     start: object = None,
 ) -> UnivariateState:
-    """Return the state that has found nothing, with its tolerances.
-
-    Draws nothing, and takes no start.
-    """
+    """Return the state that has found nothing, with its tolerances. It draws nothing."""
     why = fits(target)
     if why:
         raise ValueError(why)
@@ -205,10 +196,7 @@ def init(
 
 @few_threads()
 def step(target: Target, state: UnivariateState, config: UnivariateConfig) -> UnivariateState:
-    """Return one turn of the scan.
-
-    Then all crossings, the multipliers, and one candidate per step.
-    """
+    """Return a turn of the scan; then all crossings, the multipliers, and a candidate per step."""
     take = {"walk": _scan, "gather": _gather, "fit": _fit, "prove": _prove}.get(state.phase)
     return state if take is None else replace(take(target, state, config), t=state.t + 1)
 

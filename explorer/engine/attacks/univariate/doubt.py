@@ -21,10 +21,7 @@ class Inexact(Enum):
 
 
 def doubt(defect: float, tol: Tolerances) -> Inexact | None:
-    """Return why nothing is proven on weights so far from a KKT point.
-
-    None where they are exact.
-    """
+    """Return why nothing is proven on weights so far from a KKT point; None on exact ones."""
     if math.isnan(defect):
         return Inexact.UNKNOWN
     if defect > CERTIFIED:

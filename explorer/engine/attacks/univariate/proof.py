@@ -21,9 +21,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import linprog
 from scipy.sparse import csr_matrix
 
+from explorer.engine import linear_programs
 from explorer.engine.arrays import Array, Index
 from explorer.engine.network import Network
 from explorer.engine.piecewise import neurons
@@ -116,15 +116,8 @@ class Programs:
 
     def _solve(self, cost: Array, eps: float | None) -> Array | None:
         bounds = [(0.0, None)] * (len(cost) - 1) + [(0.0, eps)]
-        for tolerance in (1e-10, 1e-7):  # the tightest that HiGHS takes, then its default
-            found = linprog(
-                cost, A_ub=self.table, b_ub=self.right, bounds=bounds, method="highs",
-                options={"primal_feasibility_tolerance": tolerance,
-                         "dual_feasibility_tolerance": tolerance},
-            )  # fmt: skip
-            if found.x is not None:
-                return np.asarray(found.x, dtype=np.float64)
-        return None
+        found = linear_programs.least(cost, self.table, self.right, bounds=bounds)
+        return None if found.x is None else np.asarray(found.x, dtype=np.float64)
 
     def _unit(self, at: int) -> Array:
         cost = np.zeros(self.table.shape[1])
@@ -132,10 +125,7 @@ class Programs:
         return cost
 
     def fit(self) -> tuple[Array, float]:
-        """Return multipliers (m,) of least miss, and that miss.
-
-        All of theta is missed without any.
-        """
+        """Return multipliers (m,) of least miss, and that miss; 1 without any candidate."""
         found = self._least()
         if found is None:
             return np.zeros(self.m), 1.0
