@@ -9,6 +9,7 @@ from typing import Any
 def library(module: str, need: str, extra: str) -> Any:  # noqa: ANN401 - a module
     """Return a module; ImportError says who needs it, and which extra brings it."""
     try:
+        import_module(module.partition(".")[0])  # a part of it may be there without the whole
         return import_module(module)
     except ImportError as error:
         why = f"{need} ({error}): pip install margin-explorer[{extra}]"

@@ -265,7 +265,13 @@ def test_no_truth_is_in_reach() -> None:
     }
     assert ours == files | {
         f"explorer.{m}"
-        for m in ("engine.progress", "engine.settings", "engine.status", "research.words")
+        for m in (
+            "engine.extras",
+            "engine.progress",
+            "engine.settings",
+            "engine.status",
+            "research.words",
+        )
     } | {f"explorer.engine.attacks{m}" for m in ("", ".claims", ".kkt", ".kkt.config", ".target")}
 
 
