@@ -25,8 +25,10 @@ from typing import (
     Annotated,
     Any,
     Literal,
+    TypeGuard,
     TypeVar,
     Union,
+    cast,
     dataclass_transform,
     get_args,
     get_origin,
@@ -267,6 +269,15 @@ def config_of(kind: type[T], given: Mapping[str, Any], who: str = "") -> T:
         if name not in known:
             raise ValueError(_unknown(who or kind.__name__, name, known))
     return kind(**given)
+
+
+def is_number(given: object) -> TypeGuard[float]:
+    """Return whether something is a finite number, as a browser or a file gives it.
+
+    >>> is_number(2), is_number(float("nan")), is_number(True), is_number("2")
+    (True, False, False, False)
+    """
+    return type(given) in (int, float) and math.isfinite(cast(float, given))
 
 
 def value_of(row: Setting, text: str) -> Any:  # noqa: ANN401

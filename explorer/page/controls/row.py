@@ -6,12 +6,12 @@ items side by side, checks what a browser sends, and follows the jobs that its i
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from explorer.engine.settings import is_number
 from explorer.page.controls.control import Control, script
 from explorer.page.job import Job, JobState
 
@@ -95,7 +95,6 @@ class Item:
 
     def value_of(self, given: Any, content: bytes | None = None) -> Any:  # noqa: ANN401
         """Return the value that a browser asks for. ValueError for one that it cannot have."""
-        number = isinstance(given, int | float) and not isinstance(given, bool)
         if self.kind in ("button", "cancel"):
             return None if self.value is None else not self.value
         if self.kind == "job":
@@ -104,9 +103,9 @@ class Item:
             return str(given)[:MOST], content
         if self.kind == "text" and isinstance(given, str) and len(given) <= MOST:
             return given
-        if self.options and number and given in range(len(self.options)):
+        if self.options and is_number(given) and given in range(len(self.options)):
             return self.options[int(given)][1]
-        if self.kind in ("number", "slider") and number and math.isfinite(given):
+        if self.kind in ("number", "slider") and is_number(given):
             near = min(max(given, self.low), self.high)
             near = round(near) if self.whole else float(near)
             return None if self.optional and not near else near

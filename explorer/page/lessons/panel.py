@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from functools import partial
 from typing import Any
 
 import ipywidgets as w
 
+from explorer.engine.settings import is_number
 from explorer.page.ask import Ask
 from explorer.page.controls.control import LessonBox, LessonForm
 from explorer.page.frame import Frame
@@ -78,8 +78,8 @@ class LessonPanel(Panel):
         if not isinstance(value, list) or len(value) != 2 or not isinstance(value[0], str):
             return
         name, number = value
-        real = isinstance(number, int | float) and math.isfinite(number)
-        given = KINDS[name].value_of(float(number)) if real and name in KINDS else None
+        known = is_number(number) and name in KINDS
+        given = KINDS[name].value_of(float(number)) if known else None
         self.do(course.put_goal, self.session, name, given)
 
     def _save(self) -> None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from functools import partial
 from typing import Any
 
+from explorer.engine.settings import is_number
 from explorer.page import branches, play
 from explorer.page.controls.control import TimeBar
 from explorer.page.frame import Branch, Frame
@@ -43,7 +43,7 @@ class Transport(Panel):
         play.set_speed(self.session, SPEEDS[at][1])
 
     def _on_seek(self, value: Any) -> None:  # noqa: ANN401 - from a browser
-        if isinstance(value, int | float) and math.isfinite(value):
+        if is_number(value):
             line = self.session.timeline
             t = round(min(max(value, 0.0), 1.0) * line.last_t)
             self.do(branches.seek, self.session, line.nearest(t))

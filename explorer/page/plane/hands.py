@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from explorer.engine.settings import is_number
 from explorer.page import play
 from explorer.page.session import Session
 from explorer.page.stages.draw import commands as draw
@@ -89,9 +89,9 @@ class Hand:
 
     def _event(self, given: dict[str, Any]) -> Event | None:
         x, y = given.get("x"), given.get("y")
-        if not all(isinstance(v, int | float) and math.isfinite(v) for v in (x, y)):
+        if not (is_number(x) and is_number(y)):
             return None
-        at = self.session.axes.place(*(min(1.0, max(0.0, float(v))) for v in (x, y)))  # type: ignore[arg-type]
+        at = self.session.axes.place(*(min(1.0, max(0.0, float(v))) for v in (x, y)))
         gesture = given.get("gesture")
         return Event(at, gesture if isinstance(gesture, int) else 0, given.get("shift") is True)
 

@@ -22,13 +22,6 @@ from explorer.research.pictures import painting, planes
 from explorer.research.run_report import page_of
 from explorer.research.state import link_of
 
-# The name and the media type of what is saved.
-KINDS = {
-    "csv": ("points.csv", "text/csv"), "npz": ("points.npz", "application/octet-stream"),
-    "run": ("run.safetensors", "application/octet-stream"),
-    "pdf": ("picture.pdf", "application/pdf"), "svg": ("picture.svg", "image/svg+xml"),
-    "png": ("picture.png", "image/png"), "report": ("report.html", "text/html"),
-}  # fmt: skip
 # Of a film: its run, the name and the media type. The browser makes the video, and ends its name.
 FILMS = {
     "train": ("train", "training.gif", "image/gif"), "train-video": ("train", "training", ""),
@@ -52,7 +45,7 @@ class SharePanel(Panel):
         self.job = Ask(self)
         self.view = self.widget = ShareBox(
             {
-                "save": self.command_among((*FILMS, *KINDS), self._on_save),
+                "save": self.command_among((*FILMS, *SAVED), self._on_save),
                 "open": self.command_of(str, self._on_link),
                 "recorded": self._on_recorded,
             },
@@ -75,7 +68,8 @@ class SharePanel(Panel):
         if key in FILMS:
             self._film(*FILMS[key])
         else:
-            self.view.hand_over(*KINDS[key], MAKERS[key](self))
+            name, kind, make = SAVED[key]
+            self.view.hand_over(name, kind, make(self))
 
     def _film(self, of: str, name: str, kind: str) -> None:
         """Draw a film in a thread, frame by frame; one without a `kind` is made by the browser."""
@@ -112,17 +106,20 @@ class SharePanel(Panel):
         return painting.as_bytes(figure, kind)
 
 
-MAKERS: dict[str, Callable[[SharePanel], bytes]] = {
-    "csv": lambda panel: write_csv(panel.session.frame.dataset).encode(),
-    "npz": lambda panel: write_npz(panel.session.frame.dataset),
-    "run": lambda panel: store.dump(
-        replace(files.as_run(panel.session), stage=panel.session.frame.stage)
-    ),
-    "pdf": lambda panel: panel.picture("pdf"),
-    "svg": lambda panel: panel.picture("svg"),
-    "png": lambda panel: panel.picture("png"),
-    "report": lambda panel: page_of(made_of(panel.session)).encode(),
-}
+BYTES = "application/octet-stream"
+# The name and the media type of what is saved, and what makes it.
+SAVED: dict[str, tuple[str, str, Callable[[SharePanel], bytes]]] = {
+    "csv": ("points.csv", "text/csv",
+            lambda panel: write_csv(panel.session.frame.dataset).encode()),
+    "npz": ("points.npz", BYTES, lambda panel: write_npz(panel.session.frame.dataset)),
+    "run": ("run.safetensors", BYTES, lambda panel: store.dump(
+        replace(files.as_run(panel.session), stage=panel.session.frame.stage))),
+    "pdf": ("picture.pdf", "application/pdf", lambda panel: panel.picture("pdf")),
+    "svg": ("picture.svg", "image/svg+xml", lambda panel: panel.picture("svg")),
+    "png": ("picture.png", "image/png", lambda panel: panel.picture("png")),
+    "report": ("report.html", "text/html",
+               lambda panel: page_of(made_of(panel.session)).encode()),
+}  # fmt: skip
 
 
 def _rows(frame: Frame) -> list[list[Any]]:

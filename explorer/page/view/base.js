@@ -18,6 +18,27 @@ const FONT = "system-ui, -apple-system, 'Segoe UI', 'DejaVu Sans', sans-serif";
 const faded = (colour, opacity) =>
   colour + Math.round(255 * Math.min(1, Math.max(0, opacity))).toString(16).padStart(2, "0");
 
+const rgb = (colour) => [1, 3, 5].map((i) => parseInt(colour.slice(i, i + 2), 16));
+// Viridis in 256 shades from dark to bright, of energies: bright is low, in both themes.
+const VIRIDIS = (() => {
+  const stops = ["#440154", "#414487", "#2a788e", "#22a884", "#7ad151", "#fde725"].map(rgb);
+  return Array.from({ length: 256 }, (_, i) => {
+    const at = (i / 255) * (stops.length - 1), k = Math.min(Math.floor(at), stops.length - 2);
+    return stops[k].map((v, c) => Math.round(v + (at - k) * (stops[k + 1][c] - v)));
+  });
+})();
+// A path through rows of x, y; a NaN breaks it.
+const polyline = (context, { data }, X, Y) => {
+  let open = false;
+  context.beginPath();
+  for (let i = 0; i < data.length; i += 2) {
+    const gap = Number.isNaN(data[i]) || Number.isNaN(data[i + 1]);
+    if (!gap && open) context.lineTo(X(data[i]), Y(data[i + 1]));
+    else if (!gap) context.moveTo(X(data[i]), Y(data[i + 1]));
+    open = !gap;
+  }
+};
+
 // {name: {data, shape}} and plain values of one message. An array of kind "=" is that of the frame
 // before; a browser that has none gets the whole frame soon.
 const unpack = (message, buffers, before) => {

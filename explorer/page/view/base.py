@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from traitlets import Unicode
 
+from explorer.engine.settings import is_number
 from explorer.page.view.bundle import View
 from explorer.page.view.export import TYPES, Export, Kind
 from explorer.page.words import glossary
@@ -128,7 +129,7 @@ class CanvasView(View):
 
     def _save(self, wanted: Kind, view: Any) -> None:  # noqa: ANN401 - the browser's own number
         """Hand over a file of the picture; where that fails, say why."""
-        told = {"view": view if isinstance(view, float | int) else 0}
+        told = {"view": view if is_number(view) else 0}
         try:
             made = self.export()
             content = made.as_bytes(wanted)

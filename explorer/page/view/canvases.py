@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from traitlets import Bool, Float, Int, Tuple, Unicode
 
 from explorer.engine.energy.landscape import Weights
+from explorer.engine.settings import is_number
 from explorer.page.view.base import CanvasView, script
 from explorer.page.view.export import Export, of_chart, of_plane, of_triangle
 from explorer.research.pictures.charts import strip_chart
@@ -126,9 +126,7 @@ class TriangleView(CanvasView):
 
 def weights_in(given: Any) -> Weights | None:  # noqa: ANN401 - from a browser
     """Return three shares that sum to 1, from a message; None for anything else."""
-    if not isinstance(given, list) or len(given) != 3:
-        return None
-    if not all(type(v) in (int, float) and isfinite(v) for v in given):
+    if not isinstance(given, list) or len(given) != 3 or not all(map(is_number, given)):
         return None
     kept = [min(max(float(v), 0.0), 1.0) for v in given]
     total = sum(kept)

@@ -13,6 +13,7 @@ import numpy as np
 from traitlets import Dict, List, Unicode
 
 from explorer.engine.charts import NOTHING, Chart
+from explorer.engine.settings import is_number
 from explorer.page.view.base import HERE, POPUP, CanvasView, script
 from explorer.page.view.bundle import View
 from explorer.page.view.export import Export, of_chart
@@ -60,10 +61,10 @@ class ChartView(CanvasView):
 
     def hear(self, kind: str, content: dict[str, Any], buffers: Sequence[Any]) -> None:
         """Note who sees it, and tell what a hand does."""
-        if kind == "sight" and isinstance(eye := content.get("view"), float | int):
+        if kind == "sight" and is_number(eye := content.get("view")):
             (self._eyes.add if content.get("seen") else self._eyes.discard)(float(eye))
             self._pay()
-        elif kind == "handle" and isinstance(at := content.get("at"), float | int):
+        elif kind == "handle" and is_number(at := content.get("at")):
             if self.shown.handle is not None:
                 at = float(np.clip(at, self.shown.x.low, self.shown.x.high))
                 self.tell("handle", at)

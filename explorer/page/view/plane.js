@@ -38,7 +38,6 @@ const TRAIL = 24; // places of a candidate that are remembered
 const FADED = 0.15; // opacity of a candidate that is no claim
 const paintOf = (label, paints) =>
   ({ 1: paints.pos, "-1": paints.neg, 3: paints.third, 4: paints.fourth })[label] || paints.ink2;
-const rgb = (colour) => [1, 3, 5].map((i) => parseInt(colour.slice(i, i + 2), 16));
 const isDark = (paints) => { const [r, g, b] = rgb(paints.card); return r + g + b < 384; };
 
 // A frame with the trails of its candidates. `memory` is {} at first, and changes.
@@ -102,18 +101,13 @@ const mapPicture = (map, paints) => {
 };
 
 const drawings = new WeakMap(); // of energies
-// An energy in the colours of viridis, as on the triangle of starts: bright is low in both themes.
-const VIRIDIS = ["#440154", "#414487", "#2a788e", "#22a884", "#7ad151", "#fde725"].map(rgb);
 const energyPicture = (energy) => {
   const kept = drawings.get(energy);
   if (kept) return kept.picture;
   const [h, w] = energy.shape, picture = make("canvas", "", { width: w, height: h });
   const context = picture.getContext("2d"), image = context.createImageData(w, h);
   energy.data.forEach((shade, i) => {
-    if (!shade) return;
-    const at = (shade / 255) * (VIRIDIS.length - 1), k = Math.min(Math.floor(at), VIRIDIS.length - 2);
-    VIRIDIS[k].forEach((v, c) => { image.data[4 * i + c] = v + (at - k) * (VIRIDIS[k + 1][c] - v); });
-    image.data[4 * i + 3] = 255;
+    if (shade) image.data.set([...VIRIDIS[shade], 255], 4 * i);
   });
   context.putImageData(image, 0, 0);
   drawings.set(energy, { picture });
@@ -179,16 +173,6 @@ const shape = (context, x, y, label, r) => {
     context.moveTo(x, y - h); context.lineTo(x + h, y); context.lineTo(x, y + h); context.lineTo(x - h, y);
     context.closePath();
   } else context.arc(x, y, r, 0, 2 * Math.PI);
-};
-const polyline = (context, path, X, Y) => {
-  let open = false;
-  context.beginPath();
-  for (let i = 0; i < path.data.length; i += 2) {
-    const x = path.data[i], y = path.data[i + 1];
-    if (Number.isNaN(x) || Number.isNaN(y)) { open = false; continue; }
-    if (open) context.lineTo(X(x), Y(y)); else context.moveTo(X(x), Y(y));
-    open = true;
-  }
 };
 // Rows of an array (k, w), one after the other.
 const eachRow = (array, call) => {

@@ -16,17 +16,7 @@ const paintStrip = (context, frame, size, colours) => {
     context.fillText(name, X(s), size.height - below + 4);
     if (s > 0.02 && s < 0.98) { context.beginPath(); context.moveTo(X(s), Y(0)); context.lineTo(X(s), above); context.stroke(); }
   }
-  const line = (rows) => {
-    let open = false;
-    context.beginPath();
-    for (let i = 0; i < rows.shape[0]; i++) {
-      const s = rows.data[2 * i], e = rows.data[2 * i + 1];
-      if (Number.isNaN(e)) { open = false; continue; }
-      if (open) context.lineTo(X(s), Y(e)); else context.moveTo(X(s), Y(e));
-      open = true;
-    }
-    context.stroke();
-  };
+  const line = (rows) => { polyline(context, rows, X, Y); context.stroke(); };
   if (frame.start) { context.strokeStyle = colours.ink2; context.lineWidth = 1.6; context.setLineDash([6, 5]); line(frame.start); context.setLineDash([]); }
   if (frame.end) { context.strokeStyle = colours.good; context.lineWidth = 2.4; line(frame.end); }
   if (!frame.handle) return;
@@ -60,20 +50,18 @@ const rowsSaid = (frame) => {
 };
 function render({ model, el }) {
   el.classList.add("mx-strip-view");
-  const table = document.createElement("table"), box = document.createElement("div");
-  box.className = "mx-said";
-  box.append(table);
+  const table = make("table"), box = make("div", "mx-said", {}, table);
   let frame = null, saying = null;
   const drawn = (context, size, paints) => frame && paintStrip(context, frame, size, paints);
   const { canvas, redraw, close } = surface(el, drawn);
   const unsave = offerPictures(model, el, el, drawn, () => "profile");
   canvas.setAttribute("role", "img");
   const text = () => canvas.setAttribute("aria-label", model.get("label"));
-  model.on("change:label", text);
   el.append(box);
   const say = () => { saying = null; fillRows(table, model.get("label"), rowsSaid(frame)); };
   const unfollow = follow(model, redraw, (newest) => { frame = newest; saying ??= setTimeout(say, 400); }, el, false);
+  const ends = [unfollow, unsave, close, heed(model, "change:label", text)];
   text();
-  return () => { unfollow(); unsave(); close(); clearTimeout(saying); model.off("change:label", text); };
+  return () => { ends.forEach((end) => end()); clearTimeout(saying); };
 }
 export default { render };

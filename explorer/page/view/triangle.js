@@ -1,19 +1,9 @@
-// The triangle of starts. `paintTriangle(context, frame, size, colours)` is pure; see triangle.py
+// The triangle of starts. `paintTriangle(context, frame, size, colours)` is pure; see canvases.py
 // for the arrays of a frame. Beside these it has `handle`, `small`, `focused` and `enabled`.
 const SET_NAMES = ["truth", "unseen", "noise"];
-// Viridis from dark to bright: bright is low. The same in both themes, as are the marks on it.
-const SHADING = ["#440154", "#414487", "#2a788e", "#22a884", "#7ad151", "#fde725"];
+// The marks on the map are the same in both themes, as it is.
 const ON_MAP = { halo: "#10131a", path: "#ffffff", ends: ["#5ee08a", "#c9d1da", "#ff9bd2", "#ffffff"] };
 const SNAP = 7; // px to a corner or an edge within which a place is on it
-
-const rgb = (hex) => [1, 3, 5].map((i) => parseInt(hex.slice(i, i + 2), 16));
-const PALETTE = (() => {
-  const stops = SHADING.map(rgb);
-  return Array.from({ length: 256 }, (_, i) => {
-    const at = (i / 255) * (stops.length - 1), k = Math.min(Math.floor(at), stops.length - 2), t = at - k;
-    return stops[k].map((v, c) => Math.round(v + t * (stops[k + 1][c] - v)));
-  });
-})();
 
 // Corners of truth, unseen and noise in a box of this size.
 const cornersOf = ({ width, height }, small) => {
@@ -57,8 +47,7 @@ const pictures = new WeakMap(); // of a lattice: drawn once
 const fillPicture = (fill) => {
   if (pictures.has(fill.data)) return pictures.get(fill.data);
   const side = fill.shape[0], last = side - 1, w = 288, h = Math.round((w * Math.sqrt(3)) / 2);
-  const canvas = document.createElement("canvas");
-  canvas.width = w; canvas.height = h;
+  const canvas = make("canvas", "", { width: w, height: h });
   const context = canvas.getContext("2d"), image = context.createImageData(w, h);
   const corners = [[w / 2, 0], [0, h], [w, h]];
   const at = (k, i) => fill.data[Math.min(k, last) * side + Math.min(i, last)];
@@ -75,7 +64,7 @@ const fillPicture = (fill) => {
       let total = 0, value = 0;
       for (const [weight, shade] of corner) if (shade && weight > 0) { total += weight; value += weight * shade; }
       if (!total) continue;
-      const colour = PALETTE[Math.round(value / total)], o = 4 * (y * w + x);
+      const colour = VIRIDIS[Math.round(value / total)], o = 4 * (y * w + x);
       image.data.set([...colour, 255], o);
     }
   context.putImageData(image, 0, 0);
@@ -145,13 +134,10 @@ const paintTriangle = (context, frame, size, colours) => {
 
 function render({ model, el }) {
   el.classList.add("mx-triangle-view");
-  const pad = document.createElement("div"), said = document.createElement("div");
-  pad.style.cssText = "position:absolute;inset:0;touch-action:none;outline:none";
-  pad.tabIndex = 0;
-  pad.setAttribute("role", "application");
-  pad.setAttribute("aria-roledescription", "triangle of starts");
-  said.className = "mx-said";
-  said.setAttribute("aria-live", "polite");
+  const said = make("div", "mx-said", { "aria-live": "polite" }), pad = make("div", "", {
+    style: "position:absolute;inset:0;touch-action:none;outline:none", tabIndex: 0, role: "application",
+    "aria-roledescription": "triangle of starts",
+  });
   let frame = {}, local = null, focused = false;
   const small = ({ width }) => model.get("small") || width < 300; // labels then leave room for the triangle
   const drawn = (context, size, paints) =>
@@ -242,15 +228,12 @@ function render({ model, el }) {
     redraw();
   };
   const place = () => { if (!down && !waiting && number <= model.get("taken")) local = null; redraw(); };
-  for (const name of ["label", "say", "enabled", "small"]) model.on(`change:${name}`, text);
-  model.on("change:handle", place);
-  model.on("change:taken", taken);
-  const unfollow = follow(model, redraw, (newest) => { frame = newest; }, el, false);
+  const ends = [
+    ...["label", "say", "enabled", "small"].map((name) => heed(model, `change:${name}`, text)),
+    heed(model, "change:handle", place), heed(model, "change:taken", taken),
+    follow(model, redraw, (newest) => { frame = newest; }, el, false), unsave, close,
+  ];
   text();
-  return () => {
-    unfollow(); unsave(); close();
-    for (const name of ["label", "say", "enabled", "small"]) model.off(`change:${name}`, text);
-    model.off("change:handle", place); model.off("change:taken", taken);
-  };
+  return () => ends.forEach((end) => end());
 }
 export default { render };

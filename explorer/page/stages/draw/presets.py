@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from functools import cache
 from typing import Any
 
 from explorer.engine.data import PRESETS, preset
+from explorer.engine.settings import is_number
 from explorer.page import play
 from explorer.page.controls.control import Thumbs
 from explorer.page.frame import Frame
@@ -39,7 +39,7 @@ class Presets(Panel):
     def _on_redraw(self, value: Any) -> None:  # noqa: ANN401 - from a browser
         given = value if isinstance(value, dict) else {}
         n, noise = given.get("n"), given.get("noise")
-        if isinstance(n, int) and isinstance(noise, int | float) and math.isfinite(noise):
+        if isinstance(n, int) and is_number(noise):
             self.do(self._redraw, n, float(noise))
 
     def _another(self) -> None:

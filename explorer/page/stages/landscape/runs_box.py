@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Callable, Iterator
 from html import escape
 from time import perf_counter
@@ -13,7 +14,6 @@ from torch import Tensor
 
 from explorer.engine.energy.starts import NAMES, places_of
 from explorer.engine.progress import Progress
-from explorer.page.controls.files import link
 from explorer.page.controls.row import Item, Row, choices, pick, pick_options
 from explorer.page.job import Job, JobState
 from explorer.page.stages.landscape import words
@@ -336,3 +336,10 @@ def trail_arrays(trails: list[tuple[Any, list[list[float]], int]]) -> Arrays:
     made = [[*places, *[places[-1]] * (longest - len(places))] for _, places, _ in trails]
     ends = np.array([end for _, _, end in trails], dtype=np.uint8)
     return {"trails": np.array(made, dtype=np.float32), "ends": ends}
+
+
+def link(name: str, kind: str, data: bytes) -> str:
+    """Return a download; the link holds the bytes, so it works after its kernel has ended."""
+    coded = base64.b64encode(data).decode()
+    size = f"{max(1, len(data) // 1024):,} kB"
+    return f"<a download='{name}' href='data:{kind};base64,{coded}'>Download {name}</a> ({size})"
