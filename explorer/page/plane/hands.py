@@ -49,14 +49,16 @@ class Hand:
 
     Attributes:
         say: text for a screen reader.
+        held: the point in hand, or None.
         acts: what each kind of event does.
     """
 
     fleeting: tuple[str, ...] = ()  # kinds: of several in a row the last one counts
 
     def __init__(self, session: Session) -> None:
-        """Act on `session`."""
+        """Act on `session`; nothing is held yet."""
         self.session, self.say = session, ""
+        self.held: int | None = None
         self.acts = self.table()
 
     def table(self) -> dict[str, Act]:
@@ -118,11 +120,6 @@ def _place_words(place: Any) -> str:  # noqa: ANN401 - a tuple or a tensor of co
 
 class DrawHand(Hand):
     """Places, moves and erases points: what the present tool does."""
-
-    def __init__(self, session: Session) -> None:
-        """Act on `session`; nothing is held yet."""
-        super().__init__(session)
-        self.held: int | None = None
 
     def table(self) -> dict[str, Act]:
         """Return what each kind of event does."""
@@ -239,6 +236,9 @@ class PointHand(Hand):
     def table(self) -> dict[str, Act]:
         """Return what each kind of event does."""
         return super().table() | {
+            "down": self._down,
+            "move": self._move,
+            "up": lambda _: self._up(),
             "next": lambda _: self._step(1),
             "previous": lambda _: self._step(-1),
             "left": lambda event: self._arrow(-1, 0, event),
@@ -246,6 +246,18 @@ class PointHand(Hand):
             "up-key": lambda event: self._arrow(0, 1, event),
             "down-key": lambda event: self._arrow(0, -1, event),
         }
+
+    def _down(self, event: Event) -> None:
+        """Take the point that is near."""
+        raise NotImplementedError
+
+    def _move(self, event: Event) -> None:
+        """Drag the point in hand."""
+        raise NotImplementedError
+
+    def _up(self) -> None:
+        """Let it go."""
+        raise NotImplementedError
 
     def _step(self, by: int) -> None:
         """Go to another point."""
@@ -263,17 +275,9 @@ class PointHand(Hand):
 class ExplainHand(PointHand):
     """Chooses, drags, nudges and merges points of the present explanation."""
 
-    def __init__(self, session: Session) -> None:
-        """Act on `session`; nothing is held yet."""
-        super().__init__(session)
-        self.dragging = False
-
     def table(self) -> dict[str, Act]:
         """Return what each kind of event does."""
         return super().table() | {
-            "down": self._down,
-            "move": self._move,
-            "up": lambda _: self._up(),
             "act": lambda _: self._let_go(),
             "move-tool": lambda _: self._merge(),
             "free": lambda _: self._free(),
@@ -290,20 +294,19 @@ class ExplainHand(PointHand):
     # --- pointer ----------------------------------------------------------------------------
     def _down(self, event: Event) -> None:
         explain.drop(self.session)
-        near = self.nearest(event)
-        self.dragging = near is not None
-        if near is not None:
-            self._do(explain.choose, near)
+        self.held = self.nearest(event)
+        if self.held is not None:
+            self._do(explain.choose, self.held)
             self.say = self._point_name()
 
     def _move(self, event: Event) -> None:
-        if self.dragging:
+        if self.held is not None:
             d = explain.explanation(self.session).net.d
             self._do(explain.pull, event.place(d), event.shift or None)
 
     def _up(self) -> None:
-        if self.dragging:
-            self.dragging = False
+        if self.held is not None:
+            self.held = None
             explain.drop(self.session)
 
     # --- keyboard ---------------------------------------------------------------------------
@@ -345,19 +348,7 @@ class ExplainHand(PointHand):
 class LandscapeHand(PointHand):
     """Chooses and moves points of the energy map: a click maps a point, a drag moves it."""
 
-    def __init__(self, session: Session) -> None:
-        """Act on `session`; nothing is held yet."""
-        super().__init__(session)
-        self.held: int | None = None
-        self.travelled = False
-
-    def table(self) -> dict[str, Act]:
-        """Return what each kind of event does."""
-        return super().table() | {
-            "down": self._down,
-            "move": self._move,
-            "up": lambda _: self._up(),
-        }
+    travelled = False  # whether the point in hand was dragged
 
     def ready(self) -> bool:
         """Return whether a point is mapped: the handle of the triangle moves the starts."""

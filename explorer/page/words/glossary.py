@@ -8,94 +8,67 @@ from __future__ import annotations
 
 import json
 
-# Pattern, and the sentence. A letter alone is a word only where a number follows, or as a name.
-GLOSSARY: tuple[tuple[str, str], ...] = (
-    (
-        "KKT(?: point)?s?",
-        (
-            "A KKT point (Karush, Kuhn, Tucker) is where training comes to rest: the weights "
-            "are then a weighted sum over the training points, and that sum is what an attack "
-            "reads."
-        ),
-    ),
-    (
-        "(?:[Mm]ultipliers?|λ(?! ?[₁₂]))",
-        (
-            "A point’s multiplier λ is how strongly it carries the weights: 0 leaves no trace "
-            "in them."
-        ),
-    ),
-    (
-        "[Ss]lackness",
-        (
-            "Slackness is how much of the weights is carried by points off the margin: 0 at a "
-            "KKT point."
-        ),
-    ),
-    (
-        "(?:[Ss]tationarity )?[Rr]esiduals?",
-        (
-            "The residual is the share of the weights that the points do not explain: 0 at a "
-            "KKT point."
-        ),
-    ),
-    (
-        "[Nn]ormalised margins?",
-        ("The smallest margin divided by the size of the weights, so that two networks compare."),
-    ),
-    (
-        "[Mm]argin error",
-        "How far the points are off the margin on which they should lie, at most.",
-    ),
-    (
-        "[Mm]argins?(?! price)",
-        (
-            "The margin of a point is how clearly the network puts it on the side of its "
-            "class; the margin of the network is the smallest of them."
-        ),
-    ),
-    (
-        "[Cc]ertificates?|[Cc]ertified",
-        (
-            "A certificate is a calculation that shows how near the weights are to a KKT "
-            "point, or proves a claim about training points on the margin."
-        ),
-    ),
-    (
-        "[Cc]andidates?",
-        (
-            "A candidate is a point that the attack moves about until all of them explain the "
-            "weights."
-        ),
-    ),
-    (
-        "[Cc]laims?",
-        "A claim is a place where the attack says that a training point lies.",
-    ),
-    (
-        "[Uu]nseen (?:points?|sets?)",
-        (
-            "Unseen points are of the same kind as yours, but the network never saw them: "
-            "what an attack finds among them is chance."
-        ),
-    ),
-    (
-        "[Pp](?= [=<])|^p$",
-        "p is how often chance alone finds as much: below 0.05 it is hardly luck.",
-    ),
-    (
-        "[Kk]inks?",
-        "A kink is a line on which a neuron switches on or off, and the network bends.",
-    ),
-    (
-        "^tau$",
-        ("Tau is how near to a neuron’s kink a point must be for its slope there to be free."),
-    ),
-    (
-        "^chance$|^by chance$",
-        ("The number of points that the same claims would meet among unseen sets, on average."),
-    ),
-)
+# A pattern, and below it the sentence. A letter alone is a word only where a number follows, or as
+# a name.
+WORDS = r"""
+KKT(?: point)?s?
+    A KKT point (Karush, Kuhn, Tucker) is where training comes to rest: the weights are then a
+    weighted sum over the training points, and that sum is what an attack reads.
+
+(?:[Mm]ultipliers?|λ(?! ?[₁₂]))
+    A point’s multiplier λ is how strongly it carries the weights: 0 leaves no trace in them.
+
+[Ss]lackness
+    Slackness is how much of the weights is carried by points off the margin: 0 at a KKT point.
+
+(?:[Ss]tationarity )?[Rr]esiduals?
+    The residual is the share of the weights that the points do not explain: 0 at a KKT point.
+
+[Nn]ormalised margins?
+    The smallest margin divided by the size of the weights, so that two networks compare.
+
+[Mm]argin error
+    How far the points are off the margin on which they should lie, at most.
+
+[Mm]argins?(?! price)
+    The margin of a point is how clearly the network puts it on the side of its class; the
+    margin of the network is the smallest of them.
+
+[Cc]ertificates?|[Cc]ertified
+    A certificate is a calculation that shows how near the weights are to a KKT point, or proves
+    a claim about training points on the margin.
+
+[Cc]andidates?
+    A candidate is a point that the attack moves about until all of them explain the weights.
+
+[Cc]laims?
+    A claim is a place where the attack says that a training point lies.
+
+[Uu]nseen (?:points?|sets?)
+    Unseen points are of the same kind as yours, but the network never saw them: what an attack
+    finds among them is chance.
+
+[Pp](?= [=<])|^p$
+    p is how often chance alone finds as much: below 0.05 it is hardly luck.
+
+[Kk]inks?
+    A kink is a line on which a neuron switches on or off, and the network bends.
+
+^tau$
+    Tau is how near to a neuron’s kink a point must be for its slope there to be free.
+
+^chance$|^by chance$
+    The number of points that the same claims would meet among unseen sets, on average.
+"""
+
+
+def _row(block: str) -> tuple[str, str]:
+    """Return a pattern and its sentence from the lines of a word."""
+    pattern, *lines = block.splitlines()
+    return pattern, " ".join(line.strip() for line in lines)
+
+
+GLOSSARY = tuple(map(_row, WORDS.strip().split("\n\n")))
 
 
 def script() -> str:
