@@ -13,6 +13,7 @@ from explorer.page import play
 from explorer.page.frame import Frame
 from explorer.page.lessons import course
 from explorer.page.panels.base import Panel
+from explorer.page.plane import words
 from explorer.page.plane.hands import DrawHand, ExplainHand, Hand, LandscapeHand
 from explorer.page.plane.scene import Arrays, Look, backdrop, network, scene
 from explorer.page.plane.shapes import pointed_at, shapes_of
@@ -20,22 +21,6 @@ from explorer.page.session import Session
 from explorer.page.view.canvases import PlaneView
 from explorer.style import CLASSES
 
-KEYS = (
-    "Click to place, drag to spray. Keyboard: arrows move the cursor (Shift: further), Enter acts, "
-    "Delete erases, 1 to 4 choose the class, P place, M move, E erase, Ctrl+Z undo, Ctrl+Y redo."
-)
-FIRST = "Click to place a point, drag to spray, or take a preset."
-FIRST_ALONE = "Click to place a point, drag to spray."  # where a lesson hides the presets
-FIRST_ON_LINE = "Click above the axis to place a ● point, below it to place a ▲."
-EXPLAIN_KEYS = (
-    "Drag a filled point along its green line; with Shift, anywhere. Keyboard: Tab chooses a "
-    "point, arrows drag it (Shift: further), Enter lets go, F frees the drag, M merges, "
-    "Ctrl+Z undo, Ctrl+Y redo."
-)
-LANDSCAPE_KEYS = (
-    "Click a point to see the map of its energy; drag any point to move it. Keyboard: Tab chooses "
-    "a point, arrows move it (Shift: further), Ctrl+Z undo, Ctrl+Y redo."
-)
 SPACING = {"place": 16, "move": 3, "erase": 6}  # px; arbitrary
 
 
@@ -56,7 +41,7 @@ class PlanePanel(Panel):
         self._of: tuple[Any, ...] = ()  # what these arrays were made of
         # Frames on their way to a browser, by the view's number and the session's.
         self._sent: deque[tuple[int, int]] = deque(maxlen=64)
-        self.view = PlaneView(tip=KEYS)
+        self.view = PlaneView(tip=words.KEYS)
         self.view.on("events", self._on_events)
         self.view.on("drawn", self._on_drawn)
         self.widget = self.view.add_class("mx-plane")
@@ -118,19 +103,19 @@ class PlanePanel(Panel):
     def _first(self, frame: Frame) -> str:
         """Return how an empty plane is drawn on, with what is in sight."""
         if frame.dataset.d == 1 and not self.session.label:
-            return FIRST_ON_LINE
-        return FIRST if course.offers(self.session, "Presets") else FIRST_ALONE
+            return words.FIRST_ON_LINE
+        return words.FIRST if course.offers(self.session, "Presets") else words.FIRST_ALONE
 
     def _tell(self, frame: Frame) -> None:
         n = frame.dataset.n
         explain = frame.explain if frame.stage == "explain" else None
         mapped = frame.stage == "landscape" and frame.map_kind != "starts"
         landscape = frame.landscape if mapped else None
-        keys, places = KEYS, 0
+        keys, places = words.KEYS, 0
         if explain is not None:
-            keys, places = EXPLAIN_KEYS, explain.present.now.n
+            keys, places = words.EXPLAIN_KEYS, explain.present.now.n
         elif landscape is not None:
-            keys, places = LANDSCAPE_KEYS, len(landscape.present.x)
+            keys, places = words.LANDSCAPE_KEYS, len(landscape.present.x)
         with self.view.hold_sync():
             self.view.active = not frame.is_aimed or places > 0
             self.view.stops = places

@@ -1,7 +1,24 @@
-"""What each glyph on the plane means: its name in the legend, and one sentence."""
+"""What is said of the plane: how to work on it, and what each glyph on it means."""
 
 from __future__ import annotations
 
+KEYS = (
+    "Click to place, drag to spray. Keyboard: arrows move the cursor (Shift: further), Enter acts, "
+    "Delete erases, 1 to 4 choose the class, P place, M move, E erase, Ctrl+Z undo, Ctrl+Y redo."
+)
+FIRST = "Click to place a point, drag to spray, or take a preset."
+FIRST_ALONE = "Click to place a point, drag to spray."  # where a lesson hides the presets
+FIRST_ON_LINE = "Click above the axis to place a ● point, below it to place a ▲."
+EXPLAIN_KEYS = (
+    "Drag a filled point along its green line; with Shift, anywhere. Keyboard: Tab chooses a "
+    "point, arrows drag it (Shift: further), Enter lets go, F frees the drag, M merges, "
+    "Ctrl+Z undo, Ctrl+Y redo."
+)
+LANDSCAPE_KEYS = (
+    "Click a point to see the map of its energy; drag any point to move it. Keyboard: Tab chooses "
+    "a point, arrows move it (Shift: further), Ctrl+Z undo, Ctrl+Y redo."
+)
+# Of each glyph its name in the legend, and one sentence.
 ROWS: dict[str, tuple[str, str]] = {
     "point": ("training point", "A training point: larger is more of the weights."),
     "truth": ("training point", "A training point of the attacked weights."),
