@@ -34,6 +34,7 @@ def test_road_in_a_cell(page: Page, open_in_lab: Callable[..., None]) -> None:
 FIGURES = """
 import bqplot as bq, ipywidgets as w
 from explorer import certify, figure, maximum_margin, preset
+from explorer.engine.charts import Axis, Chart, Series
 from explorer.research.grid import maps
 data = preset("alternating-circle", n=6)
 proof = figure(certify(maximum_margin(data.x, data.y).net, data.x, data.y))
@@ -46,7 +47,9 @@ grid, said = figure(maps(3, rows)), w.Label()
 def tell(_, told):
     said.value = f"row {told['data']['rowNum']}, column {told['data']['columnNum']}"
 grid.marks[0].on_element_click(tell)
-display(w.VBox([proof, grid, figure(maps(3, rows), "data edge"), said]))
+gaps = Series([1, 2], [0.5, 1.0], "", "stems"), Series([1, 2], [float("nan")] * 2, "nothing")
+stems = figure(Chart(gaps, Axis(0, 3), Axis(0, 1)))
+display(w.VBox([proof, grid, figure(maps(3, rows), "data edge"), stems, said]))
 """
 
 
@@ -54,7 +57,7 @@ def test_figures_show_their_marks_and_the_readers_own(
     page: Page, open_in_lab: Callable[..., None]
 ) -> None:
     open_in_lab(page, FIGURES)
-    proof, grid, edge = (page.locator(".jp-OutputArea .bqplot").nth(k) for k in range(3))
+    proof, grid, edge, stems = (page.locator(".jp-OutputArea .bqplot").nth(k) for k in range(4))
     expect(proof.locator("path.dot")).to_have_count(6 + 2)
     expect(proof).to_contain_text("Multiplier of each point (exact")
     proof.locator("path.dot").nth(5).hover()  # six at one place: the top one
@@ -65,3 +68,5 @@ def test_figures_show_their_marks_and_the_readers_own(
     grid.locator(".heatmaprow").nth(2).locator("rect").nth(1).click()
     expect(page.locator(".jp-OutputArea .widget-label").last).to_have_text("row 2, column 1")
     expect(edge.locator("path.line").first).to_have_attribute("d", re.compile("^M.*L"))
+    expect(stems.locator("path.line")).to_have_count(1)
+    expect(stems.locator("path.line")).to_have_attribute("d", re.compile("^M[^M]*M[^M]*$"))

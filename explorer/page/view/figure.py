@@ -20,7 +20,7 @@ from explorer.style import PAPER_INKS
 THEMED = {"ink": 1, "ink2": 2, "ink3": 2}  # words of the theme, so that dark pages stay readable
 SHAPES = {"triangle": "triangle-up", "square": "square", "diamond": "diamond", "cross": "cross",
           "tick": "cross", "bar": "rectangle"}  # fmt: skip
-MARGINS = {"top": 48, "bottom": 56, "left": 72, "right": 24}  # px
+MARGINS = {"top": 48, "bottom": 56, "right": 24}  # px
 AREA = 4.0  # of a dot, by the square of its size
 LOWEST, HIGHEST = "#440154", "#fde725"  # ends of viridis, as on paper
 MIDDLE = "#21918c"
@@ -61,8 +61,9 @@ def figure(result: Any, part: str = "", **traits: Any) -> bq.Figure:  # noqa: AN
     axes = [_axis(shown.x, scales["x"], "bottom"), _axis(shown.y, scales["y"], "left")]
     note = "" if isinstance(shown, HeatMap) or not shown.note else f" ({shown.note})"
     return bq.Figure(**{
-        "marks": drawn, "axes": axes, "title": f"{shown.title}{note}", "fig_margin": MARGINS,
-        "legend_location": "top-right", "title_style": {"font-size": "14px"}, "padding_y": 0.0,
+        "marks": drawn, "axes": axes, "title": f"{shown.title}{note}",
+        "fig_margin": _margins(shown.y), "legend_location": "top-right",
+        "title_style": {"font-size": "14px"}, "padding_y": 0.0,
         **traits,
     })  # fmt: skip
 
@@ -80,18 +81,31 @@ def _scale(axis: Axis) -> bq.Scale:
 
 def _axis(axis: Axis, scale: bq.Scale, side: str) -> bq.Axis:
     given = [t if isinstance(t, tuple | list) else (t, None) for t in axis.ticks or ()]
-    words = {f"{at:g}": said for at, said in given if said is not None}
+    words = {_number(at): said for at, said in given if said is not None}
     form = {"tick_format": "~%"} if axis.percent else {"tick_format": "~r"} if axis.log else {}
     where = {"tick_values": [float(at) for at, _ in given]} if given else {}
+    offset = "44px" if side == "bottom" else f"{_margins(axis)['left'] - 18}px"
     return bq.Axis(scale=scale, side=side, label=axis.name or axis.short,
                    grid_lines="none", visible=not axis.hidden, tick_labels=words or None,
-                   label_offset="44px", **where, **form)  # fmt: skip
+                   label_offset=offset, **where, **form)  # fmt: skip
+
+
+def _number(value: float) -> str:
+    """Return a number as a browser writes it, which knows the words of a tick by that."""
+    return f"{value:.0f}" if value == int(value) else repr(float(value))
+
+
+def _margins(upright: Axis) -> dict[str, int]:
+    """Return the px around a figure: words at the ticks have room."""
+    words = [str(t[1]) for t in upright.ticks or () if isinstance(t, tuple | list)]
+    return {**MARGINS, "left": min(56 + round(5.5 * max(map(len, [*words, "   "]))), 220)}
 
 
 def _marks(chart: Chart, scales: dict[str, bq.Scale]) -> list[bq.Mark]:
-    """Return a mark for each series and rule, in the order of painting."""
-    made = [_series(one, chart, scales) for one in chart.series]
-    if sum(bool(one.name) for one in chart.series) > MOST_NAMES:
+    """Return a mark for each rule and each series that has a point, in the order of painting."""
+    known = [s for s in chart.series if np.isfinite(np.asarray(s.y, dtype=np.float64)).any()]
+    made = [_series(one, chart, scales) for one in known]
+    if sum(bool(one.name) for one in known) > MOST_NAMES:
         for mark in made:
             mark.display_legend = False
     return [*(_rule(one, chart, scales) for one in chart.rules), *made]
@@ -112,8 +126,9 @@ def _series(one: Series, chart: Chart, scales: dict[str, bq.Scale]) -> bq.Mark:
     if one.kind == "stems":  # a line that has a gap after each
         gap = np.full(len(x), np.nan)
         x, y = np.stack([x, x, x], 1).ravel(), np.stack([z, y, gap], 1).ravel()
+    held = np.flatnonzero(np.isfinite(y))[-1] + 1  # a line has a name at its end, which has a place
     width = min(float(look.get("width", 3 if one.kind == "stems" else 2)), 12.0)
-    return bq.Lines(x=x, y=y, colors=[colour], stroke_width=width, opacities=[alpha],
+    return bq.Lines(x=x[:held], y=y[:held], colors=[colour], stroke_width=width, opacities=[alpha],
                     line_style="dashed" if look.get("dashed") else "solid",
                     interpolation="step-after" if look.get("steps") else "linear",
                     **shared)  # fmt: skip

@@ -287,9 +287,7 @@ def arena_charts(lines: Sequence[ArenaLine]) -> list[Chart]:
             words = "recall of control sets" if name == "control" else f"{name}, 95% interval"
             series.append(Series([value for _, value in known], [height for height, _ in known],
                                  words, "dots", colour=colour))  # fmt: skip
-        ticks = tuple(
-            (len(ran) - 1 - at, line.title if not i else "") for at, line in enumerate(ran)
-        )
+        ticks = tuple((len(ran) - 1 - at, line.title) for at, line in enumerate(ran))
         title = f"within {radius:g}"
         charts.append(Chart(
             series, Axis(0, 1, "share", percent=True, ticks=(0, 0.5, 1)),
@@ -341,7 +339,9 @@ def sweep_chart(rows: Sequence[Row]) -> Chart:
     y = Axis(0, 1, f"share found within {RADII[AT]:g}", percent=True, ticks=(0, 0.5, 1))
     if not attacked:
         y = Axis(0.0, next_step(max([1e-12, *heights])), "normalised margin")
-    return Chart(series, x, y, f"{len(done)} rows", label=f"{y.name} by {first or 'row'}")
+    return Chart(
+        series, x, y, f"{len(done)} rows, 95% intervals", label=f"{y.name} by {first or 'row'}"
+    )
 
 
 def _settings_of(row: Row) -> dict[str, Any]:
@@ -391,8 +391,7 @@ def _sweep_series(
         middle, low, high = ([getattr(m, k) for m in made] for k in ("mean", "low", "high"))
     title = name or ("training points" if attacked else "margin")
     return [
-        Series(at, high, f"{title}, 95% interval", "stems", low, colour=colour,
-               look={"width": 1.5}),
+        Series(at, high, "", "stems", low, colour=colour, look={"width": 1.5}),
         Series(at, middle, title, colour=colour), Series(at, middle, "", "dots", colour=colour),
         *control,
     ]  # fmt: skip

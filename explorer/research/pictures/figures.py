@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -60,7 +61,8 @@ TALL = (3.4, 3.8)  # a square with its names below
 
 def arena_figure(path: Path, lines: Sequence[ArenaLine], title: str) -> None:
     """Write a picture with one part per radius. ImportError without matplotlib."""
-    charts = arena_charts(lines)
+    first, *others = arena_charts(lines)
+    charts = [first, *(replace(one, y=replace(one.y, ticks=())) for one in others)]  # named once
     height = 1.6 + 0.4 * sum(bool(line.runs) for line in lines)
     path.parent.mkdir(parents=True, exist_ok=True)
     painting.save_figure(path, painting.charts_figure(charts, (8.0, height), title))
