@@ -25,7 +25,7 @@ settings.register_profile(
 settings.load_profile("project")
 
 ROOT = Path(__file__).resolve().parents[1]
-FEWEST, MOST = 2, 4  # workers, arbitrary: one waits for its browser while another computes
+FEWEST, MOST = 3, 4  # workers, arbitrary: one waits for its browser while others compute
 
 
 @pytest.hookimpl(optionalhook=True)

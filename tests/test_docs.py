@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import doctest
 import importlib
 import importlib.util
 import pkgutil
@@ -16,9 +17,11 @@ from typing import Any
 
 import pytest
 from anywidget import AnyWidget
+from typer.testing import CliRunner
 
 import explorer
 from benchmarks import suite
+from explorer.cli import app as command
 from explorer.cli import load_verb
 from explorer.commands import VERBS
 from explorer.engine.data import preset
@@ -256,3 +259,28 @@ def test_the_pages_of_the_reference_hold_every_verb_option_and_export() -> None:
     exported = {line.rpartition(".")[2] for line in text_of("api.md").splitlines()}
     exported |= set(re.findall(r"^- `(\w+)`: ", text_of("api.md"), re.MULTILINE))
     assert {name for name in explorer.__all__ if not name.startswith("__")} <= exported
+
+
+# --- the README's Python runs as it stands, and its commands exist --------------------------------
+
+README = Path(__file__).resolve().parents[1] / "README.md"
+
+
+def test_every_python_example_prints_what_it_says() -> None:
+    failed, tried = doctest.testfile(str(README), module_relative=False)
+    assert tried >= 12
+    assert failed == 0
+
+
+def test_every_command_named_exists() -> None:
+    named = set(re.findall(r"^ {4}margin-explorer (\w+)", README.read_text(), re.MULTILINE))
+    assert {"demo", "train", "attack", "show"} <= named
+    for verb in named:
+        result = CliRunner().invoke(command, [verb, "--help"])
+        assert result.exit_code == 0, (verb, result.output)
+
+
+def test_every_file_named_is_there() -> None:
+    text = README.read_text()
+    for link in re.findall(r"\]\((?!http)([^)#]+)\)", text):
+        assert (README.parent / link).exists(), link

@@ -95,6 +95,17 @@ class Explorer:
         if fold.get_attribute("aria-expanded") != "true":
             fold.click()
 
+    def lesson(self, title: str) -> None:
+        """Open a lesson by the menu, and wait until it stands there."""
+        self.press("Lessons")
+        self.page.locator(".mx-lessons .mx-menu-row", has_text=title).click()
+        expect(self.page.locator(".mx-lesson-title")).to_have_text(title)
+
+    def leave_lesson(self) -> None:
+        """Leave it: the page is what it was before."""
+        self.page.locator(".mx-lesson-leave:visible").click()
+        expect(self.page.locator(".mx-lesson:visible")).to_have_count(0)
+
     def branches(self) -> Locator:
         """The marks of the branches on the time line."""
         return self.page.locator(".mx-mark")

@@ -82,8 +82,7 @@ def test_the_index_leads_to_lesson_0_which_is_done_with_a_mouse(
     whole(page)
     following.click()
     expect(title).to_have_text(packaged_lessons()[1].title)
-    page.locator(".mx-lesson-leave:visible").click()
-    expect(page.locator(".mx-lesson:visible")).to_have_count(0)
+    app.leave_lesson()
     expect(page.locator(".mx-failed:visible")).to_have_count(0)
     # The kernel of the page that was left has ended, and its watch may have asked for it once more.
     console_errors[:] = [said for said in console_errors if "404" not in said]
@@ -180,12 +179,10 @@ def test_legends_and_buttons_are_whole_beside_a_lesson(new_page, voila_server, k
         assert box and card and box["x"] + box["width"] <= card["x"] + card["width"] + 1
 
 
-def test_a_task_on_another_page_ticks_its_step_and_the_menu_the_lesson(
-    new_page, voila_server
-) -> None:
-    page = new_page(viewport=LAPTOP)
-    page.goto(f"{voila_server.url}?lesson=10")
-    expect(page.locator(".mx-lesson-title")).to_have_text(packaged_lessons()[10].title)
+def test_a_task_on_another_page_ticks_its_step_and_the_menu_the_lesson(app: Explorer) -> None:
+    page = app.page
+    page.set_viewport_size(LAPTOP)
+    app.lesson(packaged_lessons()[10].title)
     ready(page)
     page.locator(".mx-play").click()
     done = page.locator(".mx-lesson-dot.done")
@@ -206,3 +203,7 @@ def test_a_task_on_another_page_ticks_its_step_and_the_menu_the_lesson(
     expect(done).to_have_count(2)
     page.get_by_role("button", name="Lessons").click()
     expect(page.locator(".mx-lessons .mx-menu-row", has_text="✓")).to_have_count(1)
+    other.goto("about:blank")  # as a person leaves it
+    other.close()
+    page.keyboard.press("Escape")
+    app.leave_lesson()

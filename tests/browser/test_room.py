@@ -71,14 +71,13 @@ def test_the_ready_run_has_room_and_to_present_makes_it_more(
     expect(page.locator(".mx-tabs")).to_be_visible()
 
 
-def test_the_triangle_beside_a_lesson_is_large(
-    new_page: Callable[..., Page], voila_server: Server
-) -> None:
-    page = new_page(viewport=LAPTOP)
-    page.goto(f"{voila_server.url}?lesson=5")
-    expect(page.locator(".mx-lesson-title")).to_have_text(packaged_lessons()[5].title)
+def test_the_triangle_beside_a_lesson_is_large(app: Explorer) -> None:
+    page = app.page
+    page.set_viewport_size(LAPTOP)
+    app.lesson(packaged_lessons()[5].title)
     expect(page.locator(".mx-triangle-view")).to_be_visible()
     settled(page.locator(".mx-cards"))
     assert side_of(page) >= 240
     foot, low = page.locator(".mx-starts").bounding_box(), page.locator(".mx-side").bounding_box()
     assert foot and low and foot["y"] + foot["height"] <= low["y"] + low["height"] + 1
+    app.leave_lesson()

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import pickle
+import subprocess
+import sys
 from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
@@ -95,3 +98,27 @@ def test_the_mutants_of_a_seed_are_always_the_same() -> None:
     first = [(kind.name, data) for kind, _, data in mutants.mutants(20, 5)]
     mutants.runs.cache_clear()  # the whole files are written anew
     assert [(kind.name, data) for kind, _, data in mutants.mutants(20, 5)] == first
+
+
+# --- files made to take more than they have: none takes a gigabyte, and each has its answer -------
+
+MOST_MB = 1000
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+@pytest.mark.skipif(sys.platform == "win32", reason="a process is measured by wait4")
+def test_no_crafted_file_takes_a_gigabyte(root: Path) -> None:
+    """Each is read in a process of its own, which a limit of the processor's time ends."""
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.crafted"], cwd=root, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    rows = [json.loads(line) for line in done.stdout.splitlines()]
+    print(done.stdout)
+    assert len(rows) >= 81
+    for row in rows:
+        assert row["peak_mb"] < MOST_MB, row
+        assert not row["answer"].startswith("RAISED"), row
+        assert (row["answer"] == "taken") or row["name"] != "link: largest", row
+        assert len(row["answer"]) <= MOST_WORDS and row["answer"].isprintable(), row

@@ -14,7 +14,7 @@ from explorer.research.grid import landscape as live
 from explorer.research.grid.store import KEEP, folder
 from tests.page.pages import choose, fixture_of, label, press
 from tests.page.test_digits import TINY, well
-from tests.page.test_runs_keep import hand_in, offered
+from tests.page.test_runs import hand_in, offered
 
 page = fixture_of(lambda: DigitsApp(TINY))
 

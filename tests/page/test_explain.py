@@ -5,18 +5,25 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 
+import numpy as np
 import pytest
 import torch
 
 from explorer.engine.data import preset
-from explorer.page import play
+from explorer.engine.explanations.cells import Extent
+from explorer.engine.explanations.masses import FORCED
+from explorer.engine.explanations.splitting import free_direction, margins
+from explorer.page import history, play
 from explorer.page.apps.explorer import App
+from explorer.page.job import JobState
 from explorer.page.plane import shapes
+from explorer.page.plane.shapes import pointed_at, shapes_of
 from explorer.page.stages.draw import commands as draw
 from explorer.page.stages.explain import commands as explain
 from explorer.page.stages.train import commands as train
 from explorer.page.words.headline import headline
-from explorer.research.explained import Explained
+from explorer.research import explained
+from explorer.research.explained import Explained, lengths, split_toward
 from explorer.research.pictures.axes import Axes
 from tests.page.pages import fixture_of, opened, press, send
 
@@ -176,3 +183,204 @@ def test_what_cannot_be_explained_is_refused_and_the_stage_stays() -> None:
         made.session.attempt(command)
         assert "Nothing" in made.session.message
     made.close()
+
+
+# --- the explain stage in numbers: what a drag makes, what is undone, drawn, said and cancelled ---
+
+
+def movable(app: App) -> list[int]:
+    return [int(i) for i in (~state(app).pinned).nonzero()]
+
+
+def test_both_children_go_the_same_share_of_their_way_and_wait_at_their_walls() -> None:
+    extent = Extent(2.0, 1.0, (), (), 0)
+    assert lengths(extent, 1.0, 5.0) == (1.0, 0.5)
+    assert lengths(extent, 4.0, 5.0) == (4.0, 1.0)
+    assert lengths(extent, -0.25, 5.0) == (0.5, 0.25)
+    assert lengths(extent, -3.0, 5.0) == (2.0, 3.0)
+    assert lengths(Extent(float("inf"), 1.0, (), (), 0), 1.0, 4.0) == (1.0, 0.25)
+    assert lengths(Extent(0.0, 0.0, (), (), 1), 0.3, 5.0) == (0.3, 0.3)
+    assert lengths(Extent(0.0, 0.2, (), (), 1), 0.3, 5.0) == (0.3, 0.2)
+
+
+@pytest.mark.parametrize("at", [0.01, -0.01])
+def test_the_child_in_hand_is_where_it_was_dragged(app: App, at: float) -> None:
+    e, i = state(app).truth, movable(app)[0]
+    u, extent = free_direction(state(app).net, e, i)
+    made = split_toward(state(app).net, e, i, u, extent, at, 4.0)
+    torch.testing.assert_close(made.x[i], e.x[i] + at * u)
+    back = (made.x[-1] - e.x[i]) @ u
+    assert float(back) * at < 0
+    lam = made.lam[i] * (made.x[i] - e.x[i]) + made.lam[-1] * (made.x[-1] - e.x[i])
+    torch.testing.assert_close(lam, torch.zeros(2, dtype=torch.float64), atol=1e-9, rtol=0)
+
+
+def test_a_drag_of_many_moves_is_one_step_of_undo(app: App) -> None:
+    x = state(app).now.x[movable(app)[0]]
+    steps = [{"kind": "down", **share(app, x)}]
+    steps += [{"kind": "move", **share(app, x + 0.02 * k)} for k in (1, 2, 3)]
+    for event in [*steps, {"kind": "up", **share(app, x + 0.06)}]:
+        send(app.panels["PlanePanel"].view, kind="events", events=[event])
+    assert state(app).now.n == state(app).truth.n + 1
+    play.undo(app.session)
+    assert state(app).now is state(app).truth and app.session.frame.explain.past == ()
+
+
+def test_a_reset_is_undone_and_does_nothing_at_the_truth(app: App) -> None:
+    explain.reset(app.session)
+    assert app.session.frame.explain.past == ()
+    explain.choose(app.session, movable(app)[0])
+    explain.split_widest(app.session)
+    present = state(app).now
+    explain.reset(app.session)
+    assert state(app).now is state(app).truth
+    play.undo(app.session)
+    assert state(app).now is present
+
+
+def test_only_the_last_steps_are_kept(app: App, monkeypatch) -> None:
+    monkeypatch.setattr(history, "MOST_UNDO", 3)
+    for k in range(5):
+        explain.choose(app.session, movable(app)[0])
+        app.session.attempt(
+            explain.pull, app.session, state(app).now.x[movable(app)[0]] + 1e-3 * (k + 1)
+        )
+        explain.drop(app.session)
+    past = explain.history(app.session).past
+    assert len(past) == 3 and past[-1].now.n == state(app).now.n - 1
+
+
+def test_a_merge_keeps_hold_of_the_point_whichever_was_chosen_first(app: App) -> None:
+    i = movable(app)[0]
+    for first_child in (True, False):
+        explain.reset(app.session)
+        explain.choose(app.session, i)
+        explain.split_widest(app.session)
+        last = state(app).now.n - 1
+        for one in (i, last) if first_child else (last, i):
+            explain.choose(app.session, one)
+        explain.combine(app.session)
+        held = state(app).selected
+        torch.testing.assert_close(state(app).now.x[held], state(app).truth.x[i])
+
+
+def test_the_widest_split_ends_at_a_wall_or_at_the_edge_of_the_plane(app: App) -> None:
+    edge = app.session.extent
+    for i in movable(app):
+        explain.reset(app.session)
+        net, e = state(app).net, state(app).truth
+        _, extent = free_direction(net, e, i)
+        explain.choose(app.session, i)
+        explain.split_widest(app.session)
+        assert state(app).now.n == e.n + 1 and not app.session.message
+        ends = torch.stack([state(app).now.x[i], state(app).now.x[-1]])
+        assert float(ends.abs().max()) <= edge + 1e-9 and state(app).change < 1e-9
+        went = (ends - e.x[i]).norm(dim=1)
+        limits = [extent.plus - went, extent.minus - went, edge - ends.abs().max(dim=1).values]
+        assert min(float(v.abs().min()) for v in limits if torch.isfinite(v).all()) < 1e-6
+
+
+def test_trained_weights_are_explained_by_points_near_their_margin() -> None:
+    made = App(preset("moons", n=12, seed=1))
+    play.go(made.session, "train")
+    play.advance(made.session, steps=600)
+    play.go(made.session, "explain")
+    e = state(made).truth
+    assert not state(made).exact
+    assert float(margins(state(made).net, e).max()) <= 1 + explained.TRAINED_MARGIN + 1e-9
+    q = margins(state(made).net, e)
+    assert float(q.min()) == pytest.approx(1.0)
+    made.close()
+
+
+def test_the_chart_shows_the_numbers_of_the_drag(app: App) -> None:
+    panel, i = app.panels["ExplainPanel"], movable(app)[0]
+    explain.set_free(app.session, True)
+    explain.choose(app.session, i)
+    assert not panel.drag.shown.series
+    app.session.attempt(explain.pull, app.session, state(app).now.x[i] + torch.tensor([0.5, 0.4]))
+    slide, off = state(app).slide, state(app).change
+    assert off > 1e-3
+    shown = panel.drag.shown
+    named = {s.name: s for s in shown.series}
+    assert [*named["now"].x, *named["now"].y] == pytest.approx([slide.at, off])
+    assert shown.handle == pytest.approx(slide.at)
+    inside = np.abs(slide.curve[:, 0].numpy()) <= shown.x.high
+    curve = slide.curve.numpy()[inside]
+    assert named["change of the sum"].x == pytest.approx(curve[:, 0])
+    assert named["change of the sum"].y == pytest.approx(curve[:, 1])
+    assert named["margin error"].y == pytest.approx(np.minimum(curve[:, 2], shown.y.high))
+    assert shown.y.high >= curve[:, 1].max()
+
+
+def test_the_line_of_the_chart_drags_the_point(app: App) -> None:
+    panel, i = app.panels["ExplainPanel"], movable(app)[0]
+    explain.choose(app.session, i)
+    app.session.attempt(explain.pull, app.session, state(app).now.x[i] + 1e-3)
+    slide = state(app).slide
+    send(panel.drag, kind="handle", at=0.5 * slide.extent.plus)
+    assert state(app).slide.at == pytest.approx(0.5 * slide.extent.plus)
+    torch.testing.assert_close(
+        state(app).now.x[i], slide.before.x[i] + 0.5 * slide.extent.plus * slide.u
+    )
+    assert panel.drag.shown.handle == pytest.approx(state(app).slide.at)
+
+
+def test_every_point_is_a_dot_pinned_or_free_and_a_click_takes_it(app: App) -> None:
+    panel = app.panels["ExplainPanel"]
+    dots = {s.name: s.ids.tolist() for s in panel.dots.shown.series if s.name}
+    assert dots["can become two"] == movable(app)
+    both = [*dots["can become two"], *dots["cannot be split"]]
+    assert sorted(both) == list(range(state(app).now.n))
+    send(panel.dots, kind="choose", id=movable(app)[0])
+    assert state(app).selected == movable(app)[0] == panel.dots.shown.lit
+    send(panel.dots, kind="hover", id=3)
+    assert app.session.pointed == 3
+
+
+def test_forced_points_are_counted_and_one_program_runs_at_a_time(app: App) -> None:
+    panel = app.panels["ExplainPanel"]
+
+    async def ask() -> None:
+        press(panel.forced.row, "ask")
+        await asyncio.sleep(0)
+        press(panel.farthest.row, "ask")
+        assert panel.forced.state is JobState.RUNNING
+        both = (panel.forced, panel.farthest)
+        assert [one.row.json("cancel")["hidden"] for one in both] == [False, True]
+        await panel.forced.wait()
+        await panel.farthest.wait()
+
+    asyncio.run(ask())
+    made = app.session.frame.aim.certainty
+    count = int(made.certain.sum())
+    assert 0 < count < state(app).truth.n
+    assert f"{count} of 12 points" in panel.forced.text
+    sure = made.certain[state(app).truth.origin]
+    assert bool((state(app).forced[sure] > FORCED * state(app).truth.mass).all())
+    assert state(app).now is state(app).truth  # the second program was never begun
+    assert panel.forced.row.json("cancel")["hidden"]
+
+
+def test_both_halves_are_marked_with_their_shares_of_the_multiplier(app: App) -> None:
+    i = movable(app)[0]
+    explain.choose(app.session, i)
+    assert len(shapes_of(app.session.frame, app.session.axes).hands) == 1
+    app.session.attempt(explain.pull, app.session, state(app).now.x[i] + 0.05)
+    now = state(app).now
+    drawn = shapes_of(app.session.frame, app.session.axes)
+    both = now.x[[i, now.n - 1]].numpy()
+    assert drawn.hands == pytest.approx(both) and drawn.lines == pytest.approx(both)
+    total = float(now.lam[i] + now.lam[-1])
+    assert total == pytest.approx(float(state(app).truth.lam[i]))
+    said = [words for *_, words in drawn.texts if "λ" in words]
+    assert said == [f"{float(now.lam[k]) / total:.0%} of λ" for k in (i, now.n - 1)]
+
+
+def test_a_point_under_the_pointer_in_a_chart_is_marked_on_the_plane(app: App) -> None:
+    play.point_at(app.session, 2)
+    assert pointed_at(app.session.frame, 2) == pytest.approx(state(app).now.x[2:3].numpy())
+    play.point_at(app.session, 10**6)  # gone meanwhile
+    assert len(pointed_at(app.session.frame, 10**6)) == 0
+    play.point_at(app.session, -1)
+    assert app.panels["PlanePanel"].failure.layout.display == "none"

@@ -2,26 +2,36 @@
 
 from __future__ import annotations
 
+import gc
+import re
+import weakref
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
-from explorer.engine.attacks.claims import MERGE_RADIUS
+from explorer.engine.attacks.claims import MERGE_RADIUS, Report
 from explorer.engine.attacks.shapes import EMPTY, Shapes
 from explorer.engine.certificate import in_reach
 from explorer.engine.data import Dataset, preset
-from explorer.engine.network import phi
+from explorer.engine.explanations.certainty import Certainty
+from explorer.engine.network import Network, init_network, phi, phi_all
 from explorer.page import play
 from explorer.page.apps.explorer import App
+from explorer.page.plane import marks
 from explorer.page.plane.marks import FOUND
 from explorer.page.plane.scene import Look, backdrop, network, scene
+from explorer.page.plane.shapes import shapes_of
+from explorer.page.plane.words import ROWS
 from explorer.page.session import Session
 from explorer.page.stages.attack import commands as attack
 from explorer.page.stages.draw import commands as draw
 from explorer.page.stages.explain import commands as explain
 from explorer.page.stages.train import commands as train
+from explorer.page.view import base
+from explorer.research.pictures import fields
 from explorer.research.pictures.axes import Axes
 from explorer.research.pictures.fields import samples
 from tests.page.pages import on_plane, opened, send
@@ -287,3 +297,207 @@ def test_a_certified_place_that_holds_a_point_is_no_wrong_claim() -> None:
         mine = truth.x[truth.y == label]
         holds = bool(((mine - at).abs().amax(1) <= half + state.reach).any())
         assert crossed == (not holds)
+
+
+# --- the marks on the plane: each has one row in the legend, and no two rows share a glyph --------
+
+PLANE = Path(base.__file__).with_name("plane.js").read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def session() -> Session:
+    """At the end of an attack, with everything that a plane can show of it."""
+    made = Session(preset("alternating-circle", n=6))
+    train.jump_to_exact(made)
+    play.go(made, "attack")
+    play.configure(made, steps=200)
+    while not made.frame.status.over:
+        play.go_on(made, 200)
+    return made
+
+
+def plane_of(session: Session) -> dict:
+    shapes = shapes_of(session.frame, session.axes)
+    arrays, values = scene(session.frame, session.axes, Look(), shapes, {})
+    return {**values, **arrays}
+
+
+def glyphs(seen: dict) -> set[str]:
+    """The glyphs that these arrays draw, as `plane.js` reads them."""
+    found = set()
+    if "points" in seen:
+        traceless = seen["points"][:, 4] > 0
+        found |= {"traceless"} if traceless.any() else set()
+        found |= set() if traceless.all() else {"truth" if seen["hollow"] else "point"}
+    if "candidates" in seen:
+        found |= {"candidate" if used else "unused" for used in seen["candidates"][:, 4] > 0}
+    for name in ("claims", "marks"):
+        found |= {marks.MARKS[int(kind)] for kind in seen.get(name, np.zeros((0, 3)))[:, 2]}
+    return found | {key for name, key in marks.PLACED.items() if name in seen}
+
+
+def check(seen: dict) -> set[str]:
+    rows = [key for key, *_ in seen["legend"]]
+    assert len(rows) == len(set(rows)) and set(rows) == glyphs(seen)
+    for key, name, sentence in seen["legend"]:
+        assert ROWS[key] == (name, sentence)
+    return set(rows)
+
+
+def test_each_glyph_has_one_row_and_every_row_a_glyph_of_its_own() -> None:
+    drawn = re.findall(r"^  (\w+): \(c, x, y", PLANE, flags=re.M)
+    assert sorted(drawn) == sorted(ROWS) and len({words for words, _ in ROWS.values()}) >= 15
+    numbered = re.search(r"const MARKS = \[(.*?)\]", PLANE)
+    assert tuple(re.findall(r'"(\w+)"', numbered[1])) == marks.MARKS
+    bodies = dict(
+        re.findall(r"^  (\w+): (\(c, x, y.*?)(?=^  \w+: \(c, x, y|^\};)", PLANE, flags=re.M | re.S)
+    )
+    assert len(set(bodies.values())) == len(bodies) == len(ROWS)
+    assert len({sentence for _, sentence in ROWS.values()}) == len(ROWS)
+
+
+def test_the_legend_of_every_stage_has_the_glyphs_that_are_on_the_plane(session: Session) -> None:
+    assert {"truth", "candidate"} <= check(plane_of(session))
+    for stage in ("draw", "train", "landscape", "explain", "arena"):
+        play.go(session, stage)
+        check(plane_of(session))
+    play.go(session, "explain")
+    explain.choose(session, 0)
+    assert "hand" in check(plane_of(session))
+    play.go(session, "attack")
+
+
+def claimed(session: Session, x: list, y: list, **changes) -> dict:
+    """What is shown where an attack claims these places."""
+    frame, claims = session.frame, Report(torch.tensor(x), torch.tensor(y), torch.ones(len(y)))
+    claims = replace(claims, x=claims.x.double(), y=claims.y.double())
+    state = frame.attack.state
+    made = (
+        attack.judgement(claims, frame.truth, frame.aim.controls, None) if frame.truth.n else None
+    )
+    part = replace(frame.attack, claims=claims, judged=state)
+    if made is not None:
+        part = replace(part, scores=made.scores, verdict=made.verdict)
+    return shown_of(session, replace(frame, attack=part, **changes))
+
+
+def shown_of(session: Session, frame) -> dict:
+    arrays, values = scene(frame, session.axes, Look(), shapes_of(frame, session.axes), {})
+    return {**values, **arrays}
+
+
+def test_a_cross_is_a_wrong_claim_and_nothing_else(session: Session) -> None:
+    play.go(session, "attack")
+    truth = session.frame.truth
+    at, label = truth.x[0].tolist(), float(truth.y[0])
+    seen = claimed(session, [at, [at[0] + 0.045, at[1]], [1.9, 1.9]], [label] * 3)
+    kinds = [marks.MARKS[int(k)] for k in seen["claims"][:, 2]]
+    assert kinds == ["found", "beside", "wrong"]
+    check(seen)
+    nobody = replace(session.frame.aim, truth=Dataset(truth.x[:0], truth.y[:0]))
+    frame = replace(session.frame, aim=nobody)
+    blind = replace(frame.attack, judged=frame.attack.state, verdict=None, scores=None)
+    seen = shown_of(session, replace(frame, attack=blind))
+    assert {marks.MARKS[int(k)] for k in seen["claims"][:, 2]} == {"unknown"}
+    n = len(blind.claims.x)
+    judged = Certainty(torch.linspace(0, 1, n), 0.03, 0.0, 0.01, None, 0.5, 2.0, 1.01)
+    seen = shown_of(session, replace(frame, attack=replace(blind, certainty=judged)))
+    assert {marks.MARKS[int(k)] for k in seen["claims"][:, 2]} == {"unknown", "likely"}
+    check(seen)
+
+
+# --- what the plane is made of against what it must show, at any scale of the data ----------------
+
+PLANES = (Axes(), Axes((1000.0, 2.0), (-30.0, 0.5)), Axes((0.0, 1e-3), (2e-4, 1e-3)))
+
+
+def line_net(w: list[list[float]], b: list[float], v: list[float]) -> Network:
+    to = lambda a: torch.tensor(a, dtype=torch.float64)  # noqa: E731
+    return Network((to(w), to([v])), (to(b), None))
+
+
+def random_net(outputs: int = 1) -> Network:
+    made = torch.Generator().manual_seed(3)
+    return init_network(2, [9], generator=made, first_scale=1.0, outputs=outputs)
+
+
+def test_a_page_does_not_grow_with_every_zoom() -> None:
+    first = weakref.ref(fields.samples(4, Axes((0.0, 1.0))))
+    for k in range(100):
+        fields.samples(4, Axes((0.0, 2.0 + k)))
+    gc.collect()
+    assert first() is None
+
+
+def of_data(axes: Axes, shares: np.ndarray) -> np.ndarray:
+    return axes.centre + shares * axes.half
+
+
+@pytest.mark.parametrize("axes", PLANES)
+def test_field_is_phi_from_edge_to_edge_with_the_first_row_on_top(axes: Axes) -> None:
+    net = random_net()
+    values = fields.field(net, axes, size=5)
+    for row, column, share in ((0, 0, (-1, 1)), (0, 4, (1, 1)), (2, 2, (0, 0)), (4, 0, (-1, -1))):
+        place = torch.from_numpy(of_data(axes, np.array(share, dtype=float)))[None]
+        exact = float(phi(net, place))
+        assert values[row, column] == pytest.approx(exact, abs=1e-5 * (1 + abs(exact)))
+
+
+def test_fields_of_all_classes_are_the_outputs() -> None:
+    net = random_net(outputs=3)
+    values = fields.class_field(net, Axes(), size=7)
+    assert values.shape == (3, 7, 7)
+    middle = phi_all_at(net, (0.0, 0.0))
+    np.testing.assert_allclose(values[:, 3, 3], middle, atol=1e-5)
+    lead = fields.leads(values)
+    best = values.argmax(0)
+    assert (lead.argmax(0) == best).all() and ((lead > 0).sum(0) == 1).all()
+
+
+def phi_all_at(net: Network, place: tuple[float, float]) -> np.ndarray:
+    return phi_all(net, torch.tensor([place], dtype=torch.float64))[0].numpy()
+
+
+@pytest.mark.parametrize("axes", PLANES)
+def test_neuron_lines_lie_on_their_neurons_and_inside_the_view(axes: Axes) -> None:
+    net = random_net()
+    w, b = net.weights[0].numpy(), net.biases[0].numpy()  # type: ignore[union-attr]
+    b = b * axes.half.min() / 20 - w @ axes.centre  # the lines cross this part
+    net = Network(net.weights, (torch.from_numpy(b), *net.biases[1:]))
+    lines = fields.neuron_lines(net, axes)
+    assert len(lines) > 4 and (np.abs(lines[:, :4]) <= 1 + 1e-9).all()
+    for end in (lines[:, 0:2], lines[:, 2:4]):
+        off = of_data(axes, end) @ w.T + b
+        assert np.abs(off).min(1).max() < 1e-9 * (1 + np.abs(axes.centre).max())
+    assert (np.diff(lines[:, 4]) >= 0).all() and lines[-1, 4] == 1, "strongest on top"
+
+
+def test_bundled_weak_neurons_draw_one_strong_line() -> None:
+    # ten weak copies of one line, of either orientation, against one neuron of medium weight
+    w = [[0.3, 0.0]] * 5 + [[-0.3, 0.0]] * 5 + [[0.0, 1.0]]
+    b = [-0.15] * 5 + [0.15] * 5 + [0.5]
+    lines = fields.neuron_lines(line_net(w, b, [1.0] * 11), Axes())
+    assert len(lines) == 2
+    upright = lines[np.abs(lines[:, 0] - lines[:, 2]) < 1e-9]
+    assert upright[0, 4] == 1 and upright[0, 0] == pytest.approx(0.25), "strong together, at 0.5"
+
+
+def test_neuron_outside_the_view_is_not_drawn() -> None:
+    net = line_net([[1.0, 0.0]], [5.0], [1.0])
+    assert not len(fields.neuron_lines(net, Axes()))
+    assert len(fields.neuron_lines(net, Axes((-5.0, 1.0), (0.0, 1.0)))) == 1
+
+
+def test_breakpoints_and_graph_of_a_univariate_net() -> None:
+    net = Network(
+        (torch.tensor([[2.0], [1.0], [1.0]]).double(), torch.tensor([[1.0, 1.0, 1.0]]).double()),
+        (torch.tensor([-1.0, 9.0, 0.0]).double(), None),
+    )
+    found = fields.breakpoints(net, Axes())
+    assert sorted(2 * found[:, 0]) == [0.0, 0.5], "the one at -9 is out of view"
+    assert (found[:, 1] > 0).all() and (found[:, 1] <= 1).all()
+    x, heights = fields.graph(net, Axes(), unit=3.0).T
+    x = 2 * x
+    exact = (np.maximum(2 * x - 1, 0) + x + 9 + np.maximum(x, 0)) / 3
+    np.testing.assert_allclose(2 * heights, exact)
+    assert heights.max() > 1, "beyond the frame, not clamped to it"

@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from dataclasses import FrozenInstanceError, asdict, replace
+from itertools import islice
 
 import pytest
 import torch
 
+from explorer.engine.attacks import kkt
+from explorer.engine.attacks.attack import Attack
 from explorer.engine.attacks.kkt import ATTACK, KKTConfig
 from explorer.engine.attacks.target import Target
 from explorer.engine.controls import control_sets
-from explorer.engine.data import heldout, preset
+from explorer.engine.data import PRESETS, heldout, preset
 from explorer.engine.energy.starts import attack_start
+from explorer.engine.exact import maximum_margin
 from explorer.engine.margin import q_of
+from explorer.engine.network import init_network
+from explorer.engine.roster import ROSTER
 from explorer.engine.store import Run
 from explorer.engine.training import TrainConfig
 from explorer.research import report, runs
-from explorer.research.grid import Grid
+from explorer.research.grid import Grid, GridCell, run_cell
+from explorer.research.scenarios import SCENARIOS, by_name
 from explorer.research.sweep.experiment import Experiment, key_of, run_experiment
 
 DATA = preset("moons", 6, 0.05, 0)
@@ -138,3 +145,112 @@ def test_what_is_known_of_the_training_stays_with_the_target(trained, decayed) -
     made = runs.aim(trained.net, DATA, None, decayed)[0]
     moved = runs.target_on(made, ATTACK, "cpu", torch.float32)
     assert made.decayed == moved.decayed == decayed and moved.net.dtype == torch.float32
+
+
+# --- a run that nobody watches step by step takes its steps in blocks, and comes to the same ------
+
+JOINT = KKTConfig(m=6, steps=250, multipliers="joint", lr_x=0.002, lr_lam=0.002)
+
+
+@pytest.fixture
+def no_single_step(monkeypatch):
+    def refused(*_):
+        raise AssertionError("a single step was taken")
+
+    monkeypatch.setattr(kkt, "step", refused)
+
+
+def one_by_one(entry, target, state, config, _):
+    while not entry.terminate(state, config).over:
+        state = entry.step(target, state, config)
+        yield state
+
+
+def attacked(config=JOINT):
+    generator = torch.Generator().manual_seed(0)
+    target = Target(init_network(2, (20,), generator=generator, first_scale=0.7))
+    return runs.attack(target, config, 0)
+
+
+def test_an_attack_without_a_page_goes_in_blocks(monkeypatch, no_single_step):
+    fast = attacked()
+    monkeypatch.undo()
+    monkeypatch.setattr(Attack, "iterate", one_by_one)
+    slow = attacked()
+    assert [s.t for s in fast.states] == [s.t for s in slow.states]
+    for ours, theirs in zip(fast.states, slow.states, strict=True):
+        torch.testing.assert_close(ours.x, theirs.x, rtol=1e-8, atol=1e-10)
+        assert ours.numbers() == pytest.approx(theirs.numbers(), rel=1e-8, abs=1e-12)
+
+
+def test_a_cell_of_the_grid_goes_in_blocks(monkeypatch, no_single_step):
+    settings = {k: v for k, v in asdict(JOINT).items() if k in ("multipliers", "steps", "lr_x")}
+    cell = GridCell("alternating-circle", "kkt", 0.5, 0.25, n=6, settings=settings)
+    fast = run_cell(cell)
+    monkeypatch.undo()
+    monkeypatch.setattr(Attack, "iterate", one_by_one)
+    slow = run_cell(cell)
+    assert fast["steps"] == slow["steps"] == JOINT.steps and len(fast["trail"]) >= 20
+    for name in ("start", "truth", "heldout", "noise"):
+        assert fast[name] == pytest.approx(slow[name], rel=1e-6)
+
+
+def test_projected_multipliers_go_in_blocks_too(no_single_step):
+    states = attacked(replace(JOINT, multipliers="projected", steps=130)).states
+    assert [s.t for s in states] == list(range(0, 131, 2))
+
+
+def test_a_watch_sees_states_between_those_that_are_kept():
+    seen = []
+
+    def watch(states, total, label):
+        for state in states:
+            seen.append(state.t)
+            yield state
+        assert total == 65 and label == "attack"
+
+    generator = torch.Generator().manual_seed(0)
+    target = Target(init_network(2, (5,), generator=generator, first_scale=0.7))
+    done = runs.attack(target, KKTConfig(m=4, steps=130), 0, keep=1, watch=watch)
+    assert seen == list(range(2, 131, 2)) and [s.t for s in done.states] == [0, 130]
+
+
+# --- every row can be drawn, trained and attacked, and says what is to be seen --------------------
+
+
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_a_row_runs_from_end_to_end(name):
+    run = SCENARIOS[name].run
+    data, config = run.dataset, run.train_config
+    assert data.n == data.source.n
+    assert PRESETS[data.source.preset].d == data.d
+    assert run.steps[0] in (0, 100, config.steps) and not run.train_states
+    states = list(islice(runs.training_states(replace(run, exact=False)), 21))
+    state = states[0]
+    assert states[-1].t == 20
+    assert states[-1].log_loss < state.log_loss
+    net = states[-1].net  # exact networks are known for two classes
+    exact = maximum_margin(data.x, data.y).net if data.outputs == 1 else net
+    target = Target.of(exact, 1.0)
+    entry, hit = ROSTER[run.attack_name], run.attack_config
+    target = entry.target_for(target, data.x, data.y, hit, run.seed)
+    following = entry.states(target, hit, torch.Generator().manual_seed(run.seed))
+    last = list(islice(following, 6))[-1]
+    assert 0 < last.t <= 5
+    assert torch.isfinite(last.x).all()
+
+
+def test_rows_are_a_handful_of_frozen_sentences():
+    assert len(SCENARIOS) >= 6
+    assert {1, 2} == {row.run.dataset.d for row in SCENARIOS.values()}
+    for name, row in SCENARIOS.items():
+        assert row.name == name
+        assert row.sentence.endswith(".")
+        with pytest.raises(FrozenInstanceError):
+            row.name = name  # type: ignore[misc]
+
+
+def test_an_unknown_name_is_answered_with_the_known_ones():
+    assert by_name("xor").run.dataset.source.preset == "xor"
+    with pytest.raises(ValueError, match=r"no scenario 'x'; there are: .*two points"):
+        by_name("x")
