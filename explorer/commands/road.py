@@ -15,7 +15,7 @@ from explorer.commands.outputs import check_files, set_aside
 from explorer.engine import store
 from explorer.engine.explanations.assumptions import obstacle
 from explorer.engine.files import naming
-from explorer.engine.roster import DEFAULT, by_key
+from explorer.engine.roster import DEFAULT, AnyTarget, by_key
 from explorer.engine.store import Run, thinned_run
 from explorer.research import report, runs
 from explorer.research.devices import check_device
@@ -151,7 +151,7 @@ def _where(device: Device, attack: str) -> str:
     return "" if there else verdicts.on_cpu(entry.title)
 
 
-def _why_uncertified(target: Any, attack: str) -> str:  # noqa: ANN401 - of the attack's own kind
+def _why_uncertified(target: AnyTarget, attack: str) -> str:
     """Return why the claims of an attack cannot be certified, or an empty string."""
     if by_key(attack).own is not None:
         return "The attack trains weights of its own."

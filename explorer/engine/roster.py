@@ -28,6 +28,8 @@ GROUP = "explorer.attacks"
 DEFAULT = "kkt"  # where none is named: on a fresh page, and in files that name none
 
 AnyAttack = Attack[Any, Any, Any]  # which targets, settings and states it takes, its row says
+AnyTarget = Any  # a `Target`, or weights of an attack's own training
+AnyConfig = Any  # settings of an attack
 
 
 class Roster(MutableMapping[str, AnyAttack]):

@@ -17,7 +17,7 @@ from typing import Any
 import torch
 
 from explorer.engine.progress import Progress, part_progress, with_progress
-from explorer.engine.roster import AnyAttack
+from explorer.engine.roster import AnyAttack, AnyConfig, AnyTarget
 
 OUT = ("out of memory", "can't allocate memory")  # how torch's errors say it that have no class
 
@@ -105,11 +105,7 @@ def training_load(n: int, d: int, widths: tuple[int, ...], dtype: torch.dtype) -
 
 
 def attack_load(
-    entry: AnyAttack,
-    target: Any,  # noqa: ANN401 - of the attack's kind
-    config: Any,  # noqa: ANN401 - of the attack's kind
-    m: int,
-    dtype: torch.dtype | None,
+    entry: AnyAttack, target: AnyTarget, config: AnyConfig, m: int, dtype: torch.dtype | None
 ) -> Load | None:
     """Return what an attack with m candidates takes; None where nobody knows."""
     many = entry.many
@@ -119,11 +115,7 @@ def attack_load(
 
 
 def starts_load(
-    entry: AnyAttack,
-    target: Any,  # noqa: ANN401 - of the attack's kind
-    config: Any,  # noqa: ANN401 - of the attack's kind
-    starts: int,
-    dtype: torch.dtype | None,
+    entry: AnyAttack, target: AnyTarget, config: AnyConfig, starts: int, dtype: torch.dtype | None
 ) -> Load | None:
     """Return what so many starts at once take; None where nobody knows."""
     one = attack_load(entry, target, config, entry.candidate_count(config), dtype)
@@ -142,11 +134,8 @@ def to_cpu(held: Any) -> Any:  # noqa: ANN401 - states and what they hold
 
 
 def target_on(
-    target: Any,  # noqa: ANN401 - of the attack's kind
-    entry: AnyAttack,
-    device: str,
-    dtype: torch.dtype | None = None,
-) -> Any:  # noqa: ANN401
+    target: AnyTarget, entry: AnyAttack, device: str, dtype: torch.dtype | None = None
+) -> AnyTarget:
     """Return the target on `device` where the attack follows its weights (`Needs.anywhere`)."""
     if not entry.needs.anywhere or (device == "cpu" and dtype is None):
         return target
@@ -220,7 +209,7 @@ def at_once(entry: AnyAttack, device: str) -> bool:
 
 
 def last_states(
-    target: Any, entry: AnyAttack, config: Any, seeds: Sequence[int], device: str,  # noqa: ANN401
+    target: AnyTarget, entry: AnyAttack, config: AnyConfig, seeds: Sequence[int], device: str,
     dtype: torch.dtype | None, stride: int, progress: Progress,
 ) -> Iterator[Any]:  # fmt: skip
     """Yield the last state of each start; they go in turn, or `at_once`.

@@ -336,7 +336,7 @@ def table_html(rows: Iterable[Sequence[str]], head: Sequence[str] = ()) -> str:
     )
 
 
-def picture_html(figure: Any) -> str:  # noqa: ANN401 - matplotlib is untyped
+def picture_html(figure: painting.Sheet) -> str:
     """Return a figure as SVG within a page."""
     drawn = painting.as_bytes(figure, "svg").decode()
     return drawn[drawn.index("<svg") :]

@@ -39,7 +39,7 @@ from explorer.engine.files import naming, safe_name
 from explorer.engine.margin import q_of
 from explorer.engine.network import Network
 from explorer.engine.progress import Progress, no_progress, part_progress, with_progress
-from explorer.engine.roster import DEFAULT, AnyAttack, AttackConfig, AttackState, by_key
+from explorer.engine.roster import DEFAULT, AnyAttack, AnyTarget, AttackConfig, AttackState, by_key
 from explorer.engine.scoring import RADII, Score, Verdict, judge, score
 from explorer.engine.status import Status
 from explorer.engine.store import Run, open_bytes, read_file
@@ -372,7 +372,7 @@ def aim(
 
 
 def attack(
-    target: Any, config: AttackConfig, seed: int | torch.Generator, *,   # noqa: ANN401
+    target: AnyTarget, config: AttackConfig, seed: int | torch.Generator, *,
     name: str | AnyAttack = DEFAULT,
     start: tuple[Tensor, Tensor] | None = None, truth: Dataset | None = None,
     controls: Controls | None = None, certificate: Certificate | None = None,

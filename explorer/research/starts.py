@@ -18,7 +18,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -28,7 +27,7 @@ from explorer.engine.certificate import Certificate
 from explorer.engine.controls import Controls, control_sets, meeting_counts
 from explorer.engine.data import Dataset
 from explorer.engine.progress import Progress, no_progress, part_progress
-from explorer.engine.roster import DEFAULT, AnyAttack, AttackConfig, AttackState, by_key
+from explorer.engine.roster import DEFAULT, AnyAttack, AnyTarget, AttackConfig, AttackState, by_key
 from explorer.engine.scoring import adjusted_p_values, score
 from explorer.engine.status import Status
 from explorer.research.devices import (
@@ -100,7 +99,7 @@ class Starts:
 
 
 def attack_starts(
-    target: Any, config: AttackConfig, seeds: Sequence[int], *,  # noqa: ANN401
+    target: AnyTarget, config: AttackConfig, seeds: Sequence[int], *,
     name: str | AnyAttack = DEFAULT, truth: Dataset | None = None,
     controls: Controls | None = None, certificate: Certificate | None = None,
     device: str = "cpu", dtype: torch.dtype | None = None, progress: Progress = no_progress,
@@ -162,7 +161,7 @@ def attack_starts(
 
 
 def _ends(
-    target: Any, entry: AnyAttack, config: AttackConfig, seeds: tuple[int, ...], device: str,  # noqa: ANN401
+    target: AnyTarget, entry: AnyAttack, config: AttackConfig, seeds: tuple[int, ...], device: str,
     dtype: torch.dtype | None, progress: Progress,
 ) -> tuple[list[Attacked | None], int]:  # fmt: skip
     """Return the attack of each seed, None where it diverged; and how many descended together."""

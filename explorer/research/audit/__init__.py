@@ -36,7 +36,7 @@ from explorer.engine.margin import q_of
 from explorer.engine.multipliers import fit_multipliers
 from explorer.engine.network import Network
 from explorer.engine.ranks import FEW_COORDINATES, judge_by_ranks
-from explorer.engine.roster import AnyAttack, AttackConfig, by_key
+from explorer.engine.roster import AnyAttack, AnyConfig, AttackConfig, by_key
 from explorer.engine.scoring import Verdict, judge
 from explorer.engine.settings import schema
 from explorer.engine.threads import few_threads
@@ -44,6 +44,7 @@ from explorer.engine.torch_models import ModelError, Reading, read_model
 from explorer.research import runs
 from explorer.research.audit.inputs import (
     Coordinates,
+    Given,
     audit_data,
     controls_for,
     known_coordinates,
@@ -67,18 +68,10 @@ BETTER = 0.8  # arbitrary: later coordinates are taken where they leave this sha
 @few_threads()
 def audit(
     model: nn.Module | Mapping[str, Any] | Network,
-    x: Any,  # noqa: ANN401 - arrays of any kind
-    y: Any = None,  # noqa: ANN401
-    heldout: Any = None,  # noqa: ANN401
-    *,
-    classes: Sequence[Any] | None = None,
-    attacks: Sequence[str] | None = None,
-    radius: float | None = None,
-    seed: int = 0,
-    steps: int | None = None,
-    watch: runs.Watch[Any] = runs.no_watch,
-    device: str = "cpu",
-) -> Audit:
+    x: Given, y: Given = None, heldout: Given = None, *, classes: Sequence[Any] | None = None,
+    attacks: Sequence[str] | None = None, radius: float | None = None, seed: int = 0,
+    steps: int | None = None, watch: runs.Watch[Any] = runs.no_watch, device: str = "cpu",
+) -> Audit:  # fmt: skip
     """Return what the weights of a trained model give away of its training points.
 
     Args:
@@ -300,7 +293,7 @@ class _Case:
         made: AttackConfig = replace(default, **changed)
         return made
 
-    def _start(self, entry: AnyAttack, config: Any) -> tuple[Tensor, Tensor] | None:  # noqa: ANN401
+    def _start(self, entry: AnyAttack, config: AnyConfig) -> tuple[Tensor, Tensor] | None:
         """Return noise around the centre of the points; None for attacks that take no start.
 
         With ranks it is that of the held-out points as well, or it would be nearer to the others.

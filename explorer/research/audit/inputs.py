@@ -23,6 +23,7 @@ from explorer.engine.data.files import Table
 from explorer.engine.network import Network, phi_all
 from explorer.engine.torch_models import ModelError, Reading
 
+Given = Any  # arrays, lists or columns, of any library
 SHOWN = 6  # columns that a message names; arbitrary
 
 
@@ -114,11 +115,7 @@ class AuditData:
 
 
 def audit_data(
-    read: Reading,
-    x: Any,  # noqa: ANN401 - arrays of any kind
-    y: Any,  # noqa: ANN401
-    heldout: Any,  # noqa: ANN401
-    classes: Sequence[Any] | None,
+    read: Reading, x: Given, y: Given, heldout: Given, classes: Sequence[Any] | None
 ) -> AuditData:
     """Return what is given to `audit`, in its order. ValueError where the parts do not fit."""
     net = read.net
@@ -158,7 +155,7 @@ def audit_data(
     return AuditData(data, known, names, unseen, _shared_count(data, unseen), kept, len(points))
 
 
-def _class_order(y: Any, kinds: Any, outputs: int) -> tuple[Any, ...]:  # noqa: ANN401
+def _class_order(y: Given, kinds: Given, outputs: int) -> tuple[Any, ...]:
     """Return the classes of training and held-out points, where the model tells so many apart."""
     if kinds is not None:
         both = class_order([y, kinds], outputs)
@@ -167,7 +164,7 @@ def _class_order(y: Any, kinds: Any, outputs: int) -> tuple[Any, ...]:  # noqa: 
     return class_order([y], outputs)
 
 
-def points_like(x: Any, y: Any) -> Tensor:  # noqa: ANN401
+def points_like(x: Given, y: Given) -> Tensor:
     """Return points in the shape in which they were given, such as images."""
     x = x.x if isinstance(x, Dataset) else _columns(x, y)[0]
     shape = np.shape(x)
@@ -175,7 +172,7 @@ def points_like(x: Any, y: Any) -> Tensor:  # noqa: ANN401
     return points_of(x).reshape(shape if len(shape) > 1 else (-1, 1))
 
 
-def check_some(x: Any) -> None:  # noqa: ANN401
+def check_some(x: Given) -> None:
     """Refuse points of which there are none."""
     if not len(x):
         raise ValueError(
@@ -184,7 +181,7 @@ def check_some(x: Any) -> None:  # noqa: ANN401
         )
 
 
-def _columns(x: Any, y: Any) -> tuple[Any, Any, tuple[str, ...], str | None]:  # noqa: ANN401
+def _columns(x: Given, y: Given) -> tuple[Given, Given, tuple[str, ...], str | None]:
     """Return points, classes, the names of the columns, and that of the classes among them."""
     if isinstance(x, Table):
         return x.x, x.y if y is None else y, x.names, None
@@ -198,11 +195,8 @@ def _columns(x: Any, y: Any) -> tuple[Any, Any, tuple[str, ...], str | None]:  #
 
 
 def _heldout(
-    given: Any,  # noqa: ANN401
-    names: tuple[str, ...],
-    label: str | None,
-    net: Network,
-) -> tuple[Any, Any]:
+    given: Given, names: tuple[str, ...], label: str | None, net: Network
+) -> tuple[Given, Given]:
     """Return held-out points, with columns as in the training points; and their classes or None."""
     if isinstance(given, Dataset):
         return given.to(dtype=torch.float64, device="cpu"), None
@@ -230,12 +224,7 @@ def _heldout(
     return points, y
 
 
-def _labels(
-    points: Tensor,
-    kinds: Any,  # noqa: ANN401
-    net: Network,
-    known: Sequence[Any],
-) -> Tensor:
+def _labels(points: Tensor, kinds: Given, net: Network, known: Sequence[Any]) -> Tensor:
     """Return labels of held-out points; those without classes get the model's own."""
     if kinds is not None:
         return class_labels(kinds, net.outputs, known)[0]

@@ -16,6 +16,7 @@ from explorer.engine.scoring import score
 from explorer.research.audit.result import Audit, AuditAttack
 from explorer.research.pictures.painting import (
     SMALL,
+    Plot,
     new_figure,
     paint_chart,
     paint_plane,
@@ -101,7 +102,7 @@ def _matches(made: Audit, one: AuditAttack) -> tuple[list[bool], list[float], li
     return (found.matches[0] >= 0).tolist(), apart, []
 
 
-def draw(made: Audit, ax: Any = None) -> Any:  # noqa: ANN401 - matplotlib is untyped
+def draw(made: Audit, ax: Plot = None) -> Plot:
     """Draw points and claims; see `Audit.plot`."""
     if ax is None:
         ax = new_figure(5.2, 3.9).subplots()

@@ -45,7 +45,7 @@ from explorer.research.pictures.charts import (
     trials_chart,
 )
 from explorer.research.pictures.fields import graph, shape_arrays, text_rows
-from explorer.research.pictures.painting import SMALL
+from explorer.research.pictures.painting import SMALL, Plot
 from explorer.research.pictures.planes import plane_frame
 from explorer.research.pictures.shades import shades, span_of
 from explorer.research.rates import summary
@@ -172,7 +172,7 @@ def grid_picture(path: Path, found: Maps, rows: Iterable[Mapping[str, Any]], tit
     painting.save_figure(path, figure)
 
 
-def _nearest(axis: Any, found: Maps) -> None:  # noqa: ANN401
+def _nearest(axis: Plot, found: Maps) -> None:
     from matplotlib.colors import ListedColormap
     from matplotlib.patches import Patch
 

@@ -36,10 +36,14 @@ KINDS = (
 )  # fmt: skip
 STROKES = ("x", "+", "_", "$✓$", "$?$")
 SETS = ("truth", "unseen", "noise", "running")  # of the end of a run on the triangle
+Sheet = Any  # matplotlib is untyped: a figure,
+Plot = Any  # its axes,
+Drawn = Any  # what was drawn on them,
+Transform = Any  # and where
 Frame = Mapping[str, Any]  # arrays and values of a plane or a triangle, as a view takes them
 
 
-def new_figure(width: float, height: float, dpi: float = 100) -> Any:  # noqa: ANN401 - untyped
+def new_figure(width: float, height: float, dpi: float = 100) -> Sheet:
     """Return an empty figure, in inches. ImportError without matplotlib.
 
     It is not pyplot's: it needs no window system, and is freed after its drawing.
@@ -56,7 +60,7 @@ def plain(words: str) -> str:
     return words.replace("$", r"\$")
 
 
-def save_figure(path: Path, figure: Any, **more: Any) -> None:  # noqa: ANN401 - untyped
+def save_figure(path: Path, figure: Sheet, **more: object) -> None:
     """Write a figure as the picture that the end of the name asks for, else as a PNG."""
     out, ending = io.BytesIO(), path.suffix.lower().removeprefix(".")
     known = ending in figure.canvas.get_supported_filetypes()
@@ -64,7 +68,7 @@ def save_figure(path: Path, figure: Any, **more: Any) -> None:  # noqa: ANN401 -
     write_file(path, out.getvalue())
 
 
-def as_bytes(figure: Any, kind: str) -> bytes:  # noqa: ANN401 - matplotlib is untyped
+def as_bytes(figure: Sheet, kind: str) -> bytes:
     """Return the figure as "pdf" with fonts that publishers take, as "svg" or as "png"."""
     from matplotlib import rc_context
 
@@ -79,7 +83,7 @@ def as_bytes(figure: Any, kind: str) -> bytes:  # noqa: ANN401 - matplotlib is u
 # --- A chart ---
 
 
-def chart_figure(chart: Chart, size: tuple[float, float] = COLUMN) -> Any:  # noqa: ANN401
+def chart_figure(chart: Chart, size: tuple[float, float] = COLUMN) -> Sheet:
     """Return a `Chart` as a figure of matplotlib, a column wide.
 
     Raises:
@@ -88,7 +92,7 @@ def chart_figure(chart: Chart, size: tuple[float, float] = COLUMN) -> Any:  # no
     return charts_figure([chart], size)
 
 
-def charts_figure(charts: Sequence[Chart], size: tuple[float, float], title: str = "") -> Any:  # noqa: ANN401
+def charts_figure(charts: Sequence[Chart], size: tuple[float, float], title: str = "") -> Sheet:
     """Return charts beside each other, with one legend below; ImportError without matplotlib."""
     figure = new_figure(*size)
     for axes, chart in zip(figure.subplots(1, len(charts), squeeze=False)[0], charts, strict=True):
@@ -98,7 +102,7 @@ def charts_figure(charts: Sequence[Chart], size: tuple[float, float], title: str
     return figure
 
 
-def paint_chart(axes: Any, chart: Chart) -> None:  # noqa: ANN401
+def paint_chart(axes: Plot, chart: Chart) -> None:
     """Paint a chart on axes of matplotlib; what has a name is found by `add_legend`."""
     for one in chart.series:
         _series(axes, one, chart)
@@ -113,7 +117,7 @@ def paint_chart(axes: Any, chart: Chart) -> None:  # noqa: ANN401
     axes.spines[["top", "right"]].set_visible(False)
 
 
-def paint_axes(axes: Any, chart: Chart | HeatMap) -> None:  # noqa: ANN401
+def paint_axes(axes: Plot, chart: Chart | HeatMap) -> None:
     """Paint both axes of a chart, and its title."""
     for which in ("x", "y"):
         _axis(axes, which, getattr(chart, which))
@@ -121,7 +125,7 @@ def paint_axes(axes: Any, chart: Chart | HeatMap) -> None:  # noqa: ANN401
         axes.set_title(plain(chart.title), fontsize=SMALL + 1)
 
 
-def paint_heat_map(axes: Any, chart: HeatMap) -> Any:  # noqa: ANN401
+def paint_heat_map(axes: Plot, chart: HeatMap) -> Drawn:
     """Paint a table of cells on axes of matplotlib, few of them with their values.
 
     Returns:
@@ -140,7 +144,7 @@ def paint_heat_map(axes: Any, chart: HeatMap) -> Any:  # noqa: ANN401
     return image
 
 
-def _series(axes: Any, one: Series, chart: Chart) -> None:  # noqa: ANN401
+def _series(axes: Plot, one: Series, chart: Chart) -> None:
     x, y = (np.asarray(v, dtype=np.float64).reshape(-1) for v in (one.x, one.y))
     z = np.zeros(len(x)) if one.z is None else np.asarray(one.z, dtype=np.float64).reshape(-1)
     look, colour, label = one.look, ink(one.colour), plain(one.name)
@@ -165,7 +169,7 @@ def _series(axes: Any, one: Series, chart: Chart) -> None:  # noqa: ANN401
                      **({} if stroke else {"edgecolors": colour}))  # fmt: skip
 
 
-def _axis(axes: Any, which: str, axis: Axis) -> None:  # noqa: ANN401
+def _axis(axes: Plot, which: str, axis: Axis) -> None:
     from matplotlib import ticker
 
     shown = getattr(axes, f"{which}axis")
@@ -190,7 +194,7 @@ def _axis(axes: Any, which: str, axis: Axis) -> None:  # noqa: ANN401
     axes.spines["bottom" if which == "x" else "left"].set_visible(not axis.hidden)
 
 
-def add_legend(figure: Any) -> None:  # noqa: ANN401
+def add_legend(figure: Sheet) -> None:
     """Name what has a name on any axes, once, below them."""
     named: dict[str, Any] = {}
     for axes in figure.axes:
@@ -202,7 +206,7 @@ def add_legend(figure: Any) -> None:  # noqa: ANN401
                       loc="outside lower center", ncols=min(max(across, 1), 3))  # fmt: skip
 
 
-def add_title(figure: Any, words: str) -> None:  # noqa: ANN401
+def add_title(figure: Sheet, words: str) -> None:
     """Write words over a figure, in lines as wide as it is; it grows by their height."""
     if words:
         lines = textwrap.wrap(plain(words), round(LETTERS * figure.get_figwidth()))
@@ -218,7 +222,7 @@ def ink(name: str) -> str:
 # --- The plane ---
 
 
-def plane_figure(frame: Frame, size: tuple[float, float] = SQUARE, title: str = "") -> Any:  # noqa: ANN401
+def plane_figure(frame: Frame, size: tuple[float, float] = SQUARE, title: str = "") -> Sheet:
     """Return a frame of the plane as a figure of matplotlib: what `plane.js` draws, for paper.
 
     Raises:
@@ -231,7 +235,7 @@ def plane_figure(frame: Frame, size: tuple[float, float] = SQUARE, title: str = 
     return figure
 
 
-def paint_plane(axes: Any, frame: Frame) -> None:  # noqa: ANN401
+def paint_plane(axes: Plot, frame: Frame) -> None:
     """Paint a frame of the plane on axes of matplotlib.
 
     Beside what `plane.js` knows a frame for paper may hold `axes`, names of the two axes; `names`,
@@ -256,7 +260,7 @@ def paint_plane(axes: Any, frame: Frame) -> None:  # noqa: ANN401
     axes.tick_params(labelsize=SMALL)
 
 
-def _behind(axes: Any, frame: Frame, shares: Any) -> None:  # noqa: ANN401
+def _behind(axes: Plot, frame: Frame, shares: Transform) -> None:
     """Paint the map of the network or of an energy, the level lines, the lines of the neurons."""
     from matplotlib.collections import LineCollection
     from matplotlib.colors import ListedColormap
@@ -270,8 +274,7 @@ def _behind(axes: Any, frame: Frame, shares: Any) -> None:  # noqa: ANN401
                             **held)  # fmt: skip
         if "bar" in frame:
             name, marks = frame["bar"]
-            _colour_bar(axes, drawn, name, [255 - 254 * at for at, _ in marks],
-                        [words for _, words in marks])  # fmt: skip
+            _colour_bar(axes, drawn, name, [(255 - 254 * at, words) for at, words in marks])
     elif "map" in frame:
         values = np.asarray(frame["map"], dtype=float)
         names = [shown.ink for shown in CLASSES.values()]
@@ -298,16 +301,18 @@ def _behind(axes: Any, frame: Frame, shares: Any) -> None:  # noqa: ANN401
         ), autolim=False)  # fmt: skip
 
 
-def _colour_bar(axes: Any, drawn: Any, name: str, at: Any = None, words: Any = None) -> None:  # noqa: ANN401
-    """Add the legend of colours, with ticks at these values if they are given."""
+def _colour_bar(
+    axes: Plot, drawn: Drawn, name: str, marks: Sequence[tuple[float, str]] = ()
+) -> None:
+    """Add the legend of colours, with words at these values if they are given."""
     bar = axes.figure.colorbar(drawn, ax=axes, shrink=0.8)
     bar.set_label(name, fontsize=SMALL)
     bar.ax.tick_params(labelsize=SMALL)
-    if at is not None:
-        bar.set_ticks(at, labels=words)
+    if marks:
+        bar.set_ticks([at for at, _ in marks], labels=[words for _, words in marks])
 
 
-def _paths(axes: Any, frame: Frame, shares: Any) -> None:  # noqa: ANN401
+def _paths(axes: Plot, frame: Frame, shares: Transform) -> None:
     """Paint graphs, lines, areas, bands, links."""
     cy, hy = frame.get("view", (0, 0, 1, 1))[1::2]
     if frame.get("flat"):
@@ -331,7 +336,7 @@ def _paths(axes: Any, frame: Frame, shares: Any) -> None:  # noqa: ANN401
         axes.text(x, y, plain(words), transform=shares, fontsize=SMALL, ha="center")
 
 
-def _places(axes: Any, frame: Frame, shares: Any) -> None:  # noqa: ANN401
+def _places(axes: Plot, frame: Frame, shares: Transform) -> None:
     """Paint points, candidates, claims and marks; the truth of an attack is hollow."""
     hollow, names = bool(frame.get("hollow")), frame.get("names", {})
     layers = (("other", 16.0, False), ("points", 26.0, hollow), ("candidates", 26.0, False))
@@ -377,7 +382,7 @@ def _places(axes: Any, frame: Frame, shares: Any) -> None:  # noqa: ANN401
 # --- The triangle of starts ---
 
 
-def triangle_figure(frame: Frame, values: ArrayLike | None, title: str = "") -> Any:  # noqa: ANN401
+def triangle_figure(frame: Frame, values: ArrayLike | None, title: str = "") -> Sheet:
     """Return the triangle of starts as a figure of matplotlib; see `paint_triangle`.
 
     Raises:
@@ -389,7 +394,7 @@ def triangle_figure(frame: Frame, values: ArrayLike | None, title: str = "") -> 
     return figure
 
 
-def paint_triangle(axes: Any, frame: Frame, values: ArrayLike | None = None) -> None:  # noqa: ANN401
+def paint_triangle(axes: Plot, frame: Frame, values: ArrayLike | None = None) -> None:
     """Paint energies by the shares of a start, bright is low, by logarithms, and runs.
 
     Args:

@@ -20,6 +20,7 @@ from explorer.research.pictures.axes import Axes, axes_for
 from explorer.research.pictures.charts import margins_chart
 from explorer.research.pictures.fields import graph, margin_map, numbers, places_of
 from explorer.research.pictures.painting import (
+    Sheet,
     add_legend,
     add_title,
     new_figure,
@@ -93,7 +94,7 @@ def _rows(x: Tensor, y: Tensor, axes: Axes, lam: Tensor | None = None) -> Array:
 def run_figure(
     data: Dataset, net: Network | None, claims: Report | None = None, title: str = "",
     size: tuple[float, float] = PAPER,
-) -> Any:  # fmt: skip # noqa: ANN401 - matplotlib is untyped
+) -> Sheet:  # fmt: skip
     """Return truth and claims on the plane, and q per point; the points alone without a network.
 
     ImportError without matplotlib.
