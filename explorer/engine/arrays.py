@@ -1,10 +1,27 @@
-"""The types of arrays that the engine computes with."""
+"""The types of arrays that the engine computes with, and the way from tensors to them."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
+from torch import Tensor
 
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 Index = NDArray[np.int64]
+
+
+def as_array(values: Tensor) -> Array:
+    """Return a tensor of any device and type, as float64."""
+    found: Array = values.detach().cpu().double().numpy()
+    return found
+
+
+def signed_points(x: Tensor, y: Tensor) -> tuple[Array, Array]:
+    """Return points (n, d) and labels -1 or +1 (n,); ValueError for anything else."""
+    if x.ndim != 2 or y.shape != x.shape[:1]:
+        raise ValueError(f"expected x (n, d) and y (n,); got {tuple(x.shape)} and {tuple(y.shape)}")
+    points, labels = as_array(x), as_array(y)
+    if not np.isfinite(points).all() or not (np.abs(labels) == 1).all():
+        raise ValueError("expected finite x and labels y in {-1, +1}; check the data")
+    return points, labels

@@ -19,6 +19,7 @@ from scipy.sparse.csgraph import maximum_bipartite_matching
 from scipy.spatial import cKDTree
 from torch import Tensor
 
+from explorer.engine.arrays import as_array
 from explorer.engine.data import Dataset, heldout
 from explorer.engine.data.drawings import (
     followed_copies,
@@ -237,9 +238,9 @@ def meeting_counts(controls: Controls, x: Tensor, y: Tensor, radii: Sequence[flo
     if not len(controls) or not len(x):
         return torch.zeros(len(controls), len(radii), dtype=torch.int64)
     tree, labels, owner = controls.together
-    claims = cKDTree(x.detach().cpu().double().numpy())
+    claims = cKDTree(as_array(x))
     near = claims.sparse_distance_matrix(tree, max(radii), output_type="ndarray")
-    near = near[y.detach().cpu().double().numpy()[near["i"]] == labels[near["j"]]]
+    near = near[as_array(y)[near["i"]] == labels[near["j"]]]
     sizes = len(controls), len(x)
     counts = [_matching_sizes(near[near["v"] <= radius], owner, *sizes) for radius in radii]
     return torch.stack([torch.from_numpy(c) for c in counts], dim=1)

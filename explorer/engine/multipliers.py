@@ -36,7 +36,7 @@ from scipy.linalg import lapack
 from torch import Tensor
 
 from explorer.engine import linear_programs
-from explorer.engine.arrays import Array
+from explorer.engine.arrays import Array, as_array
 from explorer.engine.classes import rivals
 from explorer.engine.exact.faces import turned_points
 from explorer.engine.gradients import backward_signals, forward_signals
@@ -383,12 +383,12 @@ def exact_multipliers(net: Network, x: Tensor, y: Tensor, tau: float) -> Whole |
 
 def _augmented(net: Network, x: Tensor, y: Tensor) -> tuple[Array, Array, Array, Array]:
     """Weights (w, b) (k, D) and points (x, 1) (n, D) on axes of their own, v (k,), labels (n,)."""
-    points, label = x.detach().cpu().double().numpy(), y.detach().cpu().double().numpy()
-    w, v = (one.detach().cpu().double().numpy() for one in net.weights)
+    points, label = as_array(x), as_array(y)
+    w, v = (as_array(one) for one in net.weights)
     if net.biases[0] is None:
         return w, points, v[0], label
     xt, turn, _, _ = turned_points(points)
-    b = net.biases[0].detach().cpu().double().numpy()
+    b = as_array(net.biases[0])
     return np.column_stack([w, b]) @ turn.T, xt, v[0], label
 
 

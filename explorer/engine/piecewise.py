@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from explorer.engine.arrays import Array, Flags
+from explorer.engine.arrays import Array, Flags, as_array
 from explorer.engine.network import Network
 
 UPRIGHT = 1e-9  # arbitrary: |w| below this share of |(w, b)| breaks nowhere within 1e9
@@ -132,7 +132,7 @@ def neurons(net: Network) -> tuple[Array, Array, Array]:
     bias = net.biases[0]
     assert bias is not None
     parts = (net.weights[0][:, 0], bias, net.weights[1][0])
-    w, b, v = (part.detach().cpu().double().numpy() for part in parts)
+    w, b, v = (as_array(part) for part in parts)
     return w, b, v
 
 

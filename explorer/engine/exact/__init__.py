@@ -35,7 +35,7 @@ import torch
 from torch import Tensor
 
 from explorer.engine import linear_programs
-from explorer.engine.arrays import Array
+from explorer.engine.arrays import Array, signed_points
 from explorer.engine.exact.faces import (
     EPS,
     Faces,
@@ -145,20 +145,15 @@ def maximum_margin(
 
 def _distinct_points(x: Tensor, y: Tensor) -> tuple[Array, Array, Index]:
     """Return distinct points, their labels, and the index of each given point's distinct one."""
-    if x.ndim != 2 or y.shape != x.shape[:1]:
-        raise ValueError(f"expected x (n, d) and y (n,); got {tuple(x.shape)} and {tuple(y.shape)}")
-    n, d = x.shape
+    if bool((y.abs() > 1).any()):
+        raise ValueError("the exact solution is known for two classes only; train instead")
+    points, labels = signed_points(x, y)
+    n, d = points.shape
     if d not in (1, 2) or not 1 <= n <= MAX_POINTS_EXACT:
         raise ValueError(
             f"the exact solution is built for 1 to {MAX_POINTS_EXACT} points in 1-D or 2-D; "
             f"got n={n}, d={d}. Train instead, or take fewer points."
         )
-    points = x.detach().cpu().double().numpy()
-    labels = y.detach().cpu().double().numpy()
-    if bool((np.abs(labels) > 1).any()):
-        raise ValueError("the exact solution is known for two classes only; train instead")
-    if not np.isfinite(points).all() or not (np.abs(labels) == 1).all():
-        raise ValueError("expected finite x and labels y in {-1, +1}; check the data")
     return distinct_points(points, labels)
 
 

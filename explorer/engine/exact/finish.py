@@ -35,7 +35,7 @@ from scipy.optimize import nnls
 from torch import Tensor
 
 from explorer.engine import linear_programs
-from explorer.engine.arrays import Array, Flags
+from explorer.engine.arrays import Array, Flags, as_array
 from explorer.engine.classes import outputs_for
 from explorer.engine.exact import PROVED
 from explorer.engine.exact.faces import (
@@ -305,8 +305,8 @@ def _problem_of(net: Network, x: Tensor, y: Tensor, near: float) -> _Problem:
     points, labels, group = check(net, x, y)
     bare, v = net.biases[0] is None, net.weights[1][0]
     xt, turn = (points, np.eye(net.d)) if bare else turned_points(points)[:2]
-    path = net.blocks[0].detach().cpu().double().numpy() @ turn.T
-    out = v.detach().cpu().double().numpy()
+    path = as_array(net.blocks[0]) @ turn.T
+    out = as_array(v)
     path, out = path * np.abs(out)[:, None], np.sign(out)
     size = np.linalg.norm(path, axis=1)
     z = path @ xt.T
@@ -367,7 +367,7 @@ def check(net: Network, x: Tensor, y: Tensor) -> tuple[Array, Array, Index]:
         raise ValueError(f"the points are {x.shape[1]}-D; the network takes {net.d} inputs")
     if not len(x) or outputs_for(y) != 1:
         raise ValueError("training is finished for one or more points of two classes")
-    points, labels = x.detach().cpu().double().numpy(), y.cpu().double().numpy()
+    points, labels = as_array(x), y.cpu().double().numpy()
     return distinct_points(points, labels)
 
 

@@ -20,7 +20,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from explorer.engine.arrays import Array, Flags
+from explorer.engine.arrays import Array, Flags, as_array
 from explorer.engine.data import Dataset
 from explorer.engine.explanations.assumptions import threshold, threshold_obstacle
 from explorer.engine.explanations.cone import Bound, Cone
@@ -98,7 +98,7 @@ def truth_residual(cone: Cone, data: Dataset) -> float:
         cone: of the weights.
         data: the points that they were trained on, in its coordinates.
     """
-    x, y = data.x.detach().cpu().double().numpy(), data.y.detach().cpu().double().numpy()
+    x, y = as_array(data.x), as_array(data.y)
     found = cone.bound_near(x, y, cone.assumptions.reach) if len(x) else None
     return 1.0 if found is None else found.high
 
@@ -145,7 +145,7 @@ def certainty(
         raise ValueError(f"half is a positive number, in units of the data; got {half}")
     known = None if truth is None or not truth.n else max(truth_residual(cone, truth), left)
     limit = threshold(cone) if known is None else known
-    made, rows = [], list(zip(x.detach().cpu().double().numpy(), y.tolist(), strict=True))
+    made, rows = [], list(zip(as_array(x), y.tolist(), strict=True))
     for at, label in with_progress(rows, len(rows), progress):
         found = cone.radius(at - half, at + half, label, min(limit, _plain(cone)))
         made.append(found.low)

@@ -26,7 +26,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from explorer.engine.arrays import Array, Flags
+from explorer.engine.arrays import Array, Flags, as_array
 from explorer.engine.explanations.cone import (
     COARSE,
     ROUNDS,
@@ -105,7 +105,7 @@ def forced_masses(
         ValueError: where `residual` is below the least residual of any explanation.
     """
     _check(cone, residual)
-    rows = list(zip(x.detach().cpu().double().numpy(), y.tolist(), strict=True))
+    rows = list(zip(as_array(x), y.tolist(), strict=True))
     made = [
         _forced_mass(cone, at, label, half, residual)
         for at, label in with_progress(rows, len(rows), progress)
@@ -161,7 +161,7 @@ def farthest_rays(
 ) -> tuple[Farthest, Array, Flags]:
     """Return `farthest`, its points' rays (a, P), and which neurons are active there (a, K)."""
     _check(cone, residual)
-    given = x.detach().cpu().double().numpy()
+    given = as_array(x)
     if not len(given):
         raise ValueError("there are no points to be far from; give one or more")
     own = _nearest_parts(cone.places, given)

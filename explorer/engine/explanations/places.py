@@ -22,7 +22,7 @@ from itertools import product
 
 import numpy as np
 
-from explorer.engine.arrays import Array, Flags, Index
+from explorer.engine.arrays import Array, Flags, Index, as_array
 from explorer.engine.network import Network
 
 ROUND = 1e-12  # of the box: corners so near to a wall stand on it; a wider piece proves less
@@ -82,14 +82,14 @@ class Neurons:
 
 def first_layer(net: Network) -> Array:
     """Return (w, b) of the first layer's neurons (k, d + 1) in float64, 0 for no bias."""
-    w = net.blocks[0].detach().cpu().double().numpy()
+    w = as_array(net.blocks[0])
     return w if net.biases[0] is not None else np.pad(w, ((0, 0), (0, 1)))
 
 
 def parts_of(net: Network) -> tuple[Array, Array]:
     """Return (w, b) (k, d + 1) and v (k,) in float64, without neurons that do nothing."""
     w = first_layer(net)
-    v = net.weights[1][0].detach().cpu().double().numpy()
+    v = as_array(net.weights[1][0])
     kept = (np.abs(w).sum(1) > 0) & (v != 0)
     return w[kept], v[kept]
 

@@ -23,7 +23,7 @@ from functools import cached_property
 
 import numpy as np
 
-from explorer.engine.arrays import Array, Flags, Index
+from explorer.engine.arrays import Array, Flags, Index, as_array
 from explorer.engine.explanations.places import (
     ROUND,
     STEEP,
@@ -54,7 +54,7 @@ class Layers:
     @classmethod
     def of(cls, net: Network, box: float) -> Layers:
         """Return the layers of a homogeneous network, in float64."""
-        rest = (w.detach().cpu().double().numpy() for w in net.weights[1:])
+        rest = (as_array(w) for w in net.weights[1:])
         return cls((first_layer(net), *rest), box, net.biases[0] is not None)
 
     @property

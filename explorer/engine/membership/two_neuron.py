@@ -24,7 +24,7 @@ import torch
 from scipy.optimize import nnls
 from torch import Tensor
 
-from explorer.engine.arrays import Array, Flags
+from explorer.engine.arrays import Array, Flags, signed_points
 from explorer.engine.network import Network
 
 MOST_POINTS = 500  # arbitrary: non-negative least squares takes seconds beyond
@@ -64,7 +64,9 @@ def two_neuron(x: Tensor, y: Tensor) -> TwoNeuron:
             points only where n > d + 1.
         ValueError: shapes, labels other than +-1, no points or too many.
     """
-    points, labels = _check(x, y)
+    points, labels = signed_points(x, y)
+    if not 1 <= len(x) <= MOST_POINTS:
+        raise ValueError(f"expected 1 to {MOST_POINTS} points; got {len(x)}. Take fewer points.")
     xt = np.concatenate([points, np.ones((len(points), 1))], axis=1)
     # x~_i = q r_i: all that follows happens in the span of the points. By torch, which keeps to
     # its own number of threads: numpy on all cores took a second where this takes milliseconds.
@@ -86,18 +88,6 @@ def two_neuron(x: Tensor, y: Tensor) -> TwoNeuron:
         for a in (wt[:, :-1], wt[:, -1], v[None, :], lam, slopes, norms)
     )
     return TwoNeuron(Network((first, last), (bias, None)), multipliers, free, ok, sizes)
-
-
-def _check(x: Tensor, y: Tensor) -> tuple[Array, Array]:
-    if x.ndim != 2 or y.shape != x.shape[:1]:
-        raise ValueError(f"expected x (n, d) and y (n,); got {tuple(x.shape)} and {tuple(y.shape)}")
-    if not 1 <= len(x) <= MOST_POINTS:
-        raise ValueError(f"expected 1 to {MOST_POINTS} points; got {len(x)}. Take fewer points.")
-    points = x.detach().cpu().double().numpy()
-    labels = y.detach().cpu().double().numpy()
-    if not np.isfinite(points).all() or not (np.abs(labels) == 1).all():
-        raise ValueError("expected finite x and labels y in {-1, +1}; check the data")
-    return points, labels
 
 
 def _least(rows: Array, sign: Array, own: Flags, n: int, d: int) -> tuple[Array, Array]:
