@@ -120,7 +120,7 @@ def _longer(
 
         points, low, high, label = parity_digits(drawn.n or 40, drawn.seed)[0], 0.0, 1.0, "digits"
     else:
-        points, low, high, label = in_space(drawn.drawn()), -2.0, 2.0, drawn.preset
+        points, low, high, label = in_space(drawn.preset_points()), -2.0, 2.0, drawn.preset
     config = replace(config, low=low, high=high)
     rows = list(base.watch(safe_splits(points, config), MARKS, "training"))
     content: dict[str, Any] = {

@@ -230,7 +230,7 @@ class Points(Source):
 
         Points of a file are divided by their unit (`unit_of`), and a line on stderr says so.
         """
-        points = self.drawn() if self.data is None else runs.points_at(self.data)
+        points = self.preset_points() if self.data is None else runs.points_at(self.data)
         if not points.n:
             name = safe_name(Path(self.data).name if self.data else self.preset)
             raise ValueError(f"{name} holds no points. Add some to it.")
@@ -238,7 +238,7 @@ class Points(Source):
             print(f"margin-explorer: {weights.unit_note(unit)}", file=sys.stderr)
         return in_unit(points)
 
-    def drawn(self) -> Dataset:
+    def preset_points(self) -> Dataset:
         """Return the points of the preset."""
         return preset(self.preset, self.n, self.noise, self.seed)
 

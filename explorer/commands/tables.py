@@ -48,7 +48,7 @@ def table_of(file: Path | None, settings: Iterable[str]) -> dict[str, Any]:
             raise ValueError(
                 f"{outer} must be settings by name, such as {outer}.{inner}; got {within!r}"
             )
-        within[inner] = values_of(_within(found, outer, inner), text)
+        within[inner] = values_of(_inner_setting(found, outer, inner), text)
     if isinstance(found.get("seed"), str):
         found["seed"] = seeds_of(found["seed"])
     return found
@@ -79,7 +79,7 @@ def parts_of(text: str) -> list[str]:
     return [part.strip() for part in parts if part.strip()]
 
 
-def _within(table: dict[str, Any], outer: str, inner: str) -> Setting:
+def _inner_setting(table: dict[str, Any], outer: str, inner: str) -> Setting:
     """Return the setting within: of the training, or of an attack, those of the table first.
 
     A row whose own attack has no such setting is refused when it runs, as one row of many.

@@ -362,7 +362,7 @@ def exact_multipliers(net: Network, x: Tensor, y: Tensor, tau: float) -> Whole |
         >>> made.residual < 1e-10
         True
     """
-    w, xt, v, label = _augmented(net, x, y)
+    w, xt, v, label = _with_bias(net, x, y)
     z = xt @ w.T
     q = label * (np.maximum(z, 0) @ v)
     on = np.flatnonzero(q <= q.min(initial=np.inf) * (1 + tau))
@@ -372,7 +372,7 @@ def exact_multipliers(net: Network, x: Tensor, y: Tensor, tau: float) -> Whole |
     middle = np.sort(np.abs(z), axis=0)[len(z) // 2]
     kink = np.abs(z) <= np.maximum(np.minimum(tau * middle, tau * size), NOTHING * size)
     table, own, theta, unit = _linear(w, xt[on], v, label[on], z[on], kink[on])
-    part = _explained(table, own, theta, unit, len(on))
+    part = _program_fit(table, own, theta, unit, len(on))
     if part is None:
         return None
     lam = torch.zeros(len(x), dtype=torch.float64)
@@ -381,7 +381,7 @@ def exact_multipliers(net: Network, x: Tensor, y: Tensor, tau: float) -> Whole |
     return Whole(lam, left, int(kink.sum()))
 
 
-def _augmented(net: Network, x: Tensor, y: Tensor) -> tuple[Array, Array, Array, Array]:
+def _with_bias(net: Network, x: Tensor, y: Tensor) -> tuple[Array, Array, Array, Array]:
     """Weights (w, b) (k, D) and points (x, 1) (n, D) on axes of their own, v (k,), labels (n,)."""
     points, label = as_array(x), as_array(y)
     w, v = (as_array(one) for one in net.weights)
@@ -413,7 +413,7 @@ def _linear(
     return table, own, np.concatenate([w.ravel(), v]), np.append(np.repeat(unit, d), unit)
 
 
-def _explained(
+def _program_fit(
     table: Array, own: NDArray[np.intp], theta: Array, unit: Array, n: int
 ) -> Array | None:
     """Multipliers, then slopes times them, whose largest error in a row is least; None for none."""
@@ -430,19 +430,19 @@ def _explained(
     )  # fmt: skip
     if solution.status != 0:
         return None
-    first = _within(np.maximum(solution.x[:-1] / size, 0), own, n)
-    second = _within(_sharpened(a, goal, first, own, n), own, n)
+    first = _inside_bounds(np.maximum(solution.x[:-1] / size, 0), own, n)
+    second = _inside_bounds(_sharper_fit(a, goal, first, own, n), own, n)
     left = [np.linalg.norm(theta - table @ part) for part in (first, second)]
     return first if left[0] <= left[1] else second
 
 
-def _within(part: Array, own: NDArray[np.intp], n: int) -> Array:
+def _inside_bounds(part: Array, own: NDArray[np.intp], n: int) -> Array:
     """Return the same with lam >= 0 and slopes in [0, 1]."""
     lam = np.maximum(part[:n], 0)
     return np.concatenate([lam, np.clip(part[n:], 0, lam[own])])
 
 
-def _sharpened(a: Array, goal: Array, part: Array, own: NDArray[np.intp], n: int) -> Array:
+def _sharper_fit(a: Array, goal: Array, part: Array, own: NDArray[np.intp], n: int) -> Array:
     """Least squares in what is neither 0 nor at its bound: a linear program stops at 1e-10."""
     lam, slope = part[:n], part[n:]
     some = lam > 1e-9 * lam.max(initial=0.0)  # arbitrary: the rest is rounding

@@ -242,7 +242,7 @@ def setting_of(kind: type[Any], name: str, who: str = "") -> Setting:
     """
     known = {row.name: row for row in schema(kind)}
     if name not in known:
-        raise ValueError(_unknown(who or kind.__name__, name, known))
+        raise ValueError(_unknown_setting(who or kind.__name__, name, known))
     return known[name]
 
 
@@ -267,7 +267,7 @@ def config_of(kind: type[T], given: Mapping[str, Any], who: str = "") -> T:
     known = [f.name for f in dataclasses.fields(kind)]  # type: ignore[arg-type]
     for name in given:
         if name not in known:
-            raise ValueError(_unknown(who or kind.__name__, name, known))
+            raise ValueError(_unknown_setting(who or kind.__name__, name, known))
     return kind(**given)
 
 
@@ -383,7 +383,7 @@ def _short(value: Any) -> str:  # noqa: ANN401 - anything
     return safe_name(reprlib.repr(value) if isinstance(value, dict | list | tuple) else repr(value))
 
 
-def _unknown(who: str, name: str, known: Iterable[str]) -> str:
+def _unknown_setting(who: str, name: str, known: Iterable[str]) -> str:
     said = one_line(repr(name), MOST_UNKNOWN)
     return f"{who} has no setting {said}; it has: {', '.join(known)}"
 
@@ -396,7 +396,7 @@ def _sentence(kind: type[Any], error: ValidationError, given: Mapping[str, Any])
     name, known = str(first["loc"][0]), {row.name: row for row in schema(kind)}
     if name not in known or name not in given:
         if first["type"] == "unexpected_keyword_argument":
-            return _unknown(kind.__name__, name, known)
+            return _unknown_setting(kind.__name__, name, known)
         return f"{kind.__name__} cannot be made of {_short(dict(given))}: {first['msg']}"
     row, value = known[name], given[name]
     if not first["type"].startswith(("greater", "less", "multiple", "too_short")):

@@ -112,11 +112,11 @@ def rays(net: Network, x: Tensor, y: Tensor, tau: float, most: int = MOST_KINKS)
         )
         bit = (within >> ranks[layer][point, unit][which]) & 1
         expanded[layer][starts[point][which] + within, unit[which]] = bit.to(x.dtype)
-    back, inner = _signed(net, expanded, owner, y, values)
+    back, inner = _signals_of(net, expanded, owner, y, values)
     return PointRays(owner, back, inputs, inner, kinks, most)
 
 
-def _signed(
+def _signals_of(
     net: Network, slopes: list[Tensor], owner: Tensor, y: Tensor, values: list[Tensor]
 ) -> tuple[list[Tensor], Tensor]:
     """Return y times the signals of each ray, and its product with theta."""
@@ -162,7 +162,7 @@ def set_rays(net: Network, x: Tensor, y: Tensor, tau: float) -> PointRays:
     fit = fit_multipliers(net, x, y, tau)
     used = fit.weight > 0
     point, slopes = fit.point[used], [s[used] for s in fit.slopes]
-    back, own = _signed(net, slopes, point, y, forward_signals(net, x)[1])
+    back, own = _signals_of(net, slopes, point, y, forward_signals(net, x)[1])
     kept = (made.kinks <= most)[made.owner]
     owner = torch.cat([made.owner[kept], point])
     inner = torch.cat([made.inner[kept], own])

@@ -485,7 +485,7 @@ class Cone:
         wide, parts = max(within, 1e-9 * self.neurons.box), []
         for at, label in zip(x, y, strict=True):
             near = self.places.take(self.places.meet(at - wide, at + wide, label))
-            parts.append(near.within(at - wide, at + wide))
+            parts.append(near.part_inside(at - wide, at + wide))
         rays = rays_of(Places.union(parts), self.neurons)
         return self._distance([RayPart.of(rays)], RaySum.none(self.neurons))
 

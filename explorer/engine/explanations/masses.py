@@ -36,7 +36,7 @@ from explorer.engine.explanations.cone import (
     rays_of,
     steepest,
 )
-from explorer.engine.explanations.places import Places, cut, stacked
+from explorer.engine.explanations.places import Places, cut, stack
 from explorer.engine.progress import Progress, no_progress, with_progress
 from explorer.engine.threads import few_threads
 
@@ -131,7 +131,7 @@ def _forced_mass(cone: Cone, at: Array, y: float, half: float, residual: float) 
     meets = cone.places.meet(low, high, y)
     mine = cone.places.take(meets)
     parts = [RayPart.of(cone.rays, ~meets[cone.rays.piece])]
-    for pieces, price in ((mine.without(low, high), 0.0), (mine.within(low, high), 1.0)):
+    for pieces, price in ((mine.without(low, high), 0.0), (mine.part_inside(low, high), 1.0)):
         parts.append(RayPart.of(rays_of(pieces, cone.neurons), price=price))
     return max(0.0, _best_bound(cone, parts, residual)[0])
 
@@ -191,7 +191,7 @@ def _nearest_parts(of: Places, x: Array) -> Places:
             owner = owner[left]
         parts.append(pieces)
         owners.append(owner)
-    return of.parts(stacked(parts), np.concatenate(owners))
+    return of.parts(stack(parts), np.concatenate(owners))
 
 
 def _gaps(x: Array, given: Array) -> Array:

@@ -242,10 +242,10 @@ def split(pieces: Array, lines: Array, near: float) -> tuple[Array, Index]:
         ends, most = count + len(crossed), max(corners, *(part.shape[1] for part in parts))
         if ends > len(held) or most > corners:
             room = np.empty((2 * ends if ends > len(held) else len(held), most, d))
-            room[:count] = _padded(held[:count], most)
+            room[:count] = _with_corners(held[:count], most)
             held, corners = room, most
             of = np.concatenate([of[:count], np.zeros(len(held) - count, dtype=of.dtype)])
-        held[crossed], held[count:ends] = (_padded(part, corners) for part in parts)
+        held[crossed], held[count:ends] = (_with_corners(part, corners) for part in parts)
         of[count:ends] = of[crossed]
         count = ends
     return held[:count], of[:count]
@@ -258,16 +258,16 @@ def _line_values(pieces: Array, line: Array) -> Array:
     return np.asarray(np.einsum("pcd,pd->pc", pieces, line[:, :-1]) + line[:, -1:])
 
 
-def _padded(pieces: Array, corners: int) -> Array:
+def _with_corners(pieces: Array, corners: int) -> Array:
     """Return pieces with their last corners repeated, so that each has so many."""
     more = np.repeat(pieces[:, -1:], corners - pieces.shape[1], axis=1)
     return np.concatenate([pieces, more], axis=1) if corners > pieces.shape[1] else pieces
 
 
-def stacked(parts: list[Array]) -> Array:
+def stack(parts: list[Array]) -> Array:
     """Return pieces of different numbers of corners as one array."""
     most = max(part.shape[1] for part in parts)
-    return np.concatenate([_padded(part, most) for part in parts])
+    return np.concatenate([_with_corners(part, most) for part in parts])
 
 
 @dataclass(frozen=True, eq=False)
@@ -302,7 +302,7 @@ class Places:
         rest = (
             np.concatenate(v) for v in zip(*((p.y, p.on, p.free, p.off) for p in some), strict=True)
         )
-        return cls(stacked([p.pieces for p in some]), *rest)
+        return cls(stack([p.pieces for p in some]), *rest)
 
     def without(self, low: Array, high: Array) -> Places:
         """Return what an open box low < x < high leaves of these pieces: up to 2 d parts each."""
@@ -318,9 +318,9 @@ class Places:
             for side, wall in ((1.0, low), (-1.0, high)):
                 rest, left = cut(rest, side * (rest[..., axis] - wall[axis]), near)
                 of = of[left]
-        return self.parts(stacked(parts), np.concatenate(owners))
+        return self.parts(stack(parts), np.concatenate(owners))
 
-    def within(self, low: Array, high: Array) -> Places:
+    def part_inside(self, low: Array, high: Array) -> Places:
         """Return what lies in the closed box low <= x <= high of these pieces."""
         parts, of = self.pieces, np.arange(len(self.pieces))
         for axis in range(len(low)):
@@ -369,7 +369,10 @@ def places(neurons: Neurons, low: float, high: float, where: Array | None = None
         found, _, of = band_parts(cells[mine], plane[mine], wide[mine], level, band, (label,))
         parts.append((found, mine[of]))
     at = np.concatenate([of for _, of in parts])
-    pieces, off = stacked([found for found, _ in parts]), np.where(free[at], neurons.off_value, 0.0)
+    pieces, off = (
+        stack([found for found, _ in parts]),
+        np.where(free[at], neurons.off_value, 0.0),
+    )
     return Places(pieces, y[at], on[at], free[at], off)
 
 
@@ -409,4 +412,4 @@ def band_parts(
         parts.append(found)
         ys.append(np.full(len(found), label))
         owners.append(of)
-    return stacked(parts), np.concatenate(ys), np.concatenate(owners)
+    return stack(parts), np.concatenate(ys), np.concatenate(owners)

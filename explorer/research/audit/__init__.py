@@ -244,7 +244,7 @@ class _Case:
         try:
             done = runs.attack(
                 self.target, config, self.seed, name=entry, start=self._start(entry, config),
-                keep=2, watch=self._within(entry, late), device=self.device,
+                keep=2, watch=self._time_limit(entry, late), device=self.device,
             )  # fmt: skip
             made = done.claims
             if isinstance(config, DescentConfig):
@@ -306,7 +306,7 @@ class _Case:
         near = self.z.x if self.unseen is None else torch.cat([self.z.x, self.unseen.x])
         return _round_all(near.mean(0) + config.sigma_x * noise), y
 
-    def _within(self, entry: AnyAttack, late: list[bool]) -> runs.Watch[Any]:
+    def _time_limit(self, entry: AnyAttack, late: list[bool]) -> runs.Watch[Any]:
         """Return the watch, which ends a search without an end in sight."""
         if "steps" in {row.name for row in schema(entry.config)} and entry.key not in SEARCHES:
             return self.watch

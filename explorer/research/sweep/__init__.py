@@ -144,7 +144,7 @@ class _Work:
                 self._hand_in()
                 done, _ = wait(self.pending, return_when=FIRST_COMPLETED)
                 for future in done:
-                    row = self._ended(future, self.pending.pop(future))
+                    row = self._row_of_end(future, self.pending.pop(future))
                     if row is not None:
                         yield row
             clean = True
@@ -170,7 +170,7 @@ class _Work:
                 future.set_exception(BrokenExecutor(str(error)))
             self.pending[future] = job
 
-    def _ended(self, future: Future[Row], job: _Job) -> Row | None:
+    def _row_of_end(self, future: Future[Row], job: _Job) -> Row | None:
         """Return the row, or None where it has to run again."""
         error = None if future.cancelled() else future.exception()
         if not future.cancelled() and error is None:

@@ -105,13 +105,13 @@ def other_set(
     used = made.lam > SUPPORT * made.lam.max()
     reach = max(float(truth.x.abs().max()), 1.0)
 
-    def within(extent: float, begin: float) -> OtherSet:
+    def search(extent: float, begin: float) -> OtherSet:
         progress(begin)
         rivals = Rivals.of(net, truth.x[used], truth.y[used], extent, made.tau)
         return farthest_set(rivals, part_progress(progress, begin + 0.1, begin + 0.5))
 
-    far = within(max(plane, reach), 0.0)
-    return far if far.other else within(2 * reach, 0.5)
+    far = search(max(plane, reach), 0.0)
+    return far if far.other else search(2 * reach, 0.5)
 
 
 def ambiguity(victim: Victim, progress: Progress = no_progress) -> Ambiguity | None:
