@@ -18,7 +18,8 @@ from explorer.page.job import JobState
 from explorer.page.stages.attack import scoreboard
 from explorer.page.stages.attack.scoreboard import Scoreboard
 from explorer.page.stages.draw import commands as draw
-from explorer.page.stages.explain.panel import ASK, HIDE, ExplainPanel
+from explorer.page.stages.explain.panel import HIDE, ExplainPanel
+from explorer.page.stages.explain.words import LIKELY
 from explorer.page.words.headline import headline
 from tests.page.pages import hold_jobs, on_plane, opened, press
 
@@ -176,7 +177,7 @@ def test_an_unfinished_map_is_taken_away_by_either_button(
         press(panel.radii.row, button)
         await panel.radii.wait()
         assert app.session.frame.certain is None and not panel.radii.text
-        assert panel.radii.row.items["ask"].label == ASK
+        assert panel.radii.row.items["ask"].label == LIKELY
         app.close()
 
     asyncio.run(run())

@@ -26,6 +26,7 @@ NO_VIDEO = (
     "This browser records no video. Save the GIF; the program ffmpeg makes an MP4 of it: "
     "ffmpeg -i training.gif training.mp4"
 )
+AS_VIDEO = "The same as MP4, or as WebM where the browser makes no MP4"
 # What can be saved: its name, then key, label and tooltip of each kind.
 FILES = (
     ("Points", (
@@ -43,11 +44,11 @@ FILES = (
     )),
     ("Training", (
         ("train", "GIF", "A film: the network at 60 steps of its training"),
-        ("train-video", "Video", "The same as MP4, or as WebM where the browser makes no MP4"),
+        ("train-video", "Video", AS_VIDEO),
     )),
     ("Attack", (
         ("attack", "GIF", "A film: the candidates at 60 steps of the attack"),
-        ("attack-video", "Video", "The same as MP4, or as WebM where the browser makes no MP4"),
+        ("attack-video", "Video", AS_VIDEO),
     )),
 )  # fmt: skip
 

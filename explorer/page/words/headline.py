@@ -20,6 +20,7 @@ from explorer.engine.status import Status
 from explorer.engine.training import TrainState
 from explorer.page.frame import Certain, Frame, Training
 from explorer.page.stages.attack.words import outcome
+from explorer.page.stages.explain.words import LIKELY
 from explorer.page.stages.landscape import energy_words as energy
 from explorer.page.stages.landscape import words as starts
 from explorer.page.words.statement import ON_THE_WAY, explained_share
@@ -249,9 +250,7 @@ def _certain(shown: Certain) -> Statement:
         )
         return Statement(title, words, "good", fold)
     if not shown.done:
-        return Statement(
-            "How likely is a point here?", "From the weights alone, place by place.", "", fold
-        )
+        return Statement(LIKELY, "From the weights alone, place by place.", "", fold)
     words = made.why or (
         f"Some set misses {share(made.least)} of them. Without a point in the brightest "
         f"place {percent(top)} or more are missed, by {scope(made.box, made.top)}; a place "

@@ -16,6 +16,7 @@ from explorer.engine.explanations.splitting import Merging
 from explorer.engine.number_words import digits
 
 MOST_INPUTS = 2  # of a network with other sets: the margin is cut into pieces of the plane
+NO_WEIGHTS = "No weights to explain: train a network first."
 VOID = 0.5  # arbitrary: where the points leave more of the weights, nothing follows from them
 
 if TYPE_CHECKING:

@@ -12,6 +12,7 @@ from explorer.engine.number_words import percent
 from explorer.engine.scoring import RecallCurve
 from explorer.research.words.explanations import VOID
 
+NOT_ALONE = "other points explain the weights as well"
 UNMET = "the points do not meet the assumptions that these weights suggest"
 
 NOT_YET = "Not yet certified."
@@ -47,7 +48,7 @@ def certainty(made: Certainty, i: int) -> str:
         return f"{made.word} to {percent(float(made.radius[i]))}"
     if made.limit > VOID or not made.tight:
         return "not certified"
-    return "other points explain the weights as well"
+    return NOT_ALONE
 
 
 def certainty_words(target: Target | None, share: float | None, met: int, sure: int | None) -> str:

@@ -70,7 +70,7 @@ class OtherPanel(Panel):
         target, truth, made = now.target, now.truth, now.training.certificate
         if target is None or truth is None or made is None:
             self._release()
-            raise ValueError("No weights to explain: train a network first.")
+            raise ValueError(explanations.NO_WEIGHTS)
         plane = IN_SIGHT * float(self.session.extent)  # so that marks are whole
 
         def take(found: OtherSet) -> None:

@@ -26,6 +26,7 @@ from explorer.research.runs import judged_places
 from explorer.research.words import verdicts
 from explorer.research.words.explanations import VOID
 
+ON_ITS_WAY = "The attack is on its way"
 ONE_SIDED = "of three layers the proof is one-sided, and they may be needed all the same"
 AS_WELL = 0.02  # arbitrary: share of the norm up to which candidates explain the weights
 MOST = 800  # arbitrary: candidates of one attack
@@ -60,7 +61,7 @@ def outcome(frame: Frame, running: bool) -> Statement:
 def _start(frame: Frame, state: AttackState, running: bool) -> Statement:
     m, mixed = len(state.x), _truth_share(frame)
     if running or state.t:
-        return Statement("The attack is on its way", by_key(frame.attack.name).sentence)
+        return Statement(ON_ITS_WAY, by_key(frame.attack.name).sentence)
     press = Action("play", "Attack")
     if not m or (_own(frame) and not mixed):
         title = "The attack knows only the weights"
@@ -82,7 +83,7 @@ def _claims_statement(frame: Frame) -> Statement:
     """Return how many places are claimed, where nobody told the points."""
     part = frame.attack
     if part.claims is None or part.judged is None:
-        return Statement("The attack is on its way", by_key(part.name).sentence)
+        return Statement(ON_ITS_WAY, by_key(part.name).sentence)
     title = count(len(part.claims.x), "claim")
     if part.judged is not part.state:
         title += f" at step {part.judged.t:,}"
@@ -198,8 +199,7 @@ def _sure(frame: Frame, made: Verdict) -> str:
     if known.limit > VOID:
         return f" None is certified: {UNMET}."
     if not made.certified:
-        why = "other points explain the weights as well"
-        return f" None is certified: {why if known.tight else ONE_SIDED}."
+        return f" None is certified: {found.NOT_ALONE if known.tight else ONE_SIDED}."
     return (
         f" Certified: every explanation with {scope(known.box, known.top)} as good as your "
         f"points ({share(_residual(frame))} unexplained) has a point within "

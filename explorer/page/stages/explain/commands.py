@@ -61,7 +61,7 @@ def begin(session: Session) -> None:
     """
     now = session.frame
     if now.target is None or now.truth is None:
-        raise ValueError("No weights to explain: train a network first.")
+        raise ValueError(explanations.NO_WEIGHTS)
     if not now.target.net.homogeneous or now.target.net.outputs != 1:
         raise ValueError(
             "Explanations are of homogeneous networks with one output: of weights with biases "
@@ -96,10 +96,7 @@ def pull(session: Session, place: Tensor, free: bool | None = None) -> None:
     """
     state = explanation(session)
     free = state.free if free is None else free
-    i = state.selected
-    if i is None:
-        raise ValueError("No point in hand: click one first.")
-    slide = state.slide
+    i, slide = _in_hand(state), state.slide
     before, own = (state.now, i) if slide is None else (slide.before, slide.i)
     offset = place - before.x[own]
     u = _direction(state.net, before, own, offset, free)
@@ -110,6 +107,13 @@ def pull(session: Session, place: Tensor, free: bool | None = None) -> None:
         reach = 2 * session.extent
         slide = slide_along(state.net, before, own, u, at, reach, state.reference)
     _slide(session, state, slide)
+
+
+def _in_hand(state: Explained, remedy: str = "click one first") -> int:
+    """Return the chosen point. ValueError for none."""
+    if state.selected is None:
+        raise ValueError(f"No point in hand: {remedy}.")
+    return state.selected
 
 
 def _slide(session: Session, state: Explained, slide: Slide) -> None:
@@ -134,12 +138,11 @@ def _direction(net: Network, e: Explanation, i: int, offset: Tensor, free: bool)
 def nudge(session: Session, step: tuple[float, float]) -> None:
     """Move the chosen point by a step of the plane, along its line unless drags are free."""
     state = explanation(session)
-    if state.selected is None:
-        raise ValueError("No point in hand: press Tab to choose one.")
+    i = _in_hand(state, "press Tab to choose one")
     move = torch.tensor(step[: state.net.d], dtype=torch.float64)
     slide = state.slide
     if slide is None or state.free:
-        place = state.now.x[state.selected] + move
+        place = state.now.x[i] + move
     else:
         place = slide.before.x[slide.i] + (slide.at + float(move @ slide.u)) * slide.u
     pull(session, place)
@@ -154,9 +157,7 @@ def drop(session: Session) -> None:
 def split_widest(session: Session) -> None:
     """Split the chosen point as far as its cell and the plane allow."""
     state = explanation(session)
-    if state.selected is None:
-        raise ValueError("No point in hand: click one first.")
-    i = state.selected
+    i = _in_hand(state)
     found = free_direction(state.net, state.now, i)
     drop(session)
     if found is None:

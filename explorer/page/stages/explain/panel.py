@@ -40,7 +40,7 @@ from explorer.research.words import explanations
 T = TypeVar("T")
 LEAST_TOP = 0.05  # of the axis of the change: rounding is not to fill the chart; arbitrary
 SIDES = {1: 240, 2: 40}  # pixels of a map of radii; arbitrary
-ASK, HIDE = "How likely is a point here?", "Hide the map"
+HIDE = "Hide the map"
 RADII_TIP = (
     "From the weights alone: how much of them a set leaves at least that has no point near a "
     "place, drawn as a map"
@@ -80,7 +80,7 @@ class ExplainPanel(Panel):
         self.farthest = Question(
             self, FARTHEST_SET, FARTHEST_TIP, lambda: self._press(self._ask_farthest), CANCELLED
         )
-        self.radii = Question(self, ASK, RADII_TIP, lambda: self._press(self._ask_radii))
+        self.radii = Question(self, words.LIKELY, RADII_TIP, lambda: self._press(self._ask_radii))
         self.questions = (self.radii, self.farthest, self.forced)
         self._asked = (False, False)  # whether masses, and the farthest set, are on the plane
         rows = [question.row for question in self.questions]
@@ -226,7 +226,7 @@ class ExplainPanel(Panel):
         for question in self.questions:
             question.drop_old()
         drawn = frame.certain
-        self.radii.row.put("ask", label=ASK if drawn is None else HIDE)
+        self.radii.row.put("ask", label=words.LIKELY if drawn is None else HIDE)
         if drawn is not None:
             self.radii.say(radius_legend(drawn.map))
         elif self.radii.text:

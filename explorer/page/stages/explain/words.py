@@ -11,6 +11,7 @@ from explorer.engine.number_words import plain, share
 from explorer.research.explained import Explained
 from explorer.research.words import explanations
 
+LIKELY = "How likely is a point here?"
 TITLE, NOTE = "Can this point be somewhere else?", "each dot is one of the filled points"
 DRAG, WALL = "While you drag", "wall: a neuron switches"
 UP_TO_WALL = "up to the wall both halves explain the weights as well"
