@@ -25,7 +25,8 @@ from explorer.research.grid import Grid, Problem, even
 from explorer.research.report import Summary
 
 SIDE = 5  # of the grid that the problem is taken from; nothing depends on it
-CIRCLE = options.Weights(points=options.Points("alternating-circle"))
+TRAINED = options.TrainingOptions()
+CIRCLE = options.Weights(points=options.Points("alternating-circle"), training=TRAINED)
 CONFIG = CensusConfig()
 How = Annotated[CensusConfig, options.fields("starts", "loss", "alpha", "around", steps=option(
     "--descent", "Most steps of a descent.", min=1

@@ -43,7 +43,7 @@ from explorer.research.census.losses import OF_PAGE, Surface, kkt_surface, victi
 from explorer.research.grid import Problem
 from explorer.research.runs import RADIUS
 
-TOGETHER = 250  # descents side by side; arbitrary: their arrays stay near the processor
+TOGETHER = 500  # descents side by side; arbitrary: their arrays stay near the processor
 
 
 @settings

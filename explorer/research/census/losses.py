@@ -91,7 +91,7 @@ def kkt_surface(target: Target, y: Tensor, alpha: float, workers: int = 2) -> Su
 
     def part(places: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         x = places.reshape(len(places), len(y), -1).contiguous().numpy()
-        lam, value, gradient = np.zeros(x.shape[:2]), np.empty(len(x)), np.empty_like(x)
+        lam, value, gradient = np.ones(x.shape[:2]), np.empty(len(x)), np.empty_like(x)
         loops.energies(x, y.numpy(), w, v, alpha, PRICE, lam, value, gradient)
         made = (torch.from_numpy(one) for one in (value, gradient.reshape(len(x), -1), lam))
         value_, gradient_, lam_ = made
