@@ -138,7 +138,7 @@ def _has_moved(frame: Frame, far: float) -> bool:
     return bool(len(apart)) and float(apart.max()) >= far
 
 
-def _explained(holds: Callable[[Explained], bool]) -> Callable[[Frame, float], bool]:
+def _of_explanation(holds: Callable[[Explained], bool]) -> Callable[[Frame, float], bool]:
     """Return whether something holds of the explanation on screen."""
     return lambda frame, _: frame.explain is not None and holds(frame.explain.present)
 
@@ -211,12 +211,12 @@ KINDS: dict[str, Task] = {
     "map of one point": Task("The map of one point lies on the plane", _points_map),
     "point moved at least": Task("Move a point by at least {}", _has_moved, 0, usual=0.2),
     "split in two": Task("One point became two, and the weights are still explained",
-                         _explained(lambda e: e.now.n > e.truth.n and not misfit(e))),
+                         _of_explanation(lambda e: e.now.n > e.truth.n and not misfit(e))),
     "explains no longer": Task("The points explain the weights no longer",
-                                _explained(lambda e: misfit(e) == "residual")),
+                                _of_explanation(lambda e: misfit(e) == "residual")),
     "certain points known": Task("It is known which points are certified",
-                                 _explained(lambda e: e.forced is not None)),
-    "farthest set": Task("The farthest other set is on screen", _explained(
+                                 _of_explanation(lambda e: e.forced is not None)),
+    "farthest set": Task("The farthest other set is on screen", _of_explanation(
         lambda e: e.words.startswith(FARTHEST) and not misfit(e))),
     "attacks compared": Task("The claims of a compared attack are on screen", _has_comparison),
     ELSEWHERE: Task("Do it there: this page hears of it", lambda frame, _: False),

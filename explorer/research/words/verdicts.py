@@ -157,11 +157,11 @@ def images(made: Mapping[Measure, ImageVerdict], measure: Measure) -> str:
         for name, one in made.items()
         if name != measure
     )
-    text = f"{_matched(main)}, {main.share:.0%}; {_unseen(main)}.{_image_doubt(main)}"
+    text = f"{_match_words(main)}, {main.share:.0%}; {_unseen(main)}.{_image_doubt(main)}"
     return f"{text} By other measures: {others}." if others else text
 
 
-def _matched(made: ImageVerdict) -> str:
+def _match_words(made: ImageVerdict) -> str:
     """Return how many images are matched, and what that means."""
     if made.measure == "rank":
         return f"{made.found} of {made.n} training images are the nearest of all to a candidate"

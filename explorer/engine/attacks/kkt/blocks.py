@@ -172,7 +172,7 @@ class Replay:
         """A block of steps; of projected ones again where the rounds were too few."""
         self.held.unsettled.fill_(False)
         before = self.held.copies() if self.projected else None
-        if len(rows) < self.block or not self._replayed(rows):
+        if len(rows) < self.block or not self._replay(rows):
             self.descend(self.held, rows, ROUNDS)
         rounds = ROUNDS
         while before is not None and rounds < MOST and bool(self.held.unsettled.any()):
@@ -183,7 +183,7 @@ class Replay:
             self.descend(again, rows, rounds)
             self.held.put(again, at)
 
-    def _replayed(self, rows: Sequence[Sequence[float]]) -> bool:
+    def _replay(self, rows: Sequence[Sequence[float]]) -> bool:
         """Return whether the block was taken as one graph, captured at the first one.
 
         Where the capture fails, a warning says so once, and no other is tried.

@@ -164,11 +164,11 @@ class Tuner(Panel):
 
     def _end(self) -> None:
         if self.job.state is JobState.CANCELLED:
-            self.answer.say(self._cancelled(len(self.rows) >= self.config.trials))
+            self.answer.say(self._cancel_words(len(self.rows) >= self.config.trials))
         elif self.job.error is not None:
             self.answer.say("")
 
-    def _cancelled(self, judging: bool) -> str:
+    def _cancel_words(self, judging: bool) -> str:
         there = f"{len(self.rows)} trials, which stay"
         if judging:
             return (
