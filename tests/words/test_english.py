@@ -23,7 +23,8 @@ NO_PARTICIPLE = {"open", "_open", "reopen"}
 LEFT_NAMES = set(
     "_decayed _drawn _improved _known _laid _left _made _named _packaged _padded _pulled _signed "
     "_unpacked boxed chosen diverged drawn evaluated factored fitted found kept kinked known made "
-    "matched merged met needed normed pinned pivoted proved proven pulled solved started trained".split()
+    "matched merged met needed normed pinned pivoted proved proven pulled solved started "
+    "trained".split()
 )
 DOCUMENTED = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 # Texts that are no sentences: letters, a repr, a declaration of the test's own, a line of code.
