@@ -17,6 +17,7 @@ from explorer.page.frame import Branch, Frame, Moment, Training, numbers
 from explorer.page.session import Session, standing
 from explorer.page.stages.attack import commands as attack
 from explorer.page.stages.draw import commands as draw
+from explorer.page.stages.landscape import commands as landscape
 
 MOST_BRANCHES = 8  # arbitrary: each keeps a bounded timeline
 
@@ -26,12 +27,14 @@ def seek(session: Session, index: int) -> None:
 
     A training state is shown on the present points: they may have been edited since.
     """
-    line, stage = session.timeline, session.frame.stage
-    if not line.states or (session.frame.is_aimed and stage != "attack"):
+    line, stage, rolled = session.timeline, session.frame.stage, session.frame.rolled
+    if not line.states or (session.frame.is_aimed and stage != "attack" and not rolled):
         raise ValueError("Nothing to go back to: this stage has taken no step.")
     session.running = False
     state = line.states[min(max(index, 0), len(line.states) - 1)]
-    if stage == "attack":
+    if rolled:
+        landscape.show_state(session, state)
+    elif stage == "attack":
         session.put(attack=replace(session.frame.attack, state=state))
         session.show(status=standing(session, session.frame.stage))
     else:
@@ -49,7 +52,10 @@ def _on_present_points(session: Session, state: TrainState) -> TrainState:
 
 
 def branch(session: Session) -> None:
-    """Begin a new branch at this moment; the old branch stays as it is."""
+    """Begin a new branch at this moment; the old branch stays as it is.
+
+    That of a run in the landscape goes on in the attack stage.
+    """
     now, old = session.frame, session.branch
     state = now.state
     if state is None:
@@ -60,14 +66,14 @@ def branch(session: Session) -> None:
     session.branch.last = _present(session)
     name = f"branch {len(session.branches)}, from {now.stage} step {state.t}"
     train, attack = old.train, old.attack
-    if now.stage == "attack":
+    if now.stage == "attack" or now.rolled:
         attack = attack.up_to(attack.nearest(state.t))
     else:
         train, attack = train.up_to(train.nearest(state.t)), type(attack)()
     fresh = Branch(name, train.up_to(len(train.states) - 1), attack.up_to(len(attack.states) - 1))
     session.branches = [*session.branches, fresh]
     session.branch_index = len(session.branches) - 1
-    session.show()
+    play.go(session, "attack") if now.rolled else session.show()
 
 
 def select(session: Session, index: int) -> None:
@@ -135,14 +141,19 @@ def load_run(
     attack.choose(session, name)
     session.attack_config = config
     attack.remix(session, *mix)
-    line, last = session.branch.attack, states[-1]
+    session.attack_config = config  # a fitted start of noise is kept as well
     for state in states:  # the first one takes the place of that of the page's own start
-        line.append(state, numbers, always=True)
-    session.branch.loaded = last
-    status = session.entry.terminate(last, config)
-    session.show(attack=replace(session.frame.attack, state=last, seed=None), status=status)
+        extend_run(session, state)
+    status = session.entry.terminate(states[-1], config)
+    session.show(attack=replace(session.frame.attack, state=states[-1], seed=None), status=status)
     play.assess(session)
     return kept
+
+
+def extend_run(session: Session, state: Any) -> None:  # noqa: ANN401 - of any attack
+    """Add a state to a run that was loaded."""
+    session.branch.attack.append(state, numbers, always=True)
+    session.branch.loaded = state
 
 
 def _present(session: Session) -> Moment:

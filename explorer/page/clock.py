@@ -153,7 +153,7 @@ class Player:
             await asyncio.sleep(REST_S / 4)
 
     async def _travel(self) -> None:
-        """Carry the handle of the landscape round its triangle, a place for each drawn frame."""
+        """Carry the handle round its triangle, or the run from it on, by each drawn frame."""
         session, moved = self.session, perf_counter()
         heard, drawn = moved, session.drawn
         while session.running and session.frame.stage == "landscape":
@@ -164,8 +164,11 @@ class Player:
                 session.message = UNWATCHED
                 break
             if session.shown - session.drawn < WINDOW:
-                landscape.travel(session, min(now - moved, LONGEST_S))
-                moved = now
+                seconds, moved = min(now - moved, LONGEST_S), now
+                if not session.frame.rolled:
+                    landscape.travel(session, seconds)
+                elif not landscape.replay(session, seconds):
+                    break
             await asyncio.sleep(INTERVAL_S)
 
     async def _loop(self, run: int) -> None:

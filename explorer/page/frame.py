@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -59,6 +59,14 @@ def first_candidates(target: Target, truth: Dataset) -> Candidates:
     return Candidates(target, truth, x)
 
 
+class Passed(NamedTuple):
+    """Where a run was after t steps: a place of the triangle, and its energy there."""
+
+    place: Weights
+    energy: float
+    t: int
+
+
 @dataclass(frozen=True, eq=False)
 class Handle:
     """Where attacks start: a place of the triangle of truth, unseen points and noise.
@@ -69,11 +77,12 @@ class Handle:
         weights: the place of the handle: shares of truth, unseen points and noise.
         candidates: the points there, or where a run from there has brought them.
         energy: theirs.
-        trail: of that run, the places so far with their energies, the start first.
+        trail: of that run, the places so far, the start first.
+        t: the step of that run that is shown.
+        moved: whether a hand moved the handle since the runs from all places were counted.
         usual: candidates that the attack stage takes.
         energies: of all starts on a lattice (side, side), row noise and column truth; None before
             they are known.
-        colours: how they are coloured, of `shades.colours_of`.
         arrivals: where the runs from all places ended; None while none has.
     """
 
@@ -82,11 +91,17 @@ class Handle:
     weights: Weights
     candidates: Report
     energy: float
-    trail: tuple[tuple[Weights, float], ...] = ()
+    trail: tuple[Passed, ...] = ()
+    t: int = 0
+    moved: bool = False
     usual: int = 0
     energies: NDArray[np.float64] | None = None
-    colours: str = "log"
     arrivals: Arrivals | None = None
+
+    @property
+    def passed(self) -> tuple[Passed, ...]:
+        """Return the trail up to the step that is shown."""
+        return tuple(one for one in self.trail if one.t <= self.t)
 
 
 @dataclass(frozen=True, eq=False)
@@ -305,6 +320,12 @@ class Frame:
         return self.stage not in BEFORE
 
     @property
+    def rolled(self) -> bool:
+        """Return whether the landscape shows a run from its handle."""
+        shown = self.stage == "landscape" and self.map_kind == "starts" and self.starts is not None
+        return shown and bool(self.starts.trail)  # type: ignore[union-attr]
+
+    @property
     def newest(self) -> bool:
         """Return whether the attacked weights are those of the present network."""
         train = self.training.state
@@ -340,10 +361,10 @@ class Frame:
 
     @property
     def state(self) -> TrainState | AttackState | None:
-        """Return the state of the present stage's run; stages after the attack have none."""
+        """Return the state of the run on screen; stages after the landscape have none."""
         if self.stage in BEFORE:
             return self.training.state
-        return self.attack.state if self.stage == "attack" else None
+        return self.attack.state if self.stage == "attack" or self.rolled else None
 
     @property
     def t(self) -> int:

@@ -181,7 +181,9 @@ def set_truth_shown(session: Session, shown: bool) -> None:
 def reset(session: Session) -> None:
     """Go back to t = 0 of the present stage, with the same seed."""
     session.running = False
-    if session.frame.stage == "attack":
+    if session.frame.rolled:
+        landscape.show_state(session, session.timeline.states[0])
+    elif session.frame.stage == "attack":
         attack.restart(session)
     elif not session.frame.is_aimed:
         train.begin(session)
@@ -261,7 +263,14 @@ def take_certainty(session: Session, made: Certainty) -> None:
 
 
 def step(session: Session, n: int = 1) -> None:
-    """Pause, and take n steps; heavy ones beside the page, as a run that pauses by itself."""
+    """Pause, and take n steps; heavy ones beside the page, as a run that pauses by itself.
+
+    Of a run in the landscape, to the next state that is kept.
+    """
+    if session.frame.rolled:
+        session.running = False
+        landscape.replay(session, 0.0)
+        return
     _pause_in_run(session)
     if attack.heavy(session) and page_waits():
         _run_to(session, n)

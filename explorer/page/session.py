@@ -57,6 +57,7 @@ class Session(HasTraits):
     axes = Instance(Axes, (), help="the part of the data's space that the plane shows")
     stop_at = Int(-1, help="step at which a run pauses by itself; -1: none")
     steps_per_second = Float(SLOW_START, help="inf: as fast as it goes; 0: `SLOW_START`")
+    multipliers = Enum(("fitted", "drawn"), "fitted", help="first ones of the landscape's runs")
     branches = List(Instance(Branch))
     branch_index = Int(0)
     game = AnyTrait(None, allow_none=True, help="the game of two that is on, of `sharing.game`")
@@ -143,7 +144,8 @@ class Session(HasTraits):
     @property
     def timeline(self) -> Timeline[Any]:
         """Return the states of the present stage, for the slider and the curves."""
-        return self.branch.attack if self.frame.stage == "attack" else self.branch.train
+        now = self.frame
+        return self.branch.attack if now.stage == "attack" or now.rolled else self.branch.train
 
 
 def standing(session: Session, stage: Stage) -> Status:

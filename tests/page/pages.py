@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import ipywidgets as w
@@ -17,11 +18,19 @@ from explorer.page.apps.explorer import App
 from explorer.page.controls.row import Row
 from explorer.page.job import Job, Work
 from explorer.page.stages.train import commands as train
+from explorer.research.grid import even
 
 
 def opened(stage: str, name: str, **given) -> App:
-    """A page on the exact network of a preset, turned to a stage; `given` as to `preset`."""
+    """A page on the exact network of a preset, turned to a stage; `given` as to `preset`.
+
+    In the landscape there is a candidate for each point, which costs little.
+    """
     made = App(preset(name, **given))
+    session = made.session
+    if stage == "landscape":
+        n = session.frame.dataset.n
+        session.attack_config = replace(session.attack_config, m=even(n))
     play.go(made.session, "train")
     train.jump_to_exact(made.session)
     play.go(made.session, stage)

@@ -346,14 +346,14 @@ def test_the_run_that_was_there_is_kept_on_its_branch(app: App) -> None:
 def test_a_run_that_fails_is_told_and_does_not_hold_the_others_up(app: App, monkeypatch) -> None:
     box = panel(app)
     problem = box.host.problem().problem()
-    real, broken = type(problem).states, [True]
+    real, broken = type(problem).states_from, [True]
 
-    def states(self, a, b, stride=1):
-        if broken[0] and (a, b) == (1.0, 1.0):
+    def states(self, start, config, stride=1):
+        if broken[0] and torch.equal(start, self.parts.start(1.0, 1.0)):
             raise ValueError("no such start")
-        return real(self, a, b, stride)
+        return real(self, start, config, stride)
 
-    monkeypatch.setattr(type(problem), "states", states)
+    monkeypatch.setattr(type(problem), "states_from", states)
     run(box)
     assert "such start" in app.session.message and len(box.found.rows) < PLACES
     broken[0] = False

@@ -11,7 +11,7 @@ import torch
 from explorer.engine.data import preset
 from explorer.engine.energy.landscape import SIDES
 from explorer.engine.energy.points import energy
-from explorer.page import play
+from explorer.page import branches, play
 from explorer.page.apps.explorer import App
 from explorer.page.stages.attack import commands as attack
 from explorer.page.stages.landscape import commands as landscape
@@ -20,8 +20,10 @@ from explorer.page.stages.landscape.starts import StartsPanel
 from explorer.page.stages.train import commands as train
 from explorer.page.view.canvases import weights_in
 from explorer.page.words.headline import headline
+from explorer.page.words.screen import stage_gap
 from explorer.research.grid import grid_attacks
-from explorer.research.pictures.shades import by_rank, colours_of, shades, start_shades
+from explorer.research.grid.landscape import EQUAL, LEVEL
+from explorer.research.pictures.shades import NOISE, SCALES, start_shades, start_top
 from explorer.research.runs import RADIUS
 from tests.page.pages import choose, fixture_of, opened, press, send
 
@@ -92,7 +94,8 @@ def test_classes_of_different_size_start_at_all_their_points() -> None:
     play.go(made.session, "landscape")
     drag(made, 1, 0, 0)
     held = made.session.frame.starts
-    assert sorted(held.candidates.x.tolist()) == sorted(made.session.frame.truth.x.tolist())
+    places = {tuple(place) for place in held.candidates.x.tolist()}
+    assert places == {tuple(place) for place in made.session.frame.truth.x.tolist()}
     assert held.energy < 1e-9
     made.close()
 
@@ -226,14 +229,39 @@ def test_an_attack_that_refuses_the_points_says_why_and_another_setting_helps(
     made.close()
 
 
-def test_weights_without_an_energy_say_why() -> None:
+def test_three_classes_have_a_triangle_and_its_tabs_of_one_point_say_why_not(coarse: None) -> None:
     made = App(preset("three-blobs"))
-    play.go(made.session, "train")
-    play.advance(made.session, steps=600)
-    play.assess(made.session)
-    play.go(made.session, "landscape")
-    assert made.session.frame.starts is None
-    assert "two classes" in headline(made.session.frame).words
+    session = made.session
+    play.go(session, "train")
+    play.advance(session, steps=600)
+    play.go(session, "attack")
+    play.configure(session, m=12, steps=20)
+    play.go(session, "landscape")
+    drag(made, 1, 0, 0)
+    truth = session.frame.starts.energy
+    drag(made, 0, 0, 1)
+    assert 0 < truth < session.frame.starts.energy <= 1
+    press(panel(made).here, "go")
+    held = session.frame.starts
+    assert held.trail[0].energy == pytest.approx(session.frame.starts.landscape.energy((0, 0, 1)))
+    landscape.show_map(session, "point")
+    assert "two classes" in headline(session.frame).words
+    made.close()
+
+
+def test_weights_without_an_energy_say_why_on_the_tab() -> None:
+    made = App(preset("moons", n=6))
+    session = made.session
+    play.configure(session, widths=(8, 8), all_biases=True)
+    play.go(session, "train")
+    play.advance(session, steps=600)
+    play.assess(session)
+    gap = stage_gap(session.frame, "landscape")
+    assert "homogeneous" in gap or "first layer" in gap
+    tab = next(
+        one for one in made.panels["Header"].view.state["stages"] if one["key"] == "landscape"
+    )
+    assert tab["state"] == "later" and gap in tab["tip"]
     made.close()
 
 
@@ -246,35 +274,30 @@ def test_a_message_that_is_no_place_moves_nothing(app: App) -> None:
     assert weights_in([2, -1, 1]) == pytest.approx((0.5, 0.0, 0.5))
 
 
-def test_bright_is_low_and_colours_follow_ranks_where_nearly_all_are_equal() -> None:
+def test_bright_is_low_on_one_scale_and_ranks_are_order_alone() -> None:
     values = np.array([[1.0, 0.1, 0.01], [0.5, 0.3, np.nan], [0.9, np.nan, np.nan]])
-    for ranked in (False, True):
-        made = shades(values, ranked)
-        known = np.isfinite(values)
+    known = np.isfinite(values)
+    order = np.argsort(values[known])
+    for how in SCALES:
+        made = start_shades(values, how)
         assert (made[~known] == 0).all() and (made[known] > 0).all()
-        order = np.argsort(values[known])
         assert (np.diff(made[known][order].astype(int)) < 0).all()
-    assert not by_rank(values)
-    flat = np.where(known, 0.97, np.nan)
-    flat[0, 2] = 1e-3
-    assert by_rank(flat) and colours_of(flat) == "rank"
+        assert ("bright" in words.unit("kkt", how)) == (how != "rank")
+    for how in ("log", "linear"):  # a value has its colour whatever the others are
+        whole = start_shades(values, how)
+        assert start_shades(values[:, :1], how).tolist() == whole[:, :1].tolist()
+    assert start_top(np.array([0.2, np.nan])) == 1 and start_top(np.array([1.7])) == 1.7
 
 
-def test_starts_that_read_alike_have_one_colour() -> None:
+def test_starts_that_agree_within_noise_have_one_colour() -> None:
     draws = np.random.default_rng(0)
-    values = np.concatenate([10 ** draws.uniform(-7, 0, 400), draws.uniform(0.9, 0.91, 60)])
-    printed = [words.number(value) for value in values]
-    for rows in (values, values[-60:]):
-        same = np.array(printed[-len(rows) :])
-        made = start_shades(rows)
-        assert all(len(set(made[same == one])) == 1 for one in set(same) if one.startswith("below"))
-        if colours_of(rows) == "rank":
-            assert all(len(set(made[same == one])) == 1 for one in set(same))
-    for value, bright in ((1e-6, 255), (1e-9, 255), (0.9, 1)):
-        near = value * (1 + 1e-6 * draws.uniform(size=(6, 6)))
-        assert colours_of(near) == "one" and (start_shades(near) == bright).all()
-        assert words.BRIGHT["log"] not in words.unit("kkt", colours_of(near))
-    assert colours_of(np.array([1e-9, 1e-6, 0.2])) == "log"
+    for value in (0.5 * NOISE, 0.9):
+        near = value * (1 + 1e-4 * draws.uniform(-1, 1, size=(6, 6)))
+        for how in ("log", "linear"):
+            assert np.ptp(start_shades(near, how).astype(int)) <= 1
+    low = 10 ** draws.uniform(-9, -3, 60)
+    assert set(start_shades(low, "log")) == {255}
+    assert len(set(start_shades(low, "rank"))) == 1
 
 
 def test_shares_in_per_cent_sum_to_a_hundred() -> None:
@@ -299,31 +322,36 @@ def test_play_carries_the_handle_round_the_edges(app: App) -> None:
 def test_the_headline_of_the_runs_counts_where_they_ended() -> None:
     made = opened("landscape", "alternating-line", n=8)
     runs, session = panel(made).runs, made.session
+    play.configure(session, m=8, steps=300)
     seen = []
     session.observe(lambda _: seen.append(session.frame.starts.arrivals), names=["shown"])
     press(runs.go, "go")  # without a loop it runs to the end
     assert any(one is not None and one.going and not one.ended for one in seen)
     found, parts = session.frame.starts.arrivals, session.frame.starts.problem.parts
-    (truth, y), (unseen, labels) = parts.sets
-    at = [0, 0]
+    (truth, y), problem = parts.sets[0], session.frame.starts.problem
+    at, alike, problem_energy = 0, 0, session.frame.starts.landscape.measure
+    left = session.frame.starts.landscape.measure(parts.truth)
     for states in runs.found.states.values():
-        x = states[-1].x
-        for k, (members, own) in enumerate(((truth, y), (unseen, labels))):
-            far = torch.cdist(x, members).masked_fill(parts.y[:, None] != own[None], torch.inf)
-            both = float(far.min(1).values.mean()), float(far.min(0).values.mean())
-            if max(both) <= RADIUS:
-                at[k] += 1
-                break
-    assert (found.total, found.ended, found.truth, found.unseen) == (21, 21, *at)
-    assert 1 <= found.began <= found.truth < 21  # the corner of the truth begins there
+        last = states[-1]
+        claims = session.entry.report(problem.target, last, problem.of.config)
+        apart = []
+        for one in (last, claims):
+            far = torch.cdist(one.x, truth).masked_fill(one.y[:, None] != y[None], torch.inf)
+            apart.append(max(float(far.min(k).values.mean()) for k in (0, 1)))
+        at += min(apart) <= RADIUS
+        alike += min(apart) > RADIUS and problem_energy(last.x) <= left + EQUAL
+    assert (found.total, found.ended, found.truth, found.other) == (21, 21, at, alike)
+    assert found.left == pytest.approx(left) and found.level + found.stuck >= 0
+    assert 1 <= found.began <= found.truth <= 21  # the corner of the truth begins there
     title = headline(session.frame).title
-    assert f"{found.truth} of 21" in title
+    assert f"{found.truth} of 21" in title or found.truth == 21
     row = runs.found.rows[0, 1.0, 1.0]
     runs.found.rows[0, 0.123, 0.5] = {**row, "mix_truth": 0.123, "mix_data": 0.5}
     assert runs.arrivals() == found  # a row of a file that lies beside the lattice
     del runs.found.rows[0, 0.123, 0.5]
     drag(made, 0.3, 0.4, 0.3)
-    assert headline(session.frame).title == title  # the balls stay
+    here = headline(session.frame)  # the balls stay, and it speaks of the handle
+    assert words.number(session.frame.starts.energy) in here.title and title[:9] in here.words
     assert words.TITLE in panel(made).aside.value("title")
     choose(panel(made).aside, "fill", "end")
     assert words.AFTER in panel(made).aside.value("title")
@@ -334,11 +362,11 @@ def test_the_headline_of_the_runs_counts_where_they_ended() -> None:
 
 def test_candidates_that_crowd_on_a_few_points_have_not_found_the_set(app: App) -> None:
     parts = app.session.frame.starts.problem.parts
-    crowd = torch.stack([parts.truth[parts.y == label][0] for label in parts.y])
-    assert parts.distances(crowd)[0] < 1e-9 < RADIUS < parts.set_distances(crowd)[0]
-    assert (
-        parts.set_distances(parts.truth)[0] < 1e-9 and parts.set_distances(parts.heldout)[1] < 1e-9
-    )
+    y = parts.y
+    crowd = torch.stack([parts.truth[y == label][0] for label in y])
+    assert parts.distances(crowd)[0] < 1e-9 < RADIUS < parts.set_distances(crowd, y)[0]
+    assert parts.set_distances(parts.truth, y)[0] < 1e-9
+    assert parts.set_distances(parts.heldout, y)[1] < 1e-9
 
 
 def test_runs_that_are_cancelled_say_how_many_ended(app: App) -> None:
@@ -358,7 +386,7 @@ def test_runs_that_are_cancelled_say_how_many_ended(app: App) -> None:
     those = words.beside(session.frame.starts)
     made = headline(session.frame)
     assert (made.title, made.words) == words.arrival_words(held, those)
-    assert str(session.attack_config.m) in those, "the attack stage takes more of them"
+    assert str(session.attack_config.m) in those
 
 
 def test_a_run_from_the_handle_has_a_headline_of_its_own(app: App) -> None:
@@ -418,8 +446,8 @@ def test_the_headline_tells_what_the_map_of_its_frame_shows(app: App) -> None:
     title, said = words.headline(frame)
     made = headline(frame)
     assert (title, said) == (made.title, made.words)
-    low = int((frame.starts.energies <= words.EXPLAINED).sum())
-    assert str(low) in f"{title} {said}"
+    assert words.number(frame.starts.energy) in title
+    assert words.title(frame.starts.energies)[0] in said
 
 
 def test_the_small_triangle_of_the_attack_moves_its_start(app: App) -> None:
@@ -471,3 +499,61 @@ def test_an_attack_that_was_left_while_it_ran_is_judged_where_it_is_taken_up(app
     play.go(session, "attack")
     assert session.frame.attack.judged is session.frame.attack.state
     assert headline(session.frame).action is not None
+
+
+def test_a_run_from_the_handle_is_replayed_scrubbed_and_branched(app: App) -> None:
+    session, bar = app.session, app.panels["Transport"].view
+    play.configure(session, steps=60)
+    drag(app, 0.4, 0.3, 0.3)
+    place = session.frame.starts
+    press(panel(app).here, "go")
+    held = session.frame.starts
+    assert held.trail[0].energy == pytest.approx(place.energy, abs=1e-9)
+    assert (session.frame.t, held.t, held.trail[-1].t) == (60, 60, 60)
+    assert [one.t for one in held.trail] == [state.t for state in session.timeline.states]
+    for share, t in ((0.0, 0), (0.5, 30), (1.0, 60)):
+        send(bar, kind="seek", value=share)
+        shown = session.frame.starts
+        at = next(one for one in held.trail if one.t == t)
+        assert (shown.t, shown.energy, session.frame.t) == (t, at.energy, t)
+        assert shown.energy == pytest.approx(shown.landscape.measure(shown.candidates.x), abs=1e-9)
+        assert panel(app).view.frame["trails"].shape[1] == len(shown.passed)
+    play.reset(session)
+    seen = [session.frame.t]
+    while landscape.replay(session, 0.5):
+        seen.append(session.frame.t)
+    assert seen == sorted(set(seen)) and session.frame.t == 60
+    send(bar, kind="seek", value=0.5)
+    branches.branch(session)
+    assert session.frame.stage == "attack" and session.frame.t == 30
+    assert session.timeline.last_t == 30 and len(session.branches) > 1
+    play.advance(session, steps=5)
+    assert session.frame.t == 35
+
+
+def test_a_run_that_rises_says_why(app: App) -> None:
+    session = app.session
+    landscape.choose_multipliers(session, "drawn")
+    play.configure(session, steps=200)
+    drag(app, 1, 0, 0)
+    assert session.frame.starts.energy < 1e-6
+    press(panel(app).here, "go")
+    assert max(one.energy for one in session.frame.starts.trail) > LEVEL
+    assert words.DRAWN in headline(session.frame).words
+    landscape.choose_multipliers(session, "fitted")
+    drag(app, 1, 0, 0)
+    press(panel(app).here, "go")
+    said, trail = headline(session.frame).words, session.frame.starts.trail
+    assert ("rose" in said) == (max(one.energy for one in trail) > trail[0].energy + LEVEL)
+
+
+def test_runs_are_those_of_the_attack_stage_unless_changed(app: App) -> None:
+    session = app.session
+    held, config = session.frame.starts.problem.of.config, session.attack_config
+    assert (held.m, held.steps, held.lr_x) == (config.m, config.steps, config.lr_x) and held.near
+    choose(panel(app).runs.settings, "m", 12)
+    assert session.attack_config.m == 12 == session.frame.starts.problem.of.config.m
+    assert len(session.frame.starts.candidates.x) == 12
+    choose(panel(app).runs.settings, "first", "drawn")
+    assert session.frame.starts.problem.of.drawn
+    assert not landscape.settings_of_run(session, (1.0, 1.0)).near

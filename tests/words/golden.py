@@ -51,7 +51,17 @@ from explorer.engine.scoring import Kind, Unknowable, Verdict, score
 from explorer.engine.status import Status
 from explorer.page.apps import membership_words as page_membership
 from explorer.page.apps.membership_scene import Outcome
-from explorer.page.frame import Aim, Attacking, Certain, Frame, Handle, PointMap, Shown, Training
+from explorer.page.frame import (
+    Aim,
+    Attacking,
+    Certain,
+    Frame,
+    Handle,
+    Passed,
+    PointMap,
+    Shown,
+    Training,
+)
 from explorer.page.history import History
 from explorer.page.keeping import words as keeping
 from explorer.page.stages.attack import found_words
@@ -715,22 +725,32 @@ def starts_words(empty: Frame, begun: Frame, several: Frame) -> Named:
         values = lattice - 0.89 if cells is None else lattice.copy()
         for cell in cells or ():
             values[cell] = 0.01
-        for colours in says.BRIGHT:
-            title, words = says.title(values, colours)
-            yield f"starts, {name}, {colours}", f"{title}: {words}"
-            title, words = says.title(values, colours, True)
-            yield f"starts, {name}, {colours}, bilevel", f"{title}: {words}"
+        for own, which in ((False, ""), (True, ", bilevel")):
+            title, words = says.title(values, own)
+            yield f"starts, map, {name}{which}", f"{title}: {words}"
     for name, made in (
-        ("begun", Arrivals(21, 0, 0, 0, 0, 0, 9, True)),
-        ("stopped", Arrivals(21, 0, 0, 0, 0, 0, 9)),
-        ("some", Arrivals(66, 30, 2, 1, 1, 3, 9, True)),
-        ("cancelled", Arrivals(66, 30, 2, 1, 1, 3, 9)),
-        ("none", Arrivals(21, 21, 0, 2, 0, 9, 200)), ("one", Arrivals(21, 21, 1, 0, 1, 0, 0)),
-        ("six", Arrivals(21, 21, 6, 0, 1, 3, 2000)), ("all", Arrivals(21, 21, 21, 0, 0, 0, 9)),
+        ("begun", Arrivals(21, 0, 0, 0, 0, 0, 0.01, 0, True)),
+        ("stopped", Arrivals(21, 0, 0, 0, 0, 0, 0.01, 0)),
+        ("some", Arrivals(66, 30, 30, 2, 1, 1, 0.01, 9, True)),
+        ("cancelled", Arrivals(66, 30, 29, 2, 1, 1, 0.01, 9)),
+        ("none", Arrivals(21, 21, 21, 0, 20, 0, 0.01, 200)),
+        ("one", Arrivals(21, 21, 20, 1, 1, 1, 0.01, 0)),
+        ("six", Arrivals(21, 21, 21, 6, 3, 1, 0.01, 2000)),
+        ("all", Arrivals(21, 21, 19, 21, 0, 0, 0.01, 9)),
     ):  # fmt: skip
         yield f"starts, arrived, {name}", ": ".join(says.arrival_words(made, "20 candidates"))
     place = (0.333, 0.333, 0.334)
-    yield "starts, rolled", ": ".join(says.run_words(place, 0.9, 0.02, "20 candidates"))
+    few = Report(torch.zeros(2, 2), torch.ones(2), torch.ones(2))
+    for name, top in (("fell", 0.5), ("rose", 0.95)):
+        trail = tuple(Passed(place, e, t) for t, e in enumerate((0.9, top, 0.02)))
+        for drawn, own in ((False, False), (True, False), (False, True)):
+            of: Any = SimpleNamespace(of=SimpleNamespace(drawn=drawn))
+            rolled = Handle(of, None, place, few, 0.02, trail, 2)  # type: ignore[arg-type]
+            yield f"starts, {name}, {drawn}, {own}", ": ".join(says.run_words(rolled, own))
+    for attack in ("kkt", "bilevel"):
+        of = SimpleNamespace(of=SimpleNamespace(attack=attack))
+        here = Handle(of, None, place, few, 0.02)  # type: ignore[arg-type]
+        yield f"starts, here, {attack}", ": ".join(says.here_words(here, "What the map shows"))
     for m, usual in ((1, 1), (20, 20), (20, 100)):
         report = Report(torch.zeros(m, 2), torch.ones(m), torch.ones(m))
         held = Handle(None, None, place, report, 0.5, usual=usual)
@@ -738,7 +758,7 @@ def starts_words(empty: Frame, begun: Frame, several: Frame) -> Named:
     yield "starts, readout", says.readout(place, 0.0123)
     yield "starts, readout of a run", says.readout(place, 1e-9, True)
     for colours in says.BRIGHT:
-        yield f"starts, scale, {colours}", says.scale(0.01, 0.97, colours, ("#000000", "#ffffff"))
+        yield f"starts, scale, {colours}", says.scale(1.0, colours, ("#000000", "#ffffff"))
         yield f"starts, unit, {colours}", says.unit("kkt", colours)
     yield "starts, unit, bilevel", says.unit("bilevel", "log")
     yield "starts, said", says.handle_words(place, 0.5)

@@ -19,7 +19,7 @@ from explorer.engine.arrays import Array, Flags
 from explorer.engine.attacks.bilevel.lower import ridge
 from explorer.engine.attacks.bilevel.models import with_one
 from explorer.engine.attacks.target import Target
-from explorer.engine.energy.points import Energies, Through, at_once, energy, moving_point, pairs
+from explorer.engine.energy.points import Energies, Through, at_once, moving_point, pairs
 from explorer.engine.explanations.splitting import free_direction, training_explanation
 from explorer.engine.network import Network, preactivations
 from explorer.engine.piecewise import describe
@@ -247,5 +247,5 @@ def split(
     def shares(some: Tensor) -> Array:
         return pairs(net, x, y, index, some[:, : net.d], some[:, net.d :], tau)
 
-    values, here = through(halves, shares), energy(net, x, y, tau)
-    return Split(u, free, values, here, bool(mine))
+    here = moving_point(net, x, y, index, tau).here  # by the rays that the halves are fitted with
+    return Split(u, free, through(halves, shares), here, bool(mine))

@@ -14,6 +14,7 @@ from torch import Tensor
 from explorer.engine.arrays import Array
 from explorer.engine.energy.least_squares import frozen_gains, refitted_gains, residual
 from explorer.engine.energy.rays import PointRays, crowded_count, place_rays, set_rays
+from explorer.engine.multipliers import fit_multipliers
 from explorer.engine.network import Network, phi
 from explorer.engine.rounding import EDGE
 
@@ -25,6 +26,7 @@ NEEDLE = 0.003  # share of places: below, an isolated zero (measured: 0.0003 aga
 FEW = 3.5  # places: up to so many are isolated too; arbitrary
 BOWL = 0.5  # share of the low places that stays of a set of zeros at a tenth of LOW; arbitrary: of
 # those around a single smooth minimum a tenth stays in the plane and a third on the line
+ACCURACY, ROUNDS = 1e-10, 400  # of an energy's residual; of pricing, where 30 do: arbitrary
 REDUNDANT = 1e-6  # share of ||theta||^2: nothing is gained by the point; arbitrary
 
 
@@ -130,16 +132,22 @@ class Energies:
 def energy(net: Network, x: Tensor, y: Tensor, tau: float, kappa: float = 0.0) -> float:
     """Return E_tau of the points x (n, d), y (n,), as a share of ||theta||^2.
 
+    However many kinks there are, of two layers it is the least value, to rounding; deeper an upper
+    bound.
+
     Args:
-        net: a homogeneous network of one output, at margin 1 where kappa counts.
+        net: a homogeneous network, at margin 1 where kappa counts; with one output per class a
+            point contributes what its margin does, the lead over the runner-up.
         x: the points.
-        y: their labels in {-1, +1}.
+        y: their labels: in {-1, +1}, or classes from 0.
         tau: relative distance of a kink.
-        kappa: price of leaving the margin.
+        kappa: price of leaving the margin, of networks with one output.
     """
-    check_energy(net, x, y, tau)
-    made = _priced_rays(set_rays(net, x, y, tau), net, x, y, kappa)
-    return _share(net, residual(made.gram().numpy(), made.inner.numpy())[1])
+    check_energy(net, x, y, tau, several=not kappa)
+    price = kappa / 2 * (y * phi(net, x) - 1).square() if kappa else None
+    fit = fit_multipliers(net, x, y, tau, ACCURACY, ROUNDS, price)
+    paid = 0.0 if price is None else 2 * float(price @ fit.lam) / float(net.rho) ** 2
+    return fit.residual**2 + paid
 
 
 def at_once(places: Tensor, at: At) -> Array:
@@ -264,13 +272,13 @@ def pairs(
     return np.clip(1 - gains / float(net.rho) ** 2, 0, None)
 
 
-def check_energy(net: Network, x: Tensor, y: Tensor, tau: float) -> None:
-    """Refuse what has no energy. ValueError with what was expected."""
-    if not net.homogeneous or net.outputs != 1 or net.depth < 2:
+def check_energy(net: Network, x: Tensor, y: Tensor, tau: float, several: bool = False) -> None:
+    """Refuse what has no energy; `several`: outputs may be. ValueError with what was expected."""
+    if not net.homogeneous or (net.outputs != 1 and not several) or net.depth < 2:
         raise ValueError(
             "an energy needs a homogeneous network (biases in the first layer only) with a hidden "
-            f"layer and one output; got {len(net.weights)} layers, {net.outputs} outputs, "
-            f"homogeneous: {net.homogeneous}. Train such a network."
+            f"layer{'' if several else ' and one output'}; got {len(net.weights)} layers, "
+            f"{net.outputs} outputs, homogeneous: {net.homogeneous}. Train such a network."
         )
     if x.ndim != 2 or x.shape[1] != net.d or y.shape != x.shape[:1]:
         raise ValueError(

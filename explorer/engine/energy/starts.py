@@ -171,15 +171,15 @@ class Parts:
         like = pairwise_ssim(self.pictures.of(x), self.pictures.of(members))
         return float(apart.gather(1, like.argmax(1, keepdim=True)).mean())
 
-    def set_distances(self, x: Tensor) -> tuple[float, float]:
-        """Return how far candidates x (m, d) are from being the truth, and the held-out set.
+    def set_distances(self, x: Tensor, y: Tensor) -> tuple[float, float]:
+        """Return how far points x (k, d), y (k,) are from being the truth, and the held-out set.
 
-        Of each: the mean distance to its nearest points, or that of its points to their nearest
-        candidates, whichever is larger: candidates that crowd on a few points are not the set.
+        Of each: the mean distance to its nearest points, or that of its points to the nearest of
+        these, whichever is larger: points that crowd on a few of a set are not the set.
         """
         sets = self.sets or ((self.truth, self.y), (self.heldout, self.y))
         return tuple(  # type: ignore[return-value]
-            max(mean_nearest(x, self.y, *one), mean_nearest(*one, x, self.y)) for one in sets
+            max(mean_nearest(x, y, *one), mean_nearest(*one, x, y)) for one in sets
         )
 
     def weights(self, x: Tensor) -> tuple[float, float, float]:

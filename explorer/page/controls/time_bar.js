@@ -48,7 +48,7 @@ const build = (el, send, onClose) => {
     if (speed.options.length !== state.speeds.length)
       speed.replaceChildren(...state.speeds.map((words) => make("option", "", { textContent: words })));
     put(speed, "selectedIndex", state.speed);
-    for (const b of [reset, play, step, further.button, time, branch, speed]) put(b, "disabled", !state.playable && !(b === play && state.travels));
+    for (const [name, b] of Object.entries({ reset, play, step, further: further.button, time, branch, speed })) put(b, "disabled", !state.able.includes(name));
     if (!held) put(time, "value", String(state.time));
     fill();
     attribute(time, "aria-valuetext", state.where);

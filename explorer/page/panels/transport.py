@@ -18,6 +18,8 @@ SPEEDS = (("ever faster", SLOW_START), ("1 step/s", 1.0), ("10 steps/s", 10.0),
 TICKS = 1000  # of the time line
 MOST_STEPS = 100_000  # at one press
 PLAYED = ("draw", "train", "attack")  # stages that have a run
+REPLAYED = ("play", "reset", "step", "time", "branch")  # what a run of the landscape has
+ALL = (*REPLAYED, "further", "speed")
 
 
 class Transport(Panel):
@@ -62,9 +64,10 @@ class Transport(Panel):
         state, line = frame.state, self.session.timeline
         last = max(line.last_t, 1)
         end = 0 if state is None else max(line.last_t, state.t)
+        travels = frame.stage == "landscape" and frame.starts is not None
+        able = ALL if frame.stage in PLAYED else REPLAYED if frame.rolled else ("play",) * travels
         self.view.show(
-            running=self.session.running, speed=self._speed(), playable=frame.stage in PLAYED,
-            travels=frame.stage == "landscape" and frame.starts is not None,
+            running=self.session.running, speed=self._speed(), able=list(able),
             time=0 if state is None else min(TICKS, TICKS * state.t // last),
             where="step –" if state is None else f"step {state.t:,} of {end:,}",
             branches=[self._mark(i, one, last) for i, one in enumerate(self.session.branches)]

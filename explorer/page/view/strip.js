@@ -2,15 +2,23 @@
 // is pure. A frame holds: `start` and `end` (k, 2), places along the path (0 to 1) with energies,
 // broken where a value is nan; `marks` [[place, name]]; `handle` [place, energy], or null where the
 // path does not pass it; `fall` [energies]
-// of the run from the handle; `top`, the highest energy that is drawn.
+// of the run from the handle; `top`, the highest energy that is drawn, at the upper tick of the axis.
+const TICKS_UP = 2; // pieces of the axis of the energy
 const paintStrip = (context, frame, size, colours) => {
-  const left = 14, right = 14, above = 8, below = 20;
+  const left = 38, right = 14, above = 8, below = 20;
   const X = (s) => left + s * (size.width - left - right);
   const Y = (e) => size.height - below - (Math.min(e, frame.top) / (frame.top || 1)) * (size.height - above - below);
   context.lineCap = context.lineJoin = "round";
   context.strokeStyle = colours.line; context.lineWidth = 1;
   context.beginPath(); context.moveTo(X(0), Y(0)); context.lineTo(X(1), Y(0)); context.stroke();
-  context.font = `12px ${FONT}`; context.fillStyle = colours.ink2; context.textBaseline = "top";
+  context.font = `12px ${FONT}`; context.fillStyle = colours.ink2;
+  context.textAlign = "right"; context.textBaseline = "middle";
+  for (let i = 0; i <= TICKS_UP; i++) {
+    const e = (i / TICKS_UP) * frame.top;
+    context.fillText(i ? String(Number(e.toPrecision(2))) : "0", X(0) - 6, Y(e));
+    context.beginPath(); context.moveTo(X(0) - 3, Y(e)); context.lineTo(i ? X(1) : X(0), Y(e)); context.stroke();
+  }
+  context.textBaseline = "top";
   for (const [s, name] of frame.marks || []) {
     context.textAlign = s < 0.02 ? "left" : s > 0.98 ? "right" : "center";
     context.fillText(name, X(s), size.height - below + 4);

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from explorer.engine.roster import by_key
 from explorer.page.frame import Frame, Stage
 
+NO_ENERGY = (
+    "with biases beyond the first layer no theorem says that the weights are a sum over points, "
+    "so starts have no energy. Choose biases of the first layer only in 2 Train"
+)
 KEYS = (
     ("F", "present: plane and pictures large, no settings; F or Escape ends it"),
     ("1 to 4", "on the plane: the class of the next points"),
@@ -57,7 +62,10 @@ def stage_gap(frame: Frame, stage: Stage) -> str:
         return ""
     if state is None:
         return "train a network first"
-    return "" if float(state.q.min()) > 0 else "the network does not separate the points"
+    if not float(state.q.min()) > 0:
+        return "the network does not separate the points"
+    own = by_key(frame.attack.name).own is not None
+    return NO_ENERGY if stage == "landscape" and not (own or state.net.homogeneous) else ""
 
 
 def stage_tip(frame: Frame, stage: Stage, tip: str) -> str:

@@ -229,14 +229,14 @@ def grid_rows(
     ]  # fmt: skip
 
 
-def own_labels(truth: Dataset) -> Tensor | None:
-    """Return the labels of the truth where its classes differ in size; else None.
+def own_labels(truth: Dataset, m: int) -> Tensor | None:
+    """Return the labels of the truth where m fair ones would leave some of its points out.
 
-    The candidates of a page carry them, so that the corner of the truth is the whole truth.
+    The candidates of a page then carry them, so that the corner of the truth is the whole truth.
     """
-    fair = fair_labels(even(truth.n), truth.outputs)
-    same = len(fair) == truth.n and torch.equal(fair.sort().values, truth.y.to(fair).sort().values)
-    return None if same else truth.y
+    fair = fair_labels(m, truth.outputs)
+    held = all(int((fair == k).sum()) >= int((truth.y == k).sum()) for k in truth.y.unique())
+    return None if held else truth.y
 
 
 @dataclass(frozen=True)
@@ -254,6 +254,8 @@ class Grid:
         pictures: how points are pictures, or None.
         device: where to attack, where the attack can.
         fair: whether candidates have as many labels of each class, whatever the truth has.
+        drawn: whether every run begins as from noise, with drawn multipliers; else one that begins
+            at data has them fitted, and all have where the settings say so.
     """
 
     target: Target | None
@@ -266,6 +268,13 @@ class Grid:
     pictures: Pictures | None = None
     device: str = "cpu"
     fair: bool = False
+    drawn: bool = False
+
+    def suited(self, mix_data: float) -> Any:  # noqa: ANN401 - settings of any attack
+        """Return the settings of a run from a start with this share of data."""
+        if self.drawn or not mix_data:
+            return self.config
+        return by_key(self.attack).suit(self.config, mix_data)
 
     @property
     def ready(self) -> bool:
@@ -283,7 +292,7 @@ class Grid:
         if not self.ready or truth is None or control is None:
             raise ValueError("No weights to attack: train a network first.")
         # Where training itself is seen through, labels and their number are known.
-        y = truth.y if entry.own else None if self.fair else own_labels(truth)
+        y = truth.y if entry.own else None if self.fair else own_labels(truth, self.config.m)
         y = fair_labels(self.config.m, truth.outputs) if y is None else y
         generator, size = torch.Generator().manual_seed(self.seed + k), (len(y), truth.d)
         if self.pictures is not None:  # pixels U(0, 1), as published for images
@@ -312,14 +321,16 @@ class Problem:
     def states(
         self, mix_truth: float, mix_data: float, stride: int = 1, config: Any = None,  # noqa: ANN401
     ) -> Iterator[Any]:  # fmt: skip
-        """Yield the run from a start; states that `stride` does not divide may be left out.
+        """Return the run from a start; states that `stride` does not divide may be left out.
 
         With `config` it has these settings; else those of the problem, made fit for the start.
         """
-        entry, start = by_key(self.of.attack), self.parts.start(mix_truth, mix_data)
-        if config is None:
-            config = self.of.config
-            config = entry.suit(config, mix_data) if mix_data else config
+        config = self.of.suited(mix_data) if config is None else config
+        return self.states_from(self.parts.start(mix_truth, mix_data), config, stride)
+
+    def states_from(self, start: Tensor, config: Any, stride: int = 1) -> Iterator[Any]:  # noqa: ANN401
+        """Yield the run from candidates (m, d) with these settings."""
+        entry = by_key(self.of.attack)
         drawn = torch.Generator().manual_seed(self.seed)
         states = entry.states(self.target, config, drawn, (start, self.parts.y), stride)
         return states if self.of.device == "cpu" else map(to_cpu, states)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from math import gcd
 from typing import Any
 
@@ -42,7 +45,7 @@ def landscape_of(problem: Problem) -> Landscape:
         return Landscape(parts, lambda x: own.energy(problem.target, x, parts.y))
     net, y = problem.target.net.to(dtype=torch.float64), parts.y.double()
     truth, tau = parts.truth.double(), tau_of(PLANE, STANDARD, PIXELS)
-    check_energy(net, truth, y, tau)
+    check_energy(net, truth, y, tau, several=True)
     merged = merge_neurons(net, MERGE_ANGLE, DROP, truth).net
     return Landscape(parts, lambda x: energy(merged, x.double(), y, tau))
 
@@ -57,6 +60,12 @@ FEWEST = 2  # states kept of a run on a finer one: its start and its end
 MOST_NUMBERS = 2**22  # arbitrary: coordinates in all states kept; a state takes some six times that
 
 EXPLAINED = 0.05  # of the weights: what leaves less explains them; arbitrary
+LEVEL = 0.001  # of the weights: a run is level whose energy falls by no more; arbitrary
+LAST = 10  # share of a run, one in so many, over which it is level; arbitrary
+LEGS = 5  # times the attack's steps after which a run ends that is not level; arbitrary
+EQUAL = 0.01  # of the weights: what leaves so much more than the truth explains them too; arbitrary
+KNOWN = {"apart", "began", "energy", "level"}  # of a row that is counted
+PROCESSORS = 2  # runs that go on at once; arbitrary: those of a small machine
 Key = tuple[int, float, float]  # number of the seed, mix_truth, mix_data
 
 
@@ -68,27 +77,74 @@ def _block(between: int) -> int:
 
 @dataclass(frozen=True)
 class Arrivals:
-    """Where the runs from all places ended, each within RADIUS of a set or of none.
+    """Where the runs from all places ended, and what these ends are.
 
     Attributes:
         total: runs that were asked for.
         ended: those that have ended.
-        truth: of these, those that ended at the truth.
-        unseen: those that ended at the unseen points.
+        level: of these, those that ended level, see `level_states`.
+        truth: those whose claims, or all of whose candidates, are the truth within RADIUS, see
+            `Parts.set_distances`.
+        other: of the others, those that leave at most EQUAL more than the truth: another
+            explanation of equal residual. The rest is stuck.
         began: of those at the truth, those that began there.
-        explain: of those elsewhere, those that leave EXPLAINED of the weights or less.
-        steps: of a run; 0 where the attack plans none.
+        left: what the truth leaves of the weights.
+        steps: of the longest run.
         going: whether the others go on.
     """
 
     total: int
     ended: int
+    level: int
     truth: int
-    unseen: int
+    other: int
     began: int
-    explain: int
+    left: float
     steps: int
     going: bool = False
+
+    @property
+    def stuck(self) -> int:
+        """Return how many ended at nothing that explains the weights as the truth does."""
+        return self.ended - self.truth - self.other
+
+
+Measure = Callable[[Tensor], float]
+
+
+def level_states(
+    problem: Problem, mix: tuple[float, float], stride: int, measure: Measure | None
+) -> Iterator[tuple[Any, bool]]:
+    """Yield a run until it is level, each state with whether the run is level there.
+
+    A run takes the steps that its settings say. It is level where its energy fell by LEVEL or less
+    over the last one in LAST of them; where it did not, it goes on from there by the same settings,
+    with fitted multipliers, LEGS times in all at most. Without a measure it ends as planned.
+    """
+    config, start, done = problem.of.suited(mix[1]), problem.parts.start(*mix), 0
+    steps = by_key(problem.of.attack).step_count(config, 0)
+    tail = steps - steps // LAST
+    for leg in range(LEGS):
+        before, last = None, None
+        for state in problem.states_from(start, config, stride):
+            if leg and not state.t:
+                continue  # the end of the leg before
+            if before is None and state.t >= tail:
+                before = state
+            if last is not None:
+                yield last, False
+            last = replace(state, t=done + state.t)
+        if last is None:
+            return
+        off, level = getattr(last, "diverged", False), True
+        if measure is not None and before is not None:
+            level = measure(before.x) - measure(last.x) <= LEVEL
+        level = level and not off
+        yield last, level
+        if off or level:
+            return
+        start, done = last.x, last.t
+        config = by_key(problem.of.attack).suit(config, 1.0)
 
 
 @dataclass(eq=False)
@@ -110,7 +166,7 @@ class Runs:
     states: dict[Key, list[Any]] = field(default_factory=dict)
     problems: dict[int, Problem] = field(default_factory=dict)
     rolling: dict[Key, Trace] = field(default_factory=dict)
-    measure: Callable[[Tensor], float] | None = None
+    measure: Measure | None = None
     _live: dict[Key, Iterator[None]] = field(default_factory=dict)
 
     def todo(self, seeds: int) -> list[Key]:
@@ -130,14 +186,13 @@ class Runs:
 
         What `progress` ends goes on where it was when the same places are asked for again.
         """
-        for low in range(0, len(keys), TOGETHER):
-            group = [key for key in keys[low : low + TOGETHER] if key not in self.rows]
-            while group:
-                for key in group:
-                    progress((low + self._share_of(keys[low : low + TOGETHER])) / len(keys))
-                    self._go_on(key)
-                group = [key for key in group if key not in self.rows]
-                yield
+        with ThreadPoolExecutor(min(PROCESSORS, os.cpu_count() or 1)) as threads:
+            for low in range(0, len(keys), TOGETHER):
+                every = keys[low : low + TOGETHER]
+                while group := [key for key in every if key not in self.rows]:
+                    for _ in threads.map(self._go_on, group):
+                        progress((low + self._share_of(every)) / len(keys))
+                    yield
 
     def run_again(self, key: Key, progress: Progress = no_progress) -> None:
         """Run from one place, whether or not it is known, for its states."""
@@ -172,9 +227,9 @@ class Runs:
         between = gcd(stride, max(1, steps // TRAIL))  # those of the trail are seen
         pace = _block(between)
         trace = self.rolling[key] = Trace(problem.parts)
-        last = None
-        for last in problem.states(a, b, _block(between)):
-            trace.last = last
+        last, level = None, False
+        for last, ends in level_states(problem, (a, b), pace, self.measure):
+            trace.last, level = last, ends
             if last.t % stride == 0 and not pictures:
                 kept.append(last)
             if last.t % between == 0:
@@ -185,17 +240,21 @@ class Runs:
             trace.add(last)
         if not kept or kept[-1] is not last:
             kept.append(last)
-        self._keep(key, trace, kept)
+        self._keep(key, trace, kept, level)
 
-    def _keep(self, key: Key, trace: Trace, kept: list[Any]) -> None:
+    def _keep(self, key: Key, trace: Trace, kept: list[Any], level: bool) -> None:
         k, a, b = key
         result = trace.result()
+        problem, parts = self.problems[k], self.problems[k].parts
         if self.measure is not None:
-            result["energy"] = self.measure(trace.last.x)
-        parts = self.problems[k].parts
+            result |= {"energy": self.measure(trace.last.x), "level": level}
         if parts.pictures is None:
-            result["apart"] = list(parts.set_distances(trace.last.x))
-            result["began"] = list(parts.set_distances(parts.start(a, b)))
+            entry, last = by_key(self.of.attack), trace.last
+            made = entry.report(problem.target, last, problem.of.suited(b))
+            sets = [(one.x, one.y) for one in (last, made) if len(one.x)]
+            apart = [parts.set_distances(*one) for one in sets]
+            result["apart"] = list(map(min, *apart)) if len(apart) > 1 else list(apart[0])
+            result["began"] = list(parts.set_distances(parts.start(a, b), parts.y))
         self.states[key] = kept
         numbers = sum(state.x.numel() for state in kept)
         while len(self.states) > max(1, MOST_NUMBERS // numbers):
@@ -207,7 +266,7 @@ class Runs:
     # --- what is drawn --------------------------------------------------------------------------
     def trails(self) -> list[tuple[Key, list[list[float]], int]]:
         """Return each run with its places and the set it ends nearest to: 0 to 2, 3 if it rolls."""
-        made = [(key, row["trail"], nearest_set(row)) for key, row in self.rows.items()]
+        made = [(key, row["trail"], nearest_set(row)) for key, row in list(self.rows.items())]
         return made + [
             (key, t.places, ROLLING) for key, t in list(self.rolling.items()) if t.places
         ]
@@ -218,18 +277,26 @@ class Runs:
         It is not known of pictures, nor of rows that were written before this was noted. Rows of a
         file may lie beside the lattice: they are drawn, and not counted here.
         """
-        asked = {(k, a, b) for k in range(seeds) for a, b in places_of(self.of.side)}
-        rows = [row for key, row in self.rows.items() if key in asked]
-        if not (rows or self.rolling) or not all("apart" in row and "began" in row for row in rows):
+        if self.measure is None:
             return None
-        truth = [row["apart"][0] <= RADIUS for row in rows]
-        unseen = [not at and row["apart"][1] <= RADIUS for at, row in zip(truth, rows, strict=True)]
-        began = sum(at and row["began"][0] <= RADIUS for at, row in zip(truth, rows, strict=True))
-        other = [row for at, row in zip(truth, rows, strict=True) if not at]
-        explain = sum(row.get("energy", np.inf) <= EXPLAINED for row in other)
-        steps = by_key(self.of.attack).step_count(self.of.config, 0)
-        ended = len(rows), sum(truth), sum(unseen)
-        return Arrivals(len(asked), *ended, began, explain, steps, going)
+        asked = {(k, a, b) for k in range(seeds) for a, b in places_of(self.of.side)}
+        rows = [row for key, row in list(self.rows.items()) if key in asked]
+        if not (rows or self.rolling) or not all(KNOWN <= row.keys() for row in rows):
+            return None
+        at = [row for row in rows if row["apart"][0] <= RADIUS]
+        began = sum(row["began"][0] <= RADIUS for row in at)
+        alike = sum(row["energy"] <= self.left + EQUAL for row in rows)
+        alike -= sum(row["energy"] <= self.left + EQUAL for row in at)
+        level, steps = sum(row["level"] for row in rows), max((r["steps"] for r in rows), default=0)
+        ended = len(rows), level, len(at), alike
+        return Arrivals(len(asked), *ended, began, self.left, steps, going)
+
+    @cached_property
+    def left(self) -> float:
+        """Return what the truth leaves of the weights; 1 before anything is measured."""
+        if self.measure is None or not self.problems:
+            return 1.0
+        return self.measure(self.problems[0].parts.truth)
 
     def ends(self) -> Array:
         """Return the energy of each end, mean over seeds, on the lattice of starts (side, side).
@@ -241,9 +308,8 @@ class Runs:
         for k in range(last + 1):
             for i in range(last + 1 - k):
                 mix = mix_of(i, last - k - i, k)
-                found = [
-                    row.get("energy", np.nan) for key, row in self.rows.items() if key[1:] == mix
-                ]
+                rows = list(self.rows.items())
+                found = [row.get("energy", np.nan) for key, row in rows if key[1:] == mix]
                 if found:
                     out[k, i] = float(np.mean(found))
         return out

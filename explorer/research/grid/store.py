@@ -118,10 +118,11 @@ def identity(of: Grid) -> Row:
     if by_key(of.attack).own is None and of.target is not None:
         net = of.target.net
         weights = _digest(net.theta, json.dumps((net.d, *net.widths, net.outputs)))
-    own = () if own_labels(of.truth) is None else ("own labels",)
+    own = () if own_labels(of.truth, of.config.m) is None else ("own labels",)
     seen = () if of.pictures is None else (json.dumps(of.pictures.shape), of.pictures.mean)
     made: Row = plain({
-        "attack": of.attack, "settings": asdict(of.config), "weights": weights,
+        "attack": of.attack, "weights": weights,
+        "settings": asdict(of.config) | ({"drawn": True} if of.drawn else {}),
         "points": _digest(of.truth.x, of.truth.y, *seen, *own),
         "heldout": _digest(of.heldout.x, of.heldout.y), "version": own_version(),
     })  # fmt: skip

@@ -1,7 +1,4 @@
-"""Colours of energies: bright is low, by logarithms, or by rank where nearly all are alike.
-
-Energies of starts that read alike have one colour.
-"""
+"""Colours of energies: bright is low, by logarithms or in proportion; or by rank where asked."""
 
 from __future__ import annotations
 
@@ -10,16 +7,15 @@ from numpy.typing import NDArray
 
 from explorer.engine.arrays import Array
 from explorer.engine.explanations.certainty import RadiusMap
-from explorer.research.grid.landscape import EXPLAINED
+from explorer.research.grid.landscape import LEVEL
 
 # Viridis at six even places, as in triangle.js: told apart by the colour-blind.
 SHADING = ("#440154", "#414487", "#2a788e", "#22a884", "#7ad151", "#fde725")
 ROWS = 40  # of each half of a line's map; arbitrary
 FLOOR = 1e-12  # a share of the weights below this is rounding
 DECADES = 4.0  # of the colours below the highest value; arbitrary
-CROWDED = 0.8  # of the places within `NEAR` of the colours: then these follow ranks; arbitrary
-NEAR = 0.05  # of all colours; arbitrary
-PLAIN, LEAST = 0.095, 1e-4  # an energy reads with two decimals from the first, as nothing below
+NOISE = LEVEL  # of the weights: a run that ends level is known no better
+SCALES = ("log", "linear", "rank")  # of the colours of starts
 
 
 def span_of(values: Array, reference: float = np.nan) -> tuple[float, float]:
@@ -41,41 +37,21 @@ def log_shares(values: Array, low: float, top: float) -> Array:
     return np.clip(share, 0.0, 1.0)
 
 
-def reading(values: Array) -> Array:
-    """Return energies as the page prints them; nan stays."""
-    known = np.nan_to_num(values)
-    digit = 10 ** np.floor(np.log10(np.maximum(known, LEAST)))
-    short = np.where(known >= PLAIN, np.round(known, 2), np.round(known / digit) * digit)
-    return np.where(np.isfinite(values), np.where(known >= LEAST, short, 0.0), np.nan)
+def start_shades(values: Array, how: str) -> NDArray[np.uint8]:
+    """Return the energies of starts as bytes, as `shades` does; `how`: of `SCALES`.
+
+    All triangles have one scale: from `NOISE`, below which all is the brightest, to 1 or the
+    highest value. By rank, values of one `NOISE` are alike.
+    """
+    if how == "rank":
+        return shades(np.floor(values / NOISE), True)
+    top = start_top(values)
+    return shades(values, False, (NOISE, top)) if how == "log" else _bytes(values / top)
 
 
-def colours_of(values: Array) -> str:
-    """Return how starts of these energies are coloured: "one" colour, by "rank" or by "log"."""
-    read = reading(values)
-    read = read[np.isfinite(read)]
-    if len(read) and np.ptp(read) <= FLOOR:
-        return "one"
-    return "rank" if by_rank(np.maximum(values, LEAST)) else "log"
-
-
-def start_shades(values: Array) -> NDArray[np.uint8]:
-    """Return the energies of starts as bytes, as `shades` does."""
-    colours = colours_of(values)
-    if colours == "one":
-        low = np.nanmax(values) <= EXPLAINED
-        return np.where(np.isfinite(values), 255 if low else 1, 0).astype(np.uint8)
-    seen = reading(values) if colours == "rank" else np.maximum(values, LEAST)
-    return shades(seen, colours == "rank")
-
-
-def by_rank(values: Array) -> bool:
-    """Return whether nearly all values have one colour, so that colours follow ranks."""
-    shares = log_shares(values, *span_of(values))
-    known = np.sort(shares[np.isfinite(shares)])
-    if len(known) < 3:
-        return False
-    window = max(int(np.ceil(CROWDED * len(known))), 2)
-    return bool((known[window - 1 :] - known[: len(known) - window + 1]).min() <= NEAR)
+def start_top(values: Array) -> float:
+    """Return the upper end of the colours of starts: 1, or the highest value where that is more."""
+    return float(max(1.0, np.nan_to_num(values, nan=0.0).max(initial=0.0)))
 
 
 def ranks(values: Array) -> Array:
@@ -96,7 +72,11 @@ def shades(
 
     `span`: lowest and highest value of the colours; None for `span_of`.
     """
-    shares = ranks(values) if ranked else log_shares(values, *(span or span_of(values)))
+    return _bytes(ranks(values) if ranked else log_shares(values, *(span or span_of(values))))
+
+
+def _bytes(shares: Array) -> NDArray[np.uint8]:
+    """Return shares of the colours as bytes: 0 as 255, 1 as 1; nan as 0."""
     known = np.isfinite(shares)
     return np.where(known, np.rint(255 - 254 * np.where(known, shares, 0.0)), 0).astype(np.uint8)
 

@@ -14,13 +14,12 @@ from explorer.engine.attacks.claims import Report
 from explorer.engine.energy.landscape import Landscape, Weights, edge_place, on_edge
 from explorer.engine.energy.questions import MAPS
 from explorer.engine.energy.starts import mix_weights
-from explorer.engine.roster import AttackState, by_key
-from explorer.page.frame import Candidates, Handle, PointMap, first_candidates
+from explorer.engine.roster import AttackState
+from explorer.page.frame import Candidates, Handle, Passed, PointMap, first_candidates
 from explorer.page.history import History, Timeline
 from explorer.page.session import Session
 from explorer.research.grid import Grid, Problem, even
 from explorer.research.grid.landscape import SIDES, Arrivals, landscape_of
-from explorer.research.pictures.shades import colours_of
 
 NO_PAST, NO_FUTURE = "no point was dragged yet.", "no drag was taken back."
 
@@ -51,22 +50,27 @@ def begin(session: Session) -> None:
         except ValueError:
             session.show(landscape=None)  # the panel says why
     begin_starts(session)
+    handle, line = session.frame.starts, session.branch.attack
+    if handle is not None and handle.trail and line.states[-1:] != [session.branch.loaded]:
+        place_handle(session, handle.weights)  # another run stands in the attack stage
 
 
 # --- the starts -------------------------------------------------------------------------------
 
 
 def problem(session: Session, side: int = SIDES[0]) -> Grid:
-    """Return the starts of the present attack on the attacked weights, a candidate for each point.
+    """Return the starts of the present attack on the attacked weights, all as the attack has it.
 
-    All else is as the attack has it: what a place leaves unexplained takes six times as long to
-    compute with a hundred candidates, and the handle would not follow the hand.
+    There are as many candidates as it takes, and no fewer than points. Every run begins with
+    multipliers fitted to its start, or with drawn ones where the session says so.
     """
     now, entry = session.frame, session.entry
     settings: Any = session.attack_config
     m = even(now.truth.n) if now.truth is not None else 2
-    config = entry.suit(replace(settings, m=m), 0.0)  # anew with every start
-    return Grid(now.target, now.truth, now.heldout, now.attack.name, config, session.seed, side)
+    m = m if entry.own else max(m, settings.m)
+    config = entry.suit(replace(settings, m=m), float(session.multipliers == "fitted"))
+    return Grid(now.target, now.truth, now.heldout, now.attack.name, config, session.seed, side,
+                drawn=session.multipliers == "drawn")  # fmt: skip
 
 
 def begin_starts(session: Session) -> None:
@@ -117,6 +121,12 @@ def configure(session: Session, **changes: Any) -> None:  # noqa: ANN401 - field
     begin_starts(session)
 
 
+def choose_multipliers(session: Session, which: str) -> None:
+    """Choose whether runs begin with "drawn" multipliers, as published, or with "fitted" ones."""
+    session.multipliers = which
+    begin_starts(session)
+
+
 def place_handle(session: Session, weights: Weights) -> None:
     """Put the handle at a place of the triangle: the candidates and their energy follow.
 
@@ -125,22 +135,22 @@ def place_handle(session: Session, weights: Weights) -> None:
     """
     held = starts(session)
     placed = _start(held.problem, held.landscape, weights)
-    session.show(starts=replace(placed, energies=held.energies, colours=held.colours,
-                                arrivals=held.arrivals, usual=held.usual))  # fmt: skip
+    session.show(starts=replace(placed, energies=held.energies,
+                                arrivals=held.arrivals, usual=held.usual, moved=True))  # fmt: skip
 
 
 def know(session: Session, energies: NDArray[np.float64]) -> None:
     """Take over the energies of all starts (side, side), for the headline."""
     held = starts(session)
     if held.energies is not energies:
-        session.show(starts=replace(held, energies=energies, colours=colours_of(energies)))
+        session.show(starts=replace(held, energies=energies))
 
 
 def note_arrivals(session: Session, arrivals: Arrivals | None) -> None:
     """Take over where the runs from all places ended, for the headline."""
     held = starts(session)
     if held.arrivals != arrivals:
-        session.show(starts=replace(held, arrivals=arrivals))
+        session.show(starts=replace(held, arrivals=arrivals, moved=False))
 
 
 PERIOD_S = 12.0  # of the way round the triangle at Play; arbitrary
@@ -163,7 +173,7 @@ def travel(session: Session, seconds: float) -> None:
 def settings_of_run(session: Session, mix: tuple[float, float]) -> Any:  # noqa: ANN401
     """Return the settings of a run from a mix."""
     of = starts(session).problem.of
-    return by_key(of.attack).suit(of.config, mix[1])
+    return of.suited(mix[1])
 
 
 def show_run(
@@ -178,11 +188,42 @@ def show_run(
 
 
 def follow_run(session: Session, state: AttackState, place: Weights, energy: float) -> None:
-    """Show a state of the run from the handle, at a place of the triangle with its energy."""
+    """Take up a state of the run from the handle, at a place of the triangle with its energy.
+
+    It is shown unless earlier ones are being played.
+    """
+    held = starts(session)
+    session.put(starts=replace(held, trail=(*held.trail, Passed(place, energy, state.t))))
+    if not session.running:
+        show_state(session, state)
+
+
+def show_state(session: Session, state: AttackState) -> None:
+    """Show a state of the run from the handle: its candidates, their energy, its trail up to it."""
     held, shown = starts(session), Report(state.x, state.y, state.lam)
-    session.show(
-        starts=replace(held, candidates=shown, energy=energy, trail=(*held.trail, (place, energy)))
-    )
+    there = replace(held, candidates=shown, t=state.t)
+    passed = there.passed
+    session.show(starts=replace(there, energy=passed[-1].energy if passed else held.energy),
+                 attack=replace(session.frame.attack, state=state))  # fmt: skip
+
+
+REPLAY_S = 6.0  # of a whole run at Play; arbitrary
+
+
+def replay(session: Session, seconds: float) -> bool:
+    """Show the run from the handle so much further on; from its end it begins anew.
+
+    Returns:
+        Whether it goes on from there.
+    """
+    line = session.timeline
+    if session.frame.t >= line.last_t:
+        on = 0.0
+    else:
+        on = session.frame.t + max(1.0, line.last_t * seconds / REPLAY_S)
+    at = next((i for i, state in enumerate(line.states) if state.t >= on), len(line.states) - 1)
+    show_state(session, line.states[at])
+    return at < len(line.states) - 1
 
 
 # --- one point --------------------------------------------------------------------------------

@@ -35,8 +35,8 @@ def nothing(frame: Frame) -> str:
     net = target.net
     if net.outputs != 1:
         return (
-            f"These weights tell {net.outputs} classes apart, and an energy is known of two alone: "
-            "the landscape stays empty. Draw two classes, train, and come back."
+            f"These weights tell {net.outputs} classes apart, and the map of a single point is "
+            "known of two classes alone. All points has the triangle, with DecoReco."
         )
     if not net.homogeneous:
         return (

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cached_property
+from dataclasses import replace
+from functools import cached_property, partial
 from typing import Any
 
 import ipywidgets as w
@@ -25,8 +26,8 @@ from explorer.page.stages.landscape.runs_box import CANCEL, RunsBox
 from explorer.page.stages.landscape.start_energies import StartEnergies
 from explorer.page.view.canvases import Arrays, StripView, TriangleView
 from explorer.research.grid import Grid, grid_attacks
-from explorer.research.grid.landscape import Key, Runs
-from explorer.research.pictures.shades import LEAST, SHADING, colours_of, span_of, start_shades
+from explorer.research.grid.landscape import Key, Runs, level_states
+from explorer.research.pictures.shades import SHADING, start_shades, start_top
 
 Array = NDArray[np.float64]
 HERE_TIP = "Run the attack from the handle: its trail rolls over the triangle"
@@ -43,16 +44,25 @@ class StartsPanel(LandscapePanel):
         self.energies = StartEnergies(self._on_energies, self._on_energies)
         self.attack_job = Ask(self)
         self._shown: tuple[Any, ...] = ()  # what the triangle's frame was made of
-        self.runs = RunsBox(self, self.command, None, self._take, attack=self._attacks())
+        self.runs = RunsBox(self, self.command, None, self._take, **self._settings())
         self._cards()
         self._buttons()
         parts = [self.card, self.profile, self.buttons]
         self.widget = self.whole = w.VBox(parts, _dom_classes=["mx-starts"])
 
-    def _attacks(self) -> Item:
-        """Return the choice of the attack that starts here."""
+    def _settings(self) -> dict[str, Item]:
+        """Return the attack that starts here, its candidates, and its first multipliers."""
         titles = choices(*((ROSTER[key].title, key) for key in grid_attacks()))
-        return Item("select", "attack", "Which attack starts here", None, titles, self._on_attack)
+        set_ = partial(self.do, play.configure, self.session)
+        begin = choices(("fitted", "fitted"), ("drawn", "drawn"))
+        return {
+            "attack": Item("select", "attack", "Which attack starts here", None, titles,
+                           self._on_attack),
+            "m": Item("number", "candidates", words.CANDIDATES_TIP, 2, (), lambda m: set_(m=m),
+                      low=2, high=400, whole=True),
+            "first": Item("select", "first λ", words.FIRST_TIP, "fitted", begin,
+                          partial(self.do, landscape.choose_multipliers, self.session)),
+        }  # fmt: skip
 
     def _cards(self) -> None:
         self.view = TriangleView(self.session.together, label=words.LABEL)
@@ -67,8 +77,10 @@ class StartsPanel(LandscapePanel):
             title=Item("words", value=""),
             share=Item("bar", tip="Share of the map computed", job=self.energies.job),
             stop=Item("cancel", CANCEL, "Keep the map as it is", job=self.energies.job),
-            fill=Item("segments", "Colours", value="start", options=fills,
+            fill=Item("segments", "Energies", value="start", options=fills,
                       call=lambda _: self._draw_fill()),
+            colours=Item("select", "colours", words.COLOURS_TIP, "log", choices(*words.COLOURS),
+                         lambda _: self._draw_fill()),
             read=Item("words", value=""), scale=Item("words", value=""),
             counts=Item("words", value=""),
         )  # fmt: skip
@@ -121,6 +133,9 @@ class StartsPanel(LandscapePanel):
         held = frame.starts
         self.further.put("tabs", value=self.tab_of(frame))
         self._set_attack(frame.attack.name)
+        count = self.session.entry.candidate_count(self.session.attack_config)
+        self.runs.settings.put("m", value=count, hidden=self.session.entry.own is not None)
+        self.runs.settings.put("first", value=self.session.multipliers)
         self.energies.ask(None if held is None else held.landscape)
         if held is None:
             self._refuse(choose=frame.target is not None)
@@ -131,7 +146,7 @@ class StartsPanel(LandscapePanel):
         self.whole.children = (*children, self.runs.widget) if more else children
         self.view.handle = held.weights
         self.view.say = words.handle_words(held.weights, held.energy)
-        read = words.readout(held.weights, held.energy, bool(held.trail))
+        read = words.readout(held.weights, held.energy, held.t > 0)
         self.aside.put("read", value=read)
         self._take()
         self._draw_fill()
@@ -155,8 +170,11 @@ class StartsPanel(LandscapePanel):
     def _take(self) -> None:
         """Take up what is known of the runs on screen."""
         held = self.session.frame.starts
-        if held is not None:
-            self.runs.take(self._of(), held.landscape.measure)
+        if held is None:
+            return
+        of = self._of()
+        if replace(held.problem.of, side=of.side) == of:  # else its energies are of other settings
+            self.runs.take(of, held.landscape.measure)
 
     def _of(self) -> Grid:
         return landscape.problem(self.session, self.runs.setting("side"))
@@ -186,14 +204,14 @@ class StartsPanel(LandscapePanel):
         at_end = chosen == "end" and ends is not None
         filled = ends if at_end else values
         title = words.AFTER if at_end else words.TITLE
-        colours = "log" if filled is None else colours_of(filled)
+        colours = self.aside.value("colours")
         unit = words.unit(held.problem.of.attack, colours)
         self.aside.put("title", value=words.heading(title, unit))
         found = self.runs.found
         rolled = (0, 0)
         if found is not None:
             rolled = len(found.rows), sum(len(t.places) for t in list(found.rolling.values()))
-        shown = (values, chosen, rolled, len(held.trail), id(found))
+        shown = (values, chosen, rolled, len(held.passed), id(found), colours)
         if not self._shown or values is not self._shown[0] or shown[1:] != self._shown[1:]:
             self._shown = shown
             self._send(held, filled)
@@ -202,15 +220,13 @@ class StartsPanel(LandscapePanel):
     def _send(self, held: Handle, filled: Array | None) -> None:
         arrays: Arrays = {} if held.trail else self.runs.arrays()
         if held.trail:
-            places = np.array([place for place, _ in held.trail], dtype=np.float32)
+            places = np.array([one.place for one in held.passed], dtype=np.float32)
             arrays = {"trails": places[None], "ends": np.array([3], dtype=np.uint8)}
         self.view.energies = filled
         if filled is not None:
-            arrays["fill"] = start_shades(filled)
-            colours, low = colours_of(filled), float(np.nanmin(filled))
-            if colours == "log" and low >= LEAST:
-                low = span_of(filled)[0]
-            scale = words.scale(low, float(np.nanmax(filled)), colours, SHADING)
+            colours = self.aside.value("colours")
+            arrays["fill"] = start_shades(filled, colours)
+            scale = words.scale(start_top(filled), colours, SHADING)
             self.aside.put("scale", value=scale)
         self.view.show(arrays)
         counts = self.runs.counts()
@@ -225,7 +241,7 @@ class StartsPanel(LandscapePanel):
             return
         kind = self.path.value("along")
         line = path(kind, held.weights)
-        here = held.trail[0][1] if held.trail else held.energy
+        here = held.trail[0].energy if held.trail else held.energy
         arrays: Arrays = {}
         top = max(here, 1e-9)
         if values is not None:
@@ -246,7 +262,7 @@ class StartsPanel(LandscapePanel):
         self.strip.show(
             arrays, marks=[list(mark) for mark in line.marks],
             handle=[line.handle, held.energy] if passed else None,
-            fall=[energy for _, energy in held.trail], top=top,
+            fall=[one.energy for one in held.passed], top=top,
         )  # fmt: skip
 
     # --- attacks --------------------------------------------------------------------------------
@@ -257,33 +273,30 @@ class StartsPanel(LandscapePanel):
         landscape.place_handle(self.session, held.weights)  # a trail of its own
         mix = mix_from_weights(*held.weights)
         config = landscape.settings_of_run(self.session, mix)
-        stride = max(1, config.steps // SAMPLES)
-        kept: list[Any] = []
+        every = max(1, config.steps // SAMPLES)
 
         def work(progress: Progress) -> Iterator[tuple[Any, Weights, float]]:
-            last, every = None, max(1, config.steps // SAMPLES)
             parts, measure = held.problem.parts, held.landscape.measure
-            for last in held.problem.states(*mix, stride, config):
-                progress(last.t / max(config.steps, 1))
-                if last.t % every == 0:
-                    kept.append(last)
-                    yield last, parts.weights(last.x), measure(last.x)
-            if last is not None and kept[-1] is not last:
-                kept.append(last)
-                yield last, parts.weights(last.x), measure(last.x)
+            for state, over in level_states(held.problem, mix, every, measure):
+                progress(min(1.0, state.t / max(config.steps, 1)))
+                if over or state.t % every == 0:
+                    yield state, parts.weights(state.x), measure(state.x)
 
-        def take(part: tuple[Any, Weights, float]) -> None:
-            self.do(landscape.follow_run, self.session, *part)
+        kept: list[str] = []
 
-        def keep() -> None:
-            if len(kept) > 1:
-                self.do(self._keep_run, held.problem.of.attack, config, mix, kept)
+        def follow(state: Any, place: Weights, energy: float) -> None:  # noqa: ANN401 - any attack
+            """Take up a state; the Attack stage has the run as its own."""
+            if state.t:
+                branches.extend_run(self.session, state)
+            else:
+                name = held.problem.of.attack
+                kept.append(branches.load_run(self.session, name, config, mix, [state]))
+            landscape.follow_run(self.session, state, place, energy)
 
-        self.attack_job.begin(work, take, keep, lambda: self._is_gone(held))
-
-    def _keep_run(self, name: str, config: Any, mix: tuple[float, float], kept: list[Any]) -> None:  # noqa: ANN401
-        """Give the run to the Attack stage, and say where an earlier one is kept."""
-        self.tell(branches.load_run(self.session, name, config, mix, kept).strip())
+        self.attack_job.begin(
+            work, lambda part: self.do(follow, *part), lambda: self.tell("".join(kept).strip()),
+            lambda: self._is_gone(held),
+        )  # fmt: skip
 
     def _is_gone(self, held: Handle) -> bool:
         """Return whether the handle or the weights are others than those of the run under way."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from html import escape
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -15,14 +16,21 @@ from explorer.engine.roster import ROSTER, by_key
 from explorer.page.frame import Frame, Handle
 from explorer.page.stages.landscape.energy_words import nothing
 from explorer.research.grid import grid_attacks
-from explorer.research.grid.landscape import EXPLAINED, Arrivals, Key
+from explorer.research.grid.landscape import EQUAL, EXPLAINED, LEVEL, Arrivals, Key
 from explorer.research.runs import RADIUS
 
 SETS = ("truth", "unseen", "noise")
 TITLE, AFTER = "Energy of all starts", "Energy where the runs end"
 UNIT = "share of ‖θ‖² that the candidates miss"
 UNIT_BILEVEL = "‖θ(x) − θ*‖² / ‖θ*‖²"
-BRIGHT = {"log": "bright is low", "rank": "the brighter, the lower", "one": "all alike"}
+BRIGHT = {"log": "bright is low", "linear": "bright is low", "rank": "colours by rank"}
+COLOURS = (("log colours", "log"), ("linear colours", "linear"), ("colours by rank", "rank"))
+COLOURS_TIP = "Log and linear: one scale for all triangles. By rank: the order of the places alone"
+CANDIDATES_TIP = "Candidates of each run: those of 3 Attack, which this changes too"
+FIRST_TIP = (
+    "Fitted: to the start, which is kept: short steps, no annealing. Drawn: as from noise, as "
+    "published; the first steps then leave the start"
+)
 NONE = "No starts for this attack here"
 ATTACK_HERE = "Attack from here"
 CHANGED = "The points or the weights changed: the attacks were cancelled."
@@ -46,6 +54,9 @@ PROFILES = {
     "edges": "Along the edges",
 }
 MARKS = (("●", "#5ee08a"), ("■", "#c9d1da"), ("◆", "#ff9bd2"))  # of ends, as in triangle.js
+DRAWN = "with drawn multipliers and annealed slopes the first steps leave the start."
+OWN_LOSS = "a run lowers its own loss, with softened slopes and a pull onto the margin."
+OVERSHOT = "its steps have a length of their own, and can overshoot."
 BESIDE = 0.5  # share of the truth above which a start is beside it; arbitrary
 
 
@@ -104,16 +115,29 @@ def headline(frame: Frame) -> tuple[str, str] | None:
         return None
     own = by_key(held.problem.of.attack).own is not None
     if len(held.trail) > 1:
-        return run_words(held.weights, held.trail[0][1], held.energy, beside(held))
-    if held.arrivals is not None:
+        return run_words(held, own)
+    if held.arrivals is not None and not held.moved:
         return arrival_words(held.arrivals, beside(held))
-    return None if held.energies is None else title(held.energies, held.colours, own)
+    if held.arrivals is not None:
+        return here_words(held, arrival_words(held.arrivals, "")[0])
+    return None if held.energies is None else here_words(held, title(held.energies, own)[0])
+
+
+def here_words(held: Handle, whole: str) -> tuple[str, str]:
+    """Return what the start at the handle leaves of the weights, and what the `whole` map shows."""
+    own = by_key(held.problem.of.attack).own is not None
+    does = "is off by" if own else "leaves"
+    of = "of the weights" if own else "of ‖θ‖²"
+    return (
+        f"Here the start {does} {number(held.energy)} {of}",
+        f"{mixture(held.weights, short=True)}, with {beside(held)}. {whole}.",
+    )
 
 
 def beside(held: Handle) -> str:
     """Return how many candidates a run from here has, and how many the attack stage takes."""
     m = len(held.candidates.x)
-    each = f"{m} candidates, one for each point" if m > 1 else "one candidate"
+    each = f"{m} candidates" if m > 1 else "one candidate"
     return each if held.usual in (0, m) else f"{each} (3 Attack takes {held.usual})"
 
 
@@ -138,46 +162,51 @@ def _leave(own: bool) -> str:
     return f"miss the weights by {most} or less" if own else f"leave {most} or less of ‖θ‖²"
 
 
-def run_words(start: Weights, first: float, now: float, those: str) -> tuple[str, str]:
-    """Return what a run from a place has come to, its energy at first and now; `beside` it."""
-    return (
-        f"From energy {number(first)} to {number(now)}",
-        (
-            f"The attack began at {mixture(start, short=True)}, with {those}. On the plane they "
-            f"miss {number(now)} of ‖θ‖²."
-        ),
-    )
+def run_words(held: Handle, own: bool) -> tuple[str, str]:
+    """Return what the run from the handle has come to; where it rose on the way, why."""
+    first = held.trail[0].energy
+    top = max(held.passed, key=attrgetter("energy"), default=held.trail[0])
+    words = f"The attack began at {mixture(held.weights, short=True)}, with {beside(held)}."
+    if top.energy > first + LEVEL:
+        drawn = held.problem.of.drawn
+        why = OVERSHOT if own else DRAWN if drawn else OWN_LOSS
+        words += f" It rose to {number(top.energy)} by step {top.t:,}: {why}"
+    return f"From energy {number(first)} to {number(held.energy)}", words
 
 
 def arrival_words(made: Arrivals, those: str) -> tuple[str, str]:
-    """Return how many runs ended at the truth, at the unseen points and elsewhere."""
+    """Return how many runs ended at the truth, at another explanation, and stuck at neither."""
     if not made.ended:
         of = f"{made.total} runs are on their way" if made.going else "The runs were stopped"
         words = "None has ended yet: Cancel keeps what is done."
         words = words if made.going else "None has ended. Press again to go on."
         return of, words
-    ends = [(made.truth, "at the truth"), (made.unseen, "at the unseen points")]
-    ends.append((made.ended - made.truth - made.unseen, "elsewhere"))
+    ends = [(made.truth, "at the truth"), (made.other, "at other explanations")]
+    ends.append((made.stuck, "stuck"))
     if made.ended < made.total:
         more = "The others are on their way." if made.going else "Press again to run the others."
         sofar = ", ".join(f"{n} {where}" for n, where in ends)
         return f"{made.ended} of {made.total} runs have ended", f"So far {sofar}. {more}"
     which = {0: "No run finds the truth", made.total: f"All {made.total} runs find the truth"}
     some = f"{made.truth} of {made.total} runs find{_s(made.truth)} the truth"
-    words = ""
+    said = []
     if made.began:
         one = "It" if made.began == made.truth == 1 else f"{made.began} of them"
-        words = f"{one} began there. "
-    (n, where), (other, away) = ends[1:]
-    if n + other:
-        words += f"{n} end{_s(n)} {where}, {other} {away}."
-    if made.explain:
-        of = "the rest" if made.truth else "them"
-        words += f" {made.explain} of {of} explain{_s(made.explain)} the weights too."
-    words = words.strip() or "From every place they come to it."
-    found = f"Found means {RADIUS:g} apart or less, on average."
+        said.append(f"{one} began there.")
+    rest = []
+    if made.other:
+        most = number(made.left + EQUAL)
+        rest.append(f"{made.other} end{_s(made.other)} at another explanation, {most} left at most")
+    if made.stuck:
+        rest.append(f"{made.stuck} {'is' if made.stuck == 1 else 'are'} stuck above that")
+    said += [f"{', '.join(rest)}."] if rest else []
+    falling = made.ended - made.level
+    falls = f"{falling} still fall{_s(falling)} by more than {LEVEL:g}"
+    still = falls if falling else f"All are level, falling by {LEVEL:g} or less"
+    said.append(f"{still} in the last tenth.")
+    said.append(f"Each has {those}; found: {RADIUS:g} or less from the points, on average.")
     took = f" in {made.steps:,} steps" if made.steps else ""
-    return f"{which.get(made.truth, some)}{took}", f"{words} Each run has {those}. {found}"
+    return f"{which.get(made.truth, some)}{took}", " ".join(said)
 
 
 def _s(n: int) -> str:
@@ -185,39 +214,35 @@ def _s(n: int) -> str:
     return "s" if n == 1 else ""
 
 
-def title(values: NDArray[np.float64], colours: str, own: bool = False) -> tuple[str, str]:
+def title(values: NDArray[np.float64], own: bool = False) -> tuple[str, str]:
     """Return what the energies of all starts show, in a title and a sentence.
 
-    `values` (side, side): row noise and column truth; `colours`: of `shades.colours_of`;
-    `own`: whether the attack has an energy of its own, by training on the start.
+    `values` (side, side): row noise and column truth; `own`: whether the attack has an energy of
+    its own, by training on the start.
     """
     known = np.isfinite(values)
     last = len(values) - 1
     truth = np.broadcast_to(np.arange(last + 1) / max(last, 1), values.shape)[known]
     low = values[known] <= EXPLAINED
     count, total = int(low.sum()), int(known.sum())
-    scale = {
-        "rank": " Nearly all starts have one energy, so colours go by rank.",
-        "one": " All starts read alike, so they have one colour.",
-    }.get(colours, "")
     if not count:
         least = float(values[known].min())
         left = f"misses the weights by {least:.0%}" if own else f"leaves {least:.0%} of ‖θ‖²"
-        return ("No start explains the weights", f"The best of {total} {left}.{scale}")
+        return ("No start explains the weights", f"The best of {total} {left}.")
     if (truth[low] > BESIDE).all():
         return (
             "Only starts beside the truth explain the weights",
-            f"{count} of {total} starts {_leave(own)}.{scale}",
+            f"{count} of {total} starts {_leave(own)}.",
         )
     if count > 0.9 * total:
         share = f"{count} of {total} {_leave(own)}"
         return (
             "Nearly every start explains the weights",
-            f"{share}: the energy tells little of the training points here.{scale}",
+            f"{share}: the energy tells little of the training points here.",
         )
     return (
         f"{count} of {total} starts explain the weights",
-        f"They {_leave(own)}, some of them far from the truth.{scale}",
+        f"They {_leave(own)}, some of them far from the truth.",
     )
 
 
@@ -229,17 +254,15 @@ def readout(weights: Weights, energy: float, running: bool = False) -> str:
     return "".join(f"<div>{row}</div>" for row in rows)
 
 
-def scale(low: float, top: float, how: str, stops: Sequence[str]) -> str:
-    """Return the legend of the colours, as HTML: bright is low; `how`: of `shades.colours_of`."""
-    if how == "one":
-        return f"<div>one colour: {number(top)} everywhere</div>"
-    colours = ", ".join(reversed(stops))
-    words = "colours by rank" if how == "rank" else "log colours"
-    fill = f"background:linear-gradient(to right, {colours})"
+def scale(top: float, how: str, stops: Sequence[str]) -> str:
+    """Return the legend of the colours up to `top`, as HTML; `how`: of `shades.SCALES`."""
+    fill = f"background:linear-gradient(to right, {', '.join(reversed(stops))})"
+    decades = ("≤ 0.001", "0.01", "0.1", number(top).rstrip("0").rstrip("."))
+    marks = {"log": decades, "linear": ("0", decades[-1]), "rank": ("lowest", "highest")}[how]
+    spans = "".join(f"<span>{mark}</span>" for mark in marks)
     return (
         f"<div style='height:8px;border-radius:4px;{fill}'></div>"
-        f"<div style='display:flex;justify-content:space-between'><span>{number(low)}</span>"
-        f"<span>{number(top)}</span></div><div>{words}</div>"
+        f"<div style='display:flex;justify-content:space-between'>{spans}</div>"
     )
 
 
@@ -276,7 +299,7 @@ def loaded_run(mix: tuple[float, float], t: int) -> str:
 
 def profile(kind: str, after: bool, passed: bool = True) -> str:
     """Return the title of the profile, as HTML; `passed`: whether it passes the handle."""
-    lines = "dashed: start" + (", solid: end" if after else "")
+    lines = "share of the weights · dashed: start" + (", solid: end" if after else "")
     lines += "" if passed else "; the handle lies within"
     return f"<b>{escape(PROFILES[kind])}</b> <span class='mx-aside'>{lines}</span>"
 
