@@ -159,7 +159,7 @@ def attacks_roll_from_the_handle_and_from_all_places(triangle: Triangle) -> None
     page.get_by_role("button", name="Attack from all 21 starts").click()
     expect(page.locator(".mx-starts")).to_contain_text(re.compile(r"rolling \d+"))
     expect(page.locator(".mx-starts")).not_to_contain_text("rolling")
-    counts = re.findall(r"(?:truth|unseen|noise) (\d+)", page.locator(".mx-starts").inner_text())
+    counts = re.findall(r"(?:truth|equal|stuck) (\d+)", page.locator(".mx-starts").inner_text())
     assert sum(map(int, counts)) == 21
     expect(page.locator(".mx-verdict")).to_contain_text(re.compile(r"\b21 runs|No run"))
     page.set_viewport_size({"width": 1280, "height": 720})

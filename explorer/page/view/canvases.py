@@ -74,8 +74,8 @@ class TriangleView(CanvasView):
 
     A frame has these arrays, each of which may be left out: `fill` (side, side), row noise and
     column truth, see `research.pictures.shades`; `trails` (k, t, 3), places of k runs, the last one
-    repeated where a run is shorter; `ends` (k,), the set that each run is nearest to: 0 truth,
-    1 unseen points, 2 noise, 3 still running.
+    repeated where a run is shorter; `ends` (k,), what each end is: 0 the truth, 1 another
+    explanation, 2 stuck, of pictures the set it is nearest to; 3 still running.
 
     Attributes:
         handle: shares of truth, unseen points and noise where the handle is.

@@ -265,11 +265,20 @@ class Runs:
 
     # --- what is drawn --------------------------------------------------------------------------
     def trails(self) -> list[tuple[Key, list[list[float]], int]]:
-        """Return each run with its places and the set it ends nearest to: 0 to 2, 3 if it rolls."""
-        made = [(key, row["trail"], nearest_set(row)) for key, row in list(self.rows.items())]
+        """Return each run with its places and what its end is: see `_end`; 3 if it rolls."""
+        made = [(key, row["trail"], self._end(row)) for key, row in list(self.rows.items())]
         return made + [
             (key, t.places, ROLLING) for key, t in list(self.rolling.items()) if t.places
         ]
+
+    def _end(self, row: dict[str, Any]) -> int:
+        """Return 0 for the truth, 1 for another explanation, 2 for stuck, as `Arrivals` says.
+
+        Of rows that do not tell, the number of the set in NAMES that it ends nearest to.
+        """
+        if self.measure is None or not row.keys() >= KNOWN:
+            return nearest_set(row)
+        return 0 if row["apart"][0] <= RADIUS else 1 + (row["energy"] > self.left + EQUAL)
 
     def arrivals(self, seeds: int, going: bool) -> Arrivals | None:
         """Return where the runs of these seeds ended; None before one began, or where unknown.
@@ -283,19 +292,20 @@ class Runs:
         rows = [row for key, row in list(self.rows.items()) if key in asked]
         if not (rows or self.rolling) or not all(KNOWN <= row.keys() for row in rows):
             return None
-        at = [row for row in rows if row["apart"][0] <= RADIUS]
-        began = sum(row["began"][0] <= RADIUS for row in at)
-        alike = sum(row["energy"] <= self.left + EQUAL for row in rows)
-        alike -= sum(row["energy"] <= self.left + EQUAL for row in at)
+        kinds = [self._end(row) for row in rows]
+        began = sum(
+            not kind and row["began"][0] <= RADIUS for kind, row in zip(kinds, rows, strict=True)
+        )
         level, steps = sum(row["level"] for row in rows), max((r["steps"] for r in rows), default=0)
-        ended = len(rows), level, len(at), alike
+        ended = len(rows), level, kinds.count(0), kinds.count(1)
         return Arrivals(len(asked), *ended, began, self.left, steps, going)
 
     @cached_property
     def left(self) -> float:
-        """Return what the truth leaves of the weights; 1 before anything is measured."""
-        if self.measure is None or not self.problems:
+        """Return what the truth leaves of the weights; 1 where nothing is measured."""
+        if self.measure is None:
             return 1.0
+        self.prepare(1)
         return self.measure(self.problems[0].parts.truth)
 
     def ends(self) -> Array:

@@ -245,7 +245,7 @@ class RunsBox:
         return trail_arrays([] if self.found is None else self.found.trails())
 
     def counts(self) -> list[int]:
-        """Return how many finished runs end nearest to each set."""
+        """Return how many finished runs have each kind of end."""
         ends = [] if self.found is None else [end for _, _, end in self.found.trails()]
         return [ends.count(k) for k in range(len(NAMES))]
 

@@ -20,11 +20,12 @@ from explorer.research.grid.landscape import EQUAL, EXPLAINED, LEVEL, Arrivals, 
 from explorer.research.runs import RADIUS
 
 SETS = ("truth", "unseen", "noise")
+ENDS = ("truth", "equal", "stuck")  # what an end is, as its mark says
 TITLE, AFTER = "Energy of all starts", "Energy where the runs end"
 UNIT = "share of ‖θ‖² that the candidates miss"
 UNIT_BILEVEL = "‖θ(x) − θ*‖² / ‖θ*‖²"
 BRIGHT = {"log": "bright is low", "linear": "bright is low", "rank": "colours by rank"}
-COLOURS = (("log colours", "log"), ("linear colours", "linear"), ("colours by rank", "rank"))
+COLOURS = (("log", "log"), ("linear", "linear"), ("by rank", "rank"))
 COLOURS_TIP = "Log and linear: one scale for all triangles. By rank: the order of the places alone"
 CANDIDATES_TIP = "Candidates of each run: those of 3 Attack, which this changes too"
 FIRST_TIP = (
@@ -189,24 +190,22 @@ def arrival_words(made: Arrivals, those: str) -> tuple[str, str]:
         return f"{made.ended} of {made.total} runs have ended", f"So far {sofar}. {more}"
     which = {0: "No run finds the truth", made.total: f"All {made.total} runs find the truth"}
     some = f"{made.truth} of {made.total} runs find{_s(made.truth)} the truth"
-    said = []
-    if made.began:
-        one = "It" if made.began == made.truth == 1 else f"{made.began} of them"
-        said.append(f"{one} began there.")
+    began = f"{made.began} began there. " if made.began else ""
     rest = []
     if made.other:
         most = number(made.left + EQUAL)
-        rest.append(f"{made.other} end{_s(made.other)} at another explanation, {most} left at most")
+        rest.append(
+            f"{made.other} end{_s(made.other)} at another explanation ({most} left at most)"
+        )
     if made.stuck:
-        rest.append(f"{made.stuck} {'is' if made.stuck == 1 else 'are'} stuck above that")
-    said += [f"{', '.join(rest)}."] if rest else []
+        rest.append(f"{made.stuck} {'is' if made.stuck == 1 else 'are'} stuck")
+    others = f"{', '.join(rest)}. " if rest else ""
     falling = made.ended - made.level
-    falls = f"{falling} still fall{_s(falling)} by more than {LEVEL:g}"
-    still = falls if falling else f"All are level, falling by {LEVEL:g} or less"
-    said.append(f"{still} in the last tenth.")
-    said.append(f"Each has {those}; found: {RADIUS:g} or less from the points, on average.")
+    still = f"{falling} still fall{_s(falling)} by more than" if falling else "All fall by at most"
+    words = f"{began}{others}{still} {LEVEL:g} in the last tenth. "
+    words += f"{those[:1].upper()}{those[1:]} each; found: within {RADIUS:g} on average."
     took = f" in {made.steps:,} steps" if made.steps else ""
-    return f"{which.get(made.truth, some)}{took}", " ".join(said)
+    return f"{which.get(made.truth, some)}{took}", words
 
 
 def _s(n: int) -> str:
@@ -299,7 +298,7 @@ def loaded_run(mix: tuple[float, float], t: int) -> str:
 
 def profile(kind: str, after: bool, passed: bool = True) -> str:
     """Return the title of the profile, as HTML; `passed`: whether it passes the handle."""
-    lines = "share of the weights · dashed: start" + (", solid: end" if after else "")
+    lines = "share missed: dashed start" + (", solid end" if after else "")
     lines += "" if passed else "; the handle lies within"
     return f"<b>{escape(PROFILES[kind])}</b> <span class='mx-aside'>{lines}</span>"
 
@@ -313,15 +312,15 @@ def profile_label(kind: str, start: float, now: float, passed: bool = True) -> s
 
 
 def ends(counts: Sequence[int], begun: int, going: bool = True) -> str:
-    """Return how many runs ended nearest to each set, as the legend of their ends, in HTML.
+    """Return how many runs ended as each of ENDS, as the legend of their ends, in HTML.
 
     `begun`: those that began and have not ended, for they are `going` on or were stopped.
     """
     rows = [
         f"<div><span class='mx-end' style='color:{colour}'>{mark}</span> {name} {count}</div>"
-        for name, (mark, colour), count in zip(SETS, MARKS, counts, strict=True)
+        for name, (mark, colour), count in zip(ENDS, MARKS, counts, strict=True)
     ]
-    head = "ends nearest to"
+    head = "ends"
     if begun:
         head = f"{'rolling' if going else 'stopped'} {begun}, ended at"
     return f"<div>{head}</div>{''.join(rows)}"
