@@ -369,7 +369,7 @@ def main() -> None:
     torch.set_flush_denormal(True)
     if args.plain:
         loops.compiled_module = lambda _: None
-    way = "compiled loops" if loops.compiled_module("compiled") else "torch's own calls"
+    way = "compiled loops" if loops.compiled_module(loops.TWO_INPUTS) else "torch's own calls"
     print(f"Blocks on two inputs descend in {way}.")
     reference.main()
     parts = PARTS | ({"training": training_rows} if args.long or args.only == "training" else {})

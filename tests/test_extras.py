@@ -40,7 +40,7 @@ target = Target.of(maximum_margin(data.x, data.y).net, 1.0)
 state = kkt.init(target, config, torch.Generator().manual_seed(0))
 for state in kkt.iterate(target, state, config, 20):
     pass
-assert state.t == 20 and "explorer.engine.kernels.compiled" in sys.modules
+assert state.t == 20 and "explorer.engine.kernels.compiled_two_inputs" in sys.modules
 """
 SERVED = """
 import urllib.request

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from explorer.engine.attacks import decoreco
+from explorer.engine.attacks import decoreco, descent_loops
 from explorer.engine.attacks.decoreco import DecoRecoConfig, DecoRecoState, Start
 from explorer.engine.attacks.target import Target
 from explorer.engine.classes import fair_labels
@@ -42,6 +42,10 @@ CASES = {
     "many": {"d": 9, "outputs": 10, "m": 20},
     "not merged": {"merge_angle": 0.0, "relu_alpha_start": None},
     "no margin": {"weight_margin": 0.0},
+    "deep": {"widths": (12, 9)},
+    "deep, joint": {"widths": (12, 9)} | JOINT,
+    "deep, outputs": {"widths": (12, 9), "all_biases": True} | OUTPUTS,
+    "deep, runner-up, floor": {"widths": (12, 9), "rivals": "runner-up", "lam_min": 0.2},
 }
 NUMBERS = (
     "x", "y", "lam", "l_stationary", "l_dual", "l_prior", "l_margin", "loss", "grad_x", "coef",
@@ -51,12 +55,12 @@ NUMBERS = (
 
 def begun(
     d: int = 2, outputs: int = 3, bias: bool = True, all_biases: bool = False,
-    dtype: torch.dtype = torch.float64, **more: object,
+    dtype: torch.dtype = torch.float64, widths: tuple[int, ...] = (30,), **more: object,
 ) -> tuple[Target, DecoRecoConfig, DecoRecoState]:  # fmt: skip
     """A target, settings and a first state."""
     config = replace(CONFIG, **more)
     net = init_network(
-        d, (30,), generator=rng(3), bias=bias, first_scale=0.7, all_biases=all_biases,
+        d, widths, generator=rng(3), bias=bias, first_scale=0.7, all_biases=all_biases,
         outputs=outputs,
     )  # fmt: skip
     x = 1.5 * draw(config.m, d, seed=4)
@@ -134,7 +138,7 @@ def test_no_step_leaves_the_state_as_it_is() -> None:
 def test_calls_of_few_steps_are_one_run(monkeypatch) -> None:
     target, config, first = begun()
     whole = decoreco.advance(target, first, config, STEPS)
-    monkeypatch.setattr(decoreco, "PIECE", 1)
+    monkeypatch.setattr(descent_loops, "PIECE", 1)
     same(decoreco.advance(target, first, config, STEPS), whole, 1e-12)
 
 

@@ -25,7 +25,7 @@ from explorer.engine.attacks.target import Target
 from explorer.engine.gradients import residual
 from explorer.engine.kernels import batched
 from explorer.engine.kernels.batched import Alpha, LossPass, Prepared, reused_pass, through
-from explorer.engine.kernels.compiled import sigmoid as sigmoid_of
+from explorer.engine.kernels.compiled_terms import sigmoid as sigmoid_of
 from explorer.engine.kernels.jit import FAST
 from explorer.engine.kernels.reference import (
     covector_signals,

@@ -18,7 +18,7 @@ from explorer.engine.kernels.loading import compiled_module
 KERNELS = Path(kernels.__file__).parent
 ROOT = Path(__file__).resolve().parents[2]
 NAMES = [
-    "compiled", "compiled_classes", "compiled_deep", "compiled_nonnegative", "compiled_training",
+    "compiled_layers", "compiled_nonnegative", "compiled_training", "compiled_two_inputs",
 ]  # fmt: skip
 TRAIN_AND_ATTACK = f"""
 import torch

@@ -15,7 +15,6 @@ from torch import Tensor
 from explorer.engine.attacks.attack import Attack, Leaps, Needs, Start, Starts
 from explorer.engine.attacks.claims import Report, claims, in_units_of_data
 from explorer.engine.attacks.descent import (
-    PIECE,
     DescentConfig,
     DescentState,
     descent_status,
@@ -23,11 +22,16 @@ from explorer.engine.attacks.descent import (
     first_config,
     on_pictures,
     put_back,
-    rule_of,
     start_config,
     steepness,
-    step_table,
-    terms_of,
+)
+from explorer.engine.attacks.descent_loops import (
+    LAYERS,
+    TOLERANCE,
+    Begin,
+    LayersRun,
+    lay,
+    tensor,
 )
 from explorer.engine.attacks.kkt.config import KKTConfig, Knobs
 from explorer.engine.attacks.target import Target
@@ -41,6 +45,7 @@ from explorer.engine.classes import (
     margins,
 )
 from explorer.engine.deferred_checks import Rare, in_blocks, now
+from explorer.engine.kernels.batched import blocks_of
 from explorer.engine.kernels.loading import compiled_module
 from explorer.engine.kernels.reference import (
     Signals,
@@ -318,7 +323,7 @@ def advance(
 ) -> DecoRecoState:
     """Return the state after so many steps, or the last one where the run is over before.
 
-    The steps are those of `step`, to rounding. Two layers in float64 take them in compiled loops;
+    The steps are those of `step`, to rounding. In float64 on the CPU compiled loops take them;
     on a device numbers are read after a block, see `deferred_checks`.
     """
     end = min(state.t + steps, config.steps)
@@ -429,22 +434,20 @@ def _evaluate(
     )  # fmt: skip
 
 
-# --- Blocks of steps on two layers, in the compiled loops of `kernels.compiled_classes` -----------
+# --- Blocks of steps, in the compiled loops of `kernels.compiled_layers` --------------------------
 
 MOST = 1000  # multipliers of any sign: beyond it LAPACK makes their factor sooner; arbitrary
 
 
 def serves(target: Target, state: DecoRecoState, config: DecoRecoConfig) -> bool:
-    """Return whether compiled loops take these steps: two layers in float64, on the CPU."""
+    """Return whether compiled loops take these steps: in float64, on the CPU."""
     net = target.net
     dense = config.contribution == "outputs" and config.multipliers == "projected"
     return (
-        len(net.weights) == 2
-        and config.prior != "pixels"
-        and net.device.type == state.x.device.type == "cpu"
+        net.device.type == state.x.device.type == "cpu"
         and net.dtype == state.x.dtype == torch.float64
         and not (dense and state.coef.numel() > MOST)
-        and compiled_module("compiled_classes") is not None
+        and compiled_module(LAYERS) is not None
     )
 
 
@@ -454,61 +457,45 @@ def _leap(
     target: Target, state: DecoRecoState, config: DecoRecoConfig, steps: int
 ) -> DecoRecoState:
     """Return the state so many steps on; the same where the run would end before."""
-    loops: Any = compiled_module("compiled_classes")
-    net, unit = target.merged(config.merge_angle), _unit(target, state.coef)
-    layers, rho2 = target.kept(("decoreco", config.merge_angle), lambda: _laid(net))
-    joint, biased = config.multipliers == "joint", net.biases[0] is not None
-    (mean, mean_of), (square, square_of) = state.moments.mean, state.moments.square
-    points = np.zeros((4, len(state.x), net.d + biased))
-    for i, rows in enumerate((state.x, mean, square, state.grad_x)):
-        points[i, :, : net.d] = rows.numpy()
-    if biased:
-        points[0, :, -1] = 1.0
-    pulled = state.grad_coef * (unit if joint else 0.0)
-    shares = torch.stack([state.coef / unit, mean_of, square_of, pulled]).numpy()
-    signed, several = config.contribution == "outputs", net.outputs > 1
-    runner_up = config.rivals == "runner-up" and several and not signed
-    kind = Multipliers(signed, not joint, runner_up, unit, RIDGE, FINE, _ROUNDING)
-    basis = _basis(state.x.new_zeros(len(state.x), net.outputs), state.y, config).contiguous()
-    own = class_numbers(state.y) - 1 if several else torch.zeros_like(state.y).long()
-    terms, rule = terms_of(config, rho2, target.level), rule_of(config)
-    table = np.array(step_table(config, state.t, state.moments.t, steps, 1.0)).reshape(-1, 6)
-    losses, grad_coef = np.array([0.0] * 4 + [float(state.loss)]), np.zeros(shares.shape[1:])
-    piece, sound = max(1, PIECE // (shares[0].size * net.widths[0])), True
-    for i in range(0, steps, piece):
-        sound = sound and loops.reconstruct(
-            points, shares, net.d, basis.numpy(), own.numpy(), state.y.numpy(),
-            table[i : i + piece], layers, terms, kind, rule, grad_coef, losses,
-        )  # fmt: skip
-    after = _made(state, steps, points[:, :, : net.d], shares, unit, basis, grad_coef, losses)
-    if signed:
-        after = replace(after, y=_towards(after.pull), lam=after.pull.norm(dim=1))
-    ends = not (sound and _finite(after)) or terminate(after, config) is Status.CONVERGED
+    run = _run_from(target, state, config)
+    run.advance(steps)
+    after = _state_of(run, state, config)
+    ends = not (run.sound and _finite(after)) or terminate(after, config) is Status.CONVERGED
     return state if ends else after
 
 
-def _laid(net: Network) -> tuple[tuple[Any, ...], float]:
-    """Return the weights as `compiled_classes` wants them, and their squared norm."""
-    (w, v), (b, bias) = net.weights, net.biases
-    first = w.T if b is None else torch.cat([w.T, b[None]])
-    parts = (first.contiguous(), v.contiguous(), v.new_zeros(0) if bias is None else bias)
-    return tuple(part.numpy() for part in parts), float(net.rho) ** 2
+def _run_from(target: Target, state: DecoRecoState, config: DecoRecoConfig) -> LayersRun:
+    net, unit = target.merged(config.merge_angle), _unit(target, state.coef)
+    layers = target.kept(("decoreco", config.merge_angle), lambda: lay(blocks_of(net)))
+    joint, several = config.multipliers == "joint", net.outputs > 1
+    (mean, mean_of), (square, square_of) = state.moments.mean, state.moments.square
+    begin = Begin(
+        (state.x[None], state.coef[None] / unit), (mean[None], mean_of[None]),
+        (square[None], square_of[None]),
+        (state.grad_x[None], state.grad_coef[None] * (unit if joint else 0.0)),
+        state.y[None], state.t, state.moments.t,
+    )  # fmt: skip
+    signed = config.contribution == "outputs"
+    runner_up = config.rivals == "runner-up" and several and not signed
+    gain = TOLERANCE[torch.float64]
+    kind = Multipliers(signed, not joint, runner_up, unit, RIDGE, 0.0, gain, FINE, _ROUNDING)
+    basis = _basis(state.x.new_zeros(len(state.x), net.outputs), state.y, config)
+    own = class_numbers(state.y) - 1 if several else torch.zeros_like(state.y).long()
+    rho2, loss = float(layers[3].sum()), state.loss[None]
+    return LayersRun(target, config, begin, layers, rho2, kind, basis[None], own[None], loss)
 
 
-def _made(
-    state: DecoRecoState, steps: int, points: Array, shares: Array, unit: float, basis: Tensor,
-    grad_coef: Array, losses: Array,
-) -> DecoRecoState:  # fmt: skip
-    """Return the state so many steps after `state`, from what the loops left."""
-    x, mean, square, grad_x = torch.from_numpy(points.copy())
-    share, mean_of, square_of, _ = torch.from_numpy(shares)
-    coef, t = share * unit, state.moments.t + steps
-    l_stationary, l_dual, l_prior, l_margin, loss = torch.from_numpy(losses)
-    pull = (coef[:, :, None] * basis).sum(1)
+def _state_of(run: LayersRun, state: DecoRecoState, config: DecoRecoConfig) -> DecoRecoState:
+    """Return the state that a run from `state` has come to."""
+    made, signed = run.numbers(), config.contribution == "outputs"
+    l_stationary, l_dual, l_prior, l_margin, loss = torch.from_numpy(made.losses[:, 0])
+    coef = tensor(made.params[1] * run.mean, state.coef)
+    pull = (coef[:, :, None] * torch.from_numpy(run.basis[0])).sum(1)
+    y, lam = (_towards(pull), pull.norm(dim=1)) if signed else (state.y, coef.sum(1))
     return DecoRecoState(
-        state.t + steps, x, state.y, coef.sum(1), l_stationary, l_dual, l_prior, l_margin, loss,
-        grad_x, Moments(t, (mean, mean_of), (square, square_of)), coef, pull,
-        torch.from_numpy(grad_coef),
+        run.t, tensor(made.params[0], state.x), y, lam, l_stationary, l_dual, l_prior, l_margin,
+        loss, tensor(made.grad_x, state.x), made.moments(run.moved, (state.x, state.coef)), coef,
+        pull, tensor(made.grad_coef, state.coef),
     )  # fmt: skip
 
 

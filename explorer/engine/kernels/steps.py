@@ -44,16 +44,8 @@ class LossTerms(NamedTuple):
     weight_prior: float
 
 
-class SolverTolerances(NamedTuple):
-    """Ridge, of the trace; rounding of each diagonal entry; share of a gain that is rounding."""
-
-    ridge: float
-    rounding: float
-    gain: float
-
-
 class Multipliers(NamedTuple):
-    """What the multipliers are.
+    """What the multipliers are, and how they are solved for.
 
     Attributes:
         signed: whether of any sign, without a floor.
@@ -61,8 +53,10 @@ class Multipliers(NamedTuple):
         runner_up: whether they belong to the runner-up alone.
         mean: the mean multiplier.
         ridge: of their equations, a share of the trace.
+        rounding: share of each diagonal entry that is added to it.
+        least_gain: share of the largest gain that is rounding.
         fine: share of ||theta||^2 below which the solution is improved.
-        rounding: loss below which its gradient is rounding.
+        least_loss: loss at which, and below, its gradient is rounding.
     """
 
     signed: bool
@@ -70,8 +64,10 @@ class Multipliers(NamedTuple):
     runner_up: bool
     mean: float
     ridge: float
-    fine: float
     rounding: float
+    least_gain: float
+    fine: float
+    least_loss: float
 
 
 class TrainRule(NamedTuple):

@@ -11,154 +11,127 @@ and v for the weight of a neuron whose first weights and bias are w:
 A step goes through the neurons once: of each, the row of m candidates stays in the processor's
 first cache from z~ to its share of the gradients.
 
-Shapes: p, mean, square, grad (b, 4, m), rows being the coordinates of x, a one, and lam / mean; w,
+Shapes: p, mean, square, grad (b, 3, m), rows being the coordinates of x and lam / mean; w,
 times = v (k, 3), the last column that of the bias, 0 where there is none; v, slopes (k,); signed
 (b, m) the labels times the mean multiplier; a row of the table as in `descent.step_table`.
 """
 
 from __future__ import annotations
 
-import math
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from llvmlite import ir
-from numba import njit, types
-from numba.extending import intrinsic
+from numba import njit
 
 from explorer.engine.kernels.compiled_nonnegative import active_set
+from explorer.engine.kernels.compiled_terms import (
+    move,
+    on_box,
+    on_floor,
+    on_margin,
+    sigmoid,
+    within,
+)
 from explorer.engine.kernels.jit import FAST, kept
 from explorer.engine.kernels.steps import (
     ALPHA,
     MARGIN,
     RATE_LAM,
     RATE_X,
-    SECOND,
     DescentRule,
     LossTerms,
 )
 
 Array = npt.NDArray[np.float64]
-Net = tuple[Array, Array, Array, Array]  # w, times, v, slopes
-# Rows of `work` (9, m): c, r and s of one neuron, then sums over all: the gradient on x and on c,
-# Phi and its slopes.
-C, R, S, ON_1, ON_2, ON_C, PHI, PHI_1, PHI_2 = range(9)
-_LOG2_E, _LN2_HIGH, _LN2_LOW = 1.4426950408889634, 0.6931471803691238, 1.9082149292705877e-10
-_LARGEST = 708.0  # exp of it is finite
+SHARE = 2  # the row of lam / mean
 
 
-@intrinsic
-def _as_float(_typing: Any, bits: Any) -> Any:  # noqa: ANN401 - numba's own types
-    """Bits read as a number of as many."""
-    short = bits == types.int32
+class TwoLayers(NamedTuple):
+    """The weights as the loops want them; (3, k) instead of (k, 3) for projected multipliers.
 
-    def made(_context: Any, builder: Any, _signature: Any, args: Any) -> Any:  # noqa: ANN401
-        return builder.bitcast(args[0], ir.FloatType() if short else ir.DoubleType())
+    Attributes:
+        w: of the first layer, the last column that of the bias, 0 where there is none (k, 3).
+        times: v in each of these columns that there is (k, 3).
+        v: of the second layer (k,).
+        slopes: factors on alpha (k,).
+        bias: whether there is one, as 0 or 1.
+    """
 
-    return types.float32(types.int32) if short else types.float64(types.int64), made
-
-
-@njit(inline="always", **FAST)
-def sigmoid(z: float) -> float:
-    """1 / (1 + exp(-z)): exp = 2^n exp(r) with |r| <= ln 2 / 2, its series to r^13."""
-    x = _LARGEST if z < -_LARGEST else -z
-    x = -_LARGEST if x < -_LARGEST else x
-    n = np.floor(x * _LOG2_E + 0.5)
-    r = (x - n * _LN2_HIGH) - n * _LN2_LOW
-    e = 1 / 6227020800
-    e = e * r + 1 / 479001600
-    e = e * r + 1 / 39916800
-    e = e * r + 1 / 3628800
-    e = e * r + 1 / 362880
-    e = e * r + 1 / 40320
-    e = e * r + 1 / 5040
-    e = e * r + 1 / 720
-    e = e * r + 1 / 120
-    e = e * r + 1 / 24
-    e = e * r + 1 / 6
-    e = e * r + 0.5
-    e = (e * r + 1.0) * r + 1.0
-    return 1.0 / (1.0 + e * _as_float((np.int64(n) + 1023) << 52))
+    w: Array
+    times: Array
+    v: Array
+    slopes: Array
+    bias: float
 
 
-_ONE, _HALF = np.float32(1), np.float32(0.5)
-_LARGEST_SINGLE, _LOG2_E_SINGLE = np.float32(87), np.float32(_LOG2_E)
-_LN2_HIGH_SINGLE, _LN2_LOW_SINGLE = np.float32(0.693359375), np.float32(-2.12194440e-4)
-_SERIES = tuple(np.float32(1 / math.factorial(n)) for n in (7, 6, 5, 4, 3))
+class Held(NamedTuple):
+    """What a run moves, each (b, 3, m), and the range of each coordinate, or none (d,)."""
+
+    p: Array
+    mean: Array
+    square: Array
+    grad: Array
+    low: Array
+    high: Array
 
 
-@njit(inline="always", **FAST)
-def sigmoid_single(z: float) -> float:
-    """Return the same in float32: the series to r^7."""
-    x = _LARGEST_SINGLE if z < -_LARGEST_SINGLE else -z
-    x = -_LARGEST_SINGLE if x < -_LARGEST_SINGLE else x
-    n = np.floor(x * _LOG2_E_SINGLE + _HALF)
-    r = (x - n * _LN2_HIGH_SINGLE) - n * _LN2_LOW_SINGLE
-    e = _SERIES[0]
-    e = e * r + _SERIES[1]
-    e = e * r + _SERIES[2]
-    e = e * r + _SERIES[3]
-    e = e * r + _SERIES[4]
-    e = e * r + _HALF
-    e = (e * r + _ONE) * r + _ONE
-    return _ONE / (_ONE + e * _as_float(np.int32((np.int32(n) + np.int32(127)) << np.int32(23))))
+class Outcome(NamedTuple):
+    """What is left of ||theta||^2 (b,), Phi (b, m) and the gradient on lam / mean (b, m)."""
+
+    left: Array
+    phi: Array
+    on_share: Array
+
+
+class Sums(NamedTuple):
+    """Rows (m,): c, r and s of one neuron, then sums over all.
+
+    These are the gradient on x and on c, Phi and its slopes.
+    """
+
+    c: Array
+    r: Array
+    s: Array
+    on_1: Array
+    on_2: Array
+    on_c: Array
+    phi: Array
+    phi_1: Array
+    phi_2: Array
 
 
 @njit(**FAST)
-def move(p: Array, mean: Array, square: Array, grad: Array, row: Array, rule: DescentRule) -> None:
-    """One step of the optimiser, in place; the row of ones stays."""
-    ones = len(p) - 2
-    for i in range(len(p)):
-        if i == ones:
-            continue
-        rate = row[RATE_X] if i < ones else row[RATE_LAM]
-        for j in range(p.shape[1]):
-            g = grad[i, j]
-            if rule.adam:
-                mean[i, j] += (g - mean[i, j]) * (1 - rule.momentum)
-                square[i, j] = square[i, j] * rule.beta + g * g * (1 - rule.beta)
-                p[i, j] -= rate * mean[i, j] / (np.sqrt(square[i, j]) * row[SECOND] + rule.eps)
-            else:
-                mean[i, j] = mean[i, j] * rule.momentum - rate * g
-                p[i, j] += mean[i, j]
+def _sums(m: int) -> Sums:
+    """Return room for the sums of m candidates."""
+    rows = np.empty((9, m))
+    return Sums(rows[0], rows[1], rows[2], rows[3], rows[4], rows[5], rows[6], rows[7], rows[8])
 
 
 @njit(**FAST)
-def on_box(x: float, terms: LossTerms) -> float:
-    """Return the gradient of the weighted box on a coordinate."""
-    far = x - terms.prior if x > terms.prior else x + terms.prior if x < -terms.prior else 0.0
-    return 2 * terms.weight_prior * far
+def _move(held: Held, b: int, row: Array, rule: DescentRule) -> None:
+    """One step of a start, in place; what leaves the range of its coordinate is put back."""
+    p, mean, square, grad = held.p[b], held.mean[b], held.square[b], held.grad[b]
+    x, to, m = slice(0, SHARE), slice(SHARE, SHARE + 1), p.shape[1]
+    move(p[x], mean[x], square[x], grad[x], m, row[RATE_X], row, rule, True)
+    move(p[to], mean[to], square[to], grad[to], m, row[RATE_LAM], row, rule, True)
+    for i in range(len(held.low)):
+        for j in range(m):
+            p[i, j] = within(p[i, j], held.low[i], held.high[i])
 
 
 @njit(**FAST)
-def on_floor(share: float, terms: LossTerms) -> float:
-    """Return the gradient of the weighted floor on a multiplier over its mean."""
-    low = share - terms.lam_min
-    return 0.0 if low > 0 else 2 * terms.weight_dual * low
-
-
-@njit(**FAST)
-def on_margin(phi: float, signed: float, weight: float, terms: LossTerms) -> float:
-    """Return the gradient of the weighted margin on Phi of a candidate with this label."""
-    off = phi - (terms.level if signed > 0 else -terms.level)
-    return off * (2 * weight / (terms.level * terms.level))
-
-
-@njit(**FAST)
-def _pull(p: Array, signed: Array, row: Array, net: Net, work: Array, margin: bool) -> float:
+def _pull(p: Array, signed: Array, row: Array, net: TwoLayers, work: Sums, margin: bool) -> float:
     """Return what the neurons pull, into `work`, Phi with it if `margin`.
 
     What is left of ||theta||^2.
     """
-    w, times, v, slopes = net
+    w, times, v, slopes = net.w, net.times, net.v, net.slopes
     m, total = p.shape[1], 0.0
-    x1, x2, c, r, s = p[0], p[1], work[C], work[R], work[S]
-    on1, on2, on_c = work[ON_1], work[ON_2], work[ON_C]
-    phi, phi1, phi2 = work[PHI], work[PHI_1], work[PHI_2]
-    work[ON_1:] = 0.0
+    x1, x2, (c, r, s, on1, on2, on_c, phi, phi1, phi2) = p[0], p[1], work
     for j in range(m):
-        c[j] = p[3, j] * signed[j]
+        c[j] = p[SHARE, j] * signed[j]
+        on1[j] = on2[j] = on_c[j] = phi[j] = phi1[j] = phi2[j] = 0.0
     for k in range(len(v)):
         alpha = row[ALPHA] * slopes[k]
         w1, w2, w0 = alpha * w[k, 0], alpha * w[k, 1], alpha * w[k, 2]
@@ -197,41 +170,47 @@ def _pull(p: Array, signed: Array, row: Array, net: Net, work: Array, margin: bo
 
 @njit(**FAST)
 def _gather(
-    p: Array, grad: Array, signed: Array, margin: float, terms: LossTerms, work: Array
+    p: Array, grad: Array, signed: Array, margin: float, terms: LossTerms, work: Sums
 ) -> None:
     """The gradients of `kkt.loss.pulls` from `work`: loss, margin, floor of lam, box of x."""
     share_of = -2 / terms.square
     for j in range(p.shape[1]):
-        for i in range(2):
-            grad[i, j] = work[ON_1 + i, j] * work[C, j] * share_of + on_box(p[i, j], terms)
-            if margin > 0:
-                onto_phi = on_margin(work[PHI, j], signed[j], margin, terms)
-                grad[i, j] += work[PHI_1 + i, j] * onto_phi
-        grad[3, j] = work[ON_C, j] * signed[j] * share_of + on_floor(p[3, j], terms)
+        pull = work.c[j] * share_of
+        grad[0, j] = work.on_1[j] * pull + on_box(p[0, j], terms)
+        grad[1, j] = work.on_2[j] * pull + on_box(p[1, j], terms)
+        if margin > 0:
+            onto_phi = on_margin(work.phi[j], signed[j], margin, terms)
+            grad[0, j] += work.phi_1[j] * onto_phi
+            grad[1, j] += work.phi_2[j] * onto_phi
+        grad[SHARE, j] = work.on_c[j] * signed[j] * share_of + on_floor(p[SHARE, j], terms)
+
+
+@njit(**FAST)
+def _put(v: Array, out: Array) -> None:
+    for j in range(len(v)):
+        out[j] = v[j]
 
 
 @kept
 def descend(
-    held: tuple[Array, Array, Array, Array], signed: Array, table: Array, net: Net,
-    terms: LossTerms, rule: DescentRule, outs: tuple[Array, Array, Array],
+    held: Held, signed: Array, table: Array, net: TwoLayers, terms: LossTerms, rule: DescentRule,
+    outs: Outcome,
 ) -> bool:  # fmt: skip
-    """Return a step of each start for each row of the table, in place.
+    """Return a step of each start for each row of the table, in place; `outs` are of the last.
 
-    `held`: p, mean, square, grad.
-
-    `outs` at the end: what is left of ||theta||^2 (b,), Phi (b, m) and the gradient on lam / mean
-    (b, m). Returns whether all that is left is finite.
+    Returns whether all that is left is finite.
     """
-    p, mean, square, grad = held
-    left, phi, on_share = outs
-    work, last = np.empty((9, p.shape[2])), len(table) - 1
-    for b in range(len(p)):
+    work, last = _sums(held.p.shape[2]), len(table) - 1
+    for b in range(len(held.p)):
+        p, grad = held.p[b], held.grad[b]
         for t, row in enumerate(table):
-            move(p[b], mean[b], square[b], grad[b], row, rule)
-            left[b] = _pull(p[b], signed[b], row, net, work, row[MARGIN] > 0 or t == last)
-            _gather(p[b], grad[b], signed[b], row[MARGIN], terms, work)
-        on_share[b], phi[b] = grad[b, 3], work[PHI]
-        if not left[b] < np.inf:
+            _move(held, b, row, rule)
+            margin = row[MARGIN] > 0 or t == last
+            outs.left[b] = _pull(p, signed[b], row, net, work, margin)
+            _gather(p, grad, signed[b], row[MARGIN], terms, work)
+        _put(grad[SHARE], outs.on_share[b])
+        _put(work.phi, outs.phi[b])
+        if not outs.left[b] < np.inf:
             return False
     return True
 
@@ -248,14 +227,14 @@ _TOLERANCE = 1e-13  # arbitrary: of the largest gain, above which a candidate be
 
 @njit(**FAST)
 def _lay(
-    p: Array, row: Array, net: Net, s: Array, r: Array, work: Array, bias: float, size: Array,
+    p: Array, row: Array, net: TwoLayers, s: Array, r: Array, work: Sums, size: Array,
     inner: Array,
 ) -> None:  # fmt: skip
     """Slopes s and values r (m, k) behind the ReLU; Phi and its slopes into work.
 
     ||g_j||^2 into size and <theta, g_j> into inner (m,).
     """
-    first, times, v, slopes = net
+    first, times, v, slopes = net.w, net.times, net.v, net.slopes
     w1, w2, w0, t1, t2 = first[0], first[1], first[2], times[0], times[1]
     for j in range(p.shape[1]):
         x1, x2, sj, rj = p[0, j], p[1, j], s[j], r[j]
@@ -272,14 +251,14 @@ def _lay(
         for k in range(len(v) if row[MARGIN] > 0 else 0):
             on1 += w1[k] * t1[k] * sj[k]
             on2 += w2[k] * t2[k] * sj[k]
-        work[PHI, j], work[PHI_1, j], work[PHI_2, j], inner[j] = phi, on1, on2, phi + steep
-        size[j] = square_s * (bias + x1 * x1 + x2 * x2) + square_r
+        work.phi[j], work.phi_1[j], work.phi_2[j], inner[j] = phi, on1, on2, phi + steep
+        size[j] = square_s * (net.bias + x1 * x1 + x2 * x2) + square_r
 
 
 @njit(**FAST)
-def _left(c: Array, p: Array, net: Net, s: Array, r: Array, left: Array) -> float:
+def _left(c: Array, p: Array, net: TwoLayers, s: Array, r: Array, left: Array) -> float:
     """Return what c leaves of theta, as it pulls, into left (4, k); its squared norm."""
-    first, times, v, _ = net
+    first, times, v = net.w, net.times, net.v
     w1, w2, w0, t1, t2, t0 = first[0], first[1], first[2], times[0], times[1], times[2]
     left[:] = 0.0
     l1, l2, l0, lv, at = left[0], left[1], left[2], left[3], np.nonzero(c)[0]
@@ -328,21 +307,23 @@ def _gains(
 
 
 @njit(**FAST)
-def _onto(p: Array, row: Array, net: Net, s: Array, r: Array, left: Array, work: Array) -> None:
+def _onto(
+    p: Array, row: Array, net: TwoLayers, s: Array, r: Array, left: Array, work: Sums
+) -> None:
     """The gradient on x of the candidates that carry a multiplier, into work."""
-    first, _, v, slopes = net
+    first, v, slopes = net.w, net.v, net.slopes
     w1, w2 = first[0], first[1]
     l1, l2, l0, lv = left[0], left[1], left[2], left[3]
     for j in range(p.shape[1]):
         on1, on2 = 0.0, 0.0
-        if work[C, j] != 0:
+        if work.c[j] != 0:
             x1, x2, sj = p[0, j], p[1, j], s[j]
             for k in range(len(v)):
                 t = (l1[k] * x1 + l2[k] * x2 + l0[k]) * sj[k]
                 u = (t - t * sj[k]) * row[ALPHA] * slopes[k] + lv[k] * sj[k]
                 on1 += w1[k] * u + l1[k] * sj[k]
                 on2 += w2[k] * u + l2[k] * sj[k]
-        work[ON_1, j], work[ON_2, j] = on1, on2
+        work.on_1[j], work.on_2[j] = on1, on2
 
 
 @njit(**FAST)
@@ -404,25 +385,25 @@ def _fill(
 
 @njit(**FAST)
 def _solve(
-    p: Array, signed: Array, row: Array, net: Net, terms: LossTerms, work: Array, active: Array,
-    bias: float, ridge: float,
+    p: Array, signed: Array, row: Array, net: TwoLayers, terms: LossTerms, work: Sums,
+    active: Array, ridge: float,
 ) -> float:  # fmt: skip
-    """Return multipliers into p[3], what they leave and its pull into work.
+    """Return multipliers into p[2], what they leave and its pull into work.
 
     Nan where none are found.
     """
-    m, width, floor = p.shape[1], len(net[2]), terms.lam_min
+    m, width, floor = p.shape[1], len(net.v), terms.lam_min
     s, r, left = np.empty((m, width)), np.empty((m, width)), np.empty((4, width))
-    size, right, c, gain = np.empty(m), np.empty(m), work[C], work[ON_C]
+    size, right, c, gain = np.empty(m), np.empty(m), work.c, work.on_c
     known = np.zeros(m, np.bool_)
-    _lay(p, row, net, s, r, work, bias, size, right)
+    _lay(p, row, net, s, r, work, size, right)
     trace, tol, before_it = 0.0, 0.0, np.zeros(m)
     for j in range(m):
         if active[j]:
-            before_it[j] = max(p[3, j] - floor, 0.0)
+            before_it[j] = max(p[SHARE, j] - floor, 0.0)
         trace += size[j] * signed[j] * signed[j]
         c[j] = floor * signed[j]
-        p[3, j] = floor
+        p[SHARE, j] = floor
         right[j] *= signed[j]
     loss = _left(c, p, net, s, r, left)
     if floor:
@@ -440,14 +421,14 @@ def _solve(
             if wanted[j]:
                 known[j], at[most], asked[most], above[most] = True, j, right[j], before_it[j]
                 for k in range(width):
-                    back[j, k] = net[2][k] * s[j, k]
+                    back[j, k] = net.v[k] * s[j, k]
                 most += 1
-        _fill(p, at, before, most, back, r, bias, signed, gram, low)
+        _fill(p, at, before, most, back, r, net.bias, signed, gram, low)
         if not active_set(gram, asked, most, above, ridge * trace, tol, low):
             return np.nan
         for a in range(most):
-            p[3, at[a]] = floor + above[a]
-            c[at[a]] = p[3, at[a]] * signed[at[a]]
+            p[SHARE, at[a]] = floor + above[a]
+            c[at[a]] = p[SHARE, at[a]] * signed[at[a]]
         loss = _left(c, p, net, s, r, left)
         _gains(p, s, r, left, signed, known, gain)
         for a in range(most):
@@ -457,7 +438,7 @@ def _solve(
         for j in range(m):
             wanted[j] = gain[j] > tol and not known[j]
     for j in range(m):
-        active[j] = p[3, j] > floor
+        active[j] = p[SHARE, j] > floor
         gain[j] = gain[j] / signed[j]
     _onto(p, row, net, s, r, left, work)
     return loss
@@ -465,26 +446,25 @@ def _solve(
 
 @kept
 def project(
-    held: tuple[Array, Array, Array, Array], signed: Array, table: Array, net: Net,
-    terms: LossTerms, rule: DescentRule, bias: float, ridge: float,
-    outs: tuple[Array, Array, Array],
+    held: Held, signed: Array, table: Array, net: TwoLayers, terms: LossTerms, rule: DescentRule,
+    ridge: float, outs: Outcome,
 ) -> bool:  # fmt: skip
     """Return a step of each start for each row of the table, in place, its multipliers solved for.
 
     As in `descend`, but w and times are (3, k). Returns False where a number is not finite or no
     multipliers are found: the arrays are then spoilt.
     """
-    p, mean, square, grad = held
-    left, phi, on_share = outs
-    work = np.empty((9, p.shape[2]))
-    for b in range(len(p)):
-        active = p[b, 3] > terms.lam_min
+    work = _sums(held.p.shape[2])
+    for b in range(len(held.p)):
+        p, grad = held.p[b], held.grad[b]
+        active = p[SHARE] > terms.lam_min
         for row in table:
-            move(p[b], mean[b], square[b], grad[b], row, rule)
-            left[b] = _solve(p[b], signed[b], row, net, terms, work, active, bias, ridge)
-            if not abs(left[b]) < np.inf:
+            _move(held, b, row, rule)
+            outs.left[b] = _solve(p, signed[b], row, net, terms, work, active, ridge)
+            if not abs(outs.left[b]) < np.inf:
                 return False
-            _gather(p[b], grad[b], signed[b], row[MARGIN], terms, work)
-            on_share[b], phi[b] = grad[b, 3], work[PHI]
-            grad[b, 3] = 0.0
+            _gather(p, grad, signed[b], row[MARGIN], terms, work)
+            _put(grad[SHARE], outs.on_share[b])
+            _put(work.phi, outs.phi[b])
+            grad[SHARE] = 0.0
     return True

@@ -1,0 +1,693 @@
+"""The steps of KKT and DecoReco as compiled loops, for layers of any number and any outputs.
+
+Loaded by `loading.compiled_module`. The formulas are those of `reference`, the results equal to
+rounding. Rows are candidates and columns neurons. Products of matrices are calls of BLAS; whatever
+lies between them goes through each array once.
+
+A candidate has q multipliers, each with a covector u (C,) on the outputs: together they pull with
+sum_q c_q u_q. Multipliers that are solved for are as in `compiled_two_inputs`: Gram matrices are
+made of those that were above the floor at the step before, and of those that the residual asks for;
+all but the pass through the network is made of candidates that have one.
+
+With r = W - sum_i b_i a_i' of a layer, where b_i are the signals of what candidate i pulls with,
+the products r' b_i and r a_i come from r itself, or where that is cheaper from the Gram matrices of
+a and b: there the loss is good to about 1e-16 ||theta||^2.
+
+What has the size of a layer is in the type of the weights, float64 or float32; candidates,
+multipliers and all sums that are subtracted from each other are in float64.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+
+from explorer.engine.kernels.compiled_nonnegative import active_set, factored, solved
+from explorer.engine.kernels.compiled_terms import move, on_box, on_floor, slope_of, within
+from explorer.engine.kernels.jit import FAST, kept
+from explorer.engine.kernels.steps import (
+    ALPHA,
+    MARGIN,
+    RATE_LAM,
+    RATE_X,
+    DescentRule,
+    LossTerms,
+    Multipliers,
+)
+
+Array = npt.NDArray[Any]
+_ROUNDS = 3  # as in `decoreco`
+
+
+class Layers(NamedTuple):
+    """A network as the loops want it.
+
+    Attributes:
+        theta: the weights of each layer (k, e) with the bias, where there is one, as last column,
+            one layer after another.
+        outs: k of each layer.
+        ins: e of each layer.
+        squares: squared norm of each layer.
+        slopes: factors on alpha of all hidden neurons.
+    """
+
+    theta: Array
+    outs: Array
+    ins: Array
+    squares: Array
+    slopes: Array
+
+
+class Candidates(NamedTuple):
+    """What the candidates are, and the range of each coordinate.
+
+    Attributes:
+        d: coordinates of a point.
+        own: numbers of the classes (m,), 0 of one output.
+        y: labels (m,).
+        low: the least value of each coordinate, or none.
+        high: the largest.
+    """
+
+    d: int
+    own: Array
+    y: Array
+    low: Array
+    high: Array
+
+
+class Pass(NamedTuple):
+    """What each layer reads (m, e), and of hidden ones z (m, k) and their slopes s (m, k)."""
+
+    a: list[Array]
+    z: list[Array]
+    s: list[Array]
+
+
+class Signals(NamedTuple):
+    """d<u, Phi> of covectors u (p, C): by what each layer hands on (p, e), and by its z (p, k)."""
+
+    cover: Array
+    outer: list[Array]
+    b: list[Array]
+
+
+class Residual(NamedTuple):
+    """What is left of theta, and what the candidates `on` (n,) read of it.
+
+    Attributes:
+        square: its squared norm.
+        onto: <it, grad Phi_c(x_i)> (n, C).
+        top: the gradient on what the last layer reads, over -2 (n, e).
+        pulled: the same on what each hidden layer reads, of its own weights (n, e).
+        turned: the gradient on its slopes, times them (n, k).
+    """
+
+    square: float
+    onto: Array
+    top: Array
+    pulled: list[Array]
+    turned: list[Array]
+
+
+@njit(**FAST)
+def _weights(net: Layers) -> list[Array]:
+    """Return the weights of each layer (k, e)."""
+    at, made = 0, []
+    for i in range(len(net.outs)):
+        k, e = net.outs[i], net.ins[i]
+        made.append(net.theta[at : at + k * e].reshape(k, e))
+        at += k * e
+    return made
+
+
+@njit(**FAST)
+def _room(ws: list[Array], m: int, p: int, of: Array) -> tuple[Pass, Signals]:
+    """Return arrays for a pass of m candidates, and for the signals of p covectors."""
+    a = [np.ones((m, w.shape[1]), of.dtype) for w in ws]
+    z = [np.empty((m, len(w)), of.dtype) for w in ws[:-1]]
+    s = [np.empty((m, len(w)), of.dtype) for w in ws[:-1]]
+    outer = [np.empty((p, w.shape[1]), of.dtype) for w in ws[1:]]
+    b = [np.empty((p, len(w)), of.dtype) for w in ws[:-1]]
+    return Pass(a, z, s), Signals(np.empty((p, len(ws[-1])), of.dtype), outer, b)
+
+
+@njit(**FAST)
+def _lay(x: Array, alpha: float, ws: list[Array], slopes: Array, at: Pass, phi: Array) -> None:
+    """Go up: fill the pass, and the outputs phi (m, C)."""
+    first, zero = 0, slopes.dtype.type(0)
+    _copy(x, at.a[0])
+    for layer in range(len(at.z)):
+        z, s, out = at.z[layer], at.s[layer], at.a[layer + 1]
+        np.dot(at.a[layer], ws[layer].T, z)
+        steep = _steep(alpha, slopes, first, z.shape[1])
+        for i in range(len(z)):
+            row, slope, value = z[i], s[i], out[i]
+            for j in range(len(steep)):
+                slope[j] = slope_of(steep[j] * row[j])
+                value[j] = max(row[j], zero)
+        first += len(steep)
+    _copy(np.dot(at.a[-1], ws[-1].T), phi)
+
+
+@njit(**FAST)
+def _steep(alpha: float, slopes: Array, first: int, k: int) -> Array:
+    """Return alpha of k neurons from the first one on."""
+    steep = np.empty(k, slopes.dtype)
+    for j in range(k):
+        steep[j] = alpha * slopes[first + j]
+    return steep
+
+
+@njit(**FAST)
+def _copy(v: Array, out: Array) -> None:
+    """Write v into out, of the same shape; assigning a slice would compile for seconds."""
+    for i in range(len(v)):
+        for j in range(v.shape[1]):
+            out[i, j] = v[i, j]
+
+
+@njit(**FAST)
+def _send(ws: list[Array], at: Pass, signals: Signals) -> None:
+    """Go down: fill the signals of the covectors there, of each candidate one after another."""
+    depth = len(signals.b)
+    q = len(signals.cover) // len(at.a[0])
+    for layer in range(depth - 1, -1, -1):
+        outer, b, s = signals.outer[layer], signals.b[layer], at.s[layer]
+        np.dot(signals.cover if layer == depth - 1 else signals.b[layer + 1], ws[layer + 1], outer)
+        for p in range(len(b)):
+            slope = s[p // q]
+            for j in range(b.shape[1]):
+                b[p, j] = outer[p, j] * slope[j]
+
+
+@njit(**FAST)
+def _known(at: Pass, signals: Signals, phi: Array, inner: Array) -> float:
+    """Write <theta, g> of each multiplier's gradient g (p,); return the sum of all ||g||^2."""
+    depth, q, total = len(at.z), len(inner) // len(phi), 0.0
+    for p in range(len(inner)):
+        inner[p] = 0.0
+        for c in range(phi.shape[1]):
+            inner[p] += signals.cover[p, c] * phi[p // q, c]
+    for layer in range(depth + 1):
+        a = at.a[layer]
+        b = signals.cover if layer == depth else signals.b[layer]
+        z = at.a[0] if layer == depth else at.z[layer]
+        for p in range(len(inner)):
+            i, read, sent, along = p // q, 0.0, 0.0, 0.0
+            for j in range(a.shape[1]):
+                read += np.float64(a[i, j] * a[i, j])
+            for j in range(b.shape[1]):
+                sent += np.float64(b[p, j] * b[p, j])
+            for j in range(b.shape[1] if layer < depth else 0):
+                along += np.float64(b[p, j] * z[i, j])
+            inner[p] += along
+            total += read * sent
+    return total
+
+
+@njit(**FAST)
+def _rows(v: Array, at: Array) -> Array:
+    """Return rows `at` of v, which are v itself where they are all in order."""
+    whole = len(at) == len(v)
+    for i in range(len(at)):
+        whole = whole and at[i] == i
+    if whole:
+        return v
+    out = np.empty((len(at), v.shape[1]), v.dtype)
+    for i in range(len(at)):
+        for j in range(v.shape[1]):
+            out[i, j] = v[at[i], j]
+    return out
+
+
+@njit(**FAST)
+def _products(at: Pass, signals: Signals, some: Array, beside: Array, out: Array) -> None:
+    """Write <g_i, g_j> of the multipliers `some`, in rows, and those `beside`."""
+    depth, q = len(at.z), len(signals.cover) // len(at.a[0])
+    for layer in range(depth + 1):
+        a, b = at.a[layer], signals.cover if layer == depth else signals.b[layer]
+        read = np.dot(_rows(a, some // q), _rows(a, beside // q).T)
+        sent = np.dot(_rows(b, some), _rows(b, beside).T)
+        for i in range(len(some)):
+            for j in range(len(beside)):
+                value = np.float64(read[i, j]) * sent[i, j]
+                out[i, j] = value if layer == 0 else out[i, j] + value
+
+
+@njit(**FAST)
+def _solve(
+    coef: Array, floor: float, ridge: float, kind: Multipliers, basis: Array, at: Pass,
+    signals: Signals, ws: list[Array], squares: Array, right: Array,
+) -> tuple[bool, Array, Array]:  # fmt: skip
+    """Write the multipliers of least loss into coef (p,), and into `right` what they leave to gain.
+
+    `right`: <theta less what the floor explains, g> of each. Returns whether they are found, and
+    of those that were in question the numbers and the Gram matrix. Gains come from all of theta
+    where the solution may be improved, and else from products beside all multipliers.
+    """
+    n, tol, most, exact = len(coef), 0.0, 0, kind.fine > 0
+    known, some = np.zeros(n, np.bool_), np.empty(n, np.int64)
+    every, each = np.arange(n), np.arange(len(basis))
+    gram, low, cross = np.empty((n, n)), np.empty((n, n)), np.empty((0, n) if exact else (n, n))
+    above, asked, wanted = np.empty(n), np.empty(n), np.zeros(n, np.bool_)
+    for p in range(n):
+        tol = max(tol, kind.least_gain * abs(right[p]))
+        wanted[p], above[p] = kind.signed or coef[p] > floor, max(coef[p] - floor, 0.0)
+        coef[p] = floor
+    gain, first = right.copy(), above.copy()
+    if not wanted.any():
+        wanted = right > tol
+    while wanted.any():
+        before = most
+        for p in range(n):
+            if wanted[p]:
+                known[p], some[most], asked[most], above[most] = True, p, right[p], first[p]
+                most += 1
+        fresh, new = some[before:most], np.empty((most - before, most if exact else n))
+        _products(at, signals, fresh, some[:most] if exact else every, new)
+        for i in range(before, most):
+            for j in range(i + 1):
+                gram[i, j] = gram[j, i] = new[i - before, j if exact else some[j]]
+            gram[i, i] *= 1 + kind.rounding
+        if kind.signed:
+            if not factored(gram, every, 0, n, ridge, low):
+                return False, some[:0], gram
+            solved(right, every, n, low, above)
+        elif not active_set(gram, asked, most, above, ridge, tol, low):
+            return False, some[:0], gram
+        for i in range(most):
+            coef[some[i]] = floor + above[i]
+        if kind.signed:
+            break
+        if exact:
+            pull = _pulls(coef, each, signals, len(coef) // len(each), True)
+            _gain(_residual(each, pull, at, ws, squares, True), each, basis, gain)
+        else:
+            _copy(new, cross[before:most])
+            for p in range(n):
+                gain[p] = right[p]
+            for i in range(most):
+                for p in range(n):
+                    gain[p] -= above[i] * cross[i, p]
+        for p in range(n):
+            wanted[p] = gain[p] > tol and not known[p]
+    for p in range(n):
+        right[p] = gain[p]
+    return True, some[:most], gram
+
+
+@njit(**FAST)
+def _pulls(coef: Array, on: Array, signals: Signals, q: int, exact: bool) -> Signals:
+    """Return the signals of what the candidates `on` pull with: coef (p,) times their own.
+
+    `exact`: without `outer`, which is not asked for then.
+    """
+    cover, outer, b = _weighted(coef, on, signals.cover, q), [], []
+    for layer in range(len(signals.b)):
+        own = signals.outer[layer]
+        outer.append(own if exact else _weighted(coef, on, own, q))
+        b.append(_weighted(coef, on, signals.b[layer], q))
+    return Signals(cover, outer, b)
+
+
+@njit(**FAST)
+def _weighted(coef: Array, on: Array, v: Array, q: int) -> Array:
+    """Return the sums of rows of v, q of each candidate, times coef."""
+    out = np.zeros((len(on), v.shape[1]), v.dtype)
+    for i in range(len(on)):
+        for p in range(on[i] * q, on[i] * q + q):
+            c = v.dtype.type(coef[p])
+            if c != 0:
+                for j in range(v.shape[1]):
+                    out[i, j] += c * v[p, j]
+    return out
+
+
+@njit(**FAST)
+def _less(out: Array, v: Array) -> float:
+    """Write v - out into out; its squared norm."""
+    square = 0.0
+    for i in range(len(out)):
+        for j in range(out.shape[1]):
+            out[i, j] = v[i, j] - out[i, j]
+            square += np.float64(out[i, j] * out[i, j])
+    return square
+
+
+@njit(**FAST)
+def _dot_rows(a: Array, b: Array) -> float:
+    """Return the sum of all products of entries."""
+    total = 0.0
+    for i in range(len(a)):
+        for j in range(a.shape[1]):
+            total += np.float64(a[i, j]) * b[i, j]
+    return total
+
+
+@njit(**FAST)
+def _residual(
+    on: Array, pull: Signals, at: Pass, ws: list[Array], squares: Array, exact: bool
+) -> Residual:
+    """Return what is left of theta; `exact`: to rounding of itself, however little it is."""
+    n, square, carried = len(on), 0.0, pull.cover
+    pulled, turned = [carried], [carried]  # numba learns the types from these
+    pulled.pop()
+    turned.pop()
+    for layer in range(len(at.z)):
+        w, below, signal = ws[layer], _rows(at.a[layer], on), pull.b[layer]
+        k, e = w.shape
+        if exact or 3 * k * e <= 2 * n * (k + e):
+            r = np.dot(signal.T, below)
+            square += _less(r, w)
+            up, down = np.dot(below, r.T), np.dot(signal, r)
+        else:
+            value = _rows(at.z[layer], on)
+            read, sent = np.dot(below, below.T), np.dot(signal, signal.T)
+            square += squares[layer] - 2 * _dot_rows(signal, value) + _dot_rows(read, sent)
+            up, down = np.dot(read, signal), np.dot(sent, below)
+            _less(up, value)
+            _less(down, pull.outer[layer - 1] if layer else np.dot(signal, w))
+        if layer:
+            _add(np.dot(carried, w.T), up)
+        carried, own = np.empty((n, ws[layer + 1].shape[1]), w.dtype), _rows(at.s[layer], on)
+        for i in range(n):
+            for j in range(k):
+                carried[i, j] = up[i, j] * own[i, j]
+                up[i, j] *= signal[i, j]
+            for j in range(k, carried.shape[1]):
+                carried[i, j] = 0.0
+        pulled.append(down)
+        turned.append(up)
+    read = _rows(at.a[-1], on)
+    r = np.dot(pull.cover.T, read)
+    square += _less(r, ws[-1])
+    onto = np.dot(read, r.T)
+    _add(np.dot(carried, ws[-1].T), onto)
+    return Residual(square, onto, np.dot(pull.cover, r), pulled, turned)
+
+
+@njit(**FAST)
+def _add(v: Array, out: Array) -> None:
+    """Add v to out."""
+    for i in range(len(v)):
+        for j in range(v.shape[1]):
+            out[i, j] += v[i, j]
+
+
+@njit(**FAST)
+def _gain(left: Residual, on: Array, basis: Array, gain: Array) -> None:
+    """Write <what is left, g> of the multipliers of the candidates `on`."""
+    q = basis.shape[1]
+    for i in range(len(on)):
+        for k in range(q):
+            total = 0.0
+            for c in range(basis.shape[2]):
+                total += left.onto[i, c] * basis[on[i], k, c]
+            gain[on[i] * q + k] = total
+
+
+@njit(**FAST)
+def _improved(
+    coef: Array, floor: float, some: Array, gram: Array, ridge: float, basis: Array, at: Pass,
+    signals: Signals, ws: list[Array], squares: Array,
+) -> bool:  # fmt: skip
+    """`decoreco._improvement` of coef (p,), in place, on multipliers `some` above the floor."""
+    n, size, least, q = len(some), 0, np.inf, basis.shape[1]
+    low, each, inside = np.empty((n, n)), np.arange(len(basis)), np.empty(n, np.int64)
+    for a in range(n):
+        if coef[some[a]] > floor:
+            inside[size] = a
+            size += 1
+    if not factored(gram, inside, 0, size, ridge, low):
+        return False
+    best, more, right, gain = coef.copy(), np.empty(n), np.empty(n), np.empty(len(coef))
+    for turn in range(_ROUNDS + 1):
+        left = _residual(each, _pulls(coef, each, signals, q, True), at, ws, squares, True)
+        if not left.square < least:
+            break
+        least = left.square
+        best[:] = coef
+        if turn < _ROUNDS:
+            _gain(left, each, basis, gain)
+            for a in range(n):
+                right[a] = gain[some[a]]
+            solved(right, inside, size, low, more)
+            for a in range(size):
+                p = some[inside[a]]
+                coef[p] = max(coef[p] + more[a], floor)
+    coef[:] = best
+    return True
+
+
+@njit(**FAST)
+def _down(
+    on: Array, left: Residual, at: Pass, ws: list[Array], slopes: Array, alpha: float
+) -> Array:
+    """Return the gradient on x of the candidates `on`, over -2, (n, e)."""
+    grad, first = left.top, len(slopes)
+    for layer in range(len(at.z) - 1, -1, -1):
+        turned, own = left.turned[layer], _rows(at.s[layer], on)
+        first -= turned.shape[1]
+        rate = _steep(alpha, slopes, first, turned.shape[1])
+        for i in range(len(on)):
+            for j in range(len(rate)):
+                turn = rate[j] * turned[i, j]
+                turned[i, j] = turn + own[i, j] * (grad[i, j] - turn)
+        grad = np.dot(turned, ws[layer])
+        _add(left.pulled[layer], grad)
+    return grad
+
+
+@njit(**FAST)
+def _runner_up(values: Array, own: int) -> int:
+    """Return the largest output of another class."""
+    best = 0 if own else 1
+    for c in range(len(values)):
+        if c != own and values[c] > values[best]:
+            best = c
+    return best
+
+
+@njit(**FAST)
+def _rivals(phi: Array, own: Array, basis: Array) -> None:
+    """Write the covectors to the runner-up of each candidate."""
+    for i in range(len(phi)):
+        for c in range(phi.shape[1]):
+            basis[i, 0, c] = 1.0 if c == own[i] else 0.0
+        basis[i, 0, _runner_up(phi[i], own[i])] = -1.0
+
+
+@njit(**FAST)
+def _margins(
+    phi: Array, seen: Candidates, weight: float, terms: LossTerms, push: Array, contrast: Array
+) -> float:
+    """Write the margin's gradient on q_i into push (m,), and dq_i/dPhi (m, C); return l_margin."""
+    total = 0.0
+    contrast[:] = 0.0
+    for i in range(len(phi)):
+        if phi.shape[1] == 1:
+            contrast[i, 0] = seen.y[i]
+            margin = seen.y[i] * phi[i, 0]
+        else:
+            best = _runner_up(phi[i], seen.own[i])
+            contrast[i, seen.own[i]], contrast[i, best] = 1.0, -1.0
+            margin = phi[i, seen.own[i]] - phi[i, best]
+        off = margin / terms.level - 1
+        total += off * off
+        push[i] = 2 * weight / terms.level * off
+    return total
+
+
+@njit(**FAST)
+def _push_all(push: Array, contrast: Array, ws: list[Array], scale: float, top: Array) -> None:
+    """Add the margin's gradient on what the last layer reads to that of all candidates."""
+    last = ws[-1]
+    for i in range(len(push)):
+        for c in range(len(last)):
+            along = top.dtype.type(push[i] * contrast[i, c] * scale)
+            if along != 0:
+                for j in range(top.shape[1]):
+                    top[i, j] += along * last[c, j]
+
+
+@njit(**FAST)
+def _push_rows(
+    push: Array, contrast: Array, basis: Array, signals: Signals, ws: list[Array], grad: Array,
+    d: int,
+) -> None:  # fmt: skip
+    """Add the margin's gradient on x, from the signals of the multipliers of runners-up."""
+    q, rows = basis.shape[1], np.empty(len(push), np.int64)
+    for i in range(len(rows)):
+        rows[i] = i * q
+        for k in range(q):
+            alike = True
+            for c in range(basis.shape[2]):
+                alike = alike and basis[i, k, c] == contrast[i, c]
+            if alike:
+                rows[i] = i * q + k
+    slope = np.dot(_rows(signals.b[0], rows), ws[0])
+    for i in range(len(rows)):
+        for e in range(d):
+            grad[i, e] += push[i] * slope[i, e]
+
+
+@njit(**FAST)
+def _finish(
+    x: Array, coef: Array, gain: Array, seen: Candidates, terms: LossTerms, kind: Multipliers,
+    grad: Array, shares: Array, grad_coef: Array, losses: Array,
+) -> None:  # fmt: skip
+    """Write shares, gradients on the multipliers, floor and box; of x what the box adds."""
+    l_dual, l_prior, q = 0.0, 0.0, grad_coef.shape[1]
+    for i in range(len(x)):
+        for k in range(q):
+            share = coef[i * q + k] / kind.mean
+            shares[0, i, k] = share
+            grad_coef[i, k] = -2 / terms.square * gain[i * q + k]
+            if not kind.signed:
+                l_dual += max(terms.lam_min - share, 0.0) ** 2
+                grad_coef[i, k] += on_floor(share, terms) / kind.mean
+            shares[3, i, k] = 0.0 if kind.projected else grad_coef[i, k] * kind.mean
+        for e in range(seen.d):
+            far = max(abs(x[i, e]) - terms.prior, 0.0)
+            l_prior += far * far
+            grad[i, e] += on_box(x[i, e], terms)
+    losses[1], losses[2] = l_dual, l_prior
+
+
+@njit(**FAST)
+def _step(
+    points: Array, shares: Array, basis: Array, seen: Candidates, row: Array, net: Layers,
+    ws: list[Array], at: Pass, signals: Signals, terms: LossTerms, kind: Multipliers,
+    grad_coef: Array, losses: Array,
+) -> bool:  # fmt: skip
+    """Fill the state at the candidates in points[0]; False where no multipliers are found."""
+    x, grad, scale = points[0], points[3], -2 / terms.square
+    m, q, floor = len(x), basis.shape[1], terms.lam_min * kind.mean
+    each, exact = np.arange(m), kind.fine > 0
+    phi, coef, gain = np.empty((m, basis.shape[2])), np.empty(m * q), np.empty(m * q)
+    _lay(x, row[ALPHA], ws, net.slopes, at, phi)
+    if kind.runner_up:
+        _rivals(phi, seen.own, basis)
+    for i in range(m):
+        for k in range(q):
+            coef[i * q + k] = shares[0, i, k] * kind.mean
+    on = each
+    if kind.projected:
+        _copy(basis.reshape(m * q, basis.shape[2]), signals.cover)
+        _send(ws, at, signals)
+        ridge = kind.ridge * _known(at, signals, phi, gain)
+        if floor > 0 and not kind.signed:
+            low = _pulls(np.full(m * q, floor), each, signals, q, exact)
+            _gain(_residual(each, low, at, ws, net.squares, exact), each, basis, gain)
+        sound, some, gram = _solve(
+            coef, floor, ridge, kind, basis, at, signals, ws, net.squares, gain
+        )
+        if not sound:
+            return False
+        on = each if exact else _carriers(coef, m)
+        pull = _pulls(coef, on, signals, q, exact)
+        left = _residual(on, pull, at, ws, net.squares, exact)
+        if left.square < kind.fine * terms.square:
+            least = -np.inf if kind.signed else floor
+            if not _improved(coef, least, some, gram, ridge, basis, at, signals, ws, net.squares):
+                return False
+            pull = _pulls(coef, on, signals, q, True)
+            left = _residual(on, pull, at, ws, net.squares, True)
+    else:
+        _pull_with(coef, basis, signals.cover)
+        _send(ws, at, signals)
+        left = _residual(each, signals, at, ws, net.squares, exact)
+    _gain(left, on, basis, gain)
+    losses[3] = 0.0
+    push, contrast = np.zeros(m), np.empty((m, phi.shape[1]))
+    if not kind.signed:
+        losses[3] = _margins(phi, seen, row[MARGIN], terms, push, contrast)
+    pushed = row[MARGIN] > 0 and not kind.signed
+    if pushed and not kind.projected:
+        _push_all(push, contrast, ws, 1 / scale, left.top)
+    onto = _down(on, left, at, ws, net.slopes, row[ALPHA])
+    for i in range(m):
+        for e in range(seen.d):
+            grad[i, e] = 0.0
+    for i in range(len(on)):
+        for e in range(seen.d):
+            grad[on[i], e] = scale * onto[i, e]
+    if pushed and kind.projected:
+        _push_rows(push, contrast, basis, signals, ws, grad, seen.d)
+    losses[0] = left.square / terms.square
+    _finish(x, coef, gain, seen, terms, kind, grad, shares, grad_coef, losses)
+    losses[4] = losses[0] + terms.weight_dual * losses[1] + terms.weight_prior * losses[2]
+    if not kind.signed:
+        losses[4] += row[MARGIN] * losses[3]
+    return True
+
+
+@njit(**FAST)
+def _carriers(coef: Array, m: int) -> Array:
+    """Return the candidates with a multiplier."""
+    q, n, on = len(coef) // m, 0, np.empty(m, np.int64)
+    for i in range(m):
+        carries = False
+        for p in range(i * q, i * q + q):
+            carries = carries or coef[p] != 0
+        if carries:
+            on[n] = i
+            n += 1
+    return on[:n]
+
+
+@njit(**FAST)
+def _pull_with(coef: Array, basis: Array, cover: Array) -> None:
+    """Write the covector with which each candidate pulls, (m, C)."""
+    q = basis.shape[1]
+    cover[:] = 0.0
+    for i in range(len(cover)):
+        for k in range(q):
+            for c in range(cover.shape[1]):
+                cover[i, c] += coef[i * q + k] * basis[i, k, c]
+
+
+@kept
+def descend(
+    points: Array, shares: Array, basis: Array, seen: Candidates, table: Array, net: Layers,
+    terms: LossTerms, kind: Multipliers, rule: DescentRule, grad_coef: Array, losses: Array,
+) -> bool:  # fmt: skip
+    """Return a step for each row of the table, in place; False where it cannot be taken.
+
+    The arrays are then spoilt.
+
+    Args:
+        points: x, and mean, square and gradient (4, m, e), with a last column of ones in x where
+            the first layer has a bias.
+        shares: the same of multipliers over their mean (4, m, q).
+        basis: the covectors (m, q, C); written here where they belong to the runner-up.
+        seen: see there.
+        table: of `descent.step_table`.
+        net: see there.
+        terms: of the loss.
+        kind: of the multipliers.
+        rule: of the optimiser.
+        grad_coef: the gradient on the multipliers (m, q), written at the end.
+        losses: stationarity, floor, box, margin and their weighted sum (5,), as they are.
+    """
+    ws, x = _weights(net), points[0]
+    covers = basis.shape[0] * (basis.shape[1] if kind.projected else 1)
+    at, signals = _room(ws, len(x), covers, net.theta)
+    for row in table:
+        live = losses[4] > kind.least_loss
+        rates = row[RATE_X], row[RATE_LAM]
+        move(x, points[1], points[2], points[3], seen.d, rates[0], row, rule, live)
+        move(shares[0], shares[1], shares[2], shares[3], basis.shape[1], rates[1], row, rule, live)
+        for i in range(len(x)):
+            for e in range(len(seen.low)):
+                x[i, e] = within(x[i, e], seen.low[e], seen.high[e])
+        sound = _step(
+            points, shares, basis, seen, row, net, ws, at, signals, terms, kind, grad_coef, losses
+        )
+        if not sound or not abs(losses[4]) < np.inf:
+            return False
+    return True
