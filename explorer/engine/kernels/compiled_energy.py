@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-from explorer.engine.kernels.compiled import sigmoid
 from explorer.engine.kernels.compiled_nonnegative import active_set
+from explorer.engine.kernels.compiled_terms import sigmoid
 from explorer.engine.kernels.jit import FAST, kept
 
 Array = npt.NDArray[np.float64]
