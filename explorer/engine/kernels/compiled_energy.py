@@ -17,14 +17,14 @@ from numba import njit
 
 from explorer.engine.kernels.compiled_nonnegative import active_set
 from explorer.engine.kernels.compiled_terms import sigmoid
-from explorer.engine.kernels.jit import FAST, kept
+from explorer.engine.kernels.jit import INNER, kept
 
 Array = npt.NDArray[np.float64]
 _TOLERANCE = 1e-12  # arbitrary: of the largest product with theta, a gain that is rounding
 _FAR = 36.0  # e^-36 is below the rounding of 1
 
 
-@njit(**FAST)
+@njit(**INNER)
 def _columns(
     a: Array, y: Array, w: Array, v: Array, alpha: float, s: Array, r: Array, vs: Array,
     right: Array,
@@ -50,7 +50,7 @@ def _columns(
         right[j] = total * y[j]
 
 
-@njit(**FAST)
+@njit(**INNER)
 def _gram(a: Array, y: Array, r: Array, vs: Array, right: Array, gram: Array, size: Array) -> None:
     """Products of the columns at length one (m, m), and their lengths; `right` goes with them."""
     for j in range(len(a)):
@@ -70,7 +70,7 @@ def _gram(a: Array, y: Array, r: Array, vs: Array, right: Array, gram: Array, si
             gram[q, j] = gram[j, q]
 
 
-@njit(**FAST)
+@njit(**INNER)
 def _left(
     a: Array, w: Array, v: Array, r: Array, vs: Array, c: Array, left: Array, left_v: Array
 ) -> float:

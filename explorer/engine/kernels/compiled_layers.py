@@ -27,7 +27,7 @@ from numba import njit
 
 from explorer.engine.kernels.compiled_nonnegative import active_set, factored, solved
 from explorer.engine.kernels.compiled_terms import move, on_box, on_floor, slope_of, within
-from explorer.engine.kernels.jit import FAST, kept
+from explorer.engine.kernels.jit import INNER, kept
 from explorer.engine.kernels.steps import (
     ALPHA,
     MARGIN,
@@ -113,7 +113,7 @@ class Residual(NamedTuple):
     turned: list[Array]
 
 
-@njit(**FAST)
+@njit(**INNER)
 def _weights(net: Layers) -> list[Array]:
     """Return the weights of each layer (k, e)."""
     at, made = 0, []
@@ -124,7 +124,7 @@ def _weights(net: Layers) -> list[Array]:
     return made
 
 
-@njit(**FAST)
+@njit(**INNER)
 def _room(ws: list[Array], m: int, p: int, of: Array) -> tuple[Pass, Signals]:
     """Return arrays for a pass of m candidates, and for the signals of p covectors."""
     a = [np.ones((m, w.shape[1]), of.dtype) for w in ws]
@@ -135,7 +135,7 @@ def _room(ws: list[Array], m: int, p: int, of: Array) -> tuple[Pass, Signals]:
     return Pass(a, z, s), Signals(np.empty((p, len(ws[-1])), of.dtype), outer, b)
 
 
-@njit(**FAST)
+@njit(**INNER)
 def _lay(x: Array, alpha: float, ws: list[Array], slopes: Array, at: Pass, phi: Array) -> None:
     """Go up: fill the pass, and the outputs phi (m, C)."""
     first, zero = 0, slopes.dtype.type(0)
@@ -153,7 +153,7 @@ def _lay(x: Array, alpha: float, ws: list[Array], slopes: Array, at: Pass, phi: 
     _copy(np.dot(at.a[-1], ws[-1].T), phi)
 
 
-@njit(**FAST)
+@njit(**INNER)
 def _steep(alpha: float, slopes: Array, first: int, k: int) -> Array:
     """Return alpha of k neurons from the first one on."""
     steep = np.empty(k, slopes.dtype)
@@ -162,7 +162,7 @@ def _steep(alpha: float, slopes: Array, first: int, k: int) -> Array:
     return steep
 
 
-@njit(**FAST)
+@njit(**INNER)
 def _copy(v: Array, out: Array) -> None:
     """Write v into out, of the same shape; assigning a slice would compile for seconds."""
     for i in range(len(v)):
@@ -170,7 +170,7 @@ def _copy(v: Array, out: Array) -> None:
             out[i, j] = v[i, j]
 
 
-@njit(**FAST)
+@njit(**INNER)
 def _send(ws: list[Array], at: Pass, signals: Signals) -> None:
     """Go down: fill the signals of the covectors there, of each candidate one after another."""
     depth = len(signals.b)
@@ -184,7 +184,7 @@ def _send(ws: list[Array], at: Pass, signals: Signals) -> None:
                 b[p, j] = outer[p, j] * slope[j]
 
 
-@njit(**FAST)
+@njit(**INNER)
 def _known(at: Pass, signals: Signals, phi: Array, inner: Array) -> float:
     """Write <theta, g> of each multiplier's gradient g (p,); return the sum of all ||g||^2."""
     depth, q, total = len(at.z), len(inner) // len(phi), 0.0
@@ -209,7 +209,7 @@ def _known(at: Pass, signals: Signals, phi: Array, inner: Array) -> float:
     return total
 
 
-@njit(**FAST)
+@njit(**INNER)
 def _rows(v: Array, at: Array) -> Array:
     """Return rows `at` of v, which are v itself where they are all in order."""
     whole = len(at) == len(v)
@@ -224,7 +224,7 @@ def _rows(v: Array, at: Array) -> Array:
     return out
 
 
-@njit(**FAST)
+@njit(**INNER)
 def _products(at: Pass, signals: Signals, some: Array, beside: Array, out: Array) -> None:
     """Write <g_i, g_j> of the multipliers `some`, in rows, and those `beside`."""
     depth, q = len(at.z), len(signals.cover) // len(at.a[0])
@@ -238,7 +238,7 @@ def _products(at: Pass, signals: Signals, some: Array, beside: Array, out: Array
                 out[i, j] = value if layer == 0 else out[i, j] + value
 
 
-@njit(**FAST)
+@njit(**INNER)
 def _solve(
     coef: Array, floor: float, ridge: float, kind: Multipliers, basis: Array, at: Pass,
     signals: Signals, ws: list[Array], squares: Array, right: Array,
@@ -300,7 +300,7 @@ def _solve(
     return True, some[:most], gram
 
 
-@njit(**FAST)
+@njit(**INNER)
 def _pulls(coef: Array, on: Array, signals: Signals, q: int, exact: bool) -> Signals:
     """Return the signals of what the candidates `on` pull with: coef (p,) times their own.
 
@@ -314,7 +314,7 @@ def _pulls(coef: Array, on: Array, signals: Signals, q: int, exact: bool) -> Sig
     return Signals(cover, outer, b)
 
 
-@njit(**FAST)
+@njit(**INNER)
 def _weighted(coef: Array, on: Array, v: Array, q: int) -> Array:
     """Return the sums of rows of v, q of each candidate, times coef."""
     out = np.zeros((len(on), v.shape[1]), v.dtype)
@@ -327,7 +327,7 @@ def _weighted(coef: Array, on: Array, v: Array, q: int) -> Array:
     return out
 
 
-@njit(**FAST)
+@njit(**INNER)
 def _less(out: Array, v: Array) -> float:
     """Write v - out into out; its squared norm."""
     square = 0.0
@@ -338,7 +338,7 @@ def _less(out: Array, v: Array) -> float:
     return square
 
 
-@njit(**FAST)
+@njit(**INNER)
 def _dot_rows(a: Array, b: Array) -> float:
     """Return the sum of all products of entries."""
     total = 0.0
@@ -348,7 +348,7 @@ def _dot_rows(a: Array, b: Array) -> float:
     return total
 
 
-@njit(**FAST)
+@njit(**INNER)
 def _residual(
     on: Array, pull: Signals, at: Pass, ws: list[Array], squares: Array, exact: bool
 ) -> Residual:
@@ -390,7 +390,7 @@ def _residual(
     return Residual(square, onto, np.dot(pull.cover, r), pulled, turned)
 
 
-@njit(**FAST)
+@njit(**INNER)
 def _add(v: Array, out: Array) -> None:
     """Add v to out."""
     for i in range(len(v)):
@@ -398,7 +398,7 @@ def _add(v: Array, out: Array) -> None:
             out[i, j] += v[i, j]
 
 
-@njit(**FAST)
+@njit(**INNER)
 def _gain(left: Residual, on: Array, basis: Array, gain: Array) -> None:
     """Write <what is left, g> of the multipliers of the candidates `on`."""
     q = basis.shape[1]
@@ -410,7 +410,7 @@ def _gain(left: Residual, on: Array, basis: Array, gain: Array) -> None:
             gain[on[i] * q + k] = total
 
 
-@njit(**FAST)
+@njit(**INNER)
 def _improved(
     coef: Array, floor: float, some: Array, gram: Array, ridge: float, basis: Array, at: Pass,
     signals: Signals, ws: list[Array], squares: Array,
@@ -443,7 +443,7 @@ def _improved(
     return True
 
 
-@njit(**FAST)
+@njit(**INNER)
 def _down(
     on: Array, left: Residual, at: Pass, ws: list[Array], slopes: Array, alpha: float
 ) -> Array:
@@ -462,7 +462,7 @@ def _down(
     return grad
 
 
-@njit(**FAST)
+@njit(**INNER)
 def _runner_up(values: Array, own: int) -> int:
     """Return the largest output of another class."""
     best = 0 if own else 1
@@ -472,7 +472,7 @@ def _runner_up(values: Array, own: int) -> int:
     return best
 
 
-@njit(**FAST)
+@njit(**INNER)
 def _rivals(phi: Array, own: Array, basis: Array) -> None:
     """Write the covectors to the runner-up of each candidate."""
     for i in range(len(phi)):
@@ -481,7 +481,7 @@ def _rivals(phi: Array, own: Array, basis: Array) -> None:
         basis[i, 0, _runner_up(phi[i], own[i])] = -1.0
 
 
-@njit(**FAST)
+@njit(**INNER)
 def _margins(
     phi: Array, seen: Candidates, weight: float, terms: LossTerms, push: Array, contrast: Array
 ) -> float:
@@ -502,7 +502,7 @@ def _margins(
     return total
 
 
-@njit(**FAST)
+@njit(**INNER)
 def _push_all(push: Array, contrast: Array, ws: list[Array], scale: float, top: Array) -> None:
     """Add the margin's gradient on what the last layer reads to that of all candidates."""
     last = ws[-1]
@@ -514,7 +514,7 @@ def _push_all(push: Array, contrast: Array, ws: list[Array], scale: float, top: 
                     top[i, j] += along * last[c, j]
 
 
-@njit(**FAST)
+@njit(**INNER)
 def _push_rows(
     push: Array, contrast: Array, basis: Array, signals: Signals, ws: list[Array], grad: Array,
     d: int,
@@ -535,7 +535,7 @@ def _push_rows(
             grad[i, e] += push[i] * slope[i, e]
 
 
-@njit(**FAST)
+@njit(**INNER)
 def _finish(
     x: Array, coef: Array, gain: Array, seen: Candidates, terms: LossTerms, kind: Multipliers,
     grad: Array, shares: Array, grad_coef: Array, losses: Array,
@@ -558,7 +558,7 @@ def _finish(
     losses[1], losses[2] = l_dual, l_prior
 
 
-@njit(**FAST)
+@njit(**INNER)
 def _step(
     points: Array, shares: Array, basis: Array, seen: Candidates, row: Array, net: Layers,
     ws: list[Array], at: Pass, signals: Signals, terms: LossTerms, kind: Multipliers,
@@ -626,7 +626,7 @@ def _step(
     return True
 
 
-@njit(**FAST)
+@njit(**INNER)
 def _carriers(coef: Array, m: int) -> Array:
     """Return the candidates with a multiplier."""
     q, n, on = len(coef) // m, 0, np.empty(m, np.int64)
@@ -640,7 +640,7 @@ def _carriers(coef: Array, m: int) -> Array:
     return on[:n]
 
 
-@njit(**FAST)
+@njit(**INNER)
 def _pull_with(coef: Array, basis: Array, cover: Array) -> None:
     """Write the covector with which each candidate pulls, (m, C)."""
     q = basis.shape[1]

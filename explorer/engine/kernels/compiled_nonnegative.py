@@ -10,13 +10,13 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-from explorer.engine.kernels.jit import FAST, kept
+from explorer.engine.kernels.jit import INNER, kept
 
 Array = npt.NDArray[np.float64]
 _NOTHING = 1e-14  # arbitrary: the share of a multiplier that is left of one that goes to 0
 
 
-@njit(**FAST)
+@njit(**INNER)
 def factored(gram: Array, at: Array, first: int, n: int, ridge: float, low: Array) -> bool:
     """Return rows `first` to n of the lower factor of gram[at, at] + ridge.
 
@@ -37,7 +37,7 @@ def factored(gram: Array, at: Array, first: int, n: int, ridge: float, low: Arra
     return True
 
 
-@njit(**FAST)
+@njit(**INNER)
 def solved(right: Array, at: Array, n: int, low: Array, best: Array) -> None:
     """What solves the equations of a factor, into best[:n]."""
     for a in range(n):
@@ -51,7 +51,7 @@ def solved(right: Array, at: Array, n: int, low: Array, best: Array) -> None:
             best[q] -= low[a, q] * s
 
 
-@njit(**FAST)
+@njit(**INNER)
 def active_set(
     gram: Array, right: Array, n: int, above: Array, ridge: float, tol: float, low: Array,
     first: int = 0,
@@ -131,7 +131,7 @@ def settle(
 # --- Lawson and Hanson's inner loop, the factor kept while columns leave -------------------------
 
 
-@njit(**FAST)
+@njit(**INNER)
 def _without(low: Array, r: int, n: int, turns: Array) -> None:
     """The lower factor (n, n) without row and column r of what it is the factor of, in place."""
     for j in range(r, n - 1):

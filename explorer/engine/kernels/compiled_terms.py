@@ -12,7 +12,7 @@ from llvmlite import ir
 from numba import njit, types
 from numba.extending import intrinsic, overload
 
-from explorer.engine.kernels.jit import FAST
+from explorer.engine.kernels.jit import INNER
 from explorer.engine.kernels.steps import SECOND, DescentRule, LossTerms
 
 Array = npt.NDArray[Any]
@@ -31,7 +31,7 @@ def _as_float(_typing: Any, bits: Any) -> Any:  # noqa: ANN401 - numba's own typ
     return types.float32(types.int32) if short else types.float64(types.int64), made
 
 
-@njit(inline="always", **FAST)
+@njit(inline="always", **INNER)
 def sigmoid(z: float) -> float:
     """1 / (1 + exp(-z)): exp = 2^n exp(r) with |r| <= ln 2 / 2, its series to r^13."""
     x = _LARGEST if z < -_LARGEST else -z
@@ -60,7 +60,7 @@ _LN2_HIGH_SINGLE, _LN2_LOW_SINGLE = np.float32(0.693359375), np.float32(-2.12194
 _SERIES = tuple(np.float32(1 / math.factorial(n)) for n in (7, 6, 5, 4, 3))
 
 
-@njit(inline="always", **FAST)
+@njit(inline="always", **INNER)
 def sigmoid_single(z: float) -> float:
     """Return the same in float32: the series to r^7."""
     x = _LARGEST_SINGLE if z < -_LARGEST_SINGLE else -z
@@ -82,14 +82,14 @@ def slope_of(z: float) -> float:
     raise NotImplementedError(z)
 
 
-@overload(slope_of, jit_options=FAST, inline="always")
+@overload(slope_of, jit_options=INNER, inline="always")
 def _slope_of(z) -> Callable[..., float]:  # type: ignore[no-untyped-def] # noqa: ANN001
     if z == types.float32:
         return lambda z: sigmoid_single(z)
     return lambda z: sigmoid(z)
 
 
-@njit(**FAST)
+@njit(**INNER)
 def move(
     p: Array, mean: Array, square: Array, grad: Array, columns: int, rate: float, row: Array,
     rule: DescentRule, live: bool,
@@ -107,27 +107,27 @@ def move(
                 p[i, j] += mean[i, j]
 
 
-@njit(inline="always", **FAST)
+@njit(inline="always", **INNER)
 def within(x: float, low: float, high: float) -> float:
     """Return x, or the nearer end of [low, high]; what is no number stays so."""
     return low if x < low else high if x > high else x
 
 
-@njit(**FAST)
+@njit(**INNER)
 def on_box(x: float, terms: LossTerms) -> float:
     """Return the gradient of the weighted box on a coordinate."""
     far = x - terms.prior if x > terms.prior else x + terms.prior if x < -terms.prior else 0.0
     return 2 * terms.weight_prior * far
 
 
-@njit(**FAST)
+@njit(**INNER)
 def on_floor(share: float, terms: LossTerms) -> float:
     """Return the gradient of the weighted floor on a multiplier over its mean."""
     low = share - terms.lam_min
     return 0.0 if low > 0 else 2 * terms.weight_dual * low
 
 
-@njit(**FAST)
+@njit(**INNER)
 def on_margin(phi: float, signed: float, weight: float, terms: LossTerms) -> float:
     """Return the gradient of the weighted margin on Phi of a candidate with this label."""
     off = phi - (terms.level if signed > 0 else -terms.level)

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-from explorer.engine.kernels.jit import FAST, kept
+from explorer.engine.kernels.jit import INNER, kept
 from explorer.engine.kernels.steps import TrainRule
 
 Array = npt.NDArray[np.float64]
@@ -35,7 +35,7 @@ _LN2 = math.log(2.0)
 # belongs to four points alone stays in registers.
 
 
-@njit(**FAST)
+@njit(**INNER)
 def _copy(flat: Array, rows: Array, d: int, k: int, biased: bool, back: bool) -> None:
     """Weights in the order of `Network.theta` into rows, or back."""
     size = len(rows) - 1
@@ -54,7 +54,7 @@ def _copy(flat: Array, rows: Array, d: int, k: int, biased: bool, back: bool) ->
                 rows[i, j] = flat[first + j * stride]
 
 
-@njit(**FAST)
+@njit(**INNER)
 def _before_relu(w: Array, a: Array, j: int, z: Array) -> None:
     """What the neurons take from four points from j on, z (4, K)."""
     w0, w1, w2, z0, z1, z2, z3 = w[0], w[1], w[2], z[0], z[1], z[2], z[3]
@@ -76,7 +76,7 @@ def _before_relu(w: Array, a: Array, j: int, z: Array) -> None:
             z3[k] += wi[k] * a3
 
 
-@njit(**FAST)
+@njit(**INNER)
 def _forward(w: Array, a: Array, lengths: Array, z: Array, q: Array, norms: Array) -> None:
     """Write Phi into q, || grad Phi ||^2 into norms (n,); lengths (n,) are those of the points."""
     v, z0, z1, z2, z3 = w[len(a)], z[0], z[1], z[2], z[3]
@@ -100,7 +100,7 @@ def _forward(w: Array, a: Array, lengths: Array, z: Array, q: Array, norms: Arra
         norms[j + 2], norms[j + 3] = s2 + lengths[j + 2] * t2, s3 + lengths[j + 3] * t3
 
 
-@njit(**FAST)
+@njit(**INNER)
 def _onto(z: Array, a: Array, pull: Array, j: int, first: int, g: Array) -> None:
     """Add what four points from j on pull on the coordinates first to first + 2, where on."""
     g0, g1, g2, z0, z1, z2, z3 = g[first], g[first + 1], g[first + 2], z[0], z[1], z[2], z[3]
@@ -116,7 +116,7 @@ def _onto(z: Array, a: Array, pull: Array, j: int, first: int, g: Array) -> None
         g2[k] += (c0 if n0 else o) + (c1 if n1 else o) + (c2 if n2 else o) + (c3 if n3 else o)
 
 
-@njit(**FAST)
+@njit(**INNER)
 def _backward(w: Array, a: Array, pull: Array, z: Array, g: Array) -> tuple[float, float]:
     """Write g = sum_i pull_i grad Phi(x_i), rows; return <g, g> and <g, theta>.
 
@@ -141,12 +141,12 @@ def _backward(w: Array, a: Array, pull: Array, z: Array, g: Array) -> tuple[floa
     return gg, gt
 
 
-@njit(**FAST)
+@njit(**INNER)
 def _softplus(t: float) -> float:
     return t if t > _STEEP else math.log1p(math.exp(t))
 
 
-@njit(**FAST)
+@njit(**INNER)
 def _log_sum(values: Array, n: int) -> float:
     """Log of the sum of exp of the first n values, which become their shares of it."""
     most = -np.inf
@@ -163,7 +163,7 @@ def _log_sum(values: Array, n: int) -> float:
     return most + math.log(total)
 
 
-@njit(**FAST)
+@njit(**INNER)
 def pulls(
     q: Array, norms: Array, y: Array, pull: Array, n: int, order: int, rule: TrainRule, now: Array
 ) -> None:
@@ -192,7 +192,7 @@ def pulls(
         pull[i] *= y[i]
 
 
-@njit(**FAST)
+@njit(**INNER)
 def choose(pull: Array, masks: Array, row: int) -> None:
     """The share of a mini-batch in the pulls."""
     if len(masks):
@@ -200,7 +200,7 @@ def choose(pull: Array, masks: Array, row: int) -> None:
             pull[i] *= masks[row, i]
 
 
-@njit(**FAST)
+@njit(**INNER)
 def factors(rule: TrainRule, now: Array, order: int, gg: float, gt: float) -> tuple[float, float]:
     """By how much the next displacement follows g = grads, and by how much theta decays.
 
@@ -230,7 +230,7 @@ def factors(rule: TrainRule, now: Array, order: int, gg: float, gt: float) -> tu
     return follow * share, decay * share
 
 
-@njit(**FAST)
+@njit(**INNER)
 def normed(theta: Array, velocity: Array, square: float, rule: TrainRule, now: Array) -> bool:
     """Bring the norm back to [1, 2) where it left its range; False where it is not finite."""
     rho = math.sqrt(square)
@@ -247,7 +247,7 @@ def normed(theta: Array, velocity: Array, square: float, rule: TrainRule, now: A
     return True
 
 
-@njit(**FAST)
+@njit(**INNER)
 def push(
     theta: Array, velocity: Array, g: Array, follow: float, decay: float, momentum: float
 ) -> float:
@@ -260,7 +260,7 @@ def push(
     return square
 
 
-@njit(**FAST)
+@njit(**INNER)
 def heat(q: Array, n: int, t: int, order: int, rule: TrainRule, now: Array) -> None:
     """The log_scale of the ascent at margins q; see `training._ascent_scale`."""
     mean = 0.0
@@ -343,7 +343,7 @@ def train(
 FEW = 8  # inputs; below it no vector is filled by a product's row; arbitrary, 4 at least
 
 
-@njit(**FAST)
+@njit(**INNER)
 def _up(w: Array, shift: Array, u: Array, r: int, relu: bool, out: Array) -> None:
     """What the neurons r to r + 3 give at all points, into their columns of out (n, k)."""
     k, last = len(w), len(w) - 1
@@ -367,7 +367,7 @@ def _up(w: Array, shift: Array, u: Array, r: int, relu: bool, out: Array) -> Non
                 out[j + q, r + i] = value if value > 0 or not relu else 0.0
 
 
-@njit(**FAST)
+@njit(**INNER)
 def _gradient(b: Array, pull: Array, u: Array, r: int, g: Array) -> None:
     """The gradient on the weights of the neurons r to r + 3, into g (4, k')."""
     g0, g1, g2, g3 = g[0], g[1], g[2], g[3]
@@ -388,7 +388,7 @@ def _gradient(b: Array, pull: Array, u: Array, r: int, g: Array) -> None:
             g3[i] += c30 * y0 + c31 * y1 + c32 * y2 + c33 * y3
 
 
-@njit(**FAST)
+@njit(**INNER)
 def _up_few(w: Array, shift: Array, u: Array, relu: bool, out: Array) -> None:
     """As `_up` for all neurons (k, k'), of few inputs: loops run along the neurons."""
     turned, least = np.empty((w.shape[1], len(w))), 0.0 if relu else -np.inf
@@ -407,7 +407,7 @@ def _up_few(w: Array, shift: Array, u: Array, relu: bool, out: Array) -> None:
             row[i] = row[i] if row[i] > least else least
 
 
-@njit(**FAST)
+@njit(**INNER)
 def _gradient_few(b: Array, pull: Array, u: Array, k: int, g: Array) -> None:
     """As `_gradient` for all k neurons, of few inputs, into g (k k')."""
     some = np.zeros((u.shape[1], k))
@@ -422,7 +422,7 @@ def _gradient_few(b: Array, pull: Array, u: Array, k: int, g: Array) -> None:
             g[i * len(some) + c] = some[c, i]
 
 
-@njit(**FAST)
+@njit(**INNER)
 def _down(w: Array, b: Array, on: Array, out: Array) -> None:
     """Write b w into the first columns of out where `on` (n, k') is not 0, and 0 elsewhere."""
     last, below = len(w) - 1, w.shape[1]
@@ -446,7 +446,7 @@ def _down(w: Array, b: Array, on: Array, out: Array) -> None:
             out[j, i] = out[j, i] if on[j, i] > 0 else 0.0
 
 
-@njit(**FAST)
+@njit(**INNER)
 def _margins(phi: Array, y: Array, n: int, q: Array) -> None:
     """The margins of the outputs phi (n, C); y holds labels, or numbers of classes from 0."""
     for i in range(n):
@@ -459,7 +459,7 @@ def _margins(phi: Array, y: Array, n: int, q: Array) -> None:
         q[i] = phi[i, own] - best
 
 
-@njit(**FAST)
+@njit(**INNER)
 def _covers(phi: Array, y: Array, gain: float, q: Array, smooth: Array, cover: Array) -> None:
     """Covectors into the first columns of `cover`, and the margins that have them into `smooth`."""
     cover[:] = 0.0
@@ -481,7 +481,7 @@ def _covers(phi: Array, y: Array, gain: float, q: Array, smooth: Array, cover: A
         smooth[i] -= math.log(total) / gain
 
 
-@njit(**FAST)
+@njit(**INNER)
 def _signals(theta: Array, widths: Array, biased: Flags, a: Array, b: Array, n: int) -> None:
     """Fill `b` from the covectors in its last rows down."""
     at, read, sent = len(theta), len(a), len(b) - -(-widths[-1] // 4) * 4 * n
@@ -496,7 +496,7 @@ def _signals(theta: Array, widths: Array, biased: Flags, a: Array, b: Array, n: 
         _down(w, above, on.reshape(n, below), out)
 
 
-@njit(**FAST)
+@njit(**INNER)
 def _lengths(
     a: Array, b: Array, widths: Array, biased: Flags, phi: Array, pairs: bool
 ) -> tuple[Array, Array, Array]:
@@ -526,7 +526,7 @@ def _lengths(
     return norms, along, kernel
 
 
-@njit(**FAST)
+@njit(**INNER)
 def _on_shift(b: Array, pull: Array, r: int, g: Array) -> None:
     """The gradient on the biases of the neurons from r on, into g."""
     for i in range(len(g)):
@@ -535,7 +535,7 @@ def _on_shift(b: Array, pull: Array, r: int, g: Array) -> None:
             g[i] += pull[j] * b[j, r + i]
 
 
-@njit(**FAST)
+@njit(**INNER)
 def _each_layer(
     held: Arrays, widths: Array, biased: Flags, reads_of: tuple[Array, Array], b: Array,
     pull: Array, g: Array, how: tuple[bool, bool, float, float, float],
@@ -585,7 +585,7 @@ def _each_layer(
     return square, phi
 
 
-@njit(**FAST)
+@njit(**INNER)
 def _write(
     grads: Array, widths: Array, biased: Flags, a: Array, b: Array, pull: Array, g: Array
 ) -> float:

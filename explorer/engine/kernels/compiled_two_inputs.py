@@ -33,7 +33,7 @@ from explorer.engine.kernels.compiled_terms import (
     sigmoid,
     within,
 )
-from explorer.engine.kernels.jit import FAST, kept
+from explorer.engine.kernels.jit import INNER, kept
 from explorer.engine.kernels.steps import (
     ALPHA,
     MARGIN,
@@ -101,14 +101,14 @@ class Sums(NamedTuple):
     phi_2: Array
 
 
-@njit(**FAST)
+@njit(**INNER)
 def _sums(m: int) -> Sums:
     """Return room for the sums of m candidates."""
     rows = np.empty((9, m))
     return Sums(rows[0], rows[1], rows[2], rows[3], rows[4], rows[5], rows[6], rows[7], rows[8])
 
 
-@njit(**FAST)
+@njit(**INNER)
 def _move(held: Held, b: int, row: Array, rule: DescentRule) -> None:
     """One step of a start, in place; what leaves the range of its coordinate is put back."""
     p, mean, square, grad = held.p[b], held.mean[b], held.square[b], held.grad[b]
@@ -120,7 +120,7 @@ def _move(held: Held, b: int, row: Array, rule: DescentRule) -> None:
             p[i, j] = within(p[i, j], held.low[i], held.high[i])
 
 
-@njit(**FAST)
+@njit(**INNER)
 def _pull(p: Array, signed: Array, row: Array, net: TwoLayers, work: Sums, margin: bool) -> float:
     """Return what the neurons pull, into `work`, Phi with it if `margin`.
 
@@ -168,7 +168,7 @@ def _pull(p: Array, signed: Array, row: Array, net: TwoLayers, work: Sums, margi
     return total
 
 
-@njit(**FAST)
+@njit(**INNER)
 def _gather(
     p: Array, grad: Array, signed: Array, margin: float, terms: LossTerms, work: Sums
 ) -> None:
@@ -185,7 +185,7 @@ def _gather(
         grad[SHARE, j] = work.on_c[j] * signed[j] * share_of + on_floor(p[SHARE, j], terms)
 
 
-@njit(**FAST)
+@njit(**INNER)
 def _put(v: Array, out: Array) -> None:
     for j in range(len(v)):
         out[j] = v[j]
@@ -225,7 +225,7 @@ def descend(
 _TOLERANCE = 1e-13  # arbitrary: of the largest gain, above which a candidate becomes active
 
 
-@njit(**FAST)
+@njit(**INNER)
 def _lay(
     p: Array, row: Array, net: TwoLayers, s: Array, r: Array, work: Sums, size: Array,
     inner: Array,
@@ -255,7 +255,7 @@ def _lay(
         size[j] = square_s * (net.bias + x1 * x1 + x2 * x2) + square_r
 
 
-@njit(**FAST)
+@njit(**INNER)
 def _left(c: Array, p: Array, net: TwoLayers, s: Array, r: Array, left: Array) -> float:
     """Return what c leaves of theta, as it pulls, into left (4, k); its squared norm."""
     first, times, v = net.w, net.times, net.v
@@ -291,7 +291,7 @@ def _left(c: Array, p: Array, net: TwoLayers, s: Array, r: Array, left: Array) -
     return total
 
 
-@njit(**FAST)
+@njit(**INNER)
 def _gains(
     p: Array, s: Array, r: Array, left: Array, signed: Array, known: Array, gain: Array
 ) -> None:
@@ -306,7 +306,7 @@ def _gains(
         gain[j] = total * signed[j]
 
 
-@njit(**FAST)
+@njit(**INNER)
 def _onto(
     p: Array, row: Array, net: TwoLayers, s: Array, r: Array, left: Array, work: Sums
 ) -> None:
@@ -326,7 +326,7 @@ def _onto(
         work.on_1[j], work.on_2[j] = on1, on2
 
 
-@njit(**FAST)
+@njit(**INNER)
 def _inner(rows: Array, at: Array, before: int, most: int, out: Array) -> None:
     """<rows of at[before:most], rows of at[:most]> into out[before:most].
 
@@ -362,7 +362,7 @@ def _inner(rows: Array, at: Array, before: int, most: int, out: Array) -> None:
                     out[a + u, b + v] = sums[u][v]
 
 
-@njit(**FAST)
+@njit(**INNER)
 def _fill(
     p: Array, at: Array, before: int, most: int, back: Array, r: Array, bias: float,
     signed: Array, gram: Array, values: Array,
@@ -383,7 +383,7 @@ def _fill(
             gram[a, b] = gram[b, a] = value
 
 
-@njit(**FAST)
+@njit(**INNER)
 def _solve(
     p: Array, signed: Array, row: Array, net: TwoLayers, terms: LossTerms, work: Sums,
     active: Array, ridge: float,

@@ -24,6 +24,8 @@ FAST: Any = {
     "error_model": "numpy",
     "nogil": True,
 }
+# What other loops alone call needs no way in from Python, which takes long to compile.
+INNER: Any = FAST | {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 _CONFIG: Any = numba.config
 SOURCES = ("jit.py", "steps.py", "compiled*.py")  # beside this file
 
