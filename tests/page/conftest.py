@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import wraps
 
 import pytest
 
@@ -18,6 +19,7 @@ def kept_controls() -> Iterator[None]:
     made: dict[tuple[object, ...], Controls] = {}
     make = controls.control_sets
 
+    @wraps(make)  # the reference says where it stands
     def kept(truth: Dataset, count: int = COUNT) -> Controls:
         points = (tuple(truth.x.shape), truth.x.numpy().tobytes(), truth.y.numpy().tobytes())
         key = (repr(truth.source), truth.x.dtype, *points, count)
