@@ -243,17 +243,17 @@ class Visit:
     def begin(self) -> Explorer:
         """Come to an empty plane."""
         if self.app is None:
-            page = watched(self.browser, self.requests, self.errors)
-            self.app = Explorer(page).visit(self.url)
+            self.app = Explorer(watched(self.browser, self.requests, self.errors))
+            self.app.visit(self.url)
         self.app.page.set_viewport_size(WIDE)
         self.app.page.emulate_media(color_scheme="light")
         return self.app.start_over()
 
     def end(self) -> None:
         """Leave the page, if there is one."""
-        if self.app is not None:
-            leave(self.app.page)
-        self.app = None
+        app, self.app = self.app, None
+        if app is not None:
+            leave(app.page)
 
 
 @pytest.fixture(scope="session")
