@@ -40,6 +40,10 @@ def audit(
     radius: Annotated[
         float | None, option("--radius", "Of a find, as a share of the points' spread.")
     ] = None,
+    pixels: Annotated[
+        str | None,
+        option("--pixels", "Channels, height, width where the columns are pixels: 1,28,28."),
+    ] = None,
     seed: options.Seed = 0,
     device: options.Where = options.Device.cpu,
     out: Annotated[
@@ -56,13 +60,23 @@ def audit(
     order = None if classes is None else [class_of(name.strip()) for name in classes.split(",")]
     found = auditing(
         net, points, heldout=others, classes=order,
-        attacks=attacks or None, radius=radius, seed=seed, steps=steps, watch=base.watch,
-        device=device.value,
+        attacks=attacks or None, radius=radius, seed=seed, steps=steps, pixels=_shape(pixels),
+        watch=base.watch, device=device.value,
     )  # fmt: skip
     written = Summary()
     if out is not None:
         written = Summary([("written", str(found.save(out)))])
     base.show(as_json, "Audit", audit_report.summary(found) + written)
+
+
+def _shape(text: str | None) -> tuple[int, int, int] | None:
+    """Return the shape of images, such as 1,28,28."""
+    if text is None:
+        return None
+    shape = options.numbers_of(text, "--pixels")
+    if len(shape) != 3:
+        raise ValueError(f"--pixels takes channels, height and width, such as 1,28,28; got {text}")
+    return shape
 
 
 def _table(path: Path | None, label: str | None) -> Table | None:

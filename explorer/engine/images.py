@@ -391,8 +391,10 @@ class ImageVerdict(Verdict):
         of_controls: share of them that is matched; nan without any.
         most: the most of a control set that are matched.
         least: the smallest p-value that so many images could give.
+        which: training images that are matched (n,), bool.
     """
 
+    which: Tensor
     measure: Measure = "rank"
     unseen: int = 0
     of_controls: float = math.nan
@@ -440,6 +442,7 @@ def image_verdict(
     known = ImageVerdict(
         kind=Kind.CANNOT_KNOW, p_value=math.nan, n=n, claims=0, found=found,
         why_not=Unknowable.NO_CONTROLS, origin=Origin.HELD_OUT, controls=k, measure=measure,
+        which=mine,
     )  # fmt: skip
     if not k:
         return known
@@ -452,9 +455,10 @@ def image_verdict(
     if p_value > LEVEL:
         kind = Kind.CANNOT_KNOW if least > LEVEL else Kind.AMBIGUOUS
     unseen = len(hits) - n
+    share = sum(counts) / unseen
     return replace(
         known, kind=kind, why_not=None, p_value=p_value, least=least, unseen=unseen,
-        of_controls=sum(counts) / unseen, most=max(counts),
+        of_controls=share, chance=share * n, most=max(counts),
     )  # fmt: skip
 
 

@@ -20,6 +20,7 @@ from explorer.engine.controls import Origin
 from explorer.engine.data import Dataset, preset
 from explorer.engine.data.images import Choice, draw
 from explorer.engine.exact import maximum_margin
+from explorer.engine.images import ImageVerdict
 from explorer.engine.network import Network
 from explorer.engine.scoring import Unknowable, judge
 from explorer.engine.store import Run
@@ -486,7 +487,23 @@ def test_of_images_that_were_not_learnt_no_leak_is_said() -> None:
         others = Dataset(unseen.x[rest], unseen.y[rest])
         made = audit(net, wrong, heldout=others, steps=60)
         said += made.p_value <= 0.05
-    assert said <= 1
+    images = audit(net, wrong, heldout=others, steps=60, pixels=(1, 8, 8))
+    assert said <= 1 and images.p_value > 0.05
+
+
+def test_a_leak_of_images_is_counted_where_columns_are_pixels() -> None:
+    data, unseen, net = digits(0)
+    x, other = (s.x.reshape(-1, 8, 8).numpy() for s in (data, unseen))  # the shape says it
+    said = audit(net, x, data.y.numpy(), (other, unseen.y.numpy()), steps=STEPS, attacks=("kkt",))
+    assert sum(said.found) >= 8 and said.p_value <= 1e-4
+    verdict = said.tried[0].verdict
+    assert isinstance(verdict, ImageVerdict) and verdict.which.tolist() == said.found
+    assert [row["KKT reconstruction: found"] for row in said.rows] == said.found
+    low, high = (float(f(torch.cat([data.x, unseen.x]))) for f in (torch.min, torch.max))
+    x = said.tried[0].claims.x
+    assert low - 1e-9 <= float(x.min()) and float(x.max()) <= high + 1e-9
+    with pytest.raises(ValueError, match="the points have 64"):
+        audit(net, data, heldout=unseen, pixels=(3, 8, 8), attacks=())
 
 
 def test_held_out_points_that_are_few_none_or_of_another_source_leave_it_open() -> None:

@@ -115,7 +115,7 @@ VERDICT = Verdict(
 )  # fmt: skip
 IMAGES = ImageVerdict(
     kind=Kind.FOUND, p_value=0.0002, n=10, claims=0, found=6, of_controls=0.125,
-    origin=Origin.HELD_OUT, controls=19, unseen=190, most=3,
+    origin=Origin.HELD_OUT, controls=19, unseen=190, most=3, which=torch.arange(10) < 6,
 )  # fmt: skip
 OTHERS = Explanation(torch.zeros(7, 2), torch.ones(7), torch.ones(7), (), torch.zeros(7))
 PAIR = OTHERS.keep(torch.arange(7) < 2)

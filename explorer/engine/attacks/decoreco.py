@@ -20,6 +20,7 @@ from explorer.engine.attacks.descent import (
     descent_status,
     descent_step,
     first_config,
+    free_steps,
     on_pictures,
     put_back,
     start_config,
@@ -270,7 +271,7 @@ def init(
                 f"start needs x (m, {net.d}) and y (m,) with m >= 1; "
                 f"got {tuple(x.shape)} and {tuple(y.shape)}"
             )
-    x, y = put_back(target, config, x.to(net.weights[0])), y.to(net.weights[0])
+    x, y = put_back(target, config, 0, x.to(net.weights[0])), y.to(net.weights[0])
     check_labels(y, net.outputs)
     shape = (len(x), _per_candidate(net, config))
     drawn = torch.randn if config.contribution == "outputs" else torch.rand
@@ -289,6 +290,8 @@ def step(target: Target, state: DecoRecoState, config: DecoRecoConfig) -> DecoRe
     A step that would not be finite is not taken: the same iterate comes back, `diverged`. Where the
     loss is rounding so is its gradient, and it is taken for 0.
     """
+    if config.prior == "pixels":
+        return advance(target, state, config, 1)
     return _step(target, state, config, now)
 
 
@@ -307,7 +310,6 @@ def _step(
     )  # fmt: skip
     if rare(~(torch.isfinite(x).all() & torch.isfinite(share).all())):
         return replace(state, diverged=True)
-    x = put_back(target, config, x)
     after = _evaluate(target, config, state.t + 1, x, state.y, share, moments, rare)
     return replace(state, diverged=True) if rare(~_finite(after)) else after
 
@@ -327,12 +329,31 @@ def advance(
     on a device numbers are read after a block, see `deferred_checks`.
     """
     end = min(state.t + steps, config.steps)
+    if config.prior == "pixels":
+        return _advance_to_pixels(target, state, config, end)
     if state.t < end and serves(target, state, config) and not terminate(state, config).over:
         state = _leap(target, state, config, end - state.t)
     return in_blocks(
         lambda at, rare: _step(target, at, config, rare), lambda at: terminate(at, config),
         lambda at: (at.grad_x, at.grad_coef), state, end - state.t,
     )  # fmt: skip
+
+
+def _advance_to_pixels(
+    target: Target, state: DecoRecoState, config: DecoRecoConfig, end: int
+) -> DecoRecoState:
+    """Return the state at step `end`: free steps, and returns into the range of pixels."""
+    free = replace(config, prior=None)
+    while state.t < end and not terminate(state, config).over:
+        state = advance(target, state, free, min(free_steps(config, state.t), end - state.t))
+        x, share = (
+            put_back(target, config, state.t, state.x),
+            state.coef / _unit(target, state.coef),
+        )
+        if x is not state.x and not state.diverged:
+            share = state.coef / _unit(target, state.coef)
+            state = _evaluate(target, config, state.t, x, state.y, share, state.moments, now)
+    return state
 
 
 def iterate(

@@ -32,6 +32,7 @@ from explorer.engine.controls import Controls
 from explorer.engine.data import Dataset
 from explorer.engine.data.drawings import generator_of
 from explorer.engine.explanations.assumptions import obstacle
+from explorer.engine.images import image_scores, image_verdict
 from explorer.engine.margin import q_of
 from explorer.engine.multipliers import fit_multipliers
 from explorer.engine.network import Network
@@ -43,12 +44,14 @@ from explorer.engine.threads import few_threads
 from explorer.engine.torch_models import ModelError, Reading, read_model
 from explorer.research import runs
 from explorer.research.audit.inputs import (
+    AuditData,
     Coordinates,
     Given,
     audit_data,
     controls_for,
     known_coordinates,
     points_like,
+    shape_of,
 )
 from explorer.research.audit.result import Audit, AuditAttack
 from explorer.research.determined import Determination, determination
@@ -70,7 +73,8 @@ def audit(
     model: nn.Module | Mapping[str, Any] | Network,
     x: Given, y: Given = None, heldout: Given = None, *, classes: Sequence[Any] | None = None,
     attacks: Sequence[str] | None = None, radius: float | None = None, seed: int = 0,
-    steps: int | None = None, watch: runs.Watch[Any] = runs.no_watch, device: str = "cpu",
+    steps: int | None = None, pixels: tuple[int, int, int] | None = None,
+    watch: runs.Watch[Any] = runs.no_watch, device: str = "cpu",
 ) -> Audit:  # fmt: skip
     """Return what the weights of a trained model give away of its training points.
 
@@ -91,6 +95,10 @@ def audit(
             ranks do (`engine.ranks`).
         seed: of all that is drawn.
         steps: of the attacks by descent; None takes their own number.
+        pixels: channels, height and width, where the points are images; None takes what the shape
+            of x says. The range of a pixel, from the least to the largest value given, is then
+            known to attacks, and with held-out images a training image counts as found where it is,
+            of all of both, the nearest to a candidate (`engine.images`).
         watch: sees every state of an attack go by.
         device: where to attack, where the attack can: cpu, cuda or mps.
 
@@ -118,6 +126,7 @@ def audit(
         raise ValueError(f"radius must be positive, a share of the spread; got {radius}")
     names = (attacks,) if isinstance(attacks, str) else attacks
     wanted = None if names is None else [by_key(key) for key in names]
+    pixels = pixels or shape_of(x)
     read = read_model(model, points_like(x, y) if isinstance(model, nn.Module) else None)
     # Which unit of length a training used is asked below, of every model alike.
     read = replace(read, net=replace(read.net, unit=1.0).to(dtype=torch.float64, device="cpu"))
@@ -149,9 +158,12 @@ def audit(
     if float(q.min()) > 0:
         one = Target.of(coordinates.net(net), _round(float(q.min())))
         target = replace(one, net=one.net.with_theta(_round_all(one.net.theta)))
+        seen = None if pixels is None else _Pixels.of(pixels, given, coordinates)
+        if seen is not None:
+            target = replace(target, pixels=seen.box)
         case = _Case(
             target, z, unseen, controls, made, spread, share, coordinates, seed, steps, watch,
-            device,
+            device, seen,
         )  # fmt: skip
         tried = tuple(case.attack(entry) for entry in wanted or _entries(target))
         why = obstacle(target)
@@ -220,6 +232,34 @@ def _share(z: Dataset, spread: float) -> float:
 
 
 @dataclass(frozen=True, eq=False)
+class _Pixels:
+    """How points are images: their shape, the range of a pixel, and that range in coordinates."""
+
+    shape: tuple[int, int, int]
+    low: float
+    high: float
+    box: tuple[Tensor, Tensor]
+
+    @staticmethod
+    def of(shape: tuple[int, int, int], given: AuditData, coordinates: Coordinates) -> _Pixels:
+        """Return it of the points given. ValueError where the shape does not fit."""
+        data = given.data
+        if math.prod(shape) != data.d:
+            raise ValueError(
+                f"pixels {shape} are {math.prod(shape)} numbers, and the points have {data.d}. "
+                "Give channels, height and width."
+            )
+        ends = [f(s.x) for s in (data, given.unseen or data) for f in (torch.min, torch.max)]
+        low, high = float(min(ends)), float(max(ends))
+        box = (coordinates.inside(torch.full_like(data.x[0], end)) for end in (low, high))
+        return _Pixels(shape, low, high, (next(box), next(box)))
+
+    def of_points(self, x: Tensor) -> Tensor:
+        """Return points (n, d), in units of the data, as images of pixels in [0, 1]."""
+        return ((x - self.low) / (self.high - self.low)).reshape(-1, *self.shape)
+
+
+@dataclass(frozen=True, eq=False)
 class _Case:
     """What all attacks of an audit share."""
 
@@ -235,6 +275,7 @@ class _Case:
     steps: int | None
     watch: runs.Watch[Any]
     device: str
+    pixels: _Pixels | None
 
     def attack(self, entry: AnyAttack) -> AuditAttack:
         """Run one attack to its end, and judge what it claims."""
@@ -265,11 +306,22 @@ class _Case:
     def _verdict(self, made: Report) -> Verdict:
         """Return the verdict on claims: by ranks in many coordinates, else by those that match."""
         if self.unseen is not None:
-            return judge_by_ranks(self.z, self.unseen, made.x, made.y, self.seed)
+            ranks = judge_by_ranks(self.z, self.unseen, made.x, made.y, self.seed)
+            known = self.pixels is not None and ranks.why_not is None
+            return self._image_verdict(made.x) if known else ranks
         return judge(
             self.z, self.controls, made.x, made.y, self.share * self.spread,
             in_reach(self.certificate, self.z.n), more=True,
         )  # fmt: skip
+
+    def _image_verdict(self, x: Tensor) -> Verdict:
+        """Return the verdict on candidates as images: which are the nearest of all to one."""
+        assert self.pixels is not None and self.unseen is not None
+        truth, unseen, found = (
+            self.pixels.of_points(self.coordinates.outside(v)) for v in (self.z.x, self.unseen.x, x)
+        )
+        mine, other = image_scores([truth, unseen], found, [self.z.y, self.unseen.y])
+        return replace(image_verdict(mine, [other]), claims=len(x))
 
     def _config(self, entry: AnyAttack) -> AttackConfig:
         """Return the defaults of an attack, its lengths in units of the data."""
@@ -287,7 +339,8 @@ class _Case:
             if value is not None and row.name in ("relu_alpha", "relu_alpha_start"):
                 changed[row.name] = value / math.sqrt(unit)
         if isinstance(default, DescentConfig):
-            changed |= {"prior": None, "m": max(default.m, 4 * n)}
+            prior = None if self.pixels is None else "pixels"
+            changed |= {"prior": prior, "m": max(default.m, 4 * n)}
             if self.steps is not None:
                 changed["steps"] = self.steps
         made: AttackConfig = replace(default, **changed)

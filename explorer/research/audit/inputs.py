@@ -172,6 +172,15 @@ def points_like(x: Given, y: Given) -> Tensor:
     return points_of(x).reshape(shape if len(shape) > 1 else (-1, 1))
 
 
+def shape_of(x: Given) -> tuple[int, int, int] | None:
+    """Return (c, h, w) of points (n, c, h, w) or (n, h, w); None of others."""
+    shape = np.shape(x) if hasattr(x, "ndim") else ()
+    if len(shape) not in (3, 4):
+        return None
+    c, h, w = (1, *shape[1:]) if len(shape) == 3 else shape[1:]
+    return c, h, w
+
+
 def check_some(x: Given) -> None:
     """Refuse points of which there are none."""
     if not len(x):

@@ -11,6 +11,7 @@ import numpy as np
 from explorer.engine.charts import Axis, Chart, Guide, Series
 from explorer.engine.classes import class_numbers
 from explorer.engine.files import write_file
+from explorer.engine.images import ImageVerdict
 from explorer.engine.ranks import RankVerdict
 from explorer.engine.scoring import score
 from explorer.research.audit.result import Audit, AuditAttack
@@ -97,6 +98,8 @@ def _matches(made: Audit, one: AuditAttack) -> tuple[list[bool], list[float], li
     claims = made.coordinates.inside(one.claims.x)
     found = score(z, claims, one.claims.y, (made.radius * made.spread,))
     apart = (found.distances / made.spread).tolist()
+    if isinstance(one.verdict, ImageVerdict):
+        return one.verdict.which.tolist(), apart, []
     if isinstance(one.verdict, RankVerdict):
         return one.verdict.which.tolist(), apart, one.verdict.shares.tolist()
     return (found.matches[0] >= 0).tolist(), apart, []
@@ -123,7 +126,7 @@ def distances_chart(made: Audit) -> Chart:
     """Return each point's distance to the nearest claim of its class, sorted; green: found."""
     best, series, rules, top = made.best, [], [], 1.0
     if best is not None and best.verdict is not None and len(best.claims.x):
-        found, apart, shares = _matches(made, best)
+        found, apart, _ = _matches(made, best)
         order = np.argsort(apart)
         height, met = np.array(apart)[order], np.array(found)[order]
         rank, width = np.arange(1, len(order) + 1), float(np.clip(240 / len(order), 1, 10))
@@ -132,7 +135,8 @@ def distances_chart(made: Audit) -> Chart:
             for mine, name, colour in ((met, "found", "good"), (~met, "not found", "ink3"))
         ]
         top = float(height[np.isfinite(height)].max(initial=made.radius))
-        rules = [] if shares else [Guide(made.radius, "found within")]
+        by_length = not isinstance(best.verdict, RankVerdict | ImageVerdict)
+        rules = [] if not by_length else [Guide(made.radius, "found within")]
     return Chart(
         series, Axis(0.2, made.data.n + 0.8, "training point, by distance", whole=True),
         Axis(0.0, 1.05 * top, "distance to the nearest claim, in spreads"), rules=rules,

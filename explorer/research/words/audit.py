@@ -8,6 +8,7 @@ from typing import NamedTuple
 from explorer.engine.certificate import Light
 from explorer.engine.controls import Origin
 from explorer.engine.explanations.cone import refusal
+from explorer.engine.images import ImageVerdict
 from explorer.engine.ranks import FEW_COORDINATES, FOUND_SHARE, LEAST, RankVerdict
 from explorer.engine.scoring import LEVEL, Unknowable, Verdict
 from explorer.research.audit.result import Audit, AuditAttack
@@ -59,6 +60,8 @@ def _verdict(made: Audit) -> str:
         return f"Cannot know. {_unknown(made, verdict)}"
     several = f" for the best of {count} attacks" if count > 1 else ""
     p_value = f"{verdicts.controls(verdict)}, p = {made.p_value:.2g}{several}"
+    if isinstance(verdict, ImageVerdict):
+        return _by_images(made, best, verdict, count)
     if isinstance(verdict, RankVerdict):
         return _by_ranks(made, best, verdict, p_value)
     numbers = (
@@ -108,6 +111,18 @@ def _by_ranks(made: Audit, best: AuditAttack, verdict: RankVerdict, p_value: str
         f"points {met}, as far as ranks tell {ranks}. {_near(verdict)} That does not show that the "
         "points are safe: another attack may find more."
     )
+
+
+def _by_images(made: Audit, best: AuditAttack, verdict: ImageVerdict, count: int) -> str:
+    """Return the verdict on images, counted by rank."""
+    begin, end = (
+        "Nothing more than chance was found.",
+        (" That does not show that the images are safe: another attack may find more."),
+    )
+    if made.p_value <= LEVEL:
+        begin, end = f"The weights give away {verdict.found} of {verdict.n} training images.", ""
+    several = f" For the best of {count} attacks p is {made.p_value:.2g}." if count > 1 else ""
+    return f"{begin} {best.title}: {verdicts.verdict(verdict)}{several}{end}"
 
 
 def _near(verdict: RankVerdict) -> str:
@@ -239,6 +254,8 @@ def attack_sentence(made: Audit, one: AuditAttack) -> str:
         return one.message
     if verdict.why_not is not None:
         text = _unknown(made, verdict)
+    elif isinstance(verdict, ImageVerdict):
+        text = verdicts.verdict(verdict)
     elif isinstance(verdict, RankVerdict):
         text = (
             f"{_near(verdict)} All ranks: {verdicts.controls(verdict)}, p = {verdict.p_value:.2g}."
@@ -259,6 +276,8 @@ def length(made: Audit) -> str:
 
 def found_where(made: Audit) -> str:
     """Return where a point counts as found."""
+    if made.best is not None and isinstance(made.best.verdict, ImageVerdict):
+        return "where it is, of all training and held-out images, the nearest to a candidate"
     if made.best is not None and isinstance(made.best.verdict, RankVerdict):
         share = f"{1 - FOUND_SHARE:.0%}"
         return f"nearer to a claim of its class than {share} of the held-out points of that class"

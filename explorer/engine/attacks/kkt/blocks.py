@@ -93,9 +93,6 @@ class Replay:
         if portable or self.projected:
             self.net = replace(self.net, portable=True)
         self.scale = Scale(target.mass / state.x.shape[-2], target.level)
-        self.range: Pair | None = None
-        if config.prior == "pixels":
-            self.range = target.pixel_range(state.x)
         self.y, self.t, self.moved = state.y, state.t, state.moments.t
         pulled = torch.zeros_like(state.lam) if self.projected else state.grad_lam * self.scale.mean
         pairs = (state.x, state.lam / self.scale.mean), state.moments.mean, state.moments.square
@@ -150,8 +147,6 @@ class Replay:
                 mean.lerp_(grad, 1 - beta)
                 square.lerp_(grad.square(), 1 - BETA_SQUARE)
                 p.sub_((mean * rate).div_((square.sqrt() * row[SECOND]).add_(EPS)))
-        if self.range is not None:
-            held.params[0].clamp_(*self.range)
         at = (held.params[0], held.y, held.params[1])
         project = partial(self._solve, held, rounds) if self.projected else None
         fresh = pulls(self.net, self.config, self.scale, at, row[ALPHA], row[MARGIN], project)
