@@ -52,7 +52,7 @@ def row(drawn, run, trained):
     seconds = time.process_time() - begun
     found = image_runs.assess(drawn, aimed, state)
     truth, other = distances(drawn, state.x.double())
-    return (found.verdict.share, found.chance, found.started, truth, other,
+    return (found.verdict.share, found.chance, found.start_share, truth, other,
             found.verdict.p_value, seconds)  # fmt: skip
 
 

@@ -117,7 +117,7 @@ def numbers(found: ImageComparison) -> dict[str, Any]:
         "matched": found.verdict.share,
         "held_out": found.chance,
         "held_out_most": found.verdict.most,
-        "partition": found.started,
+        "partition": found.start_share,
         "median_ssim": float(found.truth.ssim.median()),
         "median_ncc": float(found.truth.ncc.median()),
         "diversity": found.diversity,

@@ -352,7 +352,9 @@ def image_scores(
     """
     if not bool(torch.isfinite(found).all()):
         raise ValueError("a reconstruction is not finite; keep the last finite state of the attack")
-    named = _named(ncc_distance(torch.cat(list(sets)), found), found).split([len(s) for s in sets])
+    named = _nearest_of_all(ncc_distance(torch.cat(list(sets)), found), found).split(
+        [len(s) for s in sets]
+    )
     made = []
     for k, truth in enumerate(sets):
         match = best_matches(truth, found, vote=vote)
@@ -371,7 +373,7 @@ def _per_distance(images: Tensor) -> float:
     return pixels / (2 * (pixels - 1))
 
 
-def _named(distances: Tensor, found: Tensor) -> Tensor:
+def _nearest_of_all(distances: Tensor, found: Tensor) -> Tensor:
     """Return which images (N,) are the nearest to some candidate; distances (N, m).
 
     One that correlates with none of them, as a constant one does, names none.

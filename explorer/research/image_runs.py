@@ -227,7 +227,7 @@ class ImageComparison:
         return self.verdict.of_controls
 
     @property
-    def started(self) -> float:
+    def start_share(self) -> float:
         """Return the share matched of the images that "partition" starts from."""
         return float(self.other.matched(self.measure).double().mean())
 

