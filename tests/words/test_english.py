@@ -21,10 +21,10 @@ PARTICIPLE = re.compile(
 NO_PARTICIPLE = {"open", "_open", "reopen"}
 # What is named so still: a name goes from here when its function gets another.
 LEFT_NAMES = set(
-    "_decayed _drawn _improved _known _laid _left _made _named _packaged _padded _pulled _signed "
-    "_unpacked boxed chosen diverged drawn evaluated factored fitted found kept kinked known made "
-    "matched merged met needed normed pinned pivoted proved proven pulled solved started "
-    "trained".split()
+    "_decayed _drawn _improved _known _left _made _padded _pulled _signed _weighted "
+    "boxed chosen diverged drawn evaluated factored fitted found kept kinked known "
+    "left made matched merged met needed normed passed pinned pivoted proved proven "
+    "pulled rolled solved suited trained".split()
 )
 DOCUMENTED = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 # Texts that are no sentences: letters, a repr, a declaration of the test's own, a line of code.
