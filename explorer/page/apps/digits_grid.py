@@ -100,7 +100,9 @@ class DigitsGrid:
         self.view.show(self.grid.arrays())
         counts, found = self.grid.counts(), self.grid.found
         rolling = 0 if found is None else len(found.rolling)
-        self.counts.value = words.ends(counts, rolling) if sum(counts) + rolling else ""
+        self.counts.value = (
+            words.ends(counts, rolling, names=words.SETS) if sum(counts) + rolling else ""
+        )
         self.said.value = "" if sum(counts) + rolling else words.first(self._why)
 
     def show(self, found: Runs, key: Key) -> str:

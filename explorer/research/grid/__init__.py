@@ -232,11 +232,13 @@ def grid_rows(
 def own_labels(truth: Dataset, m: int) -> Tensor | None:
     """Return the labels of the truth where m fair ones would leave some of its points out.
 
-    The candidates of a page then carry them, so that the corner of the truth is the whole truth.
+    The candidates of a page then carry them, so that the corner of the truth is the whole truth; so
+    they do where there is but one candidate more than points.
     """
+    m = max(m, even(truth.n))
     fair = fair_labels(m, truth.outputs)
     held = all(int((fair == k).sum()) >= int((truth.y == k).sum()) for k in truth.y.unique())
-    return None if held else truth.y
+    return None if held and (m == truth.n or m > even(truth.n)) else truth.y
 
 
 @dataclass(frozen=True)

@@ -248,7 +248,9 @@ class CellStore:
     def texts(self) -> tuple[str, str]:
         """Return all cells as lines of JSON, and as a table."""
         of = self.of
-        rows = [] if of is None else [row_of(self.found, key, of) for key in list(self.found.rows)]
+        rows = (
+            [] if of is None else [row_of(self.found, key, of) for key in sorted(self.found.rows)]
+        )
         return text_of(rows), table_of(rows)
 
     def open(self, name: str, content: bytes) -> str:

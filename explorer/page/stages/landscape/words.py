@@ -311,16 +311,17 @@ def profile_label(kind: str, start: float, now: float, passed: bool = True) -> s
     return f"{PROFILES[kind]}: energy {number(start)} at the handle{after}."
 
 
-def ends(counts: Sequence[int], begun: int, going: bool = True) -> str:
-    """Return how many runs ended as each of ENDS, as the legend of their ends, in HTML.
+def ends(counts: Sequence[int], begun: int, going: bool = True, names: Sequence[str] = ENDS) -> str:
+    """Return how many runs ended as each of `names`, as the legend of their ends, in HTML.
 
-    `begun`: those that began and have not ended, for they are `going` on or were stopped.
+    `begun`: those that began and have not ended, for they are `going` on or were stopped. The names
+    may be SETS, for runs of which it is known alone what they end nearest to.
     """
     rows = [
         f"<div><span class='mx-end' style='color:{colour}'>{mark}</span> {name} {count}</div>"
-        for name, (mark, colour), count in zip(ENDS, MARKS, counts, strict=True)
+        for name, (mark, colour), count in zip(names, MARKS, counts, strict=True)
     ]
-    head = "ends"
+    head = "ends" if names is ENDS else "ends nearest to"
     if begun:
         head = f"{'rolling' if going else 'stopped'} {begun}, ended at"
     return f"<div>{head}</div>{''.join(rows)}"
