@@ -26,6 +26,7 @@ from explorer.research.runs import train
 
 CIRCLE, N, WIDTH, STEPS = "alternating-circle", 12, 100, 6000
 LINES, PLACES = 10, 51  # straight lines between two starts, and places on each
+MU = 0.01  # weight decay
 DIP = 1e-4  # of the weights: shallower ones are not counted
 Case = tuple[str, str, dict, CensusConfig]
 
@@ -59,7 +60,7 @@ def problem_of(data: str, loss: str, seed: int, n: int = N, width: int = WIDTH,
     """Return what the starts of a seed share; None where no network separates its points."""
     points = preset(data, n, None, seed)
     if loss != OF_PAGE:
-        decay = BilevelConfig(model="hidden")
+        decay = BilevelConfig(model="hidden", mu=MU)
         return Grid(None, points, heldout(points, 1), "bilevel", decay, seed, 5).problem()
     config = TrainConfig(widths=(width,), steps=STEPS if steps is None else steps)
     try:

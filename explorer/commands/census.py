@@ -31,7 +31,6 @@ CONFIG = CensusConfig()
 How = Annotated[CensusConfig, options.fields("starts", "loss", "alpha", "around", steps=option(
     "--descent", "Most steps of a descent.", min=1
 ))]  # fmt: skip
-Sizes = Annotated[bool, option("--every", "A row for each basin, in place of the ten largest.")]
 Ways = Annotated[
     bool,
     option("--passes", "The lowest passes from the truth, and what splits of its points leave."),
@@ -40,13 +39,13 @@ Decay = Annotated[
     list[str] | None,
     option("--set", "A setting of the training with weight decay, such as mu=0.001; see bilevel."),
 ]
-TABLE = 10  # basins in the table; arbitrary
+TABLE = 10  # basins in the table, the largest; all are in the JSON; arbitrary
 
 
 @options.expand_groups
 def count_basins(
     weights: options.Weights = CIRCLE, config: How = CONFIG, settings: Decay = None,
-    passes: Ways = False, every: Sizes = False, as_json: options.Json = False,
+    passes: Ways = False, as_json: options.Json = False,
 ) -> None:  # fmt: skip
     """Count the basins of a landscape of starts: distinct ends, volumes, what they are."""
     grid = _grid(weights, config, settings)
@@ -56,7 +55,7 @@ def count_basins(
     found = _summary(made, grid.truth) + (_passes(made, problem) if passes else Summary())
     base.show(as_json, "Census", found)
     if not as_json:
-        _table(made, len(made.basins) if every else TABLE)
+        _table(made)
 
 
 def _grid(weights: options.Weights, config: CensusConfig, settings: list[str] | None) -> Grid:
@@ -128,9 +127,8 @@ def _passes(made: Census, problem: Problem) -> Summary:
             way = lowest_pass(loss, ends[0], in_order_of(ends[0], goal, parts.y), progress=progress)
         words = f"{digits(way.barrier)} of the weights, {digits(way.straight_barrier)} straight"
         content = report.values(way, "barrier", "straight_barrier", "at", "straight", "lowest")
-        held = {k: v.tolist() if isinstance(v, np.ndarray) else v for k, v in content.items()}
         row = f"pass from the end below the truth to {name}"
-        found += Summary([(row, words)], {f"pass to {name}": held})
+        found += Summary([(row, words)], {f"pass to {name}": content})
     return found + (_splits(problem) if made.config.loss == OF_PAGE else Summary())
 
 
@@ -146,14 +144,14 @@ def _splits(problem: Problem) -> Summary:
     return Summary([("points of the truth", words)], {"splits": apart, "exact": exact})
 
 
-def _table(made: Census, most: int) -> None:
+def _table(made: Census) -> None:
     heads = ("starts", "volume", "kind", "residual", "hard slopes", "points", "from the truth")
     base.print_table("", heads, (
         (
             str(len(one.starts)), str(one.volume), one.kind, f"{one.value:.4f}",
             f"{one.hard:.4f}", str(one.points), f"{one.away:.3f}",
         )
-        for one in made.basins[:most]
+        for one in made.basins[:TABLE]
     ))  # fmt: skip
 
 

@@ -76,7 +76,7 @@ def _left(
 ) -> float:
     """What c leaves of theta: of w into left (d, k), of v into left_v (k,); its squared norm."""
     left[:] = w
-    left_v[:], total = v, 0.0
+    left_v[:] = v
     for j in range(len(a)):
         if c[j] == 0:
             continue
@@ -86,12 +86,7 @@ def _left(
             row, by = left[i], c[j] * a[j, i]
             for k in range(len(v)):
                 row[k] -= by * vs[j, k]
-    for k in range(len(v)):
-        total += left_v[k] * left_v[k]
-    for i in range(a.shape[1]):
-        for k in range(len(v)):
-            total += left[i, k] * left[i, k]
-    return total
+    return np.sum(left_v * left_v) + np.sum(left * left)
 
 
 @kept

@@ -12,7 +12,6 @@ jumps at a neuron's line, and where a candidate lies on one nothing is decided o
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
@@ -198,8 +197,7 @@ def _basin(
     inside: Index, total: int, away: float,
 ) -> Basin:  # fmt: skip
     pull = surface.pull(x).abs()
-    hard = math.nan if surface.hard is None else surface.hard(x)
-    kinked = surface.kinked(x, pull > USED * pull.sum())
+    judged = surface.hard(x, pull > USED * pull.sum())
     volume = share([len(inside)], [total])
-    return Basin(tuple(inside.tolist()), volume, kind, value, x, len(points.x), away, order, hard,
-                 kinked)  # fmt: skip
+    starts = tuple(inside.tolist())
+    return Basin(starts, volume, kind, value, x, len(points.x), away, order, *judged)

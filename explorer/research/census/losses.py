@@ -13,6 +13,7 @@ pay the square of how far, or they would be driven away without end.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -41,7 +42,6 @@ from explorer.research.grid.landscape import PIXELS
 BOX = 2.0  # half width, in units of the data: that of the plane
 PRICE = 1e-6  # of multipliers, of columns at length one; arbitrary: two candidates of opposite
 # labels that come together would take ever larger ones
-LOSSES = ("kkt", "decoreco", "bilevel", "surrogate")
 OF_PAGE = "kkt"  # of the weights of the page; the others are of weights that decay trained
 
 
@@ -53,15 +53,14 @@ class Surface:
         loss: values and gradients of many sets, laid flat.
         pull: (x) -> the multiplier of each candidate times the sign that it pulls to (m,).
         cells: (x) -> on which side of each neuron it lies (m, k); None without kinks.
-        hard: (x) -> the energy with hard slopes, free at kinks; None without kinks.
-        kinked: (x, used (m,)) -> whether one in use lies on a kink.
+        hard: (x, used (m,)) -> the energy with hard slopes, free at kinks, and whether a candidate
+            in use lies on one.
     """
 
     loss: Loss
     pull: Callable[[Tensor], Tensor]
     cells: Callable[[Tensor], Tensor] | None = None
-    hard: Callable[[Tensor], float] | None = None
-    kinked: Callable[[Tensor, Tensor], bool] = lambda x, used: False
+    hard: Callable[[Tensor, Tensor], tuple[float, bool]] = lambda x, used: (math.nan, False)
 
 
 def kkt_surface(target: Target, y: Tensor, alpha: float, workers: int = 2) -> Surface:
@@ -93,9 +92,8 @@ def kkt_surface(target: Target, y: Tensor, alpha: float, workers: int = 2) -> Su
         x = places.reshape(len(places), len(y), -1).contiguous().numpy()
         lam, value, gradient = np.ones(x.shape[:2]), np.empty(len(x)), np.empty_like(x)
         loops.energies(x, y.numpy(), w, v, alpha, PRICE, lam, value, gradient)
-        made = (torch.from_numpy(one) for one in (value, gradient.reshape(len(x), -1), lam))
-        value_, gradient_, lam_ = made
-        return value_, gradient_, lam_
+        flat = gradient.reshape(len(x), -1)
+        return torch.from_numpy(value), torch.from_numpy(flat), torch.from_numpy(lam)
 
     def loss(places: Tensor) -> tuple[Tensor, Tensor]:
         value, gradient, _ = zip(*pool.map(part, places.chunk(workers)), strict=True)
@@ -104,18 +102,16 @@ def kkt_surface(target: Target, y: Tensor, alpha: float, workers: int = 2) -> Su
     def lines(x: Tensor) -> Tensor:
         return preactivations(net, x)[0]
 
-    def kinked(x: Tensor, used: Tensor) -> bool:
+    def hard(x: Tensor, used: Tensor) -> tuple[float, bool]:
         size = with_one(x).norm(dim=1)[:, None] * net.blocks[0].norm(dim=1)
-        return bool((lines(x)[used].abs() <= tau * size[used]).any())
+        kinked = (lines(x)[used].abs() <= tau * size[used]).any()
+        return energy(net, x, y, tau), bool(kinked)
 
-    return Surface(
-        boxed(loss), lambda x: part(x[None])[2][0] * y, lambda x: lines(x) > 0,
-        lambda x: energy(net, x, y, tau), kinked,
-    )  # fmt: skip
+    return Surface(boxed(loss), lambda x: part(x[None])[2][0] * y, lambda x: lines(x) > 0, hard)
 
 
 def victim_surface(name: str, target: BilevelTarget, config: BilevelConfig, y: Tensor) -> Surface:
-    """Return a loss of weights that decay trained, by its name in `LOSSES`, one place at a time."""
+    """Return a loss of weights that decay trained, by its name above, one place at a time."""
     one = {"decoreco": _decoreco, "bilevel": _bilevel, "surrogate": _surrogate}[name]
     size, y = float(target.theta.square().sum()), y.double()
 

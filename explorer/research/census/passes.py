@@ -44,9 +44,9 @@ class Pass:
         way: the sets of the string (s, m, d), both ends among them.
     """
 
-    at: Array
-    straight: Array
-    lowest: Array
+    at: Tensor
+    straight: Tensor
+    lowest: Tensor
     way: Tensor
 
     @property
@@ -60,8 +60,8 @@ class Pass:
         return _rise(self.straight)
 
 
-def _rise(values: Array) -> float:
-    return float(values.max() - max(values[0], values[-1]))
+def _rise(values: Tensor) -> float:
+    return float(values.max() - torch.maximum(values[0], values[-1]))
 
 
 def in_order_of(x: Tensor, other: Tensor, y: Tensor) -> Tensor:
@@ -105,9 +105,8 @@ def lowest_pass(
         )
         if step < LEAST * STEP:
             break
-    values = _along(loss, best).numpy()
-    at = np.linspace(0, 1, len(values))
-    return Pass(at, _along(loss, straight).numpy(), values, best.view(-1, *a.shape))
+    low, high = _along(loss, best), _along(loss, straight)
+    return Pass(torch.linspace(0, 1, len(low)), high, low, best.view(-1, *a.shape))
 
 
 def _along(loss: Loss, way: Tensor) -> Tensor:
