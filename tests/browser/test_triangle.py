@@ -22,7 +22,7 @@ CELLS = (
     "play.go(made.session, 'train')",
     "train.jump_to_exact(made.session)",
     "play.go(made.session, 'attack')",
-    "play.configure(made.session, steps=60)",
+    "play.configure(made.session, m=8, steps=60)",
     "play.go(made.session, 'landscape')",
 )
 # The legend as it is while the map is computed: with its bar and its Cancel.
@@ -47,6 +47,10 @@ class Triangle:
         self.pad.wait_for()
         expect(self.said).to_contain_text("100% noise")
         self.pad.scroll_into_view_if_needed()
+
+    @property
+    def corners(self) -> dict[str, tuple[float, float]]:
+        """The corners on the screen, which a headline of another height moves."""
         box = self.pad.bounding_box()
         assert box is not None
         # As triangle.js lays it out: 28 px aside, 26 above and below, sides of one length.
@@ -54,7 +58,7 @@ class Triangle:
         side = min(width - 56, (height - 52) * 2 / 3**0.5)
         high = side * 3**0.5 / 2
         x, y = box["x"] + width / 2, box["y"] + 26 + (height - 52 - high) / 2
-        self.corners = {
+        return {
             "truth": (x, y), "unseen": (x - side / 2, y + high), "noise": (x + side / 2, y + high),
         }  # fmt: skip
 

@@ -50,7 +50,7 @@ const rowsSaid = (frame) => {
       const [s, e] = [rows.data[2 * i], rows.data[2 * i + 1]], away = Math.abs(s - place);
       if (!Number.isNaN(e) && (!best || away < best.away)) best = { away, e };
     }
-    return best && best.away < 0.05 ? best.e.toPrecision(2) : "–";
+    return best && best.away < 0.05 ? (best.e < 1e-4 ? "less than 0.0001" : best.e.toPrecision(2)) : "–";
   };
   const places = [...Array(PLACES_SAID).keys()].map((i) => i / (PLACES_SAID - 1));
   const named = (place) => (frame.marks || []).find(([s]) => Math.abs(s - place) < 0.05)?.[1] || `${Math.round(100 * place)}% of the way`;

@@ -27,7 +27,7 @@ from explorer.page.stages.landscape.start_energies import StartEnergies
 from explorer.page.view.canvases import Arrays, StripView, TriangleView
 from explorer.research.grid import Grid, grid_attacks
 from explorer.research.grid.landscape import Key, Runs, level_states
-from explorer.research.pictures.shades import SHADING, start_shades, start_top
+from explorer.research.pictures.shades import NOISE, SHADING, start_shades, start_top
 
 Array = NDArray[np.float64]
 HERE_TIP = "Run the attack from the handle: its trail rolls over the triangle"
@@ -243,7 +243,7 @@ class StartsPanel(LandscapePanel):
         line = path(kind, held.weights)
         here = held.trail[0].energy if held.trail else held.energy
         arrays: Arrays = {}
-        top = max(here, 1e-9)
+        top = max(here, NOISE)
         if values is not None:
             start = read_lattice(values, line.places)
             if line.handle is not None:

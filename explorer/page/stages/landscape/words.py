@@ -131,7 +131,7 @@ def here_words(held: Handle, whole: str) -> tuple[str, str]:
     of = "of the weights" if own else "of ‖θ‖²"
     return (
         f"Here the start {does} {number(held.energy)} {of}",
-        f"{mixture(held.weights, short=True)}, with {beside(held)}. {whole}.",
+        f"{whole}. Each start has {beside(held)}.",  # the same all along a drag: nothing jumps
     )
 
 
