@@ -49,7 +49,7 @@ def cases(part: str, starts: int) -> Iterator[Case]:
         for alpha in (5.0, 20.0, 80.0, 200.0):
             yield f"α = {alpha:g}", CIRCLE, {}, CensusConfig(starts=starts, alpha=alpha)
     elif part == "losses":
-        for data, n in ((CIRCLE, 6), ("moons", 12)):
+        for data, n in ((CIRCLE, 6), ("random-circle", 6)):
             for loss in ("decoreco", "surrogate", "bilevel"):
                 made = CensusConfig(starts=starts, loss=loss)
                 yield f"{data}, n = {n}: {loss}", data, {"n": n}, made
