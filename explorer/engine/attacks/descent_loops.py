@@ -80,7 +80,8 @@ class Numbers(NamedTuple):
 
 def tensor(v: Array, like: Tensor) -> Tensor:
     """Return the same numbers, which the caller owns, in the shape and the type of a tensor."""
-    return torch.from_numpy(v).reshape(like.shape).to(like.dtype)
+    made = torch.from_numpy(v.reshape(like.shape))
+    return made if made.dtype == like.dtype else made.to(like.dtype)
 
 
 class LoopRun:
@@ -98,7 +99,7 @@ class LoopRun:
         self.target, self.config, self.mean = target, config, mean
         self.t, self.moved, self.sound = begin.t, begin.moved, True
         self.steep, self.piece = steepness(target, config), max(1, PIECE // numbers)
-        self.terms, self.rule = terms_of(config, square, target.level), rule_of(config)
+        self.terms, self.rule = terms_of(config, square, target.level), tuple(rule_of(config))
         none = torch.zeros(0).double()
         pixels = config.prior == "pixels"
         ends = target.pixel_range(none) if pixels else (none, none)
@@ -134,32 +135,34 @@ class TwoInputsRun(LoopRun):
         self.y, self.projected = begin.y.numpy(), config.multipliers == "projected"
         loops: Any = compiled_module(TWO_INPUTS)
         self.loop = loops.project if self.projected else loops.descend
-        self.outs = loops.Outcome(np.empty(b), np.empty((b, m)), np.empty((b, m)))
+        self.outs = np.empty(b), np.empty((b, m)), np.empty((b, m))
         key = ("two inputs", config.merge_angle, same_slopes, self.projected)
-        self.net = target.kept(key, lambda: loops.TwoLayers(*_two_layers(net, self.projected)))
+        self.net = target.kept(key, lambda: _two_layers(net, self.projected))
         pairs = begin.params, begin.mean, begin.square, begin.grads
-        self.held = loops.Held(*(_rows(*pair) for pair in pairs), self.low, self.high)
+        self.held = (*(_rows(*pair) for pair in pairs), self.low, self.high)
         self.signed = np.ascontiguousarray(self.y * mean, dtype=np.float64)
 
     def _descend(self, table: Array) -> bool:
         ridge = (RIDGE,) if self.projected else ()
-        last = (self.terms, self.rule, *ridge, self.outs)
+        last = (tuple(self.terms), self.rule, *ridge, self.outs)
         sound = bool(self.loop(self.held, self.signed, table, self.net, *last))
-        return sound and bool(np.isfinite(self.held.square).all())  # squares overflow first
+        return sound and bool(np.isfinite(self.held[2]).all())  # squares overflow first
 
     def numbers(self) -> Numbers:
         """See `LoopRun`."""
         held, config, (left, phi, on_share) = self.held, self.config, self.outs
         params, mean, square, (grad_x, _) = (
             (rows[:, : self.d].swapaxes(1, 2).copy(), rows[:, INPUTS:].swapaxes(1, 2).copy())
-            for rows in (held.p, held.mean, held.square, held.grad)
+            for rows in held[:4]
         )
-        outside = np.maximum(np.abs(params[0]) - config.half_width, 0)
+        l_prior: Any = np.zeros(len(left))
+        if config.half_width < np.inf:
+            outside = np.maximum(np.abs(params[0]) - config.half_width, 0)
+            l_prior = np.square(outside).sum((1, 2))
         low = np.maximum(config.lam_min - params[1], 0)
         off = (phi - self.y * self.terms.level) / self.terms.level
         terms = [
-            left / self.terms.square, np.square(low).sum((1, 2)), np.square(outside).sum((1, 2)),
-            np.square(off).sum(1),
+            left / self.terms.square, np.square(low).sum((1, 2)), l_prior, np.square(off).sum(1),
         ]  # fmt: skip
         margin = config.weight_margin * min(self.t / config.steps, 1.0)
         weights = 1.0, config.weight_dual, config.weight_prior, margin
@@ -179,9 +182,8 @@ class LayersRun(LoopRun):
         m, self.d = begin.params[0].shape[1:]
         numbers = begin.params[1].numel() * (int(layers[1].sum()) + len(layers[0]) // _PRODUCT)
         super().__init__(target, config, begin, square, kind.mean, numbers)
-        self.kind, self.loops = kind, compiled_module(LAYERS)
-        loops: Any = self.loops
-        self.net, columns = loops.Layers(*layers), int(layers[2][0])
+        self.kind, self.loops = tuple(kind), compiled_module(LAYERS)
+        self.net, columns = tuple(layers), int(layers[2][0])
         self.starts = []
         pairs = begin.params, begin.mean, begin.square, begin.grads
         for i in range(len(begin.y)):
@@ -190,9 +192,7 @@ class LayersRun(LoopRun):
             for rows, (x, _) in zip(points, pairs, strict=True):
                 rows[:, : self.d] = x[i].numpy()
             shares = torch.stack([share[i] for _, share in pairs]).double().numpy()
-            seen = loops.Candidates(
-                self.d, own[i].numpy(), begin.y[i].double().numpy(), self.low, self.high
-            )
+            seen = self.d, own[i].numpy(), begin.y[i].double().numpy(), self.low, self.high
             covers, losses = basis[i].double().contiguous().numpy(), np.zeros(5)
             losses[4] = loss[i]
             self.starts.append((points, shares, covers, seen, np.zeros(shares.shape[1:]), losses))
@@ -201,8 +201,8 @@ class LayersRun(LoopRun):
         loops: Any = self.loops
         for points, shares, covers, seen, grad_coef, losses in self.starts:
             sound = loops.descend(
-                points, shares, covers, seen, table, self.net, self.terms, self.kind, self.rule,
-                grad_coef, losses,
+                points, shares, covers, seen, table, self.net, tuple(self.terms), self.kind,
+                self.rule, grad_coef, losses,
             )  # fmt: skip
             if not (sound and np.isfinite(points[2]).all() and np.isfinite(shares[2]).all()):
                 return False

@@ -658,7 +658,8 @@ def descend(
 ) -> bool:  # fmt: skip
     """Return a step for each row of the table, in place; False where it cannot be taken.
 
-    The arrays are then spoilt.
+    The arrays are then spoilt. Values with names come in as plain tuples, as in
+    `compiled_two_inputs`.
 
     Args:
         points: x, and mean, square and gradient (4, m, e), with a last column of ones in x where
@@ -674,6 +675,8 @@ def descend(
         grad_coef: the gradient on the multipliers (m, q), written at the end.
         losses: stationarity, floor, box, margin and their weighted sum (5,), as they are.
     """
+    seen, net, terms = Candidates(*seen), Layers(*net), LossTerms(*terms)
+    kind, rule = Multipliers(*kind), DescentRule(*rule)
     ws, x = _weights(net), points[0]
     covers = basis.shape[0] * (basis.shape[1] if kind.projected else 1)
     at, signals = _room(ws, len(x), covers, net.theta)

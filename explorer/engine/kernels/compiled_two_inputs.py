@@ -198,8 +198,11 @@ def descend(
 ) -> bool:  # fmt: skip
     """Return a step of each start for each row of the table, in place; `outs` are of the last.
 
+    Values with names come in as plain tuples, whose types numba sees a hundred times as fast.
     Returns whether all that is left is finite.
     """
+    held, net, outs = Held(*held), TwoLayers(*net), Outcome(*outs)
+    terms, rule = LossTerms(*terms), DescentRule(*rule)
     work, last = _sums(held.p.shape[2]), len(table) - 1
     for b in range(len(held.p)):
         p, grad = held.p[b], held.grad[b]
@@ -454,6 +457,8 @@ def project(
     As in `descend`, but w and times are (3, k). Returns False where a number is not finite or no
     multipliers are found: the arrays are then spoilt.
     """
+    held, net, outs = Held(*held), TwoLayers(*net), Outcome(*outs)
+    terms, rule = LossTerms(*terms), DescentRule(*rule)
     work = _sums(held.p.shape[2])
     for b in range(len(held.p)):
         p, grad = held.p[b], held.grad[b]

@@ -71,8 +71,8 @@ class LoopRun:
         """Return the state after one step or more, with its losses; of tensors of its own."""
         run, first = self.run, self.first
         made, (x, lam) = run.numbers(), (first.x, first.lam)
-        losses = (tensor(v, first.loss) for v in made.losses)
-        l_stationary, l_dual, l_prior, l_margin, loss = losses
+        losses = torch.from_numpy(made.losses.reshape(5, *first.loss.shape)).to(first.loss.dtype)
+        l_stationary, l_dual, l_prior, l_margin, loss = losses.unbind()
         return KKTState(
             run.t, tensor(made.params[0], x), first.y, tensor(made.params[1] * self.mean, lam),
             l_stationary, l_dual, l_prior, l_margin, loss, tensor(made.grad_x, x),
