@@ -51,6 +51,7 @@ class Triangle:
     @property
     def corners(self) -> dict[str, tuple[float, float]]:
         """The corners on the screen, which a headline of another height moves."""
+        settled(self.pad)
         box = self.pad.bounding_box()
         assert box is not None
         # As triangle.js lays it out: 28 px aside, 26 above and below, sides of one length.
