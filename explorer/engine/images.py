@@ -22,7 +22,6 @@ from typing import Literal
 
 import numpy as np
 import torch
-from scipy.stats import hypergeom
 from torch import Tensor
 from torch.nn.functional import conv2d, interpolate, pad
 
@@ -466,6 +465,8 @@ def image_verdict(
 
 def _exact_p(hits: Tensor, own: Tensor, classes: Tensor) -> float:
     """Return the chance of as many hits (N,) among `own` (N,), drawn from all, class by class."""
+    from scipy.stats import hypergeom  # slow to load
+
     law = np.ones(1)
     for label in classes.unique():
         here = classes == label

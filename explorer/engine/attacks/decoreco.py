@@ -346,10 +346,7 @@ def _advance_to_pixels(
     free = replace(config, prior=None)
     while state.t < end and not terminate(state, config).over:
         state = advance(target, state, free, min(free_steps(config, state.t), end - state.t))
-        x, share = (
-            put_back(target, config, state.t, state.x),
-            state.coef / _unit(target, state.coef),
-        )
+        x = put_back(target, config, state.t, state.x)
         if x is not state.x and not state.diverged:
             share = state.coef / _unit(target, state.coef)
             state = _evaluate(target, config, state.t, x, state.y, share, state.moments, now)

@@ -91,19 +91,11 @@ class LoopRun:
         self, target: Target, config: DescentConfig, begin: Begin, square: float, mean: float,
         numbers: int,
     ) -> None:  # fmt: skip
-        """`square`: ||theta||^2; `mean`: the mean multiplier; `numbers`: that a step goes through.
-
-        Raises:
-            ValueError: for prior "pixels", where the target grants no ranges.
-        """
+        """`square`: ||theta||^2; `mean`: mean multiplier; `numbers`: that a step goes through."""
         self.target, self.config, self.mean = target, config, mean
         self.t, self.moved, self.sound = begin.t, begin.moved, True
         self.steep, self.piece = steepness(target, config), max(1, PIECE // numbers)
         self.terms, self.rule = terms_of(config, square, target.level), tuple(rule_of(config))
-        none = torch.zeros(0).double()
-        pixels = config.prior == "pixels"
-        ends = target.pixel_range(none) if pixels else (none, none)
-        self.low, self.high = (end.numpy() for end in ends)
 
     def advance(self, steps: int) -> None:
         """So many steps further. Where one start cannot take them, `sound` is False, for all."""
@@ -139,7 +131,7 @@ class TwoInputsRun(LoopRun):
         key = ("two inputs", config.merge_angle, same_slopes, self.projected)
         self.net = target.kept(key, lambda: _two_layers(net, self.projected))
         pairs = begin.params, begin.mean, begin.square, begin.grads
-        self.held = (*(_rows(*pair) for pair in pairs), self.low, self.high)
+        self.held = tuple(_rows(*pair) for pair in pairs)
         self.signed = np.ascontiguousarray(self.y * mean, dtype=np.float64)
 
     def _descend(self, table: Array) -> bool:
@@ -192,7 +184,7 @@ class LayersRun(LoopRun):
             for rows, (x, _) in zip(points, pairs, strict=True):
                 rows[:, : self.d] = x[i].numpy()
             shares = torch.stack([share[i] for _, share in pairs]).double().numpy()
-            seen = self.d, own[i].numpy(), begin.y[i].double().numpy(), self.low, self.high
+            seen = self.d, own[i].numpy(), begin.y[i].double().numpy()
             covers, losses = basis[i].double().contiguous().numpy(), np.zeros(5)
             losses[4] = loss[i]
             self.starts.append((points, shares, covers, seen, np.zeros(shares.shape[1:]), losses))

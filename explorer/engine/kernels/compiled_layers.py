@@ -26,7 +26,7 @@ import numpy.typing as npt
 from numba import njit
 
 from explorer.engine.kernels.compiled_nonnegative import active_set, factored, solved
-from explorer.engine.kernels.compiled_terms import move, on_box, on_floor, slope_of, within
+from explorer.engine.kernels.compiled_terms import move, on_box, on_floor, slope_of
 from explorer.engine.kernels.jit import INNER, kept
 from explorer.engine.kernels.steps import (
     ALPHA,
@@ -62,21 +62,17 @@ class Layers(NamedTuple):
 
 
 class Candidates(NamedTuple):
-    """What the candidates are, and the range of each coordinate.
+    """What the candidates are.
 
     Attributes:
         d: coordinates of a point.
         own: numbers of the classes (m,), 0 of one output.
         y: labels (m,).
-        low: the least value of each coordinate, or none.
-        high: the largest.
     """
 
     d: int
     own: Array
     y: Array
-    low: Array
-    high: Array
 
 
 class Pass(NamedTuple):
@@ -685,9 +681,6 @@ def descend(
         rates = row[RATE_X], row[RATE_LAM]
         move(x, points[1], points[2], points[3], seen.d, rates[0], row, rule, live)
         move(shares[0], shares[1], shares[2], shares[3], basis.shape[1], rates[1], row, rule, live)
-        for i in range(len(x)):
-            for e in range(len(seen.low)):
-                x[i, e] = within(x[i, e], seen.low[e], seen.high[e])
         sound = _step(
             points, shares, basis, seen, row, net, ws, at, signals, terms, kind, grad_coef, losses
         )

@@ -107,12 +107,6 @@ def move(
                 p[i, j] += mean[i, j]
 
 
-@njit(inline="always", **INNER)
-def within(x: float, low: float, high: float) -> float:
-    """Return x, or the nearer end of [low, high]; what is no number stays so."""
-    return low if x < low else high if x > high else x
-
-
 @njit(**INNER)
 def on_box(x: float, terms: LossTerms) -> float:
     """Return the gradient of the weighted box on a coordinate."""

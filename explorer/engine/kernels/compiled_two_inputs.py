@@ -31,7 +31,6 @@ from explorer.engine.kernels.compiled_terms import (
     on_floor,
     on_margin,
     sigmoid,
-    within,
 )
 from explorer.engine.kernels.jit import INNER, kept
 from explorer.engine.kernels.steps import (
@@ -66,14 +65,12 @@ class TwoLayers(NamedTuple):
 
 
 class Held(NamedTuple):
-    """What a run moves, each (b, 3, m), and the range of each coordinate, or none (d,)."""
+    """What a run moves, each (b, 3, m)."""
 
     p: Array
     mean: Array
     square: Array
     grad: Array
-    low: Array
-    high: Array
 
 
 class Outcome(NamedTuple):
@@ -110,14 +107,11 @@ def _sums(m: int) -> Sums:
 
 @njit(**INNER)
 def _move(held: Held, b: int, row: Array, rule: DescentRule) -> None:
-    """One step of a start, in place; what leaves the range of its coordinate is put back."""
+    """Take one step of a start, in place."""
     p, mean, square, grad = held.p[b], held.mean[b], held.square[b], held.grad[b]
     x, to, m = slice(0, SHARE), slice(SHARE, SHARE + 1), p.shape[1]
     move(p[x], mean[x], square[x], grad[x], m, row[RATE_X], row, rule, True)
     move(p[to], mean[to], square[to], grad[to], m, row[RATE_LAM], row, rule, True)
-    for i in range(len(held.low)):
-        for j in range(m):
-            p[i, j] = within(p[i, j], held.low[i], held.high[i])
 
 
 @njit(**INNER)
