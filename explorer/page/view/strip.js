@@ -5,17 +5,19 @@
 // of the run from the handle; `top`, the highest energy that is drawn, at the upper tick of the axis.
 const TICKS_UP = 2; // pieces of the axis of the energy
 const paintStrip = (context, frame, size, colours) => {
-  const left = 38, right = 14, above = 8, below = 20;
+  const words = [...Array(TICKS_UP + 1).keys()].map((i) => (i ? String(Number(((i / TICKS_UP) * frame.top).toPrecision(2))) : "0"));
+  context.font = `12px ${FONT}`;
+  const left = 12 + Math.max(26, ...words.map((word) => context.measureText(word).width)), right = 14, above = 8, below = 20;
   const X = (s) => left + s * (size.width - left - right);
   const Y = (e) => size.height - below - (Math.min(e, frame.top) / (frame.top || 1)) * (size.height - above - below);
   context.lineCap = context.lineJoin = "round";
   context.strokeStyle = colours.line; context.lineWidth = 1;
   context.beginPath(); context.moveTo(X(0), Y(0)); context.lineTo(X(1), Y(0)); context.stroke();
-  context.font = `12px ${FONT}`; context.fillStyle = colours.ink2;
+  context.fillStyle = colours.ink2;
   context.textAlign = "right"; context.textBaseline = "middle";
   for (let i = 0; i <= TICKS_UP; i++) {
     const e = (i / TICKS_UP) * frame.top;
-    context.fillText(i ? String(Number(e.toPrecision(2))) : "0", X(0) - 6, Y(e));
+    context.fillText(words[i], X(0) - 6, Y(e));
     context.beginPath(); context.moveTo(X(0) - 3, Y(e)); context.lineTo(i ? X(1) : X(0), Y(e)); context.stroke();
   }
   context.textBaseline = "top";

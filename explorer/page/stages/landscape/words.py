@@ -172,7 +172,9 @@ def run_words(held: Handle, own: bool) -> tuple[str, str]:
         drawn = held.problem.of.drawn
         why = OVERSHOT if own else DRAWN if drawn else OWN_LOSS
         words += f" It rose to {number(top.energy)} by step {top.t:,}: {why}"
-    return f"From energy {number(first)} to {number(held.energy)}", words
+    before, now = number(first), number(held.energy)
+    same = f"The energy was and is {now}"  # one line, where both are less than 0.0001
+    return same if before == now else f"From energy {before} to {now}", words
 
 
 def arrival_words(made: Arrivals, those: str) -> tuple[str, str]:
