@@ -391,4 +391,7 @@ def test_no_generic_code_names_an_attack() -> None:
         "explorer/research/game.py": {"univariate"},  # what the computer guesses with on a line
         "explorer/commands/grid.py": {"bilevel"},
         "explorer/commands/univariate.py": {"univariate"},
+        "explorer/commands/census.py": {"kkt", "bilevel"},  # losses that it compares
+        "explorer/research/census/__init__.py": {"kkt", "decoreco", "bilevel"},
+        "explorer/research/census/losses.py": {"kkt", "decoreco", "bilevel"},
     }  # fmt: skip

@@ -246,6 +246,7 @@ def fit_multipliers(
     accuracy: float = 1e-2,
     rounds: int = 20,
     price: Tensor | None = None,
+    enough: float = _NOISE**2,
 ) -> Fit:
     """Return the multipliers of least residual, with the slopes at the kinks that attain it.
 
@@ -262,6 +263,8 @@ def fit_multipliers(
             residual that is larger than the optimum, never one that is not attained.
         price: (n,) or None. Minimises 1/2 |residual|^2 + sum_i price_i lam_i instead, which picks
             among near-equal multipliers those of cheap points.
+        enough: stop once the square of the residual, or half of what it can still fall by, is at
+            most this; by default where the residual is rounding.
 
     Returns:
         The multipliers and what attains the residual. For n = 0 the residual is 1.
@@ -303,7 +306,7 @@ def fit_multipliers(
             break
         best, lowest = (columns, weight, norm / p.rho, gap), value
         scores = gains / new.gram.diagonal().sqrt().clamp_min(1e-300)
-        if gap <= accuracy * norm / p.rho or norm <= _NOISE * p.rho:
+        if gap <= accuracy * norm / p.rho or norm / p.rho * min(gap, norm / p.rho) <= enough:
             break
         columns = _join(p, columns, new.keep(scores > 0.1 * scores.max()))
         weight = torch.cat([weight, weight.new_zeros(len(columns.point) - len(weight))])

@@ -180,7 +180,7 @@ def test_cancelled_training_keeps_what_was_reached(page):
 
     async def impatient():
         press(page.controls, "train")
-        while page.job.share < 0.005:  # 500 steps, after which the images are separated
+        while page.job.share < 0.01:  # 1,000 steps, after which the images are separated
             await asyncio.sleep(0.01)
         assert label(page.controls, "train") == "Cancel" and page.controls.items["n"].disabled
         press(page.controls, "train")

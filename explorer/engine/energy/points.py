@@ -26,7 +26,8 @@ NEEDLE = 0.003  # share of places: below, an isolated zero (measured: 0.0003 aga
 FEW = 3.5  # places: up to so many are isolated too; arbitrary
 BOWL = 0.5  # share of the low places that stays of a set of zeros at a tenth of LOW; arbitrary: of
 # those around a single smooth minimum a tenth stays in the plane and a third on the line
-ACCURACY, ROUNDS = 1e-10, 400  # of an energy's residual; of pricing, where 30 do: arbitrary
+ACCURACY, ROUNDS = 1e-10, 40  # of an energy's residual; of pricing, where 30 do: arbitrary
+ENOUGH = 1e-12  # of the weights: an energy is known to twice this; arbitrary
 REDUNDANT = 1e-6  # share of ||theta||^2: nothing is gained by the point; arbitrary
 
 
@@ -132,8 +133,8 @@ class Energies:
 def energy(net: Network, x: Tensor, y: Tensor, tau: float, kappa: float = 0.0) -> float:
     """Return E_tau of the points x (n, d), y (n,), as a share of ||theta||^2.
 
-    However many kinks there are, of two layers it is the least value, to rounding; deeper an upper
-    bound.
+    However many kinks there are, of two layers it is the least value, to 1e-9; deeper, or where
+    `ROUNDS` of pricing do not reach that, as of points far from the origin, an upper bound.
 
     Args:
         net: a homogeneous network, at margin 1 where kappa counts; with one output per class a
@@ -145,7 +146,7 @@ def energy(net: Network, x: Tensor, y: Tensor, tau: float, kappa: float = 0.0) -
     """
     check_energy(net, x, y, tau, several=not kappa)
     price = kappa / 2 * (y * phi(net, x) - 1).square() if kappa else None
-    fit = fit_multipliers(net, x, y, tau, ACCURACY, ROUNDS, price)
+    fit = fit_multipliers(net, x, y, tau, ACCURACY, ROUNDS, price, ENOUGH)
     paid = 0.0 if price is None else 2 * float(price @ fit.lam) / float(net.rho) ** 2
     return fit.residual**2 + paid
 

@@ -169,10 +169,11 @@ def positive(gram: Array, gains: Array, weight: Array, ridge: float) -> bool:
         return False
     while n:
         solved(g, kept, n, low, step)
-        t = np.inf
+        t, first = np.inf, -1
         for a in range(n):
-            if w[kept[a]] + step[a] <= 0:
-                t = min(t, w[kept[a]] / max(-step[a], 1e-300))
+            until = w[kept[a]] / max(-step[a], 1e-300)
+            if w[kept[a]] + step[a] <= 0 and until < t:
+                t, first = until, a
         if not t < np.inf:
             for a in range(n):
                 w[kept[a]] += step[a]
@@ -180,7 +181,7 @@ def positive(gram: Array, gains: Array, weight: Array, ridge: float) -> bool:
         for a in range(n - 1, -1, -1):
             i, s = kept[a], step[a]
             g[i] -= t * (g[i] - ridge * s)  # the Gram matrix times the step is g - ridge step
-            if w[i] + s > 0 or w[i] > t * max(-s, 1e-300):
+            if a != first and (w[i] + s > 0 or w[i] > t * max(-s, 1e-300)):  # one leaves each time
                 w[i] = max(w[i] + t * s, 0.0)
                 continue
             _without(low, a, n, turns)

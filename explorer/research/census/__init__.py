@@ -143,7 +143,7 @@ def census(problem: Problem, config: CensusConfig, progress: Progress = no_progr
     places = ends.x.view(len(first), *parts.truth.shape)
     sets = [_points(surface, place) for place in places]
     group = same_ends(ends.value, sets)
-    at_truth = group[0] if parts.set_distances(places[0])[0] <= RADIUS else -1
+    at_truth = group[0] if parts.distances(places[0])[0] <= RADIUS else -1
     numbers = [k for k in range(int(group.max()) + 1) if (group[1:] == k).any()]
     best = [_lowest(ends.value, group, k) for k in numbers]
     orders = conditions(surface.loss, ends.x[best], part_progress(progress, 0.8, 1.0))
@@ -152,13 +152,13 @@ def census(problem: Problem, config: CensusConfig, progress: Progress = no_progr
         kind = "truth" if k == at_truth else _kind(ends, i, order)
         inside = np.flatnonzero(group[1:] == k)
         basins.append(_basin(surface, sets[i], places[i], float(ends.value[i]), kind, order, inside,
-                             len(x), parts.set_distances(places[i])[0]))  # fmt: skip
+                             len(x), parts.distances(places[i])[0]))  # fmt: skip
     basin = np.searchsorted(np.array(numbers), group[1:])
     steps = ends.steps[1:].double()
     return Census(
         config, tuple(basins), mixes, basin, unseen_basins(np.bincount(basin).tolist()),
         int(ends.level[1:].sum()), (int(steps.median()), int(steps.max())),
-        (float(ends.value[0]), parts.set_distances(places[0])[0]),
+        (float(ends.value[0]), parts.distances(places[0])[0]),
         share([int((group[1:] == group[0]).sum())], [len(x)]),
     )  # fmt: skip
 

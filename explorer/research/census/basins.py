@@ -171,7 +171,7 @@ class Basin:
         value: the lowest residual in it, as a share of the weights.
         x: the candidates there (m, d).
         points: how many they are, those of a split as one.
-        away: mean distance to the truth, as of `Parts.set_distances`.
+        away: mean distance to the truth, as of `Parts.distances`.
         conditions: of first and second order.
         hard: the residual there with hard slopes, free at kinks; nan where there is none.
         kinked: whether a candidate in use lies on the line of a neuron.
