@@ -157,3 +157,7 @@ def test_explanations_that_a_split_connects_have_a_flat_way(seed: int) -> None:
     ways = [way for i in range(e.n) if (way := split_profile(net, e, i)) is not None]
     assert exact and ways
     assert max(float(abs(way).max()) for way in ways) < 1e-10
+
+
+def test_a_set_without_multipliers_is_empty() -> None:
+    assert len(merged_points(X, Y, torch.zeros_like(LAM)).x) == 0

@@ -63,6 +63,8 @@ def merged_points(x: Tensor, y: Tensor, weight: Tensor, cells: Tensor | None = N
     """
     kept = weight > USED * weight.sum()
     x, y, weight = x[kept], y[kept], weight[kept]
+    if not len(x):  # all multipliers are 0
+        return Points(x, y, weight)
     like = y[:, None] == y
     near = torch.cdist(x, x, compute_mode="donot_use_mm_for_euclid_dist") <= MERGE_RADIUS
     if cells is not None:
