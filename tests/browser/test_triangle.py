@@ -128,6 +128,32 @@ def the_handle_is_dragged_by_mouse_and_by_keys(triangle: Triangle) -> None:
     assert triangle.shares()[0] > 0
     page.keyboard.press("t")
     triangle.rests_at(100, 0, 0)
+    the_triangle_stays_where_it_is_while_dragged(triangle)
+
+
+def the_triangle_stays_where_it_is_while_dragged(triangle: Triangle) -> None:
+    """On a page so narrow that the headline of a small energy takes a line more."""
+    page, headline = triangle.page, triangle.page.locator(".mx-headline h1")
+    wide = page.viewport_size
+    assert wide is not None
+    page.set_viewport_size({"width": 1180, "height": 820})
+    page.keyboard.press("n")
+    triangle.rests_at(0, 0, 100)
+    settled(triangle.pad)
+    before, lines = triangle.pad.bounding_box(), headline.bounding_box()
+    assert before is not None and lines is not None
+    x, y, width, height = (before[side] for side in ("x", "y", "width", "height"))
+    page.mouse.move(x + width / 2, y + height / 2)
+    page.mouse.down()
+    page.mouse.move(x + width / 2, y + 1, steps=5)
+    triangle.rests_at(100, 0, 0)
+    expect(headline).to_contain_text("less than")
+    now = headline.bounding_box()
+    assert now is not None and now["height"] > lines["height"]
+    settled(triangle.pad)
+    assert triangle.pad.bounding_box() == before
+    page.mouse.up()
+    page.set_viewport_size(wide)
 
 
 def told_before_the_next_animation_frame(triangle: Triangle) -> None:

@@ -130,7 +130,7 @@ def here_words(held: Handle, whole: str) -> tuple[str, str]:
     does = "is off by" if own else "leaves"
     of = "of the weights" if own else "of ‖θ‖²"
     return (
-        f"Here the start {does} {number(held.energy)} {of}",
+        f"This start {does} {number(held.energy)} {of}",
         f"{whole}. Each start has {beside(held)}.",  # the same all along a drag: nothing jumps
     )
 
