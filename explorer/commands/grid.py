@@ -14,10 +14,10 @@ from explorer.commands.options import (
     File,
     Json,
     OptionGroup,
+    PointSource,
     Preset,
     Seeds,
     Set,
-    Source,
     Where,
     expand_groups,
     option,
@@ -67,7 +67,7 @@ Rows = Annotated[Path | None, option("--rows", "JSON lines to go on from and to 
 
 
 @dataclass(frozen=True)
-class GridPoints(Source):
+class GridPoints(PointSource):
     """Points by their name: of a preset, of the digits, or of a file."""
 
     preset: Preset = PRESET

@@ -210,7 +210,7 @@ Set = Annotated[
 
 
 @dataclasses.dataclass(frozen=True)
-class Source(OptionGroup):
+class PointSource(OptionGroup):
     """Where points come from: a preset, a file or a link."""
 
     preset: Preset = Experiment.preset
@@ -220,7 +220,7 @@ class Source(OptionGroup):
 
 
 @dataclasses.dataclass(frozen=True)
-class Points(Source):
+class Points(PointSource):
     """Points, and the seed of all that is drawn."""
 
     seed: Seed = 0

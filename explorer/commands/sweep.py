@@ -94,7 +94,7 @@ class Workers(OptionGroup):
             return collect_rows(running, len(rows), "rows", path)
 
 
-POOL, CIRCLE = Workers(), options.Source()
+POOL, CIRCLE = Workers(), options.PointSource()
 
 
 @expand_groups
@@ -137,7 +137,7 @@ def sweep_rows(
 
 @expand_groups
 def arena(
-    points: options.Source = CIRCLE,
+    points: options.PointSource = CIRCLE,
     attacks: Annotated[str, option("--attacks", f"Of: {', '.join(ROSTER)}; or all.")] = "all",
     seeds: Seeds = "0-4",
     widths: Annotated[str, setting_option("--widths", Experiment, "widths", LAYERS)] = WIDTHS,

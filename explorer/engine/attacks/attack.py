@@ -125,7 +125,7 @@ class Needs:
 
 
 @dataclass(frozen=True, eq=False)
-class Starts(Generic[C]):
+class MixedStarts(Generic[C]):
     """Given candidates to begin at, so that starts can be mixed.
 
     The settings then hold `m`, how many, and `sigma_x`, the noise of a start.
@@ -267,7 +267,7 @@ class Attack(Generic[T, C, S]):
     headline: Callable[[S, Judged], Statement | None] = lambda state, known: None
     panel: AttackPanel | None = None
     needs: Needs = Needs()
-    starts: Starts[C] | None = None
+    starts: MixedStarts[C] | None = None
     file: FileCheck[T, S, C] = FileCheck()
     pictures: Callable[[int, int, int | None], C] | None = None
     leaps: Leaps[T, C, S] | None = None

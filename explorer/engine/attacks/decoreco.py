@@ -12,7 +12,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from explorer.engine.attacks.attack import Attack, Leaps, Needs, Start, Starts
+from explorer.engine.attacks.attack import Attack, Leaps, MixedStarts, Needs, Start
 from explorer.engine.attacks.claims import Report, claims, in_units_of_data
 from explorer.engine.attacks.descent import (
     DescentConfig,
@@ -20,11 +20,11 @@ from explorer.engine.attacks.descent import (
     descent_status,
     descent_step,
     first_config,
-    free_steps,
     on_pictures,
     put_back,
     start_config,
     steepness,
+    steps_to_pixels,
 )
 from explorer.engine.attacks.descent_loops import (
     LAYERS,
@@ -342,15 +342,12 @@ def advance(
 def _advance_to_pixels(
     target: Target, state: DecoRecoState, config: DecoRecoConfig, end: int
 ) -> DecoRecoState:
-    """Return the state at step `end`: free steps, and returns into the range of pixels."""
-    free = replace(config, prior=None)
-    while state.t < end and not terminate(state, config).over:
-        state = advance(target, state, free, min(free_steps(config, state.t), end - state.t))
-        x = put_back(target, config, state.t, state.x)
-        if x is not state.x and not state.diverged:
-            share = state.coef / _unit(target, state.coef)
-            state = _evaluate(target, config, state.t, x, state.y, share, state.moments, now)
-    return state
+    unit = _unit(target, state.coef)
+    return steps_to_pixels(
+        target, state, config, end, terminate,
+        lambda at, free, steps: advance(target, at, free, steps),
+        lambda at, x: _evaluate(target, config, at.t, x, at.y, at.coef / unit, at.moments, now),
+    )  # fmt: skip
 
 
 def iterate(
@@ -535,6 +532,6 @@ ATTACK = Attack(
     first=init, step=step, terminate=terminate, report=report,
     curves=(("l_stationary", "stationarity"), ("l_margin", "margin"), ("l_dual", "λ floor"),
             ("l_prior", "prior box")),
-    needs=Needs(several=True, anywhere=True), starts=Starts(start_config), pictures=pictures,
+    needs=Needs(several=True, anywhere=True), starts=MixedStarts(start_config), pictures=pictures,
     leaps=Leaps(advance),
 )  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, ClassVar, Literal, Protocol, TypeVar
 
@@ -262,11 +263,6 @@ def put_back(target: Target, config: DescentConfig, t: int, x: Tensor) -> Tensor
     return target.put_back(x) if due else x
 
 
-def free_steps(config: DescentConfig, t: int) -> int:
-    """Return in how many steps after t candidates are next put back."""
-    return min(PUT_BACK - t % PUT_BACK, max(1, config.steps - t))
-
-
 class Descending(Protocol):
     """A state of a descent, as `descent_status` reads it."""
 
@@ -286,6 +282,42 @@ def descent_status(state: Descending, steps: int, *grads: Tensor) -> Status:
     if not any(bool(grad.any()) for grad in grads):
         return Status.CONVERGED
     return Status.FINISHED if state.t >= steps else Status.RUNNING
+
+
+class Placed(Descending, Protocol):
+    """A state of a descent with candidates, as `steps_to_pixels` reads it."""
+
+    @property
+    def x(self) -> Tensor:
+        """Return the candidates (..., m, d)."""
+
+
+P = TypeVar("P", bound=Placed)
+
+
+def steps_to_pixels(
+    target: Target, state: P, config: C, end: int, terminate: Callable[[P, C], Status],
+    free_run: Callable[[P, C, int], P], moved: Callable[[P, Tensor], P],
+) -> P:  # fmt: skip
+    """Return the state at step `end`: free steps, and returns into the range of pixels.
+
+    Args:
+        target: what grants the range.
+        state: where to begin.
+        config: the settings, of prior "pixels".
+        end: the step to reach.
+        terminate: (state, config) -> how the run stands.
+        free_run: (state, config, steps) -> the state so many steps on, by settings without a prior.
+        moved: (state, x) -> the state with these candidates.
+    """
+    free = replace(config, prior=None)
+    while state.t < end and not terminate(state, config).over:
+        due = min(PUT_BACK - state.t % PUT_BACK, max(1, config.steps - state.t))
+        state = free_run(state, free, min(due, end - state.t))
+        x = put_back(target, config, state.t, state.x)
+        if x is not state.x and not state.diverged:
+            state = moved(state, x)
+    return state
 
 
 def rule_of(config: DescentConfig) -> DescentRule:

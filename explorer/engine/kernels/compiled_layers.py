@@ -42,7 +42,7 @@ Array = npt.NDArray[Any]
 _ROUNDS = 3  # as in `decoreco`
 
 
-class Layers(NamedTuple):
+class LayerArrays(NamedTuple):
     """A network as the loops want it.
 
     Attributes:
@@ -61,7 +61,7 @@ class Layers(NamedTuple):
     slopes: Array
 
 
-class Candidates(NamedTuple):
+class CandidateArrays(NamedTuple):
     """What the candidates are.
 
     Attributes:
@@ -75,7 +75,7 @@ class Candidates(NamedTuple):
     y: Array
 
 
-class Pass(NamedTuple):
+class LayerPass(NamedTuple):
     """What each layer reads (m, e), and of hidden ones z (m, k) and their slopes s (m, k)."""
 
     a: list[Array]
@@ -83,7 +83,7 @@ class Pass(NamedTuple):
     s: list[Array]
 
 
-class Signals(NamedTuple):
+class LayerSignals(NamedTuple):
     """d<u, Phi> of covectors u (p, C): by what each layer hands on (p, e), and by its z (p, k)."""
 
     cover: Array
@@ -110,7 +110,7 @@ class Residual(NamedTuple):
 
 
 @njit(**INNER)
-def _weights(net: Layers) -> list[Array]:
+def _weights(net: LayerArrays) -> list[Array]:
     """Return the weights of each layer (k, e)."""
     at, made = 0, []
     for i in range(len(net.outs)):
@@ -121,18 +121,18 @@ def _weights(net: Layers) -> list[Array]:
 
 
 @njit(**INNER)
-def _room(ws: list[Array], m: int, p: int, of: Array) -> tuple[Pass, Signals]:
+def _room(ws: list[Array], m: int, p: int, of: Array) -> tuple[LayerPass, LayerSignals]:
     """Return arrays for a pass of m candidates, and for the signals of p covectors."""
     a = [np.ones((m, w.shape[1]), of.dtype) for w in ws]
     z = [np.empty((m, len(w)), of.dtype) for w in ws[:-1]]
     s = [np.empty((m, len(w)), of.dtype) for w in ws[:-1]]
     outer = [np.empty((p, w.shape[1]), of.dtype) for w in ws[1:]]
     b = [np.empty((p, len(w)), of.dtype) for w in ws[:-1]]
-    return Pass(a, z, s), Signals(np.empty((p, len(ws[-1])), of.dtype), outer, b)
+    return LayerPass(a, z, s), LayerSignals(np.empty((p, len(ws[-1])), of.dtype), outer, b)
 
 
 @njit(**INNER)
-def _lay(x: Array, alpha: float, ws: list[Array], slopes: Array, at: Pass, phi: Array) -> None:
+def _lay(x: Array, alpha: float, ws: list[Array], slopes: Array, at: LayerPass, phi: Array) -> None:
     """Go up: fill the pass, and the outputs phi (m, C)."""
     first, zero = 0, slopes.dtype.type(0)
     _copy(x, at.a[0])
@@ -167,7 +167,7 @@ def _copy(v: Array, out: Array) -> None:
 
 
 @njit(**INNER)
-def _send(ws: list[Array], at: Pass, signals: Signals) -> None:
+def _send(ws: list[Array], at: LayerPass, signals: LayerSignals) -> None:
     """Go down: fill the signals of the covectors there, of each candidate one after another."""
     depth = len(signals.b)
     q = len(signals.cover) // len(at.a[0])
@@ -181,7 +181,7 @@ def _send(ws: list[Array], at: Pass, signals: Signals) -> None:
 
 
 @njit(**INNER)
-def _known(at: Pass, signals: Signals, phi: Array, inner: Array) -> float:
+def _known(at: LayerPass, signals: LayerSignals, phi: Array, inner: Array) -> float:
     """Write <theta, g> of each multiplier's gradient g (p,); return the sum of all ||g||^2."""
     depth, q, total = len(at.z), len(inner) // len(phi), 0.0
     for p in range(len(inner)):
@@ -221,7 +221,7 @@ def _rows(v: Array, at: Array) -> Array:
 
 
 @njit(**INNER)
-def _products(at: Pass, signals: Signals, some: Array, beside: Array, out: Array) -> None:
+def _products(at: LayerPass, signals: LayerSignals, some: Array, beside: Array, out: Array) -> None:
     """Write <g_i, g_j> of the multipliers `some`, in rows, and those `beside`."""
     depth, q = len(at.z), len(signals.cover) // len(at.a[0])
     for layer in range(depth + 1):
@@ -236,8 +236,8 @@ def _products(at: Pass, signals: Signals, some: Array, beside: Array, out: Array
 
 @njit(**INNER)
 def _solve(
-    coef: Array, floor: float, ridge: float, kind: Multipliers, basis: Array, at: Pass,
-    signals: Signals, ws: list[Array], squares: Array, right: Array,
+    coef: Array, floor: float, ridge: float, kind: Multipliers, basis: Array, at: LayerPass,
+    signals: LayerSignals, ws: list[Array], squares: Array, right: Array,
 ) -> tuple[bool, Array, Array]:  # fmt: skip
     """Write the multipliers of least loss into coef (p,), and into `right` what they leave to gain.
 
@@ -297,7 +297,7 @@ def _solve(
 
 
 @njit(**INNER)
-def _pulls(coef: Array, on: Array, signals: Signals, q: int, exact: bool) -> Signals:
+def _pulls(coef: Array, on: Array, signals: LayerSignals, q: int, exact: bool) -> LayerSignals:
     """Return the signals of what the candidates `on` pull with: coef (p,) times their own.
 
     `exact`: without `outer`, which is not asked for then.
@@ -307,7 +307,7 @@ def _pulls(coef: Array, on: Array, signals: Signals, q: int, exact: bool) -> Sig
         own = signals.outer[layer]
         outer.append(own if exact else _weighted(coef, on, own, q))
         b.append(_weighted(coef, on, signals.b[layer], q))
-    return Signals(cover, outer, b)
+    return LayerSignals(cover, outer, b)
 
 
 @njit(**INNER)
@@ -346,7 +346,7 @@ def _dot_rows(a: Array, b: Array) -> float:
 
 @njit(**INNER)
 def _residual(
-    on: Array, pull: Signals, at: Pass, ws: list[Array], squares: Array, exact: bool
+    on: Array, pull: LayerSignals, at: LayerPass, ws: list[Array], squares: Array, exact: bool
 ) -> Residual:
     """Return what is left of theta; `exact`: to rounding of itself, however little it is."""
     n, square, carried = len(on), 0.0, pull.cover
@@ -408,8 +408,8 @@ def _gain(left: Residual, on: Array, basis: Array, gain: Array) -> None:
 
 @njit(**INNER)
 def _improved(
-    coef: Array, floor: float, some: Array, gram: Array, ridge: float, basis: Array, at: Pass,
-    signals: Signals, ws: list[Array], squares: Array,
+    coef: Array, floor: float, some: Array, gram: Array, ridge: float, basis: Array, at: LayerPass,
+    signals: LayerSignals, ws: list[Array], squares: Array,
 ) -> bool:  # fmt: skip
     """`decoreco._improvement` of coef (p,), in place, on multipliers `some` above the floor."""
     n, size, least, q = len(some), 0, np.inf, basis.shape[1]
@@ -441,7 +441,7 @@ def _improved(
 
 @njit(**INNER)
 def _down(
-    on: Array, left: Residual, at: Pass, ws: list[Array], slopes: Array, alpha: float
+    on: Array, left: Residual, at: LayerPass, ws: list[Array], slopes: Array, alpha: float
 ) -> Array:
     """Return the gradient on x of the candidates `on`, over -2, (n, e)."""
     grad, first = left.top, len(slopes)
@@ -479,7 +479,7 @@ def _rivals(phi: Array, own: Array, basis: Array) -> None:
 
 @njit(**INNER)
 def _margins(
-    phi: Array, seen: Candidates, weight: float, terms: LossTerms, push: Array, contrast: Array
+    phi: Array, seen: CandidateArrays, weight: float, terms: LossTerms, push: Array, contrast: Array
 ) -> float:
     """Write the margin's gradient on q_i into push (m,), and dq_i/dPhi (m, C); return l_margin."""
     total = 0.0
@@ -512,7 +512,7 @@ def _push_all(push: Array, contrast: Array, ws: list[Array], scale: float, top: 
 
 @njit(**INNER)
 def _push_rows(
-    push: Array, contrast: Array, basis: Array, signals: Signals, ws: list[Array], grad: Array,
+    push: Array, contrast: Array, basis: Array, signals: LayerSignals, ws: list[Array], grad: Array,
     d: int,
 ) -> None:  # fmt: skip
     """Add the margin's gradient on x, from the signals of the multipliers of runners-up."""
@@ -533,7 +533,7 @@ def _push_rows(
 
 @njit(**INNER)
 def _finish(
-    x: Array, coef: Array, gain: Array, seen: Candidates, terms: LossTerms, kind: Multipliers,
+    x: Array, coef: Array, gain: Array, seen: CandidateArrays, terms: LossTerms, kind: Multipliers,
     grad: Array, shares: Array, grad_coef: Array, losses: Array,
 ) -> None:  # fmt: skip
     """Write shares, gradients on the multipliers, floor and box; of x what the box adds."""
@@ -556,8 +556,8 @@ def _finish(
 
 @njit(**INNER)
 def _step(
-    points: Array, shares: Array, basis: Array, seen: Candidates, row: Array, net: Layers,
-    ws: list[Array], at: Pass, signals: Signals, terms: LossTerms, kind: Multipliers,
+    points: Array, shares: Array, basis: Array, seen: CandidateArrays, row: Array, net: LayerArrays,
+    ws: list[Array], at: LayerPass, signals: LayerSignals, terms: LossTerms, kind: Multipliers,
     grad_coef: Array, losses: Array,
 ) -> bool:  # fmt: skip
     """Fill the state at the candidates in points[0]; False where no multipliers are found."""
@@ -649,8 +649,9 @@ def _pull_with(coef: Array, basis: Array, cover: Array) -> None:
 
 @kept
 def descend(
-    points: Array, shares: Array, basis: Array, seen: Candidates, table: Array, net: Layers,
-    terms: LossTerms, kind: Multipliers, rule: DescentRule, grad_coef: Array, losses: Array,
+    points: Array, shares: Array, basis: Array, seen: CandidateArrays, table: Array,
+    net: LayerArrays, terms: LossTerms, kind: Multipliers, rule: DescentRule, grad_coef: Array,
+    losses: Array,
 ) -> bool:  # fmt: skip
     """Return a step for each row of the table, in place; False where it cannot be taken.
 
@@ -671,7 +672,7 @@ def descend(
         grad_coef: the gradient on the multipliers (m, q), written at the end.
         losses: stationarity, floor, box, margin and their weighted sum (5,), as they are.
     """
-    seen, net, terms = Candidates(*seen), Layers(*net), LossTerms(*terms)
+    seen, net, terms = CandidateArrays(*seen), LayerArrays(*net), LossTerms(*terms)
     kind, rule = Multipliers(*kind), DescentRule(*rule)
     ws, x = _weights(net), points[0]
     covers = basis.shape[0] * (basis.shape[1] if kind.projected else 1)

@@ -73,7 +73,7 @@ class Held(NamedTuple):
     grad: Array
 
 
-class Outcome(NamedTuple):
+class RunOutcome(NamedTuple):
     """What is left of ||theta||^2 (b,), Phi (b, m) and the gradient on lam / mean (b, m)."""
 
     left: Array
@@ -188,14 +188,14 @@ def _put(v: Array, out: Array) -> None:
 @kept
 def descend(
     held: Held, signed: Array, table: Array, net: TwoLayers, terms: LossTerms, rule: DescentRule,
-    outs: Outcome,
+    outs: RunOutcome,
 ) -> bool:  # fmt: skip
     """Return a step of each start for each row of the table, in place; `outs` are of the last.
 
     Values with names come in as plain tuples, whose types numba sees a hundred times as fast.
     Returns whether all that is left is finite.
     """
-    held, net, outs = Held(*held), TwoLayers(*net), Outcome(*outs)
+    held, net, outs = Held(*held), TwoLayers(*net), RunOutcome(*outs)
     terms, rule = LossTerms(*terms), DescentRule(*rule)
     work, last = _sums(held.p.shape[2]), len(table) - 1
     for b in range(len(held.p)):
@@ -444,14 +444,14 @@ def _solve(
 @kept
 def project(
     held: Held, signed: Array, table: Array, net: TwoLayers, terms: LossTerms, rule: DescentRule,
-    ridge: float, outs: Outcome,
+    ridge: float, outs: RunOutcome,
 ) -> bool:  # fmt: skip
     """Return a step of each start for each row of the table, in place, its multipliers solved for.
 
     As in `descend`, but w and times are (3, k). Returns False where a number is not finite or no
     multipliers are found: the arrays are then spoilt.
     """
-    held, net, outs = Held(*held), TwoLayers(*net), Outcome(*outs)
+    held, net, outs = Held(*held), TwoLayers(*net), RunOutcome(*outs)
     terms, rule = LossTerms(*terms), DescentRule(*rule)
     work = _sums(held.p.shape[2])
     for b in range(len(held.p)):

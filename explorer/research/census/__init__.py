@@ -30,8 +30,8 @@ from explorer.research.census.basins import (
     Basin,
     Conditions,
     Kind,
-    Points,
     Unseen,
+    WeightedSet,
     conditions,
     merged_points,
     same_ends,
@@ -163,7 +163,7 @@ def census(problem: Problem, config: CensusConfig, progress: Progress = no_progr
     )  # fmt: skip
 
 
-def _points(surface: Surface, x: Tensor) -> Points:
+def _points(surface: Surface, x: Tensor) -> WeightedSet:
     pull = surface.pull(x)
     cells = None if surface.cells is None else surface.cells(x)
     return merged_points(x, pull.sign(), pull.abs(), cells)
@@ -193,7 +193,7 @@ def _kind(ends: Ends, i: int, order: Conditions) -> Kind:
 
 
 def _basin(
-    surface: Surface, points: Points, x: Tensor, value: float, kind: Kind, order: Conditions,
+    surface: Surface, points: WeightedSet, x: Tensor, value: float, kind: Kind, order: Conditions,
     inside: Index, total: int, away: float,
 ) -> Basin:  # fmt: skip
     pull = surface.pull(x).abs()

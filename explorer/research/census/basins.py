@@ -36,7 +36,7 @@ KINDS: dict[Kind, str] = {
 
 
 @dataclass(frozen=True, eq=False)
-class Points:
+class WeightedSet:
     """A weighted set of which nothing can be split or merged further: places, labels, weights."""
 
     x: Tensor
@@ -49,7 +49,7 @@ class Points:
         return self.weight > HEAVY * self.weight.sum()
 
 
-def merged_points(x: Tensor, y: Tensor, weight: Tensor, cells: Tensor | None = None) -> Points:
+def merged_points(x: Tensor, y: Tensor, weight: Tensor, cells: Tensor | None = None) -> WeightedSet:
     """Return a set with its points of one cell, or within `MERGE_RADIUS`, as one: their centroid.
 
     Splits of a point within its cell have the same residual (`splitting`), and end as one here, as
@@ -64,7 +64,7 @@ def merged_points(x: Tensor, y: Tensor, weight: Tensor, cells: Tensor | None = N
     kept = weight > USED * weight.sum()
     x, y, weight = x[kept], y[kept], weight[kept]
     if not len(x):  # all multipliers are 0
-        return Points(x, y, weight)
+        return WeightedSet(x, y, weight)
     like = y[:, None] == y
     near = torch.cdist(x, x, compute_mode="donot_use_mm_for_euclid_dist") <= MERGE_RADIUS
     if cells is not None:
@@ -72,10 +72,12 @@ def merged_points(x: Tensor, y: Tensor, weight: Tensor, cells: Tensor | None = N
     count, group = connected_components((like & near).numpy(), directed=False)
     one = torch.nn.functional.one_hot(torch.from_numpy(group).long(), count).to(x)
     total = one.T @ weight
-    return Points(one.T @ (weight[:, None] * x) / total[:, None], one.T @ y / one.sum(0), total)
+    return WeightedSet(
+        one.T @ (weight[:, None] * x) / total[:, None], one.T @ y / one.sum(0), total
+    )
 
 
-def same_ends(values: Tensor, sets: list[Points]) -> Index:
+def same_ends(values: Tensor, sets: list[WeightedSet]) -> Index:
     """Return the number of the basin of each end (b,): 0 for the largest, the lowest of equal ones.
 
     Two ends are one where their residuals are `ALIKE` and each heavy point of either has a point of

@@ -34,7 +34,7 @@ LEAST = 1e-4  # of STEP: rounds that help no more; arbitrary
 
 
 @dataclass(frozen=True, eq=False)
-class Pass:
+class LowestPass:
     """Two ways between two sets, by their length in [0, 1], and the values on them.
 
     Attributes:
@@ -77,7 +77,7 @@ def in_order_of(x: Tensor, other: Tensor, y: Tensor) -> Tensor:
 
 def lowest_pass(
     loss: Loss, a: Tensor, b: Tensor, rounds: int = 2000, progress: Progress = no_progress
-) -> Pass:
+) -> LowestPass:
     """Return the lowest way found from a to b (m, d), and the straight mix beside it.
 
     Args:
@@ -106,7 +106,7 @@ def lowest_pass(
         if step < LEAST * STEP:
             break
     low, high = _along(loss, best), _along(loss, straight)
-    return Pass(torch.linspace(0, 1, len(low)), high, low, best.view(-1, *a.shape))
+    return LowestPass(torch.linspace(0, 1, len(low)), high, low, best.view(-1, *a.shape))
 
 
 def _along(loss: Loss, way: Tensor) -> Tensor:

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from explorer.engine.attacks.attack import Attack, FileCheck, Needs, OwnVictim, Start, Starts
+from explorer.engine.attacks.attack import Attack, FileCheck, MixedStarts, Needs, OwnVictim, Start
 from explorer.engine.attacks.bilevel.lower import (
     Lower,
     LowerPoint,
@@ -450,7 +450,7 @@ ATTACK = Attack(
     config=BilevelConfig, state=BilevelState,
     first=init, step=step, terminate=terminate, report=report,
     curves=(("l_upper", "½‖θ(x) − θ*‖²"), ("surrogate", "surrogate ‖∇E‖²")),
-    starts=Starts(), own=OwnVictim(victim, energy, lambda state: state.victim), shapes=shapes,
+    starts=MixedStarts(), own=OwnVictim(victim, energy, lambda state: state.victim), shapes=shapes,
     headline=headline, pictures=pictures,
     file=FileCheck(room=lambda config, d: config.width * (d + 3 + config.width)),
     needs=Needs(non_homogeneous=True),  # asks for no margin; see `Attack.refusal`

@@ -34,20 +34,20 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from explorer.engine.attacks.attack import Attack, Leaps, ManyStarts, Needs, Start, Starts
+from explorer.engine.attacks.attack import Attack, Leaps, ManyStarts, MixedStarts, Needs, Start
 from explorer.engine.attacks.claims import Report, claims, in_units_of_data
 from explorer.engine.attacks.descent import (
     descent_status,
     descent_step,
     first_config,
-    free_steps,
     on_pictures,
     put_back,
     start_config,
+    steps_to_pixels,
 )
 from explorer.engine.attacks.kkt.blocks import BLOCK, Replay, start_bytes
 from explorer.engine.attacks.kkt.config import KKTConfig
-from explorer.engine.attacks.kkt.loops import LoopRun, serves
+from explorer.engine.attacks.kkt.loops import KKTRun, serves
 from explorer.engine.attacks.kkt.loss import KKTState, evaluate
 from explorer.engine.attacks.target import Target
 from explorer.engine.optim import Moments
@@ -173,7 +173,7 @@ def step(target: Target, state: KKTState, config: KKTConfig) -> KKTState:
         return _leap(target, state, config, 1, None)[0]
     net = target.prepared_network(config.merge_angle, config.same_slopes)
     if serves(net, state, config):
-        run = LoopRun(target, net, state, config)
+        run = KKTRun(target, net, state, config)
         run.advance(1)
         if run.sound and _all_finite(after := run.state()) and _all_finite(state):
             return after
@@ -268,7 +268,7 @@ def iterate(
         >>> [later.t for later in kkt.iterate(target, state, config, stride=4)]
         [4, 8, 10]
     """
-    run: Replay | LoopRun | None = None
+    run: Replay | KKTRun | None = None
     while not terminate(state, config).over:
         steps = min(stride - state.t % stride, config.steps - state.t)
         with few_threads():
@@ -277,8 +277,8 @@ def iterate(
 
 
 def _leap(
-    target: Target, state: KKTState, config: KKTConfig, steps: int, run: Replay | LoopRun | None
-) -> tuple[KKTState, Replay | LoopRun | None]:
+    target: Target, state: KKTState, config: KKTConfig, steps: int, run: Replay | KKTRun | None
+) -> tuple[KKTState, Replay | KKTRun | None]:
     """The state so many steps on, and the run that has come to it, if one can take it up there."""
     if config.prior == "pixels":
         return _leap_to_pixels(target, state, config, state.t + steps), None
@@ -301,26 +301,22 @@ def _leap(
 
 
 def _leap_to_pixels(target: Target, state: KKTState, config: KKTConfig, end: int) -> KKTState:
-    """Return the state at step `end`: free steps, and returns into the range of pixels."""
-    free = replace(config, prior=None)
-    while state.t < end and not terminate(state, config).over:
-        steps = min(free_steps(config, state.t), end - state.t)
-        state, _ = _leap(target, state, free, steps, None)
-        x = put_back(target, config, state.t, state.x)
-        if x is not state.x and not state.diverged:
-            state = evaluate(target, config, state.t, x, state.y, state.lam, state.moments)
-    return state
+    return steps_to_pixels(
+        target, state, config, end, terminate,
+        lambda at, free, steps: _leap(target, at, free, steps, None)[0],
+        lambda at, x: evaluate(target, config, at.t, x, at.y, at.lam, at.moments),
+    )  # fmt: skip
 
 
 def _run_from(
     target: Target, state: KKTState, config: KKTConfig, steps: int
-) -> Replay | LoopRun | None:
+) -> Replay | KKTRun | None:
     """Return what takes many steps faster than `step`; None where nothing does."""
     if terminate(state, config).over:
         return None
     net = target.prepared_network(config.merge_angle, config.same_slopes)
     if serves(net, state, config):
-        return LoopRun(target, net, state, config)
+        return KKTRun(target, net, state, config)
     # Projected multipliers are solved for in float64.
     quick = config.multipliers == "joint" or state.x.device.type not in ("cpu", "mps")
     # The losses of a block are one step more.
@@ -461,7 +457,7 @@ ATTACK = Attack(
     first=init, step=step, terminate=terminate, report=report,
     curves=(("l_stationary", "stationarity"), ("l_margin", "margin"), ("l_dual", "λ floor"),
             ("l_prior", "prior box")),
-    needs=Needs(anywhere=True, non_homogeneous=True), starts=Starts(start_config),
+    needs=Needs(anywhere=True, non_homogeneous=True), starts=MixedStarts(start_config),
     pictures=pictures,
     leaps=Leaps(advance, iterate), many=ManyStarts(single_states, memory),
 )  # fmt: skip

@@ -79,7 +79,7 @@ class Buffers:
 class Replay:
     """The buffers of one run, x (m, d) or (b, m, d), moved on by `advance`."""
 
-    sound = True  # each start goes on, whatever the others do; see `LoopRun`
+    sound = True  # each start goes on, whatever the others do; see `KKTRun`
 
     def __init__(
         self, target: Target, state: KKTState, config: KKTConfig, block: int = BLOCK,

@@ -12,11 +12,11 @@ from explorer.engine.attacks.descent_loops import (
     TWO_INPUTS,
     Begin,
     LayersRun,
+    LoopRun,
     TwoInputsRun,
     lay,
     tensor,
 )
-from explorer.engine.attacks.descent_loops import LoopRun as DescentRun
 from explorer.engine.attacks.kkt.config import KKTConfig
 from explorer.engine.attacks.kkt.loss import KKTState
 from explorer.engine.attacks.target import Target
@@ -45,14 +45,14 @@ def _narrow(net: Prepared) -> bool:
     return net.two_layers and net.weights[0].shape[1] <= INPUTS
 
 
-class LoopRun:
+class KKTRun:
     """A run, x (m, d) or (b, m, d), moved on by `advance`."""
 
     def __init__(self, target: Target, net: Prepared, state: KKTState, config: KKTConfig) -> None:
         """Start from `state`; `net` is the prepared network of `target`."""
         self.first, self.mean = state, target.mass / state.x.shape[-2]
         begin = _begin(state, self.mean, config.multipliers == "projected")
-        self.run: DescentRun = (
+        self.run: LoopRun = (
             TwoInputsRun(target, config, begin, net, self.mean, config.same_slopes)
             if _narrow(net)
             else _layers_run(target, config, begin, net, self.mean, state)
