@@ -2,6 +2,7 @@
 
 python benchmarks/bench_census.py training     one part: training, width, points, alpha, losses
 python benchmarks/bench_census.py losses --starts 40 --seeds 3
+python benchmarks/bench_census.py truth        runs from the truth of each preset
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 
 import torch
 
@@ -16,12 +18,16 @@ from explorer.engine.attacks.bilevel import BilevelConfig
 from explorer.engine.attacks.kkt import KKTConfig
 from explorer.engine.confidence import share
 from explorer.engine.data import heldout, preset
+from explorer.engine.energy.starts import mean_nearest
+from explorer.engine.explanations.splitting import flat_directions, training_explanation
 from explorer.engine.store import Run
 from explorer.engine.threads import limit_threads
 from explorer.engine.training import TrainConfig
 from explorer.research.census import Census, CensusConfig, census, census_starts, surface_of
+from explorer.research.census.basins import conditions
 from explorer.research.census.losses import OF_PAGE
 from explorer.research.grid import Grid, Problem, even
+from explorer.research.grid.landscape import landscape_of, level_states
 from explorer.research.runs import train
 
 CIRCLE, N, WIDTH, STEPS = "alternating-circle", 12, 100, 6000
@@ -124,13 +130,55 @@ HEADS = (
 )  # fmt: skip
 
 
+# --- Runs from the truth
+
+PAIRS = ("moons", "circles", "xor", "blobs", "spiral", "random-circle", CIRCLE)
+MOST_CANDIDATES = 100  # as the page takes
+TRUTH_HEADS = (
+    "", "points with a multiplier", "in how many directions they can move",
+    "the truth leaves", "its end leaves", "most on the way", "from these points to candidates",
+    "all candidates off", "smooth loss at the truth", "a move of 0.03 gains",
+)  # fmt: skip
+
+
+def truth_row(data: str, exact: bool, seed: int = 0) -> str:
+    """Return what a run from 100% truth comes to, and in how many directions the truth is flat."""
+    points = preset(data, seed=seed)
+    config = TrainConfig(widths=(WIDTH,), steps=STEPS)
+    target = train(Run(points, config, seed=seed, exact=exact), keep=1).target
+    kkt = KKTConfig(m=MOST_CANDIDATES)
+    problem = Grid(target, points, heldout(points, 1), "kkt", kkt, seed, 5).problem()
+    measure = landscape_of(problem).measure
+    states = [one for one, _ in level_states(problem, (1.0, 1.0), 50, measure)]
+    net, e, _ = training_explanation(target, points.x, points.y)
+    left, last = [measure(one.x) for one in states], states[-1]
+    near = mean_nearest(e.x, e.y, last.x, last.y.double())
+    off = problem.parts.set_distances(last.x, last.y)[0]
+    own = replace(problem.of, config=KKTConfig(m=even(points.n))).problem()
+    smooth, at = surface_of(own, CensusConfig()).loss, own.parts.truth.double().reshape(1, -1)
+    order = conditions(smooth, at)[0]
+    cells = [
+        f"{data}, {'exact' if exact else f'{STEPS} steps'}", f"{e.n} of {points.n}",
+        flat_directions(net, e), f"{left[0]:.2g}", f"{left[-1]:.2g}", f"{max(left):.2g}",
+        f"{near:.3f}", f"{off:.3f}", f"{float(smooth(at)[0]):.2g}",
+        f"{order.slope:.2g}, {order.bend:.2g}",
+    ]  # fmt: skip
+    return "| " + " | ".join(map(str, cells)) + " |"
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("part", choices=("training", "width", "points", "alpha", "losses"))
+    parser.add_argument("part", choices=("training", "width", "points", "alpha", "losses", "truth"))
     parser.add_argument("--starts", type=int, default=100, help="of each seed")
     parser.add_argument("--seeds", type=int, default=5)
     options = parser.parse_args()
     limit_threads()
+    if options.part == "truth":
+        print("| " + " | ".join(TRUTH_HEADS) + " |\n" + "|---" * len(TRUTH_HEADS) + "|", flush=True)
+        for exact in (True, False):
+            for data in PAIRS:
+                print(truth_row(data, exact), flush=True)
+        return
     print("| " + " | ".join(HEADS) + " |\n" + "|---" * len(HEADS) + "|", flush=True)
     for name, data, weights, config in cases(options.part, options.starts):
         made, lines, begun = [], [], time.process_time()

@@ -13,7 +13,7 @@ from explorer.commands.options import option
 from explorer.engine.attacks.bilevel import BilevelConfig
 from explorer.engine.attacks.kkt import KKTConfig
 from explorer.engine.data import Dataset, heldout
-from explorer.engine.explanations.splitting import training_explanation
+from explorer.engine.explanations.splitting import flat_directions, training_explanation
 from explorer.engine.number_words import digits
 from explorer.research import report, runs
 from explorer.research.census import Census, CensusConfig, census, surface_of
@@ -141,7 +141,12 @@ def _splits(problem: Problem) -> Summary:
     apart = [float(np.abs(way).max()) for way in ways if way is not None]
     words = f"{len(apart)} of {e.n} can be split"
     words += f", by which the residual differs by {max(apart):.1e} at most" if apart else ""
-    return Summary([("points of the truth", words)], {"splits": apart, "exact": exact})
+    flat = flat_directions(net, e)
+    rows = [
+        ("points of the truth", words),
+        ("directions in which they move, residual the same", f"{flat}"),
+    ]
+    return Summary(rows, {"splits": apart, "exact": exact, "flat": flat})
 
 
 def _table(made: Census) -> None:

@@ -22,6 +22,7 @@ from explorer.engine.explanations.splitting import (
     Explanation,
     explanation_of,
     extent_at,
+    flat_directions,
     gradients,
     kinks_at,
     margin_error,
@@ -393,3 +394,23 @@ def test_a_trained_network_is_explained_up_to_what_training_left() -> None:
     target = aimed(trained(data, config))
     e = explanation_of(target.merged(0.02), data.x, data.y, TAU_TRAINED)
     assert residual(target.merged(0.02), e) < 0.1
+
+
+def test_directions_in_which_points_move_are_those_that_keep_the_sum() -> None:
+    """By the derivative of the sum, and of the values at kinks, in places and multipliers."""
+    counts = []
+    for net, e in map(exact, range(5)):
+        s = e.slopes[0]
+        kinked = ((s > 0) & (s < 1) & (net.weights[1][0] != 0)).nonzero().tolist()
+
+        def kept(x, lam, net=net, e=e, kinked=kinked):
+            total = (lam * e.y) @ gradient(net, x, e.slopes)
+            values = x @ net.weights[0].T + net.biases[0]
+            return torch.cat([total, *(values[i, j][None] for i, j in kinked)])
+
+        by_x, by_lam = torch.autograd.functional.jacobian(kept, (e.x, e.lam))
+        rows = torch.cat([by_x.flatten(1), by_lam], 1)
+        free = null_space(rows)[: e.x.numel()]
+        counts.append(int(torch.linalg.matrix_rank(free, atol=1e-9)) if free.shape[1] else 0)
+        assert flat_directions(net, e) == counts[-1]
+    assert 0 in counts and max(counts) > 1

@@ -33,6 +33,7 @@ from explorer.engine.explanations.cells import (
     cell_extent,
     cell_of,
     level_directions,
+    null_space,
     slopes_at,
 )
 from explorer.engine.gradients import gradient
@@ -411,6 +412,26 @@ def pinned_points(net: Network, e: Explanation) -> Tensor:
     the same: what must be there is certified elsewhere (`certainty`).
     """
     return torch.tensor([free_direction(net, e, i) is None for i in range(e.n)], dtype=torch.bool)
+
+
+def flat_directions(net: Network, e: Explanation) -> int:
+    """Return in how many directions the points of an explanation can move with the same sum.
+
+    On its points' cells a network of two layers knows of them, at each neuron j, the sum
+    sum_i y_i s_ij u_i of u_i = lam_i (x_i, 1). Points on a neuron's line stay there. With 0 the
+    points are isolated, but for splits of one in two.
+    """
+    n, d, slopes = e.n, net.d, e.slopes[0].double()
+    alive = net.weights[1][0] != 0
+    one = torch.eye(d + 1, dtype=torch.float64)
+    rows = [torch.kron((e.y[:, None] * slopes)[:, alive].T.contiguous(), one)]
+    for i, j in ((slopes > 0) & (slopes < 1) & alive).nonzero().tolist():
+        row = torch.zeros(n, d + 1, dtype=torch.float64)
+        row[i] = net.blocks[0][j].double()
+        rows.append(row.reshape(1, -1))
+    free = null_space(torch.cat(rows)).T.reshape(-1, n, d + 1)
+    moves = free[..., :d] - free[..., d:] * e.x  # lam_i times the change of x_i
+    return int(torch.linalg.matrix_rank(moves.flatten(1))) if len(moves) else 0
 
 
 def kinks_at(net: Network, e: Explanation, i: int) -> int:
