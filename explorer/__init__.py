@@ -5,6 +5,7 @@ from explorer import membership; membership()      # the page on membership infe
 from explorer import digits; digits()              # the page on real images
 from explorer import lessons; lessons()            # the index of the lessons
 from explorer import figure; figure(result)        # a result as a figure of bqplot
+from explorer.widgets import DrawingPad; DrawingPad()  # widgets to build with
 from explorer import preset, maximum_margin        # the engine, without any widget
 """
 
@@ -151,7 +152,8 @@ _NAMES = {
     "explorer.research.state": "link_of read_link",
     "explorer.research.words": "sentence",
 }
-_MODULES = {"kkt": "explorer.engine.attacks.kkt", "training": "explorer.engine.training"}
+_MODULES = {"kkt": "explorer.engine.attacks.kkt", "training": "explorer.engine.training",
+            "widgets": "explorer.widgets"}  # fmt: skip
 _PAGES = {
     "app": "explorer.page.apps.explorer",
     "digits": "explorer.page.apps.digits",
@@ -177,7 +179,7 @@ def __getattr__(name: str) -> Any:  # noqa: ANN401 (the module's attributes have
         else:
             raise AttributeError(f"module 'explorer' has no attribute {name!r}")
     except ImportError as error:
-        if name not in _PAGES:
+        if name not in (*_PAGES, "widgets"):
             raise
         raise ImportError(
             f"{name} needs the libraries of a page ({error}): pip install margin-explorer[app]"

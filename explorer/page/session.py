@@ -25,6 +25,7 @@ from explorer.engine.training import TrainConfig
 from explorer.page.frame import LAYERS, Branch, Frame, Stage
 from explorer.page.history import History, Timeline
 from explorer.research.pictures.axes import Axes, axes_for
+from explorer.style import CLASSES
 
 # A secret that the server of a class shares with its kernels; "" where there is no class.
 CLASS_KEY = os.environ.get("MARGIN_EXPLORER_CLASS", "")
@@ -51,6 +52,7 @@ class Session(HasTraits):
     mix = Tuple(Float(0.0), Float(0.0), default_value=(0.0, 0.0), help="mix_truth, mix_data")
     tool = Enum(("place", "move", "erase"), "place")
     label = Enum((1, -1, 3, 4, 0), 1, help="class to place; 0: by height, in 1-D")
+    classes = Int(len(CLASSES), min=2, max=len(CLASSES), help="how many can be drawn on the plane")
     truth_shown = Bool(True)
     pointed = Int(-1, help="index of the point under the pointer in a chart; -1: none")
     layers = Tuple(default_value=tuple(LAYERS), help="what is drawn behind the points")

@@ -15,6 +15,7 @@ from explorer.page.session import Session
 from explorer.page.stages.draw import commands as draw
 from explorer.page.stages.explain import commands as explain
 from explorer.page.stages.landscape import commands as landscape
+from explorer.research.pictures.axes import Axes
 from explorer.style import CLASSES
 
 REACH = 0.05  # share of the plane's width within which a point is grabbed or erased; arbitrary
@@ -39,6 +40,34 @@ class Event:
     def place(self, d: int) -> Tensor:
         """Return the first d coordinates of the place."""
         return torch.tensor(self.at[:d], dtype=torch.float64)
+
+
+def events_in(content: Any) -> list[dict[str, Any]]:  # noqa: ANN401 - a message from a browser
+    """Return the events of a message of the pad; none for anything else."""
+    events = content.get("events") if isinstance(content, dict) else None
+    if not isinstance(events, list):
+        return []
+    return [event for event in events[:MOST_EVENTS] if isinstance(event, dict)]
+
+
+def event_of(given: dict[str, Any], axes: Axes) -> Event | None:
+    """Return what a hand did, or None where a browser names no place."""
+    x, y = given.get("x"), given.get("y")
+    if not (is_number(x) and is_number(y)):
+        return None
+    at = axes.place(*(min(1.0, max(0.0, float(v))) for v in (x, y)))
+    gesture = given.get("gesture")
+    return Event(at, gesture if isinstance(gesture, int) else 0, given.get("shift") is True)
+
+
+def nearest(points: Tensor, event: Event, axes: Axes) -> int | None:
+    """Return the point (n, d) within REACH of an event; on the line the axis alone counts."""
+    x = points.double().cpu()
+    if not len(x):
+        return None
+    gaps = (x - event.place(x.shape[1])).norm(dim=1)
+    i = int(gaps.argmin())
+    return i if float(gaps[i]) <= REACH * 2 * axes.x[1] else None
 
 
 Act = Callable[[Event], None]
@@ -78,33 +107,19 @@ class Hand:
 
     def handle(self, content: Any) -> None:  # noqa: ANN401 - a message from a browser
         """Act on one message; anything that is not an event of the pad is ignored."""
-        events = content.get("events") if isinstance(content, dict) else None
-        if not isinstance(events, list) or not self.ready():
+        events = events_in(content)
+        if not events or not self.ready():
             return
-        events = [event for event in events[:MOST_EVENTS] if isinstance(event, dict)]
         for given, after in zip(events, [*events[1:], {}], strict=True):
             kind = str(given.get("kind"))
-            event, act = self._event(given), self.acts.get(kind)
+            event, act = event_of(given, self.session.axes), self.acts.get(kind)
             skipped = kind in self.fleeting and after.get("kind") == kind
             if event is not None and act is not None and not skipped:
                 act(event)
 
-    def _event(self, given: dict[str, Any]) -> Event | None:
-        x, y = given.get("x"), given.get("y")
-        if not (is_number(x) and is_number(y)):
-            return None
-        at = self.session.axes.place(*(min(1.0, max(0.0, float(v))) for v in (x, y)))
-        gesture = given.get("gesture")
-        return Event(at, gesture if isinstance(gesture, int) else 0, given.get("shift") is True)
-
     def nearest(self, event: Event) -> int | None:
         """Return the point within REACH of an event; on the line the axis alone counts."""
-        x = self.points().double().cpu()
-        if not len(x):
-            return None
-        gaps = (x - event.place(x.shape[1])).norm(dim=1)
-        i = int(gaps.argmin())
-        return i if float(gaps[i]) <= REACH * 2 * self.session.axes.x[1] else None
+        return nearest(self.points(), event, self.session.axes)
 
     def _do(self, command: Callable[..., None], *args: Any) -> None:  # noqa: ANN401
         self.session.attempt(command, self.session, *args)
@@ -207,6 +222,9 @@ class DrawHand(Hand):
     def _class(self, label: int) -> None:
         if label > 1 and self.session.frame.dataset.d == 1:
             self.say = "a line has two classes; further ones need the plane"
+            return
+        if label not in draw.classes(self.session):
+            self.say = f"there are {self.session.classes} classes to draw"
             return
         draw.set_label(self.session, label)
         self.say = f"class {CLASSES[label].name}"

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from explorer.engine.arrays import Array
+from explorer.engine.attacks.claims import Report
 from explorer.engine.data import Dataset
 from explorer.engine.explanations.certainty import Certainty
 from explorer.engine.number_words import percent
@@ -49,11 +50,30 @@ def claim_marks(frame: Frame, axes: Axes, values: dict[str, Any]) -> Arrays:
     if truth is None or not truth.n:
         kinds = _untold(frame.attack.certainty, len(claims.x))
         return {"claims": np.column_stack([shares_of(claims.x, claims.y, axes), kinds])}
-    kinds, match, made = _claim_kinds(frame, truth), matches(frame), _certainty(frame)
+    match, made, verdict = matches(frame), _certainty(frame), frame.attack.verdict
+    kinds = claim_kinds(claims, truth, match, None if verdict is None else verdict.radius)
     places = judged_places(frame.attack.state, truth, made)
     if places is not None:  # certified by themselves
         holds, sure = (numbers(which) > 0 for which in places)
         kinds, made = np.where(holds, np.where(sure, CERTIFIED, LIKELY), WRONG), None
+    return truth_marks(claims, truth, kinds, match, made, axes, values)
+
+
+def truth_marks(
+    claims: Report, truth: Dataset, kinds: Array, match: NDArray[np.int64],
+    made: Certainty | None, axes: Axes, values: dict[str, Any],
+) -> Arrays:  # fmt: skip
+    """Return a mark at each claim on a known truth, and at certified points that none met.
+
+    Args:
+        claims: the claims.
+        truth: the points.
+        kinds: of the claims (c,), numbers of `MARKS`.
+        match: the claim of each point (n,), or -1.
+        made: how certain the points are, or None.
+        axes: of the plane.
+        values: gets to how many per cent each is certified.
+    """
     rows = [np.column_stack([shares_of(claims.x, claims.y, axes), kinds])]
     said = [""] * len(kinds)
     if made is not None and len(match) == truth.n:
@@ -77,15 +97,16 @@ def _untold(made: Certainty | None, count: int) -> Array:
     return np.where(likely > 0, LIKELY, UNKNOWN)
 
 
-def _claim_kinds(frame: Frame, truth: Dataset) -> Array:
-    """Return the kinds of claims (c,) on a known truth."""
-    claims, verdict, match = frame.attack.claims, frame.attack.verdict, matches(frame)
-    count = 0 if claims is None else len(claims.x)
+def claim_kinds(
+    claims: Report, truth: Dataset, match: NDArray[np.int64], radius: float | None
+) -> Array:
+    """Return the kinds of claims (c,) on a known truth; `radius` is that of a match."""
+    count = len(claims.x)
     kinds = np.where(np.isin(np.arange(count), match), FOUND, WRONG)
-    if claims is not None and verdict is not None and len(match) == truth.n and count:
+    if radius is not None and len(match) == truth.n and count:
         x, y = numbers(claims.x), numbers(claims.y)
         apart = np.linalg.norm(x[:, None] - numbers(truth.x)[None], axis=2)
-        near = (apart <= ASIDE * verdict.radius) & (y[:, None] == numbers(truth.y)[None])
+        near = (apart <= ASIDE * radius) & (y[:, None] == numbers(truth.y)[None])
         kinds[(kinds == WRONG) & (near & (match >= 0)).any(1)] = BESIDE
     return kinds
 

@@ -100,7 +100,7 @@ class PlanePanel(Panel):
         self._behind, self._of = backdrop(net, unit, self.session.axes, look), of
         return self._behind
 
-    def _first(self, frame: Frame) -> str:
+    def first_words(self, frame: Frame) -> str:
         """Return how an empty plane is drawn on, with what is in sight."""
         if frame.dataset.d == 1 and not self.session.label:
             return words.FIRST_ON_LINE
@@ -123,6 +123,6 @@ class PlanePanel(Panel):
                 self.view.echo, self.view.spacing, self.view.cursor = False, 2, "grab"
             elif self.view.spacing != SPACING[self.session.tool]:
                 self._tool_of(self.session)
-            self.view.hint = self._first(frame) * (not n and self.session.game is None)
+            self.view.hint = self.first_words(frame) * (not n and self.session.game is None)
             self.view.tip = keys
             self.view.label = f"Plane with {n} points. {keys}"

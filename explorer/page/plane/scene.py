@@ -11,12 +11,14 @@ from typing import Any, cast
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from explorer.engine.arrays import Array
 from explorer.engine.attacks.attack import OwnModel
 from explorer.engine.attacks.claims import MERGE_RADIUS, Report
 from explorer.engine.attacks.shapes import Shapes
 from explorer.engine.certificate import in_reach
+from explorer.engine.data import Dataset
 from explorer.engine.explanations.certainty import RadiusMap
 from explorer.engine.network import Network
 from explorer.engine.roster import AttackState, by_key
@@ -71,12 +73,18 @@ def network(frame: Frame) -> tuple[Network | OwnModel | None, float]:
         return frame.target.net, 1.0
     if frame.training.state is None or frame.stage == "draw":
         return None, 1.0
-    q = frame.training.state.q.abs()
+    return frame.training.state.net, margin_unit(frame.training.state.q)
+
+
+def margin_unit(q: Tensor) -> float:
+    """Return the output that a map shows as one margin, from the margins of the points (n,).
+
+    Before the classes are separated there is no margin: the median keeps the map readable.
+    """
     if not len(q):
-        return frame.training.state.net, 1.0
-    low = float(frame.training.state.q.min())
-    # Before the classes are separated there is no margin: the median keeps the map readable.
-    return frame.training.state.net, max(low if low > 0 else float(q.median()), 1e-300)
+        return 1.0
+    low = float(q.min())
+    return max(low if low > 0 else float(q.abs().median()), 1e-300)
 
 
 def _own_model(frame: Frame) -> OwnModel | None:
@@ -139,12 +147,8 @@ def scene(
         behind: the arrays of `backdrop`.
     """
     arrays = dict(behind)
-    values: dict[str, Any] = {
-        "view": [axes.x[0], axes.y[0], axes.x[1], axes.y[1]],
-        "flat": frame.dataset.d == 1,
-        "hollow": frame.is_aimed,
-        "margins": "margins" in look.layers and frame.stage in LAYERS["margins"],
-    }
+    shows_margins = "margins" in look.layers and frame.stage in LAYERS["margins"]
+    values = ground(axes, frame.dataset.d == 1, hollow=frame.is_aimed, margins=shows_margins)
     if look.truth_shown or not frame.is_aimed:
         arrays["points"] = _points(frame, axes, look)
     arrays |= _candidates(frame, axes, look, values)
@@ -153,13 +157,24 @@ def scene(
     if frame.other_set is not None:
         other = frame.other_set
         arrays["other"] = np.column_stack([shares_of(other.x, other.y, axes), numbers(other.y)])
-    arrays |= shape_arrays(shapes, axes)
     arrays |= _energy(frame, axes, values)
     arrays |= marks.explain_marks(frame, axes, look.truth_shown)
-    arrays = {name: array for name, array in arrays.items() if array.size}
-    values["legend"] = marks.legend(arrays, values)
-    values["texts"] = text_rows(shapes, axes)
-    return arrays, values
+    return whole(arrays, values, shapes, axes)
+
+
+def whole(
+    arrays: Arrays, values: dict[str, Any], shapes: Shapes, axes: Axes
+) -> tuple[Arrays, dict[str, Any]]:
+    """Return a frame with its shapes, texts and legend; empty arrays are left out."""
+    drawn = {**arrays, **shape_arrays(shapes, axes)}
+    arrays = {name: array for name, array in drawn.items() if array.size}
+    more = {"legend": marks.legend(arrays, values), "texts": text_rows(shapes, axes)}
+    return arrays, {**values, **more}
+
+
+def ground(axes: Axes, flat: bool, **values: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON
+    """Return the values that each frame of the plane has."""
+    return {"view": [axes.x[0], axes.y[0], axes.x[1], axes.y[1]], "flat": flat, **values}
 
 
 def _energy(frame: Frame, axes: Axes, values: dict[str, Any]) -> Arrays:
@@ -197,8 +212,16 @@ def _points(frame: Frame, axes: Axes, look: Look) -> Array:
     made = frame.training.certificate
     known = made is not None and not frame.is_aimed and len(made.lam) == data.n
     lam = numbers(made.lam) if known and made is not None else None
+    return point_rows(data, axes, lam, _traceless(frame, look, data.n))
+
+
+def point_rows(
+    data: Dataset, axes: Axes, lam: Array | None = None, traceless: Array | None = None
+) -> Array:
+    """Return the points as `plane.js` takes them (n, 5), larger where they hold more of `lam`."""
     place, y = shares_of(data.x, data.y, axes), numbers(data.y)
-    return np.column_stack([place, y, _weights(lam, data.n), _traceless(frame, look, data.n)])
+    none = np.zeros(data.n) if traceless is None else traceless
+    return np.column_stack([place, y, _weights(lam, data.n), none])
 
 
 def _traceless(frame: Frame, look: Look, n: int) -> Array:
@@ -235,16 +258,21 @@ def _candidates(frame: Frame, axes: Axes, look: Look, values: dict[str, Any]) ->
         values.pop("trail", None)
     if shown is None:
         return {}
-    y, lam = numbers(shown.y), numbers(shown.lam)
-    used = np.ones(len(y))
+    used = np.ones(len(shown.y))
     claims = frame.attack.claims if _is_finished(frame, look) else None
     if claims is not None:
         used = _claimed_mask(frame.attack.state, claims)
-    rows = [shares_of(shown.x, shown.y, axes), y, np.maximum(_weights(lam, len(y)), 0), used]
-    made: Arrays = {"candidates": np.column_stack(rows)}
+    made: Arrays = {"candidates": candidate_rows(shown, axes, used)}
     if claims is not None and look.truth_shown and len(claims.x):
         made |= marks.claim_marks(frame, axes, values)
     return made
+
+
+def candidate_rows(shown: Any, axes: Axes, used: Array) -> Array:  # noqa: ANN401 - has x, y, lam
+    """Return candidates as `plane.js` takes them (m, 5); `used` (m,): 0 for those of no claim."""
+    y, lam = numbers(shown.y), numbers(shown.lam)
+    size = np.maximum(_weights(lam, len(y)), 0)
+    return np.column_stack([shares_of(shown.x, shown.y, axes), y, size, used])
 
 
 def _claimed_mask(

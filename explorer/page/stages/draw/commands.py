@@ -16,6 +16,7 @@ from explorer.page.frame import Attacking, Frame, Moment, Stage, Training, numbe
 from explorer.page.history import MOST_BYTES, History, Timeline
 from explorer.page.session import Session, standing
 from explorer.research.pictures.axes import Axes, axes_for
+from explorer.style import CLASSES
 
 WHOLE = 1.05  # times as far from the middle: so marks at the edge are whole; arbitrary
 POINTS = "alternating-circle"  # every point holds the margin, so every point leaves a trace
@@ -116,6 +117,12 @@ def set_tool(session: Session, tool: str) -> None:
 def set_label(session: Session, label: int) -> None:
     """Choose the class of the next points: 1, -1, 3, 4, or 0: in 1-D, by the height."""
     session.label = label
+
+
+def classes(session: Session) -> list[int]:
+    """Return the labels that can be drawn, the first of them first; a line has two."""
+    most = 2 if session.frame.dataset.d == 1 else session.classes
+    return [*CLASSES][:most]
 
 
 def history(session: Session) -> History[Dataset]:

@@ -9,6 +9,7 @@ from explorer.page import play
 from explorer.page.controls.control import Palette
 from explorer.page.frame import LAYERS, Frame
 from explorer.page.panels.base import Panel
+from explorer.page.session import Session
 from explorer.page.stages.draw import commands as draw
 from explorer.page.words.screen import legend
 from explorer.research.pictures.axes import axes_for
@@ -31,7 +32,7 @@ class Tools(Panel):
     """Class and tool of the next points, undo and redo, and the layers of the plane."""
 
     look = ("mx-tools-box",)
-    follows = ("tool", "label", "layers", "truth_shown")
+    follows = ("tool", "label", "classes", "layers", "truth_shown")
 
     def build(self) -> None:
         """One control over the plane."""
@@ -45,7 +46,7 @@ class Tools(Panel):
         }, ("mx-tools",))  # fmt: skip
 
     def _on_label(self, value: Any) -> None:  # noqa: ANN401 - from a browser
-        if value in [row["value"] for row in classes_of(self.session.frame, self.session.label)]:
+        if value in [row["value"] for row in classes_of(self.session)]:
             draw.set_label(self.session, value)
 
     def _on_layer(self, key: str) -> None:
@@ -63,7 +64,7 @@ class Tools(Panel):
         session = self.session
         self.view.show(
             stage=frame.stage, drawing=not frame.is_aimed, folded=frame.stage != "draw",
-            classes=classes_of(frame, session.label), label=session.label,
+            classes=classes_of(session), label=session.label,
             tool=session.tool, legend=legend(frame), chips=self._chips(frame),
         )  # fmt: skip
 
@@ -84,12 +85,13 @@ class Tools(Panel):
         return chips
 
 
-def classes_of(frame: Frame, label: int) -> list[dict[str, Any]]:
-    """Return the classes that can be drawn: in 1-D two, on the plane up to four."""
-    flat, several = frame.dataset.d == 1 or label == 0, frame.dataset.outputs > 1
+def classes_of(session: Session) -> list[dict[str, Any]]:
+    """Return the classes that can be drawn: in 1-D two, or by height, on the plane up to four."""
+    data = session.frame.dataset
+    flat, several = data.d == 1 or session.label == 0, data.outputs > 1
     rows: list[dict[str, Any]] = [
         {"sign": look.sign, "name": f"{look.sign} {key if several and not flat else look.number}",
          "tip": f"{look.words} (key {key})", "value": value, "colour": look.ink}
         for key, (value, look) in enumerate(CLASSES.items(), 1)
     ]  # fmt: skip
-    return [*rows[:2], BY_HEIGHT] if flat else rows
+    return [*rows[:2], BY_HEIGHT] if flat else rows[: session.classes]

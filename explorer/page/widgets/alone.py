@@ -1,0 +1,97 @@
+"""What every widget that stands alone has: the page's colours around its views, checked traits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import ipywidgets as w
+import torch
+from torch import Tensor
+from traitlets import HasTraits, TraitError, TraitType
+
+from explorer.engine.attacks.claims import Report
+from explorer.engine.data import Dataset
+from explorer.page.stages.draw.commands import check_shown
+from explorer.style import CSS
+
+
+class Alone(w.Box):
+    """A box around views of the page, with the page's colours and letters, light and dark."""
+
+    def __init__(self, children: Sequence[w.Widget], look: str, **traits: Any) -> None:  # noqa: ANN401
+        """Show the views one below the other; `look` is a style class."""
+        style = w.HTML(CSS, layout=w.Layout(display="none"))
+        names = ("mx-app", "mx-alone", look)
+        super().__init__([style, *children], _dom_classes=names, **traits)
+
+    def close(self) -> None:
+        """Free the widget and all that stands in it."""
+        for child in self.children:
+            child.close()
+        super().close()
+
+
+class Checked(TraitType[Any, Any]):
+    """A trait whose value a function checks, and may convert; what it refuses is one sentence."""
+
+    allow_none = True
+
+    def __init__(self, check: Callable[[Any], Any], default: Any = None, help: str = "") -> None:  # noqa: ANN401
+        """`check` returns the value to keep, or raises ValueError."""
+        super().__init__(default_value=default, allow_none=default is None, help=help)
+        self._check = check
+
+    def validate(self, obj: HasTraits, value: Any) -> Any:  # noqa: ANN401 - of any trait
+        """Return the value to keep. TraitError for one that is refused: the old one then stays."""
+        try:
+            return self._check(value)
+        except ValueError as error:
+            raise TraitError(f"{self.name}: {error}") from error
+
+
+def as_points(given: Any) -> Dataset:  # noqa: ANN401 - whatever a reader has
+    """Return points that the plane can show: of a set, or of a pair x (n, d) and classes y (n,).
+
+    Raises:
+        ValueError: for anything else.
+    """
+    if not isinstance(given, Dataset):
+        if not isinstance(given, Sequence) or isinstance(given, str) or len(given) != 2:
+            raise ValueError(
+                f"expected a Dataset or a pair (x, y); got {type(given).__name__}. "
+                "Dataset.of(x, y) makes one of arrays."
+            )
+        given = Dataset.of(*given)
+    check_shown(given)
+    return given
+
+
+def as_claims(given: Any) -> Any:  # noqa: ANN401 - a Report, or the state of any attack
+    """Return candidates or claims: what has places x (m, d), labels y and multipliers lam (m,).
+
+    Raises:
+        ValueError: for anything else.
+    """
+    if given is None or all(isinstance(getattr(given, name, None), Tensor) for name in PARTS):
+        return given
+    if isinstance(given, Sequence) and not isinstance(given, str) and len(given) == 2:
+        points = Dataset.of(*given)
+        return Report(points.x, points.y, torch.ones_like(points.y))
+    raise ValueError(
+        f"expected a Report, a state of an attack or a pair (x, y); got {type(given).__name__}"
+    )
+
+
+PARTS = ("x", "y", "lam")
+
+
+def instance_of(kind: type, advice: str) -> Callable[[Any], Any]:
+    """Return a check that takes None and what is of a class; `advice` says where to get one."""
+
+    def check(given: Any) -> Any:  # noqa: ANN401 - of any trait
+        if given is None or isinstance(given, kind):
+            return given
+        raise ValueError(f"expected a {kind.__name__}; got {type(given).__name__}. {advice}")
+
+    return check
