@@ -5,6 +5,7 @@ from explorer import membership; membership()      # the page on membership infe
 from explorer import digits; digits()              # the page on real images
 from explorer import lessons; lessons()            # the index of the lessons
 from explorer import figure; figure(result)        # a result as a figure of bqplot
+from explorer import link; link(a, b, "dataset")   # two pages or widgets with one drawing
 from explorer.widgets import DrawingPad; DrawingPad()  # widgets to build with
 from explorer import preset, maximum_margin        # the engine, without any widget
 """
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
     from explorer.engine.training import TrainConfig, TrainState
     from explorer.page.apps.digits import digits as digits
     from explorer.page.apps.explorer import app as app
+    from explorer.page.apps.instrument import link as link
     from explorer.page.apps.lessons import lessons as lessons
     from explorer.page.apps.membership import membership as membership
     from explorer.page.view.figure import figure as figure
@@ -159,6 +161,7 @@ _PAGES = {
     "digits": "explorer.page.apps.digits",
     "figure": "explorer.page.view.figure",
     "lessons": "explorer.page.apps.lessons",
+    "link": "explorer.page.apps.instrument",
     "membership": "explorer.page.apps.membership",
 }
 _HOMES = {name: home for home, names in _NAMES.items() for name in names.split()} | _PAGES

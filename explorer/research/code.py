@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from explorer.engine.data import Dataset
@@ -44,6 +45,32 @@ def python_of(run: Run) -> str:
         f"from {module} import {', '.join(sorted(of))}" for module, of in sorted(home.items())
     ]
     return "\n".join([*imports, "", *lines])
+
+
+def notebook_of(run: Run) -> str:
+    """Return Python that does again on a page in a notebook what was done on this one."""
+    entry, taken = by_key(run.attack_name), run.steps[1]
+    settings: Any = run.attack_config or entry.config()
+    planned, usual = (getattr(config, "steps", 0) for config in (settings, entry.config()))
+    beyond = run.exact or run.finish is not None or any(run.mix or ())  # clicks without a call
+    beyond = beyond or run.attack_seed is not None or (is_attacked(run) and planned < usual)
+    if beyond or usual < planned != taken or not run.dataset.n:
+        return f'from explorer import app\n\npage = app("{link_of(run)}")'
+    name = "preset" if run.dataset.source else "read_link"
+    lines = [f"from explorer import app, {name}", "", *_points(run.dataset)]
+    lines.append(f"page = app(data, seed={run.seed})" if run.seed else "page = app(data)")
+    if is_trained(run):
+        trained = replace(run.train_config, steps=TrainConfig().steps)  # a page goes on and on
+        lines.append(f"page.train({_arguments(str(run.steps[0]), trained)})")
+    if is_attacked(run):
+        config = replace(settings, steps=usual) if usual else settings
+        lines.append(f"page.attack({_arguments(f'{run.attack_name!r}, steps={taken}', config)})")
+    lines += [f"page.go({run.stage!r})"] * (run.stage not in ("", "draw", "train", "attack"))
+    return "\n".join(lines)
+
+
+def _arguments(first: str, config: Any) -> str:  # noqa: ANN401 - settings of any class
+    return ", ".join([first, *filter(None, [differences(config)])])
 
 
 def _points(data: Dataset) -> Lines:

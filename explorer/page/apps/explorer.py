@@ -12,6 +12,7 @@ from explorer.engine.data import Dataset
 from explorer.engine.files import read_file
 from explorer.engine.threads import limit_threads
 from explorer.page import cards
+from explorer.page.apps.instrument import Instrument
 from explorer.page.apps.page import show, under_voila
 from explorer.page.clock import Player
 from explorer.page.controls.access import Access, Welcome
@@ -51,7 +52,7 @@ FOLDS = {title: tuple(map(panel_class, panels)) for title, panels in cards.FOLDS
 Drawn = Dataset | tuple[Any, Any] | str  # or points x and classes y, arrays or lists, or a link
 
 
-class App:
+class App(Instrument):
     """One visitor's page: a session, its clock and its panels."""
 
     def __init__(
@@ -59,11 +60,13 @@ class App:
         lesson: int | str | Path | Lesson | None = None,
     ) -> None:  # fmt: skip
         """Build the page on a lesson, else a scenario, else a dataset or a link."""
+        super().__init__()
         limit_threads()  # many kernels share one machine
         link = dataset if isinstance(dataset, str) else ""
         self.bundle = Bundle()
         self.session = Session(_points_of(dataset), self.bundle.together, seed=seed)
         self.player = Player(self.session)
+        self.follow(self.session)
         self.open = ""  # the fold that is open
         self.header = header = Header(self.session, lambda: self.toggle(cards.SHARE))
         self.plane = PlanePanel(self.session)
@@ -208,9 +211,9 @@ def lesson_of(given: int | str | Path | Lesson) -> Lesson:
 
 def app(
     dataset: Drawn | None = None, seed: int = 0, scenario: str | None = None,
-    lesson: int | str | Path | Lesson | None = None,
+    lesson: int | str | Path | Lesson | None = None, *, shown: bool = True,
 ) -> App:  # fmt: skip
-    """Show the explorer in this cell. Showing it again replaces the page shown before.
+    """Show the explorer in this cell. To run the cell again replaces its pages.
 
     Args:
         dataset: what is drawn at first, a set or a pair (x, y) of arrays, or a link, which is
@@ -218,8 +221,17 @@ def app(
         seed: of initialisation and attack.
         scenario: name of a row in `explorer.research.scenarios` to open on instead.
         lesson: number of a lesson, or a file or a link of one, to open on instead.
+        shown: False to place it oneself, as in `ipywidgets.HBox([a.widget, b.widget])`.
 
     Returns:
-        The page: `.session` holds its data, network and attack.
+        The page: its traits are what was drawn, trained, claimed and found, its methods do what
+        clicks do.
+
+    Example:
+        >>> from explorer import app, preset
+        >>> page = app(preset("two-points"), shown=False)
+        >>> page.train(50, widths=(6,))
+        >>> page.network.widths, page.dataset.n
+        ((6,), 2)
     """
-    return show(App, lambda: App(dataset, seed, scenario, lesson))
+    return show(App, lambda: App(dataset, seed, scenario, lesson), shown)

@@ -6,7 +6,7 @@ import gc
 import os
 from collections.abc import Callable, Sequence
 from html import escape
-from typing import Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 from urllib.parse import parse_qs
 
 import ipywidgets as w
@@ -144,18 +144,50 @@ def lose_nothing() -> None:
         publisher.schedule(lambda: setattr(publisher.socket, "sndhwm", MOST_WAITING))
 
 
-_shown: dict[type, Showable] = {}
+class Place(NamedTuple):
+    """Where a page is shown.
+
+    Attributes:
+        cell: of the notebook; "" where the host names none.
+        request: to run it; "" outside of a kernel.
+        deleted: cells that are gone since the last request.
+    """
+
+    cell: str = ""
+    request: str = ""
+    deleted: tuple[str, ...] = ()
 
 
-def show(kind: type[P], build: Callable[[], P]) -> P:
-    """Build a page and show it in this cell, in place of the one of its kind shown before."""
-    if (before := _shown.pop(kind, None)) is not None:
-        before.close()  # widgets are never collected while open
+def this_place() -> Place:
+    """Return the cell that runs."""
+    parent: dict[str, Any] = getattr(get_ipython(), "get_parent", dict)() or {}
+    about, header = parent.get("metadata") or {}, parent.get("header") or {}
+    gone = tuple(map(str, about.get("deletedCells") or ()))
+    return Place(str(about.get("cellId") or ""), str(header.get("msg_id") or ""), gone)
+
+
+_pages: list[tuple[type, Place, Showable]] = []
+
+
+def show(kind: type[P], build: Callable[[], P], shown: bool = True) -> P:
+    """Build a page and show it in this cell, in place of those of its kind that it showed before.
+
+    A run of one cell may show several; those of other cells stay. Not `shown`, it is only built.
+    """
+    here = this_place()
+    for one in [*_pages]:  # widgets are never collected while open
+        of, place, page = one
+        again = of is kind and place.cell == here.cell
+        again = again and (not here.request or place.request != here.request)
+        if again or place.cell in here.deleted:
+            _pages.remove(one)
+            page.close()
     lose_nothing()
     made = build()
     gc.freeze()  # its many small objects stay: looking through them cost 3% of the engine
-    display(made.widget)
-    _shown[kind] = made
+    if shown:
+        display(made.widget)
+    _pages.append((kind, here, made))
     return made
 
 

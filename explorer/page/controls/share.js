@@ -10,7 +10,7 @@ const build = (el, send, onClose, onMessage) => {
   const copyCode = makeButton("mx-flat", "Copy", "Copy the code", () => copyText(code, copyCode));
   const files = make("div", "mx-share-files");
   let now = {}, language = "python", rows = "";
-  const languages = [["python", "Python"], ["command", "Command"]].map(([key, words]) => {
+  const languages = [["python", "Python"], ["notebook", "Notebook"], ["command", "Command"]].map(([key, words]) => {
     const b = makeButton("mx-segment", words, undefined, () => { language = key; show(); });
     tabs.append(b);
     return [key, b];

@@ -17,7 +17,7 @@ from explorer.page.session import Session
 from explorer.page.sharing import files
 from explorer.page.sharing.run import film_of, gap, made_of, run_of_page
 from explorer.page.sharing.words import FILES, MAKING, NO_VIDEO, RECORDING, size_of
-from explorer.research.code import command_of, python_of
+from explorer.research.code import command_of, notebook_of, python_of
 from explorer.research.pictures import painting, planes
 from explorer.research.run_report import page_of
 from explorer.research.state import link_of
@@ -59,6 +59,7 @@ class SharePanel(Panel):
         self.view.show(
             link=link, note=(link and gap(self.session)) or size_of(link, run), files=_rows(frame),
             python=python_of(run) if link else "", command=command_of(run) if link else "",
+            notebook=notebook_of(run) if link else "",
         )  # fmt: skip
 
     def _on_recorded(self, made: Any) -> None:  # noqa: ANN401 - from a browser

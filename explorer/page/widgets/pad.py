@@ -84,9 +84,8 @@ class DrawingPad(Alone):
     @observe("dataset")
     def _show(self, change: dict[str, Any]) -> None:
         new: Dataset = change["new"]
-        now = self.session.frame.dataset
-        if new is not now:
-            (draw.edit if now.n and new.d == now.d else draw.load)(self.session, new)
+        if new is not self.session.frame.dataset:
+            draw.put(self.session, new)
         if self.selected >= new.n:
             self.selected = -1
 

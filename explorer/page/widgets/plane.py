@@ -98,7 +98,8 @@ class Plane(Alone):
         self.axes = Axes()
         self.view = PlaneView(tip=TIP, echo=False, cursor="pointer").add_class("mx-plane")
         self.view.on("events", self._on_events)
-        self._behind: tuple[Any, Arrays] = (None, {})
+        self._behind: Arrays = {}
+        self._of: tuple[Any, Any] = (None, None)  # what these arrays were made of
         stage = w.Box([self.view], _dom_classes=["mx-stage"])
         first = {} if dataset is None else {"dataset": dataset}
         super().__init__([stage], "mx-alone-plane", **first, **traits)
@@ -139,7 +140,7 @@ class Plane(Alone):
                 values["trail"] = tried.t
         if claims is not None and claims.x.shape[1] == data.d:
             arrays |= self._marks(data, axes, values)
-        hand = places_of(data.x, data.y)[max(self.selected, -1) :][: self.selected >= 0]
+        hand = places_of(data.x, data.y)[self.selected : self.selected + 1]
         arrays, values = whole(arrays, values, Shapes(hands=hand), axes)
         self.view.label = f"Plane with {data.n} points. {TIP}"
         self.view.show(arrays, **values)
@@ -151,15 +152,11 @@ class Plane(Alone):
             return {}
         fits = data.n and net.outputs == data.outputs
         unit = margin_unit(q_of(net, data.x, data.y)) if fits else 1.0
-        of = (net, unit, axes, self.layers)
-        if (
-            self._behind[0] is None
-            or self._behind[0][0] is not net
-            or self._behind[0][1:] != of[1:]
-        ):
-            moving = isinstance(self.state, TrainState)
-            self._behind = of, backdrop(net, unit, axes, Look(self.layers, running=moving))
-        return self._behind[1]
+        of = (unit, axes, self.layers)
+        if self._of[0] is not net or self._of[1] != of:
+            look = Look(self.layers, running=isinstance(self.state, TrainState))
+            self._of, self._behind = (net, of), backdrop(net, unit, axes, look)
+        return self._behind
 
     def _marks(self, data: Dataset, axes: Axes, values: dict[str, Any]) -> Arrays:
         """Return the marks of the claims: found or wrong, and what is certified."""

@@ -78,6 +78,12 @@ def load(session: Session, dataset: Dataset) -> None:
     (_go_on if awaited else _begin_anew)(session, drawing)
 
 
+def put(session: Session, dataset: Dataset) -> None:
+    """Draw another set in place of this one: an edit, or a beginning where none was drawn."""
+    now = session.frame.dataset
+    (edit if now.n and now.d == dataset.d else load)(session, dataset)
+
+
 def take_points(session: Session) -> None:
     """Draw points that alternate around a circle; one undo brings back what was drawn."""
     load(session, preset(POINTS, seed=session.seed))
