@@ -15,7 +15,7 @@ from explorer.engine.attacks.target import Target
 from explorer.engine.certificate import Certificate, certify
 from explorer.engine.controls import Controls
 from explorer.engine.data import Dataset
-from explorer.engine.energy.landscape import Landscape, Weights
+from explorer.engine.energy.landscape import StartLandscape, Weights
 from explorer.engine.energy.points import check_energy
 from explorer.engine.explanations.certainty import Certainty, RadiusMap
 from explorer.engine.network import Network
@@ -87,7 +87,7 @@ class Handle:
     """
 
     problem: Problem
-    landscape: Landscape
+    landscape: StartLandscape
     weights: Weights
     candidates: Report
     energy: float

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from explorer.engine.data import preset
-from explorer.engine.energy.landscape import SIDES, Landscape, between_places, read_lattice
+from explorer.engine.energy.landscape import SIDES, StartLandscape, between_places, read_lattice
 from explorer.engine.energy.points import energy
 from explorer.engine.energy.starts import Parts
 from explorer.engine.exact import maximum_margin
@@ -17,14 +17,14 @@ TAU = 0.02
 
 
 @pytest.fixture
-def made() -> Landscape:
+def made() -> StartLandscape:
     x, y = 1.2 * draw(6, 2, seed=3), draw(6, seed=53).sign()
     net = maximum_margin(x, y).net
     parts = Parts(y, x, 1.2 * draw(6, 2, seed=40), 1.2 * draw(6, 2, seed=41))
-    return Landscape(parts, lambda z: energy(net, z, y, TAU))
+    return StartLandscape(parts, lambda z: energy(net, z, y, TAU))
 
 
-def test_the_corners_are_the_three_sets(made: Landscape) -> None:
+def test_the_corners_are_the_three_sets(made: StartLandscape) -> None:
     corners = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
     values = made.lattice(4)
     wanted = (made.parts.truth, made.parts.heldout, made.parts.noise)
@@ -35,7 +35,7 @@ def test_the_corners_are_the_three_sets(made: Landscape) -> None:
     assert values[0, 3] < 1e-10  # the truth of an exact network explains its weights
 
 
-def test_the_energy_at_a_place_is_that_of_the_lattice(made: Landscape) -> None:
+def test_the_energy_at_a_place_is_that_of_the_lattice(made: StartLandscape) -> None:
     values = made.lattice(7)
     assert int(np.isfinite(values).sum()) == 28
     for k, i in ((1, 2), (2, 3), (0, 5)):
@@ -46,9 +46,9 @@ def test_the_energy_at_a_place_is_that_of_the_lattice(made: Landscape) -> None:
     assert made.energy(between) == made.measure(made.candidates(between))
 
 
-def test_a_finer_lattice_computes_what_the_coarser_one_has_not(made: Landscape) -> None:
+def test_a_finer_lattice_computes_what_the_coarser_one_has_not(made: StartLandscape) -> None:
     asked: list[int] = []
-    counted = Landscape(made.parts, lambda z: (asked.append(1), made.measure(z))[1])
+    counted = StartLandscape(made.parts, lambda z: (asked.append(1), made.measure(z))[1])
     for side in SIDES[:3]:
         values = counted.lattice(side)
         assert len(asked) == np.isfinite(values).sum() == side * (side + 1) // 2
@@ -56,7 +56,7 @@ def test_a_finer_lattice_computes_what_the_coarser_one_has_not(made: Landscape) 
 
 
 def test_a_lattice_that_fills_shows_the_coarser_one_where_it_is_not_known(
-    made: Landscape, monkeypatch
+    made: StartLandscape, monkeypatch
 ) -> None:
     monkeypatch.setattr("explorer.engine.energy.landscape.LOOK_S", -1.0)  # a look at each place
     coarse = made.lattice(4)
@@ -83,7 +83,7 @@ def test_reading_a_lattice_that_is_not_full_says_nothing_of_what_is_missing() ->
     assert found[:3].tolist() == [0.5, 2.0, 3.0] and np.isnan(found[3])
 
 
-def test_a_place_outside_and_a_lattice_of_one_are_refused(made: Landscape) -> None:
+def test_a_place_outside_and_a_lattice_of_one_are_refused(made: StartLandscape) -> None:
     with pytest.raises(ValueError, match="non-negative"):
         made.energy((1.2, -0.2, 0.0))
     with pytest.raises(ValueError, match="2 or more"):
@@ -95,5 +95,5 @@ def test_more_points_than_fifty_have_a_landscape() -> None:
     net = maximum_margin(data.x, data.y).net
     other = preset("circles", n=60, seed=1)
     parts = Parts(data.y.double(), data.x.double(), other.x.double(), draw(60, 2, seed=1))
-    found = Landscape(parts, lambda z: energy(net, z, parts.y, TAU)).lattice(2)
+    found = StartLandscape(parts, lambda z: energy(net, z, parts.y, TAU)).lattice(2)
     assert np.isfinite(found).sum() == 3 and found[0, 1] < 1e-6

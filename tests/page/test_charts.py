@@ -128,7 +128,7 @@ def test_curves_hold_the_numbers_of_the_timeline_and_the_step_on_screen(app: App
     send(app.panel("MarginCurves").view, kind="handle", at=100.2)
     assert app.session.frame.training.state.t == 100
     assert chart_of(app, "MarginCurves").handle == 100
-    assert app.panels["Transport"].view.state["time"] == pytest.approx(1000 * 100 / 600, abs=1)
+    assert app.panels["TransportPanel"].view.state["time"] == pytest.approx(1000 * 100 / 600, abs=1)
 
 
 def test_the_unexplained_share_has_a_value_at_every_even_log_step(app: App) -> None:

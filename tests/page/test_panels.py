@@ -33,7 +33,7 @@ def no_failures(app: App) -> None:
 def test_the_whole_road_by_its_buttons(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("explorer.page.play.AT_ONCE_S", float("inf"))  # however loaded the machine
     session = app.session
-    header, transport = app.panels["Header"], app.panels["Transport"]
+    header, transport = app.panels["Header"], app.panels["TransportPanel"]
     send(header.view, kind="stage", value="train")
     send(transport.view, kind="steps", value=1500)
     assert session.frame.training.state.t == 1500
@@ -47,7 +47,7 @@ def test_the_whole_road_by_its_buttons(app: App, monkeypatch: pytest.MonkeyPatch
 
 
 def test_a_press_on_pause_that_comes_after_the_end_does_not_play_again(app: App) -> None:
-    bar = app.panels["Transport"].view
+    bar = app.panels["TransportPanel"].view
     send(bar, kind="pause")
     assert not app.session.running
 
@@ -111,7 +111,7 @@ def test_the_tabs_say_what_is_done_and_why_others_are_not_to_be_had(app: App) ->
 ])  # fmt: skip
 def test_what_no_hand_can_send_changes_nothing(app: App, content: dict) -> None:
     before = app.session.frame
-    for name in ("Header", "Transport", "Tools", "Presets"):
+    for name in ("Header", "TransportPanel", "Tools", "Presets"):
         send(app.panels[name].view, **content)
     send(app.folds, **content)
     assert app.session.frame is before and app.open == ""
@@ -195,7 +195,7 @@ def test_a_broken_view_says_so_in_its_box_and_the_others_go_on(
     play.go(app.session, "train")
     assert "on purpose" in app.panels["MarginsPanel"].failure.value
     play.step(app.session, 5)
-    assert "5" in app.panels["Transport"].view.state["where"]
+    assert "5" in app.panels["TransportPanel"].view.state["where"]
 
 
 def test_an_attack_that_cannot_draw_leaves_the_page_answering(

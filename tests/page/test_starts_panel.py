@@ -502,7 +502,7 @@ def test_an_attack_that_was_left_while_it_ran_is_judged_where_it_is_taken_up(app
 
 
 def test_a_run_from_the_handle_is_replayed_scrubbed_and_branched(app: App) -> None:
-    session, bar = app.session, app.panels["Transport"].view
+    session, bar = app.session, app.panels["TransportPanel"].view
     play.configure(session, steps=60)
     drag(app, 0.4, 0.3, 0.3)
     place = session.frame.starts

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import asyncio
+import doctest
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from ipywidgets import Widget, dlink, link
 from traitlets import TraitError
 
+from explorer import widgets
+from explorer.engine import training
+from explorer.engine.attacks.target import Target
 from explorer.engine.data import Dataset, empty, preset
 from explorer.engine.exact import maximum_margin
+from explorer.engine.training import TrainConfig
 from explorer.page.plane.marks import FOUND, WRONG
-from explorer.widgets import DrawingPad, Plane
-from tests.page.pages import send
+from explorer.widgets import DrawingPad, Landscape, Margins, Plane, Play, Recall
+from tests.page.pages import press, send
 
 CIRCLE = preset("alternating-circle", n=6)
 
@@ -124,3 +132,112 @@ def test_a_plane_of_a_line_has_the_graph_and_leaves_what_does_not_fit() -> None:
     with pytest.raises(TraitError, match="expected a Network; got str"):
         plane.network = "weights"
     assert plane.network.d == 1
+
+
+def trained_states(steps: int = 40) -> tuple[Dataset, Any]:
+    config = TrainConfig(widths=(8,), steps=steps)
+    first = training.init(CIRCLE, config, torch.Generator().manual_seed(0))
+    return CIRCLE, training.iterate(CIRCLE, first, config)
+
+
+def test_what_plays_drives_every_view_that_observes_it() -> None:
+    data, states = trained_states()
+    play, plane, margins = Play(states), Plane(data), Margins(data)
+    for view in (plane, margins):
+        dlink((play, "state"), (view, "state"))
+    play.step(9)
+    assert play.t == play.state.t == 10 and not play.over
+    assert plane.network is margins.network is play.state.net
+    assert plane.view.frame["map"].size and margins.view.shown.tips
+    send(play.view, kind="seek", value=0.5)
+    assert play.t == 5 and plane.network is play.state.net
+    send(play.view, kind="steps", value=7)
+    assert play.t == 12  # the kept ones, then new ones
+    play.play()  # no loop runs here: to the end
+    assert play.t == 40 and play.over and not play.playing
+    assert play.view.state["where"] == "step 40 of 40"
+    send(play.view, kind="reset", value=None)
+    assert play.t == 1
+
+
+def test_any_states_are_played_each_at_its_place_and_a_wrong_speed_is_refused() -> None:
+    play = Play(iter("abc"))
+    assert (play.state, play.t) == ("a", 0)
+    play.step()
+    assert (play.state, play.t) == ("b", 1)
+    with pytest.raises(TraitError, match="speed"):
+        play.speed = -1.0
+    send(play.view, kind="speed", value=2)
+    assert play.speed == 10.0
+    play.step(5)
+    assert (play.state, play.t, play.over) == ("c", 2, True)
+
+
+def test_in_a_loop_play_goes_on_by_itself_until_it_is_paused() -> None:
+    async def watch() -> tuple[int, int, bool]:
+        play = Play(iter(range(10**9)), speed=float("inf"))
+        play.play()
+        while play.t < 50:
+            await asyncio.sleep(0.01)
+        play.pause()
+        await asyncio.sleep(0.1)
+        then = play.t
+        await asyncio.sleep(0.1)
+        return then, play.t, play.playing
+
+    then, now, playing = asyncio.run(watch())
+    assert then == now >= 50 and not playing
+
+
+def test_recall_counts_what_claims_meet_within_the_radius_that_is_dragged() -> None:
+    recall = Recall(CIRCLE)
+    assert recall.found == 0
+    recall.claims = (CIRCLE.x + 0.05, CIRCLE.y)
+    assert recall.found == 0
+    send(recall.curve, kind="handle", at=0.2)
+    assert recall.radius == pytest.approx(0.2) and recall.found == 6
+    assert "unseen" in recall.curve.shown.note
+    recall.unseen = preset("alternating-circle", n=6, seed=3)
+    assert "of 1 sets" in recall.curve.shown.note
+    send(recall.dots, kind="hover", id=4)
+    assert recall.selected == 4
+    for name, value in (("radius", 9.0), ("unseen", 3), ("claims", "all")):
+        before = getattr(recall, name)
+        with pytest.raises(TraitError, match=name):
+            setattr(recall, name, value)
+        assert getattr(recall, name) is before
+
+
+def test_the_handle_of_a_landscape_is_a_trait_and_an_attack_ends_somewhere() -> None:
+    triangle = Landscape(Target.of(maximum_margin(CIRCLE.x, CIRCLE.y).net, 1.0), CIRCLE)
+    panel = triangle.panels[0]
+    noise = triangle.energy
+    triangle.start = (1, 0, 0)
+    assert triangle.energy < 1e-6 < noise and panel.view.handle == (1.0, 0.0, 0.0)
+    send(panel.view, kind="handle", weights=[0.5, 0.5, 0.0], number=1)
+    assert triangle.start == (0.5, 0.5, 0.0)
+    for given in ((0.5, 0.5, 0.5), (1.5, -0.5, 0.0), (1.0, 0.0)):
+        with pytest.raises(TraitError, match="start"):
+            triangle.start = given
+        assert triangle.start == (0.5, 0.5, 0.0) == panel.view.handle
+    assert triangle.energies.shape[0] > 2 and triangle.end is None
+    triangle.session.attack_config = replace(triangle.session.attack_config, steps=20)
+    triangle.start = (0.9, 0.1, 0.0)
+    press(panel.here, "go")
+    assert triangle.end.x.shape == (12, 2) and triangle.session.frame.t >= 20
+    triangle.close()
+
+
+def test_a_landscape_needs_points_and_weights_with_energies() -> None:
+    target = Target.of(maximum_margin(CIRCLE.x, CIRCLE.y).net, 1.0)
+    with pytest.raises(ValueError, match="expected a Dataset"):
+        Landscape(target, 3)
+
+
+@pytest.mark.parametrize("name", widgets.__all__)
+def test_every_widget_shows_an_example_that_holds(name: str) -> None:
+    made = getattr(widgets, name)
+    examples = doctest.DocTestFinder(recurse=False).find(made, name, globs={})
+    runner = doctest.DocTestRunner(verbose=False)
+    assert examples and examples[0].examples
+    assert runner.run(examples[0]).failed == 0

@@ -28,7 +28,7 @@ AS_ONE = 1e-9  # of a weight: places nearer to each other are one; far below a p
 
 
 @dataclass(frozen=True, eq=False)
-class Landscape:
+class StartLandscape:
     """The energy of all mixtures of three sets.
 
     Attributes:

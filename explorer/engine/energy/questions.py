@@ -16,7 +16,7 @@ from torch import Tensor
 from explorer.engine.arrays import Array
 from explorer.engine.certificate import TAU_TRAINED, certify
 from explorer.engine.data import Dataset
-from explorer.engine.energy.landscape import Landscape
+from explorer.engine.energy.landscape import StartLandscape
 from explorer.engine.energy.maps import (
     MapLine,
     Split,
@@ -457,7 +457,7 @@ def _starts(q: MapQuestion, net: Network, size: int, progress: Progress) -> Pict
     side = min(size, TRIANGLE[-1])
     parts = parts_of(q)
     check_energy(net, parts.truth, parts.y, q.tau)
-    made = Landscape(parts, lambda x: energy(net, x, parts.y, q.tau))
+    made = StartLandscape(parts, lambda x: energy(net, x, parts.y, q.tau))
     values = made.lattice(side, progress)
     known = values[np.isfinite(values)]
     noise, truth = divmod(int(np.nanargmin(values)), side)

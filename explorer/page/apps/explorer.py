@@ -26,7 +26,7 @@ from explorer.page.panels.base import Panel
 from explorer.page.panels.header import Header
 from explorer.page.panels.headline import HeadlinePanel
 from explorer.page.panels.notice import Notice
-from explorer.page.panels.transport import Transport
+from explorer.page.panels.transport import TransportPanel
 from explorer.page.plane.panel import PlanePanel
 from explorer.page.session import Session
 from explorer.page.sharing import game
@@ -72,7 +72,7 @@ class App(Instrument):
         self.plane = PlanePanel(self.session)
         share = SharePanel(self.session, False, self._on_link)
         shown: tuple[type[Panel], ...] = (
-            Tools, Notice, HeadlinePanel, *CARDS, Transport, LessonPanel,
+            Tools, Notice, HeadlinePanel, *CARDS, TransportPanel, LessonPanel,
         )  # fmt: skip
         made = [header, Keeping(self.session), self.plane, *(kind(self.session) for kind in shown)]
         for kind in (kind for kinds in FOLDS.values() for kind in kinds):
@@ -111,7 +111,7 @@ class App(Instrument):
         main = w.Box([lesson, plane, side.add_class("mx-side")]).add_class("mx-main")
         unseen = [w.HTML(CSS), self.access, self.welcome, box["Keeping"]]
         head = w.Box(unseen).add_class("mx-unseen")
-        screen = w.Box([head, box["Header"], main, box["Transport"]]).add_class("mx-screen")
+        screen = w.Box([head, box["Header"], main, box["TransportPanel"]]).add_class("mx-screen")
         return w.Box([screen]).add_class("mx-app").add_class("mx-explorer")
 
     def _place(self, _: Any = None) -> None:  # noqa: ANN401 - a change

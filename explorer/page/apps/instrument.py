@@ -153,7 +153,7 @@ class Instrument(HasTraits):
     def _advance(self, steps: int) -> None:
         """Take steps of the present stage, show some of them, and assess the last."""
         session, left = self.session, steps
-        session.running = False
+        play.pause(session)
         while left > 0 and (taken := play.advance(session, seconds=LOOK_S, steps=left)):
             left -= taken
             session.show()

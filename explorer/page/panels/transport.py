@@ -22,7 +22,7 @@ REPLAYED = ("play", "reset", "step", "time", "branch")  # what a run of the land
 ALL = (*REPLAYED, "further", "speed")
 
 
-class Transport(Panel):
+class TransportPanel(Panel):
     """The bar at the foot of the page, the same for training and attack."""
 
     look = ("mx-transport-box",)

@@ -12,12 +12,19 @@ from traitlets import HasTraits, TraitError, TraitType
 
 from explorer.engine.attacks.claims import Report
 from explorer.engine.data import Dataset
+from explorer.page.panels.base import Panel
 from explorer.page.stages.draw.commands import check_shown
 from explorer.style import CSS
 
 
 class Alone(w.Box):
-    """A box around views of the page, with the page's colours and letters, light and dark."""
+    """A box around views of the page, with the page's colours and letters, light and dark.
+
+    Attributes:
+        panels: those of the page that it is made of, which end with it.
+    """
+
+    panels: tuple[Panel, ...] = ()
 
     def __init__(self, children: Sequence[w.Widget], look: str, **traits: Any) -> None:  # noqa: ANN401
         """Show the views one below the other; `look` is a style class."""
@@ -26,9 +33,9 @@ class Alone(w.Box):
         super().__init__([style, *children], _dom_classes=names, **traits)
 
     def close(self) -> None:
-        """Free the widget and all that stands in it."""
-        for child in self.children:
-            child.close()
+        """Stop its work, and free the widget and all that stands in it."""
+        for part in (*self.panels, *self.children):
+            part.close()
         super().close()
 
 

@@ -43,7 +43,7 @@ class DrawingPad(Alone):
     Example:
         >>> from explorer import preset
         >>> from explorer.widgets import DrawingPad
-        >>> pad = DrawingPad(preset("two-points"))
+        >>> pad = DrawingPad(preset("moons", n=2))
         >>> pad.dataset.n, list(pad.data.columns)
         (2, ['x1', 'x2', 'y'])
     """
@@ -57,13 +57,14 @@ class DrawingPad(Alone):
         """Show these points; nothing is drawn by default."""
         first = empty(2) if dataset is None else as_points(dataset)
         self.session = Session(first)
-        self.panels = (PadPanel(self.session), Tools(self.session), Notice(self.session))
+        plane = PadPanel(self.session)
+        self.panels = (plane, Tools(self.session), Notice(self.session))
         stage = w.Box([panel.box for panel in self.panels], _dom_classes=["mx-stage"])
         super().__init__([stage], "mx-alone-plane", dataset=first, **traits)
         link((self, "tool"), (self.session, "tool"))
         link((self, "classes"), (self.session, "classes"))
         self.session.observe(self._take, names=["shown"])
-        self.panels[0].view.on("events", self._on_events)
+        plane.view.on("events", self._on_events)
 
     @property
     def data(self) -> Any:  # noqa: ANN401 - pandas is imported where it is asked for
@@ -96,9 +97,3 @@ class DrawingPad(Alone):
             if event is not None and given.get("kind") in ("down", "act"):
                 near = nearest(self.dataset.x, event, self.session.axes)
                 self.selected = -1 if near is None else near
-
-    def close(self) -> None:
-        """Free the widget."""
-        for panel in self.panels:
-            panel.close()
-        super().close()

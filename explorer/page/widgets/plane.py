@@ -71,7 +71,7 @@ class Plane(Alone):
     Example:
         >>> from explorer import maximum_margin, preset
         >>> from explorer.widgets import Plane
-        >>> data = preset("two-points")
+        >>> data = preset("alternating-circle", n=6)
         >>> plane = Plane(data, network=maximum_margin(data.x, data.y).net)
         >>> plane.network.d
         2

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from explorer.engine.arrays import Array
 from explorer.engine.data import PLANE
-from explorer.engine.energy.landscape import Landscape
+from explorer.engine.energy.landscape import StartLandscape
 from explorer.engine.energy.maps import tau_of
 from explorer.engine.energy.points import check_energy, energy
 from explorer.engine.energy.questions import DROP, STANDARD
@@ -31,7 +31,7 @@ PIXELS = 0.5  # of a map of STANDARD of the usual plane: half the band of a kink
 SIDES = (6, 11, 26)  # places a side of the triangle from which attacks run: 21, 66, 351 in all
 
 
-def landscape_of(problem: Problem) -> Landscape:
+def landscape_of(problem: Problem) -> StartLandscape:
     """Return the energies of all starts of a problem, as shares of the weights.
 
     Args:
@@ -42,12 +42,12 @@ def landscape_of(problem: Problem) -> Landscape:
     """
     parts, own = problem.parts, by_key(problem.of.attack).own
     if own is not None:
-        return Landscape(parts, lambda x: own.energy(problem.target, x, parts.y))
+        return StartLandscape(parts, lambda x: own.energy(problem.target, x, parts.y))
     net, y = problem.target.net.to(dtype=torch.float64), parts.y.double()
     truth, tau = parts.truth.double(), tau_of(PLANE, STANDARD, PIXELS)
     check_energy(net, truth, y, tau, several=True)
     merged = merge_neurons(net, MERGE_ANGLE, DROP, truth).net
-    return Landscape(parts, lambda x: energy(merged, x.double(), y, tau))
+    return StartLandscape(parts, lambda x: energy(merged, x.double(), y, tau))
 
 
 # --- Runs from many places, side by side, kept so that they can go on later
@@ -311,7 +311,7 @@ class Runs:
     def ends(self) -> Array:
         """Return the energy of each end, mean over seeds, on the lattice of starts (side, side).
 
-        Row noise and column truth, as `Landscape.lattice`; nan where no run ended.
+        Row noise and column truth, as `StartLandscape.lattice`; nan where no run ended.
         """
         last = self.of.side - 1
         out = np.full((last + 1, last + 1), np.nan)

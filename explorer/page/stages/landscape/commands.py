@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from explorer.engine.attacks.claims import Report
-from explorer.engine.energy.landscape import Landscape, Weights, edge_place, on_edge
+from explorer.engine.energy.landscape import StartLandscape, Weights, edge_place, on_edge
 from explorer.engine.energy.questions import MAPS
 from explorer.engine.energy.starts import mix_weights
 from explorer.engine.roster import AttackState
@@ -93,7 +93,7 @@ def begin_starts(session: Session) -> None:
         session.show(starts=None, no_starts=str(error))  # the panel says why
 
 
-def _start(shared: Problem, energies: Landscape, weights: Weights) -> Handle:
+def _start(shared: Problem, energies: StartLandscape, weights: Weights) -> Handle:
     x = energies.candidates(weights)
     report = Report(x, shared.parts.y, torch.ones(len(x), dtype=x.dtype))
     return Handle(shared, energies, weights, report, energies.energy(weights))

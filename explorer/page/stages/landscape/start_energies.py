@@ -8,7 +8,7 @@ from time import perf_counter, sleep
 import numpy as np
 from numpy.typing import NDArray
 
-from explorer.engine.energy.landscape import SIDES, Landscape
+from explorer.engine.energy.landscape import SIDES, StartLandscape
 from explorer.engine.progress import Progress
 from explorer.page.job import Job, page_waits
 
@@ -33,10 +33,10 @@ class StartEnergies:
         self.job, self.complete = Job(), False
         self.values: Array | None = None
         self._show, self._ended = show, ended
-        self._of: Landscape | None = None
+        self._of: StartLandscape | None = None
         self._moved_at, self._resting = -REST_S, False
 
-    def ask(self, landscape: Landscape | None) -> None:
+    def ask(self, landscape: StartLandscape | None) -> None:
         """Compute the energies of this landscape from now on; None: of none."""
         if landscape is self._of:
             if self._resting and landscape is not None:
@@ -60,7 +60,7 @@ class StartEnergies:
         """End the work with its page."""
         self.job.close()
 
-    def _begin(self, landscape: Landscape) -> None:
+    def _begin(self, landscape: StartLandscape) -> None:
         self._resting = False
         known = len(self.values) if self.values is not None and self.complete else 0
         sides = [s for s in (SIDES if page_waits() else SIDES[:AT_ONCE]) if s > known]

@@ -1,0 +1,172 @@
+"""Charts in a cell of their own: how far each point is from the margin, and what claims recover."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import ipywidgets as w
+from traitlets import Float, Int, observe
+
+from explorer.engine.charts import NOTHING, Chart
+from explorer.engine.classes import outputs_for
+from explorer.engine.controls import Controls, control_sets
+from explorer.engine.data import Dataset, empty
+from explorer.engine.explanations.certainty import Certainty
+from explorer.engine.margin import q_of
+from explorer.engine.network import Network
+from explorer.engine.scoring import recall_curve
+from explorer.engine.training import TrainState
+from explorer.page.stages.attack.found_words import within
+from explorer.page.stages.attack.scoreboard import FARTHEST, FINE, NEAREST, WAITING, dots
+from explorer.page.view.chart import ChartView
+from explorer.page.widgets.alone import Alone, Checked, as_claims, as_points, instance_of
+from explorer.research.pictures.charts import margins_chart, recall_chart
+from explorer.research.runs import RADIUS
+
+
+class ChosenPoint(Alone):
+    """A widget with a chart whose dots are points: one under the pointer or pressed is chosen."""
+
+    selected = Int(-1, min=-1, help="index of the point under the pointer or pressed; -1: none")
+
+    def choose_by(self, view: ChartView) -> None:
+        """Follow the pointer on a chart."""
+        for kind in ("hover", "choose"):
+            view.on(kind, lambda i: self.set_trait("selected", i))
+
+
+class Margins(ChosenPoint):
+    """One stem a point: its margin over the smallest, sorted, in the colour of its class.
+
+    Attributes:
+        dataset: the points, x (n, d) in units of the data, and labels y (n,).
+        network: whose margins; None for none.
+        state: of training, which knows its margins; to set it is to set the network.
+        selected: index of the point under the pointer; -1 for none.
+
+    Raises:
+        TraitError: for a value that a trait does not take; the old one stays.
+
+    Example:
+        >>> from explorer import maximum_margin, preset
+        >>> from explorer.widgets import Margins
+        >>> data = preset("two-points")
+        >>> chart = Margins(data, network=maximum_margin(data.x, data.y).net).view.shown
+        >>> chart.note
+        '2 of 2 on the margin, within 1%'
+    """
+
+    dataset = Checked(as_points, empty(2), help="the points, in units of the data")
+    network = Checked(instance_of(Network, "A state has one: state.net."), help="whose margins")
+    state = Checked(instance_of(TrainState, "training.init makes one."), help="of training")
+
+    def __init__(self, dataset: Any = None, **traits: Any) -> None:  # noqa: ANN401 - see as_points
+        """Show the margins of these points."""
+        self.view = ChartView()
+        self.choose_by(self.view)
+        first = {} if dataset is None else {"dataset": dataset}
+        card = w.Box([self.view], _dom_classes=["mx-card"])
+        super().__init__([card], "mx-alone-chart", **first, **traits)
+
+    @observe("state")
+    def _take(self, change: dict[str, Any]) -> None:
+        self.network = None if change["new"] is None else change["new"].net
+
+    @observe("dataset", "network")
+    def _draw(self, _: dict[str, Any]) -> None:
+        self.view.draw(self._chart(self.dataset, self.network))
+
+    def _chart(self, data: Dataset, net: Network | None) -> Chart:
+        if net is None or not data.n or (net.d, net.outputs) != (data.d, outputs_for(data.y)):
+            return NOTHING
+        state = self.state
+        own = state is not None and state.net is net and len(state.q) == data.n
+        return margins_chart(state.q if own else q_of(net, data.x, data.y), data.y)
+
+
+def _as_controls(given: Any) -> Controls | None:  # noqa: ANN401 - of a trait
+    if given is None or isinstance(given, Controls):
+        return given
+    if isinstance(given, Dataset):
+        return Controls.of([given])
+    if isinstance(given, list | tuple) and all(isinstance(one, Dataset) for one in given):
+        return Controls.of(given)
+    raise ValueError(
+        f"expected Controls, a Dataset or a list of them; got {type(given).__name__}. "
+        "control_sets(data) makes some of the points."
+    )
+
+
+class Recall(ChosenPoint):
+    """How many points claims recover by how close counts, beside unseen points; a dot a point.
+
+    Attributes:
+        dataset: the truth, x (n, d) in units of the data, and labels y (n,).
+        claims: what an attack claims: a Report, a state or a pair (x, y); None for none.
+        unseen: sets that stand for chance; None for those that `control_sets` makes.
+        certified: how certain the points are (`certified_points`), or None.
+        radius: how close counts, in units of the data; the line of the chart is dragged.
+        found: how many points are found within it, 0 to n.
+        selected: index of the dot under the pointer or pressed; -1 for none.
+
+    Raises:
+        TraitError: for a value that a trait does not take; the old one stays.
+
+    Example:
+        >>> from explorer import preset
+        >>> from explorer.widgets import Recall
+        >>> data = preset("moons", n=10)
+        >>> Recall(data, claims=(data.x[:4], data.y[:4])).found
+        4
+    """
+
+    dataset = Checked(as_points, empty(2), help="the points that claims should meet")
+    claims = Checked(as_claims, help="what an attack claims")
+    unseen = Checked(_as_controls, help="sets that stand for chance; None: made of the points")
+    certified = Checked(
+        instance_of(Certainty, "research.runs.certified_points returns one."),
+        help="how certain the points are",
+    )
+    radius = Float(RADIUS, min=NEAREST, max=FARTHEST, help="how close counts, in units of the data")
+    found = Int(0, min=0, read_only=True, help="how many points are found within the radius")
+
+    def __init__(self, dataset: Any = None, **traits: Any) -> None:  # noqa: ANN401 - see as_points
+        """Show what claims recover of these points."""
+        self.curve, self.dots = ChartView(), ChartView(_dom_classes=["mx-dots"])
+        self.curve.on("handle", lambda radius: self.set_trait("radius", radius))
+        self.choose_by(self.dots)
+        self._made: Controls | None = None  # of the points, where none are given
+        self._met: Callable[[tuple[float, ...]], Any] | None = None
+        first = {} if dataset is None else {"dataset": dataset}
+        found = w.VBox([self.curve, self.dots], _dom_classes=["mx-found", "mx-card"])
+        super().__init__([found], "mx-alone-chart", **first, **traits)
+        self._count({"name": "claims"})
+
+    @observe("dataset", "claims", "unseen", "certified")
+    def _count(self, change: dict[str, Any]) -> None:
+        """Count at all radii anew."""
+        data, claims = self.dataset, self.claims
+        if change["name"] == "dataset":
+            self._made = None
+        if claims is None or not data.n or claims.x.shape[1] != data.d:
+            self._met = None
+        else:
+            controls: Controls | None = self._made if self.unseen is None else self.unseen
+            if controls is None:
+                controls = self._made = control_sets(data)
+            self._met = lambda radii: recall_curve(data, controls, claims.x, claims.y, radii)
+            self._whole = self._met(FINE)
+        self._draw()
+
+    @observe("radius")
+    def _draw(self, _: Any = None) -> None:  # noqa: ANN401 - a change
+        if self._met is None:
+            self.set_trait("found", 0)
+            self.curve.draw(WAITING)
+            self.dots.draw(NOTHING)
+            return
+        here = self._met((self.radius,))
+        self.set_trait("found", int(here.found[0]))
+        self.curve.draw(recall_chart(self._whole, here, within(here)))
+        self.dots.draw(dots(here, None, self.certified))
