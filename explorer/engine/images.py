@@ -223,8 +223,11 @@ def best_matches(
         tensor([1, 0])
     """
     distances = ncc_distance(truth, found, parts)
-    if one_truth:
-        distances = only_best(distances)
+    return _matches_at(only_best(distances) if one_truth else distances, truth, found, vote)
+
+
+def _matches_at(distances: Tensor, truth: Tensor, found: Tensor, vote: Vote) -> Matches:
+    """Return the matches at these distances (n, m), inf where a pair is not allowed."""
     pictures, targets = found.clamp(0, 1), truth.clamp(0, 1)
     nearest = torch.full((len(truth),), -1)
     distance = truth.new_full((len(truth),), torch.inf)
@@ -351,12 +354,12 @@ def image_scores(
     """
     if not bool(torch.isfinite(found).all()):
         raise ValueError("a reconstruction is not finite; keep the last finite state of the attack")
-    named = _nearest_of_all(ncc_distance(torch.cat(list(sets)), found), found).split(
-        [len(s) for s in sets]
-    )
+    sizes = [len(s) for s in sets]
+    distances = ncc_distance(torch.cat(list(sets)), found)
+    named, apart = _nearest_of_all(distances, found).split(sizes), distances.split(sizes)
     made = []
     for k, truth in enumerate(sets):
-        match = best_matches(truth, found, vote=vote)
+        match = _matches_at(apart[k], truth, found, vote)
         back = match.order.argsort()
         ncc = 1 - match.distance * _per_distance(truth)
         made.append(ImageScore(
