@@ -50,7 +50,7 @@ def row(drawn, run, trained):
     aimed = image_runs.aim(drawn, run, trained)
     state = last(image_runs.attack(drawn, run, aimed))
     seconds = time.process_time() - begun
-    found = image_runs.assess(drawn, aimed, state)
+    found = image_runs.assess(drawn, aimed, [state])
     truth, other = distances(drawn, state.x.double())
     return (found.verdict.share, found.chance, found.start_share, truth, other,
             found.verdict.p_value, seconds)  # fmt: skip

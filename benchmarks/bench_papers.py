@@ -187,7 +187,7 @@ def images(
     start = image_runs.start_of(made, run, aimed.net.outputs)
     for following in by_key(run.attack).states(aimed.target, config, generator, start):
         end = following
-    return image_runs.assess(made, aimed, end), made, state
+    return image_runs.assess(made, aimed, [end]), made, state
 
 
 def shifted(made: Draw, offset: float) -> Draw:

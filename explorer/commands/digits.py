@@ -7,10 +7,13 @@ from pathlib import Path
 from time import perf_counter
 from typing import Annotated, Any
 
+import torch
+
 from explorer.commands.base import assignments, show, watch
 from explorer.commands.options import (
     LAYERS,
     MOST_SEED,
+    AttackType,
     Device,
     Json,
     Set,
@@ -39,6 +42,7 @@ from explorer.research.image_runs import (
     carried_numbers,
 )
 from explorer.research.pictures import image_sheets
+from explorer.research.quiz import quiz
 from explorer.research.report import Summary, lines, values
 from explorer.research.words import verdicts
 from explorer.style import PROVEN
@@ -54,7 +58,7 @@ Run = Annotated[ImageRun, fields(
     init_scale=option("--init-scale", "Of the first layer; 0.8/√d, or 0.24/√d for more layers."),
     attack="--attack", start="--start", steps="--attack-steps",
     seed=option("--seed", "Of images, weights and candidates.", min=0, max=MOST_SEED),
-    vote="--vote", measure="--measure",
+    vote="--vote", measure="--measure", starts="--starts",
 )]  # fmt: skip
 
 
@@ -63,6 +67,13 @@ def digits(
     choice: Images = CHOICE,
     run: Run = RUN,
     out: Annotated[Path, option("--out", "The picture.")] = Path("digits.png"),
+    asked: Annotated[
+        Path | None,
+        option(
+            "--quiz",
+            "A picture of ten images, of which four trained the network, to guess which.",
+        ),
+    ] = None,
     threads: Annotated[
         int | None,
         option("--threads", "Of the processor, in place of OMP_NUM_THREADS or one.", min=1),
@@ -70,6 +81,7 @@ def digits(
     training: TrainSet = None,
     settings: Set = None,
     device: Where = Device.cpu,
+    dtype: AttackType = None,
     as_json: Json = False,
 ) -> None:
     """Attack a network trained on real images: share matched, held-out control, a picture."""
@@ -82,13 +94,27 @@ def digits(
         attack_settings=assignments(kind, settings, run.attack),
     )  # fmt: skip
     check_device(device.value)
-    check_files(out)
+    check_files(out, asked)
     begun = perf_counter()
-    found, net = image_runs.train_and_attack(draw(run.choice), run, watch, device.value)
+    kept = None if dtype is None else getattr(torch, dtype.value)
+    found, net = image_runs.train_and_attack(draw(run.choice), run, watch, device.value, kept)
     row = {**numbers(found), **weights(run, net), "seconds": perf_counter() - begun}
     image_sheets.write(out, picture(run, found))
+    if asked is not None:
+        row |= _quiz_rows(run, found, asked)
     made = Summary([], {"config": asdict(run), **curves(found)}) + lines({**row, "picture": out})
     show(as_json, f"{by_key(run.attack).title} from {STARTS[run.start]}", made)
+
+
+def _quiz_rows(run: ImageRun, found: ImageComparison, path: Path) -> dict[str, Any]:
+    """Write a quiz as two rows of five; return what the attack answers, and which are right."""
+    made = quiz(draw(run.choice), found.found, run.seed)
+    image_sheets.write(path, image_sheets.pairs(made.images, None, [""] * len(made.images), 5))
+    places = {"quiz_attack": made.answer, "quiz_right": made.trained}
+    return {"quiz": path} | {
+        name: ", ".join(str(k + 1) for k in which.nonzero()[:, 0].tolist())
+        for name, which in places.items()
+    }
 
 
 def weights(run: ImageRun, net: Network) -> dict[str, Any]:
@@ -108,7 +134,10 @@ def curves(found: ImageComparison) -> dict[str, Any]:
     names = ("found", "n", "unseen", "of_controls", "most", "p_value")
     measures = {name: values(made, *names) for name, made in found.verdicts.items()}
     rates = {name: getattr(found.roc, name).tolist() for name in ("fpr", "tpr")}
-    return {"measures": measures, "roc": rates}
+    made = {"measures": measures, "roc": rates}
+    if (chosen := found.selection) is not None:
+        made["selection"] = values(chosen, "agreement", "ncc", "of")
+    return made
 
 
 def numbers(found: ImageComparison) -> dict[str, Any]:
@@ -123,7 +152,20 @@ def numbers(found: ImageComparison) -> dict[str, Any]:
         "diversity": found.diversity,
         "roc_area": found.roc.auc,
         "p_value": found.verdict.p_value,
+        **_selection_row(found),
         "verdict": verdicts.images(found.verdicts, found.measure),
+    }
+
+
+def _selection_row(found: ImageComparison) -> dict[str, Any]:
+    """Return how many of the best n/2 clusters are right, chosen without and with the truth."""
+    if (chosen := found.selection) is None:
+        return {}
+    k = min(len(chosen.ncc), max(1, found.verdict.n // 2))
+    return {
+        "chosen": k,
+        "precision": chosen.precision(k),
+        "precision_knowing": chosen.precision(k, True),
     }
 
 

@@ -97,6 +97,31 @@ def ncc_distance(truth: Tensor, found: Tensor, parts: int = 1) -> Tensor:
     return (2 * (1 - corr) * (pixels - 1) / pixels).mean(2).clamp_min(0)
 
 
+def correlations(truth: Tensor, found: Tensor) -> Tensor:
+    """Return the correlation of the pixels of every pair of images, averaged over channels.
+
+    Args:
+        truth: images (n, c, h, w).
+        found: images (m, c, h, w).
+
+    Returns:
+        The correlations (n, m), in [-1, 1].
+
+    Raises:
+        ValueError: where the images differ in shape.
+
+    Source: Haim et al. 2022, section 5, where it is called NCC.
+
+    Example:
+        >>> import torch
+        >>> from explorer.engine.images import correlations
+        >>> image = torch.arange(9.0).reshape(1, 1, 3, 3)
+        >>> correlations(image, torch.cat([5 * image, -image])).round(decimals=3)
+        tensor([[ 1., -1.]])
+    """
+    return (1 - ncc_distance(truth, found) * _per_distance(truth)).clamp(-1, 1)
+
+
 def ssim(a: Tensor, b: Tensor) -> Tensor:
     """Return the SSIM of each pair of images, averaged over the image.
 

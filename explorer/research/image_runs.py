@@ -6,7 +6,7 @@ attacker knows beside the weights. Results are compared with the truth after the
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Literal
 
@@ -15,13 +15,16 @@ from torch import Tensor
 
 from explorer.engine.attacks.target import Target
 from explorer.engine.classes import fair_labels
+from explorer.engine.consensus import consensus
 from explorer.engine.data.images import PIXELS, Choice, Draw, Kind
 from explorer.engine.images import (
     MEASURES,
+    NCC_LEAST,
     ImageScore,
     ImageVerdict,
     Measure,
     Vote,
+    correlations,
     image_scores,
     image_verdict,
 )
@@ -53,7 +56,9 @@ NETWORKS: dict[str, tuple[int, ...]] = {
 }  # fmt: skip
 KNOWS = "the weights, the margin, the mean image, and that pixels lie in [0, 1]"
 FIRST_SCALES = (0.8, 0.24)  # of the first layer, times 1/√d: of two layers, of more
-STEPS_PER_IMAGE, FEWEST_STEPS = 15, 300  # of the training
+# Of the training: images of MNIST leave under 5% of the squared norm then. On 8 x 8 pixels training
+# as long finds fewer of them (docs/measured/images-of-mnist.md). CIFAR-10 was not measured.
+STEPS_PER_IMAGE, FIRST_STEPS = 10, {"digits": 100, "mnist": 1000, "cifar": 1000}
 
 
 def usual_scale(widths: tuple[int, ...], kind: Kind) -> float:
@@ -61,9 +66,9 @@ def usual_scale(widths: tuple[int, ...], kind: Kind) -> float:
     return float(f"{FIRST_SCALES[len(widths) > 1] * PIXELS[kind] ** -0.5:.3g}")
 
 
-def usual_steps(n: int) -> int:
+def usual_steps(n: int, kind: Kind) -> int:
     """Return the training steps where none are given: n images take more to explain the weights."""
-    return max(FEWEST_STEPS, STEPS_PER_IMAGE * n)
+    return FIRST_STEPS[kind] + STEPS_PER_IMAGE * n
 
 
 def picture_attacks() -> list[str]:
@@ -88,7 +93,8 @@ class ImageRun:
     )] = (1000,)
     train_steps: Annotated[int | None, setting(
         "Training steps, of loss-scaled gradient descent", title="steps", ge=1,
-        note=f"With momentum 0.99. None takes {STEPS_PER_IMAGE} an image, at least {FEWEST_STEPS}.",
+        note=f"With momentum 0.99. None takes {STEPS_PER_IMAGE} an image and "
+        f"{FIRST_STEPS['mnist']} more, {FIRST_STEPS['digits']} of 8×8 digits.",
         form="sight", page=(1, 100_000),
     )] = None
     init_scale: Annotated[float | None, setting(
@@ -107,6 +113,10 @@ class ImageRun:
         "themselves, show what the start alone is worth", title="start from", form="sight",
         labels=tuple((words, start) for start, words in STARTS.items()),
     )] = "noise"
+    starts: Annotated[int, setting(
+        "Starts from noise, each of candidates of its own: those on which several agree can be "
+        "chosen without the truth", title="starts", ge=1, form="sight", page=(1, 10),
+    )] = 1
     steps: Annotated[int | None, setting(
         "Steps of the attack", title="attack steps", ge=1, form="sight", page=(1, 100_000),
         note="None takes as many as it needs on images.",
@@ -140,6 +150,11 @@ class ImageRun:
         entry = by_key(self.attack)
         if self.start != "noise" and not entry.takes_start:
             raise ValueError(f"{entry.title} takes no start; got {self.start!r}. Take 'noise'.")
+        if self.starts > 1 and self.start != "noise":
+            raise ValueError(
+                f"several starts differ by their noise; got starts={self.starts} from "
+                f"{self.start!r}. Take starts=1, or start='noise'."
+            )
         if self.choice.task == "ten" and not entry.needs.several:
             able = " or ".join(repr(key) for key in keys if by_key(key).needs.several)
             raise ValueError(f"{entry.title} knows two classes; for ten take attack={able}")
@@ -153,7 +168,7 @@ class ImageRun:
     @property
     def training_steps(self) -> int:
         """Number of training steps."""
-        return self.train_steps or usual_steps(self.choice.n)
+        return self.train_steps or usual_steps(self.choice.n, self.choice.kind)
 
     def run_on(self, images: Draw) -> Run:
         """Return the run on these images; its training is by loss-scaled gradient descent."""
@@ -187,6 +202,36 @@ class ImageTarget:
 
 
 @dataclass(frozen=True, eq=False)
+class Selection:
+    """Reconstructions in the order in which they are believed without the truth.
+
+    Attributes:
+        images: of each cluster of candidates, the largest agreement first (k, c, h, w).
+        agreement: see `engine.consensus` (k,).
+        ncc: the largest correlation with a training image (k,).
+        of: that training image (k,).
+    """
+
+    images: Tensor
+    agreement: Tensor
+    ncc: Tensor
+    of: Tensor
+
+    @property
+    def right(self) -> Tensor:
+        """Return which are of a training image: their NCC is above the line (k,), bool."""
+        return self.ncc > NCC_LEAST
+
+    def precision(self, k: int, knowing: bool = False) -> float:
+        """Return the share of the best k that are of training images.
+
+        Best by agreement; with the truth (`knowing`) those of training images come first.
+        """
+        order = self.ncc.argsort(descending=True) if knowing else torch.arange(len(self.ncc))
+        return float(self.right[order[:k]].double().mean())
+
+
+@dataclass(frozen=True, eq=False)
 class ImageComparison:
     """A state of an attack, compared with the truth.
 
@@ -200,6 +245,7 @@ class ImageComparison:
         found: the candidates as pictures (m, c, h, w).
         vote: which picture was taken for each image.
         measure: the one that was named before the run.
+        selection: what would be chosen without the truth, of several starts; else None.
     """
 
     truth: ImageScore
@@ -210,6 +256,7 @@ class ImageComparison:
     found: Tensor
     vote: Vote
     measure: Measure
+    selection: Selection | None = None
 
     @property
     def verdict(self) -> ImageVerdict:
@@ -281,6 +328,11 @@ def start_of(draw: Draw, run: ImageRun, outputs: int) -> tuple[Tensor, Tensor] |
     return config.sigma_x * noise, fair_labels(config.m, outputs)
 
 
+def runs_of(run: ImageRun) -> list[ImageRun]:
+    """Return a run of one start for each start: they differ by the seed of the noise."""
+    return [replace(run, starts=1, seed=run.seed + k) for k in range(run.starts)]
+
+
 def attack(draw: Draw, run: ImageRun, aimed: ImageTarget) -> Iterator[AttackState]:
     """Return the states of the attack, the first included."""
     start = start_of(draw, run, aimed.net.outputs)
@@ -292,9 +344,10 @@ def attack(draw: Draw, run: ImageRun, aimed: ImageTarget) -> Iterator[AttackStat
 
 
 def train_and_attack(
-    draw: Draw, run: ImageRun, watch: Watch[Any] = no_watch, device: str = "cpu"
-) -> tuple[ImageComparison, Network]:
-    """Train, attack, score; with the attacked weights.
+    draw: Draw, run: ImageRun, watch: Watch[Any] = no_watch, device: str = "cpu",
+    dtype: torch.dtype | None = None,
+) -> tuple[ImageComparison, Network]:  # fmt: skip
+    """Train, attack, score; with the attacked weights. `dtype` is the attack's, None its own.
 
     Raises:
         RunFailed: where the images are not separated, or the attack diverges.
@@ -306,21 +359,25 @@ def train_and_attack(
         )
         state = to_cpu(trained.states[-1])
     aimed = aim(draw, run, state)
-    start = start_of(draw, run, aimed.net.outputs)
-    done = runs.attack(
-        aimed.target, run.config, run.seed, name=run.attack, start=start, keep=1, watch=watch,
-        device=device,
-    )  # fmt: skip
-    return assess(draw, aimed, done.states[-1], run.vote, run.measure), aimed.net
+    states = []
+    for each in runs_of(run):
+        start = start_of(draw, each, aimed.net.outputs)
+        done = runs.attack(
+            aimed.target, run.config, each.seed, name=run.attack, start=start, keep=1, watch=watch,
+            device=device, dtype=dtype,
+        )  # fmt: skip
+        states.append(done.states[-1])
+    return assess(draw, aimed, states, run.vote, run.measure), aimed.net
 
 
 def assess(
-    draw: Draw, aimed: ImageTarget, state: AttackState, vote: Vote = "min",
+    draw: Draw, aimed: ImageTarget, states: Sequence[AttackState], vote: Vote = "min",
     measure: Measure = "rank",
 ) -> ImageComparison:  # fmt: skip
-    """Post-process the candidates and compare them with all sets."""
-    found = draw.pictures(state.x.detach().double())
-    return score_pictures(draw, aimed.net, found, vote, measure)
+    """Post-process the candidates of each start and compare them all with all sets."""
+    starts = [draw.pictures(state.x.detach().double()) for state in states]
+    found = score_pictures(draw, aimed.net, torch.cat(starts), vote, measure)
+    return replace(found, selection=selection(draw, starts) if len(starts) > 1 else None)
 
 
 def score_pictures(
@@ -345,6 +402,13 @@ def score_pictures(
         vote,
         measure,
     )
+
+
+def selection(draw: Draw, starts: Sequence[Tensor]) -> Selection:
+    """Return the candidates of several starts (m, c, h, w) as they are believed, and what of."""
+    made = consensus(starts)
+    best, which = correlations(draw.pictures(draw.train.x), made.images).max(0)
+    return Selection(made.images, made.agreement, best, which)
 
 
 def carried_numbers(net: Network, angle: float = MERGE_ANGLE) -> int:

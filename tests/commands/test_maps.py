@@ -96,7 +96,7 @@ def test_ten_digits_are_found_from_noise() -> None:
     (trained,) = deque(image_runs.train(drawn, run), maxlen=1)
     aimed = image_runs.aim(drawn, run, trained)
     (state,) = deque(image_runs.attack(drawn, run, aimed), maxlen=1)
-    found = image_runs.assess(drawn, aimed, state)
+    found = image_runs.assess(drawn, aimed, [state])
     assert found.verdict.share >= 0.9 and found.chance < 0.2
 
 

@@ -41,7 +41,7 @@ def through(run):
 @pytest.mark.parametrize("attack", picture_attacks())
 def test_every_attack_runs_from_noise_and_is_judged(attack):
     drawn, aimed, state = through(replace(TINY, attack=attack))
-    found = image_runs.assess(drawn, aimed, state)
+    found = image_runs.assess(drawn, aimed, [state])
     assert len(found.controls) == 19 and 0 <= found.chance <= 1
     assert found.verdict.n == 10 and found.verdict.why_not is None
     assert 0 <= found.diversity <= 1 and 0 <= found.roc.auc <= 1
@@ -56,7 +56,7 @@ def test_a_start_is_where_it_says(attack, start):
     drawn = draw(run.choice)
     trained = None if attack == "bilevel" else last(image_runs.train(drawn, run))
     aimed = image_runs.aim(drawn, run, trained)
-    found = image_runs.assess(drawn, aimed, next(image_runs.attack(drawn, run, aimed)))
+    found = image_runs.assess(drawn, aimed, [next(image_runs.attack(drawn, run, aimed))])
     mine, rest = found.verdict.share, found.start_share
     assert (mine, rest, found.chance) == ((1, 0, 0) if start == "truth" else (0, 1, 0))
     assert (found.roc.auc == 1) == (start == "truth")
@@ -72,7 +72,7 @@ def test_ten_classes_are_attacked_by_decoreco():
     run = replace(TINY, choice=Choice(task="ten", n=10), attack="decoreco", train_steps=120)
     drawn, aimed, state = through(run)
     assert aimed.net.outputs == 10
-    assert len(image_runs.assess(drawn, aimed, state).outputs) == 10
+    assert len(image_runs.assess(drawn, aimed, [state]).outputs) == 10
     with pytest.raises(ValueError, match="two classes"):
         replace(run, attack="kkt")
 
@@ -250,6 +250,13 @@ def test_the_verb_prints_a_row_and_writes_the_picture(tmp_path):
     again = CliRunner().invoke(command, [*words, "--measure", "ssim", "--out", str(out)])
     assert "SSIM above 0.4" in again.stdout.replace("\n", " ")
     assert out.read_bytes().startswith(b"\x89PNG")
+    asked = tmp_path / "quiz.png"
+    more = [*words, "--starts", "2", "--dtype", "float32", "--quiz", str(asked), "--json"]
+    row = json.loads(CliRunner().invoke(command, [*more, "--out", str(out)]).stdout)
+    assert asked.read_bytes().startswith(b"\x89PNG") and row["chosen"] == 5
+    assert 0 <= row["precision"] <= row["precision_knowing"] <= 1
+    right = {int(place) for place in row["quiz_right"].split(", ")}
+    assert len(right) == 4 and right <= set(range(1, 11))
     refused = CliRunner().invoke(command, ["digits", "--images", "mnist", "--folder", "none"])
     assert refused.exit_code == 2
 
@@ -281,9 +288,29 @@ def test_candidates_are_pixels_where_the_mean_is_granted(attack):
 
 def test_scale_and_steps_follow_the_images(page):
     assert ImageRun(Choice("mnist")).first_scale == 0.0286  # 0.8 over the root of 784
-    assert ImageRun().training_steps == 300 and ImageRun(Choice(n=100)).training_steps == 1500
+    assert ImageRun(Choice("mnist", n=50)).training_steps == 1500
+    assert ImageRun().training_steps == 300 and ImageRun(Choice(n=100)).training_steps == 1100
     choose(page.controls, "n", 100)
-    assert page.controls.run().training_steps == page.controls.value("train_steps") == 1500
+    assert page.controls.run().training_steps == page.controls.value("train_steps") == 1100
+
+
+def test_several_starts_are_one_attack_on_the_page_and_by_command(page):
+    run = replace(TINY, starts=3)
+    found, _ = image_runs.train_and_attack(draw(run.choice), run)
+    alone = [
+        image_runs.train_and_attack(draw(run.choice), each)[0].found
+        for each in image_runs.runs_of(run)
+    ]
+    assert len(alone) == 3 and not torch.equal(alone[0], alone[1])
+    assert torch.equal(found.found[: len(alone[0])], alone[0])
+    page.run_training()
+    choose(page.controls, "starts", 3)
+    page.run_attack()
+    assert len(page.attacked) == 3 and page.job.share == 1
+    assert torch.equal(page.scored.found, found.found)
+    with pytest.raises(ValueError, match="differ by their noise"):
+        replace(run, start="truth")
+    well(page)
 
 
 def test_deeper_networks_begin_smaller(page):

@@ -62,7 +62,7 @@ TRAIN, ATTACK = "Train", "Attack"
 # The settings of each row of controls; the folder has its place beside the kind.
 IMAGES = ("kind", "folder", "task", "n", "seed")
 NETWORK = ("widths", "train_steps", "init_scale")
-ATTACKS = ("attack", "start", "steps", "measure")
+ATTACKS = ("attack", "start", "starts", "steps", "measure")
 FOLDERS = "MARGIN_EXPLORER_FOLDERS"  # "1" or "0"; `serve` sets it where nobody has
 
 
@@ -118,8 +118,8 @@ class ImageControls(Row):
     def _on_change(self, name: str) -> None:
         if name in ("widths", "kind"):
             self.put("init_scale", value=usual_scale(self.value("widths"), self.value("kind")))
-        if name == "n":
-            self.put("train_steps", value=usual_steps(self.value("n")))
+        if name in ("n", "kind"):
+            self.put("train_steps", value=usual_steps(self.value("n"), self.value("kind")))
         self._arrange()
         self._calls[name]()
 
@@ -130,6 +130,8 @@ class ImageControls(Row):
             self.put("attack", value=next(k for k in picture_attacks() if by_key(k).needs.several))
         if not by_key(self.value("attack")).takes_start:
             self.put("start", value="noise")
+        noise = self.value("start") == "noise"
+        self.put("starts", hidden=not noise, value=self.value("starts") if noise else 1)
 
     def choice(self) -> Choice:
         """Return the choice of images. ValueError if there can be none."""
@@ -237,7 +239,7 @@ class DigitsApp(SidePage):
         super().__init__()
         self.draw: Draw | None = None
         self.trained: TrainState | None = None
-        self.attacked: AttackState | None = None
+        self.attacked: list[AttackState] = []  # the last state of each start
         self.scored: ImageComparison | None = None
         self._again: Callable[[], None] = lambda: None  # shows what is shown, by another vote
         self._scales: list[float] = []  # first scales of the networks that were attacked
@@ -278,7 +280,7 @@ class DigitsApp(SidePage):
         self._forget_attack()
 
     def _forget_attack(self) -> None:
-        self.attacked = self.scored = None
+        self.attacked, self.scored = [], None
         self._again = lambda: None
         self.board.images(self.draw)
         self._idle()
@@ -371,10 +373,14 @@ class DigitsApp(SidePage):
         self._forget_attack()
         trained, last, first = self.trained, perf_counter(), True
         aimed: list[ImageTarget] = []
+        ended: list[AttackState] = []
 
         def states() -> Iterator[AttackState]:
             aimed.append(image_runs.aim(drawn, run, trained))
-            yield from image_runs.attack(drawn, run, aimed[0])
+            for each in image_runs.runs_of(run):
+                for state in image_runs.attack(drawn, each, aimed[0]):
+                    yield state
+                ended.append(state)
 
         def show(state: AttackState) -> None:
             nonlocal last, first
@@ -386,13 +392,14 @@ class DigitsApp(SidePage):
                 last = perf_counter()
 
         def finish(state: AttackState) -> None:
-            self._show(drawn, run, aimed[0], state)
+            now = ended if state in ended else [*ended, state]
+            self._show(drawn, run, aimed[0], list(now))
 
         def end(state: AttackState) -> None:
             finish(state)
             self._note(run.first_scale)
 
-        self._start("go", run.step_count, states, show, end)
+        self._start("go", run.starts * run.step_count, states, show, end)
 
     def _note(self, scale: float) -> None:
         """Note an attack; the lesson asks for two, the second after a far smaller first scale."""
@@ -401,10 +408,12 @@ class DigitsApp(SidePage):
         self._scales.append(scale)
 
     # --- what is seen -------------------------------------------------------------------------
-    def _show(self, drawn: Draw, run: ImageRun, aimed: ImageTarget, state: AttackState) -> None:
-        self._again = lambda: self._show(drawn, run, aimed, state)
-        found = image_runs.assess(drawn, aimed, state, self.controls.value("vote"), run.measure)
-        self.attacked, self.scored = state, found
+    def _show(
+        self, drawn: Draw, run: ImageRun, aimed: ImageTarget, states: list[AttackState]
+    ) -> None:
+        self._again = lambda: self._show(drawn, run, aimed, states)
+        found = image_runs.assess(drawn, aimed, states, self.controls.value("vote"), run.measure)
+        self.attacked, self.scored = states, found
         self.board.attack(drawn, found, run.start == "partition")
         seen = verdicts.images(found.verdicts, found.measure)
         words = f"{by_key(run.attack).title} from {STARTS[run.start]}: {seen}"
@@ -422,9 +431,9 @@ class DigitsApp(SidePage):
         if drawn is None:
             return
         self._again = lambda: self._show_cell(aimed, state, words)
-        self.attacked = state
+        self.attacked = [state]
         vote, measure = self.controls.value("vote"), self.controls.value("measure")
-        self.scored = image_runs.assess(drawn, aimed, state, vote, measure)
+        self.scored = image_runs.assess(drawn, aimed, [state], vote, measure)
         self.board.attack(drawn, self.scored, False)
         seen = verdicts.images(self.scored.verdicts, measure)
         self.say(_found_words(self.scored), "", f"{words}: {seen}")
@@ -436,11 +445,12 @@ class DigitsApp(SidePage):
 
 
 def _slices(states: Iterator[State], planned: int, progress: Progress) -> Iterator[State]:
-    """Yield the last state of every slice of time, and the last of all."""
-    end, last = perf_counter() + SLICE_S, None
+    """Yield the last state of every slice of time, and the last of all, of one start or several."""
+    end, last, before, begun = perf_counter() + SLICE_S, None, 0, 0
     for state in states:
-        progress(min(1.0, state.t / max(planned, 1)))
-        last = state
+        begun += before if state.t < before else 0  # the next start
+        before, last = state.t, state
+        progress(min(1.0, (begun + state.t) / max(planned, 1)))
         if perf_counter() >= end:
             yield state
             end, last = perf_counter() + SLICE_S, None
