@@ -7,6 +7,7 @@ from explorer import lessons; lessons()            # the index of the lessons
 from explorer import figure; figure(result)        # a result as a figure of bqplot
 from explorer import link; link(a, b, "dataset")   # two pages or widgets with one drawing
 from explorer.widgets import DrawingPad; DrawingPad()  # widgets to build with
+from explorer import play; play("run.safetensors")  # a run that plays without a kernel
 from explorer import preset, maximum_margin        # the engine, without any widget
 """
 
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
     from explorer.page.apps.instrument import link as link
     from explorer.page.apps.lessons import lessons as lessons
     from explorer.page.apps.membership import membership as membership
+    from explorer.page.recording.notebook import play as play
     from explorer.page.view.figure import figure as figure
     from explorer.research.audit import audit
     from explorer.research.audit.result import Audit
@@ -111,6 +113,7 @@ __all__ = [
     "network_of",
     "normalise",
     "phi",
+    "play",
     "preset",
     "q_of",
     "read_csv",
@@ -147,6 +150,7 @@ _NAMES = {
     "explorer.engine.status": "Status",
     "explorer.engine.store": "Run StoreError import_weights load_run save_run",
     "explorer.engine.training": "TrainConfig TrainState",
+    "explorer.page.recording.notebook": "play",
     "explorer.research.audit": "audit",
     "explorer.research.audit.result": "Audit",
     "explorer.research.repeat": "Repeated repeat",

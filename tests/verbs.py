@@ -26,6 +26,7 @@ RUNS: dict[str, tuple[str, ...]] = {
         "attack run.safetensors --m 6 --steps 5 --out attacked.safetensors",
         "show attacked.safetensors",
         "film attacked.safetensors --of attack --out attack.gif",
+        "export attacked.safetensors --out run.html",
         "explain run.safetensors --out explained.png",
         "explain --experiment longer --preset blobs --n 6 --steps 50",
         "energy --preset moons --n 6 --size 5 --picture energy.png --out energy.csv",

@@ -1,7 +1,9 @@
-"""What is given away of a run: do again what a link holds; make a film of a run."""
+"""What is given away of a run: do again what a link holds; make a film of it, a page that plays."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
@@ -16,10 +18,10 @@ from explorer.engine.files import safe_name, write_file
 from explorer.engine.store import Run, thinned_run
 from explorer.research import report, runs
 from explorer.research.pictures import planes
-from explorer.research.repeat import Repeated, repeat
+from explorer.research.repeat import Repeated, repeat, with_states
 from explorer.research.report import Summary
 from explorer.research.run_report import page_of
-from explorer.research.state import read_link
+from explorer.research.state import is_link, read_link
 
 
 def repeat_link(
@@ -33,7 +35,8 @@ def repeat_link(
     """Do again what a link holds: train, attack, judge; print the numbers of the page."""
     run = read_link(link)
     check_files(out, page)
-    made = _repeat(run)
+    with repeat_bar(run) as watch:
+        made = repeat(run, watch)
     if out is not None:
         store.save_run(thinned_run(_with_states(made)), out)
     if page is not None:
@@ -44,15 +47,16 @@ def repeat_link(
     base.show(as_json, "Repeated", found)
 
 
-def _repeat(run: Run) -> Repeated:
-    """Repeat it; a bar on stderr shows how far it is, if that is a terminal."""
+@contextmanager
+def repeat_bar(run: Run) -> Iterator[Callable[[str, int, int], None]]:
+    """Yield what shows on stderr how far a run is, if that is a terminal."""
     with base.progress_bar("repeat") as bar:
 
         def watch(part: str, done: int, last: int) -> None:
             before = run.steps[0] if part == "attack" else 0
             bar((before + done) / max(sum(run.steps), 1))
 
-        return repeat(run, watch)
+        yield watch
 
 
 def _with_states(made: Repeated) -> Run:
@@ -96,4 +100,40 @@ def film(
     base.show(as_json, "Film", found)
 
 
-VERBS = {"repeat": repeat_link, "film": film}
+def export(
+    file: Annotated[
+        str, typer.Argument(help="A saved run with its history, or a link, which is run again.")
+    ],
+    out: Annotated[Path, options.option("--out", "The page, a file of HTML.")] = Path("run.html"),
+    as_json: options.Json = False,
+) -> None:
+    """Make a page of a run that plays without Python, in one file."""
+    from explorer.page.recording.document import page_that_plays
+
+    if out.suffix.lower() not in (".html", ".htm"):
+        raise ValueError(
+            f"a page that plays is a file of HTML; got --out {out.name}. Name it "
+            f"{out.with_suffix('.html').name}."
+        )
+    check_files(out)
+    page = page_that_plays(_run_of(file))
+    write_file(out, page.encode())
+    found = report.lines({"page": out, "bytes": len(page.encode())})
+    base.show(as_json, "Page that plays", found)
+
+
+def _run_of(place: str) -> Run:
+    """Return the run of a file, or that of a link, run again."""
+    if is_link(place):
+        run = read_link(place)
+        with repeat_bar(run) as watch:
+            return with_states(run, watch)
+    held, _, _ = runs.open_run(Path(place))
+    if held is None:
+        raise ValueError(
+            f"{safe_name(Path(place).name)} holds weights, but no run. Save one by `train`."
+        )
+    return held
+
+
+VERBS = {"repeat": repeat_link, "film": film, "export": export}

@@ -38,6 +38,7 @@ class Repeated:
         certificate: of its weights; None where no theorem speaks of them.
         finished: what is known of a network that was trained to the end.
         attacked: the attack with its verdict; None where none had begun.
+        states: of the training, the last among them, where they were to be kept.
 
     Example:
         >>> from explorer import Run, TrainConfig, preset, repeat
@@ -50,6 +51,7 @@ class Repeated:
     certificate: Certificate | None = None
     finished: Finished | None = None
     attacked: Attacked | None = None
+    states: tuple[TrainState, ...] = ()
 
     @property
     def trained(self) -> Trained | None:
@@ -69,13 +71,16 @@ def is_trained(run: Run) -> bool:
     return is_attacked(run) or run.exact or run.steps[0] > 0 or run.stage not in UNTRAINED
 
 
-def repeat(run: Run, watch: Callable[[str, int, int], None] = lambda *_: None) -> Repeated:
+def repeat(
+    run: Run, watch: Callable[[str, int, int], None] = lambda *_: None, keep: bool = False
+) -> Repeated:
     """Return what a page had made, made again: train, attack, judge.
 
     Args:
         run: what to repeat, such as `read_link` gives it; states that it holds are not looked at.
         watch: is called with "training" or "attack", the step reached and the last step, now and
             then; it may raise an error to stop.
+        keep: whether to keep about a hundred states of the training, and of the attack.
 
     Returns:
         The states at its steps, the certificate and the verdict: the numbers of the page, to
@@ -100,16 +105,35 @@ def repeat(run: Run, watch: Callable[[str, int, int], None] = lambda *_: None) -
     known: list[Finished | None] = [None]
     states = training_states(run, every=max(1, last // SEEN), last=last, note=known.append)
     state = next(states)
+    kept = [state]
     for state in states:
         watch("training", state.t, last)
+        kept += [state] * keep
     proof = certify(state.net, data.x, data.y) if state.net.homogeneous else None
-    done = Repeated(run, state, proof, known[-1])
-    return replace(done, attacked=_attack(run, state, proof, watch)) if is_attacked(run) else done
+    done = Repeated(run, state, proof, known[-1], states=tuple(kept) if keep else ())
+    if not is_attacked(run):
+        return done
+    return replace(done, attacked=_attack(run, state, proof, watch, keep))
+
+
+def with_states(run: Run, watch: Callable[[str, int, int], None] = lambda *_: None) -> Run:
+    """Return a run with states: its own, or those that its points, settings and seeds make again.
+
+    Args:
+        run: what to repeat, if it holds no states.
+        watch: see `repeat`.
+    """
+    if run.train_states or not is_trained(run):
+        return run
+    made = repeat(run, watch, keep=True)
+    attack = () if made.attacked is None else made.attacked.states
+    return replace(run, train_states=made.states, attack_states=attack, repeatable=True)
 
 
 def _attack(
-    run: Run, state: TrainState, made: Certificate | None, watch: Callable[[str, int, int], None]
-) -> Attacked:
+    run: Run, state: TrainState, made: Certificate | None, watch: Callable[[str, int, int], None],
+    keep: bool,
+) -> Attacked:  # fmt: skip
     """Return the attack at its step, judged."""
     data, entry, last = run.dataset, by_key(run.attack_name), run.steps[1]
     config = cast(Any, run.attack_config or entry.config())
@@ -125,10 +149,13 @@ def _attack(
         mix = run.mix or (0.0, 0.0)
         start = attack_start(data, controls.sets[0], config.m, config.sigma_x, seed, mix, y)
     aimed = entry.target_for(target, data.x, data.y, config, seed)
-    first = found = entry.init(aimed, config, torch.Generator().manual_seed(seed), start)
+    found = entry.init(aimed, config, torch.Generator().manual_seed(seed), start)
+    states = [found]
     while found.t < last and not entry.terminate(found, config).over:
         found = entry.advance(aimed, found, config, min(max(1, last // SEEN), last - found.t))
         watch("attack", found.t, last)
+        states += [found] * keep
     claims = entry.report(target, found, config)
     held = judgement(claims, data, controls, None if entry.own else made, more=True)
-    return Attacked((first, found), target, claims, held.scores, held.verdict)
+    states += [found] * (not keep)
+    return Attacked(tuple(states), target, claims, held.scores, held.verdict)

@@ -9,6 +9,7 @@ from typing import Any
 from explorer.engine.data import write_csv
 from explorer.engine.energy.starts import mix_weights
 from explorer.engine.roster import by_key
+from explorer.engine.store import Run
 from explorer.research.code import command_of, python_of
 from explorer.research.pictures import planes
 from explorer.research.repeat import Repeated
@@ -47,26 +48,26 @@ def page_of(made: Repeated, address: str = "") -> str:
     """
     run, link = made.run, link_of(made.run, address)
     shown = f'<pre><a href="{escape(link)}">{escape(link)}</a></pre>' if address else pre_html(link)
-    version = run.versions.get("margin-explorer", "")
     again = [
         "<p>The same run as a link:</p>", shown,
         "<p>From the command line:</p>", pre_html(command_of(run)),
         "<p>In Python:</p>", pre_html(python_of(run)),
         "<p>Made with:</p>", list_html(f"{k} {v}" for k, v in run.versions.items()),
     ]  # fmt: skip
-    rests = f"<p>What it rests on:</p>{list_html([*PAPERS, *_paper_of(made)])}"
+    rests = f"<p>What it rests on:</p>{list_html([*PAPERS, *papers_of(made)])}"
     count = f"<summary>{run.dataset.n} points as CSV</summary>"
-    return page_html(_title(made), [_what(made)], {
+    return page_html(title_of(made), [what_of(made)], {
         "": _picture(made),
         "Numbers": table_html(of_repeated(made).rows),
         "Settings": f'<div class="settings">{table_html(_settings(made))}</div>',
         "Do it again": "".join(again),
-        "Cite": pre_html(BIBTEX.format(version)) + rests,
+        "Cite": pre_html(bibtex_of(run)) + rests,
         "Points": f"<details open>{count}{pre_html(write_csv(run.dataset))}</details>",
     })  # fmt: skip
 
 
-def _title(made: Repeated) -> str:
+def title_of(made: Repeated) -> str:
+    """Return in a few words what came of it."""
     if made.attacked is not None and made.attacked.verdict is not None:
         return verdicts.verdict(made.attacked.verdict)
     if made.state is not None:
@@ -74,7 +75,7 @@ def _title(made: Repeated) -> str:
     return f"{made.run.dataset.n} points"
 
 
-def _what(made: Repeated) -> str:
+def what_of(made: Repeated) -> str:
     """Say in one line what was run on what."""
     data, parts = made.run.dataset, []
     if made.attacked is not None:
@@ -87,7 +88,13 @@ def _what(made: Repeated) -> str:
     return f"{what[0].upper()}{what[1:]}, {source_of(data)}."
 
 
-def _paper_of(made: Repeated) -> list[str]:
+def bibtex_of(run: Run) -> str:
+    """Return how to cite what made a run."""
+    return BIBTEX.format(run.versions.get("margin-explorer", ""))
+
+
+def papers_of(made: Repeated) -> list[str]:
+    """Return what its attack rests on, beside PAPERS."""
     if made.attacked is None:
         return []
     entry = by_key(made.run.attack_name)

@@ -41,7 +41,7 @@ FLAGS = (
 )
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 LOOPBACK = {"127.0.0.1", "localhost", "::1"}
-LOCAL_SCHEMES = {"data", "blob", "about", "chrome-error"}
+LOCAL_SCHEMES = {"data", "blob", "about", "chrome-error", "file"}
 PATIENCE_MS = 90_000  # arbitrary: for a loaded machine; nothing waits this long when all is well
 PICTURE_MS = 5_000  # arbitrary
 sync_api.expect.set_options(timeout=PATIENCE_MS)

@@ -10,7 +10,7 @@ import pytest
 from explorer.engine import controls
 from explorer.engine.controls import COUNT, Controls
 from explorer.engine.data import Dataset
-from explorer.page.stages.attack import commands
+from explorer.page import aim
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -28,6 +28,6 @@ def kept_controls() -> Iterator[None]:
         return made[key]
 
     with pytest.MonkeyPatch.context() as patch:
-        for module in (controls, commands):
+        for module in (controls, aim):
             patch.setattr(module, "control_sets", kept)
         yield

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import runpy
+from dataclasses import replace
 from itertools import groupby, pairwise
 from pathlib import Path
 from typing import Any
@@ -12,12 +13,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from explorer.page import play
+from explorer.engine import store
+from explorer.page import branches, play
 from explorer.page.apps.explorer import App
 from explorer.page.opening import RECORDED, open_recorded
 from explorer.page.plane.scene import Look, scene
 from explorer.page.plane.shapes import shapes_of
+from explorer.page.recording.frames import Picture, frames_of, pictures, recorded_axes
+from explorer.page.recording.packing import GAP, MOST, RATE, UNIT, recording
 from explorer.page.session import Session
+from explorer.page.sharing import files
 from explorer.page.words.headline import headline
 from tests.page.pages import send
 
@@ -32,16 +37,18 @@ def script(root: Path) -> dict[str, Any]:
     return runpy.run_path(str(root / "scripts" / "opening.py"))
 
 
-def frames_of(recording: bytes) -> list[dict[str, Any]]:
-    """Every frame with all its arrays, read as a browser reads them."""
-    head, _, body = gzip.decompress(recording).partition(b"\n")
+def read(packed: bytes) -> list[dict[str, Any]]:
+    """Every frame of a recording with all its arrays, as a browser reads them."""
+    head, _, body = gzip.decompress(packed).partition(b"\n")
     held, made, at = {}, [], 0
     told = json.loads(head)
+    assert told["unit"] == UNIT
     for frame in told["frames"]:
         for name, kind, shape in frame["arrays"]:
             size = int(np.prod(shape)) * (2 if kind == "h" else 1)
             raw = np.frombuffer(body[at : at + size], "<i2" if kind == "h" else "u1")
-            held[name] = raw.reshape(shape) / (told["unit"] if kind == "h" else 1)
+            values = np.where(raw == GAP, np.nan, raw / UNIT) if kind == "h" else raw
+            held[name] = values.reshape(shape)
             at += size
         for name in frame["drop"]:
             del held[name]
@@ -51,26 +58,56 @@ def frames_of(recording: bytes) -> list[dict[str, Any]]:
 
 
 def test_the_recording_is_small_and_has_all_scenes(script: dict[str, Any]) -> None:
-    recording = script["RECORDING"].read_bytes()
-    frames = frames_of(recording)
-    assert len(recording) < LIMIT
-    assert 7 * script["RATE"] < len(frames) < 10 * script["RATE"]
+    packed = script["RECORDING"].read_bytes()
+    frames = read(packed)
+    assert len(packed) < LIMIT
+    assert 7 * RATE < len(frames) < 10 * RATE
     assert list(dict.fromkeys(f["scene"] for f in frames)) == ["draw", "train", "attack", "end"]
     counts = [len(f["arrays"]["points"]) for f in frames]
     assert counts == sorted(counts) and counts[-1] == 20
     assert {"points", "candidates", "claims", "links", "map", "neurons"} <= {*frames[-1]["arrays"]}
 
 
-def test_marks_and_classes_come_back_exactly_and_what_does_not_fit_is_refused(
-    script: dict[str, Any],
-) -> None:
+def test_marks_and_classes_come_back_exactly_and_what_is_far_away_stands_at_the_edge() -> None:
     kinds = np.array([[0.1, -1.0, kind] for kind in range(7)])
-    picture = script["Picture"]("end", {"claims": kinds}, {}, {})
-    (frame,) = frames_of(script["encoded"]([picture]))
+    line = np.array([[0.5, 9.0], [np.nan, np.nan], [-np.inf, -0.25]])
+    words = dict.fromkeys(("title", "words", "still", "tone", "step"), "")
+    (frame,) = read(recording([Picture("end", {"claims": kinds, "lines": line}, {}, words)]))
     assert frame["arrays"]["claims"][:, 2].tolist() == [0, 1, 2, 3, 4, 5, 6]
-    for bad in (8.0, -9.0, np.nan):
-        with pytest.raises(ValueError, match="holds numbers below 8"):
-            script["packed_array"](np.array([0.0, bad]))
+    edge = MOST / UNIT
+    np.testing.assert_array_equal(
+        frame["arrays"]["lines"], [[0.5, edge], [np.nan, np.nan], [-edge, -0.25]]
+    )
+
+
+def test_every_frame_is_the_page_at_that_state() -> None:
+    """Places, and what stands beside them, of a run that a page opens and scrubs through."""
+    session = Session()
+    open_recorded(session)
+    run = replace(files.as_run(session), stage="attack")
+    every = read(recording(pictures(frames_of(run, drawn=4, most=5), recorded_axes(run))))
+    assert [f["scene"] for f in every] == ["draw"] * 4 + ["train"] * 5 + ["attack"] * 5 + ["end"]
+    page = Session()
+    files.open_file(page, store.dump(run))
+    for name in ("train", "attack"):
+        play.go(page, name)
+        for told in (f for f in every if f["scene"] == name):
+            line = page.timeline
+            branches.seek(page, line.nearest(told["t"]))
+            page.running = True
+            play.assess(page)  # by the first controls, as while it plays
+            frame = page.frame
+            assert frame.t == told["t"]
+            arrays, values = scene(
+                frame, page.axes, Look(running=True), shapes_of(frame, page.axes), {}
+            )
+            assert values == told["values"]
+            for key, array in arrays.items():
+                np.testing.assert_allclose(told["arrays"][key], array, atol=1 / UNIT)
+            said = headline(frame, running=True)
+            assert (said.title, said.words, said.tone) == (
+                told["title"], told["still"], told["tone"]
+            )  # fmt: skip
 
 
 def test_a_run_of_today_ends_where_the_recording_ends(
@@ -84,8 +121,8 @@ def test_a_run_of_today_ends_where_the_recording_ends(
     names = script["opening"].__globals__
     for name, value in (("SCENES", few), ("KEPT", 3), ("certified_points", lambda *_: certain)):
         monkeypatch.setitem(names, name, value)
-    recording, _, every, _ = script["opening"]()
-    kept, made = frames_of(script["RECORDING"].read_bytes()), frames_of(recording)
+    packed, _, every, _ = script["opening"]()
+    kept, made = read(script["RECORDING"].read_bytes()), read(packed)
     assert kept[-1]["title"] == made[-1]["title"]
     assert len(made) == len(every) == sum(few.values())
     for name in ("points", "links"):  # another arithmetic may add a wrong claim
@@ -97,11 +134,11 @@ def test_the_page_opens_on_the_last_frame(
 ) -> None:
     session = Session()
     open_recorded(session)
-    last = frames_of(script["RECORDING"].read_bytes())[-1]
+    last = read(script["RECORDING"].read_bytes())[-1]
     frame, axes = session.frame, session.axes
     arrays, values = scene(frame, axes, Look(), shapes_of(frame, axes), {})
     for name in ("points", "candidates", "claims", "links"):
-        np.testing.assert_allclose(arrays[name], last["arrays"][name], atol=1 / script["UNIT"])
+        np.testing.assert_allclose(arrays[name], last["arrays"][name], atol=1 / UNIT)
     assert values == last["values"]
     said = headline(frame)
     assert (said.title, said.words, said.tone) == (last["title"], last["words"], last["tone"])
@@ -132,6 +169,6 @@ def test_the_ready_run_can_be_scrubbed_and_its_next_question_has_an_answer() -> 
 
 
 def test_what_is_said_beside_the_recording_stands_long_enough(script: dict[str, Any]) -> None:
-    words = [frame["words"] for frame in frames_of(script["RECORDING"].read_bytes())]
+    words = [frame["words"] for frame in read(script["RECORDING"].read_bytes())]
     for told, frames in groupby(words[: -script["SCENES"]["end"]]):  # the end stays on the page
-        assert len(list(frames)) / script["RATE"] >= len(told.split()) / WORDS_A_SECOND, told
+        assert len(list(frames)) / RATE >= len(told.split()) / WORDS_A_SECOND, told

@@ -34,6 +34,7 @@ from explorer.page.view import base
 from explorer.research.pictures import fields
 from explorer.research.pictures.axes import Axes
 from explorer.research.pictures.fields import samples
+from explorer.research.runs import judgement
 from tests.page.pages import on_plane, opened, send
 
 NEAR = 1e-6  # of a share of the plane: float32
@@ -372,9 +373,7 @@ def claimed(session: Session, x: list, y: list, **changes) -> dict:
     frame, claims = session.frame, Report(torch.tensor(x), torch.tensor(y), torch.ones(len(y)))
     claims = replace(claims, x=claims.x.double(), y=claims.y.double())
     state = frame.attack.state
-    made = (
-        attack.judgement(claims, frame.truth, frame.aim.controls, None) if frame.truth.n else None
-    )
+    made = judgement(claims, frame.truth, frame.aim.controls, None) if frame.truth.n else None
     part = replace(frame.attack, claims=claims, judged=state)
     if made is not None:
         part = replace(part, scores=made.scores, verdict=made.verdict)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import io
 import json
 import sys
@@ -35,7 +36,9 @@ from explorer.research.pictures import planes
 from explorer.research.runs import to_the_end
 from explorer.research.words import sentence
 from tests.page.pages import send
+from tests.page.test_document import data_of
 from tests.page.test_exchange import weights_of
+from tests.page.test_recording import read
 
 
 def by_hand(n: int = 8) -> Dataset:
@@ -266,3 +269,20 @@ def test_a_film_is_saved_as_gif_or_given_to_the_browser_frame_by_frame(monkeypat
     assert not session.message
     send(panel.view, kind="recorded", value=False)
     assert "ffmpeg" in session.message
+
+
+def test_a_page_that_plays_is_saved_of_the_run_on_screen(monkeypatch) -> None:
+    session = Session(by_hand())
+    panel, sent = SharePanel(session, unfolded=True, on_link=str), []
+    session.show()
+    kinds = {k["key"]: k for _, row in panel.view.state["files"] for k in row}
+    assert kinds["page"]["off"], "there is nothing to play yet"
+    play.step(session, 30)
+    monkeypatch.setattr(panel.view, "hand_over", lambda *given: sent.append(given))
+    send(panel.view, kind="save", value="page")
+    ((name, kind, content),) = sent
+    assert (name, kind) == ("run.html", "text/html")
+    data = data_of(content.decode())
+    last = read(base64.b64decode(data["recording"]))[-1]
+    assert (last["t"], last["title"]) == (30, headline(session.frame).title)
+    assert read_link(data["about"]["link"]).steps == (30, 0)

@@ -13,10 +13,11 @@ from explorer.page.ask import Ask
 from explorer.page.controls.control import ShareBox
 from explorer.page.frame import Frame
 from explorer.page.panels.base import Panel
+from explorer.page.recording.document import page_that_plays
 from explorer.page.session import Session
 from explorer.page.sharing import files
 from explorer.page.sharing.run import film_of, gap, made_of, run_of_page
-from explorer.page.sharing.words import FILES, MAKING, NO_VIDEO, RECORDING, size_of
+from explorer.page.sharing.words import FILES, MAKING, MAKING_PAGE, NO_VIDEO, RECORDING, size_of
 from explorer.research.code import command_of, notebook_of, python_of
 from explorer.research.pictures import painting, planes
 from explorer.research.run_report import page_of
@@ -45,7 +46,7 @@ class SharePanel(Panel):
         self.job = Ask(self)
         self.view = self.widget = ShareBox(
             {
-                "save": self.command_among((*FILMS, *SAVED), self._on_save),
+                "save": self.command_among((*FILMS, *SAVED, "page"), self._on_save),
                 "open": self.command_of(str, self._on_link),
                 "recorded": self._on_recorded,
             },
@@ -68,9 +69,25 @@ class SharePanel(Panel):
     def _on_save(self, key: str) -> None:
         if key in FILMS:
             self._film(*FILMS[key])
+        elif key == "page":
+            self._page()
         else:
             name, kind, make = SAVED[key]
             self.view.hand_over(name, kind, make(self))
+
+    def _page(self) -> None:
+        """Make the page that plays in a thread."""
+        run, aim = files.as_run(self.session), self.session.frame.aim
+        self.tell(MAKING_PAGE)
+
+        def work(progress: Progress) -> Iterator[bytes]:
+            yield page_that_plays(run, None if aim is None else aim.certainty, progress).encode()
+
+        def take(made: bytes) -> None:
+            self.tell("")
+            self.view.hand_over("run.html", "text/html", made)
+
+        self.job.begin(work, take)
 
     def _film(self, of: str, name: str, kind: str) -> None:
         """Draw a film in a thread, frame by frame; one without a `kind` is made by the browser."""
@@ -127,7 +144,7 @@ def _rows(frame: Frame) -> list[list[Any]]:
     """Return what can be saved, each with its kinds; what is not there yet cannot be pressed."""
     state, attacked = frame.training.state, frame.attack.state
     over = {"train": state is None or not state.t, "attack": attacked is None or not attacked.t}
-    missing = {key: over[of] for key, (of, *_) in FILMS.items()}
+    missing = {key: over[of] for key, (of, *_) in FILMS.items()} | {"page": over["train"]}
     none = not frame.dataset.n
     return [
         [name, [{"key": key, "label": label, "tip": tip, "off": missing.get(key, none)}

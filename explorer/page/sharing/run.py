@@ -7,12 +7,12 @@ from dataclasses import replace
 from typing import Any
 
 from explorer.engine.store import Run
+from explorer.page.aim import made_at
 from explorer.page.frame import Frame
 from explorer.page.session import Session
 from explorer.page.sharing.words import ANEW, ATTACK_ANEW, WEIGHTS
 from explorer.research.pictures import planes
 from explorer.research.repeat import Repeated
-from explorer.research.runs import Attacked
 
 
 def run_of_page(session: Session) -> Run:
@@ -59,14 +59,9 @@ def gap(session: Session) -> str:
 def made_of(session: Session) -> Repeated:
     """Return what the page shows now, as `repeat` would make it, for pictures and reports."""
     now, run = session.frame, run_of_page(session)
-    state, attack = now.training.state, now.attack
-    attacked = None
-    if now.newest and attack.state is not None and attack.claims is not None and now.aim:
-        attacked = Attacked(
-            (attack.state,), now.aim.target, attack.claims, attack.scores, attack.verdict
-        )
-        run = replace(run, attack_name=attack.name, attack_config=session.attack_config)
-    return Repeated(run, state, now.training.certificate, attacked=attacked)
+    named = replace(run, attack_name=now.attack.name, attack_config=session.attack_config)
+    made = made_at(now, named)
+    return made if made.attacked is not None else replace(made, run=run)
 
 
 def film_of(session: Session, of: str, pixels: int) -> tuple[int, Iterator[Any]]:

@@ -20,6 +20,7 @@ def opening_link(share: float) -> str:
     return f"Opening a link: {share:.0%} of its steps are done."
 
 
+MAKING_PAGE = "The page is being made; it is saved when it is done, in some seconds."
 MAKING = "The film is being drawn; it is saved when it is done, in some seconds."
 RECORDING = "The video is being recorded at its own pace; it is saved when it is done, in {:.0f} s."
 NO_VIDEO = (
@@ -35,6 +36,7 @@ FILES = (
     )),
     ("Run", (
         ("run", "Run file", "Points, network, settings and history in one file"),
+        ("page", "A page that plays", "One file: the run plays in any browser, without Python"),
         ("report", "Report", "One page to cite: picture, numbers, settings, link and code"),
     )),
     ("Picture", (

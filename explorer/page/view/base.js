@@ -248,7 +248,8 @@ const fillRows = (table, caption, rows) => {
 // Words as the name of a file.
 const slug = (words) => (words.toLowerCase().match(/[\p{L}\p{N}]+/gu) || ["chart"]).join("-").slice(0, 60);
 // A small button on the picture that `draw` draws in `el`, which opens the ways to save it: PNG and
-// SVG of what is on screen, made here; for paper and as numbers, made by the kernel.
+// SVG of what is on screen, made here; for paper and as numbers, made by the kernel, unless the page
+// plays without one (`model.alone`).
 const offerPictures = (model, root, el, draw, name) => {
   const button = makeButton("mx-save", "", "Save this picture", undefined, { ariaLabel: "Save this picture" }), view = Math.random();
   button.innerHTML = `<svg viewBox="0 0 20 20" aria-hidden="true" class="mx-icon"><path d="M10 3v9M6 9l4 4 4-4M4 16h12"/></svg>`;
@@ -257,7 +258,7 @@ const offerPictures = (model, root, el, draw, name) => {
     ["png", "As on screen, at twice its size", true], ["svg", "As on screen, to edit", true],
     ["pdf", "For print, a column wide", false], ["csv", "Its numbers, as a table", false], ["npz", "Its numbers, as arrays for NumPy", false],
   ])
-    box.append(makeButton("mx-flat", kind.toUpperCase(), title, () => {
+    if (here || !model.alone) box.append(makeButton("mx-flat", kind.toUpperCase(), title, () => {
       box.hidePopover();
       if (here) savePicture(el, draw, kind, name()); else model.send({ kind: "save", as: kind, view });
     }));

@@ -27,11 +27,17 @@ LEGENDS = {
 }
 
 
-# What stands beside the recording, by scene: a title, or None for the headline's, and words that
-# stand as long as their scene.
+# What stands beside a recording while it plays, by scene: a title, or None for the headline's, and
+# words that stand as long as their scene.
+PLAYED: dict[str, tuple[str | None, str]] = {
+    "draw": ("Points are drawn", "They are what the network is trained on."),
+    "train": (None, "A network learns to tell them apart. Only its weights are kept."),
+    "attack": (None, "The attack sees the weights alone. Filled are the points that it tries."),
+}
+# Of the run of the opening, where all neighbours differ and all points are found.
 RECORDED: dict[str, tuple[str | None, str]] = {
     "draw": ("Points of two classes are drawn", "Each neighbour is of the other class."),
-    "train": (None, "A network learns to tell them apart. Only its weights are kept."),
+    "train": PLAYED["train"],
     "attack": (None, "The attack sees the weights alone. Its candidates move onto the points."),
 }
 # The selector of the part, and the words.

@@ -31,6 +31,7 @@ from explorer.engine.explanations.safe_split import SafeSplit, SafeSplitConfig
 from explorer.engine.images import MEASURES, SSIM_LEAST
 from explorer.engine.membership.experiment import MembershipTrial
 from explorer.engine.number_words import share
+from explorer.engine.roster import AttackState
 from explorer.engine.scoring import RADII, RecallCurve
 from explorer.engine.training import TrainState
 from explorer.research.grid import Maps, band
@@ -53,6 +54,8 @@ TRAINED = (
     ("beyond", "fresh points with |Φ| ≥ m", FRESH),
     ("beyond_half", "fresh points with |Φ| ≥ m/2", LIMIT),
 )
+LOSS = "Loss of the attack"
+LEAST_LOSS = 1e-16  # below the rounding of float64: a residual of zero on a log axis
 LEAST_FPR = 5e-4  # one of 2000 held-out points
 MANY_INKS = ("pos", "neg", "good", "fourth", "accent", "ink3")  # of lines of one kind
 Curve = tuple[str, Array, Array]  # its name, t, values
@@ -127,6 +130,33 @@ def training_chart(states: Sequence[TrainState]) -> Chart:
     return Chart(
         step_series(curves, upright, ends), step_axis(states[-1].t), upright, *MARGINS,
         label=MARGINS[0],
+    )  # fmt: skip
+
+
+def loss_axis(values: Array) -> Axis:
+    """Return a log axis of the losses of an attack, or a plain one of counts."""
+    if len(values) and np.array_equal(values, np.round(values)):
+        return Axis(0.0, next_step(max(float(values.max()), 4.0)), whole=True)
+    positive = np.maximum(values[values > 0], LEAST_LOSS) if (values > 0).any() else np.ones(1)
+    return Axis(*decades(float(positive.min()), float(positive.max())), log=True)
+
+
+def attack_chart(states: Sequence[AttackState], columns: Sequence[tuple[str, str]]) -> Chart:
+    """Return the numbers of an attack that its row names, over the steps."""
+    rows = [{"t": state.t, **state.numbers()} for state in states]
+
+    def column(name: str) -> tuple[ArrayLike, ArrayLike]:
+        known = [row for row in rows if name in row]
+        return [row["t"] for row in known], [row[name] for row in known]
+
+    curves = curves_of(columns, column, ratios=False)
+    upright = loss_axis(known_values(curves))
+    ends = [
+        f"{v[-1]:.0f}" if upright.whole else f"{v[-1]:.3g}" if len(v) else "" for *_, v in curves
+    ]
+    return Chart(
+        step_series(curves, upright, ends), step_axis(states[-1].t, ratios=False), upright, LOSS,
+        label=LOSS,
     )  # fmt: skip
 
 

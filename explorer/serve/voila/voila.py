@@ -62,7 +62,8 @@ c.VoilaConfiguration.allow_theme_override = "YES"
 _PACKAGE = Path(__file__).resolve().parents[2]
 _OPENING = Path(__file__).parent / "nbconvert" / "templates" / "margin-explorer" / "opening.js"
 _VIEW = _PACKAGE / "page" / "view"
-_SCRIPTS = (_VIEW / "dom.js", _VIEW / "base.js", _VIEW / "plane.js", _OPENING)
+_PLAYER = _PACKAGE / "page" / "recording" / "player.js"
+_SCRIPTS = (_VIEW / "dom.js", _VIEW / "base.js", _VIEW / "plane.js", _PLAYER, _OPENING)
 _TEACHER = os.environ.pop(TEACHER, "")  # the key, not for kernels to read
 c.VoilaConfiguration.resources = {
     "opening": {

@@ -11,15 +11,14 @@ import torch
 
 from explorer.engine import data
 from explorer.engine.attacks.target import Target
-from explorer.engine.controls import Controls, control_sets
 from explorer.engine.energy.starts import attack_start
 from explorer.engine.roster import ROSTER, AnyAttack, AttackConfig, AttackState, by_key
 from explorer.engine.settings import schema
 from explorer.engine.status import Status
-from explorer.page.frame import Aim, Frame, Shown, certificate_of, numbers
+from explorer.page.aim import aim_at, judged
+from explorer.page.frame import Frame, Shown, certificate_of, numbers
 from explorer.page.history import Timeline
 from explorer.page.session import Session
-from explorer.research.runs import judgement
 
 
 def take_target(session: Session) -> None:
@@ -33,21 +32,12 @@ def take_target(session: Session) -> None:
     known = truth.n > 0
     if state is None or not (known or frame.training.given):
         raise ValueError("No network to attack: draw points and train first.")
-    q_min = float(state.q.min()) if known else 1.0  # of weights alone nothing better is known
-    if not q_min > 0:
-        raise ValueError(
-            "The network does not separate the points, so it has no margin to attack. "
-            "Train on until all of them are on the side of their class."
-        )
-    target = Target.of(state.net, q_min, frame.training.weight_decay > 0)
-    name = _suitable(session, target)
     part = frame.training
-    made = None
+    aim = aim_at(state, truth, part.weight_decay > 0, None)
+    name = _suitable(session, aim.target)
     if known:
         made = part.certificate if part.certified is state else certificate_of(state, frame.dataset)
-        part = replace(part, certificate=made, certified=state)
-    controls = control_sets(truth) if known else Controls(())
-    aim = Aim(state.net, target, truth, controls, made)
+        part, aim = replace(part, certificate=made, certified=state), replace(aim, certificate=made)
     session.branch.attack = Timeline()
     session.show(aim=aim, attack=frame.attack.without_run(name), training=part)
 
@@ -203,18 +193,10 @@ def steps_beside(
 def judge(session: Session) -> None:
     """Judge what the attack claims now, and show scores and verdict."""
     aim, attack = session.frame.aim, session.frame.attack
-    if aim is not None and attack.state is not None:
-        claims = session.entry.report(aim.target, attack.state, session.attack_config)
-        own = session.entry.own is not None  # weights of its own training
-        known = None if own else aim.certificate
+    if aim is not None:
         # While it runs, and before its first step, the first controls must do.
-        more = not session.running and attack.state.t > 0
-        kept = attack.certainty if attack.judged is attack.state else None
-        attack = replace(attack, claims=claims, judged=attack.state, certainty=kept)
-        if aim.truth.n:
-            made = judgement(claims, aim.truth, aim.controls, known, more)
-            attack = replace(attack, scores=made.scores, verdict=made.verdict)
-            attack = attack.with_certified(None if own else aim.certainty)
+        more = not session.running and attack.t > 0
+        attack = judged(attack, aim, session.attack_config, more)
     session.show(attack=attack)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from explorer.engine.certificate import Certificate
-from explorer.engine.charts import Axis, Chart, decades, next_step
+from explorer.engine.charts import Axis, Chart, decades
 from explorer.engine.number_words import plain, share
 from explorer.engine.progress import Progress, with_progress
 from explorer.engine.roster import by_key
@@ -22,11 +22,14 @@ from explorer.page.panels.base import ChartPanel
 from explorer.page.session import IN_CLASS
 from explorer.page.stages.train import commands as train
 from explorer.research.pictures.charts import (
+    LEAST_LOSS,
+    LOSS,
     MARGIN_COLUMNS,
     MARGINS,
     Curve,
     curves_of,
     known_values,
+    loss_axis,
     margin_curves,
     step_axis,
     step_series,
@@ -35,7 +38,6 @@ from explorer.research.pictures.charts import (
 
 # Before each moment that nobody asked for; arbitrary: a click after a pause finds the kernel free.
 BREATH_S = 1.0 if IN_CLASS else 0.1
-FLOOR = 1e-16  # below the rounding of float64: a residual of zero on a log axis
 FIRST = "The curve begins with the first step."
 
 
@@ -141,7 +143,7 @@ class ResidualCurves(CurvesPanel):
 
     def upright(self, values: np.ndarray[Any, Any]) -> Axis:
         """Return a log axis up to 100%."""
-        least = float(np.maximum(values, FLOOR).min(initial=0.1))
+        least = float(np.maximum(values, LEAST_LOSS).min(initial=0.1))
         return Axis(decades(least, 1.0)[0], 1.0, log=True, percent=True)
 
     def render(self, frame: Frame) -> None:
@@ -187,7 +189,7 @@ class LossCurves(CurvesPanel):
     """The numbers of the present attack over its steps; each attack names its own columns."""
 
     stages = ("attack",)
-    title = "Loss of the attack"
+    title = LOSS
     ratios = False
 
     def belongs(self, frame: Frame) -> bool:
@@ -196,10 +198,7 @@ class LossCurves(CurvesPanel):
 
     def upright(self, values: np.ndarray[Any, Any]) -> Axis:
         """Return a log axis, or a plain one for counts."""
-        if len(values) and np.array_equal(values, np.round(values)):
-            return Axis(0.0, next_step(max(float(values.max()), 4.0)), whole=True)
-        positive = np.maximum(values[values > 0], FLOOR) if (values > 0).any() else np.ones(1)
-        return Axis(*decades(float(positive.min()), float(positive.max())), log=True)
+        return loss_axis(values)
 
     def chart(self, frame: Frame) -> Chart:
         """Return the columns of the present attack."""

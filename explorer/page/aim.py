@@ -1,0 +1,72 @@
+"""What an attack looks at, and what its claims came to: parts of a frame, by pure functions."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from explorer.engine.attacks.target import Target
+from explorer.engine.certificate import Certificate
+from explorer.engine.controls import Controls, control_sets
+from explorer.engine.data import Dataset
+from explorer.engine.roster import by_key
+from explorer.engine.store import Run
+from explorer.engine.training import TrainState
+from explorer.page.frame import Aim, Attacking, Frame
+from explorer.research.repeat import Repeated
+from explorer.research.runs import Attacked, judgement
+
+
+def aim_at(state: TrainState, truth: Dataset, decayed: bool, made: Certificate | None) -> Aim:
+    """Return the weights of a training state as those attacked, at margin 1.
+
+    Args:
+        state: of the training.
+        truth: the points of these weights; none where nobody told them.
+        decayed: whether weight decay trained them.
+        made: the certificate of the weights on the points.
+
+    Raises:
+        ValueError: where the network does not separate the points.
+    """
+    q_min = float(state.q.min()) if truth.n else 1.0  # of weights alone nothing better is known
+    if not q_min > 0:
+        raise ValueError(
+            "The network does not separate the points, so it has no margin to attack. "
+            "Train on until all of them are on the side of their class."
+        )
+    controls = control_sets(truth) if truth.n else Controls(())
+    return Aim(state.net, Target.of(state.net, q_min, decayed), truth, controls, made)
+
+
+def judged(part: Attacking, aim: Aim, config: Any, more: bool) -> Attacking:  # noqa: ANN401 - of its attack
+    """Return the attack with what it claims now, its scores and its verdict.
+
+    Args:
+        part: the attack; one without a state comes back as it is.
+        aim: what it looks at.
+        config: its settings.
+        more: whether to make more controls where the first do not suffice.
+    """
+    if part.state is None:
+        return part
+    entry: Any = by_key(part.name)
+    own = entry.own is not None  # weights of its own training
+    kept = part.certainty if part.judged is part.state else None
+    claims = entry.report(aim.target, part.state, config)
+    part = replace(part, claims=claims, judged=part.state, certainty=kept)
+    if not aim.truth.n:
+        return part
+    made = judgement(claims, aim.truth, aim.controls, None if own else aim.certificate, more)
+    part = replace(part, scores=made.scores, verdict=made.verdict)
+    return part.with_certified(None if own else aim.certainty)
+
+
+def made_at(now: Frame, run: Run) -> Repeated:
+    """Return what a frame shows of a run, as `repeat` would make it, for pictures and reports."""
+    attack, attacked = now.attack, None
+    if now.newest and attack.state is not None and attack.claims is not None and now.aim:
+        attacked = Attacked(
+            (attack.state,), now.aim.target, attack.claims, attack.scores, attack.verdict
+        )
+    return Repeated(run, now.training.state, now.training.certificate, attacked=attacked)

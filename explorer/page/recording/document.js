@@ -1,0 +1,183 @@
+// A page that plays without Python: it builds itself from the data in its own file, and asks no host.
+// What is not whole, or of a later version, leaves one sentence and runs nothing. Words of the file
+// are put in as text, never as markup.
+const VERSION = 1; // of the data, as in document.py
+const DAMAGED = "What this page holds cannot be read: it was changed or cut short on its way. Export it again.";
+const LATER = "This page was made by a later version of Margin Explorer than what plays it. Export it again by one version.";
+const TITLES = { draw: "Draw", train: "Train", attack: "Attack" };
+const CHART_MS = 100; // between two lines of the chart while frames play
+const TICKS_OF_TIME = 1000, SPEEDS = [0.25, 0.5, 1, 2, 4];
+
+// A view of the page without a kernel behind it: what it would send goes to `hear`.
+const localModel = (values, hear = () => {}) => {
+  const calls = new Map();
+  const tell = (name, ...given) => { for (const call of calls.get(name) || []) call(...given); };
+  return {
+    alone: true,
+    get: (name) => values[name],
+    on: (name, call) => { if (!calls.has(name)) calls.set(name, new Set()); calls.get(name).add(call); },
+    off: (name, call) => calls.get(name)?.delete(call),
+    send: (content) => hear(content),
+    set: (more) => { Object.assign(values, more); for (const name of Object.keys(more)) tell(`change:${name}`); },
+    // A frame: {name: typed array} with its shape, and plain values.
+    show: (arrays, given) => tell("msg:custom", {
+      kind: "frame", frame: 1, values: given,
+      arrays: Object.entries(arrays).map(([name, { data, shape }]) => [name, { Float32Array: "f", Uint8Array: "u", Int32Array: "i" }[data.constructor.name], shape]),
+    }, Object.values(arrays).map(({ data }) => data)),
+  };
+};
+
+const read = async () => {
+  const data = JSON.parse(document.getElementById("mx-data").textContent);
+  if (data.format !== "margin-explorer page" || !Number.isInteger(data.version)) throw new Error("not a page of Margin Explorer");
+  if (data.version > VERSION) return { later: true };
+  const packed = Uint8Array.from(atob(data.recording), (c) => c.charCodeAt(0));
+  const recording = framesOf(await unzipped(new Blob([packed]).stream()));
+  if (!recording.frames.length) throw new Error("no frames");
+  return { data, recording };
+};
+
+// --- the parts ------------------------------------------------------------------------------------
+const themeButton = (app) => {
+  const order = ["auto", "light", "dark"], names = { auto: "as the system", light: "light", dark: "dark" };
+  let chosen = "auto"; // for as long as the page is open: a file keeps nothing
+  const button = makeButton("mx-ghost mx-theme", undefined, undefined, () => { chosen = order[(order.indexOf(chosen) + 1) % 3]; apply(); });
+  button.innerHTML = icon("theme");
+  const apply = () => {
+    app.dataset.theme = document.documentElement.dataset.theme = chosen !== "auto" ? chosen : systemTheme.matches ? "dark" : "light";
+    button.title = `Theme: ${names[chosen]}`;
+    button.setAttribute("aria-label", button.title);
+    button.dataset.choice = chosen;
+  };
+  listen(systemTheme, "change", apply);
+  apply();
+  return button;
+};
+// The chart of a scene, whose line is dragged to seek.
+const chartOf = (chart, seek) => {
+  const el = make("div", "mx-card"), model = localModel({}, (content) => { if (content.kind === "handle") seek(content.at); });
+  const view = make("div");
+  el.append(view);
+  CHART.render({ model, el: view });
+  const floats = Float32Array.from(chart.data, (v) => v ?? NaN);
+  const arrays = { data: { data: floats, shape: [floats.length / 4, 4] }, ends: { data: Int32Array.from(chart.ends), shape: [chart.ends.length] } };
+  const { low, high } = chart.values.x;
+  const show = (t) => model.show(arrays, { ...chart.values, handle: t < 0 ? null : { at: Math.min(high, Math.max(low, t)), name: "step" } });
+  return { el, show };
+};
+const listOf = (className) => {
+  const list = make("dl", className);
+  let shown = "";
+  const show = (rows) => {
+    const names = JSON.stringify(rows.map(([name]) => name));
+    if (names !== shown) list.replaceChildren(...rows.flatMap(([name]) => [make("dt", "", { textContent: name }), make("dd")]));
+    shown = names;
+    rows.forEach(([, value], i) => write(list.children[2 * i + 1], value));
+  };
+  return { list, show };
+};
+const codeOf = (name, text) => {
+  const field = make("textarea", "mx-code mx-wrap", { readOnly: true, spellcheck: false, rows: 4, "aria-label": name, value: text });
+  const button = makeButton("mx-flat", "Copy", `Copy: ${name}`, () => copyText(field, button), { "aria-label": `Copy: ${name}` });
+  return make("div", "mx-played-code", {}, make("div", "mx-share-head", {}, make("span", "mx-chart-title", { textContent: name }), button), field);
+};
+// What the run is: its numbers, how to do it again, what made it, how to cite it.
+const aboutOf = (about) => {
+  const rows = listOf("mx-numbers-list");
+  rows.show(about.rows);
+  const words = (text) => make("p", "mx-note-text", { textContent: text });
+  const details = (name, open, ...parts) => make("details", "mx-card mx-played-about", { open }, make("summary", "mx-card-title", { textContent: name }), ...parts);
+  return [
+    details("Numbers of the run", false, rows.list),
+    details("Do it again", false, words(about.note), codeOf("Link", about.link), codeOf("Command", about.command), codeOf("Python", about.python)),
+    details("Made with, and how to cite it", false, words(about.versions.join(", ")), codeOf("BibTeX", about.cite), ...about.papers.map(words)),
+  ];
+};
+
+// --- the page -------------------------------------------------------------------------------------
+const buildPage = ({ data, recording }) => {
+  const { frames } = recording, calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
+  const app = make("div", "mx-app mx-explorer mx-played");
+  const brand = make("div", "mx-brand", {}, make("span", "", { textContent: "Margin Explorer" }));
+  const tabs = make("nav", "mx-tabs", { "aria-label": "Parts of the run" });
+  const plane = make("div", "mx-plane");
+  const title = make("h1", "mx-title"), words = make("p", "mx-words"), head = make("div", "mx-headline", {}, title, words);
+  const fold = listOf("mx-numbers-list"), foldCard = make("div", "mx-card", {}, make("div", "mx-card-title", { textContent: "Numbers of this step" }), fold.list);
+  const cards = make("div", "mx-cards", { tabIndex: 0, role: "region", "aria-label": "Numbers, and what the run is" }), bar = make("div", "mx-transport");
+  app.append(make("div", "mx-screen", {},
+    make("header", "mx-head-box", {}, make("div", "mx-head", {}, brand, tabs, make("div", "mx-head-right", {}, make("span", "mx-played-what", { textContent: data.what }), themeButton(app)))),
+    make("main", "mx-main", {}, make("div", "mx-stage", {}, plane), make("div", "mx-side", {}, make("div", "mx-headline-box", {}, head), cards)),
+    make("footer", "mx-transport-box", {}, bar)));
+  document.getElementById("mx-fault").replaceWith(app);
+
+  const sceneOf = (i) => (frames[i].scene === "end" ? (frames[i - 1] && data.charts.attack ? "attack" : "train") : frames[i].scene);
+  const firstOf = (scene) => frames.findIndex((_, i) => sceneOf(i) === scene);
+  const chartsOf = Object.fromEntries(Object.entries(data.charts).map(([scene, chart]) => [scene, chartOf(chart, (t) => seekStep(scene, t))]));
+  const about = aboutOf(data.about);
+  const buttons = Object.keys(TITLES).filter((scene) => firstOf(scene) >= 0).map((scene) => {
+    const b = makeButton("mx-tab", TITLES[scene], undefined, () => seek(firstOf(scene)), { data: { scene } });
+    tabs.append(b);
+    return b;
+  });
+  let shownScene = "";
+  const told = (picture, i) => {
+    const scene = sceneOf(i), still = !player.running, end = picture.scene === "end";
+    write(title, picture.title);
+    write(words, still ? picture.still : picture.words);
+    head.className = `mx-headline ${still || end ? picture.tone : ""}`;
+    attribute(head, "aria-live", still ? "polite" : "off");
+    attribute(player.canvas, "aria-label", `Plane. ${picture.title}`);
+    fold.show(picture.fold);
+    foldCard.hidden = !picture.fold.length;
+    legend.take(picture.frame.legend);
+    for (const b of buttons) { b.classList.toggle("now", b.dataset.scene === scene); attribute(b, "aria-current", String(b.dataset.scene === scene)); }
+    const chart = chartsOf[scene === "draw" ? "train" : scene];
+    if (scene !== shownScene) cards.replaceChildren(...[chart?.el, foldCard, ...about].filter(Boolean));
+    shownScene = scene;
+    if (chart && (still || scene !== chart.of || performance.now() - chart.at > CHART_MS)) {
+      chart.show(scene === "draw" ? -1 : picture.t);
+      Object.assign(chart, { of: scene, at: performance.now() });
+    }
+    tellTime();
+  };
+  const tellTime = () => {
+    const last = frames.length - 1, picture = frames[player.at];
+    time({
+      running: player.running, speeds: SPEEDS.map((v) => `${v} ×`), speed: SPEEDS.indexOf(player.speed), able: ["reset", "play", "step", "time", "speed"],
+      time: last ? Math.round((TICKS_OF_TIME * player.at) / last) : 0, where: picture.step || "step –", branches: [],
+    });
+  };
+  const legend = attachLegend(plane);
+  const player = makePlayer(plane, told, () => player.show(frames.length - 1));
+  player.load(recording);
+  player.canvas.setAttribute("role", "img");
+  const seek = (i) => { player.pause(); player.show(Math.min(frames.length - 1, Math.max(0, i))); };
+  const seekStep = (scene, t) => seek(frames.reduce((best, picture, i) => (sceneOf(i) === scene && picture.t <= t ? i : best), firstOf(scene)));
+  const toggle = () => (player.running ? seek(player.at) : player.play(player.at >= frames.length - 1 ? 0 : player.at));
+  const time = TIME_BAR(bar, (kind, value) => {
+    if (kind === "play" || kind === "pause") toggle();
+    if (kind === "reset") seek(0);
+    if (kind === "step") seek(player.at + 1);
+    if (kind === "speed" && SPEEDS[value]) { player.speed = SPEEDS[value]; tellTime(); }
+    if (kind === "seek") seek(Math.round(value * (frames.length - 1)));
+  }, () => {});
+  for (const [name, tip] of [["Reset", "Back to the beginning (Home)"], ["Step", "Pause, and one frame on (→)"]]) bar.querySelector(`[aria-label="${name}"]`).title = tip;
+  plane.addEventListener("pointermove", (e) => {
+    const r = plane.getBoundingClientRect();
+    plane.title = sentenceAt(frames[player.at].frame, (2 * (e.clientX - r.left)) / r.width - 1, 1 - (2 * (e.clientY - r.top)) / r.height, r);
+  });
+  document.addEventListener("keydown", (e) => {
+    const keys = { " ": toggle, ArrowRight: () => seek(player.at + 1), ArrowLeft: () => seek(player.at - 1), Home: () => seek(0), End: () => seek(frames.length - 1) };
+    const own = e.key === " " ? "select, textarea, summary, button" : "input, select, textarea, [role=slider], [role=application]";
+    const taken = e.target.closest?.(own);
+    if (!keys[e.key] || taken || e.ctrlKey || e.metaKey || e.altKey) return;
+    e.preventDefault();
+    keys[e.key]();
+  });
+  if (calm) player.show(frames.length - 1); else player.play();
+};
+
+{
+  const say = (sentence) => { document.getElementById("mx-fault").textContent = sentence; };
+  read().then((found) => (found.later ? say(LATER) : buildPage(found)), () => say(DAMAGED));
+}

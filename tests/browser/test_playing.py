@@ -1,0 +1,164 @@
+"""A page that plays without Python, opened from a disk: by mouse and keys, whole and damaged."""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from playwright.sync_api import Page, expect
+
+from explorer.page.recording import document
+from explorer.page.recording.frames import Picture
+from explorer.page.recording.packing import recording
+from tests.browser.steps import barriers
+from tests.page.test_document import MARKUP, data_of, small_run
+
+LAST = re.compile(r"^step 6$")
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A small run as such a page."""
+    path = tmp_path_factory.mktemp("playing") / "run.html"
+    path.write_text(document.page_that_plays(small_run()), encoding="utf-8")
+    return path
+
+
+def opened(page: Page, text: str, folder: Path) -> Page:
+    """The page of a file with this text."""
+    path = folder / "other.html"
+    path.write_text(text, encoding="utf-8")
+    page.goto(path.as_uri())
+    return page
+
+
+def where(page: Page) -> str:
+    return page.locator(".mx-where").inner_text()
+
+
+def test_it_plays_and_is_scrubbed_by_mouse_and_keys(page: Page, file: Path) -> None:
+    page.goto(file.as_uri())
+    time, play = page.get_by_label("Time"), page.get_by_role("button", name="Play", exact=True)
+    expect(page.get_by_role("button", name="Pause")).to_be_visible()  # it begins by itself
+    expect(page.locator(".mx-where")).to_have_text(LAST)
+    expect(play).to_be_visible()
+    expect(page.locator(".mx-title")).to_contain_text("of 8")
+    assert page.evaluate(
+        "() => document.querySelector('.mx-plane canvas').mxFrame.claims !== undefined"
+    )
+    page.keyboard.press("Home")
+    expect(page.locator(".mx-where")).to_have_text("step –")
+    page.get_by_role("button", name="Train").click()
+    expect(page.locator(".mx-where")).to_have_text("step 0")
+    page.keyboard.press("ArrowRight")
+    one_on = where(page)
+    assert one_on not in ("step 0", "step –")
+    page.keyboard.press("ArrowLeft")
+    expect(page.locator(".mx-where")).to_have_text("step 0")
+    box = time.bounding_box()
+    page.mouse.click(box["x"] + box["width"] - 2, box["y"] + box["height"] / 2)
+    expect(page.locator(".mx-where")).to_have_text(LAST)
+    page.get_by_label("Speed").select_option("0.25 ×")
+    page.locator(".mx-title").click()
+    page.keyboard.press(" ")
+    page.get_by_role("button", name="Pause").click()
+    expect(page.locator(".mx-where")).to_have_text("step –")  # from the beginning, a frame or two
+    page.keyboard.press("End")
+    expect(page.locator(".mx-where")).to_have_text(LAST)
+    plot = page.locator(".mx-chart-plot").bounding_box()
+    page.mouse.click(plot["x"] + 60, plot["y"] + plot["height"] / 2)
+    expect(page.locator(".mx-where")).to_have_text(re.compile("step [0-5]$"))
+    page.get_by_text("Do it again").click()
+    expect(page.get_by_label("Link", exact=True)).to_have_value(re.compile(r"^mx1\."))
+    page.get_by_text("Legend").click()
+    expect(page.locator(".mx-legend li").first).to_be_visible()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_it_has_no_barriers_and_follows_the_theme(
+    new_page: Callable[..., Page], file: Path, scheme: str
+) -> None:
+    page = new_page(color_scheme=scheme, reduced_motion="reduce")
+    page.goto(file.as_uri())
+    expect(page.locator(".mx-where")).to_have_text(LAST)  # nobody asked for motion
+    expect(page.locator("html")).to_have_attribute("data-theme", scheme)
+    for fold in page.locator("summary").all():
+        fold.click()
+    assert barriers(page) == []
+    page.get_by_role("button", name="Theme").click()
+    expect(page.locator("html")).to_have_attribute("data-theme", "light")
+    page.get_by_role("button", name="Theme").click()
+    expect(page.locator("html")).to_have_attribute("data-theme", "dark")
+    assert page.evaluate("() => document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_what_is_cut_short_or_of_a_later_version_says_one_sentence_and_runs_nothing(
+    page: Page, file: Path, tmp_path: Path, console_errors: list[str]
+) -> None:
+    whole = file.read_text(encoding="utf-8")
+    data = data_of(whole)
+    data_at = whole.index('id="mx-data"') + 1000
+    for end in (whole.index("<style>") + 900, data_at, len(whole) - 40):
+        opened(page, whole[:end], tmp_path)
+        expect(page.locator("#mx-fault")).to_have_text(document.CUT)
+        expect(page.locator(".mx-app")).to_have_count(0)
+    assert all("style" in error for error in console_errors)  # half a style sheet is refused, too
+    console_errors.clear()
+    later = document.document_of({**data, "version": document.VERSION + 1})
+    short = document.document_of(
+        {**data, "recording": data["recording"][: len(data["recording"]) // 8 * 4]}
+    )
+    other = document.document_of({**data, "format": "another"})
+    for text, sentence in (
+        (later, "later version"),
+        (short, "cannot be read"),
+        (other, "cannot be read"),
+    ):
+        opened(page, text, tmp_path)
+        expect(page.locator("#mx-fault")).to_contain_text(sentence)
+        expect(page.locator(".mx-app")).to_have_count(0)
+
+
+def with_markup(value: Any) -> Any:
+    """The value with markup in place of every word."""
+    if isinstance(value, str):
+        return MARKUP
+    if isinstance(value, list):
+        return [with_markup(one) for one in value]
+    if isinstance(value, dict):
+        return {name: with_markup(one) for name, one in value.items()}
+    return value
+
+
+def test_markup_in_every_word_stays_words(page: Page, file: Path, tmp_path: Path) -> None:
+    asked: list[str] = []
+    page.on("dialog", lambda one: (asked.append(one.message), one.dismiss()))
+    data = data_of(file.read_text(encoding="utf-8"))
+    words = dict.fromkeys(("title", "words", "still", "tone", "step"), MARKUP)
+    points = np.array([[0.1, 0.2, 1.0, -1.0, 0.0]])
+    values = {"view": [0, 0, 2, 2], "flat": False, "hollow": False, "margins": False,
+              "texts": [[0.0, 0.0, MARKUP]], "legend": [["point", MARKUP, MARKUP]]}  # fmt: skip
+    every = [
+        Picture(scene, {"points": points}, values, words, 1, ((MARKUP, MARKUP),))
+        for scene in ("train", "end")
+    ]
+    bad = {**data, "title": MARKUP, "what": MARKUP, "about": with_markup(data["about"]),
+           "recording": base64.b64encode(recording(every)).decode()}  # fmt: skip
+    for chart in bad["charts"].values():
+        for name in ("title", "note", "foot", "label", "tips"):
+            chart["values"][name] = with_markup(chart["values"][name])
+    opened(page, document.document_of(bad), tmp_path)
+    expect(page.locator(".mx-title")).to_have_text(MARKUP)
+    page.get_by_text("Legend").click()
+    for fold in page.locator("summary").all():
+        fold.click()
+    expect(page.locator("img")).to_have_count(0)
+    assert page.evaluate("() => [...document.scripts].map((s) => s.type)") == [
+        "application/json", "",
+    ]  # fmt: skip
+    assert asked == []

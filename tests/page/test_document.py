@@ -1,0 +1,101 @@
+"""A page that plays is one file: data as data, its own scripts alone, no host."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import pytest
+
+from explorer import Run, TrainConfig, preset
+from explorer.engine.attacks.kkt import KKTConfig
+from explorer.engine.store import StoreError
+from explorer.page.recording.document import CUT, document_of, page_that_plays
+from explorer.page.recording.frames import frames_of
+from explorer.research import runs
+from explorer.research.state import read_link
+from tests.page.test_recording import read
+
+MARKUP = "</script><img src=x onerror=alert(1)><!--"
+
+
+@cache
+def small_run() -> Run:
+    """Eight points on a circle, 60 steps, 6 steps of an attack."""
+    config = TrainConfig(widths=(20,), steps=400)
+    plan = Run(preset("alternating-circle", n=8), config, seed=0, repeatable=True)
+    trained = runs.train(plan)
+    attack = KKTConfig(m=8, steps=6)
+    made = runs.attack(trained.target, attack, 0, truth=plan.dataset)
+    return replace(
+        plan, train_states=trained.states, attack_config=attack, attack_states=made.states
+    )
+
+
+def data_of(page: str) -> dict[str, Any]:
+    """What the file holds."""
+    (text,) = re.findall(r'<script type="application/json" id="mx-data">(.*?)</script>', page)
+    return json.loads(text)
+
+
+def test_the_file_holds_the_run_and_asks_no_host() -> None:
+    run, page = small_run(), page_that_plays(small_run())
+    data = data_of(page)
+    frames = read(base64.b64decode(data["recording"]))
+    assert frames[-1]["scene"] == "end" and frames[-1]["t"] == run.attack_states[-1].t
+    assert set(data["charts"]) == {"train", "attack"}
+    again = read_link(data["about"]["link"])
+    assert again.steps == (run.train_states[-1].t, run.attack_states[-1].t)
+    assert data["about"]["link"] in data["about"]["command"]
+    outside = set(re.findall(r"https?://[\w.]+", page)) - {"http://www.w3.org"}
+    assert not outside, "a name of the vocabulary of drawings is all that looks like an address"
+    assert page == page_that_plays(run), "the same run, the same bytes"
+
+
+def test_only_its_own_scripts_and_styles_may_run() -> None:
+    page = page_that_plays(small_run())
+    policy = re.search(r'Content-Security-Policy" content="([^"]+)"', page)[1]
+    rules = dict(rule.split(" ", 1) for rule in policy.split("; "))
+    assert rules["default-src"] == "'none'" and rules["img-src"] == "data:"
+    for tag, rule in (("script", "script-src"), ("style", "style-src")):
+        (code,) = re.findall(rf"<{tag}>(.*?)</{tag}>", page, re.DOTALL)
+        digest = base64.b64encode(hashlib.sha256(code.encode()).digest()).decode()
+        assert rules[rule] == f"'sha256-{digest}'"
+    assert page.index(CUT) < page.index("<style>") < page.index("mx-data") < page.rindex("<script>")
+
+
+def test_markup_in_names_stays_text() -> None:
+    run = small_run()
+    versions = {"margin-explorer": MARKUP, "other": MARKUP}
+    page = page_that_plays(replace(run, versions=versions))
+    assert page.count("<script") == 2 and page.count("<img") == page_that_plays(run).count("<img")
+    held = data_of(page)
+    assert (
+        any(MARKUP in one for one in held["about"]["versions"]) and MARKUP in held["about"]["cite"]
+    )
+    titled = document_of({**held, "title": MARKUP})
+    assert titled.count("<script") == 2 and data_of(titled)["title"] == MARKUP
+
+
+def test_what_cannot_be_played_is_said() -> None:
+    run = small_run()
+    for bad in (
+        replace(run, train_states=(), attack_states=()),
+        Run(preset("moons"), TrainConfig()),
+    ):
+        with pytest.raises(StoreError, match="a page that plays needs"):
+            page_that_plays(bad)
+    later = replace(run.attack_states[-1], x=run.attack_states[-1].x[:, :1])
+    with pytest.raises(ValueError):
+        list(frames_of(replace(run, attack_states=(later,))))
+
+
+def test_of_weights_that_nothing_makes_again_the_link_begins_anew() -> None:
+    about = data_of(page_that_plays(replace(small_run(), repeatable=False)))["about"]
+    assert read_link(about["link"]).steps == (0, 0)
+    assert "No link can make these weights again" in about["note"]
