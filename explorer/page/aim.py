@@ -39,7 +39,7 @@ def aim_at(state: TrainState, truth: Dataset, decayed: bool, made: Certificate |
     return Aim(state.net, Target.of(state.net, q_min, decayed), truth, controls, made)
 
 
-def judged(part: Attacking, aim: Aim, config: Any, more: bool) -> Attacking:  # noqa: ANN401 - of its attack
+def with_verdict(part: Attacking, aim: Aim, config: Any, more: bool) -> Attacking:  # noqa: ANN401 - of its attack
     """Return the attack with what it claims now, its scores and its verdict.
 
     Args:

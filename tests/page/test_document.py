@@ -17,6 +17,7 @@ from explorer.engine.attacks.kkt import KKTConfig
 from explorer.engine.store import StoreError
 from explorer.page.recording.document import CUT, document_of, page_that_plays
 from explorer.page.recording.frames import frames_of
+from explorer.page.sharing.words import ANEW
 from explorer.research import runs
 from explorer.research.state import read_link
 from tests.page.test_recording import read
@@ -98,4 +99,4 @@ def test_what_cannot_be_played_is_said() -> None:
 def test_of_weights_that_nothing_makes_again_the_link_begins_anew() -> None:
     about = data_of(page_that_plays(replace(small_run(), repeatable=False)))["about"]
     assert read_link(about["link"]).steps == (0, 0)
-    assert "No link can make these weights again" in about["note"]
+    assert about["note"] == ANEW

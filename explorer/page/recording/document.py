@@ -1,7 +1,7 @@
 """One file of HTML in which a run plays: no server, no kernel, no request to any host.
 
-The file holds the recording as data (JSON in a script that is none, escaped), the page's own styles
-and scripts, and a content security policy that forbids every host and every script but its own.
+The file holds the recording as data, which no browser runs: escaped JSON. With it stand the page's
+styles and scripts. A content security policy forbids every host, and every other script.
 Its first words are a sentence for whoever gets it cut short; the script, which comes last, takes it
 away.
 """

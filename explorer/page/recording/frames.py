@@ -13,7 +13,7 @@ from explorer.engine.data import Dataset
 from explorer.engine.explanations.certainty import Certainty
 from explorer.engine.roster import by_key
 from explorer.engine.store import Run, StoreError
-from explorer.page.aim import aim_at, judged
+from explorer.page.aim import aim_at, with_verdict
 from explorer.page.frame import Attacking, Frame, Training, certificate_of
 from explorer.page.history import History
 from explorer.page.plane.scene import Arrays, Look, backdrop, network, scene
@@ -91,7 +91,9 @@ def frames_of(
             yield "attack", frame
         assert frame.aim is not None
         aim = replace(frame.aim, certainty=certainty)
-        frame = replace(frame, aim=aim, attack=judged(frame.attack, aim, config_of(run), more=True))
+        frame = replace(
+            frame, aim=aim, attack=with_verdict(frame.attack, aim, config_of(run), more=True)
+        )
     for _ in range(ends):
         yield "end", frame
 
@@ -107,7 +109,7 @@ def _attack_frames(run: Run, trained: Frame, most: int) -> Iterator[Frame]:
     mix = (run.mix or (0.0, 0.0)) if entry.takes_start else (0.0, 0.0)
     for one in spread(run.attack_states, most):
         attack = Attacking(run.attack_name, one, mix=mix, seed=run.seed)
-        attack = judged(attack, aim, config_of(run), more=False)
+        attack = with_verdict(attack, aim, config_of(run), more=False)
         status = entry.terminate(one, config_of(run))
         yield replace(trained, stage="attack", aim=aim, attack=attack, status=status)
 

@@ -15,7 +15,7 @@ from explorer.engine.energy.starts import attack_start
 from explorer.engine.roster import ROSTER, AnyAttack, AttackConfig, AttackState, by_key
 from explorer.engine.settings import schema
 from explorer.engine.status import Status
-from explorer.page.aim import aim_at, judged
+from explorer.page.aim import aim_at, with_verdict
 from explorer.page.frame import Frame, Shown, certificate_of, numbers
 from explorer.page.history import Timeline
 from explorer.page.session import Session
@@ -196,7 +196,7 @@ def judge(session: Session) -> None:
     if aim is not None:
         # While it runs, and before its first step, the first controls must do.
         more = not session.running and attack.t > 0
-        attack = judged(attack, aim, session.attack_config, more)
+        attack = with_verdict(attack, aim, session.attack_config, more)
     session.show(attack=attack)
 
 
