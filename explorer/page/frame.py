@@ -25,6 +25,7 @@ from explorer.engine.status import Status
 from explorer.engine.store import Run
 from explorer.engine.training import TrainState
 from explorer.page.history import History, Timeline
+from explorer.research.census import Census
 from explorer.research.explained import Explained
 from explorer.research.grid import Problem
 from explorer.research.grid.landscape import Arrivals
@@ -84,6 +85,8 @@ class Handle:
         energies: of all starts on a lattice (side, side), row noise and column truth; None before
             they are known.
         arrivals: where the runs from all places ended; None while none has.
+        census: what was counted of the starts, where that was asked for after the runs.
+        end: number of its end whose points are shown; -1 for none.
     """
 
     problem: Problem
@@ -97,6 +100,8 @@ class Handle:
     usual: int = 0
     energies: NDArray[np.float64] | None = None
     arrivals: Arrivals | None = None
+    census: Census | None = None
+    end: int = -1
 
     @property
     def passed(self) -> tuple[Passed, ...]:

@@ -43,7 +43,7 @@ class Triangle:
 
     def __init__(self, page: Page) -> None:
         self.page, view = page, page.locator(".mx-triangle-view").first
-        self.pad, self.said = view.get_by_role("application"), view.locator(".mx-said")
+        self.pad, self.said = view.get_by_role("application"), view.locator(".mx-said[aria-live]")
         self.pad.wait_for()
         expect(self.said).to_contain_text("100% noise")
         self.pad.scroll_into_view_if_needed()
@@ -96,6 +96,7 @@ def test_pictures_are_saved_the_handle_is_dragged_and_attacks_roll_from_it(
     every_picture_has_a_menu_that_saves_it(page, tmp_path)
     the_handle_is_dragged_by_mouse_and_by_keys(triangle)
     attacks_roll_from_the_handle_and_from_all_places(triangle)
+    a_census_is_counted_and_its_ends_are_chosen(triangle)
     page.get_by_role("tab", name="Attack").click()
     chart = page.locator(".mx-chart-view").first
     assert saved(page, chart, "png", tmp_path).stem not in ("", "chart")
@@ -203,6 +204,24 @@ def attacks_roll_from_the_handle_and_from_all_places(triangle: Triangle) -> None
     page.get_by_role("button", name="More", exact=True).click()
     expect(page.locator(".mx-starts select").first).to_be_visible()
     assert aside.evaluate(whole)  # what it opens takes no line of the legend away
+
+
+def a_census_is_counted_and_its_ends_are_chosen(triangle: Triangle) -> None:
+    page = triangle.page
+    page.get_by_role("button", name="More", exact=True).click()
+    page.get_by_role("button", name="Census", exact=True).click()
+    ends = page.locator(".mx-starts-aside [data-item=ends] select")
+    expect(ends).to_be_visible()
+    rows = page.locator(".mx-triangle-view").first.locator("table tr")
+    expect(page.locator(".mx-verdict")).to_contain_text(re.compile(r"distinct ends from 200"))
+    count = int(re.search(r"(\d+) distinct", page.locator(".mx-verdict").inner_text())[1])
+    expect(rows).to_have_count(1 + count)
+    aside = page.locator(".mx-starts-aside")
+    settled(aside)
+    assert aside.evaluate("el => el.scrollHeight <= el.clientHeight + 1")
+    ends.select_option(index=1)  # by the keyboard, as any list
+    expect(page.locator(".mx-verdict")).to_contain_text("Basin 1")
+    expect(page.locator(".mx-starts-head")).to_contain_text(re.compile("Pass .*(rises|none)"))
 
 
 def every_picture_has_a_menu_that_saves_it(page: Page, tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from explorer.page.stages.draw import commands as draw
 from explorer.page.stages.explain import commands as explain
 from explorer.page.stages.landscape import commands as landscape
 from explorer.page.stages.train import commands as train
+from explorer.research.census import CensusConfig, census
 
 Student = Callable[[Session], None]
 TRUTH, UNSEEN, HALF = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.5, 0.5, 0.0)
@@ -65,6 +66,12 @@ def attacks_from_here(session: Session) -> None:
         landscape.follow_run(session, state, place, held.landscape.measure(state.x))
         if done(session):
             return
+
+
+def counts(session: Session) -> None:
+    """Press “Census”: what a few starts come to, as the panel shows it."""
+    problem = landscape.census_problem(session)
+    landscape.note_census(session, census(problem, CensusConfig(starts=4)))
 
 
 def remixes(session: Session) -> None:
@@ -134,7 +141,7 @@ STUDENTS: tuple[tuple[Student | None, ...], ...] = (
     (None, BLUE, plays, goes("attack")),
     LINE,
     (plays, plays, plays, plays),
-    (handle(TRUTH), handle(HALF), attacks_from_here, remixes),
+    (handle(TRUTH), handle(HALF), attacks_from_here, counts, remixes),
     (moves(-0.5, 0.5), moves(0.1, -0.4), moves(0.5, 0.5), handle(TRUTH)),
     (splits, breaks, asks("forced"), asks("farthest")),
     (plays, plays),

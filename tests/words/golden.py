@@ -67,6 +67,7 @@ from explorer.page.keeping import words as keeping
 from explorer.page.stages.attack import found_words
 from explorer.page.stages.attack.own import rules_html, with_rings
 from explorer.page.stages.explain import words as page_explain
+from explorer.page.stages.landscape import census_words as page_census
 from explorer.page.stages.landscape import energy_words as page_energy
 from explorer.page.stages.landscape import words as page_starts
 from explorer.page.words import failures, glossary
@@ -75,6 +76,9 @@ from explorer.page.words.statement import folded_html
 from explorer.research import explained
 from explorer.research.audit.inputs import Coordinates
 from explorer.research.audit.result import Audit, AuditAttack
+from explorer.research.census import Census, CensusConfig
+from explorer.research.census.basins import Basin, Conditions, Unseen
+from explorer.research.census.passes import LowestPass
 from explorer.research.determined import Determination
 from explorer.research.grid import maps
 from explorer.research.grid.landscape import Arrivals
@@ -689,6 +693,7 @@ def attacked_frames() -> Iterator[tuple[str, Frame]]:
     held: Any = SimpleNamespace(
         energies=None,
         arrivals=None,
+        census=None,
         trail=(),
         problem=SimpleNamespace(of=SimpleNamespace(attack="kkt")),
     )
@@ -709,6 +714,35 @@ def of_headlines() -> Named:
         played = headline_of(frame, running=True)
         if played != headline_of(frame):
             yield f"headline, {frame.stage}, {name}, played", played
+
+
+def census_words() -> Named:
+    """The words of a census of the triangle."""
+    says, x = page_census, torch.zeros(4, 2)
+    flat, some = Conditions(0.0, 0.0), Share(0.3, 0.11, 0.6)
+    kinds = [
+        Basin((k,), some, kind, 0.0123, x, 3, 0.05, flat, hard, False)
+        for k, (kind, hard) in enumerate(zip(says.KINDS, [0.02] + 5 * [math.nan], strict=True))
+    ]
+    for off, level in ((0.01, 10), (0.9, 9)):
+        made = Census(CensusConfig(), tuple(kinds), torch.zeros(10, 3), np.zeros(10, int),
+                      Unseen(some, 3.0), level, (1, 2), (0.1, off), some)  # fmt: skip
+        yield f"census, {off} off", ": ".join(says.census_words(made))
+    for k, one in enumerate(kinds):
+        yield f"census, {one.kind}", ": ".join(says.census_words(made, k))
+        yield f"census, {one.kind} in the list", says.end(made, k)
+    yield "census, legend", says.legend(made)
+    alone = replace(made, basins=made.basins[:1])
+    yield "census, no other way", says.way_words(alone, "other", None, True)
+    at = torch.tensor([0.0, 0.5, 1.0])
+    ways = {
+        "none": None, "the same": LowestPass(at, at, at, torch.zeros(3, 4, 2)),
+        "far": LowestPass(at, torch.tensor([0.1, 0.5, 0.2]), at, torch.arange(3.0)[:, None, None]),
+    }  # fmt: skip
+    for name, way in ways.items():
+        for key in says.GOALS:
+            for going in (False, True):
+                yield f"census, way {name}, {key}, {going}", says.way_words(made, key, way, going)
 
 
 def starts_words(empty: Frame, begun: Frame, several: Frame) -> Named:
@@ -755,6 +789,7 @@ def starts_words(empty: Frame, begun: Frame, several: Frame) -> Named:
         report = Report(torch.zeros(m, 2), torch.ones(m), torch.ones(m))
         held = Handle(None, None, place, report, 0.5, usual=usual)
         yield f"starts, {m} candidates for {usual}", says.beside(held)
+    yield from census_words()
     yield "starts, readout", says.readout(place, 0.0123)
     yield "starts, readout of a run", says.readout(place, 1e-9, True)
     for colours in says.BRIGHT:

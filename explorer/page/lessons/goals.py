@@ -202,6 +202,8 @@ KINDS: dict[str, Task] = {
                                _most(lambda f: _count(f, "l_upper")), 0, usual=1e-3),
     "energies known": Task("The energy of all starts is on screen", lambda f, _: (
         f.starts is not None and f.starts.energies is not None)),
+    "starts counted": Task("A census of the starts is on screen", lambda f, _: (
+        f.starts is not None and f.starts.census is not None)),
     "energy at most": Task("Move the handle to an energy of at most {}", _most(_energy), 0, 1,
                            0.05),
     "energy at least": Task("Move the handle to an energy of at least {}", _least(_energy), 0, 1,

@@ -138,6 +138,8 @@ def landscape_shapes(points: Candidates, drawn: PointMap | None = None) -> Shape
 
 def starts_shapes(held: Handle) -> Shapes:
     """Return a line from each candidate to the training point that it is mixed from."""
+    if held.end >= 0:  # of a census: from no point
+        return EMPTY
     parts = held.problem.parts
     ends = [places_of(x, parts.y) for x in (parts.truth, held.candidates.x)]
     gap = np.full_like(ends[0], np.nan)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from numpy.typing import ArrayLike, NDArray
-from traitlets import Bool, Float, Int, Tuple, Unicode
+from traitlets import Bool, Float, Int, List, Tuple, Unicode
 
 from explorer.engine.energy.landscape import Weights
 from explorer.engine.settings import is_number
@@ -75,7 +75,9 @@ class TriangleView(CanvasView):
     A frame has these arrays, each of which may be left out: `fill` (side, side), row noise and
     column truth, see `research.pictures.shades`; `trails` (k, t, 3), places of k runs, the last one
     repeated where a run is shorter; `ends` (k,), what each end is: 0 the truth, 1 another
-    explanation, 2 stuck, of pictures the set it is nearest to; 3 still running.
+    explanation, 2 stuck, of pictures the set it is nearest to; 3 still running. Of a census
+    `starts` (b, 3) with their `basins` (b,) colour the places nearest to them, 0 grey; its ends are
+    runs of one place with `tints` (k,), those colours, and `sizes` (k,), px; `chosen` is one.
 
     Attributes:
         handle: shares of truth, unseen points and noise where the handle is.
@@ -84,6 +86,7 @@ class TriangleView(CanvasView):
         taken: number of the newest place that was taken over; the next one is then sent.
         say: what a screen reader says of the newest place.
         energies: what its colours stand for, as numbers (side, side); None for none.
+        rows: a table of what is drawn, for screen readers, its heads first.
     """
 
     _esm = script("triangle.js")
@@ -92,6 +95,7 @@ class TriangleView(CanvasView):
     small = Bool(False).tag(sync=True)
     taken = Int(0).tag(sync=True)
     say = Unicode("").tag(sync=True)
+    rows = List(List(Unicode())).tag(sync=True)
 
     def __init__(
         self,

@@ -72,6 +72,30 @@ const fillPicture = (fill) => {
   return canvas;
 };
 
+// The colours of basins: the rest in grey, that of the truth, then the largest.
+const BASINS = ["#8b93a1", "#5ee08a", "#e69f00", "#56b4e9", "#cc79a7", "#f0e442", "#7a6ff0", "#c2703d", "#2bb5a0", "#e4576e"];
+// Each place in the colour of the start nearest to it.
+const basinPicture = ({ starts, basins }) => {
+  if (pictures.has(basins.data)) return pictures.get(basins.data);
+  const w = 288, h = Math.round((w * Math.sqrt(3)) / 2), corners = [[w / 2, 0], [0, h], [w, h]];
+  const canvas = make("canvas", "", { width: w, height: h }), paints = BASINS.map(rgb);
+  const context = canvas.getContext("2d"), image = context.createImageData(w, h);
+  const places = [...basins.data.keys()].map((i) => placeOf(starts.data.subarray(3 * i, 3 * i + 3), corners));
+  for (let y = 0; y < h; y++)
+    for (let x = 0; x < w; x++) {
+      let near = Infinity, best = 0;
+      for (let i = 0; i < places.length; i++) {
+        const a = places[i][0] - x, b = places[i][1] - y, far = a * a + b * b;
+        if (far < near) { near = far; best = i; }
+      }
+      const k = basins.data[best];
+      image.data.set([...paints[k], k ? 205 : 70], 4 * (y * w + x));
+    }
+  context.putImageData(image, 0, 0);
+  pictures.set(basins.data, canvas);
+  return canvas;
+};
+
 const ballPath = (context, x, y, set, r) => {
   context.beginPath();
   if (set === 1) context.rect(x - r * 0.85, y - r * 0.85, 1.7 * r, 1.7 * r);
@@ -92,9 +116,10 @@ const trailPlaces = (frame, corners) => {
 const paintTriangle = (context, frame, size, colours) => {
   const corners = cornersOf(size, frame.small), [top, left, right] = corners;
   const outline = () => { context.beginPath(); context.moveTo(...top); context.lineTo(...left); context.lineTo(...right); context.closePath(); };
-  if (frame.fill) {
+  const fill = frame.basins ? basinPicture(frame) : frame.fill && fillPicture(frame.fill);
+  if (fill) {
     context.save(); outline(); context.clip();
-    context.drawImage(fillPicture(frame.fill), left[0], top[1], right[0] - left[0], left[1] - top[1]);
+    context.drawImage(fill, left[0], top[1], right[0] - left[0], left[1] - top[1]);
     context.restore();
   } else { outline(); context.fillStyle = colours.soft; context.fill(); }
   outline(); context.strokeStyle = colours.ink2; context.lineWidth = 1.5; context.lineJoin = "round"; context.stroke();
@@ -110,9 +135,15 @@ const paintTriangle = (context, frame, size, colours) => {
   }
   paths.forEach((path, run) => {
     const [x, y] = path[path.length - 1], set = frame.ends ? frame.ends.data[run] : 3;
-    ballPath(context, x, y, set, many ? 3 : 4.5);
-    context.fillStyle = ON_MAP.ends[set]; context.fill();
-    context.strokeStyle = ON_MAP.halo; context.lineWidth = 1.2; context.stroke();
+    const size = frame.sizes ? frame.sizes.data[run] * (frame.small ? 0.7 : 1) : many ? 3 : 4.5;
+    if (frame.tints && frame.chosen === run) {
+      ballPath(context, x, y, 0, size + 5);
+      context.strokeStyle = colours.card; context.lineWidth = 6; context.stroke();
+      context.strokeStyle = colours.accent; context.lineWidth = 3; context.stroke();
+    }
+    ballPath(context, x, y, set, size);
+    context.fillStyle = frame.tints ? BASINS[frame.tints.data[run]] : ON_MAP.ends[set]; context.fill();
+    context.strokeStyle = ON_MAP.halo; context.lineWidth = frame.tints ? 0.8 : 1.2; context.stroke();
   });
   // Over runs and their ends, so that they can be read.
   context.font = `${frame.small ? 12 : 14}px ${FONT}`; context.textAlign = "center";
@@ -134,6 +165,7 @@ const paintTriangle = (context, frame, size, colours) => {
 
 function render({ model, el }) {
   el.classList.add("mx-triangle-view");
+  const table = make("table"), behind = make("div", "mx-said", {}, table);
   const said = make("div", "mx-said", { "aria-live": "polite" }), pad = make("div", "", {
     style: "position:absolute;inset:0;touch-action:none;outline:none", tabIndex: 0, role: "application",
     "aria-roledescription": "triangle of starts",
@@ -143,7 +175,7 @@ function render({ model, el }) {
   const drawn = (context, size, paints) =>
     paintTriangle(context, { ...frame, handle: local || model.get("handle"), small: small(size), enabled: model.get("enabled"), focused }, size, paints);
   const { redraw, close } = surface(el, drawn);
-  el.append(pad, said);
+  el.append(pad, said, behind);
   const unsave = offerPictures(model, el, el, drawn, () => "starts");
 
   // One place at a time is on its way: the newest waits until the last one was taken over.
@@ -170,7 +202,7 @@ function render({ model, el }) {
     const paths = trailPlaces(frame, corners());
     let best = -1, near = 8;
     paths.forEach((path, run) => {
-      const [px, py] = path[path.length - 1], far = Math.hypot(px - x, py - y);
+      const [px, py] = path[path.length - 1], far = Math.hypot(px - x, py - y) - (frame.sizes ? frame.sizes.data[run] : 0);
       if (far < near) { near = far; best = run; }
     });
     return best;
@@ -227,13 +259,14 @@ function render({ model, el }) {
     said.textContent = model.get("say");
     redraw();
   };
+  const rows = () => { behind.hidden = !model.get("rows").length; fillRows(table, "The distinct ends of the census", model.get("rows")); };
   const place = () => { if (!down && !waiting && number <= model.get("taken")) local = null; redraw(); };
   const ends = [
     ...["label", "say", "enabled", "small"].map((name) => heed(model, `change:${name}`, text)),
-    heed(model, "change:handle", place), heed(model, "change:taken", taken),
+    heed(model, "change:rows", rows), heed(model, "change:handle", place), heed(model, "change:taken", taken),
     follow(model, redraw, (newest) => { frame = newest; }, el, false), unsave, close,
   ];
-  text();
+  text(); rows();
   return () => ends.forEach((end) => end());
 }
 export default { render };

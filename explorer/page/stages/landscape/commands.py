@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from explorer.engine.attacks.claims import Report
+from explorer.engine.attacks.kkt import KKTConfig
 from explorer.engine.energy.landscape import StartLandscape, Weights, edge_place, on_edge
 from explorer.engine.energy.questions import MAPS
 from explorer.engine.energy.starts import mix_weights
@@ -18,9 +19,14 @@ from explorer.engine.roster import AttackState
 from explorer.page.frame import Candidates, Handle, Passed, PointMap, first_candidates
 from explorer.page.history import History, Timeline
 from explorer.page.session import Session
+from explorer.research.census import Census
 from explorer.research.grid import Grid, Problem, even
 from explorer.research.grid.landscape import SIDES, Arrivals, landscape_of
 
+OWN = (
+    "A census of the page is of KKT, on the weights of 2 Train: choose an attack on these, or take "
+    "margin-explorer census --loss bilevel."
+)
 NO_PAST, NO_FUTURE = "no point was dragged yet.", "no drag was taken back."
 
 
@@ -136,7 +142,8 @@ def place_handle(session: Session, weights: Weights) -> None:
     held = starts(session)
     placed = _start(held.problem, held.landscape, weights)
     session.show(starts=replace(placed, energies=held.energies,
-                                arrivals=held.arrivals, usual=held.usual, moved=True))  # fmt: skip
+                                arrivals=held.arrivals, census=held.census, usual=held.usual,
+                                moved=True))  # fmt: skip
 
 
 def know(session: Session, energies: NDArray[np.float64]) -> None:
@@ -150,7 +157,34 @@ def note_arrivals(session: Session, arrivals: Arrivals | None) -> None:
     """Take over where the runs from all places ended, for the headline."""
     held = starts(session)
     if held.arrivals != arrivals:
-        session.show(starts=replace(held, arrivals=arrivals, moved=False))
+        session.show(starts=replace(held, arrivals=arrivals, census=None, moved=False))
+
+
+def census_problem(session: Session) -> Problem:
+    """Return what a census of the starts on screen counts: KKT, with a candidate for each point.
+
+    Raises:
+        ValueError: where there are no starts, or the attack trains weights of its own.
+    """
+    starts(session)
+    now = session.frame
+    if session.entry.own is not None or now.truth is None:
+        raise ValueError(OWN)
+    config = KKTConfig(m=even(now.truth.n))
+    return Grid(now.target, now.truth, now.heldout, "kkt", config, session.seed, 2).problem()
+
+
+def note_census(session: Session, made: Census) -> None:
+    """Take over what a census counted, for the headline."""
+    session.show(starts=replace(starts(session), census=made, end=-1, moved=False))
+
+
+def show_end(session: Session, y: Tensor, made: Census, k: int) -> None:
+    """Show end number k of a census, of candidates with labels y (m,): its points on the plane."""
+    one, held = made.basins[k], starts(session)
+    shown = Report(one.x, y, torch.ones(len(y), dtype=one.x.dtype))
+    session.show(starts=replace(held, candidates=shown, energy=one.hard, trail=(), t=0,
+                                census=made, end=k, moved=False))  # fmt: skip
 
 
 PERIOD_S = 12.0  # of the way round the triangle at Play; arbitrary

@@ -15,6 +15,7 @@ SKETCH = (
 FLAT = "Every place leaves nothing of ‖θ‖² unexplained but rounding: one colour."
 COMPUTING = "Computing this map …"
 STOPPED = "Stopped before this map was there."
+MARKS = (("●", "#5ee08a"), ("■", "#c9d1da"), ("◆", "#ff9bd2"))  # of ends, as in triangle.js
 POINT = "□ where the point is &nbsp; ○ truth"
 LOWEST = "◇ lowest"
 SPLIT = "each place: one half there, the other opposite; line: both stay on the margin"
@@ -22,6 +23,15 @@ BREAKS = (
     "<b style='color:#009E73'>◆</b> on the margin, yΦ = 1 &nbsp; dotted: breakpoints of Φ"
     " &nbsp; dashed: energy without this point"
 )
+
+
+def number(value: float) -> str:
+    """Return an energy as the page prints it."""
+    if not np.isfinite(value):
+        return "–"
+    if value < 1e-4:
+        return "less than 0.0001"
+    return f"{value:.2f}" if value >= 0.095 else f"{value:.1g}"
 
 
 def nothing(frame: Frame) -> str:

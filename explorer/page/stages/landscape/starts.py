@@ -9,6 +9,7 @@ from typing import Any
 
 import ipywidgets as w
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from explorer.engine.energy.landscape import Weights, path, read_lattice
@@ -19,8 +20,9 @@ from explorer.page import branches, play
 from explorer.page.ask import Ask
 from explorer.page.controls.row import Item, Row, choices
 from explorer.page.frame import Frame, Handle
+from explorer.page.stages.landscape import census_words, words
 from explorer.page.stages.landscape import commands as landscape
-from explorer.page.stages.landscape import words
+from explorer.page.stages.landscape.census_box import CensusBox
 from explorer.page.stages.landscape.panel import LandscapePanel
 from explorer.page.stages.landscape.runs_box import CANCEL, RunsBox
 from explorer.page.stages.landscape.start_energies import StartEnergies
@@ -31,6 +33,11 @@ from explorer.research.pictures.shades import NOISE, SHADING, start_shades, star
 
 Array = NDArray[np.float64]
 HERE_TIP = "Run the attack from the handle: its trail rolls over the triangle"
+FILLS = choices(
+    ("start", "start"), ("end", "end"), ("basins", "basins"),
+    tips=("Colours by the energy of the start", "of the end of the runs",
+          "by the end that a census finds below each start"),
+)  # fmt: skip
 SAMPLES = 60  # of a run from the handle, for its trail and its timeline; arbitrary
 
 
@@ -43,6 +50,7 @@ class StartsPanel(LandscapePanel):
         """Card 1, card 2, the buttons; what is folded is built when it is opened."""
         self.energies = StartEnergies(self._on_energies, self._on_energies)
         self.attack_job = Ask(self)
+        self.census = CensusBox(self, self._on_census)
         self._shown: tuple[Any, ...] = ()  # what the triangle's frame was made of
         self.runs = RunsBox(self, self.command, None, self._take, **self._settings())
         self._cards()
@@ -67,20 +75,17 @@ class StartsPanel(LandscapePanel):
     def _cards(self) -> None:
         self.view = TriangleView(self.session.together, label=words.LABEL)
         self.view.on("handle", self._on_handle)
-        self.view.on("ball", self.runs.press)
-        fills = choices(
-            ("start", "start"), ("end", "end"),
-            tips=("Colours by the energy of the start", "of the end of the runs"),
-        )  # fmt: skip
+        self.view.on("ball", self._on_ball)
         self.aside = Row(
             ("mx-starts-aside",),
             title=Item("words", value=""),
             share=Item("bar", tip="Share of the map computed", job=self.energies.job),
             stop=Item("cancel", CANCEL, "Keep the map as it is", job=self.energies.job),
-            fill=Item("segments", "Energies", value="start", options=fills,
-                      call=lambda _: self._draw_fill()),
+            fill=Item("segments", "Energies", value="start", options=FILLS[:2],
+                      call=self._on_fill),
             colours=Item("select", "colours", words.COLOURS_TIP, "log", choices(*words.COLOURS),
                          lambda _: self._draw_fill()),
+            ends=replace(self.census.pick, hidden=True),
             read=Item("words", value=""), scale=Item("words", value=""),
             counts=Item("words", value=""),
         )  # fmt: skip
@@ -90,9 +95,12 @@ class StartsPanel(LandscapePanel):
             ("noise", "noise"), ("unseen", "unseen"), ("edges", "edges"),
             tips=tuple(words.PROFILES[key] for key in ("noise", "unseen", "edges")),
         )  # fmt: skip
+        over = choices(*((words_, key) for key, words_ in census_words.TABS.items()))
         self.path = Row(
             ("mx-starts-head",),
             title=Item("words", value=""),
+            way=Item("segments", "Way", value="unseen", options=over, hidden=True,
+                     call=lambda _: self._draw_strip()),
             along=Item("segments", "Profile", value="noise", options=ways,
                        call=lambda _: self._draw_strip()),
         )  # fmt: skip
@@ -110,7 +118,7 @@ class StartsPanel(LandscapePanel):
                       value=False, call=lambda _: self.render(self.session.frame)),
             tabs=self.tabs(),
         )  # fmt: skip
-        rows = [self.here, self.runs.go, self.further]
+        rows = [self.here, self.runs.go, self.census.go, self.further]
         self.buttons = w.HBox(rows, _dom_classes=["mx-row"])
 
     def belongs(self, frame: Frame) -> bool:
@@ -122,6 +130,25 @@ class StartsPanel(LandscapePanel):
         self.energies.hand()
         self.attack_job.cancel()
         self.do(landscape.place_handle, self.session, weights)
+
+    def _on_ball(self, index: int) -> None:
+        (self.census.press if self.shows_basins else self.runs.press)(index)
+
+    @property
+    def shows_basins(self) -> bool:
+        """Return whether the triangle is coloured by the basins of a census."""
+        return self.census.found is not None and self.aside.value("fill") == "basins"
+
+    def _on_fill(self, chosen: str) -> None:
+        if chosen == "basins" and self.census.found is not None:
+            landscape.note_census(self.session, self.census.found.census)
+        self._draw_fill()
+
+    def _on_census(self, new: bool) -> None:
+        """Show what a census has found: the basins at once, where it is a `new` one."""
+        if new:
+            self.aside.put("fill", value="basins")
+        self._draw_fill()
 
     def _on_attack(self, name: str) -> None:
         self.do(play.choose_attack, self.session, name)
@@ -137,6 +164,7 @@ class StartsPanel(LandscapePanel):
         self.runs.settings.put("m", value=count, hidden=self.session.entry.own is not None)
         self.runs.settings.put("first", value=self.session.multipliers)
         self.energies.ask(None if held is None else held.landscape)
+        self.census.drop_old(frame)
         if held is None:
             self._refuse(choose=frame.target is not None)
             self.runs.take(None)
@@ -199,25 +227,41 @@ class StartsPanel(LandscapePanel):
         if held is None:
             return
         ends, values = self._ends(), self.energies.values
-        self.aside.put("fill", disabled=ends is None)
+        basins = self.shows_basins
+        counted = self.census.found is not None
+        fills = FILLS[:1] + FILLS[1:2] * (ends is not None or not counted) + FILLS[2:] * counted
+        if self.aside.value("fill") == "basins" and not counted:
+            self.aside.put("fill", value="start")
+        self.aside.put("fill", options=fills, disabled=ends is None and not counted)
         chosen = self.aside.value("fill")
+        self.aside.put("ends", hidden=not basins)
+        for name in ("colours", "scale", "read"):
+            self.aside.put(name, hidden=basins)
         at_end = chosen == "end" and ends is not None
         filled = ends if at_end else values
         title = words.AFTER if at_end else words.TITLE
         colours = self.aside.value("colours")
         unit = words.unit(held.problem.of.attack, colours)
+        if basins:
+            title, unit, filled = census_words.FILLED, census_words.UNIT, None
         self.aside.put("title", value=words.heading(title, unit))
         found = self.runs.found
         rolled = (0, 0)
         if found is not None:
             rolled = len(found.rows), sum(len(t.places) for t in list(found.rolling.values()))
-        shown = (values, chosen, rolled, len(held.passed), id(found), colours)
+        shown = (
+            values, chosen, rolled, len(held.passed), id(found), colours, id(self.census.found),
+            held.end,
+        )  # fmt: skip
         if not self._shown or values is not self._shown[0] or shown[1:] != self._shown[1:]:
             self._shown = shown
             self._send(held, filled)
         self._draw_strip()
 
     def _send(self, held: Handle, filled: Array | None) -> None:
+        if self.shows_basins:
+            self._send_basins(held)
+            return
         arrays: Arrays = {} if held.trail else self.runs.arrays()
         if held.trail:
             places = np.array([one.place for one in held.passed], dtype=np.float32)
@@ -234,10 +278,44 @@ class StartsPanel(LandscapePanel):
         said = words.ends(counts, rolling, self.runs.busy) if sum(counts) + rolling else ""
         self.aside.put("counts", value=said)
 
+    def _send_basins(self, held: Handle) -> None:
+        found = self.census.found
+        assert found is not None
+        self.view.energies = None
+        self.view.show(self.census.arrays(), chosen=held.end)
+        self.view.rows = census_words.rows(found.census)
+        chosen = held.end if held.end >= 0 else None
+        self.aside.put("ends", options=self.census.options(), value=chosen)
+        self.aside.put("counts", value=census_words.legend(found.census))
+
+    def _draw_way(self) -> None:
+        """Draw the way between two ends: the straight mix, and the lowest that was found."""
+        key = self.path.value("way")
+        found = self.census.found
+        assert found is not None
+        way = found.ways.get(key)
+        arrays: Arrays = {}
+        top = NOISE
+        if way is not None:
+            at = way.at.double()
+            for name, line in (("start", way.straight), ("end", way.lowest)):
+                arrays[name] = torch.stack([at, line], 1).numpy().astype(np.float32)
+                top = max(top, float(line.max()))
+        said = census_words.way_words(found.census, key, way, self.census.job.busy)
+        self.path.put("title", value=f"<b>Pass</b> <span class='mx-aside'>{said}</span>")
+        self.strip.label = f"Pass: {said}"
+        marks = [[0.0, "the truth's end"], [1.0, census_words.GOALS[key]]]
+        self.strip.show(arrays, marks=marks, handle=None, fall=[], top=top)
+
     def _draw_strip(self) -> None:
         """Draw the profile: at the start, and after the attack where runs are known."""
         held, values = self.session.frame.starts, self.energies.values
         if held is None:
+            return
+        self.path.put("way", hidden=not self.shows_basins)
+        self.path.put("along", hidden=self.shows_basins)
+        if self.shows_basins:
+            self._draw_way()
             return
         kind = self.path.value("along")
         line = path(kind, held.weights)
@@ -309,6 +387,8 @@ class StartsPanel(LandscapePanel):
         landscape.starts(self.session)
         play.pause(self.session)
         self.attack_job.cancel()
+        if self.shows_basins:
+            self.aside.put("fill", value="start")  # runs are drawn on energies
         landscape.place_handle(self.session, landscape.starts(self.session).weights)
         return self._of()
 

@@ -14,7 +14,8 @@ from explorer.engine.energy.landscape import Weights
 from explorer.engine.energy.starts import NAMES, mix_weights
 from explorer.engine.roster import ROSTER, by_key
 from explorer.page.frame import Frame, Handle
-from explorer.page.stages.landscape.energy_words import nothing
+from explorer.page.stages.landscape.census_words import census_words
+from explorer.page.stages.landscape.energy_words import MARKS, nothing, number
 from explorer.research.grid import grid_attacks
 from explorer.research.grid.landscape import EQUAL, EXPLAINED, LEVEL, Arrivals, Key
 from explorer.research.runs import RADIUS
@@ -54,7 +55,6 @@ PROFILES = {
     "unseen": "Unseen to handle to truth",
     "edges": "Along the edges",
 }
-MARKS = (("●", "#5ee08a"), ("■", "#c9d1da"), ("◆", "#ff9bd2"))  # of ends, as in triangle.js
 DRAWN = "with drawn multipliers and annealed slopes the first steps leave the start."
 OWN_LOSS = "a run lowers its own loss, with softened slopes and a pull onto the margin."
 OVERSHOT = "its steps have a length of their own, and can overshoot."
@@ -75,15 +75,6 @@ def mixture(weights: Weights, short: bool = False) -> str:
     """Return a place of the triangle in words; `short` without the sets that have no share."""
     shares = zip(percents(weights), SETS, strict=True)
     return ", ".join(f"{p}% {n}" for p, n in shares if p or not short)
-
-
-def number(value: float) -> str:
-    """Return an energy as the page prints it."""
-    if not np.isfinite(value):
-        return "–"
-    if value < 1e-4:
-        return "less than 0.0001"
-    return f"{value:.2f}" if value >= 0.095 else f"{value:.1g}"
 
 
 def why_none(frame: Frame) -> str:
@@ -117,8 +108,12 @@ def headline(frame: Frame) -> tuple[str, str] | None:
     own = by_key(held.problem.of.attack).own is not None
     if len(held.trail) > 1:
         return run_words(held, own)
+    if held.census is not None and not held.moved:
+        return census_words(held.census, held.end)
     if held.arrivals is not None and not held.moved:
         return arrival_words(held.arrivals, beside(held))
+    if held.census is not None:
+        return here_words(held, census_words(held.census)[0])
     if held.arrivals is not None:
         return here_words(held, arrival_words(held.arrivals, "")[0])
     return None if held.energies is None else here_words(held, title(held.energies, own)[0])

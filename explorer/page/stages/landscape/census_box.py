@@ -1,0 +1,160 @@
+"""A census on the page: counted beside it, drawn as regions and ends, chosen by hand and keys."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from explorer.engine.progress import Progress, part_progress
+from explorer.page import play
+from explorer.page.ask import Ask
+from explorer.page.controls.row import Item, Row, choices, pick, pick_options
+from explorer.page.frame import Frame
+from explorer.page.session import Session
+from explorer.page.stages.landscape import census_words as words
+from explorer.page.stages.landscape import commands as landscape
+from explorer.page.stages.landscape.panel import LandscapePanel
+from explorer.page.view.canvases import Arrays
+from explorer.research.census import Census, CensusConfig, census, surface_of
+from explorer.research.census.basins import Kind
+from explorer.research.census.descent import Loss, descend
+from explorer.research.census.passes import LowestPass, in_order_of, lowest_pass
+from explorer.research.grid import Problem
+
+STARTS = 200  # arbitrary: some 10 s of two cores for 20 points
+ROUNDS = 500  # of a string, at most; arbitrary: a second or two
+COUNTED = 0.8  # share of the bar that the descents take; arbitrary
+MARKS: dict[Kind, int] = {"truth": 0, "explanation": 1}  # as the ends of runs; others are stuck
+COLOURS = 8  # of basins beside that of the truth, as in triangle.js; the rest is grey
+LARGEST, SMALLEST = 18.0, 2.0  # px: radius of a dot that all starts come to, and of one alone
+
+
+@dataclass
+class Found:
+    """A census with what is drawn of it.
+
+    Attributes:
+        problem: the weights, and the three sets that starts are mixed of.
+        census: what was counted.
+        places: of each end on the triangle (k, 3).
+        ways: the passes found so far, by a key of `words.WAYS`.
+    """
+
+    problem: Problem
+    census: Census
+    places: Tensor
+    ways: dict[str, LowestPass] = field(default_factory=dict)
+
+
+class CensusBox:
+    """Counts the basins of the starts on screen; what it has found stays until the weights change.
+
+    Attributes:
+        found: of the weights on screen, or None.
+        go: the button that counts, and cancels, with its bar.
+        pick: the list of ends.
+    """
+
+    def __init__(self, panel: LandscapePanel, draw: Callable[[bool], None]) -> None:
+        """`draw` shows what is known now; it is told whether that is a new census."""
+        self.session: Session = panel.session
+        self.found: Found | None = None
+        self._draw = draw
+        self.job = Ask(panel, panel.weights, words.ENDED)
+        self.go = Row(
+            go=Item("job", words.CENSUS, words.TIP, call=panel.command(self._start), job=self.job),
+            share=Item("bar", tip="Share of the census", job=self.job),
+        )
+        self.pick = pick("basin", words.PICK_TIP, lambda k: panel.do(self.press, k))
+
+    def _start(self) -> None:
+        """Count the basins of the weights on screen."""
+        play.pause(self.session)
+        problem = landscape.census_problem(self.session)
+        config = CensusConfig(starts=STARTS, seed=self.session.seed)
+        loss = surface_of(problem, config).loss  # what it refuses is said at once
+
+        def work(progress: Progress) -> Iterator[Found]:
+            made = census(problem, config, part_progress(progress, 0.0, COUNTED))
+            places = [problem.parts.weights(one.x) for one in made.basins]
+            found = Found(problem, made, torch.tensor(places))
+            yield found
+            first, ends = goals(found, loss)
+            for k, (key, goal) in enumerate(ends.items()):
+                low = COUNTED + k * (1 - COUNTED) / len(ends)
+                part = part_progress(progress, low, low + (1 - COUNTED) / len(ends))
+                goal = in_order_of(first, goal, problem.parts.y)
+                way = lowest_pass(loss, first, goal, ROUNDS, part)
+                found = replace(found, ways={**found.ways, key: way})
+                yield found
+
+        self.job.begin(work, self._take, lambda: self._draw(False))
+
+    def _take(self, found: Found) -> None:
+        new = self.found is None or self.found.census is not found.census
+        self.found = found
+        if new:
+            landscape.note_census(self.session, found.census)
+        self._draw(new)
+
+    def drop_old(self, frame: Frame) -> None:
+        """Forget a census of other weights."""
+        if self.found is not None and self.found.problem.of.target is not frame.target:
+            self.found = None
+
+    # --- what is drawn --------------------------------------------------------------------------
+    def arrays(self) -> Arrays:
+        """Return starts and ends as `TriangleView` takes them; none without a census."""
+        if self.found is None:
+            return {}
+        made, n = self.found.census, len(self.found.census.basin)
+        tints = np.array(_tints(made), dtype=np.uint8)
+        sizes = [SMALLEST + (LARGEST - SMALLEST) * (len(b.starts) / n) ** 0.5 for b in made.basins]
+        return {
+            "starts": made.mixes[::2].numpy().astype(np.float32),  # the others are off the triangle
+            "basins": tints[made.basin[::2]],
+            "trails": self.found.places.numpy().astype(np.float32)[:, None],
+            "ends": np.array([MARKS.get(one.kind, 2) for one in made.basins], dtype=np.uint8),
+            "tints": tints,
+            "sizes": np.array(sizes, dtype=np.float32),
+        }
+
+    def options(self) -> tuple[tuple[str, int | None, str], ...]:
+        """Return the ends as a list takes them."""
+        if self.found is None:
+            return choices()
+        made = self.found.census
+        return pick_options("basin", *((words.end(made, k), k) for k in range(len(made.basins))))
+
+    def press(self, k: int) -> None:
+        """Show an end: its points on the plane, and what it leaves."""
+        if self.found is not None and 0 <= k < len(self.found.census.basins):
+            landscape.show_end(self.session, self.found.problem.parts.y, self.found.census, k)
+
+
+def goals(found: Found, loss: Loss) -> tuple[Tensor, dict[str, Tensor]]:
+    """Return the end below the truth (m, d), and the sets to which ways lead from there, by key."""
+    parts, made = found.problem.parts, found.census
+    both = torch.stack((parts.truth, parts.heldout)).double()
+    ends = descend(loss, both.flatten(1), made.config.steps).x.view(both.shape)
+    good = [one for one in made.basins if one.kind == "explanation"]
+    other = {"other": max(good, key=lambda one: one.away).x} if good else {}
+    return ends[0], {"unseen": ends[1], **other}
+
+
+def _tints(made: Census) -> list[int]:
+    """Return the colour of each basin: 1 the truth, then the largest; 0 the rest, in grey."""
+    out, used = [], 1
+    for one in made.basins:
+        if one.kind == "truth":
+            out.append(1)
+        elif len(one.starts) > 1 and used <= COLOURS:
+            used += 1
+            out.append(used)
+        else:
+            out.append(0)
+    return out

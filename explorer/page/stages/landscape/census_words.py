@@ -1,0 +1,108 @@
+"""What the landscape says of a census: its counts, its ends, the ways between them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from explorer.engine.attacks.claims import MERGE_RADIUS
+from explorer.engine.confidence import Share
+from explorer.engine.number_words import count
+from explorer.page.job import JobState
+from explorer.page.stages.landscape.energy_words import MARKS, number
+from explorer.research.census import Census
+from explorer.research.census.basins import Basin, Kind
+from explorer.research.census.passes import LowestPass
+from explorer.research.runs import RADIUS
+
+CENSUS = "Census"
+TIP = (
+    "Descend from 200 starts all over the triangle, by steps that leap over no ridge, and count "
+    "the distinct ends"
+)
+PICK_TIP = (
+    "The distinct ends, the largest basin first: choosing one shows it, as a press on it does"
+)
+ENDED: Mapping[JobState, str] = {
+    JobState.CANCELLED: "The census was cancelled.",
+    JobState.STALE: "The points or the weights changed: the census was cancelled.",
+}
+KINDS: dict[Kind, str] = {
+    "truth": "the truth", "explanation": "another explanation", "minimum": "a local minimum",
+    "saddle": "a saddle", "slope": "a slope", "open": "a place that is not level",
+}  # fmt: skip
+FILLED = "Basins of the starts"
+UNIT = "each start has the colour of its end; grey: ends of one start"
+GOALS = {"unseen": "the unseen points' end", "other": "the farthest end as good"}
+TABS = {"unseen": "to unseen", "other": "to farthest"}
+
+
+def per_cent(one: Share) -> str:
+    """Return a share with its interval, such as 45% (36% to 55%)."""
+    return f"{one.value:.0%} ({one.low:.0%} to {one.high:.0%})"
+
+
+def census_words(made: Census, end: int = -1) -> tuple[str, str]:
+    """Return what a census counted, in a title and a sentence, or what its end number `end` is."""
+    if end >= 0:
+        return end_words(made.basins[end], end, len(made.basin))
+    n, off = len(made.basin), made.truth[1]
+    where = "at the truth" if off <= RADIUS else f"where one from the truth does, {off:.2f} off it"
+    level = "" if made.level == n else f" {count(n - made.level, 'descent')} did not end level."
+    words = (
+        f"{per_cent(made.home)} of the descents end {where}; by Good–Turing, basins not seen hold "
+        f"{per_cent(made.unseen.volume)} of all.{level} Each has "
+        f"{count(len(made.basins[0].x), 'candidate')}."
+    )
+    return f"{count(len(made.basins), 'distinct end')} from {n} starts", words
+
+
+def end_words(one: Basin, k: int, total: int) -> tuple[str, str]:
+    """Return what an end leaves, what it is, and how many starts come to it."""
+    hard = f", by hard ones {number(one.hard)}" if one.hard == one.hard else ""
+    come = "comes" if len(one.starts) == 1 else "come"
+    words = (
+        f"{len(one.starts)} of {total} starts {come} here. It leaves {number(one.value)} of ‖θ‖² "
+        f"by smooth slopes{hard}, and is {one.away:.2f} from the truth on average."
+    )
+    return f"Basin {k + 1} ends at {KINDS[one.kind]}", words
+
+
+def end(made: Census, k: int) -> str:
+    """Return an end in the list."""
+    one = made.basins[k]
+    came = count(len(one.starts), "start")
+    return f"{k + 1}: {KINDS[one.kind]}, {came}, leaves {number(one.value)}"
+
+
+def legend(made: Census) -> str:
+    """Return how many distinct ends are of each kind, as the legend of their marks, in HTML."""
+    names = ("truth", "as good", "other")
+    kinds = [one.kind for one in made.basins]
+    counts = [kinds.count("truth"), kinds.count("explanation")]
+    counts.append(len(kinds) - sum(counts))
+    rows = [
+        f"<div><span class='mx-end'>{mark}</span> {name} {many}</div>"
+        for name, (mark, _), many in zip(names, MARKS, counts, strict=True)
+    ]
+    return f"<div>distinct ends</div>{''.join(rows)}"
+
+
+def rows(made: Census) -> list[list[str]]:
+    """Return the ends as a table for screen readers."""
+    head = ["end", "kind", "starts", "left", "from the truth"]
+    return [head] + [
+        [str(k + 1), KINDS[one.kind], str(len(one.starts)), number(one.value), f"{one.away:.3f}"]
+        for k, one in enumerate(made.basins)
+    ]
+
+
+def way_words(made: Census, key: str, way: LowestPass | None, going: bool) -> str:
+    """Return by how much ways from the truth's end rise; `going`: whether they are looked for."""
+    if key == "other" and not made.distinct("explanation"):
+        return "none: no other end is as good"
+    if way is None:
+        return "is looked for" if going else "was not looked for"
+    if float((way.way[0] - way.way[-1]).norm(dim=1).mean()) <= MERGE_RADIUS:
+        return f"none: {GOALS[key]} is the truth's"
+    low, high = (number(v).replace("less than ", "< ") for v in (way.barrier, way.straight_barrier))
+    return f"lowest way found rises {low}, straight (dashed) {high}"

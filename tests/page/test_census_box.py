@@ -1,0 +1,152 @@
+"""The census on the page: counted, cancelled, refused; its basins, its ends and its passes."""
+
+from __future__ import annotations
+
+import asyncio
+
+import numpy as np
+import pytest
+import torch
+
+from explorer.engine.data import preset
+from explorer.page import play
+from explorer.page.apps.explorer import App
+from explorer.page.job import JobState
+from explorer.page.stages.landscape import census_box
+from explorer.page.stages.landscape import commands as landscape
+from explorer.page.stages.landscape.starts import StartsPanel
+from explorer.page.stages.train import commands as train
+from explorer.page.words.headline import headline
+from explorer.research.census import CensusConfig, census_starts
+from tests.page.pages import choose, fixture_of, on_plane, opened, press, send
+
+MANY = 30
+
+app = fixture_of(lambda: opened("landscape", "moons", n=8))
+
+
+@pytest.fixture(autouse=True)
+def few(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Few starts and short strings, which cost little."""
+    monkeypatch.setattr(census_box, "STARTS", MANY)
+    monkeypatch.setattr(census_box, "ROUNDS", 20)
+
+
+def panel(app: App) -> StartsPanel:
+    made = app.panels["StartsPanel"]
+    assert isinstance(made, StartsPanel)
+    return made
+
+
+def test_a_census_colours_the_triangle_and_its_ends_are_chosen(app: App) -> None:
+    starts, session = panel(app), app.session
+    press(starts.census.go, "go")
+    found, frame = starts.census.found, starts.view.originals
+    assert found is not None and session.frame.starts.census is found.census
+    basins, total = found.census.basins, sum(len(one.starts) for one in found.census.basins)
+    assert total == MANY == len(found.census.basin) and starts.aside.value("fill") == "basins"
+    # Each start on the triangle has the colour of the basin that it is in.
+    mixes, _ = census_starts(found.problem.parts, CensusConfig(starts=MANY))
+    assert np.allclose(frame["starts"], mixes[::2])
+    inside = {i: k for k, one in enumerate(basins) for i in one.starts}
+    assert frame["basins"].tolist() == [frame["tints"][inside[i]] for i in range(0, MANY, 2)]
+    coloured = [k for k, tint in enumerate(frame["tints"]) if tint]
+    assert all(basins[k].kind == "truth" or len(basins[k].starts) > 1 for k in coloured)
+    by_size = np.argsort([-len(one.starts) for one in basins], kind="stable")
+    assert (np.diff(frame["sizes"][by_size]) <= 0).all()
+    assert frame["sizes"][0] > frame["sizes"][-1]
+    assert np.allclose(frame["trails"][:, 0].sum(1), 1, atol=1e-6)
+    # The headline counts, the table tells the same, and a press shows an end.
+    said = headline(session.frame)
+    assert str(len(basins)) in said.title and str(MANY) in said.title
+    assert f"{found.census.unseen.volume.value:.0%}" in said.words
+    assert [row[2] for row in starts.view.rows[1:]] == [str(len(one.starts)) for one in basins]
+    last = len(basins) - 1
+    send(starts.view, kind="ball", index=last)
+    held = session.frame.starts
+    assert torch.equal(held.candidates.x, basins[last].x) and held.energy == basins[last].hard
+    assert starts.aside.value("ends") == last and starts.view.frame["chosen"] == last
+    assert len(on_plane(app)["candidates"]) == len(basins[last].x)
+    assert str(last + 1) in headline(session.frame).title
+    choose(starts.aside, "ends", 0)
+    assert torch.equal(session.frame.starts.candidates.x, basins[0].x)
+    send(starts.view, kind="ball", index=last + 1)  # there is none
+    assert session.frame.starts.end == 0 and session.message == ""
+
+
+def test_the_strip_shows_the_passes(app: App) -> None:
+    starts = panel(app)
+    press(starts.census.go, "go")
+    ways = starts.census.found.ways
+    assert set(ways) == {"unseen", "other"}
+    for key, way in ways.items():
+        choose(starts.path, "way", key)
+        shown = starts.strip.originals
+        assert np.allclose(shown["start"][:, 1], way.straight, atol=1e-6)
+        assert np.allclose(shown["end"][:, 1], way.lowest, atol=1e-6)
+        assert way.barrier <= way.straight_barrier + 1e-12 and shown["handle"] is None
+    choose(starts.aside, "fill", "start")
+    assert starts.path.items["way"].hidden and not starts.path.items["along"].hidden
+    assert "basins" not in starts.view.originals
+
+
+def test_the_handle_and_the_runs_take_the_headline_back(app: App) -> None:
+    starts, session = panel(app), app.session
+    play.configure(session, steps=60)
+    press(starts.census.go, "go")
+    counted = headline(session.frame)
+    landscape.show_end(session, starts.census.found.problem.parts.y, starts.census.found.census, 0)
+    landscape.place_handle(session, (0.2, 0.3, 0.5))
+    moved = headline(session.frame)
+    assert moved.title != counted.title and counted.title in moved.words
+    assert session.frame.starts.end == -1
+    choose(starts.aside, "fill", "basins")
+    assert headline(session.frame).title == counted.title
+    press(starts.runs.go, "go")
+    assert "in 60 steps" in headline(session.frame).title
+    assert starts.aside.value("fill") == "start" and len(starts.view.originals["ends"]) == 21
+    assert session.frame.starts.census is None and starts.census.found is not None
+
+
+def test_a_cancelled_census_ends_and_leaves_nothing(app: App) -> None:
+    starts = panel(app)
+
+    async def go() -> None:
+        press(starts.census.go, "go")
+        while not starts.census.job.share:
+            await asyncio.sleep(0.001)
+        press(starts.census.go, "go")
+        await starts.census.job.wait()
+
+    asyncio.run(go())
+    assert starts.census.job.state is JobState.CANCELLED and starts.census.found is None
+    assert "cancelled" in app.session.message and starts.aside.value("fill") == "start"
+
+
+def test_other_weights_take_a_census_away(app: App) -> None:
+    starts, session = panel(app), app.session
+    press(starts.census.go, "go")
+    play.go(session, "train")
+    play.reset(session)
+    train.jump_to_exact(session)
+    play.go(session, "landscape")
+    assert starts.census.found is None and session.frame.starts.census is None
+    assert starts.aside.value("fill") == "start" and not starts.path.items["along"].hidden
+
+
+def test_a_census_that_cannot_be_says_why(app: App) -> None:
+    starts, session = panel(app), app.session
+    play.choose_attack(session, "bilevel")
+    press(starts.census.go, "go")
+    assert session.message == landscape.OWN and starts.census.found is None
+
+
+def test_a_census_of_three_layers_says_what_it_needs() -> None:
+    made = App(preset("moons", n=6))
+    play.configure(made.session, widths=(8, 8))
+    play.go(made.session, "train")
+    play.advance(made.session, steps=3000)
+    play.go(made.session, "landscape")
+    press(panel(made).census.go, "go")
+    assert "two layers" in made.session.message
+    made.close()
