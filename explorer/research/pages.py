@@ -14,7 +14,8 @@ FOLDER = _SHIPPED if _SHIPPED.is_dir() else _SOURCE
 FIRST = "explorer.ipynb"
 KERNEL = "margin-explorer"  # the folder of that name under voila/kernels
 _KERNELSPEC = {"display_name": "Margin Explorer", "language": "python", "name": KERNEL}
-FOR_JUPYTER = {"audit.ipynb", "sweep.ipynb"}  # fill the machine: not for thirty visitors
+# They fill the machine, or are to be written on: not for thirty visitors.
+FOR_JUPYTER = {"audit.ipynb", "lab.ipynb", "sweep.ipynb"}
 
 
 @dataclass(frozen=True)

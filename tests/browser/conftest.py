@@ -11,15 +11,13 @@ import json
 import os
 import re
 import shutil
-import subprocess
-import sys
-import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
 
+from benchmarks import lab
 from explorer.serve import server as serve
 
 pytest.importorskip("playwright.sync_api")
@@ -126,41 +124,21 @@ def small_server() -> Iterator[serve.Server]:
 
 
 @pytest.fixture(scope="session")
-def lab_server(root: Path) -> Iterator[serve.Server]:
-    """JupyterLab on loopback in an empty folder with the app's notebook; see `open_in_lab`."""
-    folder = tempfile.TemporaryDirectory(prefix="lab-", ignore_cleanup_errors=True)
-    home = Path(folder.name)
-    (home / "work").mkdir()
-    shutil.copy(root / "notebooks" / "explorer.ipynb", home / "work")
-    # Nobody's own settings, and nothing left behind in theirs.
-    own = {f"JUPYTER_{name}_DIR": str(home / name.lower()) for name in ("CONFIG", "RUNTIME")}
-    own |= {
-        f"JUPYTERLAB_{name}_DIR": str(home / name.lower()) for name in ("SETTINGS", "WORKSPACES")
-    }
-    port = serve.free_port("127.0.0.1", 0)
-    command = [
-        *(sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root"),
-        *("--ip=127.0.0.1", f"--port={port}", "--ServerApp.port_retries=0"),
-        *("--IdentityProvider.token=", "--ServerApp.password=", "--log-level=ERROR"),
-        f"--ServerApp.root_dir={home / 'work'}",
-        *("--LabApp.news_url=None", "--LabApp.extension_manager=readonly"),
-        "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
-    ]
-    process = subprocess.Popen(
-        command, env={**os.environ, "OMP_NUM_THREADS": "1"} | own, start_new_session=True
-    )
-    with serve.Server(f"http://127.0.0.1:{port}/", process, folder) as server:
-        serve.wait_until_listening(process, "127.0.0.1", port)
+def lab_server() -> Iterator[serve.Server]:
+    """JupyterLab with the app's notebook and the lab; see `open_in_lab`."""
+    with lab.lab_server("explorer.ipynb", "lab.ipynb") as server:
         yield server
 
 
 @pytest.fixture
-def open_in_lab(lab_server: serve.Server) -> Callable[..., None]:
-    """Open the app's notebook in JupyterLab on a page, or one with a cell given; run its cell."""
+def open_in_lab(lab_server: serve.Server) -> Callable[..., Path]:
+    """Open a notebook in JupyterLab on a page, or one with a cell given; run its first cell.
+
+    Returns the folder in which it lies.
+    """
     work = Path(lab_server.folder.name) / "work"
 
-    def open_(page: sync_api.Page, lines: str = "") -> None:
-        name = "explorer.ipynb"
+    def open_(page: sync_api.Page, lines: str = "", name: str = "explorer.ipynb") -> Path:
         if lines:
             book = json.loads((work / name).read_text())
             book["cells"][0]["source"], name = lines, "given.ipynb"
@@ -176,7 +154,7 @@ def open_in_lab(lab_server: serve.Server) -> Callable[..., None]:
             with contextlib.suppress(AssertionError):
                 ran = re.compile(r"\[[*\d]+\]")
                 sync_api.expect(cell.locator(".jp-InputPrompt")).to_have_text(ran, timeout=5_000)
-                return
+                return work
         pytest.fail(f"JupyterLab did not run the cell, {RUNS_TRIED} times")
 
     return open_

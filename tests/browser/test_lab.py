@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from pathlib import Path
 
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Locator, Page, expect
 
+from explorer.engine.store import load_run
 from tests.browser.steps import NEAR_KKT, VERDICT, Explorer, know_the_marks
 from tests.browser.test_screen import wrong_with
 
@@ -70,3 +72,135 @@ def test_figures_show_their_marks_and_the_readers_own(
     expect(edge.locator("path.line").first).to_have_attribute("d", re.compile("^M.*L"))
     expect(stems.locator("path.line")).to_have_count(1)
     expect(stems.locator("path.line")).to_have_attribute("d", re.compile("^M[^M]*M[^M]*$"))
+
+
+WIDGETS = """
+import ipywidgets as w
+from explorer import Target, TrainConfig, maximum_margin, preset
+from explorer.engine.store import Run
+from explorer.research.runs import training_states
+from explorer.widgets import DrawingPad, Landscape, Margins, Plane, Play, Recall
+data = preset("alternating-circle", n=6)
+net = maximum_margin(data.x, data.y).net
+pad, plane, margins = DrawingPad(), Plane(data, network=net), Margins(data, network=net)
+recall = Recall(data, claims=(data.x + 0.05, data.y))
+triangle = Landscape(Target.of(net, 1.0), data)
+play = Play(training_states(Run(data, TrainConfig(widths=(8,), steps=400))))
+other = Plane(data)
+w.dlink((play, "state"), (other, "state"))
+def told(widget, *names):
+    label = w.Label().add_class("told")
+    say = lambda _: setattr(label, "value", " ".join(f"{n} {getattr(widget, n)}" for n in names))
+    widget.observe(say, names)
+    return label
+display(pad, told(pad, "tool", "selected"), plane, told(plane, "selected"), margins,
+        told(margins, "selected"), recall, told(recall, "found"), triangle, told(triangle, "start"),
+        play, other, told(play, "t", "over"))
+"""
+# Numbers that a canvas on screen holds: see `plane.js`.
+POINTS = "e => e.querySelector('canvas')?.mxFrame?.points?.shape[0] ?? 0"
+HAS_MAP = "e => Boolean(e.querySelector('canvas')?.mxFrame?.map)"
+
+
+def holds(plane: Locator, n: int) -> None:
+    """Wait until a plane shows so many points."""
+    expect(plane.locator(".mx-pad-surface")).to_have_attribute(
+        "aria-label", re.compile(rf"^Plane with {n} points\.")
+    )
+    assert plane.locator(".mx-plane").evaluate(POINTS) == n
+
+
+def press_at(surface: Locator, x: float, y: float) -> None:
+    """Press a real mouse at shares of a surface, from its left and its top."""
+    box = surface.bounding_box()
+    surface.click(position={"x": x * box["width"], "y": y * box["height"]})
+
+
+def test_each_public_widget_stands_alone_in_a_cell(
+    page: Page, open_in_lab: Callable[..., None]
+) -> None:
+    open_in_lab(page, WIDGETS)
+    alone = page.locator(".jp-OutputArea .mx-alone")
+    expect(alone).to_have_count(7)
+    pad, plane, margins, recall, triangle, play, other = (alone.nth(k) for k in range(7))
+    labels = page.locator(".jp-OutputArea .told")
+    surface = pad.locator(".mx-pad-surface")
+    expect(surface).to_be_visible()
+    press_at(surface, 0.5, 0.5)
+    holds(pad, 1)
+    press_at(surface, 0.75, 0.25)
+    holds(pad, 2)
+    pad.get_by_role("button", name="Erase").click()
+    expect(labels.nth(0)).to_have_text("tool erase selected 1")
+
+    assert plane.locator(".mx-plane").evaluate(HAS_MAP)
+    press_at(plane.locator(".mx-pad-surface"), 0.75, 0.5)
+    expect(labels.nth(1)).to_have_text("selected 0")
+
+    margins.locator(".mx-chart-plot").scroll_into_view_if_needed()
+    expect(margins).to_contain_text("6 of 6 on the margin")
+    margins.locator(".mx-chart-plot").hover()
+    expect(labels.nth(2)).to_have_text(re.compile(r"selected \d"))
+
+    curve = recall.locator(".mx-chart-plot").first
+    curve.scroll_into_view_if_needed()
+    expect(recall).to_contain_text("0 of 6")
+    curve.focus()
+    for _ in range(4):
+        page.keyboard.press("Shift+ArrowRight")
+    expect(labels.nth(3)).to_have_text("found 6")
+
+    triangle.scroll_into_view_if_needed()
+    triangle.locator("[role=application]").focus()
+    page.keyboard.press("t")
+    expect(labels.nth(4)).to_have_text("start (1.0, 0.0, 0.0)")
+
+    play.scroll_into_view_if_needed()
+    play.get_by_role("button", name="Play").click()
+    expect(labels.nth(5)).to_have_text("t 400 over True")
+    expect(play.locator(".mx-where")).to_have_text("step 400 of 400")
+    assert other.locator(".mx-plane").evaluate(HAS_MAP)
+
+
+def run_cell(page: Page, k: int) -> Locator:
+    """Run a code cell of the notebook; its output."""
+    cell = page.locator(".jp-Notebook .jp-CodeCell").nth(k)
+    cell.scroll_into_view_if_needed()
+    cell.locator(".cm-content").click()
+    page.keyboard.press("Control+Enter")
+    expect(cell.locator(".jp-InputPrompt")).to_have_text(re.compile(r"\[\d+\]"))
+    return cell.locator(".jp-OutputArea").first
+
+
+def test_the_lab_is_a_notebook_that_a_mouse_works_on(
+    page: Page, open_in_lab: Callable[..., Path]
+) -> None:
+    work = open_in_lab(page, name="lab.ipynb")
+    pad = page.locator(".jp-Notebook .jp-CodeCell").first.locator(".mx-alone")
+    holds(pad, 6)
+    press_at(pad.locator(".mx-pad-surface"), 0.5, 0.93)
+    holds(pad, 7)
+    expect(run_cell(page, 1).locator("tbody tr")).to_have_count(7)
+
+    pair = run_cell(page, 2).locator(".mx-explorer")
+    expect(pair).to_have_count(2)
+    for one in pair.all():
+        expect(one.locator(".mx-where")).to_contain_text("step 600")
+        holds(one, 7)
+    run_cell(page, 3).locator("[role=slider]").focus()
+    page.keyboard.press("ArrowRight")
+    expect(pair.first.locator(".mx-where")).to_contain_text("step 600")
+
+    views = run_cell(page, 4)
+    views.get_by_role("button", name="Play").click()
+    expect(views.locator(".mx-where")).to_have_text("step 3,000 of 3,000")
+    holds(views.locator(".mx-alone-plane"), 7)
+    expect(run_cell(page, 5).locator(".bqplot path.line").last).to_have_attribute(
+        "d", re.compile("^M.*L")
+    )
+    run_cell(page, 6)
+    press_at(pad.locator(".mx-pad-surface"), 0.3, 0.93)  # one drawing: both pages have it
+    for one in (pad, *pair.all()):
+        holds(one, 8)
+    assert (work / "points.csv").read_text().splitlines()[0] == "x1,x2,y"
+    assert load_run(work / "right.safetensors").net.widths == (200,)
