@@ -175,7 +175,11 @@ class ImageRun:
         said = {"widths": self.widths, "steps": self.training_steps, "init_scale": self.first_scale}
         config = TrainConfig(**{**said, **self.train_settings})
         return Run(
-            images.train, config, seed=self.seed, attack_name=self.attack, attack_config=self.config
+            images.trained,
+            config,
+            seed=self.seed,
+            attack_name=self.attack,
+            attack_config=self.config,
         )
 
     @property
@@ -245,6 +249,7 @@ class ImageComparison:
         found: the candidates as pictures (m, c, h, w).
         vote: which picture was taken for each image.
         measure: the one that was named before the run.
+        own: against images of one's own, where there are any.
         selection: what would be chosen without the truth, of several starts; else None.
     """
 
@@ -256,6 +261,7 @@ class ImageComparison:
     found: Tensor
     vote: Vote
     measure: Measure
+    own: ImageScore | None = None
     selection: Selection | None = None
 
     @property
@@ -384,10 +390,11 @@ def score_pictures(
     draw: Draw, net: Network, found: Tensor, vote: Vote = "min", measure: Measure = "rank"
 ) -> ImageComparison:
     """Compare pictures (m, c, h, w), of any source, with all sets: the control votes too."""
-    sets = (draw.train, draw.other, *draw.controls)
+    sets = (draw.train, draw.other, *draw.controls, *(() if draw.own is None else (draw.own,)))
     truth, other, *controls = image_scores(
         [draw.pictures(s.x) for s in sets], found, [s.y for s in sets], vote
     )
+    own = None if draw.own is None else controls.pop()
     x, y = draw.train.x.to(net.dtype), draw.train.y.to(net.dtype)
     q = q_of(net, x, y)
     values = q if net.outputs > 1 else phi_all(net, x)[:, 0]
@@ -401,6 +408,7 @@ def score_pictures(
         found,
         vote,
         measure,
+        own,
     )
 
 

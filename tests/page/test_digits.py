@@ -112,8 +112,8 @@ def test_a_sheet_shows_pixels_as_they_are():
 
 
 def test_weights_are_grey_at_zero():
-    sheet = image_sheets.weights(torch.tensor([[0.0, -2.0, 2.0, 0.0]]), (1, 2, 2), 5)
-    assert sheet[0, 0, 0] == 128 and sheet[0, 24, 0] == 0 and sheet[24, 0, 0] == 255
+    made = image_sheets.grey_at_zero(torch.tensor([[0.0, -2.0, 2.0, 0.0]]), (1, 2, 2))
+    assert made.tolist() == [[[[0.5, 0.0], [1.0, 0.5]]]]
     rows = torch.tensor([[1.0, 0.0], [3.0, 4.0], [0.0, 2.0]])
     assert image_sheets.strongest(rows, 2).tolist() == [[3, 4], [0, 2]]
 

@@ -14,7 +14,7 @@ import gzip
 import io
 import math
 import struct
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -23,6 +23,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn.functional import interpolate
 
 from explorer.engine.classes import from_numbers
 from explorer.engine.data import Dataset
@@ -323,6 +324,8 @@ class Draw:
         train: the training set, x (n, d).
         other: the set that "partition" starts from.
         controls: 19 held-out sets, or as many as there are images for, at least one.
+        own: images of somebody's own that are trained on too, such as drawn by hand; they have no
+            part in the counts, since no held-out image is of their kind.
     """
 
     choice: Choice
@@ -331,6 +334,24 @@ class Draw:
     train: Dataset
     other: Dataset
     controls: tuple[Dataset, ...]
+    own: Dataset | None = None
+
+    @property
+    def trained(self) -> Dataset:
+        """Return all images that the network is trained on."""
+        if self.own is None:
+            return self.train
+        return Dataset(torch.cat([self.train.x, self.own.x]), torch.cat([self.train.y, self.own.y]))
+
+    def with_own(self, images: Tensor, groups: Tensor) -> Draw:
+        """Return the same with images of one's own (k, c, h, w) in [0, 1], classes 1, 2, ... (k,).
+
+        They are averaged down to the size of the others. The mean image stays that of the others.
+        """
+        if not len(images):
+            return replace(self, own=None)
+        sized = interpolate(images.to(self.mean), size=self.shape[1:], mode="area").flatten(1)
+        return replace(self, own=Dataset(sized - self.mean, from_numbers(groups)))
 
     @cached_property
     def as_pictures(self) -> Pictures:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from time import perf_counter
 from typing import Any, TypeVar
@@ -19,8 +19,10 @@ from explorer.engine.scoring import Kind
 from explorer.engine.settings import setting_of
 from explorer.engine.threads import limit_threads
 from explorer.engine.training import TrainState
-from explorer.page.apps.digits_charts import PIXELATED, FirstLayer, Gallery
+from explorer.page.apps.digits_charts import FirstLayer, Gallery
 from explorer.page.apps.digits_grid import UNTRAINED, DigitsGrid
+from explorer.page.apps.digits_own import OwnCard
+from explorer.page.apps.digits_quiz import QuizCard
 from explorer.page.apps.page import SidePage, cards_of, columns, key, show
 from explorer.page.ask import Ask
 from explorer.page.controls.remembered import Remembered
@@ -174,8 +176,8 @@ THEOREM = (
 class Board:
     """Gallery, charts and first layer."""
 
-    def __init__(self) -> None:
-        """Make every view, empty."""
+    def __init__(self, below: Sequence[w.Widget]) -> None:
+        """Make every view, empty; `below`: what stands below the gallery."""
         self.gallery, self.neurons = Gallery(), FirstLayer()
         self.outputs, self.shares, self.rates = (
             ChartView(layout=w.Layout(height="230px")) for _ in range(3)
@@ -193,7 +195,10 @@ class Board:
         right = w.VBox(
             [charts, self.neurons.widget], layout=w.Layout(overflow="visible", grid_gap="12px")
         )
-        body = columns([self.gallery.widget, right], "560px")
+        left = w.VBox(
+            [self.gallery.widget, *below], layout=w.Layout(overflow="visible", grid_gap="12px")
+        )
+        body = columns([left, right], "560px")
         self.widget = w.VBox([body], layout=w.Layout(overflow="visible"))
 
     def nothing(self) -> None:
@@ -248,13 +253,14 @@ class DigitsApp(SidePage):
             self.job, run or ImageRun(), self.redraw, self._forget_net, self._forget_attack,
             lambda: self._again(), self.run_training, self.run_attack,
         )  # fmt: skip
-        self.board = Board()
+        self.quiz, self.own = QuizCard(self._hide_truth), OwnCard(lambda: self.redraw())
+        self.board = Board([self.quiz.widget, self.own.widget])
         self.grid = DigitsGrid(self._ready, self._show_cell, self)
         # A folder on the server is named anew each time.
         kept = Remembered(self.controls, without=("kind", "folder"))
         body = [self.controls, self.failure, self.board.widget, self.grid.widget,
                 w.HTML(THEOREM).add_class("mx-note")]  # fmt: skip
-        self.compose("Real images", body, kept, PIXELATED)
+        self.compose("Real images", body, kept)
         self.redraw()
 
     # --- what is there ------------------------------------------------------------------------
@@ -267,7 +273,9 @@ class DigitsApp(SidePage):
 
     def _redraw(self) -> None:
         try:
-            self.draw = draw(self.controls.choice())
+            choice = self.controls.choice()
+            self.draw = self.own.with_own(draw(choice))
+            self.own.fit(choice)
         except (ValueError, ImportError) as error:  # a file is not there, or too few images
             self.say(str(error), "warn")
             return
@@ -282,6 +290,8 @@ class DigitsApp(SidePage):
     def _forget_attack(self) -> None:
         self.attacked, self.scored = [], None
         self._again = lambda: None
+        self.quiz.forget()
+        self.own.show(self.draw)
         self.board.images(self.draw)
         self._idle()
         if self.draw is None:
@@ -362,7 +372,7 @@ class DigitsApp(SidePage):
     def _take_network(self, drawn: Draw, state: TrainState) -> None:
         wrong = int((state.q <= 0).sum())
         if wrong:
-            self.say(f"{wrong} of {drawn.train.n} images are on the wrong side after {state.t} "
+            self.say(f"{wrong} of {drawn.trained.n} images are on the wrong side after {state.t} "
                       "steps: there is no margin yet. Train for more steps.", "warn")  # fmt: skip
             return
         self.trained = state
@@ -397,6 +407,8 @@ class DigitsApp(SidePage):
 
         def end(state: AttackState) -> None:
             finish(state)
+            if self.scored is not None:
+                self.quiz.offer(drawn, self.scored.found)
             self._note(run.first_scale)
 
         self._start("go", run.starts * run.step_count, states, show, end)
@@ -415,6 +427,7 @@ class DigitsApp(SidePage):
         found = image_runs.assess(drawn, aimed, states, self.controls.value("vote"), run.measure)
         self.attacked, self.scored = states, found
         self.board.attack(drawn, found, run.start == "partition")
+        self.own.show(drawn, found)
         seen = verdicts.images(found.verdicts, found.measure)
         words = f"{by_key(run.attack).title} from {STARTS[run.start]}: {seen}"
         if run.start == "partition":
@@ -424,6 +437,12 @@ class DigitsApp(SidePage):
         tone = {Kind.FOUND: "good", Kind.AMBIGUOUS: "warn"}.get(found.verdict.kind, "")
         better = found.verdict.kind is Kind.FOUND and run.start != "truth"
         self.say(_found_words(found), "good" if better else "warn" if tone else "", words)
+
+    def _hide_truth(self, secret: bool) -> None:
+        """Hide the training images while a quiz asks for them, or show them again."""
+        if self.board.gallery.secret != secret:
+            self.board.gallery.secret = secret
+            self._again()
 
     def _show_cell(self, aimed: ImageTarget, state: AttackState, words: str) -> None:
         """Show the end of a run of the grid beside the training images."""

@@ -1,38 +1,49 @@
-"""What the digits page draws: pairs of images, the first layer, a scatter, shares as bars."""
+"""What the digits page shows as tiles of images: pairs, and the first layer."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import ipywidgets as w
+from torch import Tensor
 
 from explorer.engine.data.images import Draw
 from explorer.engine.images import MEASURES
 from explorer.engine.network import Network
+from explorer.page.view.pictures import PicturesView
 from explorer.research.image_runs import VOTES, ImageComparison
 from explorer.research.pictures import image_sheets
-from explorer.style import NEGATIVE, POSITIVE, PROVEN
 
-COLUMNS, NEURONS = 10, 30  # arbitrary: pairs per row, first-layer neurons shown
-PIXELATED = """<style>.mx-sheet img, img.mx-sheet {image-rendering: pixelated; max-width: 100%;
-height: auto; display: block;}</style>"""
+NEURONS = 30  # arbitrary: first-layer neurons shown
+TRUE, READ = "training image", "closest reconstruction"
 
 
 class Sheet:
-    """One PNG with text above it; without a picture there is only the text."""
+    """Tiles with text above them; without images there is only the text."""
 
     def __init__(self, words: str) -> None:
         """Make it with the text of the empty state."""
         self._empty = words
         self.title = w.HTML(words).add_class("mx-note")
-        self._image = w.Image(format="png", layout=w.Layout(max_width="100%", height="auto"))
-        self._image.add_class("mx-sheet")
+        self.view = PicturesView()
         self.widget = w.VBox([self.title], layout=w.Layout(min_width="0")).add_class("mx-card")
 
-    def show(self, title: str, sheet: image_sheets.Pixels) -> None:
-        """Draw the picture, with the title in html."""
+    def show(
+        self, title: str, rows: Sequence[Tensor], captions: Sequence[str], marks: Sequence[str],
+        words: Sequence[str], on: Sequence[bool] = (),
+    ) -> None:  # fmt: skip
+        """Show images (n, c, h, w), a row for each caption, each with a mark and words.
+
+        `on`: which are pressed, where tiles can be.
+        """
         self.title.value = title
-        self._image.value = image_sheets.png(sheet)
+        tiles = [
+            {"mark": mark, "words": said, "on": pressed}
+            for mark, said, pressed in zip(marks, words, on or [False] * len(marks), strict=True)
+        ]
+        self.view.draw(rows, captions, tiles)
         if len(self.widget.children) == 1:
-            self.widget.children = (self.title, self._image)
+            self.widget.children = (self.title, self.view)
 
     def clear(self) -> None:
         """Return to the empty state."""
@@ -41,37 +52,52 @@ class Sheet:
 
 
 class Gallery(Sheet):
-    """Training images, and below each its reconstruction, best SSIM first."""
+    """Training images, and below each its reconstruction, the best first.
+
+    While `secret` the training images are not shown, nor what is found of them.
+    """
 
     def __init__(self) -> None:
         """Make the sheet, empty."""
         super().__init__("No images drawn.")
+        self.secret = False
 
     def only(self, draw: Draw) -> None:
-        """Show the training images alone, framed by class if there are two."""
-        colours = ["" if y > 1 else POSITIVE if y > 0 else NEGATIVE for y in draw.train.y.tolist()]
-        sheet = image_sheets.pairs(draw.pictures(draw.train.x), None, colours, COLUMNS)
-        classes = "" if draw.choice.task == "ten" else (
-            f" Frames: <span style='color:{POSITIVE}'>■</span> class +1, "
-            f"<span style='color:{NEGATIVE}'>■</span> class −1."
-        )  # fmt: skip
+        """Show the training images alone, marked by class if there are two."""
+        count, labels = draw.train.n, draw.train.y.tolist()
+        if self.secret:
+            self.clear()
+            self.title.value = f"The {count} training images are hidden."
+            return
+        ten = draw.choice.task == "ten"
+        classes = "" if ten else f" Frames: {_mark('pos', 'class +1')}, {_mark('neg', 'class −1')}."
         self.show(
-            f"The {draw.train.n} training images, which the attacker never sees.{classes}", sheet
-        )
+            f"The {count} training images, which the attacker never sees.{classes}",
+            [draw.pictures(draw.train.x)], [TRUE],
+            ["" if ten else "pos" if y > 0 else "neg" for y in labels],
+            [f"digit {y - 1:g}" if ten else "class +1" if y > 0 else "class −1" for y in labels],
+        )  # fmt: skip
 
     def compare(self, draw: Draw, found: ImageComparison) -> None:
         """Show pairs: above the training image, below its reconstruction."""
-        order = found.truth.ssim.argsort(descending=True, stable=True)
-        colours = [PROVEN if m else "" for m in found.matched[order].tolist()]
-        sheet = image_sheets.pairs(
-            draw.pictures(draw.train.x)[order], found.truth.images[order], colours, COLUMNS
-        )
+        score, of = found.truth, found.matched
+        quality, name = (score.ssim, "SSIM") if found.measure == "ssim" else (score.ncc, "NCC")
+        order = quality.argsort(descending=True, stable=True)
+        if self.secret:
+            kept = score.nearest[order].unique()
+            pictures = found.found[kept].clamp(0, 1)
+            self.show("What the attack reads out of the weights. The training images are hidden.",
+                      [pictures], [READ], [""] * len(kept), [""] * len(kept))  # fmt: skip
+            return
         self.show(
-            f"Above each training image, below it {VOTES[found.vote]}, best SSIM first. "
-            f"<span style='color:{PROVEN}'>■</span> found: {MEASURES[found.measure]} (NCC is the "
-            "correlation of pixels).",
-            sheet,
-        )
+            f"Above each training image, below it {VOTES[found.vote]}, best {name} first. "
+            f"{_mark('good', 'found')}: {MEASURES[found.measure]} (NCC is the correlation of "
+            "pixels). The pointer shows a pair large.",
+            [draw.pictures(draw.train.x)[order], score.images[order]], [TRUE, READ],
+            ["good" if of[i] else "" for i in order.tolist()],
+            [f"{'Found' if of[i] else 'Not found'}: NCC {score.ncc[i]:.2f}, "
+             f"SSIM {score.ssim[i]:.2f}" for i in order.tolist()],
+        )  # fmt: skip
 
 
 class FirstLayer(Sheet):
@@ -88,5 +114,16 @@ class FirstLayer(Sheet):
         self.show(
             f"First layer: the {len(rows)} neurons of largest weights, grey is 0. With parallel "
             f"neurons merged the weights are {numbers:,} numbers, the images {unknown:,}{few}",
-            image_sheets.weights(rows, shape, COLUMNS),
-        )
+            [image_sheets.grey_at_zero(rows, shape)], ["weights of a neuron"], [""] * len(rows),
+            [f"length {length:.2g}" for length in rows.norm(dim=1).tolist()],
+        )  # fmt: skip
+
+
+def _mark(colour: str, words: str) -> str:
+    return f"<span style='color:var(--mx-{colour})'>■</span> {words}"
+
+
+def side_by_side(left: w.Widget, right: w.Widget) -> w.HBox:
+    """Return two widgets in a row that wraps."""
+    return w.HBox([left, right], layout=w.Layout(overflow="visible", flex_flow="row wrap",
+                                                 grid_gap="12px"))  # fmt: skip

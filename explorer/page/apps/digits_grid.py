@@ -10,20 +10,28 @@ import ipywidgets as w
 
 from explorer.engine.attacks.target import Target
 from explorer.engine.data.images import Draw
-from explorer.engine.energy.starts import mix_weights
+from explorer.engine.energy.landscape import Weights
+from explorer.engine.energy.starts import mix_from_weights, mix_weights
+from explorer.engine.number_words import share
 from explorer.engine.roster import AttackState, by_key
 from explorer.engine.training import TrainState
+from explorer.page.apps.digits_charts import Sheet
 from explorer.page.apps.page import SidePage
 from explorer.page.panels.base import with_title
 from explorer.page.stages.landscape import words
 from explorer.page.stages.landscape.runs_box import RunsBox
 from explorer.page.view.canvases import TriangleView
-from explorer.research.grid import Grid, even, grid_attacks
+from explorer.research.grid import Grid, Problem, even, grid_attacks
 from explorer.research.grid.landscape import Key, Runs
 from explorer.research.image_runs import ImageRun, ImageTarget, aim
 
 STEPS = 100  # arbitrary: about half a minute for 21 runs on 20 digits
+SHOWN = 10  # arbitrary: images of a start that are shown
 UNTRAINED = "Train the network first."
+DRAG = (
+    "Drag the handle: the images of a start between training images, unseen ones and noise show "
+    "here."
+)
 Ready = Callable[[], tuple[Draw, ImageRun, TrainState | None]]
 
 
@@ -38,15 +46,19 @@ class DigitsGrid:
         self.tell = page.tell
         self._aimed: tuple[TrainState | None, Target] | None = None
         self._why = UNTRAINED
+        self._problem: Problem | None = None
+        self.mixed = Sheet(DRAG)
+        self.mixed.widget.remove_class("mx-card")
         self.view = TriangleView(
             label=words.RUNS_LABEL, enabled=False, layout=w.Layout(height="240px", width="100%")
         )
         self.said, self.counts = w.HTML().add_class("mx-note"), w.HTML()
         self.grid = RunsBox(self, self._guard, STEPS, lambda: self.allow(self._why))
         self.view.on("ball", self.grid.press)
+        self.view.on("handle", lambda weights: self._guard(lambda: self._place(weights))(None))
         self.view.handle = (0.0, 0.0, 1.0)
         row = w.HBox([self.grid.go, self.counts]).add_class("mx-row")
-        body = w.VBox([self.said, self.view, row, self.grid.widget])
+        body = w.VBox([self.said, self.view, self.mixed.widget, row, self.grid.widget])
         self.widget = with_title(words.WHERE_ENDS, body).add_class("mx-card")
         self.allow(UNTRAINED)
 
@@ -68,9 +80,29 @@ class DigitsGrid:
         off = bool(why) and not self.grid.busy
         self.grid.go.put("go", disabled=off)
         self.grid.files.put("open", disabled=off)
+        self._problem, self.view.enabled = None, not why
         if not why:
             self._guard(lambda: self.grid.take(self.problem()))(None)
+        else:
+            self.mixed.clear()
         self.draw_runs()
+
+    def _place(self, weights: Weights) -> None:
+        """Put the handle there, and show the images of a start from there."""
+        if self._why:
+            return
+        self._problem = self._problem or self.problem().problem()
+        mix = mix_from_weights(*weights)
+        first: Any = next(self._problem.states(*mix))
+        drawn, _, _ = self._ready()
+        left = first.numbers().get("l_stationary")
+        energy = "" if left is None else f" They leave {share(left)} of the squared weights."
+        seen = drawn.pictures(first.x[:SHOWN])
+        self.view.handle = weights
+        self.mixed.show(
+            f"A start of {words.mixture(weights)}: the first {len(seen)} images.{energy}", [seen],
+            ["a candidate of the start"], [""] * len(seen), [""] * len(seen),
+        )  # fmt: skip
 
     # --- what the grid asks of its page -------------------------------------------------------
     def problem(self) -> Grid:

@@ -48,20 +48,11 @@ def pairs(top: Tensor, bottom: Tensor | None, colours: Sequence[str], columns: i
     return sheet
 
 
-def weights(rows: Tensor, shape: tuple[int, int, int], columns: int) -> Pixels:
-    """Return a sheet (H, W, 4) of first-layer weights (k, d), grey at 0, each at its own scale."""
+def grey_at_zero(rows: Tensor, shape: tuple[int, int, int]) -> Tensor:
+    """Return weights (k, d) of a first layer as images (k, c, h, w), grey at 0, each by its own."""
     images = rows.reshape(-1, *shape)
     largest = images.abs().amax(dim=(1, 2, 3), keepdim=True).clamp_min(1e-12)
-    half = (images / largest + 1) / 2
-    tiles = _enlarge(half)
-    n, side_h, side_w = tiles.shape[:3]
-    columns = max(1, min(columns, n))
-    lines = -(-n // columns)
-    sheet = np.zeros((lines * (side_h + GAP), columns * (side_w + GAP), 4), np.uint8)
-    for i in range(n):
-        y, x = (i // columns) * (side_h + GAP), (i % columns) * (side_w + GAP)
-        sheet[y : y + side_h, x : x + side_w] = tiles[i]
-    return sheet
+    return (images / largest + 1) / 2
 
 
 def strongest(first_layer: Tensor, count: int) -> Tensor:

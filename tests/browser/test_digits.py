@@ -1,0 +1,43 @@
+"""The page of images in a real browser: a digit drawn by hand, and tiles shown large."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from playwright.sync_api import Page, expect
+
+from explorer.serve import server
+
+
+def test_a_digit_is_drawn_added_and_seen_large(
+    new_page: Callable[..., Page], voila_server: server.Server
+) -> None:
+    page = new_page()
+    page.goto(f"{voila_server.url}voila/render/digits.ipynb?template=reveal")
+    pad = page.locator(".mx-digit-pad canvas")
+    pad.scroll_into_view_if_needed()
+    place = pad.bounding_box()
+    assert place is not None
+    page.mouse.move(place["x"] + 90, place["y"] + 30)
+    page.mouse.down()
+    page.mouse.move(place["x"] + 90, place["y"] + 140, steps=5)
+    page.mouse.up()
+    page.get_by_role("button", name="Add", exact=True).click()
+    mine = page.locator(".mx-tile[aria-label*='your 3']")
+    expect(mine).to_have_count(1)
+    middle = mine.locator("canvas").evaluate(
+        "c => [...c.getContext('2d').getImageData(4, 4, 1, 1).data].slice(0, 3)"
+    )
+    assert middle[0] > 100  # white on black
+    mine.hover()
+    card = page.locator(".mx-pictures-card:popover-open")
+    expect(card).to_have_count(1)
+    expect(card).to_contain_text("your 3")
+    inside = card.evaluate("e => e.scrollWidth <= e.clientWidth + 1")
+    assert inside, "the card cuts its images"
+    page.mouse.move(2, 2)
+    expect(card).to_have_count(0)
+    pad.focus()  # the same by keys
+    for key in (" ", "ArrowDown", "ArrowDown", "ArrowRight", " "):
+        page.keyboard.press(key)
+    expect(page.get_by_role("button", name="Add", exact=True)).to_be_enabled()
