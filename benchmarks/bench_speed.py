@@ -88,7 +88,7 @@ class Blocks:
         net = run.target.prepared_network(run.config.merge_angle, run.config.same_slopes)
         self.run, self.steps = Replay(run.target, run.state, run.config), steps
         if loops.serves(net, run.state, run.config):
-            self.run = loops.LoopRun(run.target, net, run.state, run.config)
+            self.run = loops.KKTRun(run.target, net, run.state, run.config)
 
     def step(self) -> None:
         """One block."""
