@@ -90,10 +90,12 @@ def round_of(checkouts: list[Path], parts: list[str], repeats: int) -> list[Rows
 
 
 def table(rounds: list[list[Rows]]) -> Iterator[str]:
-    """A line for each row: medians over the rounds, and the ratios with their spread."""
+    """A line for each row that both have: medians over the rounds, ratios with their spread."""
     yield "| row | before | now | before / now | least to most | rounds |"
     yield "|---|---|---|---|---|---|"
     for what in rounds[0][0]:
+        if any(what not in rows for made in rounds for rows in made):
+            continue
         pairs = [(before[what], now[what]) for before, now in rounds]
         ratios = [before / now for before, now in pairs]
         before, now = (f"{1e3 * statistics.median(v):.3g} ms" for v in zip(*pairs, strict=True))

@@ -19,6 +19,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -50,6 +51,8 @@ from explorer.research.words import weights
 
 KEPT = 100  # arbitrary: states of a run that a file keeps, evenly spaced
 RADIUS = RADII[1]  # 0.03, the radius of the measured figures
+NEAREST, FARTHEST = RADIUS / 10, RADIUS * 10  # of a curve over the radius; arbitrary
+FINE = tuple(sorted({*RADII, *np.geomspace(NEAREST, FARTHEST, 41).tolist()}))
 
 ROOM = 1.2  # times the farthest known point: the box where that of the weights is too small
 

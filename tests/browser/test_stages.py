@@ -96,6 +96,20 @@ def an_arena_runs_and_a_click_shows_the_claims(app: Explorer) -> None:
     line.locator("td").nth(2).click()
     expect(line).to_have_class(re.compile("mx-on"))
     expect(app.verdict).to_contain_text("within 0.03")
+    a_line_in_the_curves_restates_the_table(app.page)
+
+
+def a_line_in_the_curves_restates_the_table(page: Page) -> None:
+    """Click into the chart of bqplot and move: the line goes with the pointer."""
+    title, chart = page.locator(".mx-table"), page.locator(".mx-brush .bqplot")
+    expect(title).to_contain_text("within 0.03")
+    settled(chart)
+    box = chart.bounding_box()
+    middle = box["y"] + box["height"] / 2
+    page.mouse.click(box["x"] + box["width"] / 2, middle)
+    page.mouse.move(box["x"] + 0.9 * box["width"], middle, steps=4)
+    expect(title).to_contain_text(re.compile(r"within 0\.[12]"))
+    expect(page.locator(".mx-brush summary")).to_have_text("Numbers")
 
 
 SELECT = """td => { const r = document.createRange(); r.selectNodeContents(td);

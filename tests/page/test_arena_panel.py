@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
+import numpy as np
 import pytest
 import torch
 
@@ -11,12 +12,14 @@ from explorer.engine.confidence import share
 from explorer.engine.data import Dataset, preset
 from explorer.engine.explanations.splitting import explanation_of, margin_error, residual
 from explorer.engine.roster import ROSTER
+from explorer.engine.scoring import score
 from explorer.page import play
 from explorer.page.apps.explorer import App
 from explorer.page.stages.attack.arena import CANCEL, RUN
 from explorer.page.stages.attack.other import OPEN, SURE, OtherPanel
 from explorer.page.stages.train import commands as train
-from tests.page.pages import label, on_plane, press, send, trained
+from explorer.research.runs import FINE, RADIUS
+from tests.page.pages import choose, label, on_plane, press, send, trained
 
 
 @pytest.fixture
@@ -55,7 +58,7 @@ def row(app: App, key: str) -> dict:
 
 def test_it_opens_with_several_attacks_ticked_and_says_which_cannot_run(app: App) -> None:
     rows = app.panels["Arena"].table.rows
-    assert [r["key"] for r in rows] == list(ROSTER)
+    assert [r["key"] for r in rows] == sorted(ROSTER, key=lambda key: row(app, key)["off"])
     assert sum(r["ticked"] for r in rows) >= 3
     for r in rows:
         assert r["off"] == bool(r["words"]) and not (r["off"] and r["ticked"])
@@ -67,15 +70,16 @@ def test_runs_fill_the_rows_with_the_numbers_of_the_scoreboard(app: App) -> None
     only(app, "kkt", "inversion")
     run(app)
     for line in panel.lines():
-        assert line.runs == 3
+        assert line.runs == 3 and line.radius == RADIUS
         shown = row(app, line.key)
-        assert shown["share"] == [line.recall[1].value, line.recall[1].low, line.recall[1].high]
+        assert shown["share"] == [line.recall[line.at].value, line.recall[line.at].low,
+                                  line.recall[line.at].high]  # fmt: skip
         known = share(line.chance, [line.n] * len(line.chance))
         assert shown["chance"] == [known.value, known.low, known.high]
         right, false, chance, seconds = shown["cells"]
-        assert right == f"{line.found[1]} of {line.claims}"
-        assert int(false) == line.claims - line.found[1]
-        assert chance.startswith(f"{line.control[1] * line.n:.2g} (")
+        assert right == f"{line.hits} of {line.claims}"
+        assert int(false) == line.claims - line.hits
+        assert chance.startswith(f"{line.control[line.at] * line.n:.2g} (")
         assert float(seconds) == pytest.approx(line.cpu, rel=0.1) and line.cpu > 0
     assert label(panel.row, "go") == RUN and panel.row.json("share")["hidden"]
     send(panel.table, kind="choose", key="inversion")
@@ -91,6 +95,31 @@ def test_runs_fill_the_rows_with_the_numbers_of_the_scoreboard(app: App) -> None
     assert panel.table.chosen == "other"
     play.go(app.session, "attack")
     assert app.session.frame.claims is None
+
+
+def test_a_line_in_the_curves_restates_the_table(app: App) -> None:
+    panel = app.panels["Arena"]
+    only(app, "kkt")
+    assert panel.curves.figure is None  # bqplot is loaded when there is a chart
+    run(app)
+    (curve,) = [m for m in panel.curves.figure.marks if m.labels == [ROSTER["kkt"].title]]
+    (usual,) = panel.lines()
+    assert curve.x.tolist() == list(FINE)
+    assert curve.y.tolist() == [one.value for one in usual.recall]
+    truth = app.session.frame.truth
+    for at, radius in ((1.0, FINE[-1]), (0.00301, FINE[0]), (None, RADIUS)):
+        panel.curves.figure.interaction.selected = None if at is None else np.array([at])
+        (line,) = panel.lines(radius)
+        met = sum(
+            int(score(truth, torch.tensor(r["result"]["x"]), torch.tensor(r["result"]["y"]),
+                      (radius,)).found)
+            for r in panel.rows
+        )  # fmt: skip
+        assert line.hits == met and row(app, "kkt")["cells"][0].startswith(f"{met} of ")
+        assert panel.table.title.endswith(f"within {radius:.2g}")
+        assert panel.row.value("within") == float(f"{radius:.2g}")
+    choose(panel.row, "within", 0.1)  # by keys
+    assert panel.table.title.endswith("within 0.1")
 
 
 def test_other_weights_clear_the_board(app: App) -> None:

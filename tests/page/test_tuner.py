@@ -7,6 +7,7 @@ import math
 import re
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from explorer.engine.attacks import kkt
@@ -19,7 +20,7 @@ from explorer.page.stages.attack.tuner import EMPTY, TUNE
 from explorer.research import tuning as tune
 from explorer.research.tuning import Trial
 from explorer.research.words import weights
-from tests.page.pages import choose, label, opened, press, send
+from tests.page.pages import choose, label, opened, press
 
 
 @pytest.fixture
@@ -73,11 +74,28 @@ def test_tuning_draws_the_front_and_says_what_the_best_is_worth(app) -> None:
     assert panel.failure.layout.display == "none"
 
 
-def test_a_trial_is_loaded_by_a_click(app) -> None:
+def test_the_best_trial_in_a_lasso_is_run(app) -> None:
+    panel = tuner(app)
+    run(panel)
+    (dots,) = [mark for mark in panel.view.figure.marks if mark.labels == ["trials"]]
+    assert panel.view.figure.interaction.marks == [dots]
+    assert panel.answer.items["best"].hidden
+    dots.selected = np.array([0, 2])
+    assert not panel.answer.items["best"].hidden
+    press(panel.answer, "best")
+    chosen = tune.best([panel.rows[0], panel.rows[2]])
+    now = app.session.attack_config
+    assert app.session.running and now == tune.full_length(chosen, now.m, now.steps)
+    play.pause(app.session)
+    dots.selected = None
+    assert panel.answer.items["best"].hidden
+
+
+def test_a_trial_is_loaded_from_the_list(app) -> None:
     panel = tuner(app)
     run(panel)
     before = app.session.attack_config
-    send(panel.view, kind="choose", id=2)
+    choose(panel.answer, "trial", 2)
     config = app.session.attack_config
     assert config != before
     assert config == tune.full_length(panel.rows[2], before.m, before.steps)
@@ -302,7 +320,7 @@ def test_new_weights_forget_the_trials(app) -> None:
     run(panel)
     attack.begin(app.session)
     assert panel.rows == []
-    assert len(drawn(panel, "trials").x) == 0
+    assert not panel.view.shown.series
 
 
 def test_it_belongs_to_the_kkt_attack_alone(app) -> None:

@@ -56,16 +56,20 @@ def figure(result: Any, part: str = "", **traits: Any) -> bq.Figure:  # noqa: AN
             "first."
         )
     shown = known[part or next(iter(known))]
+    return bq.Figure(**{**parts_of(shown), **traits})
+
+
+def parts_of(shown: Chart | HeatMap) -> dict[str, Any]:
+    """Return the traits of a figure of a chart: its marks and axes, title, margins and legend."""
     scales = {"x": _scale(shown.x), "y": _scale(shown.y)}
     drawn = _cells(shown, scales) if isinstance(shown, HeatMap) else _marks(shown, scales)
     axes = [_axis(shown.x, scales["x"], "bottom"), _axis(shown.y, scales["y"], "left")]
     note = "" if isinstance(shown, HeatMap) or not shown.note else f" ({shown.note})"
-    return bq.Figure(**{
+    return {
         "marks": drawn, "axes": axes, "title": f"{shown.title}{note}",
         "fig_margin": _margins(shown.y), "legend_location": "top-right",
         "title_style": {"font-size": "14px"}, "padding_y": 0.0,
-        **traits,
-    })  # fmt: skip
+    }  # fmt: skip
 
 
 def colour_of(name: str) -> str:

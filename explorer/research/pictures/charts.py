@@ -326,6 +326,25 @@ def arena_charts(lines: Sequence[ArenaLine]) -> list[Chart]:
     return charts
 
 
+def radius_chart(lines: Sequence[ArenaLine]) -> Chart:
+    """Return the share that each attack finds, by how close counts; grey is the highest control."""
+    ran = [line for line in lines if line.runs]
+    if not ran:
+        return NOTHING
+    radii = ran[0].radii
+    chance = np.fmax.reduce([line.control for line in ran])
+    series = [Series(radii, chance, "unseen points", colour=CONTROL, look={"dashed": True})]
+    series += [
+        Series(radii, [one.value for one in line.recall], line.title, colour=colour)
+        for line, colour in zip(ran, MANY_INKS * len(ran), strict=False)
+    ]
+    ticks = tuple(t for t in NEAR_TICKS if radii[0] <= t <= radii[-1])
+    x = Axis(radii[0], radii[-1], "distance within which a claim counts", "distance", log=True,
+             ticks=ticks)  # fmt: skip
+    y = Axis(0.0, 1.0, short="points recovered", percent=True, ticks=(0, 0.5, 1))
+    return Chart(series, x, y, RECALL, label=f"{RECALL}, by attack")
+
+
 # --- sweeps ---
 
 Row = Mapping[str, Any]

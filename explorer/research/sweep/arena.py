@@ -33,7 +33,7 @@ Counts = np.ndarray[Any, Any]
 
 @dataclass(frozen=True)
 class ArenaLine:
-    """One attack over its runs; the tuples are over `RADII`.
+    """One attack over its runs; the tuples are over `radii`.
 
     Attributes:
         key: of the attack.
@@ -53,13 +53,15 @@ class ArenaLine:
         cpu: mean CPU seconds of a run, of its own thread; nan where they were not counted.
         kind: the verdict's word.
         p_value: chance of as many matches on the controls; nan where it cannot be known.
-        chance: points of each control met within `RADIUS`, over the runs; of controls made in
+        chance: points of each control met within the radius, over the runs; of controls made in
             several ways, those that gave `p_value`.
         determined: certified points, over the runs; -1 where not computed.
         sure: how many of those were found within `RADIUS`.
         p_adjusted: p of the best of all attacks that ran; see `scoring.adjusted_p_values`.
         origin: how the controls were made.
         ways: `chance` for each way in which controls were made.
+        radii: distances within which a claim counts.
+        at: which of them is the radius of verdict, p-values and merit.
     """
 
     key: str
@@ -85,6 +87,18 @@ class ArenaLine:
     origin: Origin = Origin.GIVEN
     cpu: float = float("nan")
     ways: Mapping[Origin, tuple[int, ...]] = field(default_factory=dict)
+    radii: tuple[float, ...] = RADII
+    at: int = AT
+
+    @property
+    def radius(self) -> float:
+        """Return the radius of verdict, p-values and merit."""
+        return self.radii[self.at]
+
+    @property
+    def hits(self) -> int:
+        """Return the points found within it."""
+        return self.found[self.at] if self.found else 0
 
     @property
     def control_words(self) -> str:
@@ -100,10 +114,10 @@ class ArenaLine:
 
     @property
     def merit(self) -> float:
-        """Return the harmonic mean of reach and precision within 0.03; 0 without claims."""
+        """Return the harmonic mean of reach and precision at the radius; 0 without claims."""
         if not self.runs or not self.claims:
             return 0.0
-        r, p = self.reach[AT].value, self.precision[AT].value
+        r, p = self.reach[self.at].value, self.precision[self.at].value
         return 2 * r * p / (r + p) if r + p > 0 else 0.0
 
 
@@ -116,16 +130,22 @@ def arena_rows(base: Experiment, attacks: Sequence[str], seeds: Iterable[int]) -
 
 def attack_row(
     victim: Victim, key: str, seed: int, given: Mapping[str, Any] | None = None,
-    watch: Watch[AttackState] = no_watch,
+    watch: Watch[AttackState] = no_watch, radii: Sequence[float] = RADII,
 ) -> dict[str, Any]:  # fmt: skip
-    """Run one attack on a given network. Return a row like those of a sweep, also for a failure."""
+    """Run one attack on a given network. Return a row like those of a sweep, also for a failure.
+
+    `radii`: where its claims are counted; `RADIUS` is one of them.
+    """
     row: dict[str, Any] = {
         "status": "done", "message": "", "trial": {"attack": key, "seed": seed}, "result": {},
         "seconds": {},
     }  # fmt: skip
     begun, worked = perf_counter(), thread_time()
     try:
-        row["result"] = {**run_attack(victim, key, given or {}, seed, watch), "n": victim.truth.n}
+        row["result"] = {
+            **run_attack(victim, key, given or {}, seed, watch, radii=radii),
+            "n": victim.truth.n,
+        }
     except (RunFailed, ValueError) as why:
         refused = "refused" if isinstance(why, Refused) else "failed"
         return row | {"status": refused, "message": str(why)}
@@ -134,20 +154,23 @@ def attack_row(
     return made
 
 
-def lines_of(rows: Iterable[Row]) -> list[ArenaLine]:
-    """Return one line per attack, in the order of the rows."""
+def lines_of(rows: Iterable[Row], radius: float = RADIUS) -> list[ArenaLine]:
+    """Return one line per attack, in the order of the rows.
+
+    Verdict, p-values and merit are those within `radius`, one of the radii of the rows.
+    """
     groups: dict[str, list[Row]] = {}
     for row in rows:
         groups.setdefault(row["trial"]["attack"], []).append(row)
     counts = [len(row["result"]["chance"]) for group in groups.values() for row in group
               if row["status"] == "done"]  # fmt: skip
     fewest = min(counts, default=0)  # rows of older files have ten
-    lines = [_line(key, group, fewest) for key, group in groups.items()]
+    lines = [_line(key, group, fewest, radius) for key, group in groups.items()]
     known = [line for line in lines if line.p_value == line.p_value]
     ps: dict[str, float] = {}
     for way in set[Origin]().union(*(line.ways for line in known)):
         some = [line for line in known if way in line.ways]
-        p = adjusted_p_values([line.found[AT] for line in some], [line.ways[way] for line in some])
+        p = adjusted_p_values([line.hits for line in some], [line.ways[way] for line in some])
         for line, value in zip(some, p, strict=True):
             ps[line.key] = max(value, ps.get(line.key, 0.0))  # as `judge`: the largest holds
     return [replace(line, p_adjusted=ps.get(line.key, float("nan"))) for line in lines]
@@ -162,10 +185,10 @@ def _ways(results: list[Row], controls: int) -> dict[Origin, Counts]:
 
 
 def _p_value(chance: Counts, found: int) -> float:
-    return (1 + int((chance[:, AT] >= found).sum())) / (1 + len(chance))
+    return (1 + int((chance >= found).sum())) / (1 + len(chance))
 
 
-def _line(key: str, rows: list[Row], controls: int) -> ArenaLine:
+def _line(key: str, rows: list[Row], controls: int, radius: float) -> ArenaLine:
     good = [row for row in rows if row["status"] == "done"]
     message = "; ".join(dict.fromkeys(r["message"] for r in rows if r["status"] != "done"))
     title = by_key(key).title
@@ -178,30 +201,32 @@ def _line(key: str, rows: list[Row], controls: int) -> ArenaLine:
 
     n, claims, found, reach = of("n"), of("claims"), of("found"), of("found_reach")
     ways = _ways(results, controls)
-    at = range(len(RADII))
-    total, p_value = int(found[:, AT].sum()), float("nan")
+    radii = tuple(results[0].get("radii", RADII))
+    at, every = radii.index(radius), range(len(radii))
+    total, p_value = int(found[:, at].sum()), float("nan")
     kind = Kind.CANNOT_KNOW
-    hardest = max(ways, key=lambda way: _p_value(ways[way], total))
+    hardest = max(ways, key=lambda way: _p_value(ways[way][:, at], total))
     chance = ways[hardest]
     if any(result["p_value"] is not None for result in results):
-        p_value = _p_value(chance, total)
-        within = int(reach[:, AT].sum()), int(of("reach").sum())
+        p_value = _p_value(chance[:, at], total)
+        within = int(reach[:, at].sum()), int(of("reach").sum())
         kind = kind_of(total, int(n.sum()), within, int(claims.sum()), p_value, len(chance))
     distances = [r["distance"] for r in results if r["distance"] is not None]
     residuals = [r["residual"] for r in results if r["residual"] is not None]
     return ArenaLine(
         key, title, len(good), message, int(n.sum()), tuple(int(v) for v in found.sum(0)),
         int(claims.sum()),
-        tuple(share(found[:, i], n) for i in at),
-        tuple(share(reach[:, i], of("reach")) for i in at),
-        tuple(share(found[:, i], claims) for i in at),
+        tuple(share(found[:, i], n) for i in every),
+        tuple(share(reach[:, i], of("reach")) for i in every),
+        tuple(share(found[:, i], claims) for i in every),
         tuple(float(v) for v in chance.mean(0) / max(int(n.sum()), 1)),
         float(np.median(distances)) if distances else float("nan"),
         float(np.mean(residuals)) if residuals else float("nan"),
         float(np.mean([row["seconds"]["attack"] for row in good])), kind, p_value,
-        tuple(int(v) for v in chance[:, AT]), *_determined_counts(results), origin=hardest,
+        tuple(int(v) for v in chance[:, at]), *_determined_counts(results), origin=hardest,
         cpu=float(np.mean([row["seconds"].get("cpu", np.nan) for row in good])),
-        ways={way: tuple(int(v) for v in counts[:, AT]) for way, counts in ways.items()},
+        ways={way: tuple(int(v) for v in counts[:, at]) for way, counts in ways.items()},
+        radii=radii, at=at,
     )  # fmt: skip
 
 
@@ -232,7 +257,7 @@ def table(lines: Iterable[ArenaLine]) -> list[dict[str, Any]]:
     for line in lines:
         row: dict[str, Any] = {"attack": line.key, "runs": line.runs, "n": line.n,
                                "claims": line.claims}  # fmt: skip
-        for i, radius in enumerate(RADII):
+        for i, radius in enumerate(line.radii):
             for name in ("recall", "reach", "precision"):
                 shares = getattr(line, name)
                 for end in ("value", "low", "high"):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, is_dataclass, replace
 from functools import lru_cache, partial
 from itertools import product
@@ -151,11 +151,12 @@ def attack_settings(key: str, given: Mapping[str, Any]) -> AttackConfig:
 def run_attack(
     victim: Victim, key: str, given: Mapping[str, Any], seed: int,
     watch: runs.Watch[AttackState] = no_watch, device: str = "cpu", starts: int = 1,
+    radii: Sequence[float] = RADII,
 ) -> dict[str, Any]:  # fmt: skip
     """Run an attack on the victim, and judge its claims; of several starts all that they claim.
 
     Returns:
-        n, reach (points in reach), claims, found and found_reach at each of `RADII`, chance (what
+        n, reach (points in reach), claims, found and found_reach at each radius, chance (what
         each control scores at each radius), controls (where they came from), beside (chance on
         controls made in other ways, by where they came from), distance (median to
         the nearest claim of the same label), residual, matched (which points were found within
@@ -177,27 +178,28 @@ def run_attack(
     else:
         seeds = range(seed, seed + starts)
         done = attack_starts(victim.target, config, seeds, name=key, device=device).union
-    return {"steps_taken": done.states[-1].t, **judge_claims(victim, done.claims)}
+    return {"steps_taken": done.states[-1].t, **judge_claims(victim, done.claims, radii)}
 
 
-def judge_claims(victim: Victim, claims: Report) -> dict[str, Any]:
+def judge_claims(victim: Victim, claims: Report, radii: Sequence[float] = RADII) -> dict[str, Any]:
     """Return what may be said of claims on the victim; see `run_attack`."""
     truth, reach = victim.truth, victim.in_reach
     within = Dataset(truth.x[reach], truth.y[reach])
     x, y = claims.x, claims.y
     found = judgement(claims, truth, victim.controls, victim.certificate)
-    all_of, of_reach, verdict = found.scores[0], score(within, x, y), found.verdict
-    chance, *beside = (meeting_counts(way, x, y, RADII).tolist() for way in victim.controls.ways)
+    all_of, of_reach = (score(points, x, y, radii) for points in (truth, within))
+    chance, *beside = (meeting_counts(way, x, y, radii).tolist() for way in victim.controls.ways)
     others = (way.origin.value for way in victim.controls.beside)
+    verdict = found.verdict
     distance = float(all_of.distances.median()) if truth.n else float("inf")
     return {
-        "reach": int(reach.sum()), "claims": len(x), "radii": list(RADII),
+        "reach": int(reach.sum()), "claims": len(x), "radii": list(radii),
         "found": all_of.found.tolist(), "found_reach": of_reach.found.tolist(), "chance": chance,
         "controls": victim.controls.origin.value, "beside": dict(zip(others, beside, strict=True)),
         "distance": distance if distance < float("inf") else None,
         "residual": _residual(victim.target, claims),
         "certified": _certified_count(victim),
-        "matched": (all_of.matches[RADII.index(RADIUS)] >= 0).tolist(),
+        "matched": (all_of.matches[radii.index(RADIUS)] >= 0).tolist(),
         "kind": verdict.kind.name, "sentence": verdicts.verdict(verdict),
         "p_value": verdict.p_value if verdict.p_value == verdict.p_value else None,
         "x": x.tolist(), "y": y.tolist(), "lam": claims.lam.tolist(),

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from explorer.engine.controls import least_p
 from explorer.engine.number_words import count
 from explorer.engine.scoring import LEVEL as CHANCE
-from explorer.research.runs import RADIUS
-from explorer.research.sweep.arena import AT, ArenaLine, best
+from explorer.research.sweep.arena import ArenaLine, best
 from explorer.research.words import explanations, verdicts
 
 
@@ -19,7 +18,7 @@ def title(lines: Sequence[ArenaLine]) -> str:
         return ""
     first = _first(ran)
     if first is None:
-        reached = " in reach" if any(line.found[AT] for line in ran) else ""
+        reached = " in reach" if any(line.hits for line in ran) else ""
         return f"No attack found a point{reached}"
     if first.p_adjusted > CHANCE:
         return "No attack is shown to beat chance"
@@ -38,21 +37,23 @@ def sentence(lines: Sequence[ArenaLine]) -> str:
         return "No attack has run yet." if not lines else "No attack could run: see its row."
     first = _first(ran)
     if first is None:
-        reached = " that is in reach" if any(line.found[AT] for line in ran) else ""
-        text = f"None of {count(len(ran), 'attack')} found a point{reached} within {RADIUS:g}."
+        reached = " that is in reach" if any(line.hits for line in ran) else ""
+        text = (
+            f"None of {count(len(ran), 'attack')} found a point{reached} within {ran[0].radius:g}."
+        )
         return text + _open_questions(ran[0])
-    chance = first.control[AT] * first.n
+    chance = first.control[first.at] * first.n
     of_all = f" as the best of {count(len(ran), 'attack')}" if len(ran) > 1 else ""
     text = (
-        f"{first.title} does best: {first.found[AT]} of {first.n} points within {RADIUS:g} over "
-        f"{count(first.runs, 'run')}, {first.found[AT]} of {first.claims} claims right; chance "
+        f"{first.title} does best: {first.hits} of {first.n} points within {first.radius:g} over "
+        f"{count(first.runs, 'run')}, {first.hits} of {first.claims} claims right; chance "
         f"finds {chance:.2g}"
     )
     known = first.p_value == first.p_value
     if known:
         text += f" ({first.control_words}, p = {first.p_adjusted:.2g}{of_all})"
     text += "."
-    others = [f"{line.title} {line.found[AT]}" for line in ran if line is not first]
+    others = [f"{line.title} {line.hits}" for line in ran if line is not first]
     if others:
         text += f" Others found: {', '.join(others)}."
     if first.p_adjusted > CHANCE:

@@ -49,8 +49,6 @@ classroom, listener = _load("classroom"), _load("listener")
 if warm.current is not None:
     fork.register()
     c.KernelProvisionerFactory.default_provisioner_name = fork.NAME
-    # Its own pages draw on canvases: no browser loads what figures in notebooks are drawn with.
-    c.VoilaConfiguration.extension_denylist = ["bqplot", "bqscales"]
 
 # The template that asks no host but this one, whatever a query says. Of themes a query may choose
 # light or dark: guard.py forgets any other.

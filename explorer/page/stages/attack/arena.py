@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import fields
 from functools import partial
@@ -22,8 +23,10 @@ from explorer.page.frame import Frame, Shown
 from explorer.page.job import JobState
 from explorer.page.panels.base import Panel
 from explorer.page.stages.attack import commands as attack
+from explorer.page.view.brush import BrushView
 from explorer.page.view.chart import TableView
-from explorer.research.runs import RADIUS, watch_of
+from explorer.research.pictures.charts import radius_chart
+from explorer.research.runs import FARTHEST, FINE, NEAREST, RADIUS, watch_of
 from explorer.research.sweep import arena
 from explorer.research.sweep.arena import ArenaLine
 from explorer.research.sweep.experiment import Ambiguity, Victim, ambiguity
@@ -35,6 +38,8 @@ RUN_TIP = "Run the ticked attacks on these weights; what is done stays"
 SEEDS_TIP = "Runs of each attack; their spread makes the interval, from three on"
 HEAD = ("recovered", "claims right", "false", "by chance", "CPU s")
 NOTE = "lines: 95% intervals · grey: unseen points"
+BRUSH = "Click to set the distance within which the table counts."
+WITHIN_TIP = "Distance within which a claim counts; the sentence on top stays with 0.03"
 OTHER = "other"  # key of the row of another set
 TICKED = 4  # at first: of those that can be run, the first of the list; arbitrary
 SEEDS = 3  # arbitrary: the fewest with a spread
@@ -57,16 +62,20 @@ class Arena(Panel):
         self._ticks: dict[str, bool] = {}  # by hand
         self._suits: tuple[Target | None, dict[str, str]] = (None, {})
         self.table = TableView(head=list(HEAD), note=NOTE)
+        self.radius = RADIUS  # within which the table counts
+        self.curves = BrushView("line", self._set_radius, BRUSH)
         self.table.on("tick", self._tick)
         self.table.on("choose", partial(self.do, self._choose))
         self.row = Row(
             go=Item("job", RUN, RUN_TIP, call=self.command(self._start), job=self.job,
                     cancel=CANCEL, filled=True),
             seeds=Item("number", "seeds", SEEDS_TIP, SEEDS, low=1, high=20, whole=True),
+            within=Item("number", "within", WITHIN_TIP, RADIUS, low=NEAREST, high=FARTHEST,
+                        call=self._set_radius, hidden=True),
             share=Item("bar", tip="Share of the runs", job=self.job),
             said=Item("words", value=""),
         )  # fmt: skip
-        self.widget = w.VBox([self.table, self.row]).add_class("mx-compare")
+        self.widget = w.VBox([self.table, self.row, self.curves]).add_class("mx-compare")
 
     # --- running ----------------------------------------------------------------------------
     def _tick(self, key: str, ticked: bool) -> None:
@@ -104,7 +113,7 @@ class Arena(Panel):
             runs = part_progress(progress, 0.0, RUNS_SHARE)
             for done, (key, seed, given) in enumerate(planned):
                 part = part_progress(runs, done / len(planned), (done + 1) / len(planned))
-                yield arena.attack_row(victim, key, seed, given, watch_of(part))
+                yield arena.attack_row(victim, key, seed, given, watch_of(part), FINE)
             yield ambiguity(victim, part_progress(progress, RUNS_SHARE, 1.0))
 
         self.job.begin(work, self._take, self._end)
@@ -136,23 +145,30 @@ class Arena(Panel):
         return {f.name: getattr(config, f.name) for f in fields(config) if f.init}
 
     # --- view -------------------------------------------------------------------------------
-    def lines(self) -> list[ArenaLine]:
-        """Return the scoreboard so far."""
-        return arena.lines_of(self.rows)
+    def lines(self, radius: float = RADIUS) -> list[ArenaLine]:
+        """Return the scoreboard so far, counted within a radius."""
+        return arena.lines_of(self.rows, radius)
+
+    def _set_radius(self, at: float | None) -> None:
+        """Count within the radius of the curves that is nearest to the line."""
+        self.radius = RADIUS if at is None else min(FINE, key=lambda r: abs(math.log(r / at)))
+        self.draw()
 
     def draw(self) -> None:
-        """Draw one row for each attack, with what its runs found."""
-        lines = {line.key: line for line in self.lines()}
+        """Draw one row for each attack, with what its runs found; and their curves."""
+        lines = {line.key: line for line in self.lines(self.radius)}
+        self.row.put("within", hidden=not lines, value=float(f"{self.radius:.2g}"))
+        self.curves.draw(radius_chart(list(lines.values())))
         refused = self._refusals(self.session.frame.target)
         truth, ticked = self.session.frame.truth, self.ticked_attacks()
         rows = [
             {**self._row(key, lines.get(key), refused[key]), "ticked": key in ticked}
-            for key in ROSTER
+            for key in sorted(ROSTER, key=lambda key: bool(refused[key]))
         ]
         if self.other is not None or self.running == OTHER:
             rows.append(other_row(self.other))
         n = "" if truth is None else f" of {truth.n}"
-        self.table.title, self.table.rows = f"Recovered{n}, within {RADIUS:g}", rows
+        self.table.title, self.table.rows = f"Recovered{n}, within {self.radius:.2g}", rows
 
     def _refusals(self, target: Target | None) -> dict[str, str]:
         """Return why each attack cannot be run here; "" for those that can."""
@@ -185,7 +201,7 @@ class Arena(Panel):
         claims, key = None, ""
         runs = [r for r in self.rows if line and r["trial"]["attack"] == line.key and r["result"]]
         if line is not None and runs:
-            top = max(runs, key=lambda row: row["result"]["found"][arena.AT])["result"]
+            top = max(runs, key=lambda row: row["result"]["found"][line.at])["result"]
             d = self.target.net.d
             x, y, lam = (torch.tensor(top[k], dtype=torch.float64) for k in ("x", "y", "lam"))
             claims, key = Report(x.reshape(-1, d), y, lam), line.key
@@ -201,7 +217,7 @@ class Arena(Panel):
         """Drop runs on weights that are no longer attacked."""
         if self.target is not None and frame.target is not self.target:
             self.job.cancel()
-            self.target, self.rows, self.other = None, [], None
+            self.target, self.rows, self.other, self.radius = None, [], None, RADIUS
             self.table.chosen = ""
             self.row.say("")
         self.draw()
@@ -217,7 +233,7 @@ def refusal(key: str, target: Target | None) -> str:
 
 def cells_of(line: ArenaLine) -> dict[str, Any]:
     """Return what a row shows of an attack that ran: shares within the radius, and counts."""
-    at, total = arena.AT, line.n * len(line.chance)
+    at, total = line.at, line.n * len(line.chance)
     found, claims = line.found[at], line.claims
     chance = share(line.chance, [line.n] * len(line.chance)) if total else None
     right = line.precision[at]

@@ -34,10 +34,15 @@ from explorer.page.stages.attack.found_words import (
 )
 from explorer.page.view.chart import ChartView
 from explorer.research.pictures.charts import RECALL, recall_chart
-from explorer.research.runs import RADIUS, certified_points, certify_claims
+from explorer.research.runs import (
+    FARTHEST,
+    FINE,
+    NEAREST,
+    RADIUS,
+    certified_points,
+    certify_claims,
+)
 
-NEAREST, FARTHEST = RADIUS / 10, RADIUS * 10  # of the curve; arbitrary
-FINE = tuple(sorted({*RADII, *np.geomspace(NEAREST, FARTHEST, 41).tolist()}))
 COARSE = (NEAREST, *RADII, FARTHEST)  # while the attack runs
 FEW = 50  # points: of more, all controls at all radii would take half a second; arbitrary
 WAITING = replace(NOTHING, title=RECALL, note="counted once the attack has claims", label=RECALL)

@@ -11,6 +11,7 @@ from html import escape
 import ipywidgets as w
 
 from explorer.engine.attacks.target import Target
+from explorer.engine.charts import NOTHING
 from explorer.engine.progress import Progress, no_progress, part_progress
 from explorer.engine.roster import by_key
 from explorer.engine.settings import setting_of
@@ -21,7 +22,7 @@ from explorer.page.controls.settings import item_of
 from explorer.page.frame import Frame
 from explorer.page.job import JobState
 from explorer.page.panels.base import Panel
-from explorer.page.view.chart import ChartView
+from explorer.page.view.brush import BrushView
 from explorer.research import runs, tuning
 from explorer.research.pictures.charts import front_chart
 from explorer.research.tuning import Trial, TuneConfig
@@ -37,16 +38,15 @@ READY_TIP = (
     "Defaults, or a published run of Haim et al. 2022 in our units, on these weights at margin 1"
 )
 LOAD_TIP = "Put these settings into the form and start the attack anew"
-TRIAL_TIP = (
-    "The trials, with what the weights tell of each: choosing one loads its settings, as a click "
-    "on its dot does"
-)
+TRIAL_TIP = "The trials, with what the weights tell of each: choosing one loads its settings"
 OURS = "our defaults"
 EMPTY = (
     "Press Tune: each trial attacks from three noises. Low residual and high agreement of the "
     "three are what an attacker can see; the truth is not asked."
 )
-HINT = "Click a trial, or choose it in the list, to load its settings."
+HINT = "Draw a lasso around trials to run the best of them, or choose one in the list."
+BEST = "Run the best of these"
+BEST_TIP = "Load the best trial in the lasso, by residual and agreement, and attack with it"
 SIZE: dict[str, int] = {}  # of a trial, where it is not that of TuneConfig
 
 
@@ -77,9 +77,13 @@ class Tuner(Panel):
             share=Item("bar", tip="Trials done", job=self.job),
         )  # fmt: skip
 
-        self.view = ChartView()
-        self.view.on("choose", load := partial(self.do, self.load))
-        self.answer = Row(trial=pick("trial", TRIAL_TIP, load), said=Item("words", value=EMPTY))
+        self.view = BrushView("lasso", self._catch)
+        self.caught: list[Trial] = []  # in the lasso
+        self.answer = Row(
+            trial=pick("trial", TRIAL_TIP, partial(self.do, self.load)),
+            best=Item("button", BEST, BEST_TIP, call=self.command(self._run_best), hidden=True),
+            said=Item("words", value=EMPTY),
+        )
         self.widget = w.VBox([self.row, self.view, self.answer])
         self.draw()
 
@@ -104,6 +108,21 @@ class Tuner(Panel):
             f"{trial.agreement:.3g} in {TuneConfig.steps} steps. Press Play; the verdict on top "
             f"compares its claims with sets that stand for chance.{escape(kept)}"
         )
+
+    def _catch(self, ids: list[int] | None) -> None:
+        """Offer to run the best of the trials in the lasso."""
+        good = [t for t in self.rows if not t.failure]
+        self.caught = [good[i] for i in ids or () if i < len(good)]
+        self.answer.put("best", hidden=not self.caught)
+
+    def _run_best(self) -> None:
+        """Load the best of the trials in the lasso, and attack with its settings."""
+        chosen = tuning.best(self.caught, self.config.search)
+        good = [t for t in self.rows if not t.failure]
+        if chosen is None:
+            raise ValueError("No trial is in the lasso: draw one around some dots.")
+        self.load(good.index(chosen))
+        play.play(self.session)
 
     def _present_target(self) -> Target:
         target = self.session.frame.target
@@ -215,9 +234,9 @@ class Tuner(Panel):
     def draw(self) -> None:
         """Draw the finished trials, their front and a ring around the best; and list them."""
         good = [t for t in self.rows if not t.failure]
-        self.view.layout.display = "" if good else "none"  # before there are trials it is a gap
         chosen, now = tuning.best(self.rows, self.config.search), self.answer.value("trial")
-        self.view.draw(front_chart(good, tuning.front(self.rows), chosen))
+        self._catch(None)
+        self.view.draw(front_chart(good, tuning.front(self.rows), chosen) if good else NOTHING)
         listed = pick_options("trial", *((tuning_words.trial(t), i) for i, t in enumerate(good)))
         there = now is not None and now < len(good)
         self.answer.put("trial", hidden=not good, options=listed, value=now if there else None)

@@ -1,0 +1,137 @@
+"""Charts of bqplot on the page, where a hand brushes or zooms.
+
+What is drawn thirty times a second is a canvas. A chart that is brushed is made of bqplot's marks,
+by the adapter of `explorer.figure`; bqplot is loaded when the first is drawn. The same numbers
+stand below it in a table, for a screen reader and as a file.
+"""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Callable
+from functools import partial
+from html import escape
+from typing import Any, Literal
+
+import ipywidgets as w
+import numpy as np
+
+from explorer.engine.charts import NOTHING, Chart
+from explorer.page.view.export import of_chart
+
+UPRIGHT_TICKS = 4  # of a low chart; arbitrary
+MARGIN = {"top": 10, "bottom": 48, "left": 64, "right": 12}  # px
+
+
+class BrushView(w.VBox):  # type: ignore[misc]
+    """A chart in which a hand sets a line on the level axis, or throws a lasso around dots.
+
+    `brushed` is called with the x of the line, or with the ids of the dots in the lasso; with None
+    where nothing is chosen any more.
+    """
+
+    def __init__(
+        self, way: Literal["line", "lasso"], brushed: Callable[[Any], None], hint: str = ""
+    ) -> None:
+        """Show nothing, and load nothing, until a chart is drawn."""
+        super().__init__(_dom_classes=["mx-brush"], layout=w.Layout(display="none"))
+        self.way, self.brushed, self.hint = way, brushed, hint
+        self.figure: Any = None
+        self.shown = NOTHING
+        self.words = w.HTML(_dom_classes=["mx-brush-words"])
+        self._drawn = b""
+
+    def draw(self, chart: Chart) -> None:
+        """Show `chart`; one without a series is hidden, one of the same numbers stays as it is."""
+        numbers = chart.numbers[0].tobytes()
+        self.layout.display = "" if chart.series else "none"
+        changed, self.shown, self._drawn = numbers != self._drawn, chart, numbers
+        if not chart.series or not changed:
+            return
+        from bqplot import Figure  # when the first is drawn
+
+        from explorer.page.view.figure import parts_of
+
+        made = {**parts_of(chart), "title": "", "fig_margin": MARGIN}
+        made["axes"][1].num_ticks = UPRIGHT_TICKS
+        for mark in made["marks"]:  # named in words below, where nothing is covered
+            mark.display_legend = False
+        made["interaction"] = self._line(made) if self.way == "line" else self._lasso(made, chart)
+        self.words.value = f"{names(chart)} <span>{escape(self.hint)}</span>{table(chart)}"
+        if self.figure is None:
+            self.figure = Figure(**made)
+            self.children = [self.figure, self.words]
+            return
+        old = parts(self.figure)
+        with self.figure.hold_sync():
+            for name in ("marks", "axes", "interaction"):
+                self.figure.set_trait(name, made[name])
+        for part in old:
+            part.close()
+
+    def _line(self, made: dict[str, Any]) -> Any:  # noqa: ANN401 - of bqplot
+        from bqplot.interacts import IndexSelector
+
+        line = IndexSelector(scale=made["axes"][0].scale, color="var(--mx-accent)")
+        line.observe(lambda told: self.brushed(_first(told["new"])), "selected")
+        return line
+
+    def _lasso(self, made: dict[str, Any], chart: Chart) -> Any:  # noqa: ANN401 - of bqplot
+        from bqplot.interacts import LassoSelector
+
+        known = [s for s in chart.series if s.kind == "dots" and s.ids is not None]
+        marks = {mark.labels[0]: mark for mark in made["marks"]}
+        chosen: dict[str, list[int]] = {}
+
+        def tell(name: str, ids: Any, told: dict[str, Any]) -> None:  # noqa: ANN401
+            held = [] if told["new"] is None else np.ravel(ids)[np.asarray(told["new"], int)]
+            chosen[name] = [int(i) for i in held]
+            self.brushed(sorted({i for some in chosen.values() for i in some}) or None)
+
+        for series in known:
+            marks[series.name].observe(partial(tell, series.name, series.ids), "selected")
+        return LassoSelector(marks=[marks[series.name] for series in known])
+
+
+def _first(selected: Any) -> float | None:  # noqa: ANN401 - an array, or None
+    return None if selected is None or not len(selected) else float(selected[0])
+
+
+def names(chart: Chart) -> str:
+    """Return the names of what is drawn, each in its colour."""
+    kinds = {"line": "━", "band": "▬", "stems": "┃", "dots": "●"}
+    named = [
+        (one.colour, "╌" if one.look.get("dashed") else kinds[one.kind], escape(one.name))
+        for one in chart.series
+        if one.name
+    ]
+    return " ".join(
+        f"<b style='color: var(--mx-{ink})'>{key} {name}</b>" for ink, key, name in named
+    )
+
+
+def table(chart: Chart) -> str:
+    """Return the numbers of a chart as a fold with a table and a link to them as CSV."""
+    made = of_chart(chart)
+    data = b64encode(made.as_bytes("csv")).decode()
+    cells = ["".join(f"<td>{escape(_short(cell))}</td>" for cell in row) for row in made.rows]
+    head = "".join(f"<th scope='col'>{escape(name)}</th>" for name in made.head)
+    body = "".join(f"<tr>{row}</tr>" for row in cells)
+    return (
+        f"<details><summary>Numbers</summary><a download='{made.file_name('csv')}' "
+        f"href='data:text/csv;base64,{data}'>CSV</a><table><thead><tr>{head}</tr></thead>"
+        f"<tbody>{body}</tbody></table></details>"
+    )
+
+
+def _short(cell: Any) -> str:  # noqa: ANN401 - a word, or a number as text
+    try:
+        return f"{float(cell):.4g}"
+    except ValueError:
+        return str(cell)
+
+
+def parts(figure: Any) -> list[Any]:  # noqa: ANN401 - of bqplot
+    """Return what a figure is made of."""
+    scales = {id(s): s for m in figure.marks for s in m.scales.values()}
+    return [*figure.marks, *figure.axes, *scales.values(), figure.interaction]
