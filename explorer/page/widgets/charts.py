@@ -18,11 +18,11 @@ from explorer.engine.network import Network
 from explorer.engine.scoring import recall_curve
 from explorer.engine.training import TrainState
 from explorer.page.stages.attack.found_words import within
-from explorer.page.stages.attack.scoreboard import FARTHEST, FINE, NEAREST, WAITING, dots
+from explorer.page.stages.attack.scoreboard import WAITING, dots
 from explorer.page.view.chart import ChartView
 from explorer.page.widgets.alone import Alone, Checked, as_claims, as_points, instance_of
 from explorer.research.pictures.charts import margins_chart, recall_chart
-from explorer.research.runs import RADIUS
+from explorer.research.runs import FARTHEST, FINE, NEAREST, RADIUS
 
 
 class ChosenPoint(Alone):
