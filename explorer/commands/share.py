@@ -105,6 +105,13 @@ def export(
         str, typer.Argument(help="A saved run with its history, or a link, which is run again.")
     ],
     out: Annotated[Path, options.option("--out", "The page, a file of HTML.")] = Path("run.html"),
+    landscape: Annotated[
+        bool,
+        options.option(
+            "--landscape/--no-landscape",
+            "Add 91 energies of starts, and the attack from 21 places.",
+        ),
+    ] = False,
     as_json: options.Json = False,
 ) -> None:
     """Make a page of a run that plays without Python, in one file."""
@@ -116,7 +123,9 @@ def export(
             f"{out.with_suffix('.html').name}."
         )
     check_files(out)
-    page = page_that_plays(_run_of(file))
+    run = _run_of(file)
+    with base.progress_bar("page") as progress:
+        page = page_that_plays(run, progress=progress, starts=landscape)
     write_file(out, page.encode())
     found = report.lines({"page": out, "bytes": len(page.encode())})
     base.show(as_json, "Page that plays", found)

@@ -5,14 +5,19 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import torch
+
+from explorer.engine.attacks.claims import Report
 from explorer.engine.attacks.target import Target
 from explorer.engine.certificate import Certificate
 from explorer.engine.controls import Controls, control_sets
 from explorer.engine.data import Dataset
+from explorer.engine.energy.landscape import StartLandscape, Weights
 from explorer.engine.roster import by_key
 from explorer.engine.store import Run
 from explorer.engine.training import TrainState
-from explorer.page.frame import Aim, Attacking, Frame
+from explorer.page.frame import Aim, Attacking, Frame, Handle
+from explorer.research.grid import Grid, Problem, even
 from explorer.research.repeat import Repeated
 from explorer.research.runs import Attacked, judgement
 
@@ -70,3 +75,34 @@ def made_at(now: Frame, run: Run) -> Repeated:
             (attack.state,), now.aim.target, attack.claims, attack.scores, attack.verdict
         )
     return Repeated(run, now.training.state, now.training.certificate, attacked=attacked)
+
+
+def starts_grid(
+    aim: Aim,
+    name: str,
+    settings: Any,  # noqa: ANN401 - of the attack
+    seed: int,
+    side: int,
+    drawn: bool = False,
+) -> Grid:
+    """Return the starts of an attack on the attacked weights, all as the attack has it.
+
+    There are as many candidates as it takes, and no fewer than points. Every run begins with
+    multipliers fitted to its start, or with `drawn` ones.
+    """
+    entry: Any = by_key(name)
+    m = even(aim.truth.n)
+    m = m if entry.own else max(m, settings.m)
+    config = entry.suit(replace(settings, m=m), float(not drawn))
+    return Grid(aim.target, aim.truth, aim.heldout, name, config, seed, side, drawn=drawn)
+
+
+def handle_at(shared: Problem, energies: StartLandscape, weights: Weights) -> Handle:
+    """Return the handle at a place of the triangle, with its candidates and their energy.
+
+    Raises:
+        ValueError: for weights that are negative or do not sum to 1.
+    """
+    x = energies.candidates(weights)
+    report = Report(x, shared.parts.y, torch.ones(len(x), dtype=x.dtype))
+    return Handle(shared, energies, weights, report, energies.energy(weights))

@@ -28,7 +28,7 @@ from explorer.page.history import History, Timeline
 from explorer.research.census import Census
 from explorer.research.explained import Explained
 from explorer.research.grid import Problem
-from explorer.research.grid.landscape import Arrivals
+from explorer.research.grid.landscape import Arrivals, Runs
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,6 +87,7 @@ class Handle:
         arrivals: where the runs from all places ended; None while none has.
         census: what was counted of the starts, where that was asked for after the runs.
         end: number of its end whose points are shown; -1 for none.
+        runs: these runs.
     """
 
     problem: Problem
@@ -102,6 +103,7 @@ class Handle:
     arrivals: Arrivals | None = None
     census: Census | None = None
     end: int = -1
+    runs: Runs | None = None
 
     @property
     def passed(self) -> tuple[Passed, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,9 @@ from playwright.sync_api import Page, expect
 from explorer.page.recording import document
 from explorer.page.recording.frames import Picture
 from explorer.page.recording.packing import recording
+from explorer.page.stages.landscape import words
 from tests.browser.steps import barriers
-from tests.page.test_document import MARKUP, data_of, small_run
+from tests.page.test_document import MARKUP, data_of, small_run, with_starts
 
 LAST = re.compile(r"^step 6$")
 
@@ -139,12 +141,12 @@ def test_markup_in_every_word_stays_words(page: Page, file: Path, tmp_path: Path
     asked: list[str] = []
     page.on("dialog", lambda one: (asked.append(one.message), one.dismiss()))
     data = data_of(file.read_text(encoding="utf-8"))
-    words = dict.fromkeys(("title", "words", "still", "tone", "step"), MARKUP)
+    told = dict.fromkeys(("title", "words", "still", "tone", "step"), MARKUP)
     points = np.array([[0.1, 0.2, 1.0, -1.0, 0.0]])
     values = {"view": [0, 0, 2, 2], "flat": False, "hollow": False, "margins": False,
               "texts": [[0.0, 0.0, MARKUP]], "legend": [["point", MARKUP, MARKUP]]}  # fmt: skip
     every = [
-        Picture(scene, {"points": points}, values, words, 1, ((MARKUP, MARKUP),))
+        Picture(scene, {"points": points}, values, told, 1, ((MARKUP, MARKUP),))
         for scene in ("train", "end")
     ]
     bad = {**data, "title": MARKUP, "what": MARKUP, "about": with_markup(data["about"]),
@@ -162,3 +164,34 @@ def test_markup_in_every_word_stays_words(page: Page, file: Path, tmp_path: Path
         "application/json", "",
     ]  # fmt: skip
     assert asked == []
+
+
+def test_the_triangle_is_dragged_over_what_was_computed_and_its_runs_roll(
+    page: Page, tmp_path: Path
+) -> None:
+    text, made = with_starts()
+    opened(page, text, tmp_path)
+    page.get_by_role("button", name="Landscape").click()
+    title = page.locator(".mx-title")
+    whole = title.inner_text()
+    assert "21 runs" in whole
+    pad = page.locator(".mx-played-triangle [role=application]")
+    box = pad.bounding_box()
+    at = (box["x"] + box["width"] / 2, box["y"] + 0.6 * box["height"])
+    page.mouse.move(*at)
+    page.mouse.down()
+    page.mouse.move(at[0] + 12, at[1] - 9, steps=4)
+    page.mouse.up()
+    expect(title).to_contain_text("This start leaves")
+    pad.focus()
+    page.keyboard.press("t")  # the truth
+    energy = made.held.landscape.energy((1.0, 0.0, 0.0))
+    expect(title).to_have_text(words.here_words(replace(made.held, energy=energy), "")[0])
+    title.click()
+    page.keyboard.press(" ")
+    expect(page.get_by_role("button", name="Pause")).to_be_visible()
+    expect(page.get_by_role("button", name="Play", exact=True)).to_be_visible()
+    expect(page.locator(".mx-where")).to_have_text(re.compile(r"step [1-9]"))
+    page.get_by_role("button", name="Train").click()
+    expect(page.locator(".mx-where")).to_have_text("step 0")
+    assert barriers(page) == []

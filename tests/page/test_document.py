@@ -8,16 +8,23 @@ import json
 import re
 from dataclasses import replace
 from functools import cache
+from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from explorer import Run, TrainConfig, preset
 from explorer.engine.attacks.kkt import KKTConfig
+from explorer.engine.roster import ROSTER
 from explorer.engine.store import StoreError
+from explorer.page.recording import document
 from explorer.page.recording.document import CUT, document_of, page_that_plays
-from explorer.page.recording.frames import frames_of
+from explorer.page.recording.frames import frames_of, recorded_axes
+from explorer.page.recording.landscape import SIDE, Starts
+from explorer.page.recording.packing import UNIT
 from explorer.page.sharing.words import ANEW
+from explorer.page.stages.landscape import words
 from explorer.research import runs
 from explorer.research.state import read_link
 from tests.page.test_recording import read
@@ -36,6 +43,16 @@ def small_run() -> Run:
     return replace(
         plan, train_states=trained.states, attack_config=attack, attack_states=made.states
     )
+
+
+@cache
+def with_starts() -> tuple[str, Starts]:
+    """The page of this run with its landscape of starts, and what that was made of."""
+    run, made = small_run(), []
+    with pytest.MonkeyPatch.context() as patch:
+        compute = document.starts_of
+        patch.setattr(document, "starts_of", lambda *a: made.append(compute(*a)) or made[0])
+        return document.page_that_plays(run, starts=True), made[0]
 
 
 def data_of(page: str) -> dict[str, Any]:
@@ -100,3 +117,42 @@ def test_of_weights_that_nothing_makes_again_the_link_begins_anew() -> None:
     about = data_of(page_that_plays(replace(small_run(), repeatable=False)))["about"]
     assert read_link(about["link"]).steps == (0, 0)
     assert about["note"] == ANEW
+
+
+def test_the_handle_stands_where_energies_are_known_and_runs_are_their_states() -> None:
+    page, made = with_starts()
+    held, found = made.held, made.found
+    data = data_of(page)["landscape"]
+    frames = read(base64.b64decode(data["recording"]))
+    assert len(data["nodes"]) == SIDE * (SIDE + 1) // 2 and len(data["runs"]) == 21
+    axes = recorded_axes(small_run())
+    for at, frame in zip(data["nodes"], frames[1:], strict=False):
+        x = held.landscape.candidates(tuple(at))
+        placed = axes.shares(x.numpy())
+        np.testing.assert_allclose(frame["arrays"]["candidates"][:, :2], placed, atol=1 / UNIT)
+        energy = words.number(held.landscape.energy(tuple(at)))
+        assert frame["fold"][0] == ["energy here", energy]
+    keys = list(found.rows)
+    for key, run, number in zip(keys, data["runs"], data["shown"], strict=True):
+        last = found.states[key][-1]
+        frame = frames[run["first"] + run["count"] - 1]
+        assert frame["t"] == last.t
+        np.testing.assert_allclose(
+            frame["arrays"]["candidates"][:, :2], axes.shares(last.x.numpy()), atol=1 / UNIT
+        )
+        end = found.trails()[number][1][-1]
+        np.testing.assert_allclose(data["trails"][number][-1], end, atol=1e-4)
+    said = words.headline(replace_starts(held))
+    assert said is not None and frames[0]["title"] == said[0]
+
+
+def replace_starts(held: Any) -> Any:
+    """A frame of which the landscape's words need no more."""
+    return SimpleNamespace(map_kind="starts", starts=held)
+
+
+def test_an_attack_without_starts_has_no_landscape() -> None:
+    name = next(key for key, entry in ROSTER.items() if not entry.takes_start)
+    run = replace(small_run(), attack_name=name, attack_config=None, attack_states=())
+    with pytest.raises(StoreError, match="begins at no given start"):
+        page_that_plays(run, starts=True)

@@ -4,7 +4,8 @@
 const VERSION = 1; // of the data, as in document.py
 const DAMAGED = "What this page holds cannot be read: it was changed or cut short on its way. Export it again.";
 const LATER = "This page was made by a later version of Margin Explorer than what plays it. Export it again by one version.";
-const TITLES = { draw: "Draw", train: "Train", attack: "Attack" };
+const TITLES = { draw: "Draw", train: "Train", attack: "Attack", landscape: "Landscape" };
+const ROLL_S = 6, ROLL_RATE = 30; // all runs at Play, as on the page
 const CHART_MS = 100; // between two lines of the chart while frames play
 const TICKS_OF_TIME = 1000, SPEEDS = [0.25, 0.5, 1, 2, 4];
 
@@ -27,14 +28,15 @@ const localModel = (values, hear = () => {}) => {
   };
 };
 
+const framesIn = async (text) => framesOf(await unzipped(new Blob([Uint8Array.from(atob(text), (c) => c.charCodeAt(0))]).stream()));
 const read = async () => {
   const data = JSON.parse(document.getElementById("mx-data").textContent);
   if (data.format !== "margin-explorer page" || !Number.isInteger(data.version)) throw new Error("not a page of Margin Explorer");
   if (data.version > VERSION) return { later: true };
-  const packed = Uint8Array.from(atob(data.recording), (c) => c.charCodeAt(0));
-  const recording = framesOf(await unzipped(new Blob([packed]).stream()));
+  const recording = await framesIn(data.recording);
   if (!recording.frames.length) throw new Error("no frames");
-  return { data, recording };
+  const starts = data.landscape && { ...data.landscape, frames: (await framesIn(data.landscape.recording)).frames };
+  return { data, recording, starts };
 };
 
 // --- the parts ------------------------------------------------------------------------------------
@@ -94,9 +96,57 @@ const aboutOf = (about) => {
   ];
 };
 
+// The landscape of starts: the handle stands at the places whose energy was computed, Play rolls all
+// runs, and an end that is pressed shows its run. `show(frames, i, rate)` shows frames on the plane.
+const landscapeOf = (starts, show) => {
+  const el = make("div", "mx-card"), view = make("div", "mx-played-triangle"), steps = ROLL_S * ROLL_RATE;
+  const counts = make("p", "mx-note-text", {}, ...starts.counts.flatMap(([mark, colour, name, count]) => {
+    const sign = make("span", "mx-end", { textContent: mark });
+    sign.style.color = colour;
+    return [sign, ` ${name} ${count}  `];
+  }));
+  el.append(make("div", "mx-chart-head", {}, make("b", "", { textContent: starts.title }), make("span", "", { textContent: starts.unit })), view, counts);
+  let run = -1, number = 0;
+  const away = (a, b) => a.reduce((sum, v, k) => sum + (v - b[k]) ** 2, 0);
+  const nearest = (rows, to) => rows.reduce((best, at, i) => (away(at, to) < away(rows[best], to) ? i : best), 0);
+  const model = localModel({ handle: starts.at, enabled: true, small: false, taken: 0, say: "", label: starts.label }, (content) => {
+    if (content.kind === "handle") { number = content.number; place(nearest(starts.nodes, content.weights)); }
+    if (content.kind === "ball" && starts.shown.includes(content.index)) roll(starts.shown.indexOf(content.index), steps);
+  });
+  TRIANGLE.render({ model, el: view });
+  const draw = (share) => {
+    const cut = starts.trails.map((places) => places.slice(0, 1 + Math.round(share * (places.length - 1))));
+    const longest = Math.max(1, ...cut.map((places) => places.length)), side = Math.sqrt(starts.fill.length);
+    const trails = Float32Array.from(cut.flatMap((places) => Array.from({ length: longest }, (_, i) => places[Math.min(i, places.length - 1)]).flat()));
+    const arrays = { ends: { data: Uint8Array.from(starts.ends, (end) => (share < 1 ? 3 : end)), shape: [starts.ends.length] } };
+    if (starts.trails.length) arrays.trails = { data: trails, shape: [cut.length, longest, 3] };
+    if (side) arrays.fill = { data: Uint8Array.from(starts.fill), shape: [side, side] };
+    model.show(arrays, {});
+  };
+  const place = (i) => {
+    run = -1;
+    const picture = starts.frames[1 + i];
+    model.set({ handle: starts.nodes[i], taken: number, say: `${picture.title}. ${picture.fold.map((row) => row.join(" ")).join(", ")}` });
+    show([picture], 0, 1);
+  };
+  // The frames of all runs rolling, the chosen one on the plane.
+  const roll = (chosen, from) => {
+    run = chosen;
+    const { at, first, count } = starts.runs[chosen];
+    model.set({ handle: at, taken: number });
+    const frames = Array.from({ length: steps + 1 }, (_, i) => ({ ...starts.frames[first + Math.min(count - 1, Math.floor((i / steps) * (count - 1) + 1e-9))], share: i / steps }));
+    show(frames, from, ROLL_RATE);
+  };
+  return {
+    el, draw: (picture) => draw(picture.share ?? 1), open: () => { run = -1; model.set({ handle: starts.at }); show([starts.frames[0]], 0, 1); },
+    play: () => (run >= 0 ? false : starts.runs.length && (roll(nearest(starts.runs.map(({ at }) => at), model.get("handle")), 0), true)),
+  };
+};
+
 // --- the page -------------------------------------------------------------------------------------
-const buildPage = ({ data, recording }) => {
-  const { frames } = recording, calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
+const buildPage = ({ data, recording, starts }) => {
+  let { frames } = recording; // those of the player now
+  const whole = frames, calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
   const app = make("div", "mx-app mx-explorer mx-played");
   const brand = make("div", "mx-brand", {}, make("span", "", { textContent: "Margin Explorer" }));
   const tabs = make("nav", "mx-tabs", { "aria-label": "Parts of the run" });
@@ -110,12 +160,19 @@ const buildPage = ({ data, recording }) => {
     make("footer", "mx-transport-box", {}, bar)));
   document.getElementById("mx-fault").replaceWith(app);
 
-  const sceneOf = (i) => (frames[i].scene === "end" ? (frames[i - 1] && data.charts.attack ? "attack" : "train") : frames[i].scene);
+  const sceneOf = (i) => (frames[i].scene === "landscape" ? "landscape" : frames[i].scene === "end" ? (frames[i - 1] && data.charts.attack ? "attack" : "train") : frames[i].scene);
   const firstOf = (scene) => frames.findIndex((_, i) => sceneOf(i) === scene);
   const chartsOf = Object.fromEntries(Object.entries(data.charts).map(([scene, chart]) => [scene, chartOf(chart, (t) => seekStep(scene, t))]));
   const about = aboutOf(data.about);
-  const buttons = Object.keys(TITLES).filter((scene) => firstOf(scene) >= 0).map((scene) => {
-    const b = makeButton("mx-tab", TITLES[scene], undefined, () => seek(firstOf(scene)), { data: { scene } });
+  const load = (given, rate) => { player.pause(); frames = given; player.load({ frames, rate }); };
+  const land = starts && landscapeOf(starts, (given, i, rate) => { load(given, rate); player.show(i); });
+  const turn = (scene) => {
+    if (scene === "landscape") return void land.open();
+    if (frames !== whole) load(whole, recording.rate);
+    seek(firstOf(scene));
+  };
+  const buttons = Object.keys(TITLES).filter((scene) => (scene === "landscape" ? land : firstOf(scene) >= 0)).map((scene) => {
+    const b = makeButton("mx-tab", TITLES[scene], undefined, () => turn(scene), { data: { scene } });
     tabs.append(b);
     return b;
   });
@@ -132,7 +189,8 @@ const buildPage = ({ data, recording }) => {
     legend.take(picture.frame.legend);
     for (const b of buttons) { b.classList.toggle("now", b.dataset.scene === scene); attribute(b, "aria-current", String(b.dataset.scene === scene)); }
     const chart = chartsOf[scene === "draw" ? "train" : scene];
-    if (scene !== shownScene) cards.replaceChildren(...[chart?.el, foldCard, ...about].filter(Boolean));
+    if (scene !== shownScene) cards.replaceChildren(...[scene === "landscape" ? land.el : chart?.el, foldCard, ...about].filter(Boolean));
+    if (scene === "landscape") land.draw(picture);
     shownScene = scene;
     if (chart && (still || scene !== chart.of || performance.now() - chart.at > CHART_MS)) {
       chart.show(scene === "draw" ? -1 : picture.t);
@@ -153,7 +211,11 @@ const buildPage = ({ data, recording }) => {
   player.canvas.setAttribute("role", "img");
   const seek = (i) => { player.pause(); player.show(Math.min(frames.length - 1, Math.max(0, i))); };
   const seekStep = (scene, t) => seek(frames.reduce((best, picture, i) => (sceneOf(i) === scene && picture.t <= t ? i : best), firstOf(scene)));
-  const toggle = () => (player.running ? seek(player.at) : player.play(player.at >= frames.length - 1 ? 0 : player.at));
+  const toggle = () => {
+    if (player.running) return seek(player.at);
+    if (frames !== whole) land.play();
+    player.play(player.at >= frames.length - 1 ? 0 : player.at);
+  };
   const time = TIME_BAR(bar, (kind, value) => {
     if (kind === "play" || kind === "pause") toggle();
     if (kind === "reset") seek(0);

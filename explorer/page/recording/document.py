@@ -28,6 +28,7 @@ from explorer.engine.store import Run
 from explorer.page.aim import made_at
 from explorer.page.frame import Frame
 from explorer.page.recording.frames import DRAWN, MOST, frames_of, pictures, recorded_axes
+from explorer.page.recording.landscape import Starts, starts_data, starts_of
 from explorer.page.recording.packing import recording
 from explorer.page.sharing.words import ANEW, size_of
 from explorer.page.words import glossary
@@ -48,28 +49,34 @@ DIGITS = 6  # of the numbers of a chart
 
 
 def page_that_plays(
-    run: Run, certainty: Certainty | None = None, progress: Progress = no_progress
-) -> str:
+    run: Run, certainty: Certainty | None = None, progress: Progress = no_progress,
+    starts: Starts | bool = False,
+) -> str:  # fmt: skip
     """Return a run as one file of HTML that plays without Python.
 
     Args:
         run: with its states, points and weights in one unit (`runs.in_own_unit`).
         certainty: of the training points, where it is known.
         progress: hears of the work, and may end it.
+        starts: the landscape of starts on these weights; True computes it.
 
     Raises:
         StoreError: where the run holds no states, or points that no plane shows.
     """
-    found = frames_of(run, certainty=certainty)
-    frames = list(with_progress(found, DRAWN + 2 * MOST, part_progress(progress, 0.0, 0.7)))
-    drawn = pictures(iter(frames), recorded_axes(run))
-    every = list(with_progress(drawn, len(frames), part_progress(progress, 0.7, 1.0)))
-    made = made_at(frames[-1][1], without_states(run))
+    found, axes = frames_of(run, certainty=certainty), recorded_axes(run)
+    frames = list(with_progress(found, DRAWN + 2 * MOST, part_progress(progress, 0.0, 0.3)))
+    drawn = pictures(iter(frames), axes)
+    every = list(with_progress(drawn, len(frames), part_progress(progress, 0.3, 0.4)))
+    end = frames[-1][1]
+    if starts is True:
+        starts = starts_of(run, end, part_progress(progress, 0.4, 0.9))
+    made = made_at(end, without_states(run))
     data = {
         "format": FORMAT, "version": VERSION, "title": title_of(made), "what": what_of(made),
         "recording": base64.b64encode(recording(every)).decode(),
         "charts": {name: _chart_data(chart) for name, chart in _charts(run).items()},
-        "about": _about(run, frames[-1][1]),
+        "about": _about(run, end),
+        "landscape": starts_data(starts, end, axes) if isinstance(starts, Starts) else None,
     }  # fmt: skip
     return document_of(data)
 
@@ -123,6 +130,7 @@ def _script() -> str:
     own = [f"const {name} = (() => {{\n{code}\nreturn {given};\n}})();" for name, given, code in (
         ("CHART", "{ render }", _plain("view/chart.js")),
         ("TIME_BAR", "build", _plain("controls/time_bar.js")),
+        ("TRIANGLE", "{ render }", _plain("view/triangle.js")),
     )]  # fmt: skip
     last = text("view/plane.js", "recording/player.js", "recording/document.js")
     parts = ['"use strict";', glossary.script(), *shared, *own, *last]

@@ -151,7 +151,7 @@ def pictures(
     """
     behind: tuple[Any, ...] = (None, False, {})
     for name, frame in frames:
-        look = Look(running=name != "end")
+        look = Look(running=name in PLAYED)
         net, unit = network(frame)
         if behind[0] is not net or behind[1] != look.running:
             behind = net, look.running, _backdrop(net, unit, axes, look)
@@ -174,7 +174,7 @@ def _picture(
     name: str, frame: Frame, arrays: Arrays, values: dict[str, Any], words: Words
 ) -> Picture:
     """Return a frame with what stands beside it: a title that counts, and words of the scene."""
-    running = name != "end"
+    running = name in PLAYED
     said = headline(frame, running)
     own = frame.stage == "attack" and by_key(frame.attack.name).own is not None
     title, told = (None, said.words) if own else words.get(name, (None, said.words))

@@ -14,6 +14,7 @@ from explorer.page.controls.control import ShareBox
 from explorer.page.frame import Frame
 from explorer.page.panels.base import Panel
 from explorer.page.recording.document import page_that_plays
+from explorer.page.recording.landscape import Starts
 from explorer.page.session import Session
 from explorer.page.sharing import files
 from explorer.page.sharing.run import film_of, gap, made_of, run_of_page
@@ -77,11 +78,16 @@ class SharePanel(Panel):
 
     def _page(self) -> None:
         """Make the page that plays in a thread."""
-        run, aim = files.as_run(self.session), self.session.frame.aim
+        now = self.session.frame
+        run, aim, held = files.as_run(self.session), now.aim, now.starts
+        known = None
+        if held is not None and held.energies is not None and held.runs is not None and now.newest:
+            known = Starts(held, held.runs)
         self.tell(MAKING_PAGE)
 
         def work(progress: Progress) -> Iterator[bytes]:
-            yield page_that_plays(run, None if aim is None else aim.certainty, progress).encode()
+            certainty = None if aim is None else aim.certainty
+            yield page_that_plays(run, certainty, progress, known or False).encode()
 
         def take(made: bytes) -> None:
             self.tell("")

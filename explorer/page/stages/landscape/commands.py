@@ -12,16 +12,17 @@ from torch import Tensor
 
 from explorer.engine.attacks.claims import Report
 from explorer.engine.attacks.kkt import KKTConfig
-from explorer.engine.energy.landscape import StartLandscape, Weights, edge_place, on_edge
+from explorer.engine.energy.landscape import Weights, edge_place, on_edge
 from explorer.engine.energy.questions import MAPS
 from explorer.engine.energy.starts import mix_weights
 from explorer.engine.roster import AttackState
+from explorer.page.aim import handle_at, starts_grid
 from explorer.page.frame import Candidates, Handle, Passed, PointMap, first_candidates
 from explorer.page.history import History, Timeline
 from explorer.page.session import Session
 from explorer.research.census import Census
 from explorer.research.grid import Grid, Problem, even
-from explorer.research.grid.landscape import SIDES, Arrivals, landscape_of
+from explorer.research.grid.landscape import SIDES, Arrivals, Runs, landscape_of
 
 OWN = (
     "A census of the page is of KKT, on the weights of 2 Train: choose an attack on these, or take "
@@ -70,13 +71,11 @@ def problem(session: Session, side: int = SIDES[0]) -> Grid:
     There are as many candidates as it takes, and no fewer than points. Every run begins with
     multipliers fitted to its start, or with drawn ones where the session says so.
     """
-    now, entry = session.frame, session.entry
-    settings: Any = session.attack_config
-    m = even(now.truth.n) if now.truth is not None else 2
-    m = m if entry.own else max(m, settings.m)
-    config = entry.suit(replace(settings, m=m), float(session.multipliers == "fitted"))
-    return Grid(now.target, now.truth, now.heldout, now.attack.name, config, session.seed, side,
-                drawn=session.multipliers == "drawn")  # fmt: skip
+    now = session.frame
+    if now.aim is None:
+        raise ValueError("No starts here: train a network first.")
+    drawn = session.multipliers == "drawn"
+    return starts_grid(now.aim, now.attack.name, session.attack_config, session.seed, side, drawn)
 
 
 def begin_starts(session: Session) -> None:
@@ -93,16 +92,10 @@ def begin_starts(session: Session) -> None:
     at = now.starts.weights if now.starts is not None else mix_weights(*session.mix)
     try:
         shared = of.problem()
-        made = _start(shared, landscape_of(shared), at)
+        made = handle_at(shared, landscape_of(shared), at)
         session.show(starts=replace(made, usual=usual), no_starts="")
     except ValueError as error:
         session.show(starts=None, no_starts=str(error))  # the panel says why
-
-
-def _start(shared: Problem, energies: StartLandscape, weights: Weights) -> Handle:
-    x = energies.candidates(weights)
-    report = Report(x, shared.parts.y, torch.ones(len(x), dtype=x.dtype))
-    return Handle(shared, energies, weights, report, energies.energy(weights))
 
 
 def starts(session: Session) -> Handle:
@@ -140,10 +133,11 @@ def place_handle(session: Session, weights: Weights) -> None:
         ValueError: for weights that are negative or do not sum to 1; the handle stays.
     """
     held = starts(session)
-    placed = _start(held.problem, held.landscape, weights)
-    session.show(starts=replace(placed, energies=held.energies,
-                                arrivals=held.arrivals, census=held.census, usual=held.usual,
-                                moved=True))  # fmt: skip
+    placed = handle_at(held.problem, held.landscape, weights)
+    known = {
+        name: getattr(held, name) for name in ("energies", "arrivals", "usual", "runs", "census")
+    }
+    session.show(starts=replace(placed, **known, moved=True))
 
 
 def know(session: Session, energies: NDArray[np.float64]) -> None:
@@ -153,11 +147,11 @@ def know(session: Session, energies: NDArray[np.float64]) -> None:
         session.show(starts=replace(held, energies=energies))
 
 
-def note_arrivals(session: Session, arrivals: Arrivals | None) -> None:
-    """Take over where the runs from all places ended, for the headline."""
+def note_runs(session: Session, found: Runs | None, arrivals: Arrivals | None) -> None:
+    """Take over the runs from all places, and where they ended, for the headline."""
     held = starts(session)
     if held.arrivals != arrivals:
-        session.show(starts=replace(held, arrivals=arrivals, census=None, moved=False))
+        session.show(starts=replace(held, runs=found, arrivals=arrivals, census=None, moved=False))
 
 
 def census_problem(session: Session) -> Problem:

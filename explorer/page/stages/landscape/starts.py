@@ -395,7 +395,7 @@ class StartsPanel(LandscapePanel):
     def draw_runs(self) -> None:
         """Draw the runs on the triangle, and their ends in the profile."""
         if self.widget is not None and self.session.frame.starts is not None:
-            landscape.note_arrivals(self.session, self.runs.arrivals())
+            landscape.note_runs(self.session, self.runs.found, self.runs.arrivals())
             self._draw_fill()
 
     def show(self, found: Runs, key: Key) -> str:
