@@ -53,7 +53,7 @@ def starts_of(run: Run, end: Frame, progress: Progress = no_progress) -> Starts:
     Raises:
         StoreError: for an attack that takes no start, or weights without an energy.
     """
-    aim, name = aimed(end).aim, run.attack_name
+    aim, name = with_aim(end).aim, run.attack_name
     assert aim is not None
     if not by_key(name).takes_start:
         raise StoreError(f"{by_key(name).title} begins at no given start: it has no landscape.")
@@ -75,7 +75,7 @@ def starts_of(run: Run, end: Frame, progress: Progress = no_progress) -> Starts:
     return Starts(replace(held, energies=values, arrivals=arrivals, usual=usual), found)
 
 
-def aimed(end: Frame) -> Frame:
+def with_aim(end: Frame) -> Frame:
     """Return the frame with its weights as those attacked."""
     state, part = end.training.state, end.training
     if end.aim is not None or state is None:
@@ -91,11 +91,11 @@ def starts_data(made: Starts, end: Frame, axes: Axes) -> dict[str, Any]:
         end: the last frame of the run, on the same weights.
         axes: of the plane.
     """
-    base = replace(aimed(end), stage="landscape", map_kind="starts", status=Status.RUNNING,
+    base = replace(with_aim(end), stage="landscape", map_kind="starts", status=Status.RUNNING,
                    attack=Attacking(made.found.of.attack))  # fmt: skip
     places = [(i / (SIDE - 1), j / (SIDE - 1), k / (SIDE - 1)) for i, j, k in lattice(SIDE)]
     kept = [key for key, _, _ in made.found.trails() if made.found.states.get(key)]
-    frames = [replace(base, starts=made.held), *(_placed(base, made, at) for at in places)]
+    frames = [replace(base, starts=made.held), *(_frame_at(base, made, at) for at in places)]
     spans = []
     for key in kept:
         along = list(_along(base, made, key))
@@ -119,7 +119,7 @@ def starts_data(made: Starts, end: Frame, axes: Axes) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _placed(base: Frame, made: Starts, at: Weights) -> Frame:
+def _frame_at(base: Frame, made: Starts, at: Weights) -> Frame:
     """Return the page with the handle at a place."""
     held = made.held
     placed = handle_at(held.problem, held.landscape, at)
@@ -130,7 +130,7 @@ def _placed(base: Frame, made: Starts, at: Weights) -> Frame:
 
 def _along(base: Frame, made: Starts, key: Key) -> Iterator[Frame]:
     """Yield the page along a run: its candidates, their energy, its trail up to there."""
-    start, measure = _placed(base, made, mix_weights(*key[1:])), made.held.landscape.measure
+    start, measure = _frame_at(base, made, mix_weights(*key[1:])), made.held.landscape.measure
     held, passed = start.starts, tuple[Passed, ...]()
     assert held is not None
     for state in spread(made.found.states[key], STATES):
