@@ -109,7 +109,7 @@ const landscapeOf = (starts, show) => {
   let run = -1, number = 0;
   const away = (a, b) => a.reduce((sum, v, k) => sum + (v - b[k]) ** 2, 0);
   const nearest = (rows, to) => rows.reduce((best, at, i) => (away(at, to) < away(rows[best], to) ? i : best), 0);
-  const model = localModel({ handle: starts.at, enabled: true, small: false, taken: 0, say: "", label: starts.label }, (content) => {
+  const model = localModel({ handle: starts.at, enabled: true, small: false, taken: 0, say: "", rows: [], label: starts.label }, (content) => {
     if (content.kind === "handle") { number = content.number; place(nearest(starts.nodes, content.weights)); }
     if (content.kind === "ball" && starts.shown.includes(content.index)) roll(starts.shown.indexOf(content.index), steps);
   });
@@ -240,6 +240,6 @@ const buildPage = ({ data, recording, starts }) => {
 };
 
 {
-  const say = (sentence) => { document.getElementById("mx-fault").textContent = sentence; };
-  read().then((found) => (found.later ? say(LATER) : buildPage(found)), () => say(DAMAGED));
+  const say = (sentence) => document.body.replaceChildren(make("p", "", { id: "mx-fault", textContent: sentence }));
+  read().then((found) => (found.later ? say(LATER) : buildPage(found))).catch((error) => { console.warn(error); say(DAMAGED); });
 }
