@@ -39,12 +39,14 @@ from explorer.research.image_runs import (
     STARTS,
     ImageComparison,
     ImageRun,
+    accuracy,
     carried_numbers,
 )
 from explorer.research.pictures import image_sheets
 from explorer.research.quiz import quiz
 from explorer.research.report import Summary, lines, values
 from explorer.research.words import verdicts
+from explorer.research.words.weights import training_errors
 from explorer.style import PROVEN
 
 COLUMNS = 10  # arbitrary: pairs per row of the picture
@@ -58,7 +60,7 @@ Run = Annotated[ImageRun, fields(
     init_scale=option("--init-scale", "Of the first layer; 0.8/√d, or 0.24/√d for more layers."),
     attack="--attack", start="--start", steps="--attack-steps",
     seed=option("--seed", "Of images, weights and candidates.", min=0, max=MOST_SEED),
-    vote="--vote", measure="--measure", starts="--starts",
+    vote="--vote", measure="--measure", starts="--starts", errors="--errors",
 )]  # fmt: skip
 
 
@@ -67,6 +69,9 @@ def digits(
     choice: Images = CHOICE,
     run: Run = RUN,
     out: Annotated[Path, option("--out", "The picture.")] = Path("digits.png"),
+    best: Annotated[
+        int | None, option("--best", "Pairs in the picture, the best first; else all.", min=1)
+    ] = None,
     asked: Annotated[
         Path | None,
         option(
@@ -99,7 +104,7 @@ def digits(
     kept = None if dtype is None else getattr(torch, dtype.value)
     found, net = image_runs.train_and_attack(draw(run.choice), run, watch, device.value, kept)
     row = {**numbers(found), **weights(run, net), "seconds": perf_counter() - begun}
-    image_sheets.write(out, picture(run, found))
+    image_sheets.write(out, picture(run, found, best))
     if asked is not None:
         row |= _quiz_rows(run, found, asked)
     made = Summary([], {"config": asdict(run), **curves(found)}) + lines({**row, "picture": out})
@@ -118,13 +123,19 @@ def _quiz_rows(run: ImageRun, found: ImageComparison, path: Path) -> dict[str, A
 
 
 def weights(run: ImageRun, net: Network) -> dict[str, Any]:
-    """Return how many numbers the weights hold, and how near they are to a KKT point."""
+    """Return how often the network is right, how many numbers it holds, and how near to KKT."""
     drawn = draw(run.choice)
-    row: dict[str, Any] = {"numbers": carried_numbers(net), "pixels": drawn.train.n * drawn.train.d}
+    train, unseen = (accuracy(net, sets) for sets in ([drawn.train], drawn.controls))
+    row: dict[str, Any] = {
+        "train_accuracy": train, "test_accuracy": unseen,
+        "numbers": carried_numbers(net), "pixels": drawn.train.n * drawn.train.d,
+    }  # fmt: skip
+    if note := training_errors(round((1 - train) * drawn.train.n), drawn.train.n):
+        row["note"] = note
     if net.homogeneous:
         target = Target.of(net, 1.0)
         row["neurons"] = list(target.merged(MERGE_ANGLE).widths)
-        if net.outputs == 1:  # with ten the certificate takes minutes
+        if net.outputs == 1 and train == 1:  # with ten the certificate takes minutes
             row["residual"] = certify(net, drawn.train.x, drawn.train.y).residual
     return row
 
@@ -169,10 +180,10 @@ def _selection_row(found: ImageComparison) -> dict[str, Any]:
     }
 
 
-def picture(run: ImageRun, found: ImageComparison) -> image_sheets.Pixels:
-    """Return pairs of training image and candidate, best SSIM first; matched ones framed."""
+def picture(run: ImageRun, found: ImageComparison, best: int | None) -> image_sheets.Pixels:
+    """Return pairs of training image and candidate, the best first; matched ones framed."""
     drawn = draw(run.choice)
-    order = found.truth.ssim.argsort(descending=True, stable=True)
+    order = found.order[:best]
     frames = [PROVEN if m else "" for m in found.matched[order].tolist()]
     truth = drawn.pictures(drawn.train.x)[order]
     return image_sheets.pairs(truth, found.truth.images[order], frames, COLUMNS)

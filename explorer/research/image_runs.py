@@ -16,6 +16,7 @@ from torch import Tensor
 from explorer.engine.attacks.target import Target
 from explorer.engine.classes import fair_labels
 from explorer.engine.consensus import consensus
+from explorer.engine.data import Dataset
 from explorer.engine.data.images import PIXELS, Choice, Draw, Kind
 from explorer.engine.images import (
     MEASURES,
@@ -134,6 +135,11 @@ class ImageRun:
         "distance", title="picture", form="sight",
         labels=tuple((words, vote) for vote, words in VOTES.items()),
     )] = "min"
+    errors: Annotated[bool, setting(
+        "Attack weights too that are wrong on some training images",
+        note="No theorem leads them to a KKT point. The median margin of the other images takes "
+        "the place of the margin.",
+    )] = False
     train_settings: Annotated[dict[str, Any], setting(
         "Other settings of the training, by name",
     )] = field(default_factory=dict)
@@ -275,6 +281,12 @@ class ImageComparison:
         return self.truth.matched(self.measure)
 
     @property
+    def order(self) -> Tensor:
+        """Return the training images (n,), the best reconstructed first: by SSIM, else by NCC."""
+        score = self.truth.ssim if self.measure == "ssim" else self.truth.ncc
+        return score.argsort(descending=True, stable=True)
+
+    @property
     def chance(self) -> float:
         """Return the share of held-out images matched."""
         return self.verdict.of_controls
@@ -305,15 +317,21 @@ def aim(draw: Draw, run: ImageRun, state: TrainState | None) -> ImageTarget:
     """Return what the attack sees: the trained weights at margin 1, or weights of its own training.
 
     Raises:
-        ValueError: where the training has not separated the images.
+        ValueError: where the training has not separated the images, and `run.errors` is off, or
+            no image is on its side.
     """
     entry = by_key(run.attack)
     if entry.own is not None:
         made: Any = entry.target_for(None, draw.train.x, draw.train.y, run.config, run.seed)
         return ImageTarget(made, made.net)
-    if state is None or state.q_min <= 0:
-        raise ValueError("the images are not separated yet. Train for more steps.")
-    target = replace(Target.of(state.net, state.q_min), pixels=(-draw.mean, 1 - draw.mean))
+    right = state.q[state.q > 0] if state is not None else torch.zeros(0)
+    if state is None or not len(right) or (state.q_min <= 0 and not run.errors):
+        raise ValueError(
+            "the images are not separated yet. Train for more steps, or attack all the same: "
+            "errors=True, --errors on the command line."
+        )
+    margin = state.q_min if state.q_min > 0 else float(right.median())
+    target = replace(Target.of(state.net, margin), pixels=(-draw.mean, 1 - draw.mean))
     return ImageTarget(target, target.net)
 
 
@@ -361,8 +379,9 @@ def train_and_attack(
     state = None
     if by_key(run.attack).own is None:
         trained = runs.train(
-            run.run_on(draw), keep=1, watch=watch, device=device, dtype=wide_on(device)
-        )
+            run.run_on(draw), keep=1, watch=watch, device=device, dtype=wide_on(device),
+            separated=not run.errors,
+        )  # fmt: skip
         state = to_cpu(trained.states[-1])
     aimed = aim(draw, run, state)
     states = []
@@ -417,6 +436,12 @@ def selection(draw: Draw, starts: Sequence[Tensor]) -> Selection:
     made = consensus(starts)
     best, which = correlations(draw.pictures(draw.train.x), made.images).max(0)
     return Selection(made.images, made.agreement, best, which)
+
+
+def accuracy(net: Network, sets: Sequence[Dataset]) -> float:
+    """Return the share of the images of these sets that are on their side."""
+    q = torch.cat([q_of(net, s.x.to(net.dtype), s.y.to(net.dtype)) for s in sets])
+    return float((q > 0).double().mean())
 
 
 def carried_numbers(net: Network, angle: float = MERGE_ANGLE) -> int:

@@ -263,7 +263,7 @@ def training_states(
 
 def train(
     run: Run, *, device: str = "cpu", dtype: torch.dtype = torch.float64, keep: int = KEPT,
-    watch: Watch[TrainState] = no_watch,
+    watch: Watch[TrainState] = no_watch, separated: bool = True,
 ) -> Trained:  # fmt: skip
     """Train as a run says, to its last planned step. RunFailed where points are not separated.
 
@@ -275,6 +275,7 @@ def train(
         dtype: floating type of the training.
         keep: states to keep, evenly spaced, beside the first and the last.
         watch: sees states go by, those that are kept among them; see `watched_stride`.
+        separated: whether it fails where points are not separated.
     """
     data, config = run.dataset, run.train_config
     solved = maximum_margin(data.x, data.y) if run.exact else None
@@ -293,7 +294,7 @@ def train(
     status = training.terminate(done.states[-1], config)
     if status in (Status.DIVERGED, Status.DEAD):
         raise RunFailed(weights.status(status))
-    if done.q_min <= 0:
+    if separated and done.q_min <= 0:
         raise RunFailed(
             f"the points are not separated after {done.states[-1].t} steps. "
             "Take more steps, more neurons or another seed."

@@ -14,11 +14,13 @@ import explorer
 from explorer.cli import app as command
 from explorer.engine.data.images import Choice, draw
 from explorer.engine.images import image_scores
+from explorer.engine.margin import q_of
 from explorer.page.apps.digits import DigitsApp
 from explorer.page.apps.digits_charts import Gallery
 from explorer.research import image_runs
 from explorer.research.image_runs import ImageRun, carried_numbers, picture_attacks
 from explorer.research.pictures import image_sheets
+from explorer.research.runs import RunFailed
 from explorer.research.words import verdicts
 from tests.page.pages import choose, fixture_of, label, press, send
 
@@ -97,6 +99,40 @@ def test_an_unseparated_network_is_not_attacked():
     drawn = draw(run.choice)
     with pytest.raises(ValueError, match="more steps"):
         image_runs.aim(drawn, run, None)
+
+
+def test_weights_with_training_errors_are_attacked_where_that_is_asked_for(tmp_path):
+    run = replace(TINY, choice=Choice(n=40), train_steps=8, widths=(6,))
+    drawn = draw(run.choice)
+    state = last(image_runs.train(drawn, run))
+    wrong = int((state.q <= 0).sum())
+    assert 0 < wrong < 20
+    with pytest.raises(ValueError, match="--errors"):
+        image_runs.aim(drawn, run, state)
+    with pytest.raises(RunFailed):
+        image_runs.train_and_attack(drawn, run)
+    aimed = image_runs.aim(drawn, replace(run, errors=True), state)
+    right = state.q[state.q > 0]
+    unit = q_of(aimed.net, drawn.train.x, drawn.train.y)
+    assert float(unit[unit > 0].median()) == pytest.approx(1)
+    assert int((unit > 0).sum()) == len(right)
+    found, net = image_runs.train_and_attack(drawn, replace(run, errors=True))
+    assert image_runs.accuracy(net, [drawn.train]) == 1 - wrong / 40 and found.verdict.n == 40
+    words = [
+        "digits",
+        "--n",
+        "40",
+        "--widths",
+        "6",
+        "--steps",
+        "8",
+        "--attack-steps",
+        "4",
+        "--json",
+    ]
+    words += ["--errors", "--out", str(tmp_path / "a.png")]
+    row = json.loads(CliRunner().invoke(command, words).stdout)
+    assert f"{wrong} of 40" in row["note"] and "residual" not in row
 
 
 def test_a_sheet_shows_pixels_as_they_are():

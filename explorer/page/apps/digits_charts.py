@@ -81,8 +81,7 @@ class Gallery(Sheet):
     def compare(self, draw: Draw, found: ImageComparison) -> None:
         """Show pairs: above the training image, below its reconstruction."""
         score, of = found.truth, found.matched
-        quality, name = (score.ssim, "SSIM") if found.measure == "ssim" else (score.ncc, "NCC")
-        order = quality.argsort(descending=True, stable=True)
+        order, name = found.order, "SSIM" if found.measure == "ssim" else "NCC"
         if self.secret:
             kept = score.nearest[order].unique()
             pictures = found.found[kept].clamp(0, 1)

@@ -94,6 +94,17 @@ def end_of_training(made: Finished) -> str:
     return f"{text} Cells farther away may hold a larger margin: finishing again looks there."
 
 
+def training_errors(wrong: int, n: int) -> str:
+    """Return what weights are worth that are wrong on some training points; "" for none."""
+    if not wrong:
+        return ""
+    verb = "is" if wrong == 1 else "are"
+    return (
+        f"{wrong} of {n} training images {verb} on the wrong side. No theorem leads such weights "
+        "to a KKT point; the median margin of the others stands for the margin."
+    )
+
+
 def note(net: Network) -> str:
     """Return what had to be assumed of weights from a file; "" where nothing was."""
     return TAKEN_AS_RELU if net.assumed_relu else ""

@@ -410,7 +410,7 @@ def victim(
     if config.solver == "exact" and lower.shape.size > _EXACT:
         raise ValueError(
             f"this model has {lower.shape.size:,} weights, too many for the exact inverse Hessian: "
-            "choose conjugate gradients, or fewer hidden neurons."
+            "choose conjugate gradients (solver=cg), or fewer hidden neurons."
         )
     x, y = x.to("cpu", torch.float64), y.to("cpu", torch.float64)
     found = solve(lower, x, y, lower.shape.draw(generator))
@@ -439,8 +439,9 @@ def energy(target: BilevelTarget, x: Tensor, y: Tensor) -> float:
 def pictures(n: int, outputs: int, steps: int | None) -> BilevelConfig:
     """Return settings for n training images; `steps` None takes 200."""
     return BilevelConfig(
-        m=n, steps=steps or 200, sigma_x=SIGMA_PICTURES, model="hidden", width=PICTURE_WIDTH
-    )
+        m=n, steps=steps or 200, sigma_x=SIGMA_PICTURES, model="hidden", width=PICTURE_WIDTH,
+        solver="cg",
+    )  # fmt: skip
 
 
 ATTACK = Attack(
