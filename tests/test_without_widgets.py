@@ -43,6 +43,7 @@ tuned = tuning.tune(explorer.Target.of(net, 1.0), tuning.TuneConfig())
 calls = [
     ("safetensors", lambda: explorer.save_run(explorer.Run(points, config), Path("never"))),
     ("ipywidgets", lambda: explorer.app),
+    ("ipywidgets", lambda: explorer.widgets),
     ("bqplot", lambda: explorer.figure),
     ("voila", server.start),
     ("scikit-learn", lambda: images.draw(images.Choice(n=4))),
@@ -58,7 +59,7 @@ for library, call in calls:
     except (ImportError, RuntimeError) as error:
         print(json.dumps([library, str(error)]))
 """
-ADVISED = 10
+ADVISED = 11
 BLOCKED = (*WIDGETS, "PIL", "distributed", "optuna", "safetensors", "sklearn")
 
 

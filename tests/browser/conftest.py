@@ -132,16 +132,19 @@ def lab_server() -> Iterator[serve.Server]:
 
 @pytest.fixture
 def open_in_lab(lab_server: serve.Server) -> Callable[..., Path]:
-    """Open a notebook in JupyterLab on a page, or one with a cell given; run its first cell.
+    """Open a notebook in JupyterLab on a page, or one with the cells given; run the first cell.
 
     Returns the folder in which it lies.
     """
     work = Path(lab_server.folder.name) / "work"
 
-    def open_(page: sync_api.Page, lines: str = "", name: str = "explorer.ipynb") -> Path:
-        if lines:
+    def open_(page: sync_api.Page, *cells: str, name: str = "explorer.ipynb") -> Path:
+        if cells:
             book = json.loads((work / name).read_text())
-            book["cells"][0]["source"], name = lines, "given.ipynb"
+            first, name = book["cells"][0], "given.ipynb"
+            book["cells"] = [
+                {**first, "id": f"cell-{k}", "source": lines} for k, lines in enumerate(cells)
+            ]
             (work / name).write_text(json.dumps(book))
         page.goto(f"{lab_server.url}lab/tree/{name}?reset")
         # The kernel is named in the toolbar once it is there; before that a run is lost.

@@ -204,3 +204,34 @@ def test_the_lab_is_a_notebook_that_a_mouse_works_on(
         holds(one, 8)
     assert (work / "points.csv").read_text().splitlines()[0] == "x1,x2,y"
     assert load_run(work / "right.safetensors").net.widths == (200,)
+
+
+FOUR = """import ipywidgets as w
+from explorer import app, link, preset
+pages = [app(preset("alternating-circle", n=6), shown=False), *(app(shown=False) for _ in range(3))]
+links = [link(pages[0], other, "dataset") for other in pages[1:]]
+w.HBox([page.widget for page in pages])"""
+AGAIN = """from explorer.page.apps.explorer import App
+page = app()
+print([one.widget.comm is not None for one in pages])"""
+
+
+def test_four_pages_live_side_by_side_and_a_cell_replaces_its_own_alone(
+    page: Page, open_in_lab: Callable[..., Path]
+) -> None:
+    open_in_lab(page, FOUR, AGAIN)
+    four = page.locator(".jp-Notebook .jp-CodeCell").first.locator(".mx-explorer")
+    expect(four).to_have_count(4)
+    for one in four.all():
+        holds(one, 6)
+        assert one.bounding_box()["width"] > 200
+    press_at(four.nth(2).locator(".mx-pad-surface"), 0.5, 0.5)
+    for one in four.all():
+        holds(one, 7)
+    for _ in range(2):
+        output = run_cell(page, 1)
+        expect(output.locator(".mx-explorer")).to_have_count(1)
+        expect(output).to_contain_text("[True, True, True, True]")
+    run_cell(page, 0)
+    holds(four.first, 6)
+    expect(run_cell(page, 1)).to_contain_text("[True, True, True, True]")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import doctest
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -171,6 +172,24 @@ def test_any_states_are_played_each_at_its_place_and_a_wrong_speed_is_refused() 
     assert play.speed == 10.0
     play.step(5)
     assert (play.state, play.t, play.over) == ("c", 2, True)
+
+
+def test_states_that_fail_stop_the_play_and_say_why() -> None:
+    def states() -> Iterator[int]:
+        yield 0
+        raise ValueError("no state beyond the first")
+
+    async def watch() -> Play:
+        play = Play(states())
+        play.play()
+        await asyncio.sleep(0.2)
+        return play
+
+    play = asyncio.run(watch())
+    assert not play.playing and play.state == 0
+    assert "no state beyond the first" in play.view.state["where"]
+    with pytest.raises(ValueError, match="no state beyond the first"):
+        Play(states()).step()
 
 
 def test_in_a_loop_play_goes_on_by_itself_until_it_is_paused() -> None:

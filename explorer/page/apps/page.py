@@ -179,7 +179,7 @@ def show(kind: type[P], build: Callable[[], P], shown: bool = True) -> P:
         of, place, page = one
         again = of is kind and place.cell == here.cell
         again = again and (not here.request or place.request != here.request)
-        if again or place.cell in here.deleted:
+        if again or place.cell in here.deleted or page.widget.comm is None:
             _pages.remove(one)
             page.close()
     lose_nothing()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from traitlets import Any as AnyTrait
 from traitlets import Float, TraitError, Tuple, observe, validate
 
 from explorer.engine.attacks.target import Target
@@ -19,7 +20,7 @@ from explorer.page.session import Session
 from explorer.page.stages.landscape import commands as landscape
 from explorer.page.stages.landscape.starts import StartsPanel
 from explorer.page.view.canvases import weights_in
-from explorer.page.widgets.alone import Alone, Checked, as_points
+from explorer.page.widgets.alone import Alone, as_points
 
 NEAR = 1e-6  # of a sum of 1; arbitrary: rounding of three shares
 
@@ -64,8 +65,8 @@ class Landscape(Alone):
         help="shares of truth, unseen points and noise; they sum to 1",
     )  # fmt: skip
     energy = Float(0.0, read_only=True, help="share of the weights that the start leaves")
-    energies = Checked(lambda given: given, help="of all starts (side, side)")
-    end = Checked(lambda given: given, help="where the last attack from the handle has come")
+    energies = AnyTrait(None, read_only=True, help="of all starts (side, side)")
+    end = AnyTrait(None, read_only=True, help="where the last attack from the handle has come")
 
     def __init__(
         self, target: Target, data: Any, unseen: Dataset | None = None, **traits: Any,  # noqa: ANN401
@@ -115,6 +116,7 @@ class Landscape(Alone):
         with self.hold_trait_notifications():
             self.start = held.weights
             self.set_trait("energy", held.energy)
-            self.energies = held.energies
+            if self.energies is not held.energies:
+                self.set_trait("energies", held.energies)
             if held.trail:
-                self.end = held.candidates
+                self.set_trait("end", held.candidates)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from time import perf_counter
 from typing import Any
 
@@ -16,6 +17,7 @@ from explorer.page.job import page_waits
 from explorer.page.panels.transport import MOST_STEPS, SPEEDS, TICKS
 from explorer.page.session import SLOW_START
 from explorer.page.widgets.alone import Alone, Checked
+from explorer.page.words.failures import failure
 
 FRAME_S = 1 / 20  # between two states that are shown; arbitrary: views draw some of 30 ms
 WORK_S = 0.02  # of each frame in which states are made; arbitrary: the rest is the views'
@@ -66,8 +68,8 @@ class Transport(Alone):
         self._task: asyncio.Task[None] | None = None
         self.view = TimeBar(
             {
-                "play": lambda _: self._press(True), "pause": lambda _: self._press(False),
-                "reset": lambda _: self.seek(0), "step": lambda _: self.step(),
+                "play": lambda _: self.play(), "pause": lambda _: self.pause(),
+                "reset": lambda _: self.seek(0), "step": lambda _: self._on_steps(1),
                 "steps": self._on_steps, "speed": self._on_speed, "seek": self._on_seek,
             },
             ("mx-transport",), speeds=[words for words, _ in SPEEDS],
@@ -153,6 +155,10 @@ class Transport(Alone):
             self._task = asyncio.get_running_loop().create_task(self._run())
 
     async def _run(self) -> None:
+        with self._told():
+            await self._loop()
+
+    async def _loop(self) -> None:
         """Make states and show some, until it is paused or over."""
         begun, first, taken, speed = perf_counter(), self.t, 0, self.speed
         while self.playing:
@@ -173,12 +179,19 @@ class Transport(Alone):
         self.playing = False
 
     # --- the bar ------------------------------------------------------------------------------
-    def _press(self, playing: bool) -> None:
-        self.playing = playing
-
     def _on_steps(self, n: Any) -> None:  # noqa: ANN401 - from a browser
         if isinstance(n, int) and 1 <= n <= MOST_STEPS:
-            self.step(n)
+            with self._told():
+                self.step(n)
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        """Say on the bar why no further state is made; in the kernel's log it would vanish."""
+        try:
+            yield
+        except Exception as error:
+            self.playing = False
+            self.view.show(where=f"stopped: {failure(error)}")
 
     def _on_speed(self, at: Any) -> None:  # noqa: ANN401 - from a browser
         if isinstance(at, int) and 0 <= at < len(SPEEDS):
