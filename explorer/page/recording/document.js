@@ -11,7 +11,8 @@ const TICKS_OF_TIME = 1000, SPEEDS = [0.25, 0.5, 1, 2, 4];
 
 // A view of the page without a kernel behind it: what it would send goes to `hear`.
 const localModel = (values, hear = () => {}) => {
-  const calls = new Map();
+  const calls = new Map(), kinds = { Float32Array: "f", Uint8Array: "u", Int32Array: "i" };
+  let last = {};
   const tell = (name, ...given) => { for (const call of calls.get(name) || []) call(...given); };
   return {
     alone: true,
@@ -20,11 +21,13 @@ const localModel = (values, hear = () => {}) => {
     off: (name, call) => calls.get(name)?.delete(call),
     send: (content) => hear(content),
     set: (more) => { Object.assign(values, more); for (const name of Object.keys(more)) tell(`change:${name}`); },
-    // A frame: {name: typed array} with its shape, and plain values.
-    show: (arrays, given) => tell("msg:custom", {
-      kind: "frame", frame: 1, values: given,
-      arrays: Object.entries(arrays).map(([name, { data, shape }]) => [name, { Float32Array: "f", Uint8Array: "u", Int32Array: "i" }[data.constructor.name], shape]),
-    }, Object.values(arrays).map(({ data }) => data)),
+    // A frame: {name: {data, shape}}, and plain values. What is the array of the frame before stays as it is.
+    show: (arrays, given) => {
+      const fresh = Object.values(arrays).filter(({ data }, i) => last[Object.keys(arrays)[i]] !== data);
+      const rows = Object.entries(arrays).map(([name, { data, shape }]) => [name, last[name] === data ? "=" : kinds[data.constructor.name], shape]);
+      last = Object.fromEntries(Object.entries(arrays).map(([name, { data }]) => [name, data]));
+      tell("msg:custom", { kind: "frame", frame: 1, values: given, arrays: rows }, fresh.map(({ data }) => data));
+    },
   };
 };
 
@@ -114,14 +117,21 @@ const landscapeOf = (starts, show) => {
     if (content.kind === "ball" && starts.shown.includes(content.index)) roll(starts.shown.indexOf(content.index), steps);
   });
   TRIANGLE.render({ model, el: view });
-  const draw = (share) => {
+  // The runs up to a share of their trails, and the colours, which never change.
+  const rolled = (share) => {
     const cut = starts.trails.map((places) => places.slice(0, 1 + Math.round(share * (places.length - 1))));
-    const longest = Math.max(1, ...cut.map((places) => places.length)), side = Math.sqrt(starts.fill.length);
+    const longest = Math.max(1, ...cut.map((places) => places.length));
     const trails = Float32Array.from(cut.flatMap((places) => Array.from({ length: longest }, (_, i) => places[Math.min(i, places.length - 1)]).flat()));
-    const arrays = { ends: { data: Uint8Array.from(starts.ends, (end) => (share < 1 ? 3 : end)), shape: [starts.ends.length] } };
-    if (starts.trails.length) arrays.trails = { data: trails, shape: [cut.length, longest, 3] };
-    if (side) arrays.fill = { data: Uint8Array.from(starts.fill), shape: [side, side] };
-    model.show(arrays, {});
+    const ends = { data: Uint8Array.from(starts.ends, (end) => (share < 1 ? 3 : end)), shape: [starts.ends.length] };
+    return { ends, ...(cut.length && { trails: { data: trails, shape: [cut.length, longest, 3] } }) };
+  };
+  const side = Math.sqrt(starts.fill.length), fill = side && { fill: { data: Uint8Array.from(starts.fill), shape: [side, side] } };
+  const whole = rolled(1);
+  let drawn = null;
+  const draw = (share) => {
+    const arrays = share < 1 ? rolled(share) : whole;
+    if (arrays !== drawn) model.show({ ...arrays, ...fill }, {});
+    drawn = arrays;
   };
   const place = (i) => {
     run = -1;
