@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -25,13 +26,13 @@ from explorer.commands.options import (
 from explorer.commands.outputs import check_files, check_pictures
 from explorer.commands.rows import check_any_done, collect_rows, tell
 from explorer.engine.attacks.bilevel import AGREE, ATTACK
+from explorer.engine.data.images import PARITY
 from explorer.engine.energy.starts import NAMES, SIDE
 from explorer.engine.files import write_file
 from explorer.engine.roster import DEFAULT, by_key
 from explorer.engine.settings import config_of
 from explorer.research.devices import check_device
 from explorer.research.grid import (
-    DIGITS,
     STEPS,
     GridCell,
     grid_attacks,
@@ -61,7 +62,10 @@ MODELS: dict[str, dict[str, Any]] = {
 }
 
 PRESET = "moons"
-Digits = Annotated[bool, option("--digits", "The 8 x 8 digits, odd against even, instead.")]
+Images = StrEnum("Images", list(PARITY))  # type: ignore[misc]
+Digits = Annotated[
+    Images | None, option("--images", "Digits, odd against even, instead: 8 x 8, or MNIST.")
+]
 Workers = Annotated[int, option("--workers", "Processes to run on; 0 runs in this one.", min=0)]
 Rows = Annotated[Path | None, option("--rows", "JSON lines to go on from and to append to.")]
 
@@ -71,12 +75,12 @@ class GridPoints(PointSource):
     """Points by their name: of a preset, of the digits, or of a file."""
 
     preset: Preset = PRESET
-    digits: Digits = False
+    images: Digits = None
 
     def name(self, file: Path | None = None) -> str:
-        """Return their name. ValueError for options that a file or digits do not use."""
-        others = (self.preset != PRESET, self.digits, self.n is not None, self.noise is not None)
-        away = "Leave --preset, --digits, --n and --noise away."
+        """Return their name. ValueError for options that a file or images do not use."""
+        others = (self.preset != PRESET, self.images, self.n is not None, self.noise is not None)
+        away = "Leave --preset, --images, --n and --noise away."
         if file is not None and self.data is not None:
             raise ValueError("a saved run has points of its own. Leave --data away.")
         if file is not None or self.data is not None:
@@ -84,11 +88,11 @@ class GridPoints(PointSource):
                 whose = "--data" if file is None else "a saved run"
                 raise ValueError(f"{whose} has points of its own. {away}")
             return str(file or self.data)
-        if self.digits and (self.preset != PRESET or self.noise is not None):
+        if self.images and (self.preset != PRESET or self.noise is not None):
             raise ValueError(
-                "--digits takes the place of --preset and has no --noise. Leave them away."
+                "--images takes the place of --preset and has no --noise. Leave them away."
             )
-        return DIGITS if self.digits else self.preset
+        return self.images.value if self.images else self.preset
 
 
 @dataclass(frozen=True)

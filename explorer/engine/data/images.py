@@ -408,20 +408,22 @@ def draw(choice: Choice) -> Draw:
     return Draw(choice, shape, mean, made[0], made[1], tuple(made[2:]))
 
 
-IMAGE = (8, 8)  # pixels of the digits of scikit-learn
+PARITY: dict[str, tuple[int, int]] = {"digits": (8, 8), "mnist": (28, 28)}  # kinds, their pixels
 
 
-def parity_digits(n: int, seed: int) -> tuple[Dataset, Dataset]:
-    """Draw n digits of scikit-learn and n others, half of each label (the larger half odd, +1).
+def parity_digits(n: int, seed: int, kind: Kind = "digits") -> tuple[Dataset, Dataset]:
+    """Draw n digits of a kind and n others, half of each label (the larger half odd, +1).
 
     Raises:
-        ImportError: without scikit-learn.
+        ImportError: without the library that they come with.
+        ImageFileError: for MNIST, where no package holds it.
         ValueError: where there are not so many images.
     """
-    images, digits, white = all_images("digits", "")
+    images, digits, white = all_images(kind, "")
     x, y = images.flatten(1).double() / white, digits % 2 * 2.0 - 1.0
-    if not 2 <= n <= 800:  # 891 even ones are the smaller class; both partitions must be disjoint
-        raise ValueError(f"n must be from 2 to 800 digits; got {n}")
+    most = min(int((y == label).sum()) for label in (-1, 1)) // 2 * 2  # both sets are disjoint
+    if not 2 <= n <= most:
+        raise ValueError(f"n must be from 2 to {most} digits; got {n}")
     order = torch.randperm(len(y), generator=torch.Generator().manual_seed(seed))
     odd, even = order[y[order] > 0], order[y[order] < 0]
     half, rest = (n + 1) // 2, n // 2

@@ -18,7 +18,7 @@ from explorer.engine.arrays import Array
 from explorer.engine.attacks.target import Target
 from explorer.engine.classes import fair_labels
 from explorer.engine.data import PRESETS, Dataset, heldout, preset
-from explorer.engine.data.images import IMAGE, parity_digits
+from explorer.engine.data.images import PARITY, Kind, parity_digits
 from explorer.engine.energy.starts import (
     NAMES,
     SIDE,
@@ -146,7 +146,6 @@ def _mean(values: Array) -> Array:
 # The seed is that of everything: points, partition, victim and noise. Bands over seeds are bands
 # over repeated experiments.
 
-DIGITS = "digits"
 STEPS = 300  # arbitrary: steps per cell; both attacks have left their start by then
 TRAIL = 20  # arbitrary: places kept of a trajectory
 
@@ -156,7 +155,8 @@ class GridCell:
     """A start of the grid, and all that determines its run.
 
     Attributes:
-        data: name of a preset, "digits" for odd against even, or the path of a saved run or a CSV.
+        data: name of a preset, a kind of digits (`PARITY`) for odd against even, or the path of a
+            saved run or a CSV.
         attack: key of an attack in the roster that takes a start.
         mix_truth: lambda_1.
         mix_data: lambda_2.
@@ -185,8 +185,9 @@ class GridCell:
 
     def __post_init__(self) -> None:
         """Refuse unknown names."""
-        if not self.file and self.data != DIGITS and self.data not in PRESETS:
-            raise ValueError(f"data is digits or one of {', '.join(PRESETS)}; got {self.data!r}")
+        if not self.file and self.data not in PARITY and self.data not in PRESETS:
+            names = ", ".join([*PARITY, *PRESETS])
+            raise ValueError(f"data is one of {names}; got {self.data!r}")
         known = grid_attacks()
         if self.attack not in known:
             raise ValueError(
@@ -396,7 +397,7 @@ def _problem(text: str) -> Problem:
     truth, control, own = sets_of(cell)
     run = cell.run_on(truth)
     given = None if by_key(cell.attack).own else own or train(run, keep=1).target
-    seen = Pictures((1, *IMAGE)) if cell.data == DIGITS else None
+    seen = None if (size := PARITY.get(cell.data)) is None else Pictures((1, *size))
     made = Grid(
         given, truth, control, cell.attack, run.attack_config, cell.seed, SIDE, seen, cell.device,
         fair=True,
@@ -434,7 +435,8 @@ def sets_of(cell: GridCell) -> tuple[Dataset, Dataset, Target | None]:
     if cell.file:
         truth, own = open_cell(cell)
         return truth, heldout(truth, 1), own
-    if cell.data == DIGITS:
-        return *parity_digits(20 if cell.n is None else cell.n, cell.seed), None
+    if cell.data in PARITY:
+        kind: Kind = "mnist" if cell.data == "mnist" else "digits"
+        return *parity_digits(20 if cell.n is None else cell.n, cell.seed, kind), None
     truth = preset(cell.data, cell.n, cell.noise, cell.seed)
     return truth, heldout(truth, 1), None
