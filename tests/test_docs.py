@@ -8,6 +8,7 @@ import importlib
 import importlib.util
 import pkgutil
 import re
+import runpy
 from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
 from functools import cache
@@ -284,3 +285,13 @@ def test_every_file_named_is_there() -> None:
     text = README.read_text()
     for link in re.findall(r"\]\((?!http)([^)#]+)\)", text):
         assert (README.parent / link).exists(), link
+
+
+def test_every_page_that_plays_is_made_and_linked() -> None:
+    script = runpy.run_path(str(ROOT / "scripts" / "playing.py"))
+    linked = re.findall(r'href="playing/([\w-]+)\.html"', text_of("plays.md"))
+    assert linked == list(script["PAGES"])
+    assert "scripts/playing.py build/docs/playing" in (ROOT / "Makefile").read_text()
+    for name, _ in script["PAGES"].values():
+        run = script["whole_run"](name)
+        assert run.steps[0] and run.steps[1] and run.stage == "attack"

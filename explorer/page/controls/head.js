@@ -1,6 +1,4 @@
 // The head: name, stages, menus, theme.
-const LOGO = `<svg width="24" height="24" viewBox="0 0 24 24" aria-hidden="true"><rect width="24" height="24" rx="6" fill="var(--mx-pos)" opacity=".18"/><path d="M0 24 24 0V18a6 6 0 0 1-6 6Z" fill="var(--mx-neg)" opacity=".3"/><path d="M3 21 21 3" stroke="var(--mx-ink)" stroke-width="2"/><circle cx="8" cy="9" r="2.4" fill="var(--mx-pos)"/><circle cx="16" cy="15.5" r="2.4" fill="var(--mx-neg)"/></svg>`;
-
 const tabsOf = (send) => {
   const list = make("div", "mx-tabs", { role: "tablist", "aria-label": "Stages" });
   const buttons = new Map();

@@ -1,0 +1,55 @@
+"""Make the pages that play which the site of the docs links to, from seeds.
+
+    python scripts/playing.py build/docs/playing
+
+Each is an example of the page (explorer/research/scenarios.py), trained and attacked to its end, as
+one file of HTML. `make docs` calls it after the site is built; docs/plays.md links to the files.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from time import perf_counter
+
+from explorer.engine.roster import by_key
+from explorer.engine.store import Run
+from explorer.engine.threads import limit_threads
+from explorer.page.recording.document import page_that_plays
+from explorer.research.repeat import with_states
+from explorer.research.scenarios import by_name
+
+STATES = 100  # of an attack whose settings plan no steps; as `repeat` keeps
+# The example, and whether the landscape of its starts is computed.
+PAGES = {
+    "circle": ("alternating circle", True),
+    "three-layers": ("random circle", False),
+    "moons": ("moons", False),
+    "line": ("alternating line", False),
+    "hinges": ("hinges", False),
+    "three-classes": ("three classes", False),
+}
+
+
+def whole_run(name: str) -> Run:
+    """The run of an example, with all steps of its attack."""
+    run = by_name(name).run
+    entry = by_key(run.attack_name)
+    steps = entry.step_count(run.attack_config or entry.config(), STATES)
+    return replace(run, steps=(run.steps[0], steps), stage="attack", repeatable=True)
+
+
+def main(folder: Path, tell: Callable[[str], object] = print) -> None:
+    limit_threads()
+    folder.mkdir(parents=True, exist_ok=True)
+    for key, (name, starts) in PAGES.items():
+        begun = perf_counter()
+        page = page_that_plays(with_states(whole_run(name)), starts=starts)
+        (folder / f"{key}.html").write_text(page, encoding="utf-8")
+        tell(f"{key}.html  {len(page.encode()) / 1000:.0f} kB  {perf_counter() - begun:.0f} s")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
