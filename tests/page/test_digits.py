@@ -343,6 +343,7 @@ def test_several_starts_are_one_attack_on_the_page_and_by_command(page):
     choose(page.controls, "starts", 3)
     page.run_attack()
     assert len(page.attacked) == 3 and page.job.share == 1
+    assert 0 < len(page.board.believed.view.tiles) <= 10
     assert torch.equal(page.scored.found, found.found)
     with pytest.raises(ValueError, match="differ by their noise"):
         replace(run, start="truth")

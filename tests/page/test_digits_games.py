@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 import torch
 
@@ -52,6 +54,21 @@ def test_a_quiz_waits_for_an_attack_and_hides_the_truth_until_it_is_over(page):
     assert card.quiz is None
     page.run_training()
     assert card.row.items["play"].disabled and "Attack first" in card.sheet.title.value
+
+
+def test_what_is_believed_says_which_is_right_unless_the_truth_is_secret(page):
+    attacked(page)
+    believed, drawn = page.board.believed, page.draw
+    assert len(believed.widget.children) == 1  # one start agrees with nothing
+    mine = drawn.pictures(drawn.train.x)
+    starts = [torch.cat([mine[:4], 1 - mine[4:6]]), mine[:4]]
+    found = image_runs.score_pictures(drawn, page.trained.net, torch.cat(starts))
+    found = replace(found, selection=image_runs.selection(drawn, starts))
+    believed.show_best(found, False)
+    marks = [tile["mark"] == "good" for tile in believed.view.tiles]
+    assert marks == found.selection.right.tolist() and 2 < sum(marks) < len(marks)
+    believed.show_best(found, True)
+    assert not any(tile["mark"] for tile in believed.view.tiles)
 
 
 def test_images_of_ones_own_are_trained_on_and_read_back_beside_the_counts(page):

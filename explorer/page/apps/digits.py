@@ -19,7 +19,7 @@ from explorer.engine.scoring import Kind
 from explorer.engine.settings import setting_of
 from explorer.engine.threads import limit_threads
 from explorer.engine.training import TrainState
-from explorer.page.apps.digits_charts import FirstLayer, Gallery
+from explorer.page.apps.digits_charts import Believed, FirstLayer, Gallery
 from explorer.page.apps.digits_grid import UNTRAINED, DigitsGrid
 from explorer.page.apps.digits_own import OwnCard
 from explorer.page.apps.digits_quiz import QuizCard
@@ -178,7 +178,7 @@ class Board:
 
     def __init__(self, below: Sequence[w.Widget]) -> None:
         """Make every view, empty; `below`: what stands below the gallery."""
-        self.gallery, self.neurons = Gallery(), FirstLayer()
+        self.gallery, self.believed, self.neurons = Gallery(), Believed(), FirstLayer()
         self.outputs, self.shares, self.rates = (
             ChartView(layout=w.Layout(height="230px")) for _ in range(3)
         )
@@ -196,7 +196,8 @@ class Board:
             [charts, self.neurons.widget], layout=w.Layout(overflow="visible", grid_gap="12px")
         )
         left = w.VBox(
-            [self.gallery.widget, *below], layout=w.Layout(overflow="visible", grid_gap="12px")
+            [self.gallery.widget, self.believed.widget, *below],
+            layout=w.Layout(overflow="visible", grid_gap="12px"),
         )
         body = columns([left, right], "560px")
         self.widget = w.VBox([body], layout=w.Layout(overflow="visible"))
@@ -212,6 +213,7 @@ class Board:
         self.outputs.draw(NOTHING)
         self.shares.draw(NOTHING)
         self.rates.draw(NOTHING)
+        self.believed.clear()
         if draw is not None:
             self.gallery.only(draw)
 
@@ -222,6 +224,7 @@ class Board:
     def attack(self, draw: Draw, found: ImageComparison, partition: bool) -> None:
         """Show candidates beside their matches, and both charts."""
         self.gallery.compare(draw, found)
+        self.believed.show_best(found, self.gallery.secret)
         self.outputs.draw(output_chart(found))
         self.shares.draw(share_chart(found, partition))
         least = 1 / found.verdict.unseen

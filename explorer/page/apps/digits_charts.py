@@ -8,7 +8,7 @@ import ipywidgets as w
 from torch import Tensor
 
 from explorer.engine.data.images import Draw
-from explorer.engine.images import MEASURES
+from explorer.engine.images import MEASURES, NCC_LEAST
 from explorer.engine.network import Network
 from explorer.page.view.pictures import PicturesView
 from explorer.research.image_runs import VOTES, ImageComparison
@@ -96,6 +96,35 @@ class Gallery(Sheet):
             ["good" if of[i] else "" for i in order.tolist()],
             [f"{'Found' if of[i] else 'Not found'}: NCC {score.ncc[i]:.2f}, "
              f"SSIM {score.ssim[i]:.2f}" for i in order.tolist()],
+        )  # fmt: skip
+
+
+class Believed(Sheet):
+    """What an attacker believes without the truth: clusters of candidates by their agreement."""
+
+    def __init__(self) -> None:
+        """Make the sheet, empty."""
+        super().__init__(
+            "<b>Without the truth.</b> Take two starts or more: what they agree on can be believed."
+        )
+
+    def show_best(self, found: ImageComparison, secret: bool) -> None:
+        """Show the best clusters; which are right is not said while the truth is `secret`."""
+        chosen, count = found.selection, len(found.matched)
+        if chosen is None:
+            self.clear()
+            return
+        k = min(count, len(chosen.ncc))
+        best, most = (round(k * chosen.precision(k, knowing)) for knowing in (False, True))
+        right = "" if secret else (
+            f" {best} of the first {k} are {_mark('good', 'of training images')} (NCC above "
+            f"{NCC_LEAST:g}); with the truth at hand one would find {most}."
+        )  # fmt: skip
+        self.show(
+            f"<b>Without the truth</b>: what starts agree on, most agreement first.{right}",
+            [chosen.images[:k]], ["mean of a cluster"],
+            ["good" if real and not secret else "" for real in chosen.right[:k].tolist()],
+            [f"agreement {value:.3f}" for value in chosen.agreement[:k].tolist()],
         )  # fmt: skip
 
 
