@@ -24,7 +24,7 @@ from explorer.engine.data import empty, preset
 from explorer.engine.explanations.certainty import Certainty, RadiusMap
 from explorer.engine.threads import limit_threads
 from explorer.page import play
-from explorer.page.recording.frames import Picture, frames_of, pictures, spread
+from explorer.page.recording.frames import RecordedFrame, frames_of, pictures, spread
 from explorer.page.recording.packing import RATE, recording
 from explorer.page.session import Session
 from explorer.page.sharing import files
@@ -86,7 +86,7 @@ def plain(made: Certainty | RadiusMap) -> dict[str, Any]:
     return {k: v.tolist() if hasattr(v, "tolist") else v for k, v in vars(made).items()}
 
 
-def opening() -> tuple[bytes, bytes, list[Picture], Session]:
+def opening() -> tuple[bytes, bytes, list[RecordedFrame], Session]:
     """The recording, the run at its end, the recorded frames, and the session that made them."""
     limit_threads()  # as a page does: sums of several threads end in other last bits
     session = Session(empty(2), axes=Axes())

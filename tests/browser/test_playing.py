@@ -14,11 +14,11 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from explorer.page.recording import document
-from explorer.page.recording.frames import Picture
+from explorer.page.recording.frames import RecordedFrame
 from explorer.page.recording.packing import recording
 from explorer.page.stages.landscape import words
 from explorer.serve.server import Server
-from tests.browser.steps import barriers
+from tests.browser.steps import Explorer, barriers
 from tests.page.test_document import MARKUP, data_of, small_run, with_starts
 
 LAST = re.compile(r"^step 6$")
@@ -147,7 +147,7 @@ def test_markup_in_every_word_stays_words(page: Page, file: Path, tmp_path: Path
     values = {"view": [0, 0, 2, 2], "flat": False, "hollow": False, "margins": False,
               "texts": [[0.0, 0.0, MARKUP]], "legend": [["point", MARKUP, MARKUP]]}  # fmt: skip
     every = [
-        Picture(scene, {"points": points}, values, told, 1, ((MARKUP, MARKUP),))
+        RecordedFrame(scene, {"points": points}, values, told, 1, ((MARKUP, MARKUP),))
         for scene in ("train", "end")
     ]
     bad = {**data, "title": MARKUP, "what": MARKUP, "about": with_markup(data["about"]),
@@ -230,3 +230,17 @@ def test_a_cell_shows_it_and_it_plays_on_when_the_kernel_is_gone(
     frame.get_by_role("button", name="Play", exact=True).click()
     expect(where).to_have_text("step 40")
     assert "srcdoc" in work.read_text(), "the notebook holds the page"
+
+
+def test_share_saves_the_run_on_screen_and_the_file_plays_it(
+    app: Explorer, page: Page, tmp_path: Path
+) -> None:
+    app.draw_twelve()
+    app.press("Step × n")
+    expect(app.where).to_have_text("step 100 of 100")
+    said = app.page.locator(".mx-title").inner_text()
+    app.fold("Share")
+    content = app.saved("Run: A page that plays")
+    opened(page, content.decode(), tmp_path)
+    expect(page.locator(".mx-where")).to_have_text("step 100")
+    expect(page.locator(".mx-title")).to_have_text(said)

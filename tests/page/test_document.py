@@ -21,10 +21,10 @@ from explorer.engine.store import StoreError
 from explorer.page.recording import document
 from explorer.page.recording.document import CUT, document_of, page_that_plays
 from explorer.page.recording.frames import frames_of, recorded_axes
-from explorer.page.recording.landscape import SIDE, Starts
+from explorer.page.recording.landscape import SIDE, KnownStarts
 from explorer.page.recording.packing import UNIT
 from explorer.page.sharing.words import ANEW
-from explorer.page.stages.landscape import words
+from explorer.page.stages.landscape import energy_words, words
 from explorer.research import runs
 from explorer.research.state import read_link
 from tests.page.test_recording import read
@@ -46,7 +46,7 @@ def small_run() -> Run:
 
 
 @cache
-def with_starts() -> tuple[str, Starts]:
+def with_starts() -> tuple[str, KnownStarts]:
     """The page of this run with its landscape of starts, and what that was made of."""
     run, made = small_run(), []
     with pytest.MonkeyPatch.context() as patch:
@@ -130,7 +130,7 @@ def test_the_handle_stands_where_energies_are_known_and_runs_are_their_states() 
         x = held.landscape.candidates(tuple(at))
         placed = axes.shares(x.numpy())
         np.testing.assert_allclose(frame["arrays"]["candidates"][:, :2], placed, atol=1 / UNIT)
-        energy = words.number(held.landscape.energy(tuple(at)))
+        energy = energy_words.number(held.landscape.energy(tuple(at)))
         assert frame["fold"][0] == ["energy here", energy]
     keys = list(found.rows)
     for key, run, number in zip(keys, data["runs"], data["shown"], strict=True):

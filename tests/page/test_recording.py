@@ -19,7 +19,7 @@ from explorer.page.apps.explorer import App
 from explorer.page.opening import RECORDED, open_recorded
 from explorer.page.plane.scene import Look, scene
 from explorer.page.plane.shapes import shapes_of
-from explorer.page.recording.frames import Picture, frames_of, pictures, recorded_axes
+from explorer.page.recording.frames import RecordedFrame, frames_of, pictures, recorded_axes
 from explorer.page.recording.packing import GAP, MOST, RATE, UNIT, recording
 from explorer.page.session import Session
 from explorer.page.sharing import files
@@ -72,7 +72,7 @@ def test_marks_and_classes_come_back_exactly_and_what_is_far_away_stands_at_the_
     kinds = np.array([[0.1, -1.0, kind] for kind in range(7)])
     line = np.array([[0.5, 9.0], [np.nan, np.nan], [-np.inf, -0.25]])
     words = dict.fromkeys(("title", "words", "still", "tone", "step"), "")
-    (frame,) = read(recording([Picture("end", {"claims": kinds, "lines": line}, {}, words)]))
+    (frame,) = read(recording([RecordedFrame("end", {"claims": kinds, "lines": line}, {}, words)]))
     assert frame["arrays"]["claims"][:, 2].tolist() == [0, 1, 2, 3, 4, 5, 6]
     edge = MOST / UNIT
     np.testing.assert_array_equal(

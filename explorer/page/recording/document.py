@@ -28,7 +28,7 @@ from explorer.engine.store import Run
 from explorer.page.aim import made_at
 from explorer.page.frame import Frame
 from explorer.page.recording.frames import DRAWN, MOST, frames_of, pictures, recorded_axes
-from explorer.page.recording.landscape import Starts, starts_data, starts_of
+from explorer.page.recording.landscape import KnownStarts, starts_data, starts_of
 from explorer.page.recording.packing import recording
 from explorer.page.sharing.words import ANEW, size_of
 from explorer.page.words import glossary
@@ -50,7 +50,7 @@ DIGITS = 6  # of the numbers of a chart
 
 def page_that_plays(
     run: Run, certainty: Certainty | None = None, progress: Progress = no_progress,
-    starts: Starts | bool = False,
+    starts: KnownStarts | bool = False,
 ) -> str:  # fmt: skip
     """Return a run as one file of HTML that plays without Python.
 
@@ -76,7 +76,7 @@ def page_that_plays(
         "recording": base64.b64encode(recording(every)).decode(),
         "charts": {name: _chart_data(chart) for name, chart in _charts(run).items()},
         "about": _about(run, end),
-        "landscape": starts_data(starts, end, axes) if isinstance(starts, Starts) else None,
+        "landscape": starts_data(starts, end, axes) if isinstance(starts, KnownStarts) else None,
     }  # fmt: skip
     return document_of(data)
 

@@ -29,7 +29,7 @@ Words = Mapping[str, tuple[str | None, str]]
 
 
 @dataclass(frozen=True)
-class Picture:
+class RecordedFrame:
     """One frame: what the plane shows, and what stands beside it.
 
     Attributes:
@@ -141,7 +141,7 @@ def spread(states: Sequence[State], most: int) -> list[State]:
 
 def pictures(
     frames: Iterator[tuple[str, Frame]], axes: Axes, words: Words = PLAYED
-) -> Iterator[Picture]:
+) -> Iterator[RecordedFrame]:
     """Yield what the page shows of each frame.
 
     Args:
@@ -172,7 +172,7 @@ def pale(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 def _picture(
     name: str, frame: Frame, arrays: Arrays, values: dict[str, Any], words: Words
-) -> Picture:
+) -> RecordedFrame:
     """Return a frame with what stands beside it: a title that counts, and words of the scene."""
     running = name in PLAYED
     said = headline(frame, running)
@@ -187,7 +187,7 @@ def _picture(
         "tone": said.tone,
         "step": step,
     }
-    return Picture(name, arrays, values, beside, -1 if state is None else state.t, said.fold)
+    return RecordedFrame(name, arrays, values, beside, -1 if state is None else state.t, said.fold)
 
 
 def recorded_axes(run: Run) -> Axes:

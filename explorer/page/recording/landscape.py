@@ -22,9 +22,10 @@ from explorer.engine.status import Status
 from explorer.engine.store import Run, StoreError
 from explorer.page.aim import aim_at, handle_at, starts_grid
 from explorer.page.frame import Attacking, Frame, Handle, Passed
-from explorer.page.recording.frames import Picture, config_of, pictures, spread
+from explorer.page.recording.frames import RecordedFrame, config_of, pictures, spread
 from explorer.page.recording.packing import recording
 from explorer.page.stages.landscape import words
+from explorer.page.stages.landscape.energy_words import MARKS, number
 from explorer.research.grid.landscape import SIDES, Key, Runs, landscape_of
 from explorer.research.pictures.axes import Axes
 from explorer.research.pictures.shades import start_shades
@@ -35,7 +36,7 @@ DIGITS = 4  # of a place of a trail
 
 
 @dataclass(frozen=True, eq=False)
-class Starts:
+class KnownStarts:
     """What a page knows of the landscape of starts.
 
     Attributes:
@@ -47,7 +48,7 @@ class Starts:
     found: Runs
 
 
-def starts_of(run: Run, end: Frame, progress: Progress = no_progress) -> Starts:
+def starts_of(run: Run, end: Frame, progress: Progress = no_progress) -> KnownStarts:
     """Return the landscape of a run's weights: 91 energies, and runs of its attack from 21 places.
 
     Raises:
@@ -72,7 +73,7 @@ def starts_of(run: Run, end: Frame, progress: Progress = no_progress) -> Starts:
     held = handle_at(shared, energies, (0.0, 0.0, 1.0))
     usual = 0 if by_key(name).own else by_key(name).candidate_count(config_of(run))
     arrivals = found.arrivals(1, going=False)
-    return Starts(replace(held, energies=values, arrivals=arrivals, usual=usual), found)
+    return KnownStarts(replace(held, energies=values, arrivals=arrivals, usual=usual), found)
 
 
 def with_aim(end: Frame) -> Frame:
@@ -83,7 +84,7 @@ def with_aim(end: Frame) -> Frame:
     return replace(end, aim=aim_at(state, end.dataset, part.weight_decay > 0, part.certificate))
 
 
-def starts_data(made: Starts, end: Frame, axes: Axes) -> dict[str, Any]:
+def starts_data(made: KnownStarts, end: Frame, axes: Axes) -> dict[str, Any]:
     """Return the landscape as a page that plays holds it.
 
     Args:
@@ -107,7 +108,7 @@ def starts_data(made: Starts, end: Frame, axes: Axes) -> dict[str, Any]:
     shown = [next(i for i, (k, *_) in enumerate(trails) if k == key) for key in kept]
     ends = [end for _, _, end in trails]
     counts = [[mark, colour, name, ends.count(k)] for k, (name, (mark, colour)) in
-              enumerate(zip(words.ENDS, words.MARKS, strict=True))]  # fmt: skip
+              enumerate(zip(words.ENDS, MARKS, strict=True))]  # fmt: skip
     return {
         "recording": base64.b64encode(recording(told)).decode(),
         "at": list(made.held.weights), "nodes": [list(at) for at in places],
@@ -119,7 +120,7 @@ def starts_data(made: Starts, end: Frame, axes: Axes) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _frame_at(base: Frame, made: Starts, at: Weights) -> Frame:
+def _frame_at(base: Frame, made: KnownStarts, at: Weights) -> Frame:
     """Return the page with the handle at a place."""
     held = made.held
     placed = handle_at(held.problem, held.landscape, at)
@@ -128,7 +129,7 @@ def _frame_at(base: Frame, made: Starts, at: Weights) -> Frame:
     return replace(base, starts=told)
 
 
-def _along(base: Frame, made: Starts, key: Key) -> Iterator[Frame]:
+def _along(base: Frame, made: KnownStarts, key: Key) -> Iterator[Frame]:
     """Yield the page along a run: its candidates, their energy, its trail up to there."""
     start, measure = _frame_at(base, made, mix_weights(*key[1:])), made.held.landscape.measure
     held, passed = start.starts, tuple[Passed, ...]()
@@ -141,11 +142,11 @@ def _along(base: Frame, made: Starts, key: Key) -> Iterator[Frame]:
         yield replace(start, starts=there, attack=replace(base.attack, state=state))
 
 
-def _read(picture: Picture, frame: Frame) -> Picture:
+def _read(picture: RecordedFrame, frame: Frame) -> RecordedFrame:
     """Return a frame with what is read at its handle."""
     held = frame.starts
     assert held is not None
     shares = zip(words.SETS, words.percents(held.weights), strict=True)
     now = "energy now" if held.t else "energy here"
-    fold = ((now, words.number(held.energy)), *((f"start: {n}", f"{p}%") for n, p in shares))
+    fold = ((now, number(held.energy)), *((f"start: {n}", f"{p}%") for n, p in shares))
     return replace(picture, fold=fold)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from explorer.page.recording.frames import Picture
+from explorer.page.recording.frames import RecordedFrame
 
 RATE = 16  # frames a second; arbitrary
 # Of int16, so numbers below 8, and marks and classes exactly; a gap in a line is the least of them.
@@ -34,7 +34,7 @@ def packed_array(array: NDArray[Any]) -> NDArray[Any]:
     return np.where(np.isnan(held), GAP, held).astype("<i2")
 
 
-def recording(every: Iterable[Picture], rate: int = RATE) -> bytes:
+def recording(every: Iterable[RecordedFrame], rate: int = RATE) -> bytes:
     """Return pictures as one gzip file; the same pictures give the same bytes.
 
     Args:

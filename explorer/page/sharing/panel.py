@@ -14,7 +14,7 @@ from explorer.page.controls.control import ShareBox
 from explorer.page.frame import Frame
 from explorer.page.panels.base import Panel
 from explorer.page.recording.document import page_that_plays
-from explorer.page.recording.landscape import Starts
+from explorer.page.recording.landscape import KnownStarts
 from explorer.page.session import Session
 from explorer.page.sharing import files
 from explorer.page.sharing.run import film_of, gap, made_of, run_of_page
@@ -82,7 +82,7 @@ class SharePanel(Panel):
         run, aim, held = files.as_run(self.session), now.aim, now.starts
         known = None
         if held is not None and held.energies is not None and held.runs is not None and now.newest:
-            known = Starts(held, held.runs)
+            known = KnownStarts(held, held.runs)
         self.tell(MAKING_PAGE)
 
         def work(progress: Progress) -> Iterator[bytes]:
