@@ -226,9 +226,9 @@ def settled(locator: Locator) -> None:
     )
 
 
-def barriers(page: Page) -> list[str]:
-    """What axe-core finds of impact serious or critical, one line a place."""
-    found = Axe().run(page).response["violations"]
+def barriers(page: Page, within: str | None = None) -> list[str]:
+    """What axe-core finds of impact serious or critical, one line a place, or `within` some."""
+    found = Axe().run(page, within).response["violations"]
     return [
         f"{rule['id']} ({rule['impact']}): {' '.join(map(str, node['target']))}: {said}"
         for rule in found

@@ -9,7 +9,7 @@ from pathlib import Path
 from playwright.sync_api import Locator, Page, expect
 
 from explorer.engine.store import load_run
-from tests.browser.steps import NEAR_KKT, VERDICT, Explorer, know_the_marks
+from tests.browser.steps import NEAR_KKT, VERDICT, Explorer, barriers, know_the_marks
 from tests.browser.test_screen import wrong_with
 
 
@@ -160,6 +160,7 @@ def test_each_public_widget_stands_alone_in_a_cell(
     expect(labels.nth(5)).to_have_text("t 400 over True")
     expect(play.locator(".mx-where")).to_have_text("step 400 of 400")
     assert other.locator(".mx-plane").evaluate(HAS_MAP)
+    assert barriers(page, ".jp-OutputArea .mx-alone") == []
 
 
 def run_cell(page: Page, k: int) -> Locator:
