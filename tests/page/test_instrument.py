@@ -46,7 +46,7 @@ def test_calls_do_what_clicks_do_and_every_result_has_a_public_name(page: App) -
     page.go("landscape")
     assert page.session.frame.stage == "landscape" and page.energies.shape[0] > 2
     assert page.run.attack_name == "kkt" and page.run.net.widths == (20,)
-    assert repr(page).startswith("App(9 points, stage 'landscape'")
+    assert repr(page).startswith("App(9 points")
 
 
 def test_an_attack_goes_on_to_its_end_and_beyond_what_was_planned(page: App) -> None:

@@ -117,7 +117,7 @@ class Plane(Alone):
         "dataset", "network", "candidates", "claims", "certified", "certificate", "layers",
         "selected",
     )  # fmt: skip
-    def _changed(self, change: dict[str, Any]) -> None:
+    def _follow(self, change: dict[str, Any]) -> None:
         if change["name"] == "dataset":
             self.axes = axes_for(self.axes, self.dataset, loaded=True)
         self._draw()

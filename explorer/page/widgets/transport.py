@@ -155,7 +155,7 @@ class Transport(Alone):
             self._task = asyncio.get_running_loop().create_task(self._run())
 
     async def _run(self) -> None:
-        with self._told():
+        with self._refusal_on_bar():
             await self._loop()
 
     async def _loop(self) -> None:
@@ -181,11 +181,11 @@ class Transport(Alone):
     # --- the bar ------------------------------------------------------------------------------
     def _on_steps(self, n: Any) -> None:  # noqa: ANN401 - from a browser
         if isinstance(n, int) and 1 <= n <= MOST_STEPS:
-            with self._told():
+            with self._refusal_on_bar():
                 self.step(n)
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
+    def _refusal_on_bar(self) -> Iterator[None]:
         """Say on the bar why no further state is made; in the kernel's log it would vanish."""
         try:
             yield
