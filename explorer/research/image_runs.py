@@ -219,7 +219,7 @@ class Selection:
         images: of each cluster of candidates, the largest agreement first (k, c, h, w).
         agreement: see `engine.consensus` (k,).
         ncc: the largest correlation with a training image (k,).
-        of: that training image (k,).
+        of: that training image (k,); those of one's own come last.
     """
 
     images: Tensor
@@ -434,7 +434,7 @@ def score_pictures(
 def selection(draw: Draw, starts: Sequence[Tensor]) -> Selection:
     """Return the candidates of several starts (m, c, h, w) as they are believed, and what of."""
     made = consensus(starts)
-    best, which = correlations(draw.pictures(draw.train.x), made.images).max(0)
+    best, which = correlations(draw.pictures(draw.trained.x), made.images).max(0)
     return Selection(made.images, made.agreement, best, which)
 
 

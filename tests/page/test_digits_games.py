@@ -67,6 +67,9 @@ def test_what_is_believed_says_which_is_right_unless_the_truth_is_secret(page):
     believed.show_best(found, False)
     marks = [tile["mark"] == "good" for tile in believed.view.tiles]
     assert marks == found.selection.right.tolist() and 2 < sum(marks) < len(marks)
+    line(page, 3)
+    own = page.draw.pictures(page.draw.own.x)
+    assert image_runs.selection(page.draw, [own, own]).of.tolist() == [10]
     believed.show_best(found, True)
     assert not any(tile["mark"] for tile in believed.view.tiles)
 

@@ -13,7 +13,8 @@ from explorer.page.apps.digits_charts import Sheet
 from explorer.page.controls.row import Item, Row
 from explorer.research.quiz import TRAINED, UNSEEN, Quiz, quiz
 
-FIRST = "Quiz: four of ten images trained the network. Which? Attack first, then play."
+WHAT = "<b>Quiz.</b> Four of ten images trained the network. Which?"
+FIRST = f"{WHAT} Attack first, then play."
 ASK = (
     f"<b>{TRAINED} of these {TRAINED + UNSEEN} images trained the network. Which?</b> Press "
     f"{TRAINED}, then Reveal. The training images above are hidden meanwhile."
@@ -53,6 +54,7 @@ class QuizCard:
     def offer(self, drawn: Draw, found: Tensor) -> None:
         """Have a quiz ready on the candidates of an attack, as pictures (m, c, h, w)."""
         self._material = drawn, found
+        self.sheet.title.value = f"{WHAT} The attack has made up its mind: press Play."
         self.row.put("play", disabled=drawn.train.n < TRAINED)
 
     def play(self) -> None:
