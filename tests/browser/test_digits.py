@@ -41,3 +41,16 @@ def test_a_digit_is_drawn_added_and_seen_large(
     for key in (" ", "ArrowDown", "ArrowDown", "ArrowRight", " "):
         page.keyboard.press(key)
     expect(page.get_by_role("button", name="Add", exact=True)).to_be_enabled()
+
+
+def test_the_handle_of_the_triangle_shows_the_images_of_a_start(
+    new_page: Callable[..., Page], voila_server: server.Server
+) -> None:
+    page = new_page()
+    page.goto(f"{voila_server.url}voila/render/digits.ipynb?template=reveal")
+    page.get_by_role("button", name="Train", exact=True).click()
+    triangle = page.locator("[aria-label^='Triangle of starts']").last
+    expect(triangle).to_have_attribute("aria-disabled", "false")
+    triangle.focus()
+    page.keyboard.press("ArrowUp")
+    expect(page.locator(".mx-tile[aria-label*='a candidate of the start']")).to_have_count(10)
