@@ -177,7 +177,7 @@ def test_any_states_are_played_each_at_its_place_and_a_wrong_speed_is_refused() 
 def test_states_that_fail_stop_the_play_and_say_why() -> None:
     def states() -> Iterator[int]:
         yield 0
-        raise ValueError("out of states")
+        raise ValueError("exhausted")
 
     async def watch() -> Play:
         play = Play(states())
@@ -187,8 +187,8 @@ def test_states_that_fail_stop_the_play_and_say_why() -> None:
 
     play = asyncio.run(watch())
     assert not play.playing and play.state == 0
-    assert "out of states" in play.view.state["where"]
-    with pytest.raises(ValueError, match="out of states"):
+    assert "exhausted" in play.view.state["where"]
+    with pytest.raises(ValueError, match="exhausted"):
         Play(states()).step()
 
 
