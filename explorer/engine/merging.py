@@ -51,23 +51,30 @@ class Merged:
     slopes: tuple[Tensor, ...]
 
 
-def _gap(*pairs: tuple[Tensor, Tensor]) -> Tensor:
-    """Return the sum over pairs (vectors (k, D), one (D,)) of all distances from the one."""
-    return torch.stack([(vectors - one).norm(dim=1) for vectors, one in pairs]).sum(dim=0)
+def _gap(u: Tensor, o: Tensor, i: int) -> Tensor:
+    """Return the sum of the distances of the directions u (k, D) and o (k, D') from those of i."""
+    return (u - u[i]).norm(dim=1) + (o - o[i]).norm(dim=1)
+
+
+def _is_wide(*vectors: Tensor) -> bool:
+    """Return whether a few coordinates of these (k, D) are worth looking at first."""
+    return max(v.shape[1] for v in vectors) > _FEW
 
 
 def _clusters(incoming: Tensor, outgoing: Tensor, weight: Tensor, angle: float) -> list[Tensor]:
     """Return groups of neurons whose two directions lie within `angle` of the heaviest one's."""
     left = torch.argsort(weight, descending=True)
+    wide = _is_wide(incoming, outgoing)
+    limit = angle * (1 + _SLACK) if wide else angle
     groups: list[Tensor] = []
     while len(left):
         head = left[0]
-        mine = left
-        for some in (slice(_FEW), slice(None)):  # a distance in few coordinates is the smaller one
-            limit = angle * (1 + _SLACK) if some.stop else angle
+        near = (incoming[left, :_FEW] - incoming[head, :_FEW]).norm(dim=1) < limit
+        near &= (outgoing[left, :_FEW] - outgoing[head, :_FEW]).norm(dim=1) < limit
+        if wide:  # a distance in few coordinates is the smaller one
+            at = near.nonzero()[:, 0]
             for v in (incoming, outgoing):
-                mine = mine[(v[mine, some] - v[head, some]).norm(dim=1) < limit]
-        near = torch.isin(left, mine)
+                near[at] &= (v[left[at]] - v[head]).norm(dim=1) < angle
         near[0] = True  # the head itself, also for angle = 0
         groups.append(left[near])
         left = left[~near]
@@ -77,19 +84,23 @@ def _clusters(incoming: Tensor, outgoing: Tensor, weight: Tensor, angle: float) 
 def _fold(rows: Tensor, columns: Tensor, path: Tensor, share: float) -> list[list[int]]:
     """Return groups of rows: each light one with the nearest heavier one if c delta <= share."""
     u, o = (v / v.norm(dim=1, keepdim=True).clamp_min(_TINY) for v in (rows, columns))
-    groups = [[i] for i in range(len(path))]
+    groups, wide = [[i] for i in range(len(path))], _is_wide(u, o)
     path, rows = path.clone(), rows.clone()
     for i in torch.argsort(path, stable=True).tolist():
-        ways = (path >= path[i]) & (path > 0)
-        ways[i] = False
-        least = _gap((u[:, :_FEW], u[i, :_FEW]), (o[:, :_FEW], o[i, :_FEW])) / (1 + _SLACK)
-        near = (ways & (least < _OPPOSITE) & (path[i] * least <= share)).nonzero()[:, 0]
-        if not len(near):
-            continue
-        far = _gap((u[near], u[i]), (o[near], o[i]))
-        k = int(far.argmin())
-        j = int(near[k])
-        if float(far[k]) < _OPPOSITE and float(path[i] * far[k]) <= share:
+        far = _gap(u[:, :_FEW], o[:, :_FEW], i)
+        far[(path < path[i]) | (path == 0)] = torch.inf
+        far[i] = torch.inf
+        if wide:
+            least = far / (1 + _SLACK)
+            near = (least < _OPPOSITE) & (path[i] * least <= share)
+            near[i] = True
+            at = near.nonzero()[:, 0]
+            own = int((at == i).nonzero())
+            whole = _gap(u[at], o[at], own)
+            whole[own] = torch.inf
+            far[at] = whole
+        j = int(far.argmin())
+        if float(far[j]) < _OPPOSITE and float(path[i] * far[j]) <= share:
             groups[j] += groups[i]
             groups[i] = []
             rows[j] += rows[i]
