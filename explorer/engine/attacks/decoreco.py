@@ -328,15 +328,23 @@ def advance(
     The steps are those of `step`, to rounding. In float64 on the CPU compiled loops take them;
     on a device numbers are read after a block, see `deferred_checks`.
     """
+    return _advance(target, state, config, steps, None)[0]
+
+
+def _advance(
+    target: Target, state: DecoRecoState, config: DecoRecoConfig, steps: int, run: LayersRun | None
+) -> tuple[DecoRecoState, LayersRun | None]:
+    """Return the state so many steps on, and the loops that have come to it, if any have."""
     end = min(state.t + steps, config.steps)
     if config.prior == "pixels":
-        return _advance_to_pixels(target, state, config, end)
-    if state.t < end and serves(target, state, config) and not terminate(state, config).over:
-        state = _leap(target, state, config, end - state.t)
-    return in_blocks(
+        return _advance_to_pixels(target, state, config, end), None
+    if state.t < end and not terminate(state, config).over and serves(target, state, config):
+        state, run = _leap(target, state, config, end - state.t, run)
+    after = in_blocks(
         lambda at, rare: _step(target, at, config, rare), lambda at: terminate(at, config),
         lambda at: (at.grad_x, at.grad_coef), state, end - state.t,
     )  # fmt: skip
+    return after, run
 
 
 def _advance_to_pixels(
@@ -354,7 +362,11 @@ def iterate(
     target: Target, state: DecoRecoState, config: DecoRecoConfig, stride: int = 1
 ) -> Iterator[DecoRecoState]:
     """Yield the states after `state` whose t the stride divides, and the last one."""
-    return ATTACK.iterate(target, state, config, stride)
+    run: LayersRun | None = None
+    while not terminate(state, config).over:
+        with few_threads():
+            state, run = _advance(target, state, config, stride - state.t % stride, run)
+        yield state
 
 
 @in_units_of_data
@@ -466,17 +478,16 @@ def serves(target: Target, state: DecoRecoState, config: DecoRecoConfig) -> bool
     )
 
 
-@few_threads()
 @denormals_flushed()
 def _leap(
-    target: Target, state: DecoRecoState, config: DecoRecoConfig, steps: int
-) -> DecoRecoState:
-    """Return the state so many steps on; the same where the run would end before."""
-    run = _run_from(target, state, config)
+    target: Target, state: DecoRecoState, config: DecoRecoConfig, steps: int, run: LayersRun | None
+) -> tuple[DecoRecoState, LayersRun | None]:
+    """Return the state so many steps on and its run; the same and none where it ends before."""
+    run = run or _run_from(target, state, config)
     run.advance(steps)
     after = _state_of(run, state, config)
     ends = not (run.sound and _finite(after)) or terminate(after, config) is Status.CONVERGED
-    return state if ends else after
+    return (state, None) if ends else (after, run)
 
 
 def _run_from(target: Target, state: DecoRecoState, config: DecoRecoConfig) -> LayersRun:
@@ -533,5 +544,5 @@ ATTACK = Attack(
     curves=(("l_stationary", "stationarity"), ("l_margin", "margin"), ("l_dual", "λ floor"),
             ("l_prior", "prior box")),
     needs=Needs(several=True, anywhere=True), starts=MixedStarts(start_config), pictures=pictures,
-    leaps=Leaps(advance),
+    leaps=Leaps(advance, iterate),
 )  # fmt: skip
