@@ -53,7 +53,8 @@ class Merged:
 
 def _gap(u: Tensor, o: Tensor, i: int) -> Tensor:
     """Return the sum of the distances of the directions u (k, D) and o (k, D') from those of i."""
-    return (u - u[i]).norm(dim=1) + (o - o[i]).norm(dim=1)
+    far: Tensor = (u - u[i]).norm(dim=1) + (o - o[i]).norm(dim=1)
+    return far
 
 
 def _is_wide(*vectors: Tensor) -> bool:
