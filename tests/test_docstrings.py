@@ -29,6 +29,7 @@ DOCS = tuple(sorted((ROOT / "docs").glob("*.md")))
 
 # What docs/ tells a reader to call beside the names of `explorer`.
 TOLD = {
+    "explorer.widgets": "DrawingPad Landscape Margins Plane Recall Transport",
     "explorer.engine.attacks.attack": "Attack",
     "explorer.engine.attacks.claims": "merge_candidates",
     "explorer.engine.attacks.shapes": "Shapes places",
@@ -46,7 +47,7 @@ TOLD = {
 }
 
 # A docstring of a function begins with one of these. A property is named like a noun.
-VERBS = "Return Yield Raise Draw Match Merge Read Run Write".split()
+VERBS = "Return Yield Raise Draw Match Merge Read Run Write Pause Close".split()
 
 # Formulas whose first arguments do not say so: beside functions of tensors and networks.
 FORMULAS = (

@@ -33,7 +33,7 @@ class Alone(w.Box):
         super().__init__([style, *children], _dom_classes=names, **traits)
 
     def close(self) -> None:
-        """Stop its work, and free the widget and all that stands in it."""
+        """Close the widget and all that stands in it, and end its work."""
         for part in (*self.panels, *self.children):
             part.close()
         super().close()

@@ -30,7 +30,7 @@ class ChosenPoint(Alone):
 
     selected = Int(-1, min=-1, help="index of the point under the pointer or pressed; -1: none")
 
-    def choose_by(self, view: ChartView) -> None:
+    def _choose_by(self, view: ChartView) -> None:
         """Follow the pointer on a chart."""
         for kind in ("hover", "choose"):
             view.on(kind, lambda i: self.set_trait("selected", i))
@@ -64,7 +64,7 @@ class Margins(ChosenPoint):
     def __init__(self, dataset: Any = None, **traits: Any) -> None:  # noqa: ANN401 - see as_points
         """Show the margins of these points."""
         self.view = ChartView()
-        self.choose_by(self.view)
+        self._choose_by(self.view)
         first = {} if dataset is None else {"dataset": dataset}
         card = w.Box([self.view], _dom_classes=["mx-card"])
         super().__init__([card], "mx-alone-chart", **first, **traits)
@@ -135,7 +135,7 @@ class Recall(ChosenPoint):
         """Show what claims recover of these points."""
         self.curve, self.dots = ChartView(), ChartView(_dom_classes=["mx-dots"])
         self.curve.on("handle", lambda radius: self.set_trait("radius", radius))
-        self.choose_by(self.dots)
+        self._choose_by(self.dots)
         self._made: Controls | None = None  # of the points, where none are given
         self._met: Callable[[tuple[float, ...]], Any] | None = None
         first = {} if dataset is None else {"dataset": dataset}

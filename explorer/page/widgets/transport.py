@@ -78,7 +78,13 @@ class Transport(Alone):
         self.step()
 
     def step(self, n: int = 1) -> None:
-        """Pause, and go n states on: kept ones first, then new ones."""
+        """Run so many states on.
+
+        Kept ones come first, then new ones. It then pauses.
+
+        Args:
+            n: how many, at most.
+        """
         self.playing = False
         for _ in range(n):
             if not self._advance():
@@ -86,17 +92,23 @@ class Transport(Alone):
         self._show()
 
     def seek(self, t: int) -> None:
-        """Pause, and show the newest kept state at or before step t; Play goes on from there."""
+        """Draw the newest kept state at or before a step.
+
+        It pauses there, and Play goes on from there.
+
+        Args:
+            t: the step.
+        """
         self.playing = False
         self._at = self._line.nearest(t)
         self._show()
 
     def play(self) -> None:
-        """Let it run."""
+        """Run until it is paused or over."""
         self.playing = True
 
     def pause(self) -> None:
-        """Stop where it is."""
+        """Pause where it is."""
         self.playing = False
 
     # --- the states ---------------------------------------------------------------------------
@@ -202,7 +214,7 @@ class Transport(Alone):
             self.seek(round(min(max(share, 0.0), 1.0) * self._newest.t))
 
     def close(self) -> None:
-        """Stop, and free the widget."""
+        """Close the widget; nothing is played any more."""
         self.playing = False
         super().close()
 
