@@ -1,6 +1,6 @@
 """Basins against training time, width, number of points, steepness and loss, over seeds.
 
-python benchmarks/bench_census.py training     one part: training, width, points, alpha, losses
+python benchmarks/bench_census.py training     one part: see `cases`
 python benchmarks/bench_census.py losses --starts 40 --seeds 3
 python benchmarks/bench_census.py truth        runs from the truth of each preset
 """
@@ -54,6 +54,11 @@ def cases(part: str, starts: int) -> Iterator[Case]:
     elif part == "alpha":
         for alpha in (5.0, 20.0, 80.0, 200.0):
             yield f"α = {alpha:g}", CIRCLE, {}, CensusConfig(starts=starts, alpha=alpha)
+    elif part == "decay":
+        for mu in (0.001, 0.01, 0.1):
+            for loss in ("decoreco", "surrogate"):
+                made = CensusConfig(starts=starts, loss=loss)
+                yield f"μ = {mu:g}: {loss}", CIRCLE, {"n": 6, "mu": mu}, made
     elif part == "losses":
         for data, n in ((CIRCLE, 6), ("random-circle", 6)):
             for loss in ("decoreco", "surrogate", "bilevel"):
@@ -62,11 +67,11 @@ def cases(part: str, starts: int) -> Iterator[Case]:
 
 
 def problem_of(data: str, loss: str, seed: int, n: int = N, width: int = WIDTH,
-               steps: int | None = STEPS) -> Problem | None:  # fmt: skip
+               steps: int | None = STEPS, mu: float = MU) -> Problem | None:  # fmt: skip
     """Return what the starts of a seed share; None where no network separates its points."""
     points = preset(data, n, None, seed)
     if loss != OF_PAGE:
-        decay = BilevelConfig(model="hidden", mu=MU)
+        decay = BilevelConfig(model="hidden", mu=mu)
         return Grid(None, points, heldout(points, 1), "bilevel", decay, seed, 5).problem()
     config = TrainConfig(widths=(width,), steps=STEPS if steps is None else steps)
     try:
@@ -168,7 +173,9 @@ def truth_row(data: str, exact: bool, seed: int = 0) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("part", choices=("training", "width", "points", "alpha", "losses", "truth"))
+    parser.add_argument(
+        "part", choices=("training", "width", "points", "alpha", "losses", "decay", "truth")
+    )
     parser.add_argument("--starts", type=int, default=100, help="of each seed")
     parser.add_argument("--seeds", type=int, default=5)
     options = parser.parse_args()

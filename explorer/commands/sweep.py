@@ -28,6 +28,7 @@ from explorer.commands.options import (
 from explorer.commands.outputs import check_files, check_folder
 from explorer.commands.rows import check_any_done, collect_rows
 from explorer.commands.tables import table_of
+from explorer.engine.attacks.kkt import KKTConfig
 from explorer.engine.roster import ROSTER
 from explorer.engine.scoring import RADII
 from explorer.research.devices import check_device
@@ -143,6 +144,7 @@ def arena(
     widths: Annotated[str, setting_option("--widths", Experiment, "widths", LAYERS)] = WIDTHS,
     steps: Annotated[int, setting_option("--steps", Experiment, "steps", min=0)] = Experiment.steps,
     method: Annotated[str, setting_option("--method", Experiment, "method")] = Experiment.method,
+    knows: Annotated[str, setting_option("--knows", KKTConfig, "knows")] = KKTConfig.knows,
     starts: options.Starts = 1, device: options.Where = Device.cpu, pool: Workers = POOL,
     determine: Annotated[bool, option("--determined/--fast", "Say what the weights determine.")]
     = True,
@@ -157,7 +159,8 @@ def arena(
         **vars(points), "widths": numbers_of(widths), "steps": steps, "method": method,
         "determine": determine, "device": device.value, "starts": starts,
     })  # fmt: skip
-    rows = arenas.arena_rows(first, keys, dict.fromkeys(seeds_of(seeds)))
+    granted: Any = knows
+    rows = arenas.arena_rows(first, keys, dict.fromkeys(seeds_of(seeds)), granted)
     check_folder(out)
     seen = pool.collect(rows, out / "rows.jsonl")
     found = arenas.lines_of(sorted(seen, key=lambda row: keys.index(row["trial"]["attack"])))

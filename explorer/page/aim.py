@@ -19,7 +19,7 @@ from explorer.engine.training import TrainState
 from explorer.page.frame import Aim, Attacking, Frame, Handle
 from explorer.research.grid import Grid, Problem, even
 from explorer.research.repeat import Repeated
-from explorer.research.runs import Attacked, judgement
+from explorer.research.runs import Attacked, granted_target, judgement
 
 
 def aim_at(state: TrainState, truth: Dataset, decayed: bool, made: Certificate | None) -> Aim:
@@ -58,7 +58,8 @@ def with_verdict(part: Attacking, aim: Aim, config: Any, more: bool) -> Attackin
     entry: Any = by_key(part.name)
     own = entry.own is not None  # weights of its own training
     kept = part.certainty if part.judged is part.state else None
-    claims = entry.report(aim.target, part.state, config)
+    target = granted_target(aim.target, aim.truth, config, part.seed or 0)
+    claims = entry.report(target, part.state, config)
     part = replace(part, claims=claims, judged=part.state, certainty=kept)
     if not aim.truth.n:
         return part

@@ -18,6 +18,7 @@ from explorer.page.stages.draw import commands as draw
 from explorer.page.stages.explain import commands as explain
 from explorer.page.stages.landscape import commands as landscape
 from explorer.page.stages.train import commands as train
+from explorer.research.runs import granted_target
 
 AT_ONCE_S = 1.0  # arbitrary: longer, and a page without a sign of life would seem broken
 OLD_POINTS = (
@@ -221,9 +222,11 @@ def advance(session: Session, seconds: float = float("inf"), steps: int = 10**9)
     now, begun, taken = session.frame, perf_counter(), 0
     attacking = now.stage == "attack"
     engine: Any = session.entry if attacking else training
-    target: Any = now.target if attacking else now.dataset
     state: Any = now.state
     config: Any = session.attack_config if attacking else session.train_config
+    target: Any = now.dataset
+    if attacking:
+        target = granted_target(now.target, now.truth, config, now.attack.seed or 0)
     if state is None or (now.is_aimed and not attacking):
         return 0
     line = session.timeline

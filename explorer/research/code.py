@@ -37,6 +37,8 @@ def python_of(run: Run) -> str:
         public |= {"Target", "by_key", "control_sets"}
         lines += _attack(run)
         home.setdefault("explorer.research.runs", set()).add("judgement")
+        if _grants(run):
+            home["explorer.research.runs"].add("granted_target")
         if by_key(run.attack_name).takes_start:
             home["explorer.engine.energy.starts"] = {"attack_start"}
     imports = [f"import {name}" for name in sorted(names) if trains and run.dataset.n]
@@ -121,6 +123,7 @@ def _attack(run: Run) -> Lines:
         f"config = attack.config({differences(config)})",
         "controls = control_sets(data)",
         *start,
+        *([f"target = granted_target(target, data, config, {seed})"] * _grants(run)),
         f"aimed = attack.target_for(target, data.x, data.y, config, {seed})",
         f"found = attack.init(aimed, config, torch.Generator().manual_seed({seed}), start)",
         *([f"found = attack.advance(aimed, found, config, {run.steps[1]})"] * bool(run.steps[1])),
@@ -128,6 +131,11 @@ def _attack(run: Run) -> Lines:
         f"made = judgement(claims, data, controls, {proof}, more=True)",
         "print(sentence(made.verdict))",
     ]
+
+
+def _grants(run: Run) -> bool:
+    """Return whether the attack is granted something of the points."""
+    return "knows" in changed_settings(run.attack_config) if run.attack_config else False
 
 
 def differences(config: Any) -> str:  # noqa: ANN401 - settings of any class

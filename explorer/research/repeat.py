@@ -21,7 +21,7 @@ from explorer.engine.roster import by_key
 from explorer.engine.store import Run, StoreError
 from explorer.engine.store.check import check_run
 from explorer.engine.training import TrainState
-from explorer.research.runs import Attacked, Trained, judgement, training_states
+from explorer.research.runs import Attacked, Trained, granted_target, judgement, training_states
 from explorer.research.state import REMEDY
 
 UNTRAINED = ("", "draw")  # stages without a network
@@ -148,14 +148,15 @@ def _attack(
         y = None if entry.own is None else data.y
         mix = run.mix or (0.0, 0.0)
         start = attack_start(data, controls.sets[0], config.m, config.sigma_x, seed, mix, y)
-    aimed = entry.target_for(target, data.x, data.y, config, seed)
+    held = granted_target(target, data, config, seed)
+    aimed = entry.target_for(held, data.x, data.y, config, seed)
     found = entry.init(aimed, config, torch.Generator().manual_seed(seed), start)
     states = [found]
     while found.t < last and not entry.terminate(found, config).over:
         found = entry.advance(aimed, found, config, min(max(1, last // SEEN), last - found.t))
         watch("attack", found.t, last)
         states += [found] * keep
-    claims = entry.report(target, found, config)
+    claims = entry.report(held, found, config)
     held = judgement(claims, data, controls, None if entry.own else made, more=True)
     states += [found] * (not keep)
     return Attacked(tuple(states), target, claims, held.scores, held.verdict)

@@ -26,10 +26,11 @@ from torch import Tensor
 from explorer.engine import training
 from explorer.engine.attacks.certified import CertifiedState
 from explorer.engine.attacks.claims import Report
+from explorer.engine.attacks.known import knowledge_of, known_of
 from explorer.engine.attacks.target import Target
 from explorer.engine.certificate import TAU_EXACT, TAU_TRAINED, Certificate, certify, in_reach
 from explorer.engine.controls import Controls, control_sets
-from explorer.engine.data import Dataset, in_unit, read_csv, unit_of
+from explorer.engine.data import Dataset, heldout, in_unit, read_csv, unit_of
 from explorer.engine.exact import Exact, maximum_margin
 from explorer.engine.exact import finish as finishing
 from explorer.engine.exact.finish import Finished
@@ -54,6 +55,7 @@ RADIUS = RADII[1]  # 0.03, the radius of the measured figures
 NEAREST, FARTHEST = RADIUS / 10, RADIUS * 10  # of a curve over the radius; arbitrary
 FINE = tuple(sorted({*RADII, *np.geomspace(NEAREST, FARTHEST, 41).tolist()}))
 
+PUBLIC = 1000  # seed of public points; arbitrary: no control has it
 ROOM = 1.2  # times the farthest known point: the box where that of the weights is too small
 
 State = TypeVar("State", bound=TrainState | AttackState)
@@ -375,6 +377,26 @@ def aim(
     return target, None, weights.assumptions(target, margin, None)
 
 
+def granted_target(target: Any, truth: Dataset | None, config: object, seed: int) -> Any:  # noqa: ANN401
+    """Return the target with what the settings of an attack grant of the points, if anything.
+
+    Public points are a draw of their own, and no control. `seed`: of the point that is left out
+    where all others are granted.
+
+    Raises:
+        ValueError: where the points do not have what the settings grant.
+    """
+    knows = knowledge_of(config) or "nothing"
+    if not isinstance(target, Target) or truth is None or not truth.n or knows == "nothing":
+        return target
+    public = heldout(truth, PUBLIC).x if knows == "public" else None
+
+    def make() -> Target:
+        return replace(target, known=known_of(knows, truth.x, truth.y, public, seed))
+
+    return target.kept(("granted", knows, seed), make)
+
+
 def attack(
     target: AnyTarget, config: AttackConfig, seed: int | torch.Generator, *,
     name: str | AnyAttack = DEFAULT,
@@ -411,7 +433,9 @@ def attack(
     drawn = seed if isinstance(seed, torch.Generator) else torch.Generator().manual_seed(seed)
     aimed = target
     if truth is not None:
-        aimed = entry.target_for(target, truth.x, truth.y, config, drawn.initial_seed())
+        seed_ = drawn.initial_seed()
+        target = granted_target(target, truth, config, seed_)
+        aimed = entry.target_for(target, truth.x, truth.y, config, seed_)
     planned = entry.step_count(config, KEPT)  # attacks of few steps plan none
     stride = watched_stride(planned, keep)
     m = entry.candidate_count(config) if start is None else len(start[0])

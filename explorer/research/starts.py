@@ -42,6 +42,7 @@ from explorer.research.runs import (
     RADIUS,
     Attacked,
     RunFailed,
+    granted_target,
     judgement,
     stride_of,
 )
@@ -146,7 +147,8 @@ def attack_starts(
     entry = by_key(name) if isinstance(name, str) else name
     aimed = target
     if truth is not None:
-        aimed = entry.target_for(target, truth.x, truth.y, config, chosen[0])
+        held = granted_target(target, truth, config, chosen[0])
+        aimed = entry.target_for(held, truth.x, truth.y, config, chosen[0])
     check_device(device, dtype)
     ends, together = _ends(aimed, entry, config, chosen, device, dtype, progress)
     good = {seed: end for seed, end in zip(chosen, ends, strict=True) if end is not None}

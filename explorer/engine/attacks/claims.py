@@ -128,6 +128,8 @@ def claims(
     on_margin = (q - 1).abs() <= (MARGIN_BAND if banded else torch.inf)
     mean = merged.lam[merged.lam > 0].mean() if bool((merged.lam > 0).any()) else 0.0
     kept = on_margin & (merged.lam > 0) & (merged.lam >= LAM_SHARE * mean)
+    if target.known is not None:
+        kept &= ~target.known.is_given(target.unit * merged.x, radius)
     return Report(merged.x[kept], merged.y[kept], merged.lam[kept])
 
 

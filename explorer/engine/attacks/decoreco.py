@@ -24,7 +24,7 @@ from explorer.engine.attacks.descent import (
     put_back,
     start_config,
     steepness,
-    steps_to_pixels,
+    steps_with_returns,
 )
 from explorer.engine.attacks.descent_loops import (
     LAYERS,
@@ -271,7 +271,8 @@ def init(
                 f"start needs x (m, {net.d}) and y (m,) with m >= 1; "
                 f"got {tuple(x.shape)} and {tuple(y.shape)}"
             )
-    x, y = put_back(target, config, 0, x.to(net.weights[0])), y.to(net.weights[0])
+    x, y = x.to(net.weights[0]), y.to(net.weights[0])
+    x = put_back(target, config, 0, x, y)
     check_labels(y, net.outputs)
     shape = (len(x), _per_candidate(net, config))
     drawn = torch.randn if config.contribution == "outputs" else torch.rand
@@ -290,7 +291,7 @@ def step(target: Target, state: DecoRecoState, config: DecoRecoConfig) -> DecoRe
     A step that would not be finite is not taken: the same iterate comes back, `diverged`. Where the
     loss is rounding so is its gradient, and it is taken for 0.
     """
-    if config.prior == "pixels":
+    if config.returns:
         return advance(target, state, config, 1)
     return _step(target, state, config, now)
 
@@ -336,8 +337,8 @@ def _advance(
 ) -> tuple[DecoRecoState, LayersRun | None]:
     """Return the state so many steps on, and the loops that have come to it, if any have."""
     end = min(state.t + steps, config.steps)
-    if config.prior == "pixels":
-        return _advance_to_pixels(target, state, config, end), None
+    if config.returns:
+        return _advance_with_returns(target, state, config, end), None
     if state.t < end and not terminate(state, config).over and serves(target, state, config):
         state, run = _leap(target, state, config, end - state.t, run)
     after = in_blocks(
@@ -347,11 +348,11 @@ def _advance(
     return after, run
 
 
-def _advance_to_pixels(
+def _advance_with_returns(
     target: Target, state: DecoRecoState, config: DecoRecoConfig, end: int
 ) -> DecoRecoState:
     unit = _unit(target, state.coef)
-    return steps_to_pixels(
+    return steps_with_returns(
         target, state, config, end, terminate,
         lambda at, free, steps: advance(target, at, free, steps),
         lambda at, x: _evaluate(target, config, at.t, x, at.y, at.coef / unit, at.moments, now),

@@ -9,6 +9,7 @@ from typing import Annotated, Any, ClassVar, Literal, Protocol, TypeVar
 
 from torch import Tensor
 
+from explorer.engine.attacks.known import Knowledge
 from explorer.engine.attacks.target import Target
 from explorer.engine.kernels.steps import DescentRule, LossTerms
 from explorer.engine.merging import MERGE_ANGLE
@@ -120,6 +121,16 @@ class DescentConfig:
         "exact range of each coordinate, where the attacker is granted it, as of pixels less a "
         "known mean.",
     )] = None
+    knows: Annotated[Knowledge, setting(
+        "What the attacker is granted of the points: nothing; the exact box of each coordinate; "
+        "the circle that holds them, or their segment on the line; other points of the same kind, "
+        "of whose density they are; or all points but one",
+        title="attacker knows", form="more", place=9,
+        labels=(("nothing", "nothing"), ("the exact box", "range"), ("the circle", "curve"),
+                ("public points", "public"), ("all but one", "others")),
+        note=f"Every {PUT_BACK} steps, and at last, candidates are put back there. Points that the "
+        "attacker is given are no claims.",
+    )] = "nothing"
     weight_dual: Annotated[float, setting(
         "Pull of the multipliers up to λ_min", title="weight of floor", form="more", place=11,
         page=(0, 1e6), ge=0, unit="per squared mean multiplier", note="Published: 5.",
@@ -178,6 +189,11 @@ class DescentConfig:
     def half_width(self) -> float:
         """Return the half width of the box into which candidates are pulled; infinity for none."""
         return self.prior if isinstance(self.prior, float) else math.inf
+
+    @property
+    def returns(self) -> bool:
+        """Return whether candidates return to what is known of the points, between runs."""
+        return self.prior == "pixels" or self.knows != "nothing"
 
     @property
     def fitted(self) -> bool:
@@ -257,10 +273,12 @@ def descent_step(
     return params, Moments(moments.t + 1, velocity, moments.square)
 
 
-def put_back(target: Target, config: DescentConfig, t: int, x: Tensor) -> Tensor:
-    """Return x (..., d) of step t, put back into the range of each coordinate where that is due."""
-    due = config.prior == "pixels" and (t % PUT_BACK == 0 or t >= config.steps)
-    return target.put_back(x) if due else x
+def put_back(target: Target, config: DescentConfig, t: int, x: Tensor, y: Tensor) -> Tensor:
+    """Return x (..., m, d) of step t, put back to what is known of the points where that is due."""
+    due = config.returns and (t % PUT_BACK == 0 or t >= config.steps)
+    if due and config.prior == "pixels":
+        x = target.put_back(x)
+    return target.put_back_to_known(x, y) if due and config.knows != "nothing" else x
 
 
 class Descending(Protocol):
@@ -285,36 +303,41 @@ def descent_status(state: Descending, steps: int, *grads: Tensor) -> Status:
 
 
 class Placed(Descending, Protocol):
-    """A state of a descent with candidates, as `steps_to_pixels` reads it."""
+    """A state of a descent with candidates, as `steps_with_returns` reads it."""
 
     @property
     def x(self) -> Tensor:
         """Return the candidates (..., m, d)."""
 
+    @property
+    def y(self) -> Tensor:
+        """Return their labels (..., m)."""
+
 
 P = TypeVar("P", bound=Placed)
 
 
-def steps_to_pixels(
+def steps_with_returns(
     target: Target, state: P, config: C, end: int, terminate: Callable[[P, C], Status],
     free_run: Callable[[P, C, int], P], moved: Callable[[P, Tensor], P],
 ) -> P:  # fmt: skip
-    """Return the state at step `end`: free steps, and returns into the range of pixels.
+    """Return the state at step `end`: free steps, and returns to what is known of the points.
 
     Args:
-        target: what grants the range.
+        target: what grants it.
         state: where to begin.
-        config: the settings, of prior "pixels".
+        config: the settings, which say that candidates return.
         end: the step to reach.
         terminate: (state, config) -> how the run stands.
         free_run: (state, config, steps) -> the state so many steps on, by settings without a prior.
         moved: (state, x) -> the state with these candidates.
     """
-    free = replace(config, prior=None)
+    box = None if config.prior == "pixels" else config.prior
+    free = replace(config, prior=box, knows="nothing")
     while state.t < end and not terminate(state, config).over:
         due = min(PUT_BACK - state.t % PUT_BACK, max(1, config.steps - state.t))
         state = free_run(state, free, min(due, end - state.t))
-        x = put_back(target, config, state.t, state.x)
+        x = put_back(target, config, state.t, state.x, state.y)
         if x is not state.x and not state.diverged:
             state = moved(state, x)
     return state

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 from torch import Tensor
 
+from explorer.engine.attacks.known import Known
 from explorer.engine.kernels.batched import Prepared
 from explorer.engine.merging import Merged, merge_neurons
 from explorer.engine.network import Network, scaled_network
@@ -38,6 +39,7 @@ class Target:
             at and what it claims are in units of the data.
         pixels: the least and the largest value of each coordinate (d,), in units of the data, where
             the attacker is granted them, such as [0, 1] less the mean image; else None.
+        known: what else the attacker is granted of the points, in units of the data, or None.
 
     Raises:
         ValueError: where the weights are not finite or all zero, `level` is not the margin that
@@ -57,6 +59,7 @@ class Target:
     decayed: bool = False
     unit: float = 1.0
     pixels: tuple[Tensor, Tensor] | None = None
+    known: Known | None = None
     _merged: dict[float, Merged] = field(default_factory=dict, init=False, repr=False)
     _kept: dict[Hashable, Any] = field(default_factory=dict, init=False, repr=False)
     _prepared: dict[tuple[float, bool], Prepared] = field(
@@ -131,6 +134,26 @@ class Target:
         """
         low, high = self.pixel_range(x)
         return x.clamp(low, high)
+
+    def put_back_to_known(self, x: Tensor, y: Tensor) -> Tensor:
+        """Return candidates put back to what is known of the points.
+
+        Args:
+            x: candidates (..., m, d), in the unit of `net`.
+            y: their labels (..., m).
+
+        Returns:
+            The candidates (..., m, d); see `known`.
+
+        Raises:
+            ValueError: where nothing is granted.
+        """
+        if self.known is None:
+            raise ValueError(
+                "this attacker is granted nothing of the points, and its settings say otherwise. "
+                "Take knows='nothing', or replace(target, known=known_of(...))."
+            )
+        return self.known.put_back(x * self.unit, y) / self.unit
 
     def pixel_range(self, like: Tensor) -> tuple[Tensor, Tensor]:
         """Return `pixels` in the unit of `net`.

@@ -13,6 +13,7 @@ jumps at a neuron's line, and where a candidate lies on one nothing is decided o
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Annotated, Literal
 
 import numpy as np
@@ -20,7 +21,11 @@ import torch
 from torch import Tensor
 
 from explorer.engine.arrays import Index
+from explorer.engine.attacks.kkt import KKTConfig
+from explorer.engine.attacks.known import Knowledge
+from explorer.engine.attacks.target import Target
 from explorer.engine.confidence import Share, share
+from explorer.engine.data import Dataset
 from explorer.engine.energy.starts import Parts
 from explorer.engine.explanations.splitting import USED
 from explorer.engine.progress import Progress, no_progress, part_progress
@@ -37,9 +42,15 @@ from explorer.research.census.basins import (
     same_ends,
     unseen_basins,
 )
-from explorer.research.census.descent import Ends, Loss, descend
+from explorer.research.census.descent import (
+    Ends,
+    Loss,
+    PutBack,
+    descend,
+    descend_with_returns,
+)
 from explorer.research.census.losses import OF_PAGE, Surface, kkt_surface, victim_surface
-from explorer.research.grid import Problem
+from explorer.research.grid import Grid, Problem, even
 from explorer.research.runs import RADIUS
 
 TOGETHER = 500  # descents side by side; arbitrary: their arrays stay near the processor
@@ -105,6 +116,23 @@ class Census:
         return sum(one.kind == kind for one in self.basins)
 
 
+def page_problem(
+    target: Target | None, truth: Dataset, control: Dataset | None, seed: int,
+    knows: Knowledge = "nothing",
+) -> Problem:  # fmt: skip
+    """Return the problem of the energy of the page: KKT, with a candidate for each point.
+
+    Args:
+        target: the weights at margin 1.
+        truth: the points that they were trained on.
+        control: unseen points.
+        seed: of the noise.
+        knows: what the attacker is granted of the points.
+    """
+    config = KKTConfig(m=even(truth.n), knows=knows)
+    return Grid(target, truth, control, OF_PAGE, config, seed, 2).problem()
+
+
 def surface_of(problem: Problem, config: CensusConfig) -> Surface:
     """Return the loss of a problem that `config` names. ValueError for weights without it."""
     if config.loss == OF_PAGE:
@@ -139,7 +167,9 @@ def census(problem: Problem, config: CensusConfig, progress: Progress = no_progr
     parts, surface = problem.parts, surface_of(problem, config)
     mixes, x = census_starts(parts, config)
     first = torch.cat([parts.truth.double()[None], x]).flatten(1)  # the truth's own end beside them
-    ends = _ends(surface.loss, first, config.steps, part_progress(progress, 0.0, 0.8))
+    put_back = _put_back(problem)
+    part = part_progress(progress, 0.0, 0.8)
+    ends = _ends(surface.loss, first, config.steps, part, put_back)
     places = ends.x.view(len(first), *parts.truth.shape)
     sets = [_points(surface, place) for place in places]
     group = same_ends(ends.value, sets)
@@ -174,13 +204,27 @@ def _lowest(value: Tensor, group: Index, k: int) -> int:
     return min((np.flatnonzero(group[1:] == k) + 1).tolist(), key=lambda i: float(value[i]))
 
 
-def _ends(loss: Loss, x: Tensor, most: int, progress: Progress) -> Ends:
+def _put_back(problem: Problem) -> PutBack | None:
+    """Return what puts sets (b, p) back to what is known of the points; None for nothing."""
+    known, y = getattr(problem.target, "known", None), problem.parts.y
+    if known is None:
+        return None
+
+    def back(x: Tensor) -> Tensor:
+        made: Tensor = known.put_back(x.view(len(x), len(y), -1), y).view(x.shape)
+        return made
+
+    return back
+
+
+def _ends(loss: Loss, x: Tensor, most: int, progress: Progress, put_back: PutBack | None) -> Ends:
     """Return the ends of all descents, some of them side by side."""
     made = []
     for low in range(0, len(x), TOGETHER):
         some = x[low : low + TOGETHER]
         part = part_progress(progress, low / len(x), (low + len(some)) / len(x))
-        made.append(descend(loss, some, most, part))
+        one = descend if put_back is None else partial(descend_with_returns, put_back)
+        made.append(one(loss, some, most, part))
     names = ("x", "value", "gradient", "level", "steps")
     return Ends(*(torch.cat([getattr(one, name) for one in made]) for name in names))
 

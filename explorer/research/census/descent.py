@@ -14,9 +14,13 @@ Loss = Callable[[Tensor], tuple[Tensor, Tensor]]
 """Places (b, p) -> values (b,) and gradients (b, p), of each place by itself."""
 
 PAIRS = 20  # that the quasi-Newton estimate is made of; measured: with 10 a third more steps
+PutBack = Callable[[Tensor], Tensor]
+"""Places (b, p) -> the nearest ones that agree with what is known of the points."""
+
 REACH = 0.1  # longest step of a coordinate, in units of the data; arbitrary: no ridge is leapt over
 FALL = 1e-4  # of what the slope promises, that a step must bring; usual (Armijo)
 SHORTER, TRIES = 0.4, 30  # of a step that does not bring it; arbitrary
+RETURN = 5  # steps between two returns to what is known; arbitrary: it divides `CALM`
 LEVEL, CALM = 1e-5, 50  # a value that falls by less in so many steps is level; arbitrary
 
 
@@ -76,6 +80,35 @@ def descend(loss: Loss, x: Tensor, most: int, progress: Progress = no_progress) 
         if t % CALM == 0:
             level[going] |= checked[going] - value[going] <= LEVEL
             checked[going] = value[going]
+        going = going[~level[going]]
+    return Ends(x, value, gradient, level, steps)
+
+
+def descend_with_returns(
+    put_back: PutBack, loss: Loss, x: Tensor, most: int, progress: Progress = no_progress
+) -> Ends:
+    """Return the ends of descents whose places return to what is known of the points.
+
+    As in attacks each is put back after some steps. It is level where that brings `LEVEL` or less
+    over `CALM` steps, and ends at the lowest place that it was put back to.
+    """
+    x = put_back(x)
+    value, gradient = loss(x)
+    level, steps = torch.zeros(len(x), dtype=torch.bool), torch.zeros(len(x)).long()
+    going = torch.arange(len(x))
+    for t in range(0, most, CALM):
+        if not len(going):
+            break
+        progress(1 - len(going) / len(x))
+        before, now = value[going].clone(), x[going]
+        for _ in range(CALM // RETURN):
+            now = put_back(descend(loss, now, RETURN).x)
+            v, g = loss(now)
+            better = v < value[going]
+            hit = going[better]
+            x[hit], value[hit], gradient[hit] = now[better], v[better], g[better]
+        steps[going] = t + CALM
+        level[going] = before - value[going] <= LEVEL
         going = going[~level[going]]
     return Ends(x, value, gradient, level, steps)
 

@@ -38,6 +38,7 @@ from explorer.research.devices import target_on, to_cpu
 from explorer.research.runs import (
     aim,
     fingerprint,
+    granted_target,
     points_and_weights,
     points_in,
     train,
@@ -305,7 +306,8 @@ class Grid:
             noise = self.config.sigma_x * noise
         sets = (truth.x, truth.y), (control.x, control.y)
         near = partner_points(truth, y), partner_points(control, y)
-        aimed = entry.target_for(self.target, truth.x, truth.y, self.config, self.seed + k)
+        held = granted_target(self.target, truth, self.config, self.seed + k)
+        aimed = entry.target_for(held, truth.x, truth.y, self.config, self.seed + k)
         return Problem(
             self, target_on(aimed, entry, self.device), Parts(y, *near, noise, self.pictures, sets),
             self.seed + k,

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from explorer.engine.attacks.known import Knowledge, knowledge_of
 from explorer.engine.confidence import Share, share
 from explorer.engine.controls import Origin
 from explorer.engine.roster import AttackState, by_key
@@ -121,11 +122,20 @@ class ArenaLine:
         return 2 * r * p / (r + p) if r + p > 0 else 0.0
 
 
-def arena_rows(base: Experiment, attacks: Sequence[str], seeds: Iterable[int]) -> list[Experiment]:
-    """Return the rows of an arena for `sweep`, attacks varying fastest; else ValueError."""
-    for key in attacks:
-        by_key(key)
-    return [replace(base, seed=seed, attack=key) for seed in seeds for key in attacks]
+def arena_rows(
+    base: Experiment, attacks: Sequence[str], seeds: Iterable[int], knows: Knowledge = "nothing"
+) -> list[Experiment]:
+    """Return the rows of an arena for `sweep`, attacks varying fastest; else ValueError.
+
+    `knows`: what attackers are granted of the points, where an attack has such a setting.
+    """
+    able = {key for key in attacks if knowledge_of(by_key(key).config()) is not None}
+    given = {**base.attack_config, "knows": knows}
+    with_prior = base if knows == "nothing" else replace(base, attack_config=given)
+    return [
+        replace(with_prior if key in able else base, seed=seed, attack=key)
+        for seed in seeds for key in attacks
+    ]  # fmt: skip
 
 
 def attack_row(

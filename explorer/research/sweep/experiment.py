@@ -173,11 +173,12 @@ def run_attack(
     if why:
         raise Refused(why)
     config = attack_settings(key, given)
+    target = runs.granted_target(victim.target, victim.truth, config, seed)
     if starts == 1:
-        done = runs.attack(victim.target, config, seed, name=key, watch=watch, device=device)
+        done = runs.attack(target, config, seed, name=key, watch=watch, device=device)
     else:
         seeds = range(seed, seed + starts)
-        done = attack_starts(victim.target, config, seeds, name=key, device=device).union
+        done = attack_starts(target, config, seeds, name=key, device=device).union
     return {"steps_taken": done.states[-1].t, **judge_claims(victim, done.claims, radii)}
 
 

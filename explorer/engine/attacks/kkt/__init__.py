@@ -43,7 +43,7 @@ from explorer.engine.attacks.descent import (
     on_pictures,
     put_back,
     start_config,
-    steps_to_pixels,
+    steps_with_returns,
 )
 from explorer.engine.attacks.kkt.blocks import BLOCK, Replay, start_bytes
 from explorer.engine.attacks.kkt.config import KKTConfig
@@ -124,7 +124,7 @@ def init(
             f"{tuple(x.shape)}. Give one generator."
         )
     x, y, share = (v.to(net.weights[0]) for v in (x, y, config.lam_start * uniform))
-    x = put_back(target, config, 0, x)
+    x = put_back(target, config, 0, x, y)
     lam = share * target.mass / x.shape[-2]
     state = evaluate(target, first_config(config), 0, x, y, lam, Moments.zero((x, share)))
     if not bool(_finite(state).all()):
@@ -169,7 +169,7 @@ def step(target: Target, state: KKTState, config: KKTConfig) -> KKTState:
         >>> kkt.step(target, state, config).t
         1
     """
-    if config.prior == "pixels":
+    if config.returns:
         return _leap(target, state, config, 1, None)[0]
     net = target.prepared_network(config.merge_angle, config.same_slopes)
     if serves(net, state, config):
@@ -280,8 +280,8 @@ def _leap(
     target: Target, state: KKTState, config: KKTConfig, steps: int, run: Replay | KKTRun | None
 ) -> tuple[KKTState, Replay | KKTRun | None]:
     """The state so many steps on, and the run that has come to it, if one can take it up there."""
-    if config.prior == "pixels":
-        return _leap_to_pixels(target, state, config, state.t + steps), None
+    if config.returns:
+        return _leap_with_returns(target, state, config, state.t + steps), None
     if steps < 1:
         return state, run
     run = run or _run_from(target, state, config, steps)
@@ -300,8 +300,8 @@ def _leap(
     return state, None
 
 
-def _leap_to_pixels(target: Target, state: KKTState, config: KKTConfig, end: int) -> KKTState:
-    return steps_to_pixels(
+def _leap_with_returns(target: Target, state: KKTState, config: KKTConfig, end: int) -> KKTState:
+    return steps_with_returns(
         target, state, config, end, terminate,
         lambda at, free, steps: _leap(target, at, free, steps, None)[0],
         lambda at, x: evaluate(target, config, at.t, x, at.y, at.lam, at.moments),

@@ -19,6 +19,7 @@ from explorer.page.aim import aim_at, with_verdict
 from explorer.page.frame import Frame, Shown, certificate_of, numbers
 from explorer.page.history import Timeline
 from explorer.page.session import Session
+from explorer.research.runs import granted_target
 
 
 def take_target(session: Session) -> None:
@@ -137,9 +138,14 @@ def configure(session: Session, **changes: Any) -> None:  # noqa: ANN401 - field
     Raises:
         ValueError: for a value that the setting does not take.
     """
-    session.attack_config = replace(session.attack_config, **changes)
+    before = session.attack_config
+    session.attack_config = replace(before, **changes)
     session.running = False
-    restart(session)
+    try:
+        restart(session)
+    except ValueError:  # such as a prior that these points do not have
+        session.attack_config = before
+        raise
 
 
 def reach(session: Session, state: AttackState, status: Status) -> None:
@@ -168,11 +174,12 @@ def steps_beside(
     """
     now, entry, config = session.frame, session.entry, session.attack_config
     first: Any = now.attack.state
+    target = granted_target(now.target, now.truth, config, now.attack.seed or 0)
 
     def work() -> list[Any]:
         made, begun = [first], perf_counter()
         while len(made) <= steps and not entry.terminate(made[-1], config).over:
-            made.append(entry.step(now.target, made[-1], config))
+            made.append(entry.step(target, made[-1], config))
             if perf_counter() - begun > seconds:
                 break
         return made[1:]
@@ -237,5 +244,6 @@ def first_state(
         # Where training itself is seen through, labels and their number are known.
         y = aim.truth.y if entry.own is not None else None
         start = attack_start(aim.truth, aim.heldout, given.m, given.sigma_x, seed, mix, y)
-    aimed = entry.target_for(aim.target, aim.truth.x, aim.truth.y, config, seed)
+    held = granted_target(aim.target, aim.truth, config, seed)
+    aimed = entry.target_for(held, aim.truth.x, aim.truth.y, config, seed)
     return entry.init(aimed, config, torch.Generator().manual_seed(seed), start)

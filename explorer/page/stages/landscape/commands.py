@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from explorer.engine.attacks.claims import Report
-from explorer.engine.attacks.kkt import KKTConfig
+from explorer.engine.attacks.known import knowledge_of
 from explorer.engine.energy.landscape import Weights, edge_place, on_edge
 from explorer.engine.energy.questions import MAPS
 from explorer.engine.energy.starts import mix_weights
@@ -20,9 +20,10 @@ from explorer.page.aim import handle_at, starts_grid
 from explorer.page.frame import Candidates, Handle, Passed, PointMap, first_candidates
 from explorer.page.history import History, Timeline
 from explorer.page.session import Session
-from explorer.research.census import Census
+from explorer.research.census import Census, page_problem
 from explorer.research.grid import Grid, Problem, even
 from explorer.research.grid.landscape import SIDES, Arrivals, Runs, landscape_of
+from explorer.research.runs import granted_target
 
 OWN = (
     "A census of the page is of KKT, on the weights of 2 Train: choose an attack on these, or take "
@@ -112,11 +113,12 @@ def configure(session: Session, **changes: Any) -> None:  # noqa: ANN401 - field
     Raises:
         ValueError: for a value that the setting does not take.
     """
-    session.attack_config = replace(session.attack_config, **changes)
-    session.running = False
+    given = replace(session.attack_config, **changes)
+    now = session.frame
+    granted_target(now.target, now.truth, given, session.seed)  # refuses what these points lack
+    session.attack_config, session.running = given, False
     session.branch.attack = Timeline()
-    now = session.frame.attack
-    session.put(attack=now.without_run(now.name))
+    session.put(attack=now.attack.without_run(now.attack.name))
     begin_starts(session)
 
 
@@ -164,8 +166,8 @@ def census_problem(session: Session) -> Problem:
     now = session.frame
     if session.entry.own is not None or now.truth is None:
         raise ValueError(OWN)
-    config = KKTConfig(m=even(now.truth.n))
-    return Grid(now.target, now.truth, now.heldout, "kkt", config, session.seed, 2).problem()
+    knows = knowledge_of(session.attack_config) or "nothing"
+    return page_problem(now.target, now.truth, now.heldout, session.seed, knows)
 
 
 def note_census(session: Session, made: Census) -> None:

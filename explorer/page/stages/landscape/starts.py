@@ -12,13 +12,16 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from explorer.engine.attacks.known import knowledge_of
 from explorer.engine.energy.landscape import Weights, path, read_lattice
 from explorer.engine.energy.starts import mix_from_weights
 from explorer.engine.progress import Progress
-from explorer.engine.roster import ROSTER
+from explorer.engine.roster import DEFAULT, ROSTER
+from explorer.engine.settings import setting_of
 from explorer.page import branches, play
 from explorer.page.ask import Ask
 from explorer.page.controls.row import Item, Row, choices
+from explorer.page.controls.settings import item_of
 from explorer.page.frame import Frame, Handle
 from explorer.page.stages.landscape import census_words, words
 from explorer.page.stages.landscape import commands as landscape
@@ -63,6 +66,7 @@ class StartsPanel(LandscapePanel):
         titles = choices(*((ROSTER[key].title, key) for key in grid_attacks()))
         set_ = partial(self.do, play.configure, self.session)
         begin = choices(("fitted", "fitted"), ("drawn", "drawn"))
+        knows = setting_of(ROSTER[DEFAULT].config, "knows")
         return {
             "attack": Item("select", "attack", "Which attack starts here", None, titles,
                            self._on_attack),
@@ -70,6 +74,7 @@ class StartsPanel(LandscapePanel):
                       low=2, high=400, whole=True),
             "first": Item("select", "first λ", words.FIRST_TIP, "fitted", begin,
                           partial(self.do, landscape.choose_multipliers, self.session)),
+            "knows": item_of(knows, lambda value: set_(knows=value)),
         }  # fmt: skip
 
     def _cards(self) -> None:
@@ -163,6 +168,8 @@ class StartsPanel(LandscapePanel):
         count = self.session.entry.candidate_count(self.session.attack_config)
         self.runs.settings.put("m", value=count, hidden=self.session.entry.own is not None)
         self.runs.settings.put("first", value=self.session.multipliers)
+        knows = knowledge_of(self.session.attack_config)
+        self.runs.settings.put("knows", value=knows or "nothing", hidden=knows is None)
         self.energies.ask(None if held is None else held.landscape)
         self.census.drop_old(frame)
         if held is None:
