@@ -21,7 +21,7 @@ from explorer.page.frame import Candidates, Handle, Passed, PointMap, first_cand
 from explorer.page.history import History, Timeline
 from explorer.page.session import Session
 from explorer.research.census import Census, page_problem
-from explorer.research.grid import Grid, Problem, even
+from explorer.research.grid import Grid, Problem
 from explorer.research.grid.landscape import SIDES, Arrivals, Runs, landscape_of
 from explorer.research.runs import granted_target
 
