@@ -33,7 +33,7 @@ const makePlayer = (el, told, ended) => {
     if (!now) return;
     paintPlane(context, now, size, paints);
     if (!performance.getEntriesByName("mx-first-picture").length) performance.mark("mx-first-picture");
-  });
+  }, true);
   const player = { canvas: view.canvas, rate: 1, frames: [], speed: 1, at: 0, running: false };
   const paint = (frame) => { now = frame; view.canvas.mxFrame = frame; view.redraw(); };
   player.load = (recording) => Object.assign(player, recording);
