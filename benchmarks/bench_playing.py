@@ -2,10 +2,11 @@
 
     python benchmarks/bench_playing.py [--repeat 3] [--steps 6000 2000]
 
-A circle run (6,000 + 2,000 steps) with its landscape is made anew, in some minutes. Chromium without a screen and
-without a GPU opens the files from the disk at 1280 x 720. A move goes from the pointer's event to
-the end of the animation frame that shows it. CPU time is that of the page's main thread, in which
-Chromium then paints, too. The load of the machine is printed: frames are late where others compute.
+A circle run (6,000 + 2,000 steps) with its landscape is made anew, in some minutes. Chromium
+without a screen and without a GPU opens the files from the disk at 1280 x 720. A move goes from the
+pointer's event to the end of the animation frame that shows it. CPU time is that of the page's main
+thread, in which Chromium then paints, too. The load of the machine is printed: frames are late
+where others compute.
 """
 
 from __future__ import annotations
