@@ -53,7 +53,7 @@ def notebook_of(run: Run) -> str:
     """Return Python that does again on a page in a notebook what was done on this one."""
     entry, taken = by_key(run.attack_name), run.steps[1]
     settings: Any = run.attack_config or entry.config()
-    planned, usual = (getattr(config, "steps", 0) for config in (settings, entry.config()))
+    planned, usual = (entry.step_count(config, 0) for config in (settings, entry.config()))
     beyond = run.exact or run.finish is not None or any(run.mix or ())  # clicks without a call
     beyond = beyond or run.attack_seed is not None or (is_attacked(run) and planned < usual)
     if beyond or usual < planned != taken or not run.dataset.n:

@@ -194,7 +194,7 @@ def test_public_names_are_the_same_for_a_reader_of_types() -> None:
     tree = ast.parse(Path(explorer.__file__).read_text(encoding="utf-8"))
     (typed,) = (node for node in tree.body if isinstance(node, ast.If))
     names = {(n.module, a.name) for n in typed.body for a in n.names}
-    pages = {"app", "digits", "figure", "lessons", "membership"}
+    pages = {"app", "digits", "figure", "lessons", "link", "membership"}
     assert {name for _, name in names} == {*explorer.__all__, *pages} - {"__version__"}
     for module, name in names:
         home = import_module(module)

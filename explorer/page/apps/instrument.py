@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -132,7 +131,7 @@ class Instrument(HasTraits):
         play.go(self.session, "attack")
         if name:
             play.choose_attack(self.session, name)
-        planned = getattr(self.session.attack_config, "steps", math.inf)
+        planned = self.session.entry.step_count(self.session.attack_config, 10**9)
         if steps is not None and steps > planned:
             settings = {**settings, "steps": steps}
         if settings:

@@ -121,8 +121,11 @@ class Transport(Alone):
         if state is None:
             self.set_trait("over", True)
             return False
-        own = getattr(state, "t", None)
-        self._newest = PlayedState(state, own if isinstance(own, int) else self._count)
+        match state:
+            case object(t=int(own)):
+                self._newest = PlayedState(state, own)
+            case _:
+                self._newest = PlayedState(state, self._count)
         self._count += 1
         self._line.append(self._newest, lambda _: {}, always=not self._line.states)
         self._at = len(self._line.states)  # beyond the kept ones: the newest

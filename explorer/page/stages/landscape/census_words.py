@@ -19,6 +19,7 @@ TIP = (
     "Descend from 200 starts all over the triangle, by steps that leap over no ridge, and count "
     "the distinct ends"
 )
+WAY_TIP = "To which end the way from the truth's end leads, along which energies are drawn"
 PICK_TIP = (
     "The distinct ends, the largest basin first: choosing one shows it, as a press on it does"
 )

@@ -104,7 +104,7 @@ class StartsPanel(LandscapePanel):
         self.path = Row(
             ("mx-starts-head",),
             title=Item("words", value=""),
-            way=Item("segments", "Way", value="unseen", options=over, hidden=True,
+            way=Item("segments", "Way", census_words.WAY_TIP, "unseen", over, hidden=True,
                      call=lambda _: self._draw_strip()),
             along=Item("segments", "Profile", value="noise", options=ways,
                        call=lambda _: self._draw_strip()),
