@@ -47,7 +47,8 @@ SIGMA_PICTURES = 0.1  # noise of a start, of pixels less their mean
 class DescentConfig:
     """Settings that reconstructions from the KKT conditions share; see `kkt` for the losses."""
 
-    absent: ClassVar[dict[str, Any]] = {"deep_alpha": 0.0, "near": False}  # of runs saved before
+    # of runs saved before there were such
+    absent: ClassVar[dict[str, Any]] = {"deep_alpha": 0.0, "near": False, "knows": "nothing"}
 
     # fmt: off
     m: Annotated[int, setting(
