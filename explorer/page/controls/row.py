@@ -137,8 +137,10 @@ class Row(Control):
 
     def put(self, name: str, **changes: Any) -> None:  # noqa: ANN401 - fields of Item
         """Change an item; the browser is told if it differs. Nothing is called."""
-        self.items[name] = replace(self.items[name], **changes)
-        self.show(items=self._rows())
+        made = replace(self.items[name], **changes)
+        if made != self.items[name]:
+            self.items[name] = made
+            self.show(items=self._rows())
 
     def say(self, words: str) -> None:
         """Put words, as HTML, into the item `said`; without any it takes no room."""

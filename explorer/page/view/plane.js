@@ -446,11 +446,8 @@ const paintGraph = (context, frame, paints, { X, Y }, size) => {
   context.restore();
 };
 
-// Paint one frame on a context whose unit is a CSS pixel. Pure: the same frame, the same picture.
-const paintPlane = (context, frame, size, paints) => {
-  const X = (u) => ((u + 1) / 2) * size.width, Y = (v) => ((1 - v) / 2) * size.height;
-  const unit = (frame.scale || 1) * Math.min(1.8, Math.max(0.75, Math.min(size.width, size.height) / 576));
-  const places = { X, Y, unit }, ticks = ticksOf(frame, size);
+// What lies behind all points: the map or an energy, the lines of neurons, the levels.
+const paintBackdrop = (context, frame, size, paints, { X, Y }, ticks) => {
   context.fillStyle = paints.card; context.fillRect(0, 0, size.width, size.height);
   if (frame.energy) {
     const [left, bottom, right, top] = frame.energyBox;
@@ -468,6 +465,37 @@ const paintPlane = (context, frame, size, paints) => {
   });
   context.globalAlpha = 1;
   if (frame.map && !frame.energy) paintLevels(context, frame, size, paints);
+};
+// The same, from a picture while nothing of it changes: a frame in which only points move costs little.
+// A frame of a training, which changes all of it, is painted at once.
+const keepBackdrop = () => {
+  const picture = make("canvas");
+  let key = [], times = 0;
+  return (context, frame, size, paints, ...more) => {
+    const { canvas } = context, { a, d } = context.getTransform();
+    const own = [frame.map, frame.energy, frame.neurons, frame.flat, `${frame.energyBox} ${frame.view} ${frame.margins}`, a, d, canvas.width, canvas.height, JSON.stringify(paints)];
+    times = own.every((part, i) => part === key[i]) ? times + 1 : 0;
+    key = own;
+    if (!times) { paintBackdrop(context, frame, size, paints, ...more); return; }
+    if (times === 1) {
+      Object.assign(picture, { width: canvas.width, height: canvas.height });
+      const behind = picture.getContext("2d", { alpha: false });
+      behind.setTransform(a, 0, 0, d, 0, 0);
+      paintBackdrop(behind, frame, size, paints, ...more);
+    }
+    context.save();
+    context.setTransform(1, 0, 0, 1, 0, 0);
+    context.drawImage(picture, 0, 0);
+    context.restore();
+  };
+};
+
+// Paint one frame on a context whose unit is a CSS pixel. Pure: the same frame, the same picture.
+const paintPlane = (context, frame, size, paints, behind = paintBackdrop) => {
+  const X = (u) => ((u + 1) / 2) * size.width, Y = (v) => ((1 - v) / 2) * size.height;
+  const unit = (frame.scale || 1) * Math.min(1.8, Math.max(0.75, Math.min(size.width, size.height) / 576));
+  const places = { X, Y, unit }, ticks = ticksOf(frame, size);
+  behind(context, frame, size, paints, places, ticks);
   if (frame.flat) paintGraph(context, frame, paints, places, size);
   paintUnder(context, frame, paints, places, size);
   paintPoints(context, frame, paints, places);
@@ -481,11 +509,12 @@ const paintPlane = (context, frame, size, paints) => {
 function render({ model, el }) {
   const memory = {};
   let frame = null;
-  const paint = (context, size, paints) => {
+  const behind = keepBackdrop();
+  const paint = (context, size, paints, ...from) => {
     const scale = model.get("present") ? 1.6 : 1;
-    if (frame) paintPlane(context, { ...frame, scale }, size, paints);
+    if (frame) paintPlane(context, { ...frame, scale }, size, paints, ...from);
   };
-  const shown = surface(el, paint, true);
+  const shown = surface(el, (...given) => paint(...given, behind), true);
   const pad = attachPad(model, el);
   const unsave = offerPictures(model, el, el, paint, () => "plane");
   const legend = attachLegend(el), surfaceOf = el.querySelector(".mx-pad-surface");
