@@ -99,7 +99,7 @@ def sweep(
         yield SweepPoint(margin, len(points), programs(net, line, points, tol, margin).fit()[1])
 
 
-class Known(Enum):
+class Assumed(Enum):
     """What the weights tell of an assumption."""
 
     HOLDS = "holds"
@@ -107,7 +107,7 @@ class Known(Enum):
     UNKNOWN = "unknown"
 
 
-def active_everywhere(net: Network, x: Tensor) -> Known:
+def active_everywhere(net: Network, x: Tensor) -> Assumed:
     """Return what the weights tell of (a): some neuron is active on all training points.
 
     x (m, 1) are all places with |Phi| = 1. Training points off the margin are unseen, so (a) can be
@@ -116,6 +116,6 @@ def active_everywhere(net: Network, x: Tensor) -> Known:
     w, b, _ = neurons(net)
     level = np.abs(w) <= UPRIGHT * np.hypot(w, b)
     if bool((level & (b > 0)).any()):
-        return Known.HOLDS
+        return Assumed.HOLDS
     z = x.double().numpy() * w + b
-    return Known.MAY_HOLD if len(z) and bool((z > 0).all(0).any()) else Known.UNKNOWN
+    return Assumed.MAY_HOLD if len(z) and bool((z > 0).all(0).any()) else Assumed.UNKNOWN

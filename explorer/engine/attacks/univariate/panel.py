@@ -12,7 +12,7 @@ from explorer.engine.attacks.univariate.config import NEARLY, UnivariateConfig
 from explorer.engine.attacks.univariate.doubt import doubt_words
 from explorer.engine.attacks.univariate.graph import (
     SWEEP,
-    Known,
+    Assumed,
     SweepPoint,
     active_everywhere,
     sweep,
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 
 LOWEST = 1e-12  # a miss that is rounding
 ACTIVE = {
-    Known.HOLDS: "holds: a neuron with w = 0 is active on the whole line.",
-    Known.MAY_HOLD: "may hold: a neuron is active on all candidates, but training points off the "
+    Assumed.HOLDS: "holds: a neuron with w = 0 is active on the whole line.",
+    Assumed.MAY_HOLD: "may hold: a neuron is active on all candidates, but training points off the "
     "margin are unseen.",
-    Known.UNKNOWN: "cannot be confirmed: no neuron is active on all candidates.",
+    Assumed.UNKNOWN: "cannot be confirmed: no neuron is active on all candidates.",
 }
 
 
