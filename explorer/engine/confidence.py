@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -37,7 +38,13 @@ class Share:
 
 def share(found: Counts, total: Counts, level: float = LEVEL) -> Share:
     """Return the sum of found over that of total, over runs, with its interval at `level`."""
-    hits, draws = np.asarray(found, dtype=int), np.asarray(total, dtype=int)
+    hits, draws = (tuple(np.asarray(v, dtype=int).tolist()) for v in (found, total))
+    return _share(hits, draws, level)
+
+
+@lru_cache(maxsize=4096)  # many resamples each; a table asks again at every redraw
+def _share(found: tuple[int, ...], total: tuple[int, ...], level: float) -> Share:
+    hits, draws = np.array(found, dtype=int), np.array(total, dtype=int)
     if draws.sum() == 0:
         return Share(float("nan"), float("nan"), float("nan"))
     # Imported here: it takes a third of a second, which every start of the command would wait for.
