@@ -14,6 +14,12 @@ TWO = (((0.75, 0.5), POSITIVE), ((0.25, 0.5), NEGATIVE))
 EXACT = "Jump to the exact solution"
 
 
+# Bytes of bqplot's files that the page has loaded; to know that there is a bqplot takes few.
+BQPLOT = """() => performance.getEntriesByType("resource")
+    .filter((e) => e.name.includes("/bqplot/")).reduce((sum, e) => sum + e.decodedBodySize, 0)"""
+MUCH = 100_000
+
+
 def two_points(app: Explorer) -> None:
     """Two points, and the exact weights that separate them."""
     for place, name in TWO:
@@ -88,6 +94,7 @@ def an_arena_runs_and_a_click_shows_the_claims(app: Explorer) -> None:
     for done, name in enumerate(("Hinges", "Model inversion"), 1):
         tick(table.get_by_label(f"Run {name}"), done)
     field(app.page, "seeds").fill("1")
+    assert app.page.evaluate(BQPLOT) < MUCH  # its code comes with its first chart
     app.press("Run the attacks")
     rows = table.locator("tr.mx-can")
     expect(rows.filter(has_text="Hinges")).to_be_visible()
@@ -110,6 +117,7 @@ def a_line_in_the_curves_restates_the_table(page: Page) -> None:
     page.mouse.move(box["x"] + 0.9 * box["width"], middle, steps=4)
     expect(title).to_contain_text(re.compile(r"within 0\.[12]"))
     expect(page.locator(".mx-brush summary")).to_have_text("Numbers")
+    assert page.evaluate(BQPLOT) > MUCH
 
 
 SELECT = """td => { const r = document.createRange(); r.selectNodeContents(td);

@@ -18,6 +18,7 @@ import numpy as np
 
 from explorer.engine.charts import NOTHING, Chart
 from explorer.page.view.export import of_chart
+from explorer.research.report import table_html
 
 UPRIGHT_TICKS = 4  # of a low chart; arbitrary
 MARGIN = {"top": 10, "bottom": 48, "left": 64, "right": 12}  # px
@@ -114,13 +115,10 @@ def table(chart: Chart) -> str:
     """Return the numbers of a chart as a fold with a table and a link to them as CSV."""
     made = of_chart(chart)
     data = b64encode(made.as_bytes("csv")).decode()
-    cells = ["".join(f"<td>{escape(_short(cell))}</td>" for cell in row) for row in made.rows]
-    head = "".join(f"<th scope='col'>{escape(name)}</th>" for name in made.head)
-    body = "".join(f"<tr>{row}</tr>" for row in cells)
+    rows = ([_short(cell) for cell in row] for row in made.rows)
     return (
         f"<details><summary>Numbers</summary><a download='{made.file_name('csv')}' "
-        f"href='data:text/csv;base64,{data}'>CSV</a><table><thead><tr>{head}</tr></thead>"
-        f"<tbody>{body}</tbody></table></details>"
+        f"href='data:text/csv;base64,{data}'>CSV</a>{table_html(rows, made.head)}</details>"
     )
 
 
