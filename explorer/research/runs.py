@@ -389,12 +389,12 @@ def granted_target(target: Any, truth: Dataset | None, config: object, seed: int
     knows = knowledge_of(config) or "nothing"
     if not isinstance(target, Target) or truth is None or not truth.n or knows == "nothing":
         return target
-    public = heldout(truth, PUBLIC).x if knows == "public" else None
 
     def make() -> Target:
+        public = heldout(truth, PUBLIC).x if knows == "public" else None
         return replace(target, known=known_of(knows, truth.x, truth.y, public, seed))
 
-    return target.kept(("granted", knows, seed), make)
+    return target.latest(("granted", knows, seed), truth, make)
 
 
 def attack(
