@@ -7,7 +7,7 @@ guess on, or where there are none by scipy (`nonnegative`). So are many that sha
 columns, such as the places of an energy map (`nonnegative_all`).
 
 Many are solved at once, with no number read back from the device, by block principal pivoting
-(`pivoted`): where the solution on a set of variables is negative, or a variable outside of the set
+(`pivoting`): where the solution on a set of variables is negative, or a variable outside of the set
 would lower the value, all of these change sides; where that has not lessened their number for some
 rounds, one of them alone does, which ends (Portugal, Judice and Vicente 1994; Kim and Park 2011). A
 round is one Cholesky factor per problem, under a mask: the same program whatever the sets are. From
@@ -185,7 +185,7 @@ class Pivoted:
     unsettled: Tensor
 
 
-def pivoted(gram: Tensor, h: Tensor, known: Tensor, rounds: int = ROUNDS) -> Pivoted:
+def pivoting(gram: Tensor, h: Tensor, known: Tensor, rounds: int = ROUNDS) -> Pivoted:
     """Return the solutions after so many rounds, 1 or more; solved in float64.
 
     Args:
@@ -251,10 +251,10 @@ def settled_coefficients(
 ) -> Tensor:
     """See `coefficients`: by pivoting, wherever the tensors are."""
     h, rounds = inner - floor * gram.sum(-1), ROUNDS
-    found = pivoted(gram, h, known, rounds)
+    found = pivoting(gram, h, known, rounds)
     while rounds < MOST and rare(found.unsettled.any()):
         rounds *= 2
-        found = pivoted(gram, h, found.u > 0, rounds)
+        found = pivoting(gram, h, found.u > 0, rounds)
     return found.u + floor
 
 

@@ -548,12 +548,14 @@ def _evaluate(
     """Return the state at these weights, or None where a number of it is not finite."""
     n, rule, scale = target.n, _rule(config, target.n, net), _numbers(log_scale, net)
     if not n:
-        theta, velocity, scale, rho = training_step.normed(net, rule, net.theta, velocity, scale)
+        theta, velocity, scale, rho = training_step.scaled_weights(
+            net, rule, net.theta, velocity, scale
+        )
         zero, none = torch.zeros_like(scale), torch.zeros_like(velocity)
         at = Iterate(theta, none, none, target.y, torch.stack([scale, zero, zero, zero, rho]))
     else:
         masks = _masks(config, n, batch_seed)
-        at = training_step.evaluated(
+        at = training_step.iterate_at(
             net, target.x, target.y, rule, net.theta, velocity, scale, t,
             None if masks is None else masks(t, 1)[0],
         )  # fmt: skip

@@ -106,7 +106,7 @@ class Handle:
     runs: Runs | None = None
 
     @property
-    def passed(self) -> tuple[Passed, ...]:
+    def trail_so_far(self) -> tuple[Passed, ...]:
         """Return the trail up to the step that is shown."""
         return tuple(one for one in self.trail if one.t <= self.t)
 

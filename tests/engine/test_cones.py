@@ -13,7 +13,7 @@ from explorer.engine.nonnegative import (
     cone_coefficients,
     nonnegative,
     nonnegative_all,
-    pivoted,
+    pivoting,
     settled_coefficients,
 )
 from tests.engine.draws import draw
@@ -62,11 +62,11 @@ def test_problems_that_share_columns_are_solved_as_alone(monkeypatch, looped: bo
 def test_a_start_from_the_solution_takes_one_round() -> None:
     _, _, gram, inner = problems(5, 20, 0.5, 0)
     known = torch.ones_like(inner, dtype=torch.bool)
-    cold = pivoted(gram, inner, known, 1)
+    cold = pivoting(gram, inner, known, 1)
     assert bool(cold.unsettled.all())  # the set of all is that of none of them
-    made = pivoted(gram, inner, known, MOST)
+    made = pivoting(gram, inner, known, MOST)
     assert not bool(made.unsettled.any())
-    again = pivoted(gram, inner, made.u > 0, 1)
+    again = pivoting(gram, inner, made.u > 0, 1)
     assert not bool(again.unsettled.any())
     torch.testing.assert_close(again.u, made.u, rtol=1e-12, atol=0)
 
@@ -84,7 +84,7 @@ def test_equal_columns_and_empty_ones_are_no_obstacle() -> None:
     columns[..., 4:7] = columns[..., 3:4]
     columns[..., 9] = 0
     gram, inner = columns.mT @ columns, (columns.mT @ theta).squeeze(-1)
-    made = pivoted(gram, inner, inner > 0, MOST)
+    made = pivoting(gram, inner, inner > 0, MOST)
     assert not bool(made.unsettled.any()) and bool(made.u.isfinite().all())
     for a, b, u in zip(columns, theta, made.u, strict=True):
         left = float((a @ u[:, None] - b).norm())
@@ -94,6 +94,6 @@ def test_equal_columns_and_empty_ones_are_no_obstacle() -> None:
 def test_what_is_not_finite_asks_for_no_more_rounds() -> None:
     _, _, gram, inner = problems(2, 6, 1.0, 3)
     inner[1, 2] = float("nan")
-    made = pivoted(gram, inner, inner > 0, 50)
+    made = pivoting(gram, inner, inner > 0, 50)
     assert made.unsettled.tolist() == [False, False]
     assert bool(made.u[1].isnan().all()) and bool(made.u[0].isfinite().all())

@@ -517,7 +517,7 @@ def test_a_run_from_the_handle_is_replayed_scrubbed_and_branched(app: App) -> No
         at = next(one for one in held.trail if one.t == t)
         assert (shown.t, shown.energy, session.frame.t) == (t, at.energy, t)
         assert shown.energy == pytest.approx(shown.landscape.measure(shown.candidates.x), abs=1e-9)
-        assert panel(app).view.frame["trails"].shape[1] == len(shown.passed)
+        assert panel(app).view.frame["trails"].shape[1] == len(shown.trail_so_far)
     play.reset(session)
     seen = [session.frame.t]
     while landscape.replay(session, 0.5):

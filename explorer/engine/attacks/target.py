@@ -219,7 +219,7 @@ class Target:
         Returns:
             The merged network; see `merging`.
         """
-        return self.net if angle == 0 else self._made(angle).net
+        return self.net if angle == 0 else self._merge(angle).net
 
     def prepared_network(self, angle: float, same_slopes: bool = False) -> Prepared:
         """Return the merged network as the batched loss wants it.
@@ -236,7 +236,7 @@ class Target:
         """
         key = (angle, same_slopes and angle > 0)
         if key not in self._prepared:
-            slopes = self._made(angle).slopes if key[1] else None
+            slopes = self._merge(angle).slopes if key[1] else None
             self._prepared[key] = Prepared.of(self.merged(angle), slopes)
         return self._prepared[key]
 
@@ -271,7 +271,7 @@ class Target:
         made: T = held[1]
         return made
 
-    def _made(self, angle: float) -> Merged:
+    def _merge(self, angle: float) -> Merged:
         if angle not in self._merged:
             here = self.net.to(device="cpu")  # it goes neuron by neuron
             made = merge_neurons(here, angle, drop=0.0, fold=FOLD)

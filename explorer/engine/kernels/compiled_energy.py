@@ -17,7 +17,7 @@ from numba import njit
 
 from explorer.engine.kernels.compiled_nonnegative import active_set
 from explorer.engine.kernels.compiled_terms import sigmoid
-from explorer.engine.kernels.jit import INNER, kept
+from explorer.engine.kernels.jit import INNER, keep_compiled
 
 Array = npt.NDArray[np.float64]
 _TOLERANCE = 1e-12  # arbitrary: of the largest product with theta, a gain that is rounding
@@ -71,7 +71,7 @@ def _gram(a: Array, y: Array, r: Array, vs: Array, right: Array, gram: Array, si
 
 
 @njit(**INNER)
-def _left(
+def _remainder(
     a: Array, w: Array, v: Array, r: Array, vs: Array, c: Array, left: Array, left_v: Array
 ) -> float:
     """What c leaves of theta: of w into left (d, k), of v into left_v (k,); its squared norm."""
@@ -89,7 +89,7 @@ def _left(
     return np.sum(left_v * left_v) + np.sum(left * left)
 
 
-@kept
+@keep_compiled
 def energies(
     x: Array, y: Array, w: Array, v: Array, alpha: float, ridge: float, guess: Array,
     value: Array, grad: Array,
@@ -119,7 +119,7 @@ def energies(
         for j in range(m):
             guess[e, j] = above[j] / size[j]
             c[j] = guess[e, j] * y[j]
-        total = _left(a, w, v, r, vs, c, left, left_v)
+        total = _remainder(a, w, v, r, vs, c, left, left_v)
         for j in range(m):
             total += ridge * above[j] * above[j]
             price = ridge * c[j]

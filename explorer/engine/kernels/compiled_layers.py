@@ -25,9 +25,9 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-from explorer.engine.kernels.compiled_nonnegative import active_set, factored, solved
+from explorer.engine.kernels.compiled_nonnegative import active_set, factor, solve
 from explorer.engine.kernels.compiled_terms import move, on_box, on_floor, slope_of
-from explorer.engine.kernels.jit import INNER, kept
+from explorer.engine.kernels.jit import INNER, keep_compiled
 from explorer.engine.kernels.steps import (
     ALPHA,
     MARGIN,
@@ -181,7 +181,7 @@ def _send(ws: list[Array], at: LayerPass, signals: LayerSignals) -> None:
 
 
 @njit(**INNER)
-def _known(at: LayerPass, signals: LayerSignals, phi: Array, inner: Array) -> float:
+def _inner_products(at: LayerPass, signals: LayerSignals, phi: Array, inner: Array) -> float:
     """Write <theta, g> of each multiplier's gradient g (p,); return the sum of all ||g||^2."""
     depth, q, total = len(at.z), len(inner) // len(phi), 0.0
     for p in range(len(inner)):
@@ -270,9 +270,9 @@ def _solve(
                 gram[i, j] = gram[j, i] = new[i - before, j if exact else some[j]]
             gram[i, i] *= 1 + kind.rounding
         if kind.signed:
-            if not factored(gram, every, 0, n, ridge, low):
+            if not factor(gram, every, 0, n, ridge, low):
                 return False, some[:0], gram
-            solved(right, every, n, low, above)
+            solve(right, every, n, low, above)
         elif not active_set(gram, asked, most, above, ridge, tol, low):
             return False, some[:0], gram
         for i in range(most):
@@ -302,16 +302,16 @@ def _pulls(coef: Array, on: Array, signals: LayerSignals, q: int, exact: bool) -
 
     `exact`: without `outer`, which is not asked for then.
     """
-    cover, outer, b = _weighted(coef, on, signals.cover, q), [], []
+    cover, outer, b = _weighted_sums(coef, on, signals.cover, q), [], []
     for layer in range(len(signals.b)):
         own = signals.outer[layer]
-        outer.append(own if exact else _weighted(coef, on, own, q))
-        b.append(_weighted(coef, on, signals.b[layer], q))
+        outer.append(own if exact else _weighted_sums(coef, on, own, q))
+        b.append(_weighted_sums(coef, on, signals.b[layer], q))
     return LayerSignals(cover, outer, b)
 
 
 @njit(**INNER)
-def _weighted(coef: Array, on: Array, v: Array, q: int) -> Array:
+def _weighted_sums(coef: Array, on: Array, v: Array, q: int) -> Array:
     """Return the sums of rows of v, q of each candidate, times coef."""
     out = np.zeros((len(on), v.shape[1]), v.dtype)
     for i in range(len(on)):
@@ -407,7 +407,7 @@ def _gain(left: Residual, on: Array, basis: Array, gain: Array) -> None:
 
 
 @njit(**INNER)
-def _improved(
+def _improve(
     coef: Array, floor: float, some: Array, gram: Array, ridge: float, basis: Array, at: LayerPass,
     signals: LayerSignals, ws: list[Array], squares: Array,
 ) -> bool:  # fmt: skip
@@ -418,7 +418,7 @@ def _improved(
         if coef[some[a]] > floor:
             inside[size] = a
             size += 1
-    if not factored(gram, inside, 0, size, ridge, low):
+    if not factor(gram, inside, 0, size, ridge, low):
         return False
     best, more, right, gain = coef.copy(), np.empty(n), np.empty(n), np.empty(len(coef))
     for turn in range(_ROUNDS + 1):
@@ -431,7 +431,7 @@ def _improved(
             _gain(left, each, basis, gain)
             for a in range(n):
                 right[a] = gain[some[a]]
-            solved(right, inside, size, low, more)
+            solve(right, inside, size, low, more)
             for a in range(size):
                 p = some[inside[a]]
                 coef[p] = max(coef[p] + more[a], floor)
@@ -575,7 +575,7 @@ def _step(
     if kind.projected:
         _copy(basis.reshape(m * q, basis.shape[2]), signals.cover)
         _send(ws, at, signals)
-        ridge = kind.ridge * _known(at, signals, phi, gain)
+        ridge = kind.ridge * _inner_products(at, signals, phi, gain)
         if floor > 0 and not kind.signed:
             low = _pulls(np.full(m * q, floor), each, signals, q, exact)
             _gain(_residual(each, low, at, ws, net.squares, exact), each, basis, gain)
@@ -589,7 +589,7 @@ def _step(
         left = _residual(on, pull, at, ws, net.squares, exact)
         if left.square < kind.fine * terms.square:
             least = -np.inf if kind.signed else floor
-            if not _improved(coef, least, some, gram, ridge, basis, at, signals, ws, net.squares):
+            if not _improve(coef, least, some, gram, ridge, basis, at, signals, ws, net.squares):
                 return False
             pull = _pulls(coef, on, signals, q, True)
             left = _residual(on, pull, at, ws, net.squares, True)
@@ -647,7 +647,7 @@ def _pull_with(coef: Array, basis: Array, cover: Array) -> None:
                 cover[i, c] += coef[i * q + k] * basis[i, k, c]
 
 
-@kept
+@keep_compiled
 def descend(
     points: Array, shares: Array, basis: Array, seen: CandidateArrays, table: Array,
     net: LayerArrays, terms: LossTerms, kind: Multipliers, rule: DescentRule, grad_coef: Array,

@@ -10,14 +10,14 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-from explorer.engine.kernels.jit import INNER, kept
+from explorer.engine.kernels.jit import INNER, keep_compiled
 
 Array = npt.NDArray[np.float64]
 _NOTHING = 1e-14  # arbitrary: the share of a multiplier that is left of one that goes to 0
 
 
 @njit(**INNER)
-def factored(gram: Array, at: Array, first: int, n: int, ridge: float, low: Array) -> bool:
+def factor(gram: Array, at: Array, first: int, n: int, ridge: float, low: Array) -> bool:
     """Return rows `first` to n of the lower factor of gram[at, at] + ridge.
 
     False where there is none.
@@ -38,7 +38,7 @@ def factored(gram: Array, at: Array, first: int, n: int, ridge: float, low: Arra
 
 
 @njit(**INNER)
-def solved(right: Array, at: Array, n: int, low: Array, best: Array) -> None:
+def solve(right: Array, at: Array, n: int, low: Array, best: Array) -> None:
     """What solves the equations of a factor, into best[:n]."""
     for a in range(n):
         s = right[at[a]]
@@ -67,9 +67,9 @@ def active_set(
             at[size] = i
             size += 1
     for _ in range(20 * n + 20):
-        if not factored(gram, at, first, size, ridge, low):
+        if not factor(gram, at, first, size, ridge, low):
             return False
-        solved(right, at, size, low, best)
+        solve(right, at, size, low, best)
         t = 1.0
         for a in range(size):
             if best[a] <= 0:
@@ -103,7 +103,7 @@ def active_set(
     return False
 
 
-@kept
+@keep_compiled
 def settle(
     gram: Array, cross: Array, own: Array, right: Array, tol: Array, factor: Array, above: Array
 ) -> None:
@@ -150,7 +150,7 @@ def _without(low: Array, r: int, n: int, turns: Array) -> None:
         row[j] = length
 
 
-@kept
+@keep_compiled
 def positive(gram: Array, gains: Array, weight: Array, ridge: float) -> bool:
     """Lawson and Hanson's inner loop on `weight` (n,), in place: 0 for columns that leave.
 
@@ -165,10 +165,10 @@ def positive(gram: Array, gains: Array, weight: Array, ridge: float) -> bool:
     for i in range(n):
         for j in range(n):
             whole[i, j] = gram[i, j] / (size[i] * size[j])
-    if not factored(whole, kept, 0, n, ridge, low):
+    if not factor(whole, kept, 0, n, ridge, low):
         return False
     while n:
-        solved(g, kept, n, low, step)
+        solve(g, kept, n, low, step)
         t, first = np.inf, -1
         for a in range(n):
             until = w[kept[a]] / max(-step[a], 1e-300)

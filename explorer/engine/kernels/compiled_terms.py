@@ -25,10 +25,10 @@ def _as_float(_typing: Any, bits: Any) -> Any:  # noqa: ANN401 - numba's own typ
     """Bits read as a number of as many."""
     short = bits == types.int32
 
-    def made(_context: Any, builder: Any, _signature: Any, args: Any) -> Any:  # noqa: ANN401
+    def codegen(_context: Any, builder: Any, _signature: Any, args: Any) -> Any:  # noqa: ANN401
         return builder.bitcast(args[0], ir.FloatType() if short else ir.DoubleType())
 
-    return types.float32(types.int32) if short else types.float64(types.int64), made
+    return types.float32(types.int32) if short else types.float64(types.int64), codegen
 
 
 @njit(inline="always", **INNER)

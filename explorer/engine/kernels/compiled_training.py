@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-from explorer.engine.kernels.jit import INNER, kept
+from explorer.engine.kernels.jit import INNER, keep_compiled
 from explorer.engine.kernels.steps import TrainRule
 
 Array = npt.NDArray[np.float64]
@@ -231,7 +231,7 @@ def factors(rule: TrainRule, now: Array, order: int, gg: float, gt: float) -> tu
 
 
 @njit(**INNER)
-def normed(theta: Array, velocity: Array, square: float, rule: TrainRule, now: Array) -> bool:
+def rescale(theta: Array, velocity: Array, square: float, rule: TrainRule, now: Array) -> bool:
     """Bring the norm back to [1, 2) where it left its range; False where it is not finite."""
     rho = math.sqrt(square)
     if not rho < np.inf:
@@ -272,7 +272,7 @@ def heat(q: Array, n: int, t: int, order: int, rule: TrainRule, now: Array) -> N
     now[LOG_SCALE] = max(now[LOG_SCALE], (log_beta - math.log(mean)) / order)
 
 
-@kept
+@keep_compiled
 def train(
     held: Arrays, q: Array, now: Array, a: Array, y: Array, n: int, k: int, biased: bool,
     t: int, steps: int, rule: TrainRule, masks: Array,
@@ -309,7 +309,7 @@ def train(
         sound = abs(follow) < np.inf
         if sound:
             square = push(w.ravel(), velocity.ravel(), g.ravel(), follow, decay, rule.momentum)
-            sound = normed(w, velocity, square, rule, now)
+            sound = rescale(w, velocity, square, rule, now)
         if not sound:
             break
         _forward(w, a, lengths, z, q, norms)
@@ -615,7 +615,7 @@ def _write(
     return square
 
 
-@kept
+@keep_compiled
 def train_deep(
     held: Arrays, q: Array, now: Array, x: Array, y: Array, n: int, widths: Array,
     biased: Flags, t: int, steps: int, rule: TrainRule, kept: bool, masks: Array,
@@ -644,7 +644,7 @@ def train_deep(
         while True:
             how = (move, kept, follow, decay, rule.momentum)
             square, phi = _each_layer(held, widths, biased, (old, new), b, pull, g, how)
-            if move and not normed(theta, held[1], square, rule, now):
+            if move and not rescale(theta, held[1], square, rule, now):
                 return step - 1, False
             move = False
             if now[LOG_SCALE] == scale:

@@ -32,7 +32,7 @@ from explorer.engine.kernels.compiled_terms import (
     on_margin,
     sigmoid,
 )
-from explorer.engine.kernels.jit import INNER, kept
+from explorer.engine.kernels.jit import INNER, keep_compiled
 from explorer.engine.kernels.steps import (
     ALPHA,
     MARGIN,
@@ -185,7 +185,7 @@ def _put(v: Array, out: Array) -> None:
         out[j] = v[j]
 
 
-@kept
+@keep_compiled
 def descend(
     held: Held, signed: Array, table: Array, net: TwoLayers, terms: LossTerms, rule: DescentRule,
     outs: RunOutcome,
@@ -253,7 +253,7 @@ def _lay(
 
 
 @njit(**INNER)
-def _left(c: Array, p: Array, net: TwoLayers, s: Array, r: Array, left: Array) -> float:
+def _remainder(c: Array, p: Array, net: TwoLayers, s: Array, r: Array, left: Array) -> float:
     """Return what c leaves of theta, as it pulls, into left (4, k); its squared norm."""
     first, times, v = net.w, net.times, net.v
     w1, w2, w0, t1, t2, t0 = first[0], first[1], first[2], times[0], times[1], times[2]
@@ -402,7 +402,7 @@ def _solve(
         c[j] = floor * signed[j]
         p[SHARE, j] = floor
         right[j] *= signed[j]
-    loss = _left(c, p, net, s, r, left)
+    loss = _remainder(c, p, net, s, r, left)
     if floor:
         _gains(p, s, r, left, signed, known, right)
     for j in range(m):
@@ -426,7 +426,7 @@ def _solve(
         for a in range(most):
             p[SHARE, at[a]] = floor + above[a]
             c[at[a]] = p[SHARE, at[a]] * signed[at[a]]
-        loss = _left(c, p, net, s, r, left)
+        loss = _remainder(c, p, net, s, r, left)
         _gains(p, s, r, left, signed, known, gain)
         for a in range(most):
             gain[at[a]] = asked[a]
@@ -441,7 +441,7 @@ def _solve(
     return loss
 
 
-@kept
+@keep_compiled
 def project(
     held: Held, signed: Array, table: Array, net: TwoLayers, terms: LossTerms, rule: DescentRule,
     ridge: float, outs: RunOutcome,

@@ -54,7 +54,7 @@ def folder() -> Path:
     raise RuntimeError("no folder can be written to keep compiled loops in; set NUMBA_CACHE_DIR")
 
 
-def kept(loop: Callable[..., Any]) -> Any:  # noqa: ANN401 - numba's own type
+def keep_compiled(loop: Callable[..., Any]) -> Any:  # noqa: ANN401 - numba's own type
     """Compile the loop when it is first called, and keep it in `folder` for all processes."""
     before, _CONFIG.CACHE_DIR = _CONFIG.CACHE_DIR, str(folder())
     try:

@@ -49,7 +49,7 @@ def advance(
     work = len(x) * (net.widths[0] if _narrow(net) else len(at.theta) // _FUSED + 1)
     piece = PIECE // work if masks is None else min(PIECE // work, MOST_MASKS)
     piece, end, sound = max(1, piece), t + steps, True
-    points = _padded(net, x, y)
+    points = _padded_points(net, x, y)
     while sound and t < end:
         asked = min(piece, end - t)
         new, taken, sound = _train(net, points, rule, at, t, asked, masks)
@@ -93,7 +93,7 @@ def _narrow(net: Network) -> bool:
     return net.depth == 2 and net.d <= MOST_INPUTS and net.outputs == 1 and net.homogeneous
 
 
-def _padded(net: Network, x: Tensor, y: Tensor) -> tuple[Array, Array]:
+def _padded_points(net: Network, x: Tensor, y: Tensor) -> tuple[Array, Array]:
     """Return points and labels as `compiled_training` wants them, filled up with zeros."""
     n, d = x.shape
     filled, rows = -(-n // _AT_ONCE) * _AT_ONCE, -(-(d + 1) // 3) * 3

@@ -73,13 +73,13 @@ def step(
     net: Network, x: Tensor, y: Tensor, rule: TrainRule, at: Iterate, t: int, mask: Tensor | None
 ) -> tuple[Tensor, Iterate]:
     """Return one step, to iterate t, and whether all its numbers are finite."""
-    move = (_decayed if rule.weight_decay else _pulled)(net.depth, rule, at)
+    move = (_decay_move if rule.weight_decay else _gradient_move)(net.depth, rule, at)
     velocity = rule.momentum * at.velocity + move
-    new = evaluated(net, x, y, rule, at.theta + velocity, velocity, at.now[0], t, mask)
+    new = iterate_at(net, x, y, rule, at.theta + velocity, velocity, at.now[0], t, mask)
     return new.now.isfinite().all(), new
 
 
-def evaluated(
+def iterate_at(
     net: Network, x: Tensor, y: Tensor, rule: TrainRule, theta: Tensor, velocity: Tensor,
     log_scale: Tensor, t: int, mask: Tensor | None,
 ) -> Iterate:  # fmt: skip
@@ -87,7 +87,7 @@ def evaluated(
 
     `net` gives the architecture, `mask` (n,) the mini-batch.
     """
-    theta, velocity, log_scale, rho = normed(net, rule, theta, velocity, log_scale)
+    theta, velocity, log_scale, rho = scaled_weights(net, rule, theta, velocity, log_scale)
     net = net.with_theta(theta)
     inputs, outputs = backprop.forward(net, x)
     q = margins(outputs, y, known=True)
@@ -106,7 +106,7 @@ def evaluated(
     return Iterate(theta, velocity, grads, q, torch.stack([log_scale, *pulled, rho]))
 
 
-def normed(
+def scaled_weights(
     net: Network, rule: TrainRule, theta: Tensor, velocity: Tensor, log_scale: Tensor
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Return the same with the norm back in [1, 2) where it left its range; and the norm."""
@@ -125,7 +125,7 @@ def wide(v: Tensor) -> Tensor:
     return (v.cpu() if v.device.type == "mps" else v).double()
 
 
-def _pulled(order: int, rule: TrainRule, at: Iterate) -> Tensor:
+def _gradient_move(order: int, rule: TrainRule, at: Iterate) -> Tensor:
     """Return the next displacement (P,) before momentum, without weight decay; see `training`."""
     log_scale, _, log_pull, kappa, rho = at.now.unbind()
     if rule.constant:
@@ -161,7 +161,7 @@ def _pulled(order: int, rule: TrainRule, at: Iterate) -> Tensor:
 # of its norm has no effect. `TrainConfig` refuses the two together.
 
 
-def _decayed(order: int, rule: TrainRule, at: Iterate) -> Tensor:
+def _decay_move(order: int, rule: TrainRule, at: Iterate) -> Tensor:
     """Return the next displacement (P,) before momentum, with weight decay."""
     log_scale, _, log_pull, kappa, rho = at.now.unbind()
     rate, mu, most = rule.rate, rule.weight_decay, rule.max_decay

@@ -75,7 +75,7 @@ def descend(loss: Loss, x: Tensor, most: int, progress: Progress = no_progress) 
         x[hit], value[hit] = tried.x[moved], tried.value[moved]
         gradient[hit], steps[hit] = tried.gradient[moved], t
         stuck = going[~moved]
-        level[stuck] = ~pairs.known(stuck)
+        level[stuck] = ~pairs.has_pairs(stuck)
         pairs.forget(stuck)
         if t % CALM == 0:
             level[going] |= checked[going] - value[going] <= LEVEL
@@ -161,7 +161,7 @@ class _Pairs:
     def forget(self, at: Tensor) -> None:
         self._weight[:, at] = 0
 
-    def known(self, at: Tensor) -> Tensor:
+    def has_pairs(self, at: Tensor) -> Tensor:
         """Return which descents have a pair, so that their direction is not the gradient's."""
         return self._weight[-1, at] > 0
 

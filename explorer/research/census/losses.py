@@ -107,7 +107,7 @@ def kkt_surface(target: Target, y: Tensor, alpha: float, workers: int = 2) -> Su
         kinked = (lines(x)[used].abs() <= tau * size[used]).any()
         return energy(net, x, y, tau), bool(kinked)
 
-    return Surface(boxed(loss), lambda x: part(x[None])[2][0] * y, lambda x: lines(x) > 0, hard)
+    return Surface(in_box(loss), lambda x: part(x[None])[2][0] * y, lambda x: lines(x) > 0, hard)
 
 
 def victim_surface(name: str, target: BilevelTarget, config: BilevelConfig, y: Tensor) -> Surface:
@@ -121,19 +121,19 @@ def victim_surface(name: str, target: BilevelTarget, config: BilevelConfig, y: T
         return torch.stack(values) / size, torch.stack(gradients).flatten(1) / size
 
     free = name == "decoreco"  # of labels; the others hold each candidate for a point of its own
-    return Surface(boxed(loss), lambda x: _signed(target, x)[1] if free else y)
+    return Surface(in_box(loss), lambda x: _signed_fit(target, x)[1] if free else y)
 
 
-def boxed(loss: Loss) -> Loss:
+def in_box(loss: Loss) -> Loss:
     """Return the loss with the price of leaving the box."""
 
-    def made(places: Tensor) -> tuple[Tensor, Tensor]:
+    def priced_loss(places: Tensor) -> tuple[Tensor, Tensor]:
         value, gradient = loss(places)
         outside = places - places.clamp(-BOX, BOX)
         value, gradient = value + outside.square().sum(1), gradient + 2 * outside
         return value.nan_to_num(torch.inf), gradient.nan_to_num()
 
-    return made
+    return priced_loss
 
 
 Pair = tuple[Tensor, Tensor]
@@ -152,13 +152,13 @@ def _surrogate(target: BilevelTarget, config: BilevelConfig, x: Tensor, y: Tenso
 
 
 def _decoreco(target: BilevelTarget, config: BilevelConfig, x: Tensor, y: Tensor) -> Pair:
-    rows, c = _signed(target, x)
+    rows, c = _signed_fit(target, x)
     left = target.theta - c @ rows
     at = target.lower.shape.at(target.theta, x)
     return left.square().sum(), -2 * at.mixed_derivative(c, torch.zeros_like(c), left)
 
 
-def _signed(target: BilevelTarget, x: Tensor) -> Pair:
+def _signed_fit(target: BilevelTarget, x: Tensor) -> Pair:
     """Return the gradients of z at candidates (m, P), and the multipliers of any sign (m,)."""
     at = target.lower.shape.at(target.theta, x)
     rows = torch.stack([at.pull(row) for row in torch.eye(len(x), dtype=x.dtype)])

@@ -274,7 +274,7 @@ class Grid:
     fair: bool = False
     drawn: bool = False
 
-    def suited(self, mix_data: float) -> Any:  # noqa: ANN401 - settings of any attack
+    def settings_at(self, mix_data: float) -> Any:  # noqa: ANN401 - settings of any attack
         """Return the settings of a run from a start with this share of data."""
         if self.drawn or not mix_data:
             return self.config
@@ -330,7 +330,7 @@ class Problem:
 
         With `config` it has these settings; else those of the problem, made fit for the start.
         """
-        config = self.of.suited(mix_data) if config is None else config
+        config = self.of.settings_at(mix_data) if config is None else config
         return self.states_from(self.parts.start(mix_truth, mix_data), config, stride)
 
     def states_from(self, start: Tensor, config: Any, stride: int = 1) -> Iterator[Any]:  # noqa: ANN401

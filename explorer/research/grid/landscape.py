@@ -121,7 +121,7 @@ def level_states(
     over the last one in LAST of them; where it did not, it goes on from there by the same settings,
     with fitted multipliers, LEGS times in all at most. Without a measure it ends as planned.
     """
-    config, start, done = problem.of.suited(mix[1]), problem.parts.start(*mix), 0
+    config, start, done = problem.of.settings_at(mix[1]), problem.parts.start(*mix), 0
     steps = by_key(problem.of.attack).step_count(config, 0)
     tail = steps - steps // LAST
     for leg in range(LEGS):
@@ -250,7 +250,7 @@ class Runs:
             result |= {"energy": self.measure(trace.last.x), "level": level}
         if parts.pictures is None:
             entry, last = by_key(self.of.attack), trace.last
-            made = entry.report(problem.target, last, problem.of.suited(b))
+            made = entry.report(problem.target, last, problem.of.settings_at(b))
             sets = [(one.x, one.y) for one in (last, made) if len(one.x)]
             apart = [parts.set_distances(*one) for one in sets]
             result["apart"] = list(map(min, *apart)) if len(apart) > 1 else list(apart[0])

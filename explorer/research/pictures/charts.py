@@ -101,11 +101,11 @@ def step_series(curves: Sequence[Curve], upright: Axis, said: Sequence[str]) -> 
     What has no place on a log axis is a gap.
     """
 
-    def drawn(v: Array) -> Array:
+    def heights(v: Array) -> Array:
         return np.where(v > 0, np.maximum(v, upright.low), np.nan) if upright.log else v
 
     return [
-        Series(t, drawn(v), name, colour=colour, value=words, end=True,
+        Series(t, heights(v), name, colour=colour, value=words, end=True,
                look={"dashed": dashed, "width": 2 if i == 0 else 1.5})
         for i, ((name, t, v), words, (colour, dashed))
         in enumerate(zip(curves, said, LINES, strict=False))

@@ -110,14 +110,14 @@ def init(
     """
     net = target.net
     if start is None:
-        x = config.sigma_x * _drawn(torch.randn, (config.m, net.d), generator)
+        x = config.sigma_x * _random_numbers(torch.randn, (config.m, net.d), generator)
         y = torch.ones(config.m, device=x.device)
         y[config.m // 2 :] = -1
     else:
         x, y = start.x.detach() / target.unit, start.y.detach().clone()
         _check_start(target, x, y)
     each = x.shape[:-1] if isinstance(generator, torch.Generator) else x.shape[-2:-1]
-    uniform = _drawn(torch.rand, tuple(each), generator)
+    uniform = _random_numbers(torch.rand, tuple(each), generator)
     if uniform.shape != x.shape[:-1]:
         raise ValueError(
             f"expected one generator, or one for each start x (b, m, d); got {len(uniform)} and x "
@@ -132,7 +132,7 @@ def init(
     return state
 
 
-def _drawn(
+def _random_numbers(
     draw: Callable[..., Tensor],
     shape: tuple[int, ...],
     generator: torch.Generator | Sequence[torch.Generator],
@@ -140,7 +140,7 @@ def _drawn(
     """Return numbers of this shape; of several generators, side by side."""
     if isinstance(generator, torch.Generator):
         return draw(shape, generator=generator, dtype=torch.float64, device=generator.device)
-    return torch.stack([_drawn(draw, shape, one) for one in generator])
+    return torch.stack([_random_numbers(draw, shape, one) for one in generator])
 
 
 @few_threads()
@@ -429,11 +429,11 @@ def _all_finite(state: KKTState) -> bool:
 def _choice(sound: Tensor, after: KKTState, before: KKTState) -> KKTState:
     """Return the new state of the sound starts; the old one of the others, with a loss of nan."""
 
-    def chosen(new: Tensor, old: Tensor) -> Tensor:
+    def pick(new: Tensor, old: Tensor) -> Tensor:
         return torch.where(sound.reshape(-1, *[1] * (new.ndim - 1)), new, old)
 
     labels = after.y.expand(after.x.shape[:-1])
-    made = _over_states(chosen, replace(after, y=labels), replace(before, y=labels))
+    made = _over_states(pick, replace(after, y=labels), replace(before, y=labels))
     return replace(made, loss=torch.where(sound, made.loss, torch.nan))
 
 

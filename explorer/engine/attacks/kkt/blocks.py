@@ -30,7 +30,7 @@ from explorer.engine.kernels.batched import Alpha, LossPass
 from explorer.engine.kernels.reference import denormals_flushed
 from explorer.engine.kernels.steps import ALPHA, MARGIN, SECOND
 from explorer.engine.network import Network
-from explorer.engine.nonnegative import MOST, ROUNDS, pivoted
+from explorer.engine.nonnegative import MOST, ROUNDS, pivoting
 from explorer.engine.optim import BETA_SQUARE, Moments
 
 Pair = tuple[Tensor, Tensor]  # of x (..., m, d) and of lam / mean (..., m)
@@ -159,7 +159,7 @@ class Replay:
         gram, inner = run.normal()
         gram, inner = gram * (y.unsqueeze(-1) * y.unsqueeze(-2)), inner * y
         known = share > self.config.lam_min
-        found = pivoted(gram, inner - floor * gram.sum(-1), known, rounds)
+        found = pivoting(gram, inner - floor * gram.sum(-1), known, rounds)
         share.copy_((found.u + floor) / self.scale.mean)
         held.unsettled.logical_or_(found.unsettled)
 

@@ -123,11 +123,11 @@ def pulls(
     x, y, share = at
     labels = y.expand(x.shape[:-1])
 
-    def pulled(i: Group) -> tuple[Tensor, Tensor]:
+    def pull(i: Group) -> tuple[Tensor, Tensor]:
         some = x[i], labels[i], share[i]
         return _pulls(net, config, scale, some, alpha, weight_margin, project)
 
-    grad_x, grad_share = _by_group(net, x, pulled)
+    grad_x, grad_share = _by_group(net, x, pull)
     return grad_x, grad_share
 
 

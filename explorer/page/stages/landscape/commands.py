@@ -203,7 +203,7 @@ def travel(session: Session, seconds: float) -> None:
 def settings_of_run(session: Session, mix: tuple[float, float]) -> Any:  # noqa: ANN401
     """Return the settings of a run from a mix."""
     of = starts(session).problem.of
-    return of.suited(mix[1])
+    return of.settings_at(mix[1])
 
 
 def show_run(
@@ -232,7 +232,7 @@ def show_state(session: Session, state: AttackState) -> None:
     """Show a state of the run from the handle: its candidates, their energy, its trail up to it."""
     held, shown = starts(session), Report(state.x, state.y, state.lam)
     there = replace(held, candidates=shown, t=state.t)
-    passed = there.passed
+    passed = there.trail_so_far
     session.show(starts=replace(there, energy=passed[-1].energy if passed else held.energy),
                  attack=replace(session.frame.attack, state=state))  # fmt: skip
 

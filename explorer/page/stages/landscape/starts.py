@@ -257,8 +257,8 @@ class StartsPanel(LandscapePanel):
         if found is not None:
             rolled = len(found.rows), sum(len(t.places) for t in list(found.rolling.values()))
         shown = (
-            values, chosen, rolled, len(held.passed), id(found), colours, id(self.census.found),
-            held.end,
+            values, chosen, rolled, len(held.trail_so_far), id(found), colours,
+            id(self.census.found), held.end,
         )  # fmt: skip
         if not self._shown or values is not self._shown[0] or shown[1:] != self._shown[1:]:
             self._shown = shown
@@ -271,7 +271,7 @@ class StartsPanel(LandscapePanel):
             return
         arrays: Arrays = {} if held.trail else self.runs.arrays()
         if held.trail:
-            places = np.array([one.place for one in held.passed], dtype=np.float32)
+            places = np.array([one.place for one in held.trail_so_far], dtype=np.float32)
             arrays = {"trails": places[None], "ends": np.array([3], dtype=np.uint8)}
         self.view.energies = filled
         if filled is not None:
@@ -347,7 +347,7 @@ class StartsPanel(LandscapePanel):
         self.strip.show(
             arrays, marks=[list(mark) for mark in line.marks],
             handle=[line.handle, held.energy] if passed else None,
-            fall=[one.energy for one in held.passed], top=top,
+            fall=[one.energy for one in held.trail_so_far], top=top,
         )  # fmt: skip
 
     # --- attacks --------------------------------------------------------------------------------

@@ -161,7 +161,7 @@ def _leave(own: bool) -> str:
 def run_words(held: Handle, own: bool) -> tuple[str, str]:
     """Return what the run from the handle has come to; where it rose on the way, why."""
     first = held.trail[0].energy
-    top = max(held.passed, key=attrgetter("energy"), default=held.trail[0])
+    top = max(held.trail_so_far, key=attrgetter("energy"), default=held.trail[0])
     words = f"The attack began at {mixture(held.weights, short=True)}, with {beside(held)}."
     if top.energy > first + LEVEL:
         drawn = held.problem.of.drawn
