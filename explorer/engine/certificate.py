@@ -93,6 +93,7 @@ class Certificate:
         residual_exact: the residual with slopes free within `TAU_EXACT` alone; None where the
             light did not ask for it.
         at_edge: whether rounding may decide on the light, before that was asked.
+        fit: the multipliers with the slopes that attain `residual`; None where not separated.
 
     Source: Lyu and Li 2020, section 2 and appendix C; the kinks and the light are our own.
 
@@ -122,6 +123,7 @@ class Certificate:
     light: Light
     residual_exact: float | None = None
     at_edge: bool = False
+    fit: Fit | Whole | None = None
 
     @property
     def n_support(self) -> int:
@@ -201,6 +203,7 @@ class _Priced:
     residual: float
     slackness: float
     norm_identity: float
+    fit: Fit | Whole | None = None
 
     @property
     def off(self) -> float:
@@ -227,7 +230,7 @@ def _measure(fit: Fit | Whole, one: Network, ratio: Tensor) -> _Priced:
     mass, norm2 = float(fit.lam.sum()), float(one.rho) ** 2
     slackness = float(fit.lam @ (ratio - 1)) / mass if mass > 0 else 0.0
     identity = abs(norm2 - one.order * float(fit.lam @ ratio)) / norm2
-    return _Priced(fit.lam, fit.n_kinks, fit.residual, slackness, identity)
+    return _Priced(fit.lam, fit.n_kinks, fit.residual, slackness, identity, fit)
 
 
 def _whole(one: Network, x: Tensor, y: Tensor, ratio: Tensor, tau: float) -> _Priced | None:
@@ -275,7 +278,7 @@ def _certificate(
         on_margin=(q <= (1 + ON_MARGIN) * q_min) & (light is not Light.NOT_SEPARATED),
         residual=fit.residual, tau=tau, n_kinks=fit.n_kinks, slackness=fit.slackness,
         primal_violation=max(0.0, violation), norm_identity=fit.norm_identity, balance=balance(net),
-        gamma_bar=gamma_bar(q_min, net.rho, net.order), light=light, **more,
+        gamma_bar=gamma_bar(q_min, net.rho, net.order), light=light, fit=fit.fit, **more,
     )  # fmt: skip
 
 

@@ -329,13 +329,19 @@ class Whole:
 
     Attributes:
         lam: multipliers (n,), float64; 0 off the margin.
-        residual: |theta - sum| / |theta|, attained by them and by slopes in [0, 1] at kinks.
+        residual: |theta - sum| / |theta|, attained by `weight`, `point` and `slopes`.
         n_kinks: how many (neuron, point) pairs had a free slope.
+        point: index of each column's point (C,): those on the margin.
+        weight: multiplier of each column (C,).
+        slopes: one (C, k) tensor of slopes in [0, 1].
     """
 
     lam: Tensor
     residual: float
     n_kinks: int
+    point: Tensor
+    weight: Tensor
+    slopes: tuple[Tensor, ...]
 
 
 def exact_multipliers(net: Network, x: Tensor, y: Tensor, tau: float) -> Whole | None:
@@ -379,9 +385,12 @@ def exact_multipliers(net: Network, x: Tensor, y: Tensor, tau: float) -> Whole |
     if part is None:
         return None
     lam = torch.zeros(len(x), dtype=torch.float64)
-    lam[torch.from_numpy(on)] = torch.from_numpy(part[: len(on)])
+    point, weight = torch.from_numpy(on), torch.from_numpy(part[: len(on)])
+    lam[point] = weight
     left = float(np.linalg.norm(theta - table @ part) / np.linalg.norm(theta))
-    return Whole(lam, left, int(kink.sum()))
+    slopes = ((z > 0) & ~kink)[on].astype(float)
+    slopes[kink[on]] = part[len(on) :] / np.maximum(part[own], 1e-300)
+    return Whole(lam, left, int(kink.sum()), point, weight, (torch.from_numpy(slopes),))
 
 
 def _with_bias(net: Network, x: Tensor, y: Tensor) -> tuple[Array, Array, Array, Array]:

@@ -168,6 +168,11 @@ def set_layers(session: Session, layers: tuple[str, ...]) -> None:
     session.layers = layers
 
 
+def set_band(session: Session, shown: bool) -> None:
+    """Show the weights under the plane, or fold them."""
+    session.band = shown
+
+
 def point_at(session: Session, i: int) -> None:
     """Mark point i of the truth on the plane, as a pointer on a chart is over it; -1 for none."""
     session.pointed = i

@@ -56,6 +56,7 @@ class Session(HasTraits):
     truth_shown = Bool(True)
     pointed = Int(-1, help="index of the point under the pointer in a chart; -1: none")
     layers = Tuple(default_value=tuple(LAYERS), help="what is drawn behind the points")
+    band = Bool(False, help="whether the weights are shown under the plane, as needles")
     axes = Instance(Axes, (), help="the part of the data's space that the plane shows")
     stop_at = Int(-1, help="step at which a run pauses by itself; -1: none")
     steps_per_second = Float(SLOW_START, help="inf: as fast as it goes; 0: `SLOW_START`")

@@ -27,6 +27,7 @@ from explorer.page.panels.header import Header
 from explorer.page.panels.headline import HeadlinePanel
 from explorer.page.panels.notice import Notice
 from explorer.page.panels.transport import TransportPanel
+from explorer.page.plane.band import BandPanel
 from explorer.page.plane.panel import PlanePanel
 from explorer.page.session import Session
 from explorer.page.sharing import game
@@ -72,7 +73,7 @@ class App(Instrument):
         self.plane = PlanePanel(self.session)
         share = SharePanel(self.session, False, self._on_link)
         shown: tuple[type[Panel], ...] = (
-            Tools, Notice, HeadlinePanel, *CARDS, TransportPanel, LessonPanel,
+            Tools, Notice, BandPanel, HeadlinePanel, *CARDS, TransportPanel, LessonPanel,
         )  # fmt: skip
         made = [header, Keeping(self.session), self.plane, *(kind(self.session) for kind in shown)]
         for kind in (kind for kinds in FOLDS.values() for kind in kinds):
@@ -107,8 +108,8 @@ class App(Instrument):
         box = {name: panel.box for name, panel in self.panels.items() if panel.on_screen}
         plane = w.Box([box[name] for name in PLANE]).add_class("mx-stage")
         side = w.Box([box["HeadlinePanel"], self.cards, self.drawer, self.folds])
-        lesson = self.panels["LessonPanel"].box
-        main = w.Box([lesson, plane, side.add_class("mx-side")]).add_class("mx-main")
+        lesson, band = (self.panels[name].box for name in ("LessonPanel", "BandPanel"))
+        main = w.Box([lesson, plane, band, side.add_class("mx-side")]).add_class("mx-main")
         unseen = [w.HTML(CSS), self.access, self.welcome, box["Keeping"]]
         head = w.Box(unseen).add_class("mx-unseen")
         screen = w.Box([head, box["Header"], main, box["TransportPanel"]]).add_class("mx-screen")

@@ -47,3 +47,25 @@ ROWS: dict[str, tuple[str, str]] = {
     "diamond": ("lowest place", "The lowest place: a point here explains most."),
     "hand": ("in hand", "The point in hand, or under the pointer in a chart."),
 }
+
+# --- the band of weights ------------------------------------------------------------------------
+BAND = ("Weights", "The weights as needles, one a neuron, and how the points add up to them")
+NO_SUM = "Biases beyond the first layer: no theorem makes these weights a sum over points."
+SEVERAL_SUM = "With several outputs a point pulls at a pair of them: its pull is not drawn here."
+HIDDEN_SUM = "The truth is hidden, and so is what its points add up to."
+NO_POINTS = "Nobody told the training points, so nothing is known to add up."
+
+
+def band_title(n: int, many: bool) -> str:
+    """Return what stands above n needles: of neurons, or of directions where they are `many`."""
+    if many:
+        return f"The weights θ in {n} directions"
+    return f"The weights θ of {n} neurons" if n > 1 else "The weights θ of one neuron"
+
+
+def band_label(k: int) -> str:
+    """Return what a screen reader says of the band of k neurons."""
+    return (
+        f"Weights of {k} neurons as needles, sorted by direction. Arrows go from one to the next "
+        "and light its line on the plane; Escape ends that."
+    )

@@ -4,7 +4,7 @@
 // Names of CSS variables (--mx-pos ...): the page sets them, light and dark; here are the light ones.
 const COLOURS = {
   bg: "#f7f8fa", card: "#ffffff", line: "#e3e6ea", ink: "#16191d", ink2: "#5b6570", ink3: "#707a84",
-  accent: "#2f5bea", soft: "#eef1f5", good: "#0a7d55", warn: "#9a6700",
+  accent: "#2f5bea", soft: "#eef1f5", good: "#0a7d55", warn: "#9a6700", bad: "#b3261e",
   pos: "#0072B2", neg: "#D55E00", third: "#009E73", fourth: "#CC79A7",
 };
 const colours = (el) => {
@@ -12,6 +12,13 @@ const colours = (el) => {
   const read = (name) => style.getPropertyValue(`--mx-${name}`).trim() || COLOURS[name];
   return Object.fromEntries(Object.keys(COLOURS).map((name) => [name, read(name)]));
 };
+// What one picture of a page lights in the others: {line, ink, pulls}, a line of the plane [a, b, c] in
+// shares and how strongly each point pulls at it; {point}, an index; {place}, where a pointer is on the plane; each null or -1 where it is over.
+const tellLight = (el, what) => el.dispatchEvent(new CustomEvent("mx-light", { bubbles: true, detail: what }));
+const onLight = (el, call) => listen(document, "mx-light", (e) => {
+  const app = el.closest(".mx-app");
+  if (app && app === e.target.closest?.(".mx-app") && e.target !== el) call(e.detail);
+});
 const FONT = "system-ui, -apple-system, 'Segoe UI', 'DejaVu Sans', sans-serif";
 
 // Colour "#rrggbb" with an opacity of 0 to 1.

@@ -140,6 +140,21 @@ def weights_in(given: Any) -> Weights | None:  # noqa: ANN401 - from a browser
     return truth, unseen, max(0.0, 1 - truth - unseen)
 
 
+class BandView(CanvasView):
+    """Draws the first layer's weights as needles; what a frame holds stands in `band.js`.
+
+    Values are `title`, what stands above; `left`, the number that is called unexplained, in words;
+    `why`, a sentence on what is not drawn. A needle that is hovered, or chosen by the keys, lights
+    its line on the plane of the same page, and a line its needle.
+
+    Attributes:
+        flat: whether the points lie on a line.
+    """
+
+    _esm = script("band.js")
+    flat = Bool(False).tag(sync=True)
+
+
 class StripView(CanvasView):
     """Draws energies over a path from place to place; what a frame holds stands in `strip.js`."""
 

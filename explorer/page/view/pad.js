@@ -75,6 +75,7 @@ const attachPad = (model, el) => {
       const s = e.shiftKey ? 0.1 : 0.02;
       cursor = cursor.map((v, i) => Math.min(1, Math.max(0, Math.round((v + s * moves[key][i]) * 1000) / 1000)));
       kind = "cursor";
+      surface.dispatchEvent(new CustomEvent("mx-cursor", { detail: cursor }));
     }
     if (!kind) return;
     e.preventDefault(); keys = !stops; draw(); gesture += 1;

@@ -490,6 +490,22 @@ const keepBackdrop = () => {
   };
 };
 
+// What another picture of the page lights: the line of a neuron with the points that pull at it, and
+// a point.
+const paintLit = (context, frame, size, paints, { X, Y, unit }, { line, ink, pulls, point }) => {
+  const inked = ink ? paintOf(ink, paints) : paints.ink;
+  if (line) {
+    const [a, b, c] = line, r = a * a + b * b || 1e-300, [u, v] = [(-a * c) / r, (-b * c) / r], long = 4 / Math.sqrt(r);
+    edged(context, inked, 3, paints, unit, () => {
+      if (frame.flat) { context.moveTo(X(u), 0); context.lineTo(X(u), size.height); }
+      else { context.moveTo(X(u - long * b), Y(v + long * a)); context.lineTo(X(u + long * b), Y(v - long * a)); }
+    });
+  }
+  eachRow(frame.points, ([x, y], i) => {
+    if (pulls?.[i] > 0.01) edged(context, inked, 2, paints, unit, () => circle(context, X(x), Y(y), (8 + 12 * pulls[i]) * unit));
+    if (i === point) GLYPHS.hand(context, X(x), Y(y), paints, unit);
+  });
+};
 // Paint one frame on a context whose unit is a CSS pixel. Pure: the same frame, the same picture.
 const paintPlane = (context, frame, size, paints, behind = paintBackdrop) => {
   const X = (u) => ((u + 1) / 2) * size.width, Y = (v) => ((1 - v) / 2) * size.height;
@@ -497,6 +513,7 @@ const paintPlane = (context, frame, size, paints, behind = paintBackdrop) => {
   const places = { X, Y, unit }, ticks = ticksOf(frame, size);
   behind(context, frame, size, paints, places, ticks);
   if (frame.flat) paintGraph(context, frame, paints, places, size);
+  if (frame.lit) paintLit(context, frame, size, paints, places, frame.lit);
   paintUnder(context, frame, paints, places, size);
   paintPoints(context, frame, paints, places);
   paintCandidates(context, frame, paints, places);
@@ -507,12 +524,12 @@ const paintPlane = (context, frame, size, paints, behind = paintBackdrop) => {
 
 // --- the view of a kernel ---------------------------------------------------------------------
 function render({ model, el }) {
-  const memory = {};
+  const memory = {}, lit = { line: null, ink: 0, pulls: [], point: -1 };
   let frame = null;
   const behind = keepBackdrop();
   const paint = (context, size, paints, ...from) => {
     const scale = model.get("present") ? 1.6 : 1;
-    if (frame) paintPlane(context, { ...frame, scale }, size, paints, ...from);
+    if (frame) paintPlane(context, { ...frame, scale, lit }, size, paints, ...from);
   };
   const shown = surface(el, (...given) => paint(...given, behind), true);
   const pad = attachPad(model, el);
@@ -523,6 +540,27 @@ function render({ model, el }) {
     const said = frame ? sentenceAt(frame, (2 * (e.clientX - r.left)) / r.width - 1, 1 - (2 * (e.clientY - r.top)) / r.height, r) : "";
     const title = said || model.get("tip");
     if (surfaceOf.title !== title) surfaceOf.title = title;
+    look(placeIn(surfaceOf, e), r);
+  });
+  // Where the pointer or the cursor of the keys is: other pictures light what is there.
+  const look = (at, { width, height }) => {
+    const [u, v] = [(2 * at[0]) / width - 1, 1 - (2 * at[1]) / height];
+    let point = -1, least = 11;
+    eachRow(frame?.points, ([x, y], i) => {
+      const away = Math.hypot(((x - u) * width) / 2, ((y - v) * height) / 2);
+      if (away < least) { least = away; point = i; }
+    });
+    tellLight(el, { place: { u, v, width, height }, point });
+  };
+  const leave = () => tellLight(el, { place: null, point: -1 });
+  surfaceOf.addEventListener("pointerleave", leave);
+  surfaceOf.addEventListener("blur", leave);
+  surfaceOf.addEventListener("mx-cursor", (e) => { const r = rectOf(surfaceOf); look([e.detail[0] * r.width, (1 - e.detail[1]) * r.height], r); });
+  const unlight = onLight(el, (what) => {
+    const { line, ink, pulls, point } = { ...lit, ...what };
+    Object.assign(lit, { line, ink, pulls, point });
+    shown.canvas.mxLit = lit; // for tests
+    shown.redraw();
   });
   const take = (newest) => {
     frame = remember(memory, newest);
@@ -531,6 +569,6 @@ function render({ model, el }) {
     pad.answer();
   };
   const unfollow = follow(model, shown.redraw, take, el);
-  const ends = [unfollow, unsave, pad.close, shown.close, heed(model, "change:present", shown.redraw)];
+  const ends = [unfollow, unlight, unsave, pad.close, shown.close, heed(model, "change:present", shown.redraw)];
   return () => ends.forEach((end) => end());
 }

@@ -102,7 +102,7 @@ def neuron_lines(net: Network, axes: Axes) -> Array:
     Returns:
         Ends x, y, x, y, and strength: the root of the share of the largest path weight.
     """
-    w, b, weight = _lines_of(net, axes)
+    w, b, weight = lines_of(net, axes)
     norm = np.maximum(np.hypot(w[:, 0], w[:, 1]), 1e-300)
     turn = np.arctan2(w[:, 1], w[:, 0]) % np.pi  # a line has no orientation
     side = np.where(np.arctan2(w[:, 1], w[:, 0]) % (2 * np.pi) >= np.pi, -1, 1)
@@ -116,7 +116,7 @@ def neuron_lines(net: Network, axes: Axes) -> Array:
     return np.column_stack([ends[seen].reshape(-1, 4), np.sqrt(share[seen])])
 
 
-def _lines_of(net: Network, axes: Axes) -> tuple[Array, Array, Array]:
+def lines_of(net: Network, axes: Axes) -> tuple[Array, Array, Array]:
     """Return direction and offset (shares of the plane) and path weight of first-layer neurons."""
     w = net.weights[0].double().cpu().numpy()
     b = np.zeros(len(w)) if net.biases[0] is None else net.biases[0].double().cpu().numpy()
@@ -152,7 +152,7 @@ def graph(net: Network, axes: Axes, unit: float, points: int = GRAPH) -> Array:
 
 def breakpoints(net: Network, axes: Axes) -> Array:
     """Return breakpoints -b_j / w_j of a univariate first layer, (k, 2): place, strength."""
-    w, b, weight = _lines_of(net, axes)
+    w, b, weight = lines_of(net, axes)
     slope = np.where(np.abs(w[:, 0]) < 1e-12 * axes.x[1], np.nan, w[:, 0])
     at, share = -b / slope, weight / max(weight.max(initial=0.0), 1e-300)
     shown = (np.abs(at) <= 1) & (share > WEAKEST)

@@ -43,6 +43,7 @@ from explorer.engine.attacks.descent import (
     on_pictures,
     put_back,
     start_config,
+    steepness,
     steps_with_returns,
 )
 from explorer.engine.attacks.kkt.blocks import BLOCK, Replay, start_bytes
@@ -50,6 +51,8 @@ from explorer.engine.attacks.kkt.config import KKTConfig
 from explorer.engine.attacks.kkt.loops import KKTRun, serves
 from explorer.engine.attacks.kkt.loss import KKTState, evaluate
 from explorer.engine.attacks.target import Target
+from explorer.engine.gradients import forward_signals
+from explorer.engine.network import Network
 from explorer.engine.optim import Moments
 from explorer.engine.status import Status
 from explorer.engine.threads import few_threads
@@ -450,11 +453,22 @@ def memory(target: Target, config: KKTConfig, m: int, dtype: torch.dtype | None)
 
 # Anywhere: on MPS, which has no float64, projected multipliers alone are solved for on the CPU. Not
 # homogeneous: the loss needs no theorem, what it finds does; see `target.NO_THEOREM`.
+def sum_terms(target: Target, state: KKTState, config: KKTConfig) -> tuple[Network, list[Tensor]]:
+    """Return the merged network, and its slopes at the candidates, as the last step has them."""
+    net = target.merged(config.merge_angle)
+    alpha = config.alpha(config.steps, steepness(target, config))
+    values = forward_signals(net, state.x.to(net.weights[0]))[1][:-1]
+    factors = target.prepared_network(config.merge_angle, config.same_slopes).slopes
+    if factors is not None:
+        values = [f * z for f, z in zip(factors, values, strict=True)]
+    return net, [torch.sigmoid(alpha * z) for z in values]
+
+
 ATTACK = Attack(
     place=0, key="kkt", title="KKT reconstruction", paper="Haim et al. 2022",
     sentence="Candidates and multipliers that explain the weights as a KKT point, by descent.",
     config=KKTConfig, state=KKTState,
-    first=init, step=step, terminate=terminate, report=report,
+    first=init, step=step, terminate=terminate, report=report, sum_terms=sum_terms,
     curves=(("l_stationary", "stationarity"), ("l_margin", "margin"), ("l_dual", "λ floor"),
             ("l_prior", "prior box")),
     needs=Needs(anywhere=True, non_homogeneous=True), starts=MixedStarts(start_config),

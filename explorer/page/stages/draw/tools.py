@@ -9,6 +9,8 @@ from explorer.page import play
 from explorer.page.controls.control import Palette
 from explorer.page.frame import LAYERS, Frame
 from explorer.page.panels.base import Panel
+from explorer.page.plane.weights import can_show
+from explorer.page.plane.words import BAND
 from explorer.page.session import Session
 from explorer.page.stages.draw import commands as draw
 from explorer.page.words.screen import legend
@@ -24,7 +26,7 @@ CHIPS = {
     "trails": ("Trails", "Where the candidates come from"),
 }
 FIT = ("Fit", "Let the plane show all points large")
-TRUTH, FIT_KEY = "truth", "fit"
+TRUTH, FIT_KEY, BAND_KEY = "truth", "fit", "band"
 TOOLS = ("place", "move", "erase")
 
 
@@ -32,7 +34,7 @@ class Tools(Panel):
     """Class and tool of the next points, undo and redo, and the layers of the plane."""
 
     look = ("mx-tools-box",)
-    follows = ("tool", "label", "classes", "layers", "truth_shown")
+    follows = ("tool", "label", "classes", "layers", "truth_shown", "band")
 
     def build(self) -> None:
         """One control over the plane."""
@@ -42,7 +44,7 @@ class Tools(Panel):
             "tool": self.command_among(TOOLS, partial(draw.set_tool, session)),
             **self.commands(undo=play.undo, redo=play.redo, clear=draw.clear,
                             edit=lambda session: play.go(session, "draw")),
-            "layer": self.command_among((TRUTH, FIT_KEY, *LAYERS), self._on_layer),
+            "layer": self.command_among((TRUTH, FIT_KEY, BAND_KEY, *LAYERS), self._on_layer),
         }, ("mx-tools",))  # fmt: skip
 
     def _on_label(self, value: Any) -> None:  # noqa: ANN401 - from a browser
@@ -53,6 +55,8 @@ class Tools(Panel):
         session = self.session
         if key == TRUTH:
             play.set_truth_shown(session, not session.truth_shown)
+        elif key == BAND_KEY:
+            play.set_band(session, not session.band)
         elif key == FIT_KEY:
             draw.refit(session)
         else:
@@ -74,6 +78,9 @@ class Tools(Panel):
             for key, (name, tip) in CHIPS.items()
             if frame.stage in LAYERS[key]
         ]
+        if frame.stage != "draw" and can_show(frame) is not None:
+            name, tip = BAND
+            chips.append({"key": BAND_KEY, "name": name, "tip": tip, "on": self.session.band})
         axes = self.session.axes
         if axes_for(axes, draw.in_view(frame, axes), loaded=True) != axes:
             chips.append({"key": FIT_KEY, "name": FIT[0], "tip": FIT[1], "on": False})

@@ -1,0 +1,41 @@
+"""The band under the plane: the first layer's weights as needles, and what adds up to them."""
+
+from __future__ import annotations
+
+from explorer.page.frame import Frame
+from explorer.page.panels.base import Panel
+from explorer.page.plane import words
+from explorer.page.plane.weights import can_show, left_words, shown_of
+from explorer.page.view.canvases import BandView
+from explorer.research.pictures.fields import numbers
+from explorer.research.pictures.needles import needles
+
+
+class BandPanel(Panel):
+    """Needles under the plane, while they are asked for."""
+
+    look = ("mx-card", "mx-band-card")
+    stages = ("train", "attack", "landscape", "explain", "arena")
+    follows = ("band", "truth_shown")
+    view: BandView
+
+    def build(self) -> None:
+        """Make the view."""
+        self.widget = self.view = BandView()
+
+    def belongs(self, frame: Frame) -> bool:
+        """Return whether it is asked for, and there are weights that it can show."""
+        return self.session.band and super().belongs(frame) and can_show(frame) is not None
+
+    def render(self, frame: Frame) -> None:
+        """Show needles and sum of this frame: one message."""
+        shown = shown_of(frame, self.session.attack_config, self.session.truth_shown)
+        if shown is None:
+            return
+        arrays = needles(shown.net, self.session.axes, numbers(shown.x), shown.made)
+        if shown.made is not None:
+            arrays["labels"] = numbers(shown.y)
+        self.view.label = words.band_label(len(shown.net.weights[0]))
+        self.view.flat = shown.net.d == 1
+        self.view.show(arrays, title=words.band_title(len(arrays["needles"]), "count" in arrays),
+                       left=left_words(shown), why=shown.why)  # fmt: skip

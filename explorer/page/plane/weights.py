@@ -1,0 +1,119 @@
+"""What the band under the plane shows of a frame: weights, and the points that add up to them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from explorer.engine.attacks.target import Target
+from explorer.engine.certificate import Certificate
+from explorer.engine.network import Network
+from explorer.engine.number_words import share
+from explorer.engine.roster import by_key
+from explorer.engine.sums import OnePerPoint, Sum, best_sum, sum_of, sum_over
+from explorer.page.frame import Frame
+from explorer.page.plane import words
+from explorer.page.plane.scene import network
+
+NONE = torch.zeros(0)
+
+
+@dataclass(frozen=True, eq=False)
+class Shown:
+    """What the band shows of a frame.
+
+    Attributes:
+        net: the weights.
+        x: points that tell which neurons are dead, (n, d); of none (0, d).
+        y: labels (n,) of the points that add up.
+        made: the weights as a sum over points, or None.
+        certificate: the one whose residual is called unexplained; None where that is not known.
+        t: the step that it is of, where it is an earlier one; -1.
+        why: a sentence on why nothing adds up, or "".
+    """
+
+    net: Network
+    x: Tensor
+    y: Tensor
+    made: Sum | None = None
+    certificate: Certificate | None = None
+    t: int = -1
+    why: str = ""
+
+
+def shown_of(frame: Frame, config: Any, truth_shown: bool = True) -> Shown | None:  # noqa: ANN401 - of its attack
+    """Return what the band shows of a frame; None where it has no weights to show.
+
+    In the attack its candidates add up; `config` are its settings.
+    """
+    net = can_show(frame)
+    if net is None:
+        return None
+    if not frame.is_aimed:
+        return _of_points(frame, net)
+    assert frame.aim is not None  # a network is attacked
+    truth, known = frame.aim.truth, frame.aim.certificate
+    hidden = "" if truth.n and truth_shown else words.HIDDEN_SUM if truth.n else words.NO_POINTS
+    points = NONE.reshape(0, net.d) if hidden else truth.x
+    tried = _of_candidates(frame, frame.aim.target, config)
+    why = _why_none(net) or (hidden if tried is None else "")
+    if why:
+        return Shown(net, points, NONE, why=why)
+    if tried is not None:
+        return Shown(tried[0].net, points, tried[1], tried[0], None if hidden else known)
+    if frame.stage == "explain" and frame.explain is not None:
+        held = frame.explain.present
+        now = held.now
+        made = sum_over(held.net, now.x, now.y, OnePerPoint(now.lam, now.slopes))
+        return Shown(held.net, truth.x, now.y, made, known)
+    if known is None:
+        return Shown(net, truth.x, NONE)
+    return Shown(net, truth.x, truth.y, sum_of(frame.aim.net, truth.x, truth.y, known.fit), known)
+
+
+def _of_candidates(frame: Frame, target: Target, config: Any) -> tuple[Sum, Tensor] | None:  # noqa: ANN401 - of its attack
+    """Return the sum over the candidates of the attack on screen, with their labels; None of none.
+
+    Of the network that it sums on, where parallel neurons may be merged.
+    """
+    state = frame.attack.state
+    if frame.stage != "attack" or state is None or target.net.outputs > 1:
+        return None
+    net, slopes = by_key(frame.attack.name).sum_terms(target, state, config)
+    return best_sum(net, state.x, state.y, slopes), state.y
+
+
+def _of_points(frame: Frame, net: Network) -> Shown:
+    data, part = frame.dataset, frame.training
+    why = _why_none(net)
+    fits = data.d == net.d and part.certificate is not None and len(part.certificate.lam) == data.n
+    if why or not fits or part.certified is None:
+        return Shown(net, data.x if data.d == net.d else NONE.reshape(0, net.d), data.y, why=why)
+    made = sum_of(net, data.x, data.y, part.certificate.fit if part.certificate else None)
+    late = -1 if part.certified is part.state else part.certified.t
+    return Shown(net, data.x, data.y, made, part.certificate, late)
+
+
+def _why_none(net: Network) -> str:
+    """Return why the gradients of points do not add up to these weights, or an empty string."""
+    if not net.homogeneous:
+        return words.NO_SUM
+    return words.SEVERAL_SUM if net.outputs > 1 else ""
+
+
+def can_show(frame: Frame) -> Network | None:
+    """Return the weights on screen, if the band can show them."""
+    net, _ = network(frame)
+    fits = isinstance(net, Network) and net.d <= 2 and len(net.weights) > 1
+    return net if fits else None  # type: ignore[return-value]
+
+
+def left_words(shown: Shown) -> str:
+    """Return the one number of a network and its points, in words; "" where it is not known."""
+    if shown.certificate is None:
+        return ""
+    when = f" at step {shown.t:,}" if shown.t >= 0 else ""
+    return f"unexplained {share(shown.certificate.residual)}{when}"
