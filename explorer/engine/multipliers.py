@@ -145,47 +145,45 @@ class _Problem:
 
 @dataclass(frozen=True, eq=False)
 class _Columns:
-    """Columns grad q_i(x_i; s) as factors, and their Gram matrix."""
+    """Columns grad q_i(x_i; s) as factors."""
 
     point: Tensor
     slopes: list[Tensor]
     signals: list[Tensor]
-    gram: Tensor
 
     def keep(self, kept: Tensor) -> _Columns:
-        if len(kept) == len(self.point) and kept.dtype != torch.bool:
-            return self
-        return _Columns(
-            self.point[kept],
-            [s[kept] for s in self.slopes],
-            [b[kept] for b in self.signals],
-            self.gram[kept][:, kept],
-        )
+        each = ([t[kept] for t in some] for some in (self.slopes, self.signals))
+        return _Columns(self.point[kept], *each)
 
 
 def _columns(p: _Problem, point: Tensor, slopes: list[Tensor]) -> _Columns:
-    signals = backward_signals(p.net, slopes, len(point), p.cover[point])
-    return _Columns(point, slopes, signals, _cross(p, point, signals, point, signals))
+    return _Columns(point, slopes, backward_signals(p.net, slopes, len(point), p.cover[point]))
 
 
-def _cross(
-    p: _Problem, point: Tensor, signals: list[Tensor], point2: Tensor, signals2: list[Tensor]
-) -> Tensor:
-    total = signals[0].new_zeros(len(point), len(point2))
-    for alike, b, b2 in zip(p.alike, signals, signals2, strict=True):
-        total += (b @ b2.T) * alike[point][:, point2]
+def _gram(p: _Problem, one: _Columns, other: _Columns) -> Tensor:
+    """Return the products of columns with others."""
+    total = one.signals[0].new_zeros(len(one.point), len(other.point))
+    for alike, b, b2 in zip(p.alike, one.signals, other.signals, strict=True):
+        total += (b @ b2.T) * alike[one.point[:, None], other.point]
     return total
 
 
-def _join(p: _Problem, old: _Columns, new: _Columns) -> _Columns:
-    cross = _cross(p, old.point, old.signals, new.point, new.signals)
-    top = torch.cat([old.gram, cross], dim=1)
-    return _Columns(
+def _lengths(p: _Problem, columns: _Columns) -> Tensor:
+    total = columns.signals[0].new_zeros(len(columns.point))
+    for alike, b in zip(p.alike, columns.signals, strict=True):
+        total += b.square().sum(dim=1) * alike.diagonal()[columns.point]
+    return total.sqrt()
+
+
+def _join(p: _Problem, old: _Columns, gram: Tensor, new: _Columns) -> tuple[_Columns, Tensor]:
+    """Return all columns, and their products from those of the old."""
+    whole = _Columns(
         torch.cat([old.point, new.point]),
         [torch.cat(pair) for pair in zip(old.slopes, new.slopes, strict=True)],
         [torch.cat(pair) for pair in zip(old.signals, new.signals, strict=True)],
-        torch.cat([top, torch.cat([cross.T, new.gram], dim=1)]),
     )
+    added, n = _gram(p, new, whole), len(old.point)
+    return whole, torch.cat([torch.cat([gram, added[:, :n].T], dim=1), added])
 
 
 def _gains(p: _Problem, columns: _Columns, reach: list[Tensor]) -> Tensor:
@@ -238,6 +236,22 @@ def _descend(gram: Tensor, gains: Tensor, weight: Tensor) -> tuple[Tensor, Tenso
     return torch.from_numpy(kept), torch.from_numpy(w[kept] / size[kept])
 
 
+def _begin(p: _Problem, start: Fit) -> tuple[_Columns, Tensor, Tensor]:
+    """Return the columns of a fit at these points, their products, and the best weights."""
+    pairs = zip(start.slopes, p.kinks, p.hard, strict=True)
+    slopes = [torch.where(k[start.point], s, h[start.point]) for s, k, h in pairs]
+    rows = torch.cat([start.point[:, None].to(slopes[0]), *slopes], dim=1).numpy()
+    _, first = np.unique(rows, axis=0, return_index=True)
+    kept = torch.from_numpy(np.sort(first))  # one of those that differed at former kinks
+    columns = _columns(p, start.point[kept], [s[kept] for s in slopes])
+    weight = start.weight[kept]
+    blocks = blocks_left(p.blocks, p.inputs, columns.point, columns.signals, weight)
+    reach = [a @ b.T for a, b in zip(p.inputs, blocks, strict=True)]
+    gram = _gram(p, columns, columns)
+    left, weight = _descend(gram, _gains(p, columns, reach), weight)
+    return columns.keep(left), gram[left][:, left], weight
+
+
 def fit_multipliers(
     net: Network,
     x: Tensor,
@@ -247,6 +261,7 @@ def fit_multipliers(
     rounds: int = 20,
     price: Tensor | None = None,
     enough: float = _NOISE**2,
+    start: Fit | None = None,
 ) -> Fit:
     """Return the multipliers of least residual, with the slopes at the kinks that attain it.
 
@@ -265,6 +280,7 @@ def fit_multipliers(
             among near-equal multipliers those of cheap points.
         enough: stop once the square of the residual, or half of what it can still fall by, is at
             most this; by default where the residual is rounding.
+        start: of points near these, row by row: its columns are tried first, which saves rounds.
 
     Returns:
         The multipliers and what attains the residual. For n = 0 the residual is 1.
@@ -289,9 +305,13 @@ def fit_multipliers(
     p = _Problem.of(net, x[owner], cover, tau, cost[owner])
     everyone = torch.arange(len(owner))
     columns = _columns(p, everyone[:0], [s[:0] for s in p.hard])
-    weight = x.new_zeros(0)
+    weight, gram = x.new_zeros(0), x.new_zeros(0, 0)
     best, slopes, lowest = (columns, weight, 1.0, 1.0), p.hard, torch.inf
     two = len(net.weights) <= 2
+    if start is not None and len(start.lam) == len(owner) == len(x):
+        columns, gram, weight = _begin(p, start)
+        if not bool(weight.isfinite().all()):
+            return fit_multipliers(net, x, y, tau, accuracy, rounds, price, enough)
     for _ in range(rounds if len(x) and p.rho > 0 else 0):
         blocks = blocks_left(p.blocks, p.inputs, columns.point, columns.signals, weight)
         norm = float(torch.stack([b.square().sum() for b in blocks]).sum().sqrt())
@@ -305,13 +325,13 @@ def fit_multipliers(
         if not value < lowest:
             break
         best, lowest = (columns, weight, norm / p.rho, gap), value
-        scores = gains / new.gram.diagonal().sqrt().clamp_min(1e-300)
+        scores = gains / _lengths(p, new).clamp_min(1e-300)
         if gap <= accuracy * norm / p.rho or norm / p.rho * min(gap, norm / p.rho) <= enough:
             break
-        columns = _join(p, columns, new.keep(scores > 0.1 * scores.max()))
+        columns, gram = _join(p, columns, gram, new.keep(scores > 0.1 * scores.max()))
         weight = torch.cat([weight, weight.new_zeros(len(columns.point) - len(weight))])
-        kept, weight = _descend(columns.gram, _gains(p, columns, reach), weight)
-        columns = columns.keep(kept)
+        kept, weight = _descend(gram, _gains(p, columns, reach), weight)
+        columns, gram = columns.keep(kept), gram[kept][:, kept]
     columns, weight, residual, gap = best
     point = owner[columns.point]
     lam = x.new_zeros(len(x)).index_add(0, point, weight)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -25,6 +26,7 @@ from explorer.engine.energy.starts import (
     steps_of,
 )
 from explorer.engine.exact import maximum_margin
+from explorer.engine.multipliers import fit_multipliers
 from explorer.engine.roster import by_key
 from explorer.engine.store import Run
 from explorer.engine.training import TrainConfig
@@ -134,6 +136,21 @@ def test_a_start_with_data_has_the_multipliers_that_explain_most():
     (joint, *_), _ = circle_run((0.5, 0.75), multipliers="joint", steps=40)
     (projected, *_), _ = circle_run((0.5, 0.75), steps=40)
     torch.testing.assert_close(joint.lam, projected.lam)
+
+
+def test_energies_while_the_handle_moves_are_the_least_ones_with_100_candidates():
+    truth = preset("alternating-circle", 20)
+    done = runs.train(Run(truth, TrainConfig(widths=(100,), steps=6000)), keep=1)
+    target, config = Target.of(done.net, done.q_min), by_key("kkt").config(m=100)
+    problem = Grid(target, truth, heldout(truth, 1), "kkt", config, 0, 2).problem()
+    held = landscape_of(problem)
+    following = held.measure
+    for i in range(12, 17):  # with 40 rounds of pricing the fourth is off by 9e-4
+        turn = 2 * math.pi * i / 170
+        up, aside = 1 / 3 + 0.28 / 3**0.5 * math.sin(turn), 0.14 * math.cos(turn)
+        x = held.candidates((up, (1 - up) / 2 - aside, (1 - up) / 2 + aside))
+        fit = fit_multipliers(following.net, x.double(), following.y, following.tau, 0.0, 2000)
+        assert following(x) == pytest.approx(fit.residual**2, abs=1e-9)
 
 
 @pytest.mark.parametrize("mix", [(0.0, 0.0), (0.25, 0.75), (1.0, 0.5), (1.0, 1.0)])

@@ -14,7 +14,7 @@ from torch import Tensor
 from explorer.engine.arrays import Array
 from explorer.engine.energy.least_squares import frozen_gains, refitted_gains, residual
 from explorer.engine.energy.rays import PointRays, crowded_count, place_rays, set_rays
-from explorer.engine.multipliers import fit_multipliers
+from explorer.engine.multipliers import Fit, fit_multipliers
 from explorer.engine.network import Network, phi
 from explorer.engine.rounding import EDGE
 
@@ -26,7 +26,7 @@ NEEDLE = 0.003  # share of places: below, an isolated zero (measured: 0.0003 aga
 FEW = 3.5  # places: up to so many are isolated too; arbitrary
 BOWL = 0.5  # share of the low places that stays of a set of zeros at a tenth of LOW; arbitrary: of
 # those around a single smooth minimum a tenth stays in the plane and a third on the line
-ACCURACY, ROUNDS = 1e-10, 40  # of an energy's residual; of pricing, where 30 do: arbitrary
+ACCURACY, ROUNDS = 1e-10, 400  # of an energy's residual; of pricing, where 180 did: arbitrary
 ENOUGH = 1e-12  # of the weights: an energy is known to twice this; arbitrary
 REDUNDANT = 1e-6  # share of ||theta||^2: nothing is gained by the point; arbitrary
 
@@ -149,6 +149,23 @@ def energy(net: Network, x: Tensor, y: Tensor, tau: float, kappa: float = 0.0) -
     fit = fit_multipliers(net, x, y, tau, ACCURACY, ROUNDS, price, ENOUGH)
     paid = 0.0 if price is None else 2 * float(price @ fit.lam) / float(net.rho) ** 2
     return fit.residual**2 + paid
+
+
+class Following:
+    """E_tau of sets one after the other, by the fit of `energy`, each begun from the one before."""
+
+    def __init__(self, net: Network, y: Tensor, tau: float) -> None:
+        """Nothing was fitted; see `energy`, without a price."""
+        self.net, self.y, self.tau = net, y, tau
+        self._last: Fit | None = None
+
+    def __call__(self, x: Tensor) -> float:
+        """Return the energy of the points x (n, d), as a share of ||theta||^2."""
+        made = fit_multipliers(
+            self.net, x.double(), self.y, self.tau, ACCURACY, ROUNDS, None, ENOUGH, self._last
+        )
+        self._last = made
+        return made.residual**2
 
 
 def at_once(places: Tensor, at: At) -> Array:

@@ -18,7 +18,7 @@ from explorer.engine.arrays import Array
 from explorer.engine.data import PLANE
 from explorer.engine.energy.landscape import StartLandscape
 from explorer.engine.energy.maps import tau_of
-from explorer.engine.energy.points import check_energy, energy
+from explorer.engine.energy.points import Following, check_energy
 from explorer.engine.energy.questions import DROP, STANDARD
 from explorer.engine.energy.starts import NAMES, mix_of, places_of
 from explorer.engine.merging import MERGE_ANGLE, merge_neurons
@@ -47,7 +47,7 @@ def landscape_of(problem: Problem) -> StartLandscape:
     truth, tau = parts.truth.double(), tau_of(PLANE, STANDARD, PIXELS)
     check_energy(net, truth, y, tau, several=True)
     merged = merge_neurons(net, MERGE_ANGLE, DROP, truth).net
-    return StartLandscape(parts, lambda x: energy(merged, x.double(), y, tau))
+    return StartLandscape(parts, Following(merged, y, tau))
 
 
 # --- Runs from many places, side by side, kept so that they can go on later
