@@ -9,7 +9,7 @@ from pathlib import Path
 from playwright.sync_api import Locator, Page, expect
 
 from explorer.engine.store import load_run
-from tests.browser.steps import NEAR_KKT, VERDICT, Explorer, barriers, know_the_marks
+from tests.browser.steps import NEAR_KKT, STAGES, VERDICT, Explorer, barriers, know_the_marks
 from tests.browser.test_screen import wrong_with
 
 
@@ -31,8 +31,16 @@ def test_road_in_a_cell(page: Page, open_in_lab: Callable[..., None]) -> None:
     app.press("Play")
     app.wait_for_step(2000)
     expect(app.verdict).to_contain_text(VERDICT)
+    # The cell holds each stage whole: the notebook scrolls, and nothing in the page does.
+    for width, height in ((1366, 900), (1280, 720)):
+        page.set_viewport_size({"width": width, "height": height})
+        for stage in STAGES:
+            app.press(stage)
+            page.wait_for_function(WHOLE)
 
 
+WHOLE = """() => [...document.querySelectorAll(".mx-cards, .mx-starts-box, .mx-lesson-body")]
+    .every(e => e.scrollHeight <= e.clientHeight + 1)"""
 FIGURES = """
 import bqplot as bq, ipywidgets as w
 from explorer import certify, figure, maximum_margin, preset

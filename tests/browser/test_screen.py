@@ -134,6 +134,47 @@ def test_what_finds_nothing_wrong_would_find_it(app: Explorer) -> None:
             settled(app.plane)
 
 
+HEIGHTS = "all => all.map(e => e.getBoundingClientRect().height)"
+PICTURES = {"2 Train": ".mx-chart-plot", "4 Landscape": ".mx-triangle-view, .mx-strip-view"}
+
+
+def test_charts_have_a_least_height_and_are_larger_when_presented(circle: Explorer) -> None:
+    page = circle.page
+    circle.press("Step × n")
+    expect(circle.where).to_have_text("step 100 of 100")
+    page.keyboard.press("Escape")
+    for size, least in (((1280, 640), 80), ((1280, 720), 100)):
+        page.set_viewport_size({"width": size[0], "height": size[1]})
+        laid_out(page)
+        heights = page.locator(".mx-cards .mx-chart-plot").evaluate_all(HEIGHTS)
+        assert len(heights) == 2 and min(heights) >= least
+    for stage, pictures in PICTURES.items():
+        circle.press(stage)
+        expect(page.locator(".mx-cards").locator(pictures)).to_have_count(2)
+        for size in ((1280, 720), (1920, 1080)):
+            page.set_viewport_size({"width": size[0], "height": size[1]})
+            sums = []
+            for _ in range(2):
+                laid_out(page)
+                heights = page.locator(f".mx-cards :is({pictures})").evaluate_all(HEIGHTS)
+                sums.append(sum(heights))
+                circle.button("Present").click()
+            assert sums[1] > sums[0], (stage, size)
+
+
+def test_a_large_screen_is_used_to_its_edges(circle: Explorer) -> None:
+    page = circle.page
+    page.set_viewport_size({"width": 2560, "height": 1440})
+    laid_out(page)
+    plane, side = (page.locator(part).bounding_box() for part in (".mx-stage", ".mx-side"))
+    assert plane and side
+    assert plane["x"] < 40 and side["x"] + side["width"] > 2560 - 40
+    letters = page.locator(".mx-words").first.evaluate(
+        "e => parseFloat(getComputedStyle(e).fontSize) * e.currentCSSZoom"
+    )
+    assert letters > 18
+
+
 MENUS = ".mx-head .mx-menu > button"
 
 

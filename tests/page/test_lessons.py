@@ -485,6 +485,7 @@ def test_an_empty_plane_of_a_lesson_speaks_of_nothing_that_the_lesson_hides() ->
     assert app.panels["Presets"].box not in app.cards.children
     assert hint.hint and "preset" not in hint.hint
     assert head.state["action"] == ""
+    assert app.panels["Tools"].view.state["chips"] == []  # nor does a click lead to a line
     course.leave(app.session)
     draw.begin_own(app.session)
     assert "preset" in hint.hint and head.state["action"]

@@ -1,5 +1,6 @@
 // What the hosts of a page leave out: its height and its letters, landmarks, keys, the theme of a page
 // without a switch, the words that are explained in notes, and what pictures show.
+const LARGE = [1920, 1080]; // px of a window above which all grows with it; arbitrary: a common screen
 const render = ({ model, el }) => {
   el.style.cssText = "position:absolute;visibility:hidden";
   const letter = make("div", "", { style: "width:1rem;height:1px" }); // as large as the visitor's text
@@ -15,18 +16,45 @@ const render = ({ model, el }) => {
       picture.alt = (picture.closest(".mx-card")?.querySelector(".mx-note") || picture).textContent.trim();
   };
   // The explorer is as high as what scrolls around it: the window under Voila, the notebook in Lab.
-  // A visitor's larger text is a zoom of the whole page: nothing on it is tied to another size.
+  // A visitor's larger text is a zoom of the whole page, and so is a screen larger than most.
+  let grown = 0;
   const fit = () => {
-    const zoom = Math.max(1, parseFloat(getComputedStyle(document.documentElement).fontSize) / 16);
-    el.closest(".mx-app")?.style.setProperty("--mx-zoom", zoom);
-    const app = el.closest(".mx-explorer");
+    const app = el.closest(".mx-app");
     if (!app) return;
     let around = app.parentElement;
     while (around && !/auto|scroll/.test(getComputedStyle(around).overflowY)) around = around.parentElement;
-    const rest = around && around !== document.body && around !== document.documentElement ? around.clientHeight : window.innerHeight;
-    app.style.setProperty("--mx-height", `${Math.max(rest - (rest < window.innerHeight ? 8 : 0), 320) / zoom}px`);
-    return around;
+    const alone = !around || around === document.body || around === document.documentElement || around.clientHeight >= window.innerHeight;
+    const [wide, high] = alone ? [window.innerWidth, window.innerHeight] : [around.clientWidth, around.clientHeight];
+    const letters = parseFloat(getComputedStyle(document.documentElement).fontSize) / 16;
+    const zoom = Math.max(1, letters, Math.min(wide / LARGE[0], high / LARGE[1]));
+    app.style.setProperty("--mx-zoom", zoom);
+    const height = Math.max(high - (alone ? 0 : 8), 320) / zoom;
+    app.classList.toggle("mx-cell", !alone);
+    app.style.setProperty("--mx-ungrown", `${height}px`);
+    app.style.setProperty("--mx-height", `${height + (alone ? 0 : grown)}px`);
+    return alone ? null : around;
   };
+  // In a cell of a notebook it grows until no part of it scrolls in itself, as long as that helps and it
+  // stays wider than high where it is narrow; it shrinks with another stage alone, so that little jumps.
+  let stage = "";
+  const grow = () => {
+    const app = el.closest(".mx-explorer"), now = app?.querySelector(".mx-tab.now")?.textContent;
+    if (now !== stage) { stage = now; grown = 0; }
+    if (!app || !fit()) return;
+    const parts = () => [...app.querySelectorAll(".mx-cards, .mx-starts-box, .mx-lesson-body")];
+    const hidden = () => Math.ceil(Math.max(0, ...parts().map((e) => e.scrollHeight - e.clientHeight)));
+    for (let over = hidden(), rest; over > 1; over = rest) {
+      const most = app.clientWidth < 900 ? app.clientWidth - 1 : 1000, more = Math.min(over, most - app.clientHeight);
+      if (more <= 0) return;
+      grown += more;
+      fit();
+      rest = hidden();
+      if (rest < over) continue;
+      grown -= more;
+      return void fit();
+    }
+  };
+  const resized = () => { grown = 0; fit(); grow(); };
   // F presents, again F or Escape ends it; not while one types. A button does it too.
   const turn = (on) => { model.set("present", on); model.save_changes(); };
   const pressed = (e) => { if (el.closest(".mx-explorer")?.contains(e.target)) turn(!model.get("present")); };
@@ -53,11 +81,11 @@ const render = ({ model, el }) => {
   const task = () => attempt(() => localStorage.setItem("mx-task", `${model.get("task")} ${Date.now()}`));
   const ends = [
     listen(systemTheme, "change", dress), listen(document, "keydown", key), listen(document, "mx-presents", pressed),
-    listen(window, "resize", fit), heed(model, "change:present", present), heed(model, "change:task", task),
+    listen(window, "resize", resized), heed(model, "change:present", present), heed(model, "change:task", task),
   ];
-  const sized = new ResizeObserver(fit);
+  const sized = new ResizeObserver(resized);
   let timer = null;
-  const soon = () => { timer = timer || setTimeout(() => { timer = null; mend(); }, 500); };
+  const soon = () => { timer = timer || setTimeout(() => { timer = null; mend(); grow(); }, 500); };
   const watch = new MutationObserver(soon);
   const begin = () => {
     const app = el.closest(".mx-app");

@@ -147,13 +147,14 @@ const paintTriangle = (context, frame, size, colours) => {
   });
   // Over runs and their ends, so that they can be read.
   context.font = `${frame.small ? 12 : 14}px ${FONT}`; context.textAlign = "center";
-  const name = (words, x, y, side) => {
+  const name = (words, at, y, side) => {
+    const half = context.measureText(words).width / 2 + 2, x = Math.max(half, Math.min(at, size.width - half));
     context.textBaseline = side; context.strokeStyle = colours.card; context.lineWidth = 4; context.strokeText(words, x, y);
     context.fillStyle = colours.ink; context.fillText(words, x, y);
   };
   name(SET_NAMES[0], top[0], top[1] - 5, "bottom");
-  name(SET_NAMES[1], left[0] + (frame.small ? 6 : 0), left[1] + 11, "top");
-  name(SET_NAMES[2], right[0] - (frame.small ? 6 : 0), right[1] + 11, "top");
+  name(SET_NAMES[1], left[0], left[1] + 11, "top");
+  name(SET_NAMES[2], right[0], right[1] + 11, "top");
   if (!frame.handle) return;
   const [x, y] = placeOf(frame.handle, corners), r = frame.small ? 7 : 9;
   if (frame.focused) { context.beginPath(); context.arc(x, y, r + 6, 0, 2 * Math.PI); context.strokeStyle = colours.accent; context.lineWidth = 2; context.stroke(); }

@@ -110,9 +110,9 @@ def check_shown(dataset: Dataset) -> None:
         )
 
 
-def begin_own(session: Session) -> None:
-    """Begin with nothing drawn, on the plane; one undo brings the points back."""
-    load(session, data.empty(2))
+def begin_own(session: Session, d: int = 2) -> None:
+    """Begin with nothing drawn, on the plane or a line; one undo brings the points back."""
+    load(session, data.empty(d))
 
 
 def set_tool(session: Session, tool: str) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 from explorer.page import play
 from explorer.page.controls.control import Palette
 from explorer.page.frame import LAYERS, Frame
+from explorer.page.lessons import course
 from explorer.page.panels.base import Panel
 from explorer.page.plane.weights import can_show
 from explorer.page.plane.words import BAND
@@ -26,7 +27,11 @@ CHIPS = {
     "trails": ("Trails", "Where the candidates come from"),
 }
 FIT = ("Fit", "Let the plane show all points large")
-TRUTH, FIT_KEY, BAND_KEY = "truth", "fit", "band"
+AXIS = {
+    1: ("Draw on the plane", "Points of two coordinates"),
+    2: ("Draw on a line", "An empty axis: points of one coordinate, above it +1, below it −1"),
+}
+TRUTH, FIT_KEY, AXIS_KEY, BAND_KEY = "truth", "fit", "axis", "band"
 TOOLS = ("place", "move", "erase")
 
 
@@ -44,7 +49,9 @@ class Tools(Panel):
             "tool": self.command_among(TOOLS, partial(draw.set_tool, session)),
             **self.commands(undo=play.undo, redo=play.redo, clear=draw.clear,
                             edit=lambda session: play.go(session, "draw")),
-            "layer": self.command_among((TRUTH, FIT_KEY, BAND_KEY, *LAYERS), self._on_layer),
+            "layer": self.command_among(
+                (TRUTH, FIT_KEY, AXIS_KEY, BAND_KEY, *LAYERS), self._on_layer
+            ),
         }, ("mx-tools",))  # fmt: skip
 
     def _on_label(self, value: Any) -> None:  # noqa: ANN401 - from a browser
@@ -59,6 +66,8 @@ class Tools(Panel):
             play.set_band(session, not session.band)
         elif key == FIT_KEY:
             draw.refit(session)
+        elif key == AXIS_KEY:
+            draw.begin_own(session, 3 - session.frame.dataset.d)
         else:
             shown = set(session.layers) ^ {key}
             play.set_layers(session, tuple(name for name in LAYERS if name in shown))
@@ -84,6 +93,10 @@ class Tools(Panel):
         axes = self.session.axes
         if axes_for(axes, draw.in_view(frame, axes), loaded=True) != axes:
             chips.append({"key": FIT_KEY, "name": FIT[0], "tip": FIT[1], "on": False})
+        data = frame.dataset
+        if frame.stage == "draw" and not data.n and course.offers(self.session, "Presets"):
+            name, tip = AXIS[data.d]
+            chips.append({"key": AXIS_KEY, "name": name, "tip": tip, "on": False})
         if frame.is_aimed:
             shown = self.session.truth_shown
             name = "Hide the truth" if shown else "Reveal the truth"
