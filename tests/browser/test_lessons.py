@@ -206,7 +206,13 @@ def test_a_task_on_another_page_ticks_its_step_and_the_menu_the_lesson(app: Expl
     expect(done).to_have_count(2)
     page.get_by_role("button", name="Lessons").click()
     expect(page.locator(".mx-lessons .mx-menu-row", has_text="✓")).to_have_count(1)
-    other.goto("about:blank")  # as a person leaves it
-    other.close()
+    index = page.context.new_page()  # so does the index of all
+    index.goto(page.url.split("?")[0].rstrip("/") + "/voila/render/lessons.ipynb")
+    marked = index.locator(".mx-index .done")
+    expect(marked).to_have_count(1)
+    expect(marked).to_contain_text(packaged_lessons()[10].title)
+    for one in (other, index):
+        one.goto("about:blank")  # as a person leaves it
+        one.close()
     page.keyboard.press("Escape")
     app.leave_lesson()

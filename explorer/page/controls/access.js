@@ -8,6 +8,8 @@ const render = ({ model, el }) => {
   const mend = () => {
     const app = el.closest(".mx-app");
     if (!app) return;
+    // Lessons that are done, in the index: the browser keeps which (head.js).
+    for (const k of attempt(() => JSON.parse(localStorage.getItem("mx-lessons") || "[]"), [])) app.querySelector(`.mx-index > :nth-child(${Number(k) + 1})`)?.classList.add("done");
     // Notes that the kernel wrote as plain text.
     for (const e of app.querySelectorAll(".mx-note > .widget-html-content, .mx-starts-head b"))
       if (!e.children.length && e.textContent !== e.mxText) explain(e, e.textContent);
@@ -81,7 +83,7 @@ const render = ({ model, el }) => {
   const task = () => attempt(() => localStorage.setItem("mx-task", `${model.get("task")} ${Date.now()}`));
   const ends = [
     listen(systemTheme, "change", dress), listen(document, "keydown", key), listen(document, "mx-presents", pressed),
-    listen(window, "resize", resized), heed(model, "change:present", present), heed(model, "change:task", task),
+    listen(window, "resize", resized), listen(window, "storage", mend), heed(model, "change:present", present), heed(model, "change:task", task),
   ];
   const sized = new ResizeObserver(resized);
   let timer = null;

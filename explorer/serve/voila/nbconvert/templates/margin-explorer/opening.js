@@ -1,6 +1,7 @@
 // Plays the opening while the kernel starts, in the look of the page, by the player of all recordings
 // (page/recording/player.js stands before this script). The live page takes over when it has drawn a
 // frame and the recording has ended, or at once after a click.
+const PACE = 0.75; // of the recorded rate: a caption of a dozen words stands for three seconds and more
 const playOpening = (root, address) => {
   const find = (name) => root.querySelector(name);
   const calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
@@ -64,7 +65,7 @@ const playOpening = (root, address) => {
 
   const play = (loaded) => {
     recording = loaded;
-    player.load(loaded);
+    player.load({ ...loaded, speed: PACE });
     if (ended) return void (wish || end());
     if (calm) return void end();
     player.play();
