@@ -43,8 +43,9 @@ MOST = 256  # arbitrary: rounds after which what is known is taken
 
 
 def nonnegative(
-    gram: Array, inner: Array, start: Array | None = None, ridge: float = RIDGE_ALONE
-) -> Array:
+    gram: Array, inner: Array, start: Array | None = None, ridge: float = RIDGE_ALONE,
+    steep: float = STEEP,
+) -> Array:  # fmt: skip
     """Return the coefficients u >= 0 (r,) of least u' gram u / 2 - inner' u.
 
     Args:
@@ -52,6 +53,7 @@ def nonnegative(
         inner: h (r,).
         start: a guess (r,) >= 0; its positive entries are tried first.
         ridge: of columns at length one.
+        steep: gains below this share of the largest |h| of unit columns count as none.
 
     Returns:
         (r,); nan where no ridge makes the Gram matrix definite.
@@ -60,7 +62,15 @@ def nonnegative(
     unit, right = gram / (size[:, None] * size), (inner / size)[None]
     unit[np.diag_indices(len(size))] += ridge
     found = np.zeros_like(right) if start is None else (start * size)[None]
-    _settle(unit, np.zeros((1, 0, len(size))), np.zeros((1, 0, 0)), right, np.zeros((0, 0)), found)
+    _settle(
+        unit,
+        np.zeros((1, 0, len(size))),
+        np.zeros((1, 0, 0)),
+        right,
+        np.zeros((0, 0)),
+        found,
+        steep,
+    )
     return np.asarray(found[0] / size)
 
 
@@ -104,14 +114,15 @@ def _lengths(gram: Array) -> Array:
 
 
 def _settle(
-    gram: Array, cross: Array, own: Array, right: Array, factor: Array, found: Array
-) -> None:
+    gram: Array, cross: Array, own: Array, right: Array, factor: Array, found: Array,
+    steep: float = STEEP,
+) -> None:  # fmt: skip
     """Put the coefficients in place of the guesses: as of `compiled_nonnegative.settle`."""
     loops: Any = compiled_module("compiled_nonnegative")
     if loops is None:
         found[:] = math.nan
     else:
-        tol = STEEP * np.abs(right).max(axis=1, initial=1e-300)
+        tol = steep * np.abs(right).max(axis=1, initial=1e-300)
         loops.settle(gram, cross, own, right, tol, factor, found)
     for i in np.flatnonzero(np.isnan(found).any(axis=1)):
         f = cross.shape[2]

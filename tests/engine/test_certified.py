@@ -25,7 +25,7 @@ from explorer.engine.explanations.assumptions import (
     threshold_obstacle,
 )
 from explorer.engine.explanations.cone import Assumptions, Cone, refusal
-from explorer.engine.explanations.places import cut, neuron_groups, places, whole
+from explorer.engine.explanations.places import Hole, cut, neuron_groups, places, whole
 from explorer.engine.margin import normalise, q_of
 from explorer.engine.merging import merge_neurons
 from explorer.engine.network import Network
@@ -60,14 +60,13 @@ def rough(seed, d=1, k=5):
     return net.with_theta(net.theta / size**0.5)
 
 
-def brute(net, made, hole=None):
+def brute(net, made, hole=None, label=None):
     """The distance from all rays, by every pattern of free slopes and scipy's own solver."""
     neurons = neuron_groups(net, 0.0, made.tau, made.box)
     found = places(neurons, *made.levels)
     if hole is not None:
-        low, high, label = hole
-        meets = found.meet(low, high, label)
-        parts = [found.take(~meets), found.take(meets).without(low, high)]
+        meets = found.meet(hole, label)
+        parts = [found.take(~meets), found.take(meets).without(hole)]
     else:
         parts = [found]
     w, v, rows = neurons.w, neurons.v, []
@@ -97,7 +96,7 @@ def test_radius_is_that_of_all_rays_at_once(d, seed):
     at, label = cone.least.x[0], float(cone.least.y[0])
     for half in (0.1, 0.5):
         low, high = at - half, at + half
-        found, best = cone.radius(low, high, label), brute(net, made, (low, high, label))
+        found, best = cone.radius(low, high, label), brute(net, made, Hole.box(low, high), label)
         assert found.low <= best * (1 + 1e-9) + 1e-9
         assert found.high == pytest.approx(best, rel=0.03, abs=1e-4)
         assert found.high - found.low <= max(0.02 * found.high, 1e-4) + 1e-9
@@ -117,7 +116,7 @@ def test_the_explanation_that_is_returned_avoids_the_place_and_reaches_its_resid
     cone = Cone.of(rough(5, 2), Assumptions(band=0.2, tau=0.02, box=2.5))
     at, label = cone.least.x[0], float(cone.least.y[0])
     found = cone.radius(at - 0.3, at + 0.3, label)
-    assert found.avoids(at - 0.3, at + 0.3, label) and bool((found.lam > 0).all())
+    assert found.avoids(Hole.box(at - 0.3, at + 0.3), label) and bool((found.lam > 0).all())
     left = cone.neurons.theta - found.lam @ found.columns
     assert np.linalg.norm(left) / cone.neurons.rho == pytest.approx(found.high)
 

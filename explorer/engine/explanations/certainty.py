@@ -103,6 +103,19 @@ def truth_residual(cone: Cone, data: Dataset) -> float:
     return 1.0 if found is None else found.high
 
 
+def known_limit(cone: Cone, truth: Dataset | None, left: float) -> float:
+    """Return what a radius must exceed: what the known points leave, or a threshold for none.
+
+    Args:
+        cone: of the weights.
+        truth: the points that they were trained on; None or none where nobody knows them.
+        left: what they leave where they stand (`certificate.certify`), a share of |theta|.
+    """
+    if truth is None or not truth.n:
+        return threshold(cone)
+    return max(truth_residual(cone, truth), left)
+
+
 @few_threads()
 def certainty(
     cone: Cone, x: Tensor, y: Tensor, half: float, truth: Dataset | None = None,
@@ -143,8 +156,8 @@ def certainty(
         )
     if not (half > 0 and math.isfinite(half)):
         raise ValueError(f"half is a positive number, in units of the data; got {half}")
-    known = None if truth is None or not truth.n else max(truth_residual(cone, truth), left)
-    limit = threshold(cone) if known is None else known
+    limit = known_limit(cone, truth, left)
+    known = limit if truth is not None and truth.n else None
     made, rows = [], list(zip(as_array(x), y.tolist(), strict=True))
     for at, label in with_progress(rows, len(rows), progress):
         found = cone.radius(at - half, at + half, label, min(limit, _plain(cone)))

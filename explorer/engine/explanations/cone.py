@@ -31,6 +31,7 @@ import numpy as np
 
 from explorer.engine.arrays import Array, Flags, Index
 from explorer.engine.explanations.places import (
+    Hole,
     Neurons,
     Places,
     corners_of,
@@ -52,6 +53,7 @@ GAP = 0.02  # of the radius, between what is proven and what is reached; arbitra
 FINE = 1e-4  # of |theta|: a gap that nobody asks to close; arbitrary
 SMOOTH = 0.6  # share of the best dual vector in that which prices rays (Wentges 1997); arbitrary
 STILL = 10  # rounds without any gain after which rounding alone is left; arbitrary
+BASIC = 1e-9  # of a ray's gain: with less many more rays share the same sum, in 20 times the time
 SAFE = 1e-12  # share of a bound that its own rounding may be; arbitrary
 ROUND = 1e-13  # of |theta|^2: rounding of an inner product; 100 times float64's
 
@@ -326,13 +328,13 @@ class RaySum:
         """Return what it leaves of theta (P,)."""
         return np.asarray(theta - self.lam @ self.columns)
 
-    def avoids(self, low: Array, high: Array, y: float) -> bool:
-        """Return whether this explanation has no point of label y in the open box."""
-        return not bool(self.inside(low, high, y).any())
+    def avoids(self, hole: Hole, y: float | None = None) -> bool:
+        """Return whether this explanation has no point of label y, or of any, in a hole."""
+        return not bool(self.inside(hole, y).any())
 
-    def inside(self, low: Array, high: Array, y: float) -> Flags:
-        """Return which points (a,) have label y and lie in the open box."""
-        return np.asarray(((self.x > low) & (self.x < high)).all(axis=1) & (self.y == y))
+    def inside(self, hole: Hole, y: float | None = None) -> Flags:
+        """Return which points (a,) have label y, or any, and lie in a hole."""
+        return np.asarray(hole.holds(self.x) & ((self.y == y) | (y is None)))
 
     def with_rays(
         self, parts: list[RayPart], fresh: list[Index], u: Array, theta: Array, weight: float = 0.0
@@ -354,7 +356,8 @@ class RaySum:
             across = self.columns @ columns[a:].T
             gram = np.block([[gram, across], [across.T, columns[a:] @ columns[a:].T]])
         aim = columns @ theta - weight * price
-        lam = nonnegative(gram, aim, np.concatenate([self.lam, np.zeros(len(columns) - a)]))
+        guess = np.concatenate([self.lam, np.zeros(len(columns) - a)])
+        lam = nonnegative(gram, aim, guess, steep=BASIC)
         every = RaySum(
             columns=columns, gram=gram, lam=lam, price=price,
             x=np.concatenate([self.x, *(p.rays.x[rows, :-1] for p, rows in new)]),
@@ -449,27 +452,47 @@ class Cone:
         return []
 
     def radius(
-        self, low: Array, high: Array, y: float, enough: float = 0.0, wider: Bound | None = None
-    ) -> Bound:
+        self, low: Array, high: Array, y: float, enough: float = 0.0, wider: Bound | None = None,
+        sure: float = np.inf,
+    ) -> Bound:  # fmt: skip
         """Return the radius of the box low <= x <= high, (d,) each, for label y; `low` is proven.
 
-        Where `enough` or less is reached, the search ends: nobody asks for how much less.
-        `wider`: the radius of a box around this one, from whose explanation the search begins.
+        Where `enough` or less is reached, or more than `sure` is proven, the search ends: nobody
+        asks for how much less or more. `wider`: the radius of a box around this one, from whose
+        explanation the search begins.
         """
-        if self.least.avoids(low, high, y):
+        hole = Hole.box(low, high)
+        if self.least.avoids(hole, y):
             return self.least
         for other in self._others:
-            if other.high <= enough and other.avoids(low, high, y):
+            if other.high <= enough and other.avoids(hole, y):
                 return replace(other, low=self.least.low)
-        meets = self.places.meet(low, high, y)
-        rest = rays_of(self.places.take(meets).without(low, high), self.neurons)
-        start = self.least.take(~self.least.inside(low, high, y))
-        start = start if wider is None else wider.and_without(start)
-        parts = [RayPart.of(self.rays, ~meets[self.rays.piece]), RayPart.of(rest)]
-        found = self._distance(parts, start, self.least.low, enough)
+        found = self.best_without(hole, y, enough, sure, wider)
         if found.high <= enough:
             self._others.append(found)
         return found
+
+    def best_without(
+        self, hole: Hole, y: float | None = None, enough: float = 0.0, sure: float = np.inf,
+        before: Bound | None = None, rounds: int = ROUNDS,
+    ) -> Bound:  # fmt: skip
+        """Return the best explanation without points of label y, or of any, in a hole.
+
+        Args:
+            hole: where no point may be.
+            y: the label of the points that may not; None: of any.
+            enough: as of `radius`.
+            sure: likewise.
+            before: an explanation that avoids most of it, from which the search begins.
+            rounds: of the search at most; what it reaches and proves holds after any.
+        """
+        meets = self.places.meet(hole, y)
+        rest = rays_of(self.places.take(meets).without(hole), self.neurons)
+        start = self.least.take(~self.least.inside(hole, y))
+        if before is not None:
+            start = before.take(~before.inside(hole, y)).and_without(start)
+        parts = [RayPart.of(self.rays, ~meets[self.rays.piece]), RayPart.of(rest)]
+        return self._distance(parts, start, self.least.low, enough, sure, rounds)
 
     def mass(self, low: Array, high: Array, y: float) -> float:
         """Return the multipliers that the least explanation has for label y in the box."""
@@ -484,14 +507,16 @@ class Cone:
         """
         wide, parts = max(within, 1e-9 * self.neurons.box), []
         for at, label in zip(x, y, strict=True):
-            near = self.places.take(self.places.meet(at - wide, at + wide, label))
-            parts.append(near.part_inside(at - wide, at + wide))
+            around = Hole.box(at - wide, at + wide)
+            near = self.places.take(self.places.meet(around, label))
+            parts.append(near.part_inside(around))
         rays = rays_of(Places.union(parts), self.neurons)
         return self._distance([RayPart.of(rays)], RaySum.none(self.neurons))
 
     def _distance(
-        self, parts: list[RayPart], start: RaySum, low: float = 0.0, enough: float = 0.0
-    ) -> Bound:
+        self, parts: list[RayPart], start: RaySum, low: float = 0.0, enough: float = 0.0,
+        sure: float = np.inf, rounds: int = ROUNDS,
+    ) -> Bound:  # fmt: skip
         """Return the distance from the cone of these parts, which is `low` or more."""
         theta, rho = self.neurons.theta, self.neurons.rho
         others = [part.depth(self.pivot) for part in parts if part.rays is not self.rays]
@@ -501,7 +526,7 @@ class Cone:
         found = start.with_rays(parts, [np.zeros(0, dtype=np.int64)] * len(parts), theta, theta)
         cell, best, still = COARSE * self.neurons.box, np.inf, 0
         centre, top = None, -np.inf
-        for turn in range(ROUNDS):
+        for turn in range(rounds):
             left = found.remainder(theta)
             u = left if centre is None else SMOOTH * centre + (1 - SMOOTH) * left
             gains = [part.gains(u) for part in parts]
@@ -511,7 +536,9 @@ class Cone:
                 centre, top = u, proven
             still = 0 if proven > low or high < best * (1 - 1e-9) else still + 1
             low, best = max(low, proven), min(high, best)
-            if high - low <= max(GAP * high, FINE) or high <= enough or still == STILL:
+            if high - low <= max(GAP * high, FINE) or high <= enough or low > sure:
+                break
+            if still == STILL:
                 break
             if turn % HALVED == HALVED - 1:
                 cell /= 2
@@ -522,6 +549,7 @@ class Cone:
             if still or not joining:  # nothing was gained: what is left itself prices rays next
                 centre = None
             found = found.with_rays(parts, fresh, u, theta)
+        high = float(np.linalg.norm(found.remainder(theta))) / rho
         return Bound(**vars(found), low=low, high=high)
 
     def _dual_bound(self, u: Array, most: float, pointed: float) -> float:

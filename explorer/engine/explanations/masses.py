@@ -36,7 +36,7 @@ from explorer.engine.explanations.cone import (
     rays_of,
     steepest,
 )
-from explorer.engine.explanations.places import Places, cut, stack
+from explorer.engine.explanations.places import Hole, Places, cut, stack
 from explorer.engine.progress import Progress, no_progress, with_progress
 from explorer.engine.threads import few_threads
 
@@ -128,10 +128,11 @@ def _forced_mass(cone: Cone, at: Array, y: float, half: float, residual: float) 
     low, high = at - half, at + half
     if cone.radius(low, high, y, residual).high <= residual:
         return 0.0
-    meets = cone.places.meet(low, high, y)
+    hole = Hole.box(low, high)
+    meets = cone.places.meet(hole, y)
     mine = cone.places.take(meets)
     parts = [RayPart.of(cone.rays, ~meets[cone.rays.piece])]
-    for pieces, price in ((mine.without(low, high), 0.0), (mine.part_inside(low, high), 1.0)):
+    for pieces, price in ((mine.without(hole), 0.0), (mine.part_inside(hole), 1.0)):
         parts.append(RayPart.of(rays_of(pieces, cone.neurons), price=price))
     return max(0.0, _best_bound(cone, parts, residual)[0])
 

@@ -26,6 +26,7 @@ from explorer.engine.arrays import Array, Flags, Index, as_array
 from explorer.engine.network import Network
 
 ROUND = 1e-12  # of the box: corners so near to a wall stand on it; a wider piece proves less
+SIDES = 16  # of the polygon that stands for a disc; arbitrary
 STEEP = 1e-9  # arbitrary: |w| below this share of |(w, b)| has no line within reach
 
 
@@ -304,37 +305,74 @@ class Places:
         )
         return cls(stack([p.pieces for p in some]), *rest)
 
-    def without(self, low: Array, high: Array) -> Places:
-        """Return what an open box low < x < high leaves of these pieces: up to 2 d parts each."""
-        d = self.pieces.shape[2]
+    def without(self, hole: Hole) -> Places:
+        """Return what a hole leaves of these pieces: up to as many parts each as it has walls."""
         near = ROUND * float(np.abs(self.pieces).max(initial=1.0))
         rest, of = self.pieces, np.arange(len(self.pieces))
         parts, owners = [], []
-        for axis in range(d):
-            for side, wall in ((-1.0, low), (1.0, high)):
-                found, left = cut(rest, side * (rest[..., axis] - wall[axis]), near)
-                parts.append(found)
-                owners.append(of[left])
-            for side, wall in ((1.0, low), (-1.0, high)):
-                rest, left = cut(rest, side * (rest[..., axis] - wall[axis]), near)
-                of = of[left]
+        for wall in hole.walls:
+            found, left = cut(rest, -_line_values(rest, wall), near)
+            parts.append(found)
+            owners.append(of[left])
+            rest, left = cut(rest, _line_values(rest, wall), near)
+            of = of[left]
         return self.parts(stack(parts), np.concatenate(owners))
 
-    def part_inside(self, low: Array, high: Array) -> Places:
-        """Return what lies in the closed box low <= x <= high of these pieces."""
+    def part_inside(self, hole: Hole) -> Places:
+        """Return what lies in a hole or on its walls of these pieces."""
         parts, of = self.pieces, np.arange(len(self.pieces))
-        for axis in range(len(low)):
-            for side, wall in ((1.0, low), (-1.0, high)):
-                parts, left = cut(parts, side * (parts[..., axis] - wall[axis]), 0.0)
-                of = of[left]
+        for wall in hole.walls:
+            parts, left = cut(parts, _line_values(parts, wall), 0.0)
+            of = of[left]
         return self.parts(parts, of)
 
-    def meet(self, low: Array, high: Array, y: float) -> Flags:
-        """Return which pieces of label y (p,) may meet the open box: their bounding boxes do."""
-        above = (self.pieces.max(axis=1) > low).all(axis=1)
-        below = (self.pieces.min(axis=1) < high).all(axis=1)
-        found: Flags = above & below & (self.y == y)
+    def meet(self, hole: Hole, y: float | None = None) -> Flags:
+        """Return which pieces (p,) of label y, or of any, may meet a hole: bounding boxes do."""
+        above = (self.pieces.max(axis=1) > hole.low).all(axis=1)
+        below = (self.pieces.min(axis=1) < hole.high).all(axis=1)
+        found: Flags = above & below & ((self.y == y) | (y is None))
         return found
+
+
+@dataclass(frozen=True, eq=False)
+class Hole:
+    """An open convex region that holds no point: where every wall is above 0.
+
+    Attributes:
+        walls: affine functions (s, d + 1).
+        low: lower corner (d,) of a box around it.
+        high: upper corner (d,).
+    """
+
+    walls: Array
+    low: Array
+    high: Array
+
+    @classmethod
+    def box(cls, low: Array, high: Array) -> Hole:
+        """Return the box low < x < high, (d,) each."""
+        ways = np.repeat(np.eye(len(low)), 2, axis=0) * np.tile([1.0, -1.0], len(low))[:, None]
+        ends = np.stack([-low, high], axis=1).reshape(-1, 1)
+        return cls(np.concatenate([ways, ends], axis=1), low, high)
+
+    @classmethod
+    def disc(cls, centre: Array, radius: float) -> Hole:
+        """Return an interval of the line; in the plane a polygon with its corners on the circle.
+
+        Who has a point in it has one in the disc.
+        """
+        if len(centre) == 1:
+            return cls.box(centre - radius, centre + radius)
+        inner = np.cos(np.pi / SIDES) * radius
+        turns = 2 * np.pi * (np.arange(SIDES) + 0.5) / SIDES
+        ways = -np.stack([np.cos(turns), np.sin(turns)], axis=1)
+        walls = np.column_stack([ways, inner - ways @ centre])
+        return cls(walls, centre - radius, centre + radius)
+
+    def holds(self, x: Array) -> Flags:
+        """Return which places x (r, d) lie in it; those on a wall, up to rounding, do not."""
+        near = ROUND * float(np.abs([self.low, self.high]).max())
+        return np.asarray((_values(x, self.walls) > near).all(axis=1))
 
 
 def places(neurons: Neurons, low: float, high: float, where: Array | None = None) -> Places:
