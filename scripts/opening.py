@@ -6,7 +6,7 @@ Twenty points on a circle are drawn, a network is trained on them and attacked, 
 what the page would show at that step. `opening.bin` (explorer/page/recording) is played before a
 kernel is there, by the code that draws the plane; `opening.safetensors` holds the states at its
 end, and those before that the slider of time goes through, `opening.json` what takes seconds and no
-page has to ask: how certain the points are, and which places need a point. Run it again after a
+page has to ask: how certain the points are, and where a point must be. Run it again after a
 change of training, attack, certificates or of what a headline says.
 """
 
@@ -21,7 +21,8 @@ import numpy as np
 
 from explorer.engine import store
 from explorer.engine.data import empty, preset
-from explorer.engine.explanations.certainty import Certainty, RadiusMap
+from explorer.engine.explanations.certainty import Certainty
+from explorer.engine.explanations.needed import Needed
 from explorer.engine.threads import limit_threads
 from explorer.page import play
 from explorer.page.recording.frames import RecordedFrame, frames_of, pictures, spread
@@ -29,7 +30,7 @@ from explorer.page.recording.packing import RATE, recording
 from explorer.page.session import Session
 from explorer.page.sharing import files
 from explorer.page.stages.draw import commands as draw
-from explorer.page.stages.explain.panel import ExplainPanel
+from explorer.page.stages.proof.panel import ProofPanel
 from explorer.page.words.screen import RECORDED
 from explorer.research.pictures.axes import Axes
 from explorer.research.runs import certified_points
@@ -69,19 +70,17 @@ def shown_states(session: Session) -> dict[str, tuple[Any, ...]]:
     return {f"{name}_states": tuple(states) for name, states in seen.items()}
 
 
-def places(session: Session) -> RadiusMap:
-    """How certain a point is at each place, as the explain stage draws it when it is asked."""
-    play.go(session, "explain")
-    ask = ExplainPanel(session).radii.row.items["ask"].call
-    assert ask is not None
-    ask(None)
-    assert session.frame.certain is not None and session.frame.certain.done
-    made = session.frame.certain.map
+def needed(session: Session) -> Needed:
+    """Where a point must be, as the last act asks."""
+    play.ask_places(session)
+    ProofPanel(session)  # asks at once, and waits where no page does
+    aim = session.frame.aim
     play.go(session, "attack")
-    return made
+    assert aim is not None and aim.needed is not None
+    return aim.needed
 
 
-def plain(made: Certainty | RadiusMap) -> dict[str, Any]:
+def plain(made: Certainty | Needed) -> dict[str, Any]:
     """Its fields, arrays as lists."""
     return {k: v.tolist() if hasattr(v, "tolist") else v for k, v in vars(made).items()}
 
@@ -105,7 +104,7 @@ def certain(session: Session) -> bytes:
     aim = session.frame.aim
     assert aim is not None and aim.certainty is not None
     made = aim.certainty
-    return json.dumps({"certainty": plain(made), "places": plain(places(session))}).encode()
+    return json.dumps({"certainty": plain(made), "needed": plain(needed(session))}).encode()
 
 
 def main() -> None:

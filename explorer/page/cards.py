@@ -18,6 +18,7 @@ CARDS = {
     "line": "stages.attack.own.OwnPanel",
     "starts": "stages.landscape.starts.StartsPanel",
     "map": "stages.landscape.energy.EnergyPanel",
+    "proof": "stages.proof.panel.ProofPanel",
     "explain": "stages.explain.panel.ExplainPanel",
     "compare": "stages.attack.arena.Arena",
 }

@@ -18,6 +18,8 @@ from explorer.engine.data import Dataset
 from explorer.engine.energy.landscape import StartLandscape, Weights
 from explorer.engine.energy.points import check_energy
 from explorer.engine.explanations.certainty import Certainty, RadiusMap
+from explorer.engine.explanations.cone import Bound, Cone
+from explorer.engine.explanations.needed import Needed
 from explorer.engine.network import Network
 from explorer.engine.roster import DEFAULT, AttackState
 from explorer.engine.scoring import Score, Verdict
@@ -181,6 +183,43 @@ class Certain:
 
 
 @dataclass(frozen=True, eq=False)
+class Proof:
+    """The last act: where a point must be, by the weights alone, and a region that is forbidden.
+
+    Attributes:
+        target: the weights.
+        needed: the places so far; None before the first.
+        cone: of all explanations, once all places are known.
+        revealed: whether the points of the weights are shown again.
+        centre: of the disc (d,) in which no point may be; None for no disc.
+        radius: of the disc, in units of the data; 0 before there was one.
+        refit: the best explanation without points in the disc, or in one where it has just been.
+        fitted: centre and radius of that disc.
+        exact: whether it is searched to the end, for this very disc.
+    """
+
+    target: Target
+    needed: Needed | None = None
+    cone: Cone | None = None
+    revealed: bool = False
+    centre: tuple[float, ...] | None = None
+    radius: float = 0.0
+    refit: Bound | None = None
+    fitted: tuple[float, ...] = ()
+    exact: bool = True
+
+    @property
+    def done(self) -> bool:
+        """Return whether all places are known."""
+        return self.cone is not None
+
+    @property
+    def disc(self) -> tuple[float, ...]:
+        """Return centre and radius of the disc; none for no disc."""
+        return () if self.centre is None else (*self.centre, self.radius)
+
+
+@dataclass(frozen=True, eq=False)
 class Training:
     """The train stage: a run, and the newest certificate of it.
 
@@ -218,6 +257,7 @@ class Aim:
         controls: sets that stand for chance; none without a truth.
         certificate: of the weights on the truth; None where no theorem speaks of them.
         certainty: of each point of the truth, whatever an attack claims, once it is computed.
+        needed: where a point must be, once it was asked.
     """
 
     net: Network
@@ -226,6 +266,7 @@ class Aim:
     controls: Controls
     certificate: Certificate | None = None
     certainty: Certainty | None = None
+    needed: Needed | None = None
 
     @property
     def heldout(self) -> Dataset:
@@ -294,6 +335,7 @@ class Frame:
     map_kind: str = "starts"  # what moves in the landscape: a key of `questions.MAPS`
     point_map: PointMap | None = None
     radii: Certain | None = None  # what the explain stage says of every place
+    asked: Proof | None = None  # the last act of the explain stage, while it is on
     status: Status = Status.RUNNING  # of the run of this stage
 
     @property
@@ -364,6 +406,12 @@ class Frame:
     def certain(self) -> Certain | None:
         """Return the map of radii, if the explain stage shows one of the attacked weights."""
         held = self.radii if self.stage == "explain" else None
+        return held if held is not None and held.target is self.target else None
+
+    @property
+    def proof(self) -> Proof | None:
+        """Return the last act, if the explain stage shows it of the attacked weights."""
+        held = self.asked if self.stage == "explain" else None
         return held if held is not None and held.target is self.target else None
 
     @property

@@ -11,16 +11,15 @@ from typing import Any
 import numpy as np
 import torch
 
-from explorer.engine.explanations.certainty import Certainty, RadiusMap
+from explorer.engine.explanations.certainty import Certainty
+from explorer.engine.explanations.needed import Needed
 from explorer.engine.roster import by_key
 from explorer.engine.store import Run
 from explorer.page import play
-from explorer.page.frame import Certain
 from explorer.page.session import LIVE_STEPS, Session
 from explorer.page.sharing import files
 from explorer.page.stages.attack import commands as attack
 from explorer.page.stages.draw import commands as draw
-from explorer.page.stages.explain import commands as explain
 from explorer.page.stages.train import commands as train
 from explorer.research.repeat import is_attacked, is_trained
 from explorer.research.runs import to_the_end
@@ -34,20 +33,19 @@ RECORDED = Path(__file__).with_name("opening.safetensors")  # made by scripts/op
 def open_recorded(session: Session) -> None:
     """Show the run that was recorded for the opening, at its end: drawn, trained, attacked.
 
-    The explain stage then opens on the places that need a point.
+    What is certain of it was computed before: its certified points, and where a point must be.
     """
     told = json.loads(RECORDED.with_suffix(".json").read_text(encoding="utf-8"))
     radius = torch.tensor(told["certainty"]["radius"], dtype=torch.float64)
     made = Certainty(**{**told["certainty"], "radius": radius})
-    arrays = {key: np.array(told["places"][key]) for key in ("values", "low", "high")}
+    log = np.array(told["needed"]["log"]).reshape(-1, 6)
     with session.hold_trait_notifications():  # else panels would begin to compute the certainty
         files.open_file(session, RECORDED.read_bytes())
-        target, truth = session.frame.target, session.frame.truth
-        if truth is not None and truth.n == len(made.radius):
+        truth, aim = session.frame.truth, session.frame.aim
+        if aim is not None and truth is not None and truth.n == len(made.radius):
+            needed = Needed(**{**told["needed"], "log": log})
+            session.put(aim=replace(aim, needed=needed))
             play.take_certainty(session, made)
-        if target is not None:
-            places = RadiusMap(**{**told["places"], **arrays})
-            explain.take_radii(session, Certain(target, places, done=True))
 
 
 def opening_scenario(session: Session, name: str, seconds: float = float("inf")) -> Iterator[float]:

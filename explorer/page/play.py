@@ -17,6 +17,7 @@ from explorer.page.stages.attack import commands as attack
 from explorer.page.stages.draw import commands as draw
 from explorer.page.stages.explain import commands as explain
 from explorer.page.stages.landscape import commands as landscape
+from explorer.page.stages.proof import commands as proof
 from explorer.page.stages.train import commands as train
 from explorer.research.runs import granted_target
 
@@ -344,6 +345,12 @@ def add_candidates(session: Session) -> None:
     play(session)
 
 
+def ask_places(session: Session) -> None:
+    """Turn to Explain, and ask where a point must be."""
+    go(session, "explain")
+    proof.begin(session)
+
+
 ACTIONS: dict[str, Callable[[Session], None]] = {
     "points": draw.take_points,
     "other-class": draw.turn_class,
@@ -357,6 +364,8 @@ ACTIONS: dict[str, Callable[[Session], None]] = {
     "candidates": add_candidates,
     "compare": lambda session: go(session, "arena"),
     "explain": lambda session: go(session, "explain"),
+    "places": ask_places,
+    "reveal-points": proof.reveal,
 }
 
 

@@ -41,6 +41,7 @@ from explorer.engine.exact import Exact
 from explorer.engine.exact.finish import Finished
 from explorer.engine.explanations.certainty import Certainty, RadiusMap
 from explorer.engine.explanations.masses import Farthest
+from explorer.engine.explanations.needed import Needed
 from explorer.engine.explanations.others import OtherSet
 from explorer.engine.explanations.splitting import Explanation, Merging
 from explorer.engine.images import ImageVerdict
@@ -59,6 +60,7 @@ from explorer.page.frame import (
     Handle,
     Passed,
     PointMap,
+    Proof,
     Shown,
     Training,
 )
@@ -437,6 +439,31 @@ def audited() -> Audit:
     )  # fmt: skip
 
 
+def proofs(explain: Frame) -> Iterator[tuple[str, Frame]]:
+    """The last act at each of its moments."""
+    assert explain.target is not None and explain.aim is not None
+    rows = [[0, -1.0, 0.3, 1.0, 0.2], [1, 1.0, 0.3, -1.0, 0.15], [1, 1.0, 0.1, -1.0, 0.15]]
+    made = Needed(np.array(rows), 0.1, 0.0, 0.06, 7, 7, 2.5, 1.01)
+    cone: Any = SimpleNamespace(least=SimpleNamespace(high=0.06))
+    begun = Proof(explain.target)
+    every = Proof(explain.target, made, cone)
+    none = replace(every, needed=made.until(0))
+    shown: dict[str, Proof] = {
+        "begun": begun, "first": replace(begun, needed=made.until(1)), "all": every,
+        "revealed": replace(every, revealed=True), "none": none,
+        "none, revealed": replace(none, revealed=True),
+    }  # fmt: skip
+    for name, low, high in (("needed", 0.2, 0.21), ("edge", 0.09, 0.11), ("free", 0.07, 0.08),
+                            ("nothing", 0.05, 0.06)):  # fmt: skip
+        refit: Any = SimpleNamespace(low=low, high=high)
+        shown[f"disc, {name}"] = replace(every, centre=(0.0,), radius=0.2, refit=refit)
+    for name, held in shown.items():
+        yield f"proof, {name}", replace(explain, asked=held)
+    nobody = Dataset(torch.zeros(0, 1), torch.zeros(0))
+    untold = replace(explain, aim=replace(explain.aim, truth=nobody))
+    yield "proof, untold", replace(untold, asked=every)
+
+
 def told_of(*radii: float) -> Determination:
     """What is known over all explanations, with these certified radii."""
     return replace(OVER_ALL, certainty=replace(CERTAIN, radius=tensor(*radii)))
@@ -662,6 +689,7 @@ def attacked_frames() -> Iterator[tuple[str, Frame]]:
             np.full((2, 3), top), *np.array([[-1.0], [1.0]]), 0.3, 0.0, 0.01, 0.15, 2.5, 1.01
         )
         yield f"radii, {name}", replace(explain, radii=Certain(explain.target, rays, done))
+    yield from proofs(explain)
     part = replace(VERDICT, in_reach=13, reached=12)
     yield "found, some in reach", frame(part)
     few = replace(part, kind=Kind.NOT_RECOVERABLE, found=1, in_reach=4, reached=1, p_value=0.3)

@@ -15,6 +15,7 @@ from explorer.page.session import Session
 from explorer.page.stages.draw import commands as draw
 from explorer.page.stages.explain import commands as explain
 from explorer.page.stages.landscape import commands as landscape
+from explorer.page.stages.proof import commands as proof
 from explorer.research.pictures.axes import Axes
 from explorer.style import CLASSES
 
@@ -361,6 +362,65 @@ class ExplainHand(PointHand):
         where, label = _place_words(state.now.x[i]), CLASSES[int(state.now.y[i])].name
         pin = ", cannot be split" if bool(state.pinned[i]) else ""
         return f"point {i + 1} of {state.now.n}, class {label} at {where}{pin}"
+
+
+class ProofHand(PointHand):
+    """Moves and resizes the disc in which no point may be."""
+
+    def table(self) -> dict[str, Act]:
+        """Return what each kind of event does."""
+        return super().table() | {
+            "larger": lambda _: self._resize(True),
+            "smaller": lambda _: self._resize(False),
+            "erase": lambda _: self._lift(),
+        }
+
+    def ready(self) -> bool:
+        """Return whether all places are known."""
+        return self.session.frame.proof is not None and self.session.frame.proof.done
+
+    def _down(self, event: Event) -> None:
+        self._put(event.place(self._d))
+
+    def _move(self, event: Event) -> None:
+        self._put(event.place(self._d))
+
+    def _up(self) -> None:
+        """Leave the disc where it is."""
+
+    def _step(self, by: int) -> None:
+        self._nudge(torch.zeros(2, dtype=torch.float64), 0)
+
+    def _nudge(self, by: Tensor, gesture: int) -> None:
+        centre = proof.proof(self.session).centre
+        start = torch.from_numpy(self.session.axes.centre)[: self._d]
+        if centre is not None:
+            start = torch.tensor(centre, dtype=torch.float64)
+        self._put(start + by[: self._d])
+
+    @property
+    def _d(self) -> int:
+        return proof.proof(self.session).target.net.d
+
+    def _put(self, place: Tensor) -> None:
+        self._do(proof.forbid, place)
+        self._tell()
+
+    def _resize(self, wider: bool) -> None:
+        self._do(proof.resize, wider)
+        self._tell()
+
+    def _lift(self) -> None:
+        self._do(proof.allow)
+        self.say = "the disc is lifted"
+
+    def _tell(self) -> None:
+        held = proof.proof(self.session)
+        if held.centre is not None and held.refit is not None:
+            where = _place_words(held.centre)
+            self.say = (
+                f"no point within {held.radius:.2g} of {where}: {held.refit.high:.1%} is left"
+            )
 
 
 class LandscapeHand(PointHand):

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
@@ -18,7 +19,7 @@ from explorer.engine.attacks.claims import Report
 from explorer.engine.data import Dataset
 from explorer.engine.explanations.certainty import Certainty
 from explorer.engine.number_words import percent
-from explorer.page.frame import Frame
+from explorer.page.frame import Frame, Proof
 from explorer.page.plane.words import ROWS
 from explorer.research.pictures.axes import Axes
 from explorer.research.pictures.fields import numbers, places_of
@@ -31,6 +32,7 @@ WRONG, FOUND, CERTIFIED, LIKELY, BESIDE, UNKNOWN, FIXED = (float(i) for i in ran
 PLACED = {"other": "other", "dots": "cross", "rings": "ring", "diamonds": "diamond",
           "likely": "likely", "hands": "hand"}  # fmt: skip
 MOST_NUMBERS = 12  # arbitrary: more numbers than that hide the plane
+FLAT = 0.08  # half height of a place on a line, of the half height of the plane; arbitrary
 ASIDE = 2.0  # times the radius of a match: a claim so near to a found point; arbitrary
 
 
@@ -139,8 +141,10 @@ def links(frame: Frame, axes: Axes) -> Arrays:
 # --- the explain stage ------------------------------------------------------------------------
 def explain_marks(frame: Frame, axes: Axes, truth_shown: bool) -> Arrays:
     """Return what holds of points of the explain stage: which cannot be split, or are certified."""
-    if frame.stage != "explain" or frame.explain is None or frame.certain or not truth_shown:
+    shown = frame.stage == "explain" and frame.explain is not None and truth_shown
+    if not shown or frame.certain or frame.proof:
         return {}
+    assert frame.explain is not None
     state, truth = frame.explain.present, frame.truth
     e, still = state.now, state.pinned
     rows = [_rows(e.x[still], e.y[still], FIXED, axes)]
@@ -148,6 +152,32 @@ def explain_marks(frame: Frame, axes: Axes, truth_shown: bool) -> Arrays:
         sure = frame.certainty.certain
         rows.append(_rows(truth.x[sure], truth.y[sure], CERTIFIED, axes))
     return {"marks": np.concatenate(rows)}
+
+
+def proof_marks(frame: Frame, held: Proof, axes: Axes, values: dict[str, Any]) -> Arrays:
+    """Return the places that must hold a point, and the disc; of the truth, what is certified."""
+    made, known, truth = held.needed, frame.certainty, frame.truth
+    arrays: Arrays = {}
+    if made is not None and len(made.rows):
+        x, (half, y, _) = made.rows[:, :-3], made.rows[:, -3:].T
+        at = shares_of(torch.from_numpy(x), torch.from_numpy(y), axes)
+        wide = (half + made.reach)[:, None] / axes.half
+        if x.shape[1] == 1:
+            wide[:, 1] = FLAT
+        arrays["places"] = np.column_stack([at, wide, y])
+        values["placesAre"] = "certified" if truth is not None and truth.n else "likely"
+    if held.centre is not None:
+        at = np.array([*held.centre, 0.0][:2])
+        high = held.radius / axes.half
+        if len(held.centre) == 1:
+            high[1] = 1.0
+        if held.fitted:
+            values["fitted"] = axes.shares([*held.fitted[:-1], 0.0][:2])[0].tolist()
+        arrays["disc"] = np.array([[*axes.shares(at)[0], *high]])
+    if held.revealed and known is not None and truth is not None:
+        sure = known.certain
+        arrays["marks"] = _rows(truth.x[sure], truth.y[sure], CERTIFIED, axes)
+    return arrays
 
 
 def _rows(x: Tensor, y: Tensor, kind: float, axes: Axes) -> Array:
@@ -167,5 +197,8 @@ def legend(arrays: Mapping[str, NDArray[Any]], values: Mapping[str, Any]) -> lis
         keys += ["candidate"] * bool(used.any()) + ["unused"] * bool((~used).any())
     kinds = {int(k) for name in ("claims", "marks") if name in arrays for k in arrays[name][:, 2]}
     keys += [key for i, key in enumerate(MARKS) if i in kinds]
+    if "places" in arrays:
+        keys += [key for key in [values["placesAre"]] if key not in keys]
+    keys += ["disc"] * ("disc" in arrays)
     keys += [key for name, key in PLACED.items() if name in arrays and key not in keys]
     return [[key, *ROWS[key]] for key in keys]

@@ -14,7 +14,7 @@ from explorer.page.frame import Frame
 from explorer.page.lessons import course
 from explorer.page.panels.base import Panel
 from explorer.page.plane import words
-from explorer.page.plane.hands import DrawHand, ExplainHand, Hand, LandscapeHand
+from explorer.page.plane.hands import DrawHand, ExplainHand, Hand, LandscapeHand, ProofHand
 from explorer.page.plane.scene import Arrays, Look, backdrop, network, scene
 from explorer.page.plane.shapes import pointed_at, shapes_of
 from explorer.page.session import Session
@@ -36,6 +36,7 @@ class PlanePanel(Panel):
         self.hands: dict[str, Hand] = {
             "explain": ExplainHand(session),
             "landscape": LandscapeHand(session),
+            "proof": ProofHand(session),
         }  # of the stages that have one of their own
         self._behind: Arrays = {}
         self._of: tuple[Any, ...] = ()  # what these arrays were made of
@@ -50,7 +51,8 @@ class PlanePanel(Panel):
 
     def _on_events(self, content: dict[str, Any]) -> None:
         try:
-            hand = self.hands.get(self.session.frame.stage, self.draw_hand)
+            stage = self.session.frame.stage if self.session.frame.proof is None else "proof"
+            hand = self.hands.get(stage, self.draw_hand)
             hand.handle(content)
             self.view.say = hand.say
         except Exception as error:  # would vanish in the kernel's log
@@ -112,13 +114,16 @@ class PlanePanel(Panel):
         mapped = frame.stage == "landscape" and frame.map_kind != "starts"
         landscape = frame.landscape if mapped else None
         keys, places = words.KEYS, 0
-        if explain is not None:
+        if frame.proof is not None:
+            keys, places = words.PROOF_KEYS, int(frame.proof.done)
+        elif explain is not None:
             keys, places = words.EXPLAIN_KEYS, explain.present.now.n
         elif landscape is not None:
             keys, places = words.LANDSCAPE_KEYS, len(landscape.present.x)
         with self.view.hold_sync():
             self.view.active = not frame.is_aimed or places > 0
             self.view.stops = places
+            self.view.wheel = frame.proof is not None and frame.proof.centre is not None
             if places:
                 self.view.echo, self.view.spacing, self.view.cursor = False, 2, "grab"
             elif self.view.spacing != SPACING[self.session.tool]:

@@ -20,6 +20,7 @@ from explorer.engine.attacks.shapes import Shapes
 from explorer.engine.certificate import in_reach
 from explorer.engine.data import Dataset
 from explorer.engine.explanations.certainty import RadiusMap
+from explorer.engine.explanations.needed import merged_points
 from explorer.engine.network import Network
 from explorer.engine.roster import AttackState, by_key
 from explorer.page.frame import LAYERS, Frame
@@ -43,6 +44,7 @@ from explorer.research.pictures.fields import (
 from explorer.research.pictures.shades import radius_shades, shades
 
 Arrays = dict[str, NDArray[Any]]
+SAME_PLACE = 0.01  # of the half width: mass so near is drawn as one point; arbitrary
 PLAIN = -1.0  # in place of a share: a point without a multiplier
 
 
@@ -66,6 +68,8 @@ def network(frame: Frame) -> tuple[Network | OwnModel | None, float]:
 
     Where an attack attacks a model of its own training, that is the one to draw.
     """
+    if frame.proof is not None:  # a white plane: nothing but what is proven
+        return None, 1.0
     own = _own_model(frame)
     if own is not None:
         return own, 1.0
@@ -149,7 +153,10 @@ def scene(
     arrays = dict(behind)
     shows_margins = "margins" in look.layers and frame.stage in LAYERS["margins"]
     values = ground(axes, frame.dataset.d == 1, hollow=frame.is_aimed, margins=shows_margins)
-    if look.truth_shown or not frame.is_aimed:
+    if frame.proof is not None:
+        arrays |= marks.proof_marks(frame, frame.proof, axes, values)
+    shown = look.truth_shown if frame.proof is None else frame.proof.revealed
+    if shown or not frame.is_aimed:
         arrays["points"] = _points(frame, axes, look)
     arrays |= _candidates(frame, axes, look, values)
     if look.truth_shown and _is_finished(frame, look):
@@ -248,7 +255,14 @@ def _candidates(frame: Frame, axes: Axes, look: Look, values: dict[str, Any]) ->
     The landscape shows those at the handle of its triangle.
     """
     shown: AttackState | Report | Any = frame.claims or frame.candidates
-    if frame.stage == "explain" and frame.explain is not None:
+    if frame.proof is not None:
+        refit = frame.proof.refit
+        if refit is None:
+            return {}
+        rows = merged_points(refit, SAME_PLACE * float(axes.half.max()))
+        x, y, lam = (torch.from_numpy(v) for v in (rows[:, :-2], rows[:, -2], rows[:, -1]))
+        shown = Report(x, y, lam)
+    elif frame.stage == "explain" and frame.explain is not None:
         shown = frame.explain.present.now
     elif frame.stage == "attack" and frame.attack.state is not None:
         values["trail"] = frame.attack.state.t

@@ -148,6 +148,8 @@ def starts_shapes(held: Handle) -> Shapes:
 
 def shapes_of(frame: Frame, axes: Axes) -> Shapes:
     """Return what the attack on screen draws beside its candidates, or what the stage does."""
+    if frame.proof is not None:
+        return EMPTY
     if frame.stage == "explain" and frame.explain is not None:
         drawn = explain_shapes(frame.explain.present, axes)
         return drawn if frame.certain is None else _likely(drawn, frame.certain.map)

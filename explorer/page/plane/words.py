@@ -18,18 +18,25 @@ LANDSCAPE_KEYS = (
     "Click a point to see the map of its energy; drag any point to move it. Keyboard: Tab chooses "
     "a point, arrows move it (Shift: further), Ctrl+Z undo, Ctrl+Y redo."
 )
+PROOF_KEYS = (
+    "Press or drag: no point may be in the disc. The wheel, + and − change its size. Keyboard: "
+    "arrows move it (Shift: further), Delete lifts it."
+)
 # Of each glyph its name in the legend, and one sentence.
 ROWS: dict[str, tuple[str, str]] = {
     "point": ("training point", "A training point: larger is more of the weights."),
     "truth": ("training point", "A training point of the attacked weights."),
     "traceless": ("leaves no trace", "A training point that leaves no trace in the weights."),
-    "candidate": ("point that is tried", "A point that is tried: larger is more of the weights."),
+    "candidate": (
+        "point that is tried",
+        "A point of a set that is tried as an explanation: larger is more of the weights.",
+    ),
     "unused": ("tried, not claimed", "A point that was tried and is no part of a claim."),
     "wrong": ("wrong claim", "A wrong claim: no training point of its class is near."),
     "found": ("found", "Found: this claim is close to a training point of its class."),
     "certified": (
         "certified",
-        "Certified: in its box and margins no set explains as much without a point here.",
+        "Certified: in its box and margins no set explains as much without a point in this ring.",
     ),
     "likely": ("likely", "Likely to hold a training point, by a threshold: it can be wrong."),
     "beside": (
@@ -45,6 +52,7 @@ ROWS: dict[str, tuple[str, str]] = {
     "cross": ("moved or looked at", "A moved point, or a place that the attack looks at."),
     "ring": ("chosen place", "A place that the attack on screen has chosen; its words say why."),
     "diamond": ("lowest place", "The lowest place: a point here explains most."),
+    "disc": ("forbidden", "The disc in which no point may be: the others explain what they can."),
     "hand": ("in hand", "The point in hand, or under the pointer in a chart."),
 }
 

@@ -58,8 +58,19 @@ const attachPad = (model, el) => {
   };
   surface.addEventListener("pointerup", up);
   surface.addEventListener("pointercancel", up);
+  // A turn of the wheel is one step, however fine the wheel is.
+  let turned = 0;
+  surface.addEventListener("wheel", (e) => {
+    if (!model.get("active") || !model.get("wheel") || e.ctrlKey) return;
+    e.preventDefault();
+    turned += Math.max(-100, Math.min(100, e.deltaMode ? 40 * e.deltaY : e.deltaY));
+    while (Math.abs(turned) >= 40) {
+      push({ kind: turned < 0 ? "larger" : "smaller", x: cursor[0], y: cursor[1] }, false);
+      turned -= 40 * Math.sign(turned);
+    }
+  }, { passive: false });
   const moves = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] };
-  const named = { " ": "act", Enter: "act", Delete: "erase", Backspace: "erase", "1": "positive", "2": "negative", "3": "third", "4": "fourth", p: "place", m: "move-tool", e: "erase-tool" };
+  const named = { " ": "act", Enter: "act", Delete: "erase", Backspace: "erase", "1": "positive", "2": "negative", "3": "third", "4": "fourth", p: "place", m: "move-tool", e: "erase-tool", "+": "larger", "=": "larger", "-": "smaller", "−": "smaller" };
   surface.addEventListener("keydown", (e) => {
     if (!model.get("active")) return;
     const chord = e.ctrlKey || e.metaKey, key = e.key.length === 1 ? e.key.toLowerCase() : e.key;

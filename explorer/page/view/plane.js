@@ -32,6 +32,9 @@
 //   lines       (k, 2): thin paths, NaN between  strong  (k, 2): thick paths, likewise
 //   dots, rings, likely, diamonds, hands (k, 2): upright crosses, double rings, dashed rings,
 //               triangles that point down, squares
+//   places      (p, 5): x, y, half width, half height, class: each must hold a point, or is likely to;
+//               placesAre: which, a key of GLYPHS
+//   disc        (1, 4): x, y, half width, half height: no point may be there
 //   texts       [[x, y, text]]
 
 const TRAIL = 24; // places of a candidate that are remembered
@@ -245,6 +248,15 @@ const edged = (context, colour, width, paints, unit, path, dash = []) => {
   context.setLineDash([]);
 };
 const circle = (context, x, y, r) => { context.moveTo(x + r, y); context.arc(x, y, r, 0, 2 * Math.PI); };
+const tick = (c, x, y, paints, unit) => {
+  const r = 6.5 * unit;
+  c.beginPath(); circle(c, x, y, r);
+  c.fillStyle = paints.good; c.fill();
+  c.strokeStyle = paints.card; c.lineWidth = 1.4 * unit; c.stroke();
+  c.beginPath();
+  c.moveTo(x - 0.5 * r, y + 0.05 * r); c.lineTo(x - 0.1 * r, y + 0.45 * r); c.lineTo(x + 0.55 * r, y - 0.4 * r);
+  c.lineWidth = 1.8 * unit; c.stroke();
+};
 const GLYPHS = {
   point: (c, x, y, paints, unit) => paintPoint(c, x, y, 1, 6.5 * unit, paints.pos, false, paints, unit),
   truth: (c, x, y, paints, unit) => paintPoint(c, x, y, 1, 8 * unit, paints.pos, true, paints, unit),
@@ -259,13 +271,7 @@ const GLYPHS = {
   likely: (c, x, y, paints, unit) => edged(c, paints.good, 2.2, paints, unit, () => circle(c, x, y, 12 * unit), [3, 3]),
   certified: (c, x, y, paints, unit) => {
     edged(c, paints.good, 3, paints, unit, () => circle(c, x, y, 12 * unit));
-    const [px, py, r] = [x + 9 * unit, y - 9 * unit, 6.5 * unit];
-    c.beginPath(); circle(c, px, py, r);
-    c.fillStyle = paints.good; c.fill();
-    c.strokeStyle = paints.card; c.lineWidth = 1.4 * unit; c.stroke();
-    c.beginPath();
-    c.moveTo(px - 0.5 * r, py + 0.05 * r); c.lineTo(px - 0.1 * r, py + 0.45 * r); c.lineTo(px + 0.55 * r, py - 0.4 * r);
-    c.lineWidth = 1.8 * unit; c.stroke();
+    tick(c, x + 9 * unit, y - 9 * unit, paints, unit);
   },
   beside: (c, x, y, paints, unit) => edged(c, paints.ink3, 1.4, paints, unit, () => { for (const d of [-2, 2]) { c.moveTo(x - 4 * unit, y + d * unit); c.lineTo(x + 4 * unit, y + d * unit); } }),
   unknown: (c, x, y, paints, unit) => {
@@ -289,6 +295,10 @@ const GLYPHS = {
   diamond: (c, x, y, paints, unit) => {
     const h = 12 * unit;
     edged(c, paints.good, 2, paints, unit, () => { c.moveTo(x - h, y - 0.7 * h); c.lineTo(x + h, y - 0.7 * h); c.lineTo(x, y + 0.95 * h); c.closePath(); });
+  },
+  disc: (c, x, y, paints, unit) => {
+    c.beginPath(); circle(c, x, y, 10 * unit); c.fillStyle = faded(paints.warn, 0.14); c.fill();
+    c.strokeStyle = paints.warn; c.lineWidth = 1.6 * unit; c.setLineDash([4 * unit, 3 * unit]); c.stroke(); c.setLineDash([]);
   },
   hand: (c, x, y, paints, unit) => { shape(c, x, y, 3, 11.5 * unit); c.strokeStyle = paints.ink; c.lineWidth = 1.5 * unit; c.stroke(); },
 };
@@ -318,6 +328,30 @@ const paintUnder = (context, frame, paints, { X, Y, unit }, size) => {
     context.strokeStyle = colour; context.lineWidth = width; context.stroke();
   }
   eachRow(frame.dots, ([x, y]) => GLYPHS.cross(context, X(x), Y(y), paints, unit));
+};
+// A place that holds a point: the ring of what is certified, or likely, as wide as the place.
+const paintPlaces = (context, frame, paints, { X, Y, unit }, size) => {
+  eachRow(frame.places, ([x, y, w, h, label]) => {
+    const [px, py, rx, ry] = [X(x), Y(y), Math.max((w * size.width) / 2, 10 * unit), Math.max((h * size.height) / 2, 10 * unit)];
+    const box = () => context.roundRect(px - rx, py - ry, 2 * rx, 2 * ry, Math.min(rx, ry) * 0.5);
+    context.beginPath(); box();
+    context.fillStyle = faded(paintOf(label, paints), Math.min(0.55, 0.1 + (4 * unit) / Math.min(rx, ry))); context.fill();
+    if (frame.placesAre === "likely") edged(context, paints.good, 2.2, paints, unit, box, [3, 3]);
+    else {
+      edged(context, paints.good, 2.4, paints, unit, box);
+      tick(context, px + rx - 2 * unit, py - ry + 2 * unit, paints, unit);
+    }
+  });
+};
+const paintDisc = (context, frame, paints, { X, Y, unit }, size) => {
+  eachRow(frame.disc, ([x, y, w, h]) => {
+    context.beginPath();
+    if (frame.flat) context.rect(X(x - w), 0, (w * size.width), size.height);
+    else context.ellipse(X(x), Y(y), (w * size.width) / 2, (h * size.height) / 2, 0, 0, 2 * Math.PI);
+    context.fillStyle = faded(paints.warn, 0.14); context.fill();
+    context.strokeStyle = paints.warn; context.lineWidth = 2 * unit; context.setLineDash([7 * unit, 4 * unit]);
+    context.stroke(); context.setLineDash([]);
+  });
 };
 const paintOver = (context, frame, paints, { X, Y, unit }) => {
   eachRow(frame.other, ([x, y, label]) => GLYPHS.other(context, X(x), Y(y), paints, unit, paintOf(label, paints)));
@@ -369,7 +403,7 @@ const sentenceAt = (frame, u, v, size) => {
   };
   const mark = (row) => told[MARKS[row[2]]] || "";
   const certain = (row, i) => mark(row) + (frame.certain?.[i] ? ` Without it ${frame.certain[i]} or more are left.` : "");
-  return near(frame.claims, certain, 13) || near(frame.marks, mark, 13) || near(frame.likely, () => told.likely, 13)
+  return near(frame.claims, certain, 13) || near(frame.marks, mark, 13) || near(frame.places, () => told[frame.placesAre], 14) || near(frame.likely, () => told.likely, 13)
     || near(frame.other, () => told.other, 10)
     || near(frame.candidates, (row) => told[row[4] ? "candidate" : "unused"], 9)
     || near(frame.points, (row, i) => `Point ${i + 1}. ${told[row[4] ? "traceless" : frame.hollow ? "truth" : "point"]}`, 11)
@@ -515,6 +549,8 @@ const paintPlane = (context, frame, size, paints, behind = paintBackdrop) => {
   if (frame.flat) paintGraph(context, frame, paints, places, size);
   if (frame.lit) paintLit(context, frame, size, paints, places, frame.lit);
   paintUnder(context, frame, paints, places, size);
+  paintPlaces(context, frame, paints, places, size);
+  paintDisc(context, frame, paints, places, size);
   paintPoints(context, frame, paints, places);
   paintCandidates(context, frame, paints, places);
   paintResults(context, frame, paints, places);

@@ -23,6 +23,7 @@ from explorer.page.stages.attack.words import outcome
 from explorer.page.stages.explain.words import LIKELY
 from explorer.page.stages.landscape import energy_words as energy
 from explorer.page.stages.landscape import words as starts
+from explorer.page.stages.proof import words as proof
 from explorer.page.words.statement import ON_THE_WAY, explained_share
 from explorer.research.explained import FARTHEST, Explained, misfit
 from explorer.research.words import weights
@@ -63,6 +64,8 @@ def headline(frame: Frame, running: bool = False, hidden: bool = False) -> State
         return outcome(frame, running)
     if frame.stage == "landscape":
         return _landscape(frame)
+    if frame.proof is not None:
+        return proof.statement(frame, frame.proof)
     if frame.certain is not None:
         return _certain(frame.certain)
     if frame.stage == "explain" and frame.explain is not None:

@@ -13,6 +13,7 @@ from dataclasses import replace
 from explorer.engine.attacks.target import NO_THEOREM
 from explorer.engine.certificate import Certificate, Light
 from explorer.engine.controls import SHAPED, Origin
+from explorer.engine.explanations.assumptions import obstacle
 from explorer.engine.explanations.cone import scope
 from explorer.engine.number_words import count, share
 from explorer.engine.roster import AttackState, by_key
@@ -32,6 +33,7 @@ AS_WELL = 0.02  # arbitrary: share of the norm up to which candidates explain th
 MOST = 800  # arbitrary: candidates of one attack
 NEAR = (Light.NEAR, Light.EXACT)
 ANEW = Action("restart", "Attack again")
+ELSEWHERE = "Could they be elsewhere?"
 OTHERS = "See which others explain them"
 ALTERNATE = Action("points", "Try points that alternate")
 
@@ -112,7 +114,7 @@ def _verdict_statement(frame: Frame, made: Verdict, running: bool) -> Statement:
         return Statement(
             _met_words(made), f"{_against(frame, made)}{_sure(frame, made)}{_traceless(made)}",
             "good",
-            action=None if _at_work(frame) else _explain(frame, "Could they be elsewhere?"),
+            action=None if _at_work(frame) else _elsewhere_asked(frame),
         )  # fmt: skip
     if running or _at_work(frame):
         return Statement(_met_words(made), reason, action=None if running else action)
@@ -327,6 +329,13 @@ def _explain(frame: Frame, label: str) -> Action | None:
     """Return the way to the other explanations, where these weights have any."""
     net = None if frame.target is None else frame.target.net
     return Action("explain", label) if net and net.homogeneous and net.outputs == 1 else None
+
+
+def _elsewhere_asked(frame: Frame) -> Action | None:
+    """Return the way to the last act, or to other explanations where nothing can be proven."""
+    if frame.target is not None and not obstacle(frame.target):
+        return Action("places", ELSEWHERE)
+    return _explain(frame, ELSEWHERE)
 
 
 def _more_candidates(frame: Frame) -> Action:

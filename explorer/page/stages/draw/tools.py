@@ -85,7 +85,7 @@ class Tools(Panel):
         chips = [
             {"key": key, "name": name, "tip": tip, "on": key in self.session.layers}
             for key, (name, tip) in CHIPS.items()
-            if frame.stage in LAYERS[key]
+            if frame.stage in LAYERS[key] and frame.proof is None
         ]
         if frame.stage != "draw" and can_show(frame) is not None:
             name, tip = BAND
@@ -97,7 +97,7 @@ class Tools(Panel):
         if frame.stage == "draw" and not data.n and course.offers(self.session, "Presets"):
             name, tip = AXIS[data.d]
             chips.append({"key": AXIS_KEY, "name": name, "tip": tip, "on": False})
-        if frame.is_aimed:
+        if frame.is_aimed and frame.proof is None:
             shown = self.session.truth_shown
             name = "Hide the truth" if shown else "Reveal the truth"
             tip = "The points that the attack looks for: hide them, guess, reveal them"

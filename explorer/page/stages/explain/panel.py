@@ -30,6 +30,8 @@ from explorer.page.job import JobState, once
 from explorer.page.panels.base import Panel
 from explorer.page.stages.explain import commands as explain
 from explorer.page.stages.explain import words
+from explorer.page.stages.proof import commands as proof
+from explorer.page.stages.proof import words as proof_words
 from explorer.page.view.chart import ChartView
 from explorer.page.words.statement import folded_html
 from explorer.research.explained import EXPLAINS, FARTHEST, SAME, Explained
@@ -67,6 +69,10 @@ class ExplainPanel(Panel):
 
     stages = ("explain",)
 
+    def belongs(self, frame: Frame) -> bool:
+        """Return whether the stage is on, without its last act."""
+        return super().belongs(frame) and frame.proof is None
+
     def build(self) -> None:
         """Make a row of dots, the chart of a drag, its buttons, and two questions."""
         self.dots = ChartView(_dom_classes=["mx-dots-card"])
@@ -83,7 +89,9 @@ class ExplainPanel(Panel):
         self.radii = Question(self, words.LIKELY, RADII_TIP, lambda: self._press(self._ask_radii))
         self.questions = (self.radii, self.farthest, self.forced)
         self._asked = (False, False)  # whether masses, and the farthest set, are on the plane
-        rows = [question.row for question in self.questions]
+        ask = Item("button", proof_words.ASK, proof_words.ASK_TIP, filled=True,
+                   call=self.command(partial(proof.begin, self.session)))  # fmt: skip
+        rows = [Row(("mx-question",), ask=ask), *(question.row for question in self.questions)]
         self.hand = self._hand()
         asked = w.Box(rows, _dom_classes=["mx-questions"])
         self.widget = w.VBox([self.dots, self.drag, self.hand, asked], _dom_classes=["mx-explain"])

@@ -1,0 +1,94 @@
+"""Commands of the last act: where a point must be, the truth brought back, a region forbidden."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from torch import Tensor
+
+from explorer.engine.explanations.cone import Bound, Cone
+from explorer.engine.explanations.needed import Needed
+from explorer.engine.explanations.places import Hole
+from explorer.page.frame import Proof
+from explorer.page.session import Session
+
+DISC = 0.12  # of the plane's half width: radius of the first disc; arbitrary
+SIZES = (0.02, 0.6)  # likewise, the least and the largest; arbitrary
+GROWN = 1.15  # times as wide by a turn of the wheel, or a key; arbitrary
+
+
+def proof(session: Session) -> Proof:
+    """Return the last act. ValueError before it was begun."""
+    made = session.frame.proof
+    if made is None:
+        raise ValueError("Nothing is asked yet: press Where must a point be?")
+    return made
+
+
+def begin(session: Session) -> None:
+    """Take the truth away, and ask where a point must be."""
+    target = session.frame.target
+    if target is None or session.frame.stage != "explain":
+        raise ValueError("Turn to Explain first: there the question is asked.")
+    session.message = ""
+    session.show(asked=Proof(target), radii=None)
+
+
+def leave(session: Session) -> None:
+    """Go back to the points that can be dragged."""
+    session.show(asked=None)
+
+
+def take(session: Session, made: Needed) -> None:
+    """Show the places that are known so far."""
+    session.show(asked=replace(proof(session), needed=made))
+
+
+def finish(session: Session, cone: Cone) -> None:
+    """Show that these are all, and keep them with the weights; the eraser has its cone."""
+    held, aim = proof(session), session.frame.aim
+    if aim is not None:
+        session.put(aim=replace(aim, needed=held.needed))
+    session.show(asked=replace(held, cone=cone))
+
+
+def reveal(session: Session) -> None:
+    """Bring the truth back."""
+    session.show(asked=replace(proof(session), revealed=True))
+
+
+# --- the eraser ---------------------------------------------------------------------------------
+def forbid(session: Session, place: Tensor) -> None:
+    """Put the middle of the disc at a place (d,): no point may be there."""
+    held = proof(session)
+    radius = held.radius or DISC * session.axes.x[1]
+    centre = tuple(place.tolist())
+    session.show(asked=replace(held, centre=centre, radius=radius, exact=False))
+
+
+def resize(session: Session, wider: bool) -> None:
+    """Make the disc wider or narrower by one turn of the wheel."""
+    held = proof(session)
+    low, high = (size * session.axes.x[1] for size in SIZES)
+    radius = (held.radius or DISC * session.axes.x[1]) * (GROWN if wider else 1 / GROWN)
+    radius = min(max(radius, low), high)
+    session.show(asked=replace(held, radius=radius, exact=held.centre is None))
+
+
+def allow(session: Session) -> None:
+    """Lift the disc: points may be anywhere again."""
+    session.show(asked=replace(proof(session), centre=None, refit=None, fitted=(), exact=True))
+
+
+def take_refit(session: Session, disc: tuple[float, ...], made: Bound, exact: bool) -> None:
+    """Show the best explanation without a disc, of the present one or where it has just been."""
+    held = proof(session)
+    if held.centre is not None:
+        exact = exact and disc == held.disc
+        session.show(asked=replace(held, refit=made, fitted=disc, exact=exact))
+
+
+def hole_of(disc: tuple[float, ...]) -> Hole:
+    """Return the region that a disc forbids, by its centre and radius."""
+    return Hole.disc(np.array(disc[:-1]), disc[-1])

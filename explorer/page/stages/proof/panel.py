@@ -1,0 +1,160 @@
+"""The last act beside the plane: places that must hold a point, one by one; the eraser's gauge."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from functools import partial
+
+import ipywidgets as w
+
+from explorer.engine.attacks.target import Target
+from explorer.engine.charts import NOTHING, Axis, Chart, Guide, Series, next_step
+from explorer.engine.explanations.assumptions import obstacle
+from explorer.engine.explanations.certainty import known_limit
+from explorer.engine.explanations.cone import FINE, Bound, Cone
+from explorer.engine.explanations.needed import Needed, needed_places
+from explorer.engine.number_words import share
+from explorer.engine.progress import Progress, part_progress
+from explorer.page.ask import Ask
+from explorer.page.controls.row import Item, Row
+from explorer.page.frame import Aim, Frame, Proof
+from explorer.page.job import JobState
+from explorer.page.panels.base import Panel
+from explorer.page.stages.proof import commands as proof
+from explorer.page.stages.proof import words
+from explorer.page.view.chart import ChartView
+from explorer.research.runs import RADIUS, cone_around
+
+STEP_S = 0.04  # between two places that were known before; arbitrary: one sees them come
+ROUGH = 2  # rounds of the search while the disc moves; arbitrary
+
+
+class ProofPanel(Panel):
+    """Asks where a point must be as soon as the act is begun, and refits without the disc."""
+
+    stages = ("explain",)
+
+    def belongs(self, frame: Frame) -> bool:
+        """Return whether the act is on."""
+        return frame.proof is not None
+
+    def build(self) -> None:
+        """Make progress and Cancel, the gauge, and the buttons of the disc."""
+        session = self.session
+        self.places = Ask(self, self.weights)
+        self.exact = Ask(self, self.weights)
+        self.row = Row(
+            ("mx-question",),
+            share=Item("bar", tip="Share done", job=self.places),
+            cancel=Item("cancel", "Cancel", "Stop, and go back to the points", job=self.places),
+        )
+        self.gauge = ChartView()
+        self.hand = Row(
+            wider=Item("button", words.WIDER, "A wider disc (+, or the wheel)",
+                       call=self.command(partial(proof.resize, session, True))),
+            narrower=Item("button", words.NARROWER, "A narrower disc (−, or the wheel)",
+                          call=self.command(partial(proof.resize, session, False))),
+            lift=Item("button", words.LIFT, "Points may be anywhere again (Delete)",
+                      call=self.command(partial(proof.allow, session))),
+            leave=Item("button", words.LEAVE, "Leave the proof: drag, split and merge points",
+                       call=self.command(partial(proof.leave, session))),
+        )  # fmt: skip
+        self.widget = w.VBox([self.row, self.gauge, self.hand], _dom_classes=["mx-explain"])
+
+    def render(self, frame: Frame) -> None:
+        """Begin what the act asks, and draw the gauge."""
+        held, aim = frame.proof, frame.aim
+        if held is None or aim is None:
+            return
+        if held.needed is None and not self.places.busy:
+            self._ask(held.target, aim)
+        if not held.exact:
+            self._refine()
+        self.gauge.draw(gauge(held))
+        for name in ("wider", "narrower", "lift"):
+            self.hand.put(name, disabled=held.centre is None)
+
+    def retire(self, frame: Frame) -> None:
+        """End the work of an act that was left."""
+        self.places.cancel()
+        self.exact.cancel()
+
+    def _ask(self, target: Target, aim: Aim) -> None:
+        why = obstacle(target)
+        if why:
+            proof.leave(self.session)
+            raise ValueError(why)
+
+        def take(part: Needed | Cone) -> None:
+            if isinstance(part, Needed):
+                proof.take(self.session, part)
+            else:
+                proof.finish(self.session, part)
+
+        def end() -> None:
+            if self.places.state is not JobState.DONE and self.session.frame.proof is not None:
+                proof.leave(self.session)
+
+        self.places.begin(partial(_proofs, target, aim), take, end)
+
+    def _refine(self) -> None:
+        """Refit without the disc: roughly while it moves, and to the end where it rests."""
+        held = self.session.frame.proof
+        if held is None or held.exact or held.cone is None or self.exact.busy:
+            return
+        cone, disc, before = held.cone, held.disc, held.refit
+
+        def work(_: Progress) -> Iterator[tuple[Bound, bool]]:
+            hole = proof.hole_of(disc)
+            yield cone.best_without(hole, before=before, rounds=ROUGH), False
+            now = self.session.frame.proof
+            if now is not None and now.disc == disc:
+                yield cone.best_without(hole, before=now.refit), True
+
+        def take(part: tuple[Bound, bool]) -> None:
+            proof.take_refit(self.session, disc, *part)
+
+        def gone() -> bool:
+            return self.session.frame.proof is None
+
+        self.exact.begin(work, take, self._refine, gone)
+
+
+def _proofs(target: Target, aim: Aim, progress: Progress) -> Iterator[Needed | Cone]:
+    """Yield the places as they are proven, at last the cone; known ones are shown at once."""
+    known, truth = aim.needed, aim.truth
+    if known is not None:
+        for k in range(len(known.log) + 1):
+            progress(k / (len(known.log) + 1))
+            yield known.until(k)
+            time.sleep(STEP_S)
+    progress(0.0)
+    cone = cone_around(target, truth, part_progress(progress, 0.0, 0.3))
+    if known is None:
+        left = 0.0 if aim.certificate is None else aim.certificate.residual
+        limit = max(known_limit(cone, truth, left), FINE)
+        yield from needed_places(cone, limit, RADIUS, part_progress(progress, 0.3, 1.0))
+    yield cone
+
+
+def gauge(held: Proof) -> Chart:
+    """Return what is left of the weights: at least, without the disc, and what is allowed."""
+    if held.needed is None or held.cone is None:
+        return NOTHING
+    least, bound = held.cone.least.high, held.refit
+    now = least if bound is None else bound.high
+    top = next_step(1.15 * max(now, held.needed.limit, least))
+    series = [
+        Series([least, now], [0, 0], "", colour="accent", look={"width": 6}),
+        Series([least], [0], words.LEAST, "dots", colour="ink2", look={"size": 5},
+               value=share(least)),
+        Series([now], [0], words.WITHOUT, "dots", colour="accent", look={"size": 7},
+               value=share(now)),
+    ]  # fmt: skip
+    note = words.NO_DISC if bound is None else ("" if held.exact else words.SEARCHED)
+    return Chart(
+        series, Axis(0.0, top, percent=True), Axis(-1.0, 1.0, hidden=True), words.GAUGE, note,
+        f"{share(least)} → {share(now)}", label=f"{words.GAUGE}: {share(now)}",
+        rules=[Guide(held.needed.limit, f"{words.YOURS} {share(held.needed.limit)}", "x")],
+    )  # fmt: skip

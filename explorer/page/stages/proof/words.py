@@ -1,0 +1,140 @@
+"""What the last act says: where a point must be, what the truth shows, what the eraser does."""
+
+from __future__ import annotations
+
+from explorer.engine.explanations.cone import FINE, scope
+from explorer.engine.number_words import count, percent, share
+from explorer.engine.statement import Action, Statement
+from explorer.page.frame import Frame, Proof
+from explorer.research.pictures.fields import numbers
+
+ASK = "Where must a point be?"
+ASK_TIP = (
+    "Take the points away, and see from the weights alone which places must hold one; then argue "
+    "with it: forbid a region"
+)
+LEAVE, LIFT, WIDER, NARROWER = "Back to the points", "Lift the disc", "Wider", "Narrower"
+REVEAL = Action("reveal-points", "Reveal the points")
+GAUGE = "What the weights leave unexplained without the disc"
+NO_DISC = "press the plane: no point may be there"
+LEAST, WITHOUT, YOURS = "least", "without the disc", "limit"
+SEARCHED = "so far"
+
+
+def statement(frame: Frame, held: Proof) -> Statement:
+    """Return the headline of the last act."""
+    if held.centre is not None and held.refit is not None:
+        return _argument(frame, held)
+    made = held.needed
+    if made is None:
+        words = "Your points are out of sight. What follows is of the weights alone."
+        return Statement(ASK, words)
+    found, fold = len(made.rows), _numbers(held)
+    if not held.done:
+        title = f"{count(found, 'place')} must hold a point, so far" if found else ASK
+        words = "From the weights alone: a wide place first, then closed in on while it is proven."
+        return Statement(title, words, "", fold)
+    if not found:
+        return _none(frame, held, fold)
+    if held.revealed:
+        return _revelation(frame, held, fold)
+    title = f"{count(found, 'place')} must hold a training point"
+    if not _known(frame):
+        title = f"{count(found, 'place')} likely to hold a training point"
+    words = (
+        f"Every set with {scope(made.box, made.top)} that leaves no more of the weights "
+        f"unexplained than {_limit(frame, held)} has a point of its class in each ring. No point, "
+        "start or descent was used."
+    )
+    action = REVEAL if _known(frame) else None
+    return Statement(title, words, "good", fold, action)
+
+
+def _known(frame: Frame) -> bool:
+    return frame.truth is not None and frame.truth.n > 0
+
+
+def _limit(frame: Frame, held: Proof) -> str:
+    assert held.needed is not None
+    if held.needed.limit <= FINE:
+        return share(held.needed.limit)
+    own = "your points" if _known(frame) else "a threshold"
+    return f"{own}, {share(held.needed.limit)},"
+
+
+def _numbers(held: Proof) -> tuple[tuple[str, str], ...]:
+    made = held.needed
+    assert made is not None
+    rows = [
+        ("places asked", str(made.asked)),
+        ("an explanation may leave", share(made.limit)),
+        ("least of any explanation", share(made.least)),
+    ]
+    if len(made.rows):
+        low, high = made.rows[0, -3] + made.reach, made.rows[-1, -3] + made.reach
+        rows.append(("a point lies within", f"{low:.2g} to {high:.2g}"))
+    return tuple(rows)
+
+
+def _none(frame: Frame, held: Proof, fold: tuple[tuple[str, str], ...]) -> Statement:
+    made = held.needed
+    assert made is not None
+    which = f"each of the {count(made.asked, 'place')}"
+    if made.spared < made.asked:
+        which = f"{made.spared} of the {count(made.asked, 'place')}"
+    words = (
+        f"They could be elsewhere: around {which} where the best set has points, a set that leaves "
+        f"no more than {_limit(frame, held)} does without one. Press the plane to forbid a region, "
+        "and watch others take over."
+    )
+    action = None if held.revealed or not _known(frame) else REVEAL
+    return Statement("No place must hold a point", words, "warn", fold, action)
+
+
+def _revelation(frame: Frame, held: Proof, fold: tuple[tuple[str, str], ...]) -> Statement:
+    made, truth, known = held.needed, frame.truth, frame.certainty
+    assert made is not None and truth is not None
+    rings = len(made.rows)
+    right = int(made.holds(numbers(truth.x), numbers(truth.y)).sum())
+    words = "Each ring holds one of your points" if rings > 1 else "The ring holds your point"
+    if right < rings:
+        words = f"{right} of {rings} rings hold a point of yours"
+    low, high = (f"{end + made.reach:.2g}" for end in (made.rows[0, -3], made.rows[-1, -3]))
+    words += f": certified to within {low}" + (f" to {high}." if high != low else ".")
+    if known is not None:
+        near = f"{known.half + known.reach:.2g}"
+        words += f" To within {near}, as in Attack: {int(known.certain.sum())}."
+    if right < truth.n:
+        rest = truth.n - right
+        words += f" {rest} {'has' if rest == 1 else 'have'} no ring of {_own(rest)}."
+    words += " Press the plane to forbid a region: what else explains the weights?"
+    title = f"{right} of {truth.n} points could not be elsewhere"
+    return Statement(title, words, "good" if right == rings else "bad", fold)
+
+
+def _own(count: int) -> str:
+    return "its own" if count == 1 else "their own"
+
+
+def _argument(frame: Frame, held: Proof) -> Statement:
+    """Return what it costs to do without points in the disc."""
+    made, bound, cone = held.needed, held.refit, held.cone
+    assert bound is not None and cone is not None and made is not None
+    least = cone.least.high
+    fold = (*_numbers(held), ("proven without the disc", percent(bound.low)))
+    title = f"Without a point here {share(bound.high)} is left, not {share(least)}"
+    if bound.high <= 1.02 * least:
+        title = f"Without a point here no more is left: {share(bound.high)}"
+    exact = made.limit <= FINE
+    whose = "your points leave" if _known(frame) and not exact else "is allowed"
+    limit = share(made.limit)
+    if bound.low > made.limit:
+        words = f"More than {whose}, {limit}, by proof: a training point is in the disc."
+        return Statement(title, words, "good", fold)
+    if bound.high <= made.limit:
+        words = (
+            f"No more than {whose}, {limit}: the points drawn explain the weights as well, and "
+            "none is in the disc."
+        )
+        return Statement(title, words, "warn", fold)
+    return Statement(title, f"About what {whose}, {limit}: nothing follows yet.", "", fold)
