@@ -12,8 +12,10 @@ from explorer.engine.number_words import share
 from explorer.engine.roster import ROSTER
 from explorer.page import play
 from explorer.page.apps.explorer import App
+from explorer.page.lessons import course
+from explorer.page.lessons.file import packaged_lessons
 from explorer.page.plane.band import BandPanel
-from explorer.page.plane.weights import left_words, shown_of
+from explorer.page.plane.weights import can_show, left_words, shown_of
 from explorer.page.session import Session
 from explorer.page.stages.attack import commands as attack
 from explorer.page.stages.explain import commands as explain
@@ -214,3 +216,19 @@ def test_the_band_is_folded_until_its_chip_is_pressed_and_costs_nothing_before()
     play.step(session, 3)
     assert not panel.on_screen and panel.view.number == 1
     page.close()
+
+
+@pytest.mark.parametrize(("number", "at"), [(1, 1), (2, 0), (4, 0), (7, 1)])
+def test_lessons_that_point_at_the_band_open_it_and_close_it_again(number: int, at: int) -> None:
+    given = packaged_lessons()[number]
+    steps = [k for k, step in enumerate(given.steps) if step.state and step.state.weights]
+    assert steps == [at] and "needle" in given.steps[at].caption
+    session = Session(preset("two-points"))
+    course.begin(session, given)
+    course.turn(session, at)
+    for _ in course.putting(session):
+        pass
+    assert session.band and can_show(session.frame) is not None
+    assert course.state_of(session).weights
+    course.leave(session)
+    assert not session.band

@@ -52,7 +52,7 @@ from explorer.research.state import to_text
 
 KEPT = (
     "train_config", "attack_config", "seed", "mix", "tool", "label", "truth_shown", "layers",
-    "axes", "steps_per_second", "branches", "branch_index", "game", "configs",
+    "band", "axes", "steps_per_second", "branches", "branch_index", "game", "configs",
 )  # fmt: skip
 MAPPED = ("point", "split")
 UNTITLED = "A lesson without a title yet"  # stands for none while a browser keeps it
@@ -270,6 +270,7 @@ def _clear(session: Session, state: State, run: Run) -> None:
     session.axes = axes_for(Axes(), data, loaded=True)
     session.tool, session.label = "place", 0 if data.d == 1 else 1
     session.truth_shown, session.layers = state.truth, tuple(LAYERS)
+    session.band = state.weights
     session.attack_config = session.entry.config()
     session.show()
 
@@ -423,6 +424,7 @@ def state_of(session: Session) -> State:
         mix=session.mix, map=cast(Any, now.map_kind if now.map_kind in MAPPED else "starts"),
         point=1 if now.landscape is None else now.landscape.present.mapped + 1,
         truth=session.truth_shown,
+        weights=session.band,
     )  # fmt: skip
 
 

@@ -83,6 +83,7 @@ class State:
         map: what moves in the landscape.
         point: whose map it is, from 1.
         truth: whether the plane shows the points that the attack looks for.
+        weights: whether the weights stand under the plane, as needles.
     """
 
     # fmt: off
@@ -104,6 +105,7 @@ class State:
     map: Annotated[Literal["starts", "point", "split"], setting("What moves")] = "starts"
     point: Annotated[int, setting("Point of the map", ge=1, le=200)] = 1
     truth: Annotated[bool, setting("Whether the points are in sight")] = True
+    weights: Annotated[bool, setting("Whether the weights are in sight, as needles")] = False
     # fmt: on
 
     def __post_init__(self) -> None:

@@ -9,7 +9,7 @@
 //   ends    (k, 2): where the points' terms end; glow (k,): how much of the neuron they leave over
 //   pulls   (n, k): how far the term of each point goes along the needle; labels (n,): its class
 //   lit, lift: the needle and the point that are lit; -1 or none for none
-const MOST_STEP = 16; // px between two needles; arbitrary
+const MOST_STEP = 40; // px between two needles; arbitrary
 const ASIDE = 24; // px beside them, for those that lie
 const HEAD = 4; // px, the largest
 const PULLED = 0.34; // of the height: the row of the pulls; arbitrary
@@ -92,7 +92,7 @@ const eachPull = (frame, size, foot, call) => {
   });
 };
 const paintPulls = (context, frame, size, paints, { k, step, at, foot }) => {
-  const wide = Math.max(1, step - (step > 4 ? 1 : 0)), left = (j) => at(j) - wide / 2;
+  const wide = Math.min(16, Math.max(1, step - (step > 4 ? 1 : 0))), left = (j) => at(j) - wide / 2;
   const ends = eachPull(frame, size, foot, (j, i, top, tall) => {
     const off = (frame.lift >= 0 && frame.lift !== i) || (frame.lit >= 0 && frame.lit !== j);
     context.globalAlpha = off ? 0.22 : 0.85;
