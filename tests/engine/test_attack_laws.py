@@ -65,6 +65,9 @@ CASES = {
         ({"mode": "all"}, "mode"), ({"weights": "old"}, "weights"), ({"slack": 0.5}, "slack"),
         ({"tau": -1.0}, "tau"), ({"merge_angle": NAN}, "merge_angle"),
     )),
+    "black_box": Case({}, d=1, draws=False, wrong=(
+        ({"digits": 0}, "digits"), ({"claims": "none"}, "claims"), ({"reach": NAN}, "reach"),
+    )),
     "bilevel": Case({"m": 6, "steps": 13}, wrong=(
         ({"model": "deeper"}, "model"), ({"loss": "hinge"}, "loss"), ({"m": 3}, "m"),
         ({"solver": "newton"}, "solver"), ({"optimizer": "sgd"}, "optimizer"), ({"mu": 0.0}, "mu"),

@@ -25,7 +25,10 @@ def app():
 def test_an_attack_that_does_not_fit_says_so_and_the_present_one_stays(app: App) -> None:
     chooser = app.panels["Chooser"]
     words = {row["key"]: row["name"] for row in chooser.view.state["options"]}
-    assert [key for key, title in words.items() if title.endswith(UNFIT)] == ["univariate"]
+    assert [key for key, title in words.items() if title.endswith(UNFIT)] == [
+        "univariate",
+        "black_box",
+    ]
     before = app.session.frame.attack.state
     send(chooser.view, kind="choose", value="univariate")
     assert chooser.view.state["value"] == "kkt" and app.session.frame.attack.state is before

@@ -1,0 +1,315 @@
+"""Black box on the line: training points from the outputs of a network, without its weights.
+
+Queries of Phi find the graph (`scan`), and all networks at an exact KKT point that have this graph
+are looked at (`proof`): a place that none does without is a training point. Source: own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Annotated, Literal
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from explorer.engine.arrays import Array
+from explorer.engine.attacks.attack import Attack, Needs
+from explorer.engine.attacks.black_box.proof import NEAR, Cases
+from explorer.engine.attacks.black_box.scan import (
+    RESOLUTION,
+    Stretch,
+    cut,
+    first_stretch,
+    graph,
+)
+from explorer.engine.attacks.claims import Report, in_units_of_data
+from explorer.engine.attacks.shapes import NONE, Shapes, places
+from explorer.engine.attacks.target import Target
+from explorer.engine.attacks.univariate.intervals import distinct
+from explorer.engine.network import phi
+from explorer.engine.number_words import count
+from explorer.engine.piecewise import Piecewise, refusal
+from explorer.engine.settings import setting, settings
+from explorer.engine.sizes import Size
+from explorer.engine.status import Status
+from explorer.engine.threads import few_threads
+
+FIRM = 1e-5  # of the multipliers' sum; arbitrary, 100 times what an equation may be missed by
+GOLDEN = (5**0.5 - 1) / 2  # turns that never repeat: where a stretch is asked
+COARSE = 1e-4  # of breakpoints: with a larger error nothing is asked; arbitrary
+MOST_BREAKS = 12  # with more, the cases are too many; arbitrary
+
+Phase = Literal["ask", "prove", "done"]
+
+
+@settings
+class BlackBoxConfig:
+    """Settings of the attack; `benchmarks/bench_black_box.py` measures the defaults."""
+
+    # fmt: off
+    claims: Annotated[Literal["all places", "needed places"], setting(
+        "What is claimed: all places where |Φ| is 1, or those that no network at a KKT point with "
+        "these outputs does without", form="sight", place=1,
+    )] = "needed places"
+    queries: Annotated[int, setting(
+        "The most outputs that are asked for", form="sight", place=2, page=(10, 5000), ge=10,
+    )] = 1000
+    digits: Annotated[int, setting(
+        "Decimals of an output that are told", form="sight", place=3, ge=1, le=15,
+        note="15 are all that float64 has of numbers near 1.",
+    )] = 15
+    reach: Annotated[float, setting(
+        "Half the range that is asked, about 0: all points and breakpoints are taken to lie in it",
+        title="range", unit="of the data", form="more", place=1, page=(1, 100), gt=0,
+        note="Arbitrary.",
+    )] = 16.0
+    # fmt: on
+
+    @property
+    def noise(self) -> float:
+        """Return how far an output may be off where fewer digits are told than float64 has."""
+        return 0.0 if self.digits >= 15 else 0.5 * 10.0**-self.digits
+
+
+@dataclass(frozen=True, eq=False)
+class BlackBoxState:
+    """What was asked, and what it shows.
+
+    Attributes:
+        t: steps taken.
+        x: places where |Phi| is 1 (m, 1), once the graph is known.
+        y: their labels (m,).
+        lam: the least multiplier of each in any case (m,); 0 before.
+        asked: places of the queries (q,).
+        heard: their outputs (q,).
+        breaks: breakpoints (k,): found so far, then those of the graph.
+        open: stretches to look at (r, 8): place, value, slope and error of the slope at both ends.
+        slope: of the pieces of the graph (p,), once it is known.
+        intercept: likewise.
+        phase: what the next step does.
+        error: how far a breakpoint of the graph may be off.
+        cases: ways in which neurons can make the graph; 0 before, or where there is none.
+        over: whether the queries did not suffice.
+        rounded: whether outputs were told to fewer digits than float64 has.
+    """
+
+    t: int
+    x: Tensor
+    y: Tensor
+    lam: Tensor
+    asked: Annotated[Tensor, Size("q")]
+    heard: Annotated[Tensor, Size("q")]
+    breaks: Annotated[Tensor, Size("k")]
+    open: Annotated[Tensor, Size("r eight")]
+    slope: Annotated[Tensor, Size("p")]
+    intercept: Annotated[Tensor, Size("p")]
+    phase: Phase
+    error: float = 0.0
+    cases: int = 0
+    over: bool = False
+    rounded: bool = False
+
+    def numbers(self) -> dict[str, float]:
+        """Return counts, for curves."""
+        return {
+            "queries": float(len(self.asked)), "breaks": float(len(self.breaks)),
+            "needed": float((self.lam > 0).sum()),
+        }  # fmt: skip
+
+
+class _Oracle:
+    """Outputs of a network to so many digits, and a note of what was asked."""
+
+    def __init__(self, target: Target, digits: int) -> None:
+        self._target, self._digits = target, digits
+        self.asked: list[float] = []
+        self.heard: list[float] = []
+
+    def __call__(self, x: Array) -> Array:
+        """Return the outputs at places (q,)."""
+        net = self._target.net
+        out = phi(net, torch.from_numpy(x)[:, None].to(net.dtype)).detach().double().numpy()
+        told = np.round(out, self._digits) if self._digits < 15 else out
+        self.asked += x.tolist()
+        self.heard += told.tolist()
+        return told
+
+
+def fits(target: Target) -> str:
+    """Return why the attack cannot be used on this network, or an empty string."""
+    why = refusal(target.net)
+    return why and f"The black box attack does not apply: {why}"
+
+
+def init(
+    target: Target, config: BlackBoxConfig, generator: torch.Generator, start: object = None
+) -> BlackBoxState:
+    """Return the state that knows both ends of the range. It draws nothing."""
+    none = torch.zeros(0, dtype=torch.float64)
+    state = BlackBoxState(
+        0,
+        none[:, None],
+        none,
+        none,
+        none,
+        none,
+        none,
+        none.reshape(0, 8),
+        none,
+        none,
+        "ask",
+        rounded=config.noise > 0,
+    )
+    return _heard(state, target, config, lambda ask: ([
+        first_stretch(ask, -config.reach, config.reach, config.noise)], []))  # fmt: skip
+
+
+def _heard(
+    state: BlackBoxState, target: Target, config: BlackBoxConfig,
+    look: Callable[[_Oracle], tuple[list[Stretch], list[float]]],
+) -> BlackBoxState:  # fmt: skip
+    """Return the state with what this look found in place of the last open stretch."""
+    ask = _Oracle(target, config.digits)
+    stretches, breaks = look(ask)
+    rows = torch.tensor([[*a, *b] for a, b in stretches], dtype=torch.float64).reshape(-1, 8)
+    return replace(
+        state, open=torch.cat([state.open[:-1], rows]),
+        breaks=torch.cat([state.breaks, torch.tensor(breaks, dtype=torch.float64)]),
+        asked=torch.cat([state.asked, torch.tensor(ask.asked, dtype=torch.float64)]),
+        heard=torch.cat([state.heard, torch.tensor(ask.heard, dtype=torch.float64)]),
+    )  # fmt: skip
+
+
+@few_threads()
+def step(target: Target, state: BlackBoxState, config: BlackBoxConfig) -> BlackBoxState:
+    """Return a look at one stretch; then the places with |Phi| = 1; then what all cases need."""
+    take = {"ask": _ask, "prove": _prove}.get(state.phase)
+    return state if take is None else replace(take(target, state, config), t=state.t + 1)
+
+
+def _ask(target: Target, state: BlackBoxState, config: BlackBoxConfig) -> BlackBoxState:
+    if not len(state.open):
+        return _gather(state, config)
+    if len(state.asked) >= config.queries:
+        return replace(state, phase="done", over=True)
+    row = state.open[-1].tolist()
+    stretch: Stretch = (tuple(row[:4]), tuple(row[4:]))
+    share = 0.3 + 0.4 * (GOLDEN * (state.t + 1) % 1.0)
+    least = RESOLUTION * 2 * config.reach
+    return _heard(state, target, config, lambda ask: cut(ask, stretch, share, config.noise, least))
+
+
+def _gather(state: BlackBoxState, config: BlackBoxConfig) -> BlackBoxState:
+    made = graph(state.asked.numpy(), state.heard.numpy(), state.breaks.numpy(), config.noise)
+    line = made.line
+    breaks, slope, intercept = map(torch.from_numpy, (line.breaks, line.slope, line.intercept))
+    state = replace(state, breaks=breaks, slope=slope, intercept=intercept, error=made.error)
+    points = cases(state, config).points
+    x, y = torch.tensor(points, dtype=torch.float64).reshape(-1, 2).T
+    over = config.claims == "all places" or not points or len(line.breaks) > MOST_BREAKS
+    return replace(
+        state, x=x[:, None].contiguous(), y=y.contiguous(), lam=torch.zeros_like(x),
+        phase="done" if over or made.error > COARSE else "prove",
+    )  # fmt: skip
+
+
+def shown_graph(state: BlackBoxState) -> Piecewise:
+    """Return the graph that the queries show, once it is known."""
+    unknown = np.ones(len(state.breaks), dtype=bool)
+    breaks, slope, intercept = (v.numpy() for v in (state.breaks, state.slope, state.intercept))
+    return Piecewise(breaks, unknown, unknown, slope, intercept)
+
+
+def cases(state: BlackBoxState, config: BlackBoxConfig) -> Cases:
+    """Return the ways to make the graph, with its places where |Phi| is 1 within the range."""
+    line, reach, near = shown_graph(state), config.reach, max(NEAR, 4 * state.error)
+    found = [p for i in range(len(line)) for p in line.crossings(i, 1.0, near, near)]
+    flats = [
+        (max(line.ends(i)[0], -reach), min(line.ends(i)[1], reach),
+         1.0 if line.value(line.middle(i)) > 0 else -1.0)
+        for i in range(len(line)) if line.on_margin(i, 1.0, near)
+    ]  # fmt: skip
+    inside = [(x, y) for x, y in found if abs(x) <= reach]
+    return Cases(line, distinct(inside, near), flats, state.error)
+
+
+def _prove(target: Target, state: BlackBoxState, config: BlackBoxConfig) -> BlackBoxState:
+    made, lam, ways = cases(state, config), torch.full_like(state.lam, torch.inf), 0
+    for equations in made.possible():
+        ways += 1
+        for i in range(len(lam)):
+            if lam[i] > 0:
+                lam[i] = min(float(lam[i]), made.least(equations, i))
+    lam[lam <= FIRM * made.mass] = 0.0
+    return replace(state, lam=lam if ways else 0 * state.y, cases=ways, phase="done")
+
+
+def terminate(state: BlackBoxState, config: BlackBoxConfig) -> Status:
+    """Return how the run stands."""
+    return Status.COMPLETE if state.phase == "done" else Status.RUNNING
+
+
+@in_units_of_data
+def report(target: Target, state: BlackBoxState, config: BlackBoxConfig) -> Report:
+    """Return the needed places, or all places, largest least multiplier first."""
+    kept = state.lam > 0 if config.claims == "needed places" else state.y != 0
+    order = torch.argsort(state.lam[kept], descending=True, stable=True)
+    return Report(*(v[kept][order].to(target.net.dtype) for v in (state.x, state.y, state.lam)))
+
+
+def shapes(target: Target, state: BlackBoxState) -> Shapes:
+    """Return dots where the network was asked, the open stretch, and rings at needed places."""
+    spans = tuple((float(row[0]), float(row[4])) for row in state.open[-1:])
+    needed = places(target, state.x[state.lam > 0])
+    rings, likely = (NONE, needed) if state.rounded else (needed, NONE)
+    dots = places(target, state.asked[:, None])
+    return Shapes(dots=dots, rings=rings, likely=likely, spans=spans)
+
+
+def words(state: BlackBoxState, config: BlackBoxConfig) -> str:
+    """Return what the last step did, in a sentence."""
+    asked = f"{len(state.asked)} outputs asked"
+    if state.phase == "ask":
+        if not len(state.open):
+            return f"{asked}: every stretch of the line is known."
+        low, high = float(state.open[-1, 0]), float(state.open[-1, 4])
+        return (
+            f"{asked}, {count(len(state.breaks), 'breakpoint')} found. Next is the stretch from "
+            f"{low:.3g} to {high:.3g}."
+        )
+    if state.over:
+        return (
+            f"{asked}, and the graph is not known yet: nothing is claimed. Allow more queries, or "
+            "tell more digits."
+        )
+    graph_words = f"{asked} show {count(len(state.breaks), 'breakpoint')} and "
+    graph_words += f"{count(len(state.x), 'place')} where |Φ| is 1."
+    if state.phase == "prove" or config.claims == "all places" or not len(state.x):
+        return graph_words
+    if not state.cases:
+        why = "No weights at an exact KKT point make these outputs"
+        if len(state.breaks) > MOST_BREAKS:
+            why = f"With more than {MOST_BREAKS} breakpoints the ways to make them are too many"
+        elif state.error > COARSE:
+            why = f"A breakpoint may be off by {state.error:.0e}, too much to tell a place"
+        return f"{graph_words} {why}: nothing is claimed. Claims “all places” take the places."
+    held = "training points, if the weights are an exact KKT point of this margin."
+    if state.rounded:
+        held = "likely training points, as a bend below the last digit is not seen."
+    return (
+        f"{graph_words} Neurons can make these outputs at a KKT point in "
+        f"{count(state.cases, 'way')}, and {int((state.lam > 0).sum())} of the places are needed "
+        f"in each: {held}"
+    )
+
+
+ATTACK = Attack(
+    place=8, heavy=True, key="black_box", title="Black box, on the line", paper="own",
+    sentence="Asks the network for outputs, without its weights: finds the graph of Φ by queries, "
+    "and the places that every network with these outputs at a KKT point needs.",
+    config=BlackBoxConfig, state=BlackBoxState, first=init, step=step, terminate=terminate,
+    report=report, needs=Needs(fits), shapes=shapes, words=words,
+    curves=(("queries", "queries"), ("breaks", "breakpoints"), ("needed", "needed places")),
+)  # fmt: skip
