@@ -10,6 +10,7 @@ from xml.etree import ElementTree
 import pytest
 from playwright.sync_api import Page, expect
 
+from explorer.page.view.canvases import RELIEF
 from explorer.serve import server as serve
 from tests.browser.steps import saved, settled
 
@@ -96,6 +97,7 @@ def test_pictures_are_saved_the_handle_is_dragged_and_attacks_roll_from_it(
     every_picture_has_a_menu_that_saves_it(page, tmp_path)
     the_handle_is_dragged_by_mouse_and_by_keys(triangle)
     attacks_roll_from_the_handle_and_from_all_places(triangle)
+    the_triangle_tilts_and_is_flat_again(triangle)
     a_census_is_counted_and_its_ends_are_chosen(triangle)
     page.get_by_role("tab", name="Attack").click()
     chart = page.locator(".mx-chart-view").first
@@ -167,6 +169,83 @@ def told_before_the_next_animation_frame(triangle: Triangle) -> None:
     triangle.pad.evaluate(RAW, place)
     triangle.rests_at(20, 30, 50)
     triangle.page.mouse.up()
+
+
+PICTURE = "el => el.querySelector('canvas').toDataURL()"
+# Each place at three heights, on the screen, of a relief in a box.
+PROJECTED = """async ([source, tilt, turn, places]) => {
+  const module = await import(URL.createObjectURL(new Blob([source], {type: "text/javascript"})));
+  const at = module.projection([[200, 30], [80, 240], [320, 240]], {tilt, turn},
+    {width: 400, height: 270});
+  return places.map(w => [0, 0.5, 1].map(h => at(w, h)));
+}"""
+
+
+@pytest.mark.parametrize(("tilt", "turn"), [(0.0, 1.3), (0.3, -0.4), (1.0, 0.0), (1.0, 2.5)])
+def test_a_relief_is_flat_at_no_tilt_rises_straight_up_and_fits_its_box(
+    page: Page, tilt: float, turn: float
+) -> None:
+    page.goto("about:blank")
+    places = [[1, 0, 0], [0, 1, 0], [0, 0, 1], [0.2, 0.5, 0.3]]
+    made = page.evaluate(PROJECTED, [RELIEF, tilt, turn, places])
+    corners = [(200, 30), (80, 240), (320, 240)]
+    for w, (low, middle, high) in zip(places, made, strict=True):
+        flat = [sum(a * c[k] for a, c in zip(w, corners, strict=True)) for k in (0, 1)]
+        assert low[0] == pytest.approx(high[0]) == pytest.approx(middle[0])
+        assert middle[1] == pytest.approx((low[1] + high[1]) / 2)
+        if tilt:
+            assert high[1] < low[1] - 20 * tilt
+        else:
+            assert low[:2] == high[:2] == pytest.approx(flat)
+        if tilt == 1:
+            assert 25 < high[0] < 375 and 25 < high[1] < low[1] < 245
+    grounds = [low for low, *_ in made]
+    inner = [
+        sum(a * one[k] for a, one in zip(places[3], grounds[:3], strict=True)) for k in (0, 1, 2)
+    ]
+    assert grounds[3] == pytest.approx(inner)  # straight lines stay straight
+    near = sorted(range(4), key=lambda i: grounds[i][2])
+    assert near == sorted(range(4), key=lambda i: grounds[i][1])  # nearer is lower
+
+
+def the_triangle_tilts_and_is_flat_again(triangle: Triangle) -> None:
+    page, view = triangle.page, triangle.page.locator(".mx-triangle-view").first
+    page.emulate_media(reduced_motion="reduce")
+    triangle.pad.press("n")
+    triangle.rests_at(0, 0, 100)
+    expect(page.locator(".mx-starts-aside [data-item=share]")).to_be_hidden()  # the map is whole
+    settled(triangle.pad)
+    button, flat = view.get_by_role("button", name="Tilt into a relief"), view.evaluate(PICTURE)
+    button.click()
+    expect(button).to_have_attribute("aria-pressed", "true")
+    expect(button).to_be_focused()
+    tilted = view.evaluate(PICTURE)
+    assert tilted != flat
+    page.keyboard.press("ArrowRight")
+    assert view.evaluate(PICTURE) != tilted
+    box = triangle.pad.bounding_box()
+    assert box is not None
+    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    page.keyboard.down("Shift")
+    page.mouse.move(x, y)
+    page.mouse.down()
+    page.mouse.move(x - 40, y + 10, steps=4)
+    page.mouse.up()
+    page.keyboard.up("Shift")
+    assert triangle.shares() == (0, 0, 100)  # Shift turns, and leaves the handle
+    page.mouse.click(x, y)
+    expect(triangle.said).not_to_contain_text("100% noise")
+    page.mouse.down()  # on the handle, which is where it was put
+    page.mouse.up()
+    here = triangle.shares()
+    assert min(here) > 0
+    triangle.pad.press("n")
+    triangle.rests_at(0, 0, 100)
+    page.mouse.move(0, 0)
+    button.click()
+    expect(button).to_have_attribute("aria-pressed", "false")
+    triangle.pad.press("n")
+    assert view.evaluate(PICTURE) == flat
 
 
 def the_handle_is_dragged_by_touch(page: Page) -> None:

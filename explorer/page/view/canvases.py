@@ -18,6 +18,7 @@ from explorer.research.pictures.charts import strip_chart
 
 Arrays = dict[str, NDArray[Any]]
 PAD = Path(__file__).with_name("pad.js").read_text()  # defines `attachPad(model, el)`
+RELIEF = Path(__file__).with_name("relief.js").read_text()  # a module of its own, sent when asked
 
 
 class PlaneView(CanvasView):
@@ -80,6 +81,7 @@ class TriangleView(CanvasView):
     explanation, 2 stuck, of pictures the set it is nearest to; 3 still running. Of a census
     `starts` (b, 3) with their `basins` (b,) colour the places nearest to them, 0 grey; its ends are
     runs of one place with `tints` (k,), those colours, and `sizes` (k,), px; `chosen` is one.
+    `sea` is the byte of `fill` for 5%: the level of the sea where it is tilted, see `relief.js`.
 
     Attributes:
         handle: shares of truth, unseen points and noise where the handle is.
@@ -120,6 +122,8 @@ class TriangleView(CanvasView):
                 self._move(content.get("weights"), content.get("number"))
         elif kind == "ball" and isinstance(k := content.get("index"), int):
             self.tell("ball", k)
+        elif kind == "relief":
+            self.send({"kind": "relief", "source": RELIEF})
         else:
             super().hear(kind, content, buffers)
 

@@ -4,6 +4,8 @@ const SET_NAMES = ["truth", "unseen", "noise"];
 // The marks on the map are the same in both themes, as it is.
 const ON_MAP = { halo: "#10131a", path: "#ffffff", ends: ["#5ee08a", "#c9d1da", "#ff9bd2", "#ffffff"] };
 const SNAP = 7; // px to a corner or an edge within which a place is on it
+const TILTED = 0.85, TURNED = -0.45, TILT_MS = 350, ROLL_MS = 3000; // of the relief that a click makes; arbitrary
+const TILT_TIP = "Tilt into a relief, as high as the energy; drag to tilt and turn (with Shift anywhere), or arrow keys. Flat again by a click.";
 
 // Corners of truth, unseen and noise in a box of this size.
 const cornersOf = ({ width, height }, small) => {
@@ -44,28 +46,30 @@ const nearestWeights = (at, corners) => {
 };
 
 const pictures = new WeakMap(); // of a lattice: drawn once
+// The shade of a lattice at a place, linear between those known; 0 where none is.
+const shadeAt = (fill, [t, u, n]) => {
+  const side = fill.shape[0], last = side - 1, at = (k, i) => fill.data[Math.min(k, last) * side + Math.min(i, last)];
+  const sum = t + u + n, row = (n / sum) * last, column = (t / sum) * last;
+  const k = Math.min(Math.floor(row), last), i = Math.min(Math.floor(column), last), a = row - k, b = column - i;
+  const corner = a + b > 1 && k + i + 2 <= last
+    ? [[a + b - 1, at(k + 1, i + 1)], [1 - b, at(k + 1, i)], [1 - a, at(k, i + 1)]]
+    : [[1 - a - b, at(k, i)], [a, at(k + 1, i)], [b, at(k, i + 1)]];
+  let total = 0, value = 0;
+  for (const [weight, shade] of corner) if (shade && weight > 0) { total += weight; value += weight * shade; }
+  return total && value / total;
+};
 const fillPicture = (fill) => {
   if (pictures.has(fill.data)) return pictures.get(fill.data);
-  const side = fill.shape[0], last = side - 1, w = 288, h = Math.round((w * Math.sqrt(3)) / 2);
+  const w = 288, h = Math.round((w * Math.sqrt(3)) / 2);
   const canvas = make("canvas", "", { width: w, height: h });
   const context = canvas.getContext("2d"), image = context.createImageData(w, h);
   const corners = [[w / 2, 0], [0, h], [w, h]];
-  const at = (k, i) => fill.data[Math.min(k, last) * side + Math.min(i, last)];
   for (let y = 0; y < h; y++)
     for (let x = 0; x < w; x++) {
-      let [t, u, n] = weightsOf([x + 0.5, y + 0.5], corners);
-      if (Math.min(t, u, n) < -0.03) continue; // a rim, for the clip of the edge
-      t = Math.max(0, t); u = Math.max(0, u); n = Math.max(0, n);
-      const sum = t + u + n, row = (n / sum) * last, column = (t / sum) * last;
-      const k = Math.min(Math.floor(row), last), i = Math.min(Math.floor(column), last), a = row - k, b = column - i;
-      const corner = a + b > 1 && k + i + 2 <= last
-        ? [[a + b - 1, at(k + 1, i + 1)], [1 - b, at(k + 1, i)], [1 - a, at(k, i + 1)]]
-        : [[1 - a - b, at(k, i)], [a, at(k + 1, i)], [b, at(k, i + 1)]];
-      let total = 0, value = 0;
-      for (const [weight, shade] of corner) if (shade && weight > 0) { total += weight; value += weight * shade; }
-      if (!total) continue;
-      const colour = VIRIDIS[Math.round(value / total)], o = 4 * (y * w + x);
-      image.data.set([...colour, 255], o);
+      const place = weightsOf([x + 0.5, y + 0.5], corners);
+      if (Math.min(...place) < -0.03) continue; // a rim, for the clip of the edge
+      const shade = shadeAt(fill, place.map((v) => Math.max(0, v)));
+      if (shade) image.data.set([...VIRIDIS[Math.round(shade)], 255], 4 * (y * w + x));
     }
   context.putImageData(image, 0, 0);
   pictures.set(fill.data, canvas);
@@ -102,13 +106,13 @@ const ballPath = (context, x, y, set, r) => {
   else if (set === 2) { context.moveTo(x, y - 1.2 * r); context.lineTo(x + 1.2 * r, y); context.lineTo(x, y + 1.2 * r); context.lineTo(x - 1.2 * r, y); context.closePath(); }
   else context.arc(x, y, r, 0, 2 * Math.PI);
 };
-const trailPlaces = (frame, corners) => {
+const trailPlaces = (frame, where) => {
   if (!frame.trails) return [];
   const [k, t] = frame.trails.shape;
   return Array.from({ length: k }, (_, run) =>
     Array.from({ length: t }, (_, i) => {
       const o = 3 * (run * t + i);
-      return placeOf(frame.trails.data.subarray(o, o + 3), corners);
+      return where(frame.trails.data.subarray(o, o + 3));
     }));
 };
 
@@ -123,7 +127,7 @@ const paintTriangle = (context, frame, size, colours) => {
     context.restore();
   } else { outline(); context.fillStyle = colours.soft; context.fill(); }
   outline(); context.strokeStyle = colours.ink2; context.lineWidth = 1.5; context.lineJoin = "round"; context.stroke();
-  const paths = trailPlaces(frame, corners), many = paths.length > 60, fine = many ? 0.8 : paths.length > 10 ? 1.1 : 1.6;
+  const paths = trailPlaces(frame, (w) => placeOf(w, corners)), many = paths.length > 60, fine = many ? 0.8 : paths.length > 10 ? 1.1 : 1.6;
   context.lineCap = context.lineJoin = "round";
   for (const [colour, width] of [[faded(ON_MAP.halo, 0.55), 2 * fine + 0.4], [ON_MAP.path, fine]]) {
     context.strokeStyle = colour; context.lineWidth = width;
@@ -173,11 +177,70 @@ function render({ model, el }) {
   });
   let frame = {}, local = null, focused = false;
   const small = ({ width }) => model.get("small") || width < 300; // labels then leave room for the triangle
-  const drawn = (context, size, paints) =>
-    paintTriangle(context, { ...frame, handle: local || model.get("handle"), small: small(size), enabled: model.get("enabled"), focused }, size, paints);
+  const drawn = (context, size, paints) => {
+    const whole = { ...frame, handle: local || model.get("handle"), small: small(size), enabled: model.get("enabled"), focused };
+    if (raised()) relief.paint(context, whole, cornersOf(size, whole.small), size, paints, view);
+    else paintTriangle(context, whole, size, paints);
+  };
   const { redraw, close } = surface(el, drawn);
   el.append(pad, said, behind);
   const unsave = offerPictures(model, el, el, drawn, () => "starts");
+
+  // The relief: its code comes with the first tilt. `view.roll`: how far runs are along their trails.
+  const view = { tilt: 0, turn: 0, roll: 1 }, calm = matchMedia("(prefers-reduced-motion: reduce)");
+  const raised = () => relief && view.tilt > 0 && frame.fill && !frame.basins;
+  let relief = null, wanted = null, gliding = 0;
+  const look = (tilt, turn) => {
+    Object.assign(view, { tilt: Math.min(1, Math.max(0, tilt)), turn });
+    if (!view.tilt) view.turn = 0;
+    attribute(button, "aria-pressed", view.tilt > 0); redraw();
+  };
+  const glide = (ms, step, then = () => {}) => {
+    cancelAnimationFrame(gliding);
+    const begun = performance.now(), turn = () => {
+      const share = calm.matches ? 1 : Math.min(1, (performance.now() - begun) / ms);
+      step(share); redraw();
+      if (share < 1) gliding = requestAnimationFrame(turn); else then();
+    };
+    turn();
+  };
+  const roll = () => { if (frame.trails) glide(ROLL_MS, (share) => { view.roll = share; }); };
+  const load = (then) => { if (relief) then(); else { wanted = then; model.send({ kind: "relief" }); } };
+  const tiltTo = (tilt, turn) => load(() => {
+    const [a, b] = [view.tilt, view.turn];
+    glide(TILT_MS, (share) => look(a + share * (tilt - a), b + share * (turn - b)), tilt && !a ? roll : undefined);
+  });
+  const onRelief = async ({ kind, source }) => {
+    if (kind !== "relief" || relief) return;
+    const address = URL.createObjectURL(new Blob([source], { type: "text/javascript" }));
+    relief = (await import(address)).build({ VIRIDIS, ON_MAP, FONT, SET_NAMES, faded, shadeAt, ballPath, trailPlaces });
+    URL.revokeObjectURL(address);
+    wanted?.();
+  };
+  const button = makeButton("mx-tilt", "", TILT_TIP, () => tiltTo(view.tilt ? 0 : TILTED, view.tilt ? 0 : TURNED), { ariaLabel: "Tilt into a relief", ariaPressed: "false" });
+  button.innerHTML = `<svg viewBox="0 0 20 20" aria-hidden="true" class="mx-icon"><path d="M2 16l5-9 4 6 2-3 5 6z"/></svg>`;
+  // A drag tilts and turns: of the button, or anywhere with Shift.
+  const lean = (e, on) => {
+    const [x, y, tilt, turn] = [e.clientX, e.clientY, view.tilt, view.turn];
+    let far = false;
+    on.setPointerCapture(e.pointerId);
+    const ends = [listen(on, "pointermove", (now) => {
+      far ||= Math.hypot(now.clientX - x, now.clientY - y) > 4;
+      if (far) load(() => look(tilt + (y - now.clientY) / 130, turn + (now.clientX - x) / 110));
+    }), ...["pointerup", "pointercancel"].map((kind) => listen(on, kind, () => {
+      ends.forEach((end) => end());
+      if (far && on === button) listen(button, "click", (click) => click.stopImmediatePropagation(), { once: true, capture: true });
+      if (far && !tilt && view.tilt) roll();
+    }))];
+  };
+  button.addEventListener("pointerdown", (e) => { if (!e.button) lean(e, button); });
+  button.addEventListener("keydown", (e) => {
+    const step = arrows[e.key];
+    if (!step) return;
+    e.preventDefault(); e.stopPropagation();
+    load(() => look(view.tilt - 0.1 * step[1], view.turn + 0.15 * step[0]));
+  });
+  el.append(button);
 
   // One place at a time is on its way: the newest waits until the last one was taken over.
   let number = model.get("taken"), waiting = null, sentAt = 0;
@@ -199,8 +262,10 @@ function render({ model, el }) {
   let down = false;
   const at = (e) => placeIn(pad, e);
   const corners = () => cornersOf(rectOf(pad), small(rectOf(pad)));
+  const spot = (w) => (raised() ? relief.spot(frame, corners(), rectOf(pad), view, w) : placeOf(w, corners()));
+  const nearest = (place) => (raised() ? relief.nearest(frame, corners(), rectOf(pad), view, place) : nearestWeights(place, corners()));
   const ballAt = ([x, y]) => {
-    const paths = trailPlaces(frame, corners());
+    const paths = trailPlaces(frame, spot);
     let best = -1, near = 8;
     paths.forEach((path, run) => {
       const [px, py] = path[path.length - 1], far = Math.hypot(px - x, py - y) - (frame.sizes ? frame.sizes.data[run] : 0);
@@ -211,20 +276,21 @@ function render({ model, el }) {
   pad.addEventListener("pointerdown", (e) => {
     if (e.button !== 0) return;
     e.preventDefault(); pad.focus({ preventScroll: true });
-    const place = at(e), [hx, hy] = placeOf(local || model.get("handle"), corners());
+    if (e.shiftKey && !button.hidden) { lean(e, pad); return; }
+    const place = at(e), [hx, hy] = spot(local || model.get("handle"));
     const held = Math.hypot(place[0] - hx, place[1] - hy) < 16, ball = held ? -1 : ballAt(place);
     focused = false;
     if (ball >= 0) { model.send({ kind: "ball", index: ball }); return; }
     if (!model.get("enabled")) return;
     pad.setPointerCapture(e.pointerId); down = true;
-    if (!held) move(nearestWeights(place, corners()));
+    if (!held) move(nearest(place));
     redraw();
   });
   // A move is told at once where the browser can: "pointermove" waits for the next animation frame,
   // and repeats the last of them there.
   const drag = (e) => {
     if (!down) return;
-    const weights = nearestWeights(at(e), corners());
+    const weights = nearest(at(e));
     if (String(weights) !== String(local)) move(weights);
   };
   pad.addEventListener("pointerrawupdate", drag);
@@ -255,6 +321,7 @@ function render({ model, el }) {
   pad.addEventListener("blur", () => { focused = false; redraw(); });
 
   const text = () => {
+    button.hidden = model.alone || model.get("small") || !frame.fill;
     pad.setAttribute("aria-label", model.get("label"));
     pad.setAttribute("aria-disabled", String(!model.get("enabled")));
     said.textContent = model.get("say");
@@ -265,7 +332,8 @@ function render({ model, el }) {
   const ends = [
     ...["label", "say", "enabled", "small"].map((name) => heed(model, `change:${name}`, text)),
     heed(model, "change:rows", rows), heed(model, "change:handle", place), heed(model, "change:taken", taken),
-    follow(model, redraw, (newest) => { frame = newest; }, el, false), unsave, close,
+    follow(model, redraw, (newest) => { frame = newest; text(); }, el, false),
+    heed(model, "msg:custom", onRelief), unsave, close,
   ];
   text(); rows();
   return () => ends.forEach((end) => end());

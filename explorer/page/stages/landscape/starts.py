@@ -31,7 +31,7 @@ from explorer.page.stages.landscape.runs_box import CANCEL, RunsBox
 from explorer.page.stages.landscape.start_energies import StartEnergies
 from explorer.page.view.canvases import Arrays, StripView, TriangleView
 from explorer.research.grid import Grid, grid_attacks
-from explorer.research.grid.landscape import Key, Runs, level_states
+from explorer.research.grid.landscape import EXPLAINED, Key, Runs, level_states
 from explorer.research.pictures.shades import NOISE, SHADING, start_shades, start_top
 
 Array = NDArray[np.float64]
@@ -274,12 +274,14 @@ class StartsPanel(LandscapePanel):
             places = np.array([one.place for one in held.trail_so_far], dtype=np.float32)
             arrays = {"trails": places[None], "ends": np.array([3], dtype=np.uint8)}
         self.view.energies = filled
+        sea = 0
         if filled is not None:
             colours = self.aside.value("colours")
             arrays["fill"] = start_shades(filled, colours)
+            sea = int(start_shades(np.append(filled, EXPLAINED), colours)[-1])
             scale = words.scale(start_top(filled), colours, SHADING)
             self.aside.put("scale", value=scale)
-        self.view.show(arrays)
+        self.view.show(arrays, sea=sea)
         counts = self.runs.counts()
         rolling = 0 if self.runs.found is None else len(self.runs.found.rolling)
         said = words.ends(counts, rolling, self.runs.busy) if sum(counts) + rolling else ""
