@@ -10,6 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from explorer.engine.arrays import Array
 from explorer.engine.attacks.claims import Report
 from explorer.engine.attacks.target import Target
 from explorer.engine.certificate import Certificate, certify
@@ -194,6 +195,7 @@ class Proof:
         centre: of the disc (d,) in which no point may be; None for no disc.
         radius: of the disc, in units of the data; 0 before there was one.
         refit: the best explanation without points in the disc, or in one where it has just been.
+        points: of it (c, d + 2): places, labels, multipliers.
         fitted: centre and radius of that disc.
         exact: whether it is searched to the end, for this very disc.
     """
@@ -205,6 +207,7 @@ class Proof:
     centre: tuple[float, ...] | None = None
     radius: float = 0.0
     refit: Bound | None = None
+    points: Array | None = None
     fitted: tuple[float, ...] = ()
     exact: bool = True
 

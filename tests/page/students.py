@@ -6,6 +6,8 @@ from collections.abc import Callable
 
 import torch
 
+from explorer.engine.explanations.cone import FINE
+from explorer.engine.explanations.needed import merged_points, needed_places
 from explorer.engine.explanations.others import Rivals, farthest_set, forced_mass
 from explorer.page import play
 from explorer.page.frame import PointMap, Shown
@@ -15,8 +17,10 @@ from explorer.page.stages.attack import commands as attack
 from explorer.page.stages.draw import commands as draw
 from explorer.page.stages.explain import commands as explain
 from explorer.page.stages.landscape import commands as landscape
+from explorer.page.stages.proof import commands as proof
 from explorer.page.stages.train import commands as train
 from explorer.research.census import CensusConfig, census
+from explorer.research.runs import RADIUS, cone_around
 
 Student = Callable[[Session], None]
 TRUTH, UNSEEN, HALF = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.5, 0.5, 0.0)
@@ -118,6 +122,22 @@ def asks(which: str) -> Student:
     return ask
 
 
+def argues(session: Session) -> None:
+    """Ask where a point must be, and forbid the place of one."""
+    target, aim = session.frame.target, session.frame.aim
+    assert target is not None and aim is not None
+    proof.begin(session)
+    cone = cone_around(target, aim.truth)
+    *_, made = needed_places(cone, FINE, RADIUS)
+    proof.take(session, made)
+    proof.finish(session, cone)
+    proof.forbid(session, aim.truth.x[0])
+    held = session.frame.proof
+    assert held is not None
+    refit = cone.best_without(proof.hole_of(held.disc))
+    proof.take_refit(session, held.disc, refit, merged_points(refit, 0.01), exact=True)
+
+
 def compares(session: Session) -> None:
     """Click the row of an attack that was run."""
     frame = session.frame
@@ -143,7 +163,7 @@ STUDENTS: tuple[tuple[Student | None, ...], ...] = (
     (plays, plays, plays, plays),
     (handle(TRUTH), handle(HALF), attacks_from_here, counts, remixes),
     (moves(-0.5, 0.5), moves(0.1, -0.4), moves(0.5, 0.5), handle(TRUTH)),
-    (splits, breaks, asks("forced"), asks("farthest")),
+    (splits, breaks, asks("forced"), argues, asks("farthest")),
     (plays, plays),
     (plays, plays, plays),
     (plays, course.note_done),

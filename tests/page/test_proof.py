@@ -77,7 +77,7 @@ def test_a_disc_over_a_point_costs_more_than_the_points_leave_and_beside_it_noth
         radius *= factor
         assert app.session.frame.proof.radius == pytest.approx(radius)
     hand(app, {"kind": "left"})
-    assert app.session.frame.proof.centre[0] < centre and "%" in app.plane.view.say
+    assert app.session.frame.proof.centre[0] < centre and app.plane.view.say
     far = app.session.axes.x[0] + app.session.axes.x[1]
     hand(app, {"kind": "down", **at(app, far)}, {"kind": "move", **at(app, far)})
     held = app.session.frame.proof

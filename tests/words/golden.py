@@ -688,7 +688,11 @@ def attacked_frames() -> Iterator[tuple[str, Frame]]:
         rays = RadiusMap(
             np.full((2, 3), top), *np.array([[-1.0], [1.0]]), 0.3, 0.0, 0.01, 0.15, 2.5, 1.01
         )
-        yield f"radii, {name}", replace(explain, radii=Certain(explain.target, rays, done))
+        for known, map_ in (("", rays), (", points known", replace(rays, truth=0.2))):
+            yield (
+                f"radii, {name}{known}",
+                replace(explain, radii=Certain(explain.target, map_, done)),
+            )
     yield from proofs(explain)
     part = replace(VERDICT, in_reach=13, reached=12)
     yield "found, some in reach", frame(part)

@@ -190,6 +190,7 @@ class RadiusMap:
         box: explanations are those by points in [-box, box]^d,
         top: and of margins up to this.
         why: why nothing is likely of these weights, as a sentence; "" where something can be.
+        truth: what the known points leave (`known_limit`); None where nobody knows them.
     """
 
     values: Array
@@ -202,11 +203,17 @@ class RadiusMap:
     box: float
     top: float
     why: str = ""
+    truth: float | None = None
+
+    @property
+    def limit(self) -> float:
+        """Return what a radius must exceed: as of `Certainty`."""
+        return self.threshold if self.truth is None else self.truth
 
     @property
     def needed(self) -> Flags:
-        """Return which pixels (2, ...) have a radius above the threshold."""
-        found: Flags = np.nan_to_num(self.values) > self.threshold
+        """Return which pixels (2, ...) have a radius above the limit."""
+        found: Flags = np.nan_to_num(self.values) > self.limit
         return found
 
     @property
@@ -238,7 +245,7 @@ class RadiusMap:
 
 def radius_map(
     cone: Cone, low: Any, high: Any, side: int, half: float,  # noqa: ANN401 - numbers or arrays
-    progress: Progress = no_progress,
+    progress: Progress = no_progress, truth: float | None = None,
 ) -> Iterator[RadiusMap]:  # fmt: skip
     """Yield the map of the radii within a box, again and again until it is whole.
 
@@ -249,6 +256,7 @@ def radius_map(
         side: pixels along each axis.
         half: half width of the place around the middle of each pixel, in units of the data.
         progress: told the share of decided pixels; may end the work.
+        truth: what the known points leave (`known_limit`); None where nobody knows them.
 
     Yields:
         The map so far; no pixel of the last is nan. The values are proven lower bounds. Where the
@@ -272,7 +280,7 @@ def radius_map(
         shown = values.copy() if d == 1 else values.transpose(0, 2, 1)[:, ::-1].copy()
         return RadiusMap(
             shown, ends[0], ends[1], half, made.reach, cone.least.high, threshold(cone),
-            made.box, made.top, threshold_obstacle(cone),
+            made.box, made.top, threshold_obstacle(cone), truth,
         )  # fmt: skip
 
     waiting: list[tuple[float, Spans, Bound | None]]

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -51,7 +52,7 @@ class Needed:
     box: float
     top: float
 
-    @property
+    @cached_property
     def rows(self) -> Array:
         """Return the last place of each number (p, d + 3): centre, half, label, share; by width.
 

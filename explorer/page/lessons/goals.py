@@ -143,6 +143,19 @@ def _of_explanation(holds: Callable[[Explained], bool]) -> Callable[[Frame, floa
     return lambda frame, _: frame.explain is not None and holds(frame.explain.present)
 
 
+def _needed_places(frame: Frame) -> float:
+    held = frame.proof
+    return math.nan if held is None or not held.done or not held.needed else len(held.needed.rows)
+
+
+def _needs_region(frame: Frame) -> bool:
+    """Return whether more is left without points in the disc than may be."""
+    held = frame.proof
+    if held is None or held.needed is None or held.refit is None or held.fitted != held.disc:
+        return False
+    return held.refit.low > held.needed.limit
+
+
 def _has_comparison(frame: Frame, _: float) -> bool:
     return frame.arena is not None and frame.arena.target is frame.target
 
@@ -218,6 +231,9 @@ KINDS: dict[str, Task] = {
                                 _of_explanation(lambda e: misfit(e) == "residual")),
     "certain points known": Task("It is known which points are certified",
                                  _of_explanation(lambda e: e.forced is not None)),
+    "places needed at least": Task("Find at least {} places that must hold a point",
+                                   _least(_needed_places), 1, 200, 1),
+    "region needed": Task("Forbid a region that needs a point", lambda f, _: _needs_region(f)),
     "farthest set": Task("The farthest other set is on screen", _of_explanation(
         lambda e: e.words.startswith(FARTHEST) and not misfit(e))),
     "attacks compared": Task("The claims of a compared attack are on screen", _has_comparison),

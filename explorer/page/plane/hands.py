@@ -416,11 +416,8 @@ class ProofHand(PointHand):
 
     def _tell(self) -> None:
         held = proof.proof(self.session)
-        if held.centre is not None and held.refit is not None:
-            where = _place_words(held.centre)
-            self.say = (
-                f"no point within {held.radius:.2g} of {where}: {held.refit.high:.1%} is left"
-            )
+        if held.centre is not None:
+            self.say = f"no point within {held.radius:.2g} of {_place_words(held.centre)}"
 
 
 class LandscapeHand(PointHand):

@@ -20,7 +20,6 @@ from explorer.engine.attacks.shapes import Shapes
 from explorer.engine.certificate import in_reach
 from explorer.engine.data import Dataset
 from explorer.engine.explanations.certainty import RadiusMap
-from explorer.engine.explanations.needed import merged_points
 from explorer.engine.network import Network
 from explorer.engine.roster import AttackState, by_key
 from explorer.page.frame import LAYERS, Frame
@@ -44,7 +43,6 @@ from explorer.research.pictures.fields import (
 from explorer.research.pictures.shades import radius_shades, shades
 
 Arrays = dict[str, NDArray[Any]]
-SAME_PLACE = 0.01  # of the half width: mass so near is drawn as one point; arbitrary
 PLAIN = -1.0  # in place of a share: a point without a multiplier
 
 
@@ -256,10 +254,9 @@ def _candidates(frame: Frame, axes: Axes, look: Look, values: dict[str, Any]) ->
     """
     shown: AttackState | Report | Any = frame.claims or frame.candidates
     if frame.proof is not None:
-        refit = frame.proof.refit
-        if refit is None:
+        rows = frame.proof.points
+        if rows is None:
             return {}
-        rows = merged_points(refit, SAME_PLACE * float(axes.half.max()))
         x, y, lam = (torch.from_numpy(v) for v in (rows[:, :-2], rows[:, -2], rows[:, -1]))
         shown = Report(x, y, lam)
     elif frame.stage == "explain" and frame.explain is not None:

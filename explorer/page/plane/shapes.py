@@ -25,10 +25,14 @@ WORDS = 0.28  # likewise: what a word and its distance take on the narrowest pla
 
 
 def _likely(drawn: Shapes, made: RadiusMap) -> Shapes:
-    """Add dashed rings where a point is likely, on a line at its label, and the places' edges."""
+    """Add dashed rings where a point is likely, on a line at its label, and the places' edges.
+
+    What is certified has a mark: see `marks.explain_marks`.
+    """
     at, wide = made.places[:, :2], made.half + made.reach
     edges = [x + wide * SQUARE for x in at] if len(made.low) == 2 else []
-    return replace(drawn, rings=NONE, likely=at, lines=joined_paths(edges))
+    likely = at if made.truth is None else NONE
+    return replace(drawn, rings=NONE, likely=likely, lines=joined_paths(edges))
 
 
 def explain_shapes(state: Explained, axes: Axes) -> Shapes:

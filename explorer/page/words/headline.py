@@ -13,6 +13,8 @@ import numpy as np
 from explorer.engine.certificate import ON_MARGIN, Certificate, Light
 from explorer.engine.classes import labels
 from explorer.engine.data import Dataset
+from explorer.engine.explanations.certainty import CERTIFIED
+from explorer.engine.explanations.certainty import LIKELY as LIKELY_WORD
 from explorer.engine.explanations.cone import scope
 from explorer.engine.number_words import count, digits, percent, share
 from explorer.engine.statement import Action, Statement
@@ -231,35 +233,37 @@ def _compare(frame: Frame) -> Statement:
 
 
 def _certain(shown: Certain) -> Statement:
-    """Return what the map of radii says: where a point is likely, by the weights."""
+    """Return what the map of radii says: where a point is certified, or likely by a threshold."""
     made = shown.map
-    places = made.places
+    places, sure = made.places, LIKELY_WORD if made.truth is None else CERTIFIED
     known = made.values[np.isfinite(made.values)]
     top = float(known.max(initial=made.least))
     fold = (
         ("bound below any explanation", share(made.least)),
         ("largest radius so far", percent(top)),
-        ("likely from", share(made.threshold)),
+        (f"{sure} from", share(made.limit)),
         ("half width of a place", f"{made.half:.2g}"),
     )
     if len(places):
-        title = f"{count(len(places), 'place')} likely to hold a training point"
+        title = f"{count(len(places), 'place')} {sure} to hold a training point"
         title += "" if shown.done else ", so far"
+        why = f"more than your points do, {share(made.limit)}"
+        if made.truth is None:
+            why = f"so likely by a threshold ({share(made.limit)}), not certified"
         words = (
             f"Ringed: without a point within {made.half + made.reach:.2g} every set with "
             f"{scope(made.box, made.top)} misses {percent(float(places[:, -1].min()))} of the "
-            f"weights or more, at best {share(made.least)}. From the weights alone, so "
-            f"likely by a threshold ({share(made.threshold)}), not certified."
+            f"weights or more, at best {share(made.least)}: {why}."
         )
         return Statement(title, words, "good", fold)
     if not shown.done:
         return Statement(LIKELY, "From the weights alone, place by place.", "", fold)
-    words = made.why or (
+    words = (made.why if made.truth is None else "") or (
         f"Some set misses {share(made.least)} of them. Without a point in the brightest "
         f"place {percent(top)} or more are missed, by {scope(made.box, made.top)}; a place "
-        f"is likely above {share(made.threshold)}."
+        f"is {sure} above {share(made.limit)}."
     )
-    return Statement("The weights alone make no place likely", words, "", fold)
+    return Statement(f"No place is {sure} to hold a point", words, "", fold)
 
 
 def _explain(state: Explained) -> Statement:
@@ -302,7 +306,7 @@ def _explain(state: Explained) -> Statement:
         return Statement("Other points, the same weights", words.rstrip(), "good", fold)
     if state.base > EXPLAINING:
         free = f"{n - still} of the {count(n, 'point')} on the margin can become two and leave no"
-        words = f"{free} more. Train further before you read anything from them."
+        words = f"{free} more. What is proven all the same: ask where a point must be."
         title = f"These points leave {share(state.base)} of the weights unexplained"
         return Statement(title, words, "warn", fold, Action("train", "Train on"))
     if still == n:

@@ -15,9 +15,9 @@ from torch import Tensor
 from explorer.engine.attacks.target import Target
 from explorer.engine.certificate import TAU_TRAINED
 from explorer.engine.charts import A_ROW, NOTHING, Axis, Chart, Guide, Series, dot_rows, next_step
-from explorer.engine.explanations.assumptions import cone_of, obstacle
+from explorer.engine.explanations.assumptions import obstacle
 from explorer.engine.explanations.cells import KINK
-from explorer.engine.explanations.certainty import Certainty, RadiusMap, radius_map
+from explorer.engine.explanations.certainty import Certainty, RadiusMap, known_limit, radius_map
 from explorer.engine.explanations.masses import allowed_residual, forced_masses, forced_points
 from explorer.engine.explanations.others import OtherSet, Rivals, farthest_set, forced_mass
 from explorer.engine.number_words import percent
@@ -168,13 +168,18 @@ class ExplainPanel(Panel):
         low, high = (axes.centre[:d] - axes.half[:d]), (axes.centre[:d] + axes.half[:d])
         side, half = SIDES[d], float(2 * axes.half[0] / SIDES[2])
 
+        aim = self.session.frame.aim
+
         def work(progress: Progress) -> Iterator[tuple[RadiusMap, bool]]:
             progress(0.0)
-            cone = cone_of(target, progress=part_progress(progress, 0.0, 0.2))
+            points = None if aim is None or not aim.truth.n else aim.truth
+            cone = cone_around(target, points, part_progress(progress, 0.0, 0.2))
+            left = 0.0 if aim is None or aim.certificate is None else aim.certificate.residual
+            truth = None if points is None else known_limit(cone, points, left)
             rest = part_progress(progress, 0.2, 1.0)
             yield from (
                 (made, not bool(np.isnan(made.values).any()))
-                for made in radius_map(cone, low, high, side, half, rest)
+                for made in radius_map(cone, low, high, side, half, rest, truth)
             )
 
         def take(part: tuple[RadiusMap, bool]) -> None:

@@ -11,7 +11,7 @@ from explorer.engine.number_words import plain, share
 from explorer.research.explained import Explained
 from explorer.research.words import explanations
 
-LIKELY = "How likely is a point here?"
+LIKELY = "How certain is a point here?"
 TITLE, NOTE = "Can this point be somewhere else?", "each dot is one of the filled points"
 DRAG, WALL = "While you drag", "wall: a neuron switches"
 UP_TO_WALL = "up to the wall both halves explain the weights as well"
@@ -73,13 +73,13 @@ def radii(drawn: RadiusMap) -> str:
     near = f"{drawn.half + drawn.reach:.2g}"
     return (
         f"Share of the weights that a set with {scope(drawn.box, drawn.top)} misses without a "
-        f"point within {near} of here, at least. Without colour: no point is likely there."
+        f"point within {near} of here, at least. Without colour: a point there is not needed."
     )
 
 
 def all_alike(least: str) -> str:
     """Return what a map of radii says that has one colour."""
-    return f"No place is likely: without a point there {least} of the weights may be missed."
+    return f"Nowhere is a point needed: without one there {least} of the weights may be missed."
 
 
 def forced_words(rivals: Rivals, count: int, of: int) -> str:

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 from torch import Tensor
 
+from explorer.engine.arrays import Array
 from explorer.engine.explanations.cone import Bound, Cone
 from explorer.engine.explanations.needed import Needed
 from explorer.engine.explanations.places import Hole
@@ -78,15 +79,19 @@ def resize(session: Session, wider: bool) -> None:
 
 def allow(session: Session) -> None:
     """Lift the disc: points may be anywhere again."""
-    session.show(asked=replace(proof(session), centre=None, refit=None, fitted=(), exact=True))
+    session.show(
+        asked=replace(proof(session), centre=None, refit=None, points=None, fitted=(), exact=True)
+    )
 
 
-def take_refit(session: Session, disc: tuple[float, ...], made: Bound, exact: bool) -> None:
+def take_refit(
+    session: Session, disc: tuple[float, ...], made: Bound, points: Array, exact: bool
+) -> None:
     """Show the best explanation without a disc, of the present one or where it has just been."""
     held = proof(session)
     if held.centre is not None:
         exact = exact and disc == held.disc
-        session.show(asked=replace(held, refit=made, fitted=disc, exact=exact))
+        session.show(asked=replace(held, refit=made, points=points, fitted=disc, exact=exact))
 
 
 def hole_of(disc: tuple[float, ...]) -> Hole:

@@ -13,11 +13,12 @@ ASK_TIP = (
     "Take the points away, and see from the weights alone which places must hold one; then argue "
     "with it: forbid a region"
 )
-LEAVE, LIFT, WIDER, NARROWER = "Back to the points", "Lift the disc", "Wider", "Narrower"
+LEAVE, LIFT = "Back to the points", "Allow points again"
+WIDER, NARROWER = "Wider", "Narrower"
 REVEAL = Action("reveal-points", "Reveal the points")
-GAUGE = "What the weights leave unexplained without the disc"
+GAUGE = "What is left of the weights without a point there"
 NO_DISC = "press the plane: no point may be there"
-LEAST, WITHOUT, YOURS = "least", "without the disc", "limit"
+LEAST, WITHOUT, YOURS = "least", "without a point there", "limit"
 SEARCHED = "so far"
 
 
@@ -39,18 +40,18 @@ def statement(frame: Frame, held: Proof) -> Statement:
     if held.revealed:
         return _revelation(frame, held, fold)
     title = f"{count(found, 'place')} must hold a training point"
-    if not _known(frame):
+    if not _has_points(frame):
         title = f"{count(found, 'place')} likely to hold a training point"
     words = (
         f"Every set with {scope(made.box, made.top)} that leaves no more of the weights "
         f"unexplained than {_limit(frame, held)} has a point of its class in each ring. No point, "
         "start or descent was used."
     )
-    action = REVEAL if _known(frame) else None
+    action = REVEAL if _has_points(frame) else None
     return Statement(title, words, "good", fold, action)
 
 
-def _known(frame: Frame) -> bool:
+def _has_points(frame: Frame) -> bool:
     return frame.truth is not None and frame.truth.n > 0
 
 
@@ -58,7 +59,7 @@ def _limit(frame: Frame, held: Proof) -> str:
     assert held.needed is not None
     if held.needed.limit <= FINE:
         return share(held.needed.limit)
-    own = "your points" if _known(frame) else "a threshold"
+    own = "your points" if _has_points(frame) else "a threshold"
     return f"{own}, {share(held.needed.limit)},"
 
 
@@ -87,7 +88,7 @@ def _none(frame: Frame, held: Proof, fold: tuple[tuple[str, str], ...]) -> State
         f"no more than {_limit(frame, held)} does without one. Press the plane to forbid a region, "
         "and watch others take over."
     )
-    action = None if held.revealed or not _known(frame) else REVEAL
+    action = None if held.revealed or not _has_points(frame) else REVEAL
     return Statement("No place must hold a point", words, "warn", fold, action)
 
 
@@ -121,20 +122,20 @@ def _argument(frame: Frame, held: Proof) -> Statement:
     made, bound, cone = held.needed, held.refit, held.cone
     assert bound is not None and cone is not None and made is not None
     least = cone.least.high
-    fold = (*_numbers(held), ("proven without the disc", percent(bound.low)))
+    fold = (*_numbers(held), ("proven without a point there", percent(bound.low)))
     title = f"Without a point here {share(bound.high)} is left, not {share(least)}"
     if bound.high <= 1.02 * least:
         title = f"Without a point here no more is left: {share(bound.high)}"
     exact = made.limit <= FINE
-    whose = "your points leave" if _known(frame) and not exact else "is allowed"
+    whose = "your points leave" if _has_points(frame) and not exact else "is allowed"
     limit = share(made.limit)
     if bound.low > made.limit:
-        words = f"More than {whose}, {limit}, by proof: a training point is in the disc."
+        words = f"More than {whose}, {limit}, by proof: a training point is in the region."
         return Statement(title, words, "good", fold)
     if bound.high <= made.limit:
         words = (
             f"No more than {whose}, {limit}: the points drawn explain the weights as well, and "
-            "none is in the disc."
+            "none is in the region."
         )
         return Statement(title, words, "warn", fold)
     return Statement(title, f"About what {whose}, {limit}: nothing follows yet.", "", fold)

@@ -1,0 +1,72 @@
+"""The last act by a real mouse and by keys: from the opening's verdict, and on a line."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from playwright.sync_api import Page, expect
+
+from explorer.serve.server import Server
+from tests.browser.steps import NEAR_KKT, Explorer
+
+SHOWN = "name => document.querySelector('.mx-plane canvas')?.mxFrame?.[name]?.shape?.[0] ?? 0"
+FITTED = """() => {
+  const { disc, fitted } = document.querySelector('.mx-plane canvas').mxFrame;
+  return disc && fitted && Math.abs(disc.data[0] - fitted[0]) < 1e-6;
+}"""
+LEFT = re.compile(r"Without a point here")
+
+
+def drawn(page: Page, name: str) -> int:
+    """How many of these the plane shows."""
+    return int(page.evaluate(SHOWN, name))
+
+
+def test_the_blue_button_leads_to_rings_the_truth_and_an_argument(
+    new_page: Callable[..., Page], voila_server: Server
+) -> None:
+    page = new_page(reduced_motion="reduce")
+    page.goto(voila_server.url, wait_until="commit")
+    page.locator(".lm-Widget.mx-app").wait_for(state="attached")
+    expect(page.locator("#opening")).to_have_count(0)
+    app = Explorer(page)
+    app.button("Could they be elsewhere?").click()
+    page.wait_for_function(f"name => ({SHOWN})(name) > 0", arg="places")
+    assert drawn(page, "points") == 0
+    reveal = app.button("Reveal the points")
+    reveal.click()
+    expect(app.verdict).to_contain_text(re.compile(r"\d+ of 20 points could not be elsewhere"))
+    assert drawn(page, "points") == 20
+    app.drag((0.9, 0.2), (0.74, 0.42))
+    expect(app.verdict).to_contain_text(LEFT)
+    page.wait_for_function(FITTED)
+    assert drawn(page, "candidates") > 0
+    width = "() => document.querySelector('.mx-plane canvas').mxFrame.disc.data[2]"
+    before = page.evaluate(width)
+    page.mouse.wheel(0, -100)
+    page.wait_for_function(f"before => ({width})() > before", arg=before)
+    app.button("Allow points again").click()
+    expect(app.verdict).not_to_contain_text(LEFT)
+    app.button("Back to the points").click()
+    page.wait_for_function(f"name => ({SHOWN})(name) === 0", arg="places")
+    assert drawn(page, "points") == 20
+
+
+def test_on_a_line_an_interval_is_forbidden_by_keys(app: Explorer) -> None:
+    app.preset("Two points")
+    app.press("2 Train")
+    app.press("Jump to the exact solution")
+    expect(app.verdict).to_contain_text(NEAR_KKT)
+    app.press("5 Explain")
+    app.press("Where must a point be?")
+    app.press("Reveal the points")
+    app.plane.focus()
+    for key in ("ArrowRight", "Shift+ArrowRight", "+", "-"):
+        app.page.keyboard.press(key)
+    expect(app.verdict).to_contain_text(LEFT)
+    app.page.wait_for_function(FITTED)
+    expect(app.said).to_contain_text(re.compile(r"no point within"))
+    app.page.keyboard.press("Delete")
+    expect(app.verdict).not_to_contain_text(LEFT)
+    app.press("Back to the points")
