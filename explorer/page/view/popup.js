@@ -49,6 +49,10 @@ const explain = (el, text) => {
     const found = NAMED[k].exec(parts[i]), end = found.index + found[0].length;
     parts.splice(i, 1, parts[i].slice(0, found.index), explained(found[0], sentence), parts[i].slice(end));
   });
-  if (parts.length > 1) el.replaceChildren(...parts.filter((part) => part !== ""));
+  if (parts.length > 1) el.replaceChildren(...parts.flatMap((part, k) => {
+    const mark = typeof part === "string" ? "" : /^[.,:;!?)]*/.exec(parts[k + 1])[0]; // no line begins with it
+    if (mark) parts[k + 1] = parts[k + 1].slice(mark.length);
+    return mark ? [make("span", "mx-together", {}, part, mark)] : part === "" ? [] : [part];
+  }));
   else write(el, parts[0]);
 };
