@@ -1,6 +1,6 @@
 """How live the page is: drawn frames, their lag, the answer to a click, and the engine's speed.
 
-    python benchmarks/bench_live.py [--seconds 60] [--clicks 20] [--load]
+    python benchmarks/bench_live.py [--seconds 60] [--clicks 20] [--frames [--band]]
 
 Chromium without a screen draws the page that Voila serves, on the same machine: 200 points, a
 2-100-100-1 network, the 60 x 60 map and three curves. A frame counts as drawn in the animation
@@ -10,7 +10,8 @@ of Chromium counts all its processes. Messages are those of the page's sockets, 
 The engine's share compares steps per second of the kernel's own CPU time with those of the same
 run in a process without a page. To account for the browser, that process runs beside a page that
 draws as fast (its own training held at 100 steps/s): caches and memory are shared either way. The
-same process on an otherwise idle machine is printed too.
+same process on an otherwise idle machine is printed too. With `--band` the page is another one: 20
+points of a circle, a 2-100-1 network, and the weights below the plane, unfolded.
 """
 
 from __future__ import annotations
@@ -87,12 +88,15 @@ def timed(session, **changes):
         json.dump(spent, file)
     os.replace({path!r} + ".new", {path!r})
 Session.show = timed
-app = App(preset("blobs", n=200))
-app.session.train_config = TrainConfig(widths=(100, 100), steps=10**7)
+app = App(preset({points}))
+app.session.train_config = TrainConfig(widths={widths}, steps=10**7)
+app.session.band = {band}
 play.set_speed(app.session, float("inf"))
 play.go(app.session, "train")
 app.widget
 """
+PAGE = {"points": "'blobs', n=200", "widths": "(100, 100)", "band": False}
+BAND = {"points": "'alternating-circle', n=20", "widths": "(100,)", "band": True}
 HEADLESS = """
 import time, torch
 torch.set_num_threads(1)
@@ -141,11 +145,13 @@ def told(path: Path) -> tuple[int, float, int]:
 
 
 @contextmanager
-def measured_page(browser: Browser) -> Iterator[tuple[Page, serve.Server, Path]]:
+def measured_page(
+    browser: Browser, what: dict[str, object] = PAGE
+) -> Iterator[tuple[Page, serve.Server, Path]]:
     """The measured page, served and open."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "told.json"
-        cells = (MEASURED.format(path=str(path)),)
+        cells = (MEASURED.format(path=str(path), **what),)
         with serve.start(port=0, cells=cells) as server:
             page = browser.new_context(viewport={"width": 1280, "height": 900}).new_page()
             page.add_init_script(WATCH)
@@ -234,12 +240,13 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--clicks", type=int, default=20)
     parser.add_argument("--frames", action="store_true", help="the figures of a frame alone")
+    parser.add_argument("--band", action="store_true", help="of them: with the weights unfolded")
     args = parser.parse_args()
     program = os.environ.get("CHROMIUM", "chromium")
     if args.frames:
         with sync_playwright() as play:
             browser = play.chromium.launch(executable_path=_found(program), args=FLAGS)
-            with measured_page(browser) as (page, server, path):
+            with measured_page(browser, BAND if args.band else PAGE) as (page, server, path):
                 frame_rows(live(page, server, args.seconds, path), args.seconds)
             browser.close()
         return 0

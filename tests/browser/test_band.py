@@ -6,8 +6,10 @@ from playwright.sync_api import Page, expect
 
 from tests.browser.steps import Explorer, settled
 
-LIT = "() => document.querySelector('.mx-band canvas').mxLit"
-LINE = "() => document.querySelector('.mx-plane canvas').mxLit?.line ?? null"
+BAND = "document.querySelector('.mx-band canvas')"
+PLANE = "document.querySelector('.mx-plane canvas')"
+LIT = f"() => {BAND}.mxLit"
+LINE = f"() => {PLANE}.mxLit?.line ?? null"
 
 
 def lit(page: Page) -> int:
@@ -53,5 +55,24 @@ def test_needles_and_lines_light_each_other_by_mouse_and_keys(circle: Explorer) 
         page.keyboard.press("Escape")
         page.wait_for_function(f"({LINE})() === null")
         assert page.locator(".mx-explorer").evaluate("e => e.scrollHeight - e.clientHeight") <= 0
+    finally:
+        circle.press("Weights")
+
+
+def test_a_word_under_the_pointer_or_in_focus_lights_what_it_names(circle: Explorer) -> None:
+    page = circle.page
+    unfold(circle)
+    try:
+        page.locator(".mx-chart-head .mx-term", has_text="Margin").first.hover()
+        page.wait_for_function(f"() => {PLANE}.mxLit?.term === 'margin'")
+        canvases = page.locator(".mx-chart-view canvas")
+        assert "margin" in canvases.evaluate_all("all => all.map(c => c.mxTerm)")
+        page.mouse.move(5, 5)
+        page.wait_for_function(f"() => {PLANE}.mxLit.term === ''")
+        page.keyboard.press("Tab")
+        page.locator(".mx-band-left .mx-term").focus()
+        page.wait_for_function(f"() => {BAND}.mxTerm === 'left'")
+        page.keyboard.press("Shift+Tab")
+        page.wait_for_function(f"() => {BAND}.mxTerm === ''")
     finally:
         circle.press("Weights")

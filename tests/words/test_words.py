@@ -47,6 +47,11 @@ def test_a_word_that_nobody_knows_is_explained_once_in_a_plain_sentence(word: st
     assert re.fullmatch(longer[0], word), "a longer word stands after a part of it"
 
 
+def test_each_word_that_lights_something_is_one_of_the_glossary() -> None:
+    lights = [glossary.light_of(pattern) for pattern, _ in glossary.GLOSSARY]
+    assert sorted(filter(None, lights)) == sorted(glossary.LIGHTS)
+
+
 def test_an_answer_is_one_plain_sentence_and_its_numbers_are_folded() -> None:
     told = {name: text for name, text in golden.answers() if "<details" in text}
     assert len(told) > 5

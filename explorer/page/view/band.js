@@ -9,6 +9,7 @@
 //   ends    (k, 2): where the points' terms end; glow (k,): how much of the neuron they leave over
 //   pulls   (n, k): how far the term of each point goes along the needle; labels (n,): its class
 //   lit, lift: the needle and the point that are lit; -1 or none for none
+//   term: "kink" lights the needles, "lambda" the pulls, "left" what is left over
 const MOST_STEP = 40; // px between two needles; arbitrary
 const ASIDE = 24; // px beside them, for those that lie
 const HEAD = 4; // px, the largest
@@ -50,7 +51,7 @@ const paintNeedles = (context, frame, paints, { k, step, at, foot }) => {
     if (last > i) line(at(i), middle, at(last), middle, paints.ink3, 3, 0.6);
     i = last;
   }
-  const faint = frame.lit >= 0 ? 0.35 : 1;
+  const faint = frame.lit >= 0 || frame.term === "lambda" ? 0.35 : 1, dim = frame.term === "left" ? 0.2 : faint;
   for (let i = 0; frame.glow && i < k; i++) { // what is left over glows at the tip, below all needles
     const g = Math.min(reach, scale * frame.glow.data[i]);
     if (g < 0.4) continue;
@@ -68,7 +69,7 @@ const paintNeedles = (context, frame, paints, { k, step, at, foot }) => {
     context.globalAlpha = shown; context.strokeStyle = colour; context.lineWidth = 1.2;
     context.beginPath(); context.arc(at(i), middle, 1.8, 0, 2 * Math.PI); context.stroke();
   };
-  for (let i = 0; i < k; i++) needle(i, faint, 0);
+  for (let i = 0; i < k; i++) needle(i, dim, frame.term === "kink" ? 0.8 : 0);
   if (frame.lit >= 0) needle(frame.lit, 1, 1);
   context.globalAlpha = 1;
 };
@@ -94,7 +95,7 @@ const eachPull = (frame, size, foot, call) => {
 const paintPulls = (context, frame, size, paints, { k, step, at, foot }) => {
   const wide = Math.min(16, Math.max(1, step - (step > 4 ? 1 : 0))), left = (j) => at(j) - wide / 2;
   const ends = eachPull(frame, size, foot, (j, i, top, tall) => {
-    const off = (frame.lift >= 0 && frame.lift !== i) || (frame.lit >= 0 && frame.lit !== j);
+    const off = (frame.lift >= 0 && frame.lift !== i) || (frame.lit >= 0 && frame.lit !== j) || ["kink", "left"].includes(frame.term);
     context.globalAlpha = off ? 0.22 : 0.85;
     context.fillStyle = inkOf(frame.labels.data[i], paints);
     context.fillRect(left(j), top, wide, Math.max(0.3, tall - (tall > FEW_PULLS ? 0.5 : 0)));
@@ -124,8 +125,8 @@ function render({ model, el }) {
   const title = make("span", "mx-band-title"), left = make("span", "mx-band-left"), why = make("p", "mx-note-text");
   const box = make("div", "mx-band-box", { tabIndex: 0, role: "slider", "aria-orientation": "horizontal", "aria-valuemin": 1 });
   el.append(make("div", "mx-band-head", {}, title, left), box, why);
-  let frame = null, lit = -1, lift = -1;
-  const drawn = (context, size, paints) => frame && paintBand(context, { ...frame, lit, lift }, size, paints);
+  let frame = null, lit = -1, lift = -1, term = "";
+  const drawn = (context, size, paints) => frame && paintBand(context, { ...frame, lit, lift, term }, size, paints);
   const { canvas, redraw, close } = surface(box, drawn);
   const sizeOf = () => ({ width: box.clientWidth, height: box.clientHeight });
   const words = (i) => {
@@ -187,6 +188,7 @@ function render({ model, el }) {
     return best;
   };
   const unlight = onLight(el, (what) => {
+    if (what.term !== undefined) { term = what.term; canvas.mxTerm = term; redraw(); }
     if (!frame?.needles || what.line !== undefined) return;
     if (what.place !== undefined) {
       const i = what.place ? nearest(what.place) : -1;

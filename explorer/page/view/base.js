@@ -13,7 +13,8 @@ const colours = (el) => {
   return Object.fromEntries(Object.keys(COLOURS).map((name) => [name, read(name)]));
 };
 // What one picture of a page lights in the others: {line, ink, pulls}, a line of the plane [a, b, c] in
-// shares and how strongly each point pulls at it; {point}, an index; {place}, where a pointer is on the plane; each null or -1 where it is over.
+// shares and how strongly each point pulls at it; {point}, an index; {place}, where a pointer is on the plane;
+// {term}, a key of the glossary whose word is looked at. Each is null, -1 or "" where that is over.
 const tellLight = (el, what) => el.dispatchEvent(new CustomEvent("mx-light", { bubbles: true, detail: what }));
 const onLight = (el, call) => listen(document, "mx-light", (e) => {
   const app = el.closest(".mx-app");

@@ -213,11 +213,18 @@ const paintNames = (c, frame, rows, at, paints, size) => {
     return { left, right: left + to - from, y: n.at };
   });
 };
+// What a word lights in a chart: lines, dots and rules whose names, or whose chart's title, say it.
+const NAMED_BY = { margin: /margin/i, unseen: /unseen/i, claim: /training points|found|claim/i, candidate: /candidate/i, lambda: /λ|multiplier/i, left: /unexplained/i, kink: /kink/i };
+const isNamed = (frame, name) => Boolean(frame.term && NAMED_BY[frame.term]?.test(name || ""));
+// What a rule is called: by its own name, or by the tick at which it stands.
+const ruleName = (frame, { name, at, axis }) => name || (frame[axis || "y"].ticks || []).find((t) => t[0] === at)?.[1];
+const isAside = (frame, name) => !isNamed(frame, name) && frame.series.some((s) => isNamed(frame, s.name));
 const paintRules = (c, frame, at, paints) => {
   c.font = SMALL;
   for (const rule of frame.rules || []) {
-    c.strokeStyle = c.fillStyle = paints[rule.colour] || paints.ink2;
-    c.lineWidth = 1;
+    const named = isNamed(frame, ruleName(frame, rule));
+    c.strokeStyle = c.fillStyle = named ? paints.accent : paints[rule.colour] || paints.ink2;
+    c.lineWidth = named ? 3 : 1;
     const upright = rule.axis === "x", p = Math.round(upright ? at.X(rule.at) : at.Y(rule.at)) + 0.5;
     straight(c, upright ? [[p, at.top], [p, at.bottom]] : [[at.left, p], [at.right, p]], [4, 3]);
     if (!rule.name) continue;
@@ -340,7 +347,10 @@ const paintChart = (context, frame, size, paints) => {
   context.beginPath();
   context.rect(at.left - 12, 0, at.right - at.left + 24, at.bottom + 12);
   context.clip();
-  frame.series.forEach((s, k) => paintSeries(context, s, rows[k], at, paints, lit));
+  frame.series.forEach((s, k) => {
+    const opacity = isAside(frame, s.name) ? 0.25 * (s.opacity ?? 1) : s.opacity, wide = s.kind === "line" && isNamed(frame, s.name) ? 4 : s.width;
+    paintSeries(context, { ...s, opacity, width: wide }, rows[k], at, paints, lit);
+  });
   context.restore();
   const names = paintNames(context, frame, rows, at, paints, size);
   if (frame.handle) paintHandle(context, frame, rows, names, at, paints);
@@ -373,8 +383,14 @@ const build = (el) => {
 const render = ({ model, el }) => {
   const parts = build(el), { plot } = parts, view = Math.random();
   let frame = null, dragging = false, said = null, told = performance.now(), pick = -1;
-  const drawn = (context, size, paints) => frame && paintChart(context, frame, size, paints);
+  let term = "";
+  const drawn = (context, size, paints) => frame && paintChart(context, { ...frame, term }, size, paints);
   const sheet = surface(plot, drawn);
+  const unlight = onLight(plot, (what) => {
+    if (what.term === undefined || what.term === term) return;
+    term = sheet.canvas.mxTerm = what.term; // for tests
+    sheet.redraw();
+  });
   const unsave = offerPictures(model, el, plot, drawn, () => slug(frame.title || (frame.label || "chart").split(":")[0]));
   const describe = () => {
     const { handle } = frame, picks = frame.picks ? idsOf() : [], live = handle || picks.length;
@@ -477,6 +493,6 @@ const render = ({ model, el }) => {
   const sight = (yes) => attempt(() => model.send({ kind: "sight", seen: yes, view })); // the page may have ended
   const watcher = new IntersectionObserver((entries) => sight(entries[entries.length - 1].isIntersecting));
   watcher.observe(el);
-  return () => { watcher.disconnect(); sight(false); unfollow(); unsave(); sheet.close(); clearTimeout(said); telling.end(); };
+  return () => { watcher.disconnect(); sight(false); unfollow(); unlight(); unsave(); sheet.close(); clearTimeout(said); telling.end(); };
 };
 export default { render };

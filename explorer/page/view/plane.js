@@ -535,10 +535,30 @@ const paintLit = (context, frame, size, paints, { X, Y, unit }, { line, ink, pul
       else { context.moveTo(X(u - long * b), Y(v + long * a)); context.lineTo(X(u + long * b), Y(v - long * a)); }
     });
   }
+  if (!pulls.length && !(point >= 0)) return;
   eachRow(frame.points, ([x, y], i) => {
-    if (pulls?.[i] > 0.01) edged(context, inked, 2, paints, unit, () => circle(context, X(x), Y(y), (8 + 12 * pulls[i]) * unit));
+    if (pulls[i] > 0.01) edged(context, inked, 2, paints, unit, () => circle(context, X(x), Y(y), (8 + 12 * pulls[i]) * unit));
     if (i === point) GLYPHS.hand(context, X(x), Y(y), paints, unit);
   });
+};
+// What a word names that is looked at: each key of the glossary with what it lights on the plane.
+const paintTerm = (context, frame, size, paints, { X, Y, unit }, term) => {
+  const halo = (x, y, r) => edged(context, paints.accent, 2, paints, unit, () => circle(context, X(x), Y(y), r * unit));
+  if (term === "lambda") eachRow(frame.points, ([x, y, , share]) => { if (share > 0.001) halo(x, y, 8 + 10 * Math.sqrt(share)); });
+  if (term === "candidate" || (term === "lambda" && frame.hollow)) eachRow(frame.candidates, ([x, y, , share]) => halo(x, y, 5 + 5 * Math.sqrt(Math.max(0, share))));
+  if (term === "claim") eachRow(frame.claims, ([x, y]) => halo(x, y, 16));
+  const lines = (rows) => edged(context, paints.accent, 1.6, paints, unit, () => { for (const [x, y, a, b] of rows) { context.moveTo(x, y); context.lineTo(a, b); } });
+  if (term === "kink") {
+    const rows = [];
+    eachRow(frame.neurons, ([x, y, a, b]) => rows.push([X(x), Y(y), X(a), Y(b)]));
+    eachRow(frame.breakpoints, ([x]) => rows.push([X(x), 0, X(x), size.height]));
+    lines(rows);
+  }
+  if (term === "margin" && frame.flat) lines([1, -1].map((sign) => [0, Y(sign / frame.view[3]), size.width, Y(sign / frame.view[3])]));
+  else if (term === "margin" && frame.map?.shape.length === 2) {
+    const s = frame.map.shape[0], d = [size.width / (s - 1), size.height / (s - 1)];
+    lines([1, -1].flatMap((level) => { const cuts = cutsOf(frame.map, 0, s, level), rows = []; for (let i = 0; i < cuts.length; i += 4) rows.push([cuts[i] * d[0], cuts[i + 1] * d[1], cuts[i + 2] * d[0], cuts[i + 3] * d[1]]); return rows; }));
+  }
 };
 // Paint one frame on a context whose unit is a CSS pixel. Pure: the same frame, the same picture.
 const paintPlane = (context, frame, size, paints, behind = paintBackdrop) => {
@@ -555,12 +575,13 @@ const paintPlane = (context, frame, size, paints, behind = paintBackdrop) => {
   paintCandidates(context, frame, paints, places);
   paintResults(context, frame, paints, places);
   paintOver(context, frame, paints, places);
+  if (frame.lit?.term) paintTerm(context, frame, size, paints, places, frame.lit.term);
   paintTicks(context, ticks, size, paints);
 };
 
 // --- the view of a kernel ---------------------------------------------------------------------
 function render({ model, el }) {
-  const memory = {}, lit = { line: null, ink: 0, pulls: [], point: -1 };
+  const memory = {}, lit = { line: null, ink: 0, pulls: [], point: -1, term: "" };
   let frame = null;
   const behind = keepBackdrop();
   const paint = (context, size, paints, ...from) => {
@@ -593,8 +614,8 @@ function render({ model, el }) {
   surfaceOf.addEventListener("blur", leave);
   surfaceOf.addEventListener("mx-cursor", (e) => { const r = rectOf(surfaceOf); look([e.detail[0] * r.width, (1 - e.detail[1]) * r.height], r); });
   const unlight = onLight(el, (what) => {
-    const { line, ink, pulls, point } = { ...lit, ...what };
-    Object.assign(lit, { line, ink, pulls, point });
+    const { line, ink, pulls, point, term } = { ...lit, ...what };
+    Object.assign(lit, { line, ink, pulls, point, term });
     shown.canvas.mxLit = lit; // for tests
     shown.redraw();
   });

@@ -22,16 +22,19 @@ const cardOf = (app) => {
   if (!found) app.append(card);
   return card;
 };
-const explained = (word, sentence) => {
+const explained = (word, sentence, term) => {
   const made = makeButton("mx-term", word, undefined, (e) => { e.preventDefault(); e.stopPropagation(); show(); }, { ariaDescription: sentence });
   let card = null;
+  // Plane, band and charts light what it names: see `onLight`.
+  const light = (on) => { if (term) made.dispatchEvent(new CustomEvent("mx-light", { bubbles: true, detail: { term: on ? term : "" } })); };
   const show = () => {
+    light(true);
     card = cardOf(made.closest(".mx-app"));
     card.textContent = sentence;
     card.showPopover();
     standAt(card, made);
   };
-  const hide = () => { if (card?.matches(":popover-open")) card.hidePopover(); card = null; };
+  const hide = () => { light(false); if (card?.matches(":popover-open")) card.hidePopover(); card = null; };
   made.addEventListener("pointerenter", (e) => { if (e.pointerType === "mouse") show(); });
   made.addEventListener("pointerleave", (e) => { if (e.pointerType === "mouse") hide(); });
   made.addEventListener("focus", () => { if (made.matches(":focus-visible")) show(); });
@@ -43,11 +46,11 @@ const explain = (el, text) => {
   if (el.mxText === text) return;
   el.mxText = text;
   let parts = [text || ""];
-  GLOSSARY.forEach(([, sentence], k) => {
+  GLOSSARY.forEach(([, sentence, term], k) => {
     const i = parts.findIndex((part) => typeof part === "string" && NAMED[k].test(part));
     if (i < 0) return;
     const found = NAMED[k].exec(parts[i]), end = found.index + found[0].length;
-    parts.splice(i, 1, parts[i].slice(0, found.index), explained(found[0], sentence), parts[i].slice(end));
+    parts.splice(i, 1, parts[i].slice(0, found.index), explained(found[0], sentence, term), parts[i].slice(end));
   });
   if (parts.length > 1) el.replaceChildren(...parts.flatMap((part, k) => {
     const mark = typeof part === "string" ? "" : /^[.,:;!?)]*/.exec(parts[k + 1])[0]; // no line begins with it

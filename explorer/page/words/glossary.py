@@ -7,6 +7,7 @@ first, so that "KKT point" is not read as two.
 from __future__ import annotations
 
 import json
+import re
 
 # A pattern, and below it the sentence. A letter alone is a word only where a number follows, or as
 # a name.
@@ -21,7 +22,7 @@ KKT(?: point)?s?
 [Ss]lackness
     Slackness is how much of the weights is carried by points off the margin: 0 at a KKT point.
 
-(?:[Ss]tationarity )?[Rr]esiduals?
+(?:[Ss]tationarity )?[Rr]esiduals?|[Uu]nexplained
     The residual is the share of the weights that the points do not explain: 0 at a KKT point.
 
 [Nn]ormalised margins?
@@ -71,6 +72,19 @@ def _row(block: str) -> tuple[str, str]:
 GLOSSARY = tuple(map(_row, WORDS.strip().split("\n\n")))
 
 
+# What a word lights in plane, band and chart while it is looked at, by a key of theirs.
+LIGHTS = {
+    "lambda": "λ", "margin": "margin", "kink": "kink", "candidate": "candidate", "claim": "claim",
+    "unseen": "unseen points", "left": "residual",
+}  # fmt: skip
+
+
+def light_of(pattern: str) -> str:
+    """Return what a word of the glossary lights, or an empty string."""
+    return next((key for key, word in LIGHTS.items() if re.fullmatch(pattern, word)), "")
+
+
 def script() -> str:
     """Return the glossary as the browser's half of the page reads it."""
-    return f"const GLOSSARY = {json.dumps([list(row) for row in GLOSSARY], ensure_ascii=False)};"
+    rows = [[pattern, sentence, light_of(pattern)] for pattern, sentence in GLOSSARY]
+    return f"const GLOSSARY = {json.dumps(rows, ensure_ascii=False)};"
