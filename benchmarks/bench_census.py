@@ -3,6 +3,7 @@
 python benchmarks/bench_census.py training     one part: see `cases`
 python benchmarks/bench_census.py losses --starts 40 --seeds 3
 python benchmarks/bench_census.py truth        runs from the truth of each preset
+python benchmarks/bench_census.py runs         the 21 runs of the page on 20 points of the circle
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from explorer.engine.confidence import share
 from explorer.engine.data import heldout, preset
 from explorer.engine.energy.starts import mean_nearest
 from explorer.engine.explanations.splitting import flat_directions, training_explanation
+from explorer.engine.roster import by_key
 from explorer.engine.store import Run
 from explorer.engine.threads import limit_threads
 from explorer.engine.training import TrainConfig
@@ -27,7 +29,7 @@ from explorer.research.census import Census, CensusConfig, census, census_starts
 from explorer.research.census.basins import conditions
 from explorer.research.census.losses import OF_PAGE
 from explorer.research.grid import Grid, Problem, even
-from explorer.research.grid.landscape import landscape_of, level_states
+from explorer.research.grid.landscape import SIDES, Runs, landscape_of, level_states
 from explorer.research.runs import train
 
 CIRCLE, N, WIDTH, STEPS = "alternating-circle", 12, 100, 6000
@@ -171,15 +173,37 @@ def truth_row(data: str, exact: bool, seed: int = 0) -> str:
     return "| " + " | ".join(map(str, cells)) + " |"
 
 
+def runs_row(points: int = 20) -> str:
+    """Return how the runs of **Attack from all 21 starts** end, and how long they take."""
+    data, kkt = preset(CIRCLE, points), by_key("kkt")
+    target = train(Run(data, TrainConfig(widths=(WIDTH,), steps=STEPS)), keep=1).target
+    config = kkt.suit(KKTConfig(m=MOST_CANDIDATES), 1.0)
+    of = Grid(target, data, heldout(data, 1), "kkt", config, 0, SIDES[0])
+    runs = Runs(of, measure=landscape_of(of.problem()).measure)
+    runs.prepare(1)
+    wall, own = time.perf_counter(), time.process_time()
+    looks = sum(1 for _ in runs.roll(runs.todo(1)))
+    wall, own = time.perf_counter() - wall, time.process_time() - own
+    made = runs.arrivals(1, going=False)
+    return (
+        f"{made.ended} of {made.total} ended, {made.level} level, {made.truth} at the truth, "
+        f"{made.other} at another explanation; {wall:.1f} s, {own:.1f} CPU s, drawn {looks} times"
+    )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument(
-        "part", choices=("training", "width", "points", "alpha", "losses", "decay", "truth")
+        "part",
+        choices=("training", "width", "points", "alpha", "losses", "decay", "truth", "runs"),
     )
     parser.add_argument("--starts", type=int, default=100, help="of each seed")
     parser.add_argument("--seeds", type=int, default=5)
     options = parser.parse_args()
     limit_threads()
+    if options.part == "runs":
+        print(runs_row())
+        return
     if options.part == "truth":
         print("| " + " | ".join(TRUTH_HEADS) + " |\n" + "|---" * len(TRUTH_HEADS) + "|", flush=True)
         for exact in (True, False):
