@@ -29,7 +29,7 @@ DOCS = tuple(sorted((ROOT / "docs").glob("*.md")))
 
 # What docs/ tells a reader to call beside the names of `explorer`.
 TOLD = {
-    "explorer.widgets": "DrawingPad Landscape Margins Plane Recall Transport",
+    "explorer.widgets": "DrawingPad Landscape Margins Needles Plane Recall Transport",
     "explorer.engine.attacks.attack": "Attack",
     "explorer.engine.attacks.claims": "merge_candidates",
     "explorer.engine.attacks.shapes": "Shapes places",

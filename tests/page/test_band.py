@@ -23,6 +23,7 @@ from explorer.page.stages.train import commands as train
 from explorer.research.pictures.axes import Axes
 from explorer.research.pictures.fields import breakpoints, neuron_lines, numbers
 from explorer.research.pictures.needles import BINS, MOST, needles
+from explorer.widgets import Needles
 from tests.page.pages import send
 
 
@@ -232,3 +233,18 @@ def test_lessons_that_point_at_the_band_open_it_and_close_it_again(number: int, 
     assert course.state_of(session).weights
     course.leave(session)
     assert not session.band
+
+
+def test_needles_stand_alone_and_follow_a_state_and_a_certificate() -> None:
+    session = trained(steps=300)
+    data, part = session.frame.dataset, session.frame.training
+    alone = Needles(data)
+    assert not alone.view.number
+    alone.state = part.state
+    assert alone.network is part.state.net and "pulls" not in alone.view.frame
+    alone.certificate = part.certificate
+    assert alone.view.frame["left"] == left_words(shown_of(session.frame, session.attack_config))
+    assert np.allclose(alone.view.frame["pulls"], band(session)["pulls"])
+    alone.dataset = preset("two-points")  # of another dimension: what was shown stays
+    assert alone.view.frame["pulls"].shape[0] == data.n
+    alone.close()

@@ -5,8 +5,9 @@ from __future__ import annotations
 from explorer.page.frame import Frame
 from explorer.page.panels.base import Panel
 from explorer.page.plane import words
-from explorer.page.plane.weights import can_show, left_words, shown_of
+from explorer.page.plane.weights import Shown, can_show, left_words, shown_of
 from explorer.page.view.canvases import BandView
+from explorer.research.pictures.axes import Axes
 from explorer.research.pictures.fields import numbers
 from explorer.research.pictures.needles import needles
 
@@ -30,12 +31,15 @@ class BandPanel(Panel):
     def render(self, frame: Frame) -> None:
         """Show needles and sum of this frame: one message."""
         shown = shown_of(frame, self.session.attack_config, self.session.truth_shown)
-        if shown is None:
-            return
-        arrays = needles(shown.net, self.session.axes, numbers(shown.x), shown.made)
-        if shown.made is not None:
-            arrays["labels"] = numbers(shown.y)
-        self.view.label = words.band_label(len(shown.net.weights[0]))
-        self.view.flat = shown.net.d == 1
-        self.view.show(arrays, title=words.band_title(len(arrays["needles"]), "count" in arrays),
-                       left=left_words(shown), why=shown.why)  # fmt: skip
+        if shown is not None:
+            show_needles(self.view, shown, self.session.axes)
+
+
+def show_needles(view: BandView, shown: Shown, axes: Axes) -> None:
+    """Show needles and sum: one message. `axes`: of the plane on which lines light up."""
+    arrays = needles(shown.net, axes, numbers(shown.x), shown.made)
+    if shown.made is not None:
+        arrays["labels"] = numbers(shown.y)
+    view.label, view.flat = words.band_label(len(shown.net.weights[0])), shown.net.d == 1
+    title = words.band_title(len(arrays["needles"]), "count" in arrays)
+    view.show(arrays, title=title, left=left_words(shown), why=shown.why)

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from explorer.engine.attacks.target import Target
 from explorer.engine.certificate import Certificate
+from explorer.engine.data import Dataset
 from explorer.engine.network import Network
 from explorer.engine.number_words import share
 from explorer.engine.roster import by_key
@@ -87,14 +88,22 @@ def _of_candidates(frame: Frame, target: Target, config: Any) -> tuple[Sum, Tens
 
 
 def _of_points(frame: Frame, net: Network) -> Shown:
-    data, part = frame.dataset, frame.training
+    part = frame.training
+    late = -1 if part.certified is None or part.certified is part.state else part.certified.t
+    return shown_with(net, frame.dataset, part.certificate, late)
+
+
+def shown_with(net: Network, data: Dataset, made: Certificate | None, t: int = -1) -> Shown:
+    """Return the weights of a network with what its points add up to, by their certificate.
+
+    `t`: the step that the certificate is of, where it is of an earlier one.
+    """
     why = _why_none(net)
-    fits = data.d == net.d and part.certificate is not None and len(part.certificate.lam) == data.n
-    if why or not fits or part.certified is None:
-        return Shown(net, data.x if data.d == net.d else NONE.reshape(0, net.d), data.y, why=why)
-    made = sum_of(net, data.x, data.y, part.certificate.fit if part.certificate else None)
-    late = -1 if part.certified is part.state else part.certified.t
-    return Shown(net, data.x, data.y, made, part.certificate, late)
+    if data.d != net.d:
+        return Shown(net, NONE.reshape(0, net.d), NONE, why=why)
+    if why or made is None or len(made.lam) != data.n:
+        return Shown(net, data.x, NONE, why=why)
+    return Shown(net, data.x, data.y, sum_of(net, data.x, data.y, made.fit), made, t)
 
 
 def _why_none(net: Network) -> str:
