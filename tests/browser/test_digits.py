@@ -23,6 +23,14 @@ def test_a_digit_is_drawn_added_and_seen_large(
     page.mouse.move(place["x"] + 90, place["y"] + 140, steps=5)
     page.mouse.up()
     page.get_by_role("button", name="Add", exact=True).click()
+    step = page.locator(".mx-tab[aria-selected=true]")
+    expect(step).to_have_text("2 Train")
+    step.click()  # a step brings its part into sight, under the head
+    train = page.locator("button[data-item=train]")
+    expect(train).to_be_focused()
+    head = page.locator(".mx-head").bounding_box()
+    assert head and head["y"] == 0
+    expect(train).to_be_in_viewport()
     mine = page.locator(".mx-tile[aria-label*='your 3']")
     expect(mine).to_have_count(1)
     middle = mine.locator("canvas").evaluate(

@@ -161,15 +161,27 @@ def well(page):
     assert page.failure.layout.display == "none", page.failure.value
 
 
+def stands(page):
+    """The steps that the head shows as done, and the present one."""
+    shown = page.head.state
+    return [row["key"] for row in shown["stages"] if row["state"] == "done"], shown["now"]
+
+
 def test_the_page_says_what_to_do_trains_and_attacks(page):
+    assert stands(page) == (["images"], "train")
     assert "Press Train" in page.sentence.value and page.controls.items["go"].disabled
     assert "never sees" in page.board.gallery.title.value
     page.run_training()
+    assert stands(page) == (["images", "train"], "attack")
     assert "Press Attack" in page.sentence.value and not page.controls.items["go"].disabled
     assert "numbers" in page.board.neurons.title.value
     page.run_attack()
     assert "of 10" in page.sentence.value
     assert "unseen" in page.sentence.value and page.job.share == 1
+    assert stands(page) == (["images", "train", "attack"], "")
+    assert {row["part"] for row in page.head.state["stages"]} == {
+        f"[data-item={name}]" for name in ("kind", "train", "go") if name in page.controls.items
+    }
     assert sum(len(s.x) for s in page.board.outputs.shown.series) == 10
     well(page)
 

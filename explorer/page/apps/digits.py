@@ -23,7 +23,7 @@ from explorer.page.apps.digits_charts import Believed, FirstLayer, Gallery
 from explorer.page.apps.digits_grid import UNTRAINED, DigitsGrid
 from explorer.page.apps.digits_own import OwnCard
 from explorer.page.apps.digits_quiz import QuizCard
-from explorer.page.apps.page import SidePage, cards_of, columns, key, show
+from explorer.page.apps.page import SidePage, Step, cards_of, columns, key, show
 from explorer.page.ask import Ask
 from explorer.page.controls.remembered import Remembered
 from explorer.page.controls.row import Item, Row, choices
@@ -241,10 +241,17 @@ SMALL_SCALE = 1e-4  # of the second network of lesson 12
 class DigitsApp(SidePage):
     """One visitor's page."""
 
+    steps = (
+        Step("images", "1 Images", "Choose the images that the network is trained on",
+             "[data-item=kind]"),
+        Step("train", "2 Train", "Train a network on them", "[data-item=train]"),
+        Step("attack", "3 Attack", "Reconstruct images from the weights alone", "[data-item=go]"),
+    )  # fmt: skip
+
     def __init__(self, run: ImageRun | None = None) -> None:
         """Build the page and draw the images."""
         limit_threads()  # many kernels share one machine
-        super().__init__()
+        super().__init__("Real images")
         self.draw: Draw | None = None
         self.trained: TrainState | None = None
         self.attacked: list[AttackState] = []  # the last state of each start
@@ -263,8 +270,13 @@ class DigitsApp(SidePage):
         kept = Remembered(self.controls, without=("kind", "folder"))
         body = [self.controls, self.failure, self.board.widget, self.grid.widget,
                 w.HTML(THEOREM).add_class("mx-note")]  # fmt: skip
-        self.compose("Real images", body, kept)
+        self.compose(body, kept)
         self.redraw()
+
+    def done(self) -> set[str]:
+        """Return the steps done, each with what the next one needs."""
+        there = {"images": self.draw, "train": self.trained, "attack": self.scored}
+        return {key for key, made in there.items() if made is not None}
 
     # --- what is there ------------------------------------------------------------------------
     def redraw(self) -> None:

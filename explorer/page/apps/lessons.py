@@ -8,7 +8,7 @@ from pathlib import Path
 
 import ipywidgets as w
 
-from explorer.page.apps.page import show, theme_query, under_voila, way_back
+from explorer.page.apps.page import page_head, show, theme_query, under_voila
 from explorer.page.controls.access import Access
 from explorer.page.lessons.file import Lesson, packaged_lessons
 from explorer.research.pages import FIRST
@@ -29,10 +29,11 @@ class LessonsApp:
     def __init__(self) -> None:
         """Lay out the cards."""
         cards = "".join(_card(k, lesson) for k, lesson in enumerate(packaged_lessons()))
-        words = f"{way_back()}<h1>Lessons</h1><p>{WORDS}</p>"
-        head = w.HTML(f"<div class='mx-index-head'>{words}</div>")
+        head = w.HTML(f"<div class='mx-index-head'><h1>Lessons</h1><p>{WORDS}</p></div>")
         self.cards = w.HTML(f"<ol class='mx-index'>{cards}</ol>")
-        self.widget = w.VBox([w.HTML(CSS), Access(), head, self.cards]).add_class("mx-app")
+        self.widget = w.VBox(
+            [w.HTML(CSS), Access(), page_head("Lessons"), head, self.cards]
+        ).add_class("mx-app")
 
     def close(self) -> None:
         """Free the widgets."""

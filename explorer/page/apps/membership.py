@@ -36,7 +36,7 @@ from explorer.page.apps.membership_scene import (
     scene,
     world,
 )
-from explorer.page.apps.page import SidePage, cards_of, key, show
+from explorer.page.apps.page import SidePage, Step, cards_of, key, show
 from explorer.page.ask import Ask
 from explorer.page.controls.remembered import Remembered
 from explorer.page.controls.row import Item, Row, choices
@@ -156,10 +156,19 @@ class TrainedControls(Row):
 class MembershipApp(SidePage):
     """One visitor's page."""
 
+    steps = (
+        Step("points", "1 Points", "Draw points, and take the exact network that fits them",
+             "[data-item=d]"),
+        Step("rule", "2 Rule", "Choose what the attacker knows, and from where on a point counts",
+             "[data-item=rule]"),
+        Step("trained", "3 Trained networks", "Train networks, and look whether the rule holds",
+             "[data-item=go]"),
+    )  # fmt: skip
+
     def __init__(self, settings: MembershipScene | None = None) -> None:
         """Build the page and draw it once."""
         limit_threads()  # many kernels share one machine
-        super().__init__()
+        super().__init__("Membership inference")
         self.controls = SceneControls(settings or MembershipScene(), self._redraw_soon)
         self.job = Ask(self)
         self.trained = TrainedControls(self.job, self.run_training)
@@ -181,10 +190,15 @@ class MembershipApp(SidePage):
         self.roc_title = titles[1]
         charts = cards_of(list(zip(titles, self.charts, strict=True)), "460px")
         body = [self.controls, charts, self.trained, self.failure, self.theorem, self.timing]
-        self.compose("Membership inference", body, Remembered(self.controls, self.trained))
+        self.compose(body, Remembered(self.controls, self.trained))
         # Loads scikit-learn now, for half a second, rather than at the first move of a slider.
         self.attempt(rates.ready)
         self.redraw()
+
+    def done(self) -> set[str]:
+        """Return the steps done: a network is there at once, and with it what the rule finds."""
+        exact = {"points", "rule"} if self._world is not None else set[str]()
+        return exact | ({"trained"} if self.trials and not self.job.busy else set[str]())
 
     # --- the exact network --------------------------------------------------------------------
     def _redraw_soon(self) -> None:
@@ -251,6 +265,7 @@ class MembershipApp(SidePage):
         )
 
     def _empty(self, words: str) -> None:
+        self._world = None
         self.say("No network to attack", "warn", words)
         for view in self.charts[:3]:
             view.draw(NOTHING)
@@ -274,6 +289,7 @@ class MembershipApp(SidePage):
         def end() -> None:
             if self.job.error is None:
                 self.trained.say(says.experiment(self.trials, total))
+            self.tell_steps()
 
         self.trained.say("training the first network")
         self.job.begin(partial(membership_experiment, config), take, end)

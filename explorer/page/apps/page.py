@@ -14,6 +14,7 @@ from IPython import get_ipython
 from IPython.display import display
 
 from explorer.page.controls.access import Access
+from explorer.page.controls.control import PageHead
 from explorer.page.controls.remembered import Remembered
 from explorer.page.job import Job
 from explorer.page.keeping.browser import BrowserKeeper
@@ -36,10 +37,28 @@ class Showable(Protocol):
 P = TypeVar("P", bound=Showable)
 
 
-class SidePage:
-    """A page beside the explorer: its title, a verdict, what it shows, its failures.
+class Step(NamedTuple):
+    """A step of a page.
 
     Attributes:
+        key: its name.
+        title: the words of its tab, its number first.
+        tip: what is done there.
+        part: where it stands on the page, as a selector.
+    """
+
+    key: str
+    title: str
+    tip: str
+    part: str
+
+
+class SidePage:
+    """A page beside the explorer: its head, a verdict, what it shows, its failures.
+
+    Attributes:
+        steps: what is done on it, in order.
+        head: the way back, its name, its steps.
         asks: the jobs of the page; they end with it.
         access: what the host does not give the page.
         sentence: the verdict.
@@ -48,30 +67,45 @@ class SidePage:
     """
 
     widget: w.Widget
+    steps: tuple[Step, ...] = ()
 
-    def __init__(self) -> None:
-        """Nothing is said yet."""
+    def __init__(self, title: str) -> None:
+        """Nothing is said yet on the page of this title."""
         self.asks: list[Job] = []
         self.access = Access()
+        self.head = page_head(title)
         self.sentence = w.HTML()
-        self.verdict = w.VBox([self.sentence]).add_class("mx-verdict")
+        self.verdict = w.VBox([self.sentence]).add_class("mx-verdict").add_class("mx-headline")
         self.failure = w.HTML(layout=w.Layout(display="none")).add_class("mx-failed")
 
-    def compose(self, title: str, body: list[w.Widget], kept: Remembered, style: str = "") -> None:
-        """Put the page together: `body` below title and verdict; `kept` outlives a reload."""
-        named = w.HTML(title).add_class("mx-title")
-        head = w.HBox([named, w.HTML(way_back())]).add_class("mx-header")
-        page = w.VBox([head, self.verdict, *body], layout=w.Layout(overflow="visible"))
-        parts = [w.HTML(CSS + style), self.access, BrowserKeeper(), kept, page]
+    def compose(self, body: list[w.Widget], kept: Remembered) -> None:
+        """Put the page together: `body` below the verdict; `kept` outlives a reload."""
+        page = w.VBox([self.verdict, *body], layout=w.Layout(overflow="visible"))
+        parts = [w.HTML(CSS), self.access, BrowserKeeper(), kept, self.head, page]
         self.widget = w.VBox(parts, layout=w.Layout(overflow="visible")).add_class("mx-app")
+
+    def done(self) -> set[str]:
+        """Return the keys of the steps that are done."""
+        return set()
 
     def say(self, words: str, tone: str, more: str = "") -> None:
         """Show the verdict, and more of it below; tone "good", "warn", "bad" or ""."""
-        rest = f"<div class='mx-verdict-more'>{escape(more)}</div>" if more else ""
-        self.sentence.value = f"<div aria-live='polite'>{escape(words)}{rest}</div>"
+        rest = f"<p class='mx-words'>{escape(more)}</p>" if more else ""
+        title = f"<h1 class='mx-title'>{escape(words)}</h1>"
+        self.sentence.value = f"<div aria-live='polite'>{title}{rest}</div>"
+        self.tell_steps()
         for known in ("good", "warn", "bad"):
             mark = self.verdict.add_class if known == tone else self.verdict.remove_class
             mark(known)
+
+    def tell_steps(self) -> None:
+        """Show in the head which steps are done; the first that is not is the present one."""
+        done = self.done()
+        now = next((step.key for step in self.steps if step.key not in done), "")
+        self.head.show(now=now, stages=[
+            {**step._asdict(), "state": "done" if step.key in done else "open"}
+            for step in self.steps
+        ])  # fmt: skip
 
     def tell(self, words: str) -> None:
         """Show words in place of the verdict."""
@@ -202,6 +236,7 @@ def theme_query(before: str = "?") -> str:
     return f"{before}theme={theme}" if theme in ("light", "dark") else ""
 
 
-def way_back() -> str:
-    """Return a link to the main page if Voila serves both, in the theme of this one."""
-    return f"<a href='../../{theme_query()}'>← Margin Explorer</a>" if under_voila() else ""
+def page_head(title: str) -> PageHead:
+    """Return the head of a page of this title; the way back is there if Voila serves both."""
+    home = f"../../{theme_query()}" if under_voila() else ""
+    return PageHead({}, ("mx-head",), title=title, home=home, stages=[], now="")

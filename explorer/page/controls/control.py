@@ -65,7 +65,13 @@ class Control(View):
 class Head(Control):
     """The name of the page, the tabs of its stages, and the menus beside them."""
 
-    _esm = script("head.js")
+    _esm = script("tabs.js", "head.js")
+
+
+class PageHead(Control):
+    """The way back to the main page, the name of this one, its steps and its theme."""
+
+    _esm = script("tabs.js", "page_head.js")
 
 
 class Palette(Control):
