@@ -2,8 +2,9 @@
 
     python scripts/playing.py build/docs/playing
 
-Each is an example of the page (explorer/research/scenarios.py), trained and attacked to its end, as
-one file of HTML. `make docs` calls it after the site is built; docs/plays.md links to the files.
+Each is an example of the page (explorer/research/scenarios.py), trained and attacked to its end, or
+a lesson, as one file of HTML. `make docs` calls it after the site is built; docs/plays.md and
+docs/lessons.md link to the files.
 """
 
 from __future__ import annotations
@@ -17,7 +18,9 @@ from time import perf_counter
 from explorer.engine.roster import by_key
 from explorer.engine.store import Run
 from explorer.engine.threads import limit_threads
+from explorer.page.lessons.file import packaged_lessons
 from explorer.page.recording.document import page_that_plays
+from explorer.page.recording.lesson import lesson_that_plays
 from explorer.research.repeat import with_states
 from explorer.research.scenarios import by_name
 
@@ -44,9 +47,17 @@ def whole_run(name: str) -> Run:
 def main(folder: Path, tell: Callable[[str], object] = print) -> None:
     limit_threads()
     folder.mkdir(parents=True, exist_ok=True)
-    for key, (name, starts) in PAGES.items():
+    makers: dict[str, Callable[[], str]] = {
+        key: lambda name=name, starts=starts: page_that_plays(  # type: ignore[misc]
+            with_states(whole_run(name)), starts=starts
+        )
+        for key, (name, starts) in PAGES.items()
+    }
+    for k, lesson in enumerate(packaged_lessons()):
+        makers[f"lesson-{k}"] = lambda lesson=lesson: lesson_that_plays(lesson)  # type: ignore[misc]
+    for key, make in makers.items():
         begun = perf_counter()
-        page = page_that_plays(with_states(whole_run(name)), starts=starts)
+        page = make()
         (folder / f"{key}.html").write_text(page, encoding="utf-8")
         tell(f"{key}.html  {len(page.encode()) / 1000:.0f} kB  {perf_counter() - begun:.0f} s")
 

@@ -36,6 +36,7 @@ from explorer.page.controls.control import Control
 from explorer.page.controls.settings import in_form, items_of
 from explorer.page.frame import STAGES
 from explorer.page.keeping.words import BUTTONS
+from explorer.page.lessons.file import contents
 from explorer.page.stages.train import commands as train
 from scripts import reference
 
@@ -290,6 +291,8 @@ def test_every_file_named_is_there() -> None:
 def test_every_page_that_plays_is_made_and_linked() -> None:
     script = runpy.run_path(str(ROOT / "scripts" / "playing.py"))
     linked = re.findall(r'href="playing/([\w-]+)\.html"', text_of("plays.md"))
+    lessons = re.findall(r'href="playing/lesson-(\d+)\.html"', text_of("lessons.md"))
+    assert lessons == [str(k) for k in range(len(contents()))]
     assert linked == list(script["PAGES"])
     assert "scripts/playing.py build/docs/playing" in (ROOT / "Makefile").read_text()
     for name, _ in script["PAGES"].values():

@@ -102,7 +102,10 @@ def film(
 
 def export(
     file: Annotated[
-        str, typer.Argument(help="A saved run with its history, or a link, which is run again.")
+        str,
+        typer.Argument(
+            help="A saved run with its history, a link, which is run again, or a lesson's file."
+        ),
     ],
     out: Annotated[Path, options.option("--out", "The page, a file of HTML.")] = Path("run.html"),
     landscape: Annotated[
@@ -114,21 +117,37 @@ def export(
     ] = False,
     as_json: options.Json = False,
 ) -> None:
-    """Make a page of a run that plays without Python, in one file."""
-    from explorer.page.recording.document import page_that_plays
-
+    """Make a page of a run or of a lesson that plays without Python, in one file."""
     if out.suffix.lower() not in (".html", ".htm"):
         raise ValueError(
             f"a page that plays is a file of HTML; got --out {out.name}. Name it "
             f"{out.with_suffix('.html').name}."
         )
     check_files(out)
-    run = _run_of(file)
-    with base.progress_bar("page") as progress:
-        page = page_that_plays(run, progress=progress, starts=landscape)
+    page = _lesson_page(file) if _is_lesson(file) else _run_page(file, landscape)
     write_file(out, page.encode())
     found = report.lines({"page": out, "bytes": len(page.encode())})
     base.show(as_json, "Page that plays", found)
+
+
+def _is_lesson(place: str) -> bool:
+    return place.lower().endswith(".json") or "mxl1." in place
+
+
+def _run_page(place: str, landscape: bool) -> str:
+    from explorer.page.recording.document import page_that_plays
+
+    run = _run_of(place)
+    with base.progress_bar("page") as progress:
+        return page_that_plays(run, progress=progress, starts=landscape)
+
+
+def _lesson_page(place: str) -> str:
+    from explorer.page.recording.lesson import lesson_of, lesson_that_plays
+
+    lesson = lesson_of(place)
+    with base.progress_bar("page") as progress:
+        return lesson_that_plays(lesson, progress)
 
 
 def _run_of(place: str) -> Run:

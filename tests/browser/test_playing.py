@@ -15,11 +15,12 @@ from playwright.sync_api import Page, expect
 
 from explorer.page.recording import document
 from explorer.page.recording.frames import RecordedFrame
+from explorer.page.recording.lesson import lesson_that_plays
 from explorer.page.recording.packing import recording
 from explorer.page.stages.landscape import words
 from explorer.serve.server import Server
 from tests.browser.steps import Explorer, barriers
-from tests.page.test_document import MARKUP, data_of, small_run, with_starts
+from tests.page.test_document import MARKUP, data_of, small_lesson, small_run, with_starts
 
 LAST = re.compile(r"^step 6$")
 
@@ -80,6 +81,27 @@ def test_it_plays_and_is_scrubbed_by_mouse_and_keys(page: Page, file: Path) -> N
     expect(page.get_by_label("Link", exact=True)).to_have_value(re.compile(r"^mx1\."))
     page.get_by_text("Legend").click()
     expect(page.locator(".mx-legend li").first).to_be_visible()
+
+
+def test_a_lesson_plays_where_its_words_say_and_folds_its_answers(
+    page: Page, tmp_path: Path
+) -> None:
+    opened(page, lesson_that_plays(small_lesson()), tmp_path)
+    expect(page.get_by_role("heading", level=1)).to_have_text("Mine")
+    expect(page.locator(".mx-told-step")).to_have_count(3)
+    expect(page.locator(".mx-told")).to_have_count(1)  # a picture only where a step names a run
+    page.locator(".mx-told .mx-plane").scroll_into_view_if_needed()
+    step, play = page.locator(".mx-where"), page.get_by_role("button", name="Play picture 1")
+    expect(step).to_have_text("step 40")  # it begins by itself, and comes to its end
+    expect(play).to_be_visible()
+    page.get_by_label("Time of picture 1").focus()
+    page.keyboard.press("Home")
+    expect(step).to_have_text("step –")
+    answer = page.locator(".mx-lesson-answer")
+    expect(answer).to_be_hidden()
+    page.locator("summary", has_text="Answer").click()
+    expect(answer).to_have_text("Because.")
+    assert barriers(page) == []
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -8,6 +8,7 @@ import json
 import re
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -15,13 +16,17 @@ import numpy as np
 import pytest
 
 from explorer import Run, TrainConfig, preset
+from explorer.commands.share import export
 from explorer.engine.attacks.kkt import KKTConfig
 from explorer.engine.roster import ROSTER
 from explorer.engine.store import StoreError
+from explorer.page.lessons.file import Goal, Lesson, LessonError, State, Step, write
+from explorer.page.lessons.file import read_link as read_lesson_link
 from explorer.page.recording import document
 from explorer.page.recording.document import CUT, document_of, page_that_plays
 from explorer.page.recording.frames import frames_of, recorded_axes
 from explorer.page.recording.landscape import SIDE, KnownStarts
+from explorer.page.recording.lesson import TRAINED, lesson_that_plays, played_run
 from explorer.page.recording.packing import UNIT
 from explorer.page.sharing.words import ANEW
 from explorer.page.stages.landscape import energy_words, words
@@ -156,3 +161,50 @@ def test_an_attack_without_starts_has_no_landscape() -> None:
     run = replace(small_run(), attack_name=name, attack_config=None, attack_states=())
     with pytest.raises(StoreError, match="begins at no given start"):
         page_that_plays(run, starts=True)
+
+
+def small_lesson(caption: str = "Press Play.") -> Lesson:
+    """Three steps: points that are trained on and attacked, only words, a question."""
+    state = State(points=((-1.0, 0.0, -1.0), (1.0, 0.5, 1.0)), train={"widths": [6]},
+                  network="trained", steps=300, stage="attack",
+                  settings={"steps": 40, "m": 4})  # fmt: skip
+    goal = Goal(name="attacked at least", value=10)
+    first = Step(caption=caption, state=state, goal=goal)
+    asked = Step(caption="Think.", question="Why?", answer="Because.")
+    return Lesson(title="Mine", line="One.", steps=(first, Step(caption="Read."), asked))
+
+
+def test_a_lesson_is_a_file_whose_steps_play_the_runs_they_name() -> None:
+    lesson = small_lesson()
+    page = lesson_that_plays(lesson)
+    data = data_of(page)
+    first, *others = data["steps"]
+    frames = read(base64.b64decode(first["recording"]))
+    assert [frame["t"] for frame in frames if frame["scene"] == "train"][-1] == 300
+    assert frames[-1]["scene"] == "end" and frames[-1]["t"] == 40, "the whole attack"
+    assert [step["recording"] for step in others] == ["", ""]
+    assert first["goal"] == lesson.steps[0].goal.words and others[1]["answer"] == "Because."
+    assert read_lesson_link(data["link"]) == lesson
+    assert "default-src 'none'" in page and page == lesson_that_plays(lesson)
+    marked = lesson_that_plays(small_lesson(f"{MARKUP}\n\nTwo."))
+    assert marked.count("<script") == 2 and data_of(marked)["steps"][0]["caption"] == [
+        MARKUP,
+        "Two.",
+    ]
+
+
+def test_play_comes_as_far_as_a_step_asks_for() -> None:
+    begun = State(preset="blobs", network="trained", steps=0, stage="train")
+    assert played_run(begun).steps == (TRAINED, 0)
+    assert played_run(replace(begun, network="exact")).steps == (0, 0)
+    assert played_run(replace(begun, steps=5_000)).steps == (5_000, 0)
+
+
+def test_the_verb_exports_a_lesson_of_a_file(tmp_path: Path) -> None:
+    given, out = tmp_path / "mine.json", tmp_path / "mine.html"
+    given.write_bytes(write(Lesson(title="Mine", steps=(Step(caption="Read."),))))
+    export(str(given), out=out)
+    assert data_of(out.read_text(encoding="utf-8"))["title"] == "Mine"
+    given.write_text('{"title": "x", "steps": [{"capton": "y"}]}')
+    with pytest.raises(LessonError, match="capton"):
+        export(str(given), out=out)

@@ -12,6 +12,7 @@ from traitlets import TraitError
 import explorer
 from explorer.engine.data import preset
 from explorer.engine.status import Status
+from explorer.engine.store import Run
 from explorer.page.apps import page as shown_pages
 from explorer.page.apps.explorer import App
 from explorer.page.apps.page import Place
@@ -47,6 +48,21 @@ def test_calls_do_what_clicks_do_and_every_result_has_a_public_name(page: App) -
     assert page.session.frame.stage == "landscape" and page.energies.shape[0] > 2
     assert page.run.attack_name == "kkt" and page.run.net.widths == (20,)
     assert repr(page).startswith("App(9 points")
+
+
+def test_the_run_is_observed_like_the_other_traits_at_each_moment_of_rest(page: App) -> None:
+    seen: list[Run] = []
+    page.observe(lambda change: seen.append(change["new"]), "run")
+    assert "run" in page.trait_names() and page.traits()["run"].read_only
+    page.train(1000, widths=(20,))
+    assert seen[-1].train_states[-1].t == 1000 and seen[-1].dataset is page.dataset
+    page.attack("kkt", steps=10, m=4)
+    assert seen[-1].attack_states[-1].t == page.run.attack_states[-1].t == 10
+    many = len(seen)
+    page.session.show()  # nothing happened
+    assert len(seen) == many
+    with pytest.raises(TraitError):
+        page.run = seen[0]
 
 
 def test_an_attack_goes_on_to_its_end_and_beyond_what_was_planned(page: App) -> None:

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from traitlets import All, Bunch, HasTraits
 from traitlets import Any as AnyTrait
-from traitlets import HasTraits, observe
 from traitlets import link as Link
+from traitlets import observe as on_change
 
 from explorer.engine.data import empty
 from explorer.engine.data.dataset import points_of
@@ -26,6 +27,14 @@ LOOK_S = 0.1  # between two frames of a run that a cell asks for; arbitrary
 FOLLOWED = ("network", "target", "claims", "verdict", "certificate", "energies")
 
 
+class MadeAnew(AnyTrait):
+    """A read-only trait that is made when it is read: points, states and attack as a run."""
+
+    def get(self, obj: Any, cls: Any = None) -> Run:  # noqa: ANN401 - as traitlets calls it
+        """Return the run of this moment, as `save_run` takes it."""
+        return as_run(obj.session)
+
+
 class Instrument(HasTraits):
     """A page in the hands of a notebook.
 
@@ -38,6 +47,8 @@ class Instrument(HasTraits):
         certificate: of the network on the points; None before.
         energies: of all starts on a lattice (side, side), row noise and column truth; None before
             the landscape has computed them.
+        run: points, settings, states and attack of this moment, as `save_run` takes them; who
+            observes it hears of each moment at which nothing runs.
     """
 
     dataset = Checked(as_points, empty(2), help="the drawn points, in units of the data")
@@ -47,16 +58,19 @@ class Instrument(HasTraits):
     verdict = AnyTrait(None, read_only=True, help="on these claims")
     certificate = AnyTrait(None, read_only=True, help="of the network on the points")
     energies = AnyTrait(None, read_only=True, help="of all starts, shares of the weights")
+    run = MadeAnew(None, read_only=True, help="points, settings, states and attack")
     session: Session
+    _heard = False  # whether anyone observes `run`: to make one takes a tenth of a second and more
+    _told: tuple[Any, ...] = (None, None, None, None)  # the moment that its observers know
 
     def __repr__(self) -> str:
         now = self.session.frame
         return f"{type(self).__name__}({now.dataset.n} points, stage {now.stage!r}, step {now.t})"
 
-    @property
-    def run(self) -> Run:
-        """Return points, settings, states and attack of this moment, as `save_run` takes them."""
-        return as_run(self.session)
+    def observe(self, handler: Any, names: Any = All, type: Any = "change") -> None:  # noqa: ANN401
+        """Call `handler` after a change of a trait, as traitlets do; see there."""
+        super().observe(handler, names, type)
+        self._heard = self._heard or (names is not All and "run" in [names, *names])
 
     def follow(self, session: Session) -> None:
         """Take up what each frame of the session holds."""
@@ -77,8 +91,14 @@ class Instrument(HasTraits):
             for name in FOLLOWED:
                 if getattr(self, name) is not held[name]:
                     self.set_trait(name, held[name])
+        parts = (now.dataset, now.training.state, now.attack.state, now.stage)
+        rests = self._heard and not self.session.running
+        if rests and any(a is not b for a, b in zip(parts, self._told, strict=True)):
+            self._told = parts
+            change = Bunch(name="run", old=None, new=self.run, owner=self, type="change")
+            self.notify_change(change)
 
-    @observe("dataset")
+    @on_change("dataset")
     def _edit(self, change: dict[str, Any]) -> None:
         if change["new"] is not self.session.frame.dataset:
             draw.put(self.session, change["new"])

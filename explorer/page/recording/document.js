@@ -1,9 +1,5 @@
-// A page that plays without Python: it builds itself from the data in its own file, and asks no host.
-// What is not whole, or of a later version, leaves one sentence and runs nothing. Words of the file
-// are put in as text, never as markup.
-const VERSION = 1; // of the data, as in document.py
-const DAMAGED = "What this page holds cannot be read: it was changed or cut short on its way. Export it again.";
-const LATER = "This page was made by a later version of Margin Explorer than what plays it. Export it again by one version.";
+// A run that plays without Python: the page builds itself from the data in its own file (file.js stands
+// before it), and asks no host.
 const TITLES = { draw: "Draw", train: "Train", attack: "Attack", landscape: "Landscape" };
 const ROLL_S = 6, ROLL_RATE = 30; // all runs at Play, as on the page
 const CHART_MS = 100; // between two lines of the chart while frames play
@@ -31,11 +27,9 @@ const localModel = (values, hear = () => {}) => {
   };
 };
 
-const framesIn = async (text) => framesOf(await unzipped(new Blob([Uint8Array.from(atob(text), (c) => c.charCodeAt(0))]).stream()));
 const read = async () => {
-  const data = JSON.parse(document.getElementById("mx-data").textContent);
-  if (data.format !== "margin-explorer page" || !Number.isInteger(data.version)) throw new Error("not a page of Margin Explorer");
-  if (data.version > VERSION) return { later: true };
+  const data = readData();
+  if (!data) return null;
   const recording = await framesIn(data.recording);
   if (!recording.frames.length) throw new Error("no frames");
   const starts = data.landscape && { ...data.landscape, frames: (await framesIn(data.landscape.recording)).frames };
@@ -43,21 +37,6 @@ const read = async () => {
 };
 
 // --- the parts ------------------------------------------------------------------------------------
-const themeButton = (app) => {
-  const order = ["auto", "light", "dark"], names = { auto: "as the system", light: "light", dark: "dark" };
-  let chosen = "auto"; // for as long as the page is open: a file keeps nothing
-  const button = makeButton("mx-ghost mx-theme", undefined, undefined, () => { chosen = order[(order.indexOf(chosen) + 1) % 3]; apply(); });
-  button.innerHTML = icon("theme");
-  const apply = () => {
-    app.dataset.theme = document.documentElement.dataset.theme = chosen !== "auto" ? chosen : systemTheme.matches ? "dark" : "light";
-    button.title = `Theme: ${names[chosen]}`;
-    button.setAttribute("aria-label", button.title);
-    button.dataset.choice = chosen;
-  };
-  listen(systemTheme, "change", apply);
-  apply();
-  return button;
-};
 // The chart of a scene, whose line is dragged to seek.
 const chartOf = (chart, seek) => {
   const el = make("div", "mx-card"), model = localModel({}, (content) => { if (content.kind === "handle") seek(content.at); });
@@ -250,7 +229,4 @@ const buildPage = ({ data, recording, starts }) => {
   if (calm) player.show(frames.length - 1); else player.play();
 };
 
-{
-  const say = (sentence) => document.body.replaceChildren(make("p", "", { id: "mx-fault", textContent: sentence }));
-  read().then((found) => (found.later ? say(LATER) : buildPage(found))).catch((error) => { console.warn(error); say(DAMAGED); });
-}
+openFile(read, buildPage);

@@ -81,9 +81,9 @@ def page_that_plays(
     return document_of(data)
 
 
-def document_of(data: dict[str, Any]) -> str:
-    """Return the file that holds this data, its words escaped."""
-    css, script = _styles(), _script()
+def document_of(data: dict[str, Any], kind: str = "document") -> str:
+    """Return the file that holds this data, its words escaped; `kind` names what builds it."""
+    css, script = _styles(), _script(kind)
     policy = (
         f"default-src 'none'; script-src '{_digest(script)}'; style-src '{_digest(css)}'; "
         "img-src data:; base-uri 'none'; form-action 'none'"
@@ -119,7 +119,7 @@ def _styles() -> str:
 
 
 @cache
-def _script() -> str:
+def _script(kind: str) -> str:
     """Return the page's own code: what shares names stands in functions of its own."""
 
     def text(*names: str) -> Iterable[str]:
@@ -127,12 +127,16 @@ def _script() -> str:
 
     shared = text("view/dom.js", "view/popup.js", "view/base.js", "controls/dom.js",
                   "controls/copy.js")  # fmt: skip
-    own = [f"const {name} = (() => {{\n{code}\nreturn {given};\n}})();" for name, given, code in (
-        ("CHART", "{ render }", _plain("view/chart.js")),
-        ("TIME_BAR", "build", _plain("controls/time_bar.js")),
-        ("TRIANGLE", "{ render }", _plain("view/triangle.js")),
-    )]  # fmt: skip
-    last = text("view/plane.js", "recording/player.js", "recording/document.js")
+    views = (
+        ("CHART", "{ render }", "view/chart.js"),
+        ("TIME_BAR", "build", "controls/time_bar.js"),
+        ("TRIANGLE", "{ render }", "view/triangle.js"),
+    )
+    own = [
+        f"const {name} = (() => {{\n{_plain(code)}\nreturn {given};\n}})();"
+        for name, given, code in (views if kind == "document" else ())
+    ]
+    last = text("view/plane.js", "recording/player.js", "recording/file.js", f"recording/{kind}.js")
     parts = ['"use strict";', glossary.script(), *shared, *own, *last]
     return f"(() => {{\n{chr(10).join(parts)}\n}})();"
 

@@ -1,0 +1,88 @@
+"""A lesson as one file of HTML: words, pictures that play where the text says, folded answers.
+
+What a step puts the page to is recorded as a run is, and played by the player of all recordings.
+"""
+
+from __future__ import annotations
+
+import base64
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from explorer.engine.files import read_file
+from explorer.engine.progress import Progress, no_progress, with_progress
+from explorer.engine.roster import by_key
+from explorer.engine.store import Run
+from explorer.page.lessons.file import Lesson, State, is_link, link_of, read, read_link
+from explorer.page.recording.document import FORMAT, VERSION, document_of
+from explorer.page.recording.frames import config_of, frames_of, pictures, recorded_axes
+from explorer.page.recording.packing import recording
+from explorer.research.repeat import with_states
+from explorer.research.runs import in_own_unit
+
+DRAWN, MOST = 8, 30  # frames in which points appear, of training and of the attack; arbitrary
+TRAINED = 2_000  # steps that Play comes to where a step begins with training; arbitrary
+STATES = 60  # kept of an attack that plans no steps; arbitrary
+
+
+def lesson_that_plays(lesson: Lesson, progress: Progress = no_progress) -> str:
+    """Return a lesson as one file of HTML that plays without Python.
+
+    Args:
+        lesson: of the course, or out of a file.
+        progress: hears of the work, and may end it.
+
+    Raises:
+        StoreError: where a step holds an attack on other weights than it trains.
+
+    Example:
+        >>> from explorer.page.lessons.file import Lesson, Step
+        >>> from explorer.page.recording.lesson import lesson_that_plays
+        >>> lesson_that_plays(Lesson(title="Mine", steps=(Step(caption="Read."),)))[:15]
+        '<!doctype html>'
+    """
+    steps = [
+        {
+            "caption": step.caption.split("\n\n"), "question": step.question,
+            "answer": step.answer, "goal": "" if step.goal is None else step.goal.words,
+            "recording": "" if step.state is None else _recorded(step.state),
+        }
+        for step in with_progress(iter(lesson.steps), len(lesson.steps), progress)
+    ]  # fmt: skip
+    data: dict[str, Any] = {
+        "format": FORMAT, "version": VERSION, "title": lesson.title, "line": lesson.line,
+        "steps": steps, "link": link_of(lesson),
+    }  # fmt: skip
+    return document_of(data, "lesson")
+
+
+def lesson_of(place: str) -> Lesson:
+    """Return the lesson of a file or a link.
+
+    Raises:
+        LessonError: where it holds none, in one sentence.
+    """
+    return read_link(place) if is_link(place) else read(read_file(Path(place)))
+
+
+def _recorded(state: State) -> str:
+    """Return the recording of where a step puts the page; "" where nothing is drawn there."""
+    run = played_run(state)
+    if not run.dataset.n:
+        return ""
+    made = in_own_unit(with_states(run))
+    frames = frames_of(made, drawn=DRAWN, most=MOST)
+    return base64.b64encode(recording(pictures(frames, recorded_axes(made)))).decode()
+
+
+def played_run(state: State) -> Run:
+    """Return the run of a step, as far as Play would take it: training, or a whole attack."""
+    run = state.run()
+    trained, attacked = run.steps
+    if state.stage in ("draw", "train"):
+        return run if run.exact else replace(run, steps=(max(trained, TRAINED), 0))
+    entry = by_key(run.attack_name)
+    if state.stage == "attack" and entry.own is None:
+        attacked = max(attacked, entry.step_count(config_of(run), STATES))
+    return replace(run, steps=(trained, attacked))
