@@ -25,8 +25,9 @@ def test_a_digit_is_drawn_added_and_seen_large(
     page.get_by_role("button", name="Add", exact=True).click()
     step = page.locator(".mx-tab[aria-selected=true]")
     expect(step).to_have_text("2 Train")
-    step.click()  # a step brings its part into sight, under the head
     train = page.locator("button[data-item=train]")
+    expect(train).to_be_enabled()  # a button at rest alone takes the focus
+    step.click()  # a step brings its part into sight, under the head
     expect(train).to_be_focused()
     head = page.locator(".mx-head").bounding_box()
     assert head and head["y"] == 0
