@@ -30,7 +30,7 @@ def test_a_digit_is_drawn_added_and_seen_large(
     step.click()  # a step brings its part into sight, under the head
     expect(train).to_be_focused()
     head = page.locator(".mx-head").bounding_box()
-    assert head and head["y"] == 0
+    assert head and 0 <= head["y"] <= 8
     expect(train).to_be_in_viewport()
     mine = page.locator(".mx-tile[aria-label*='your 3']")
     expect(mine).to_have_count(1)
