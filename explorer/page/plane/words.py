@@ -27,16 +27,13 @@ ROWS: dict[str, tuple[str, str]] = {
     "point": ("training point", "A training point: larger is more of the weights."),
     "truth": ("training point", "A training point of the attacked weights."),
     "traceless": ("leaves no trace", "A training point that leaves no trace in the weights."),
-    "candidate": (
-        "point that is tried",
-        "A point of a set that is tried as an explanation: larger is more of the weights.",
-    ),
+    "candidate": ("point that is tried", "A point that is tried: larger is more of the weights."),
     "unused": ("tried, not claimed", "A point that was tried and is no part of a claim."),
     "wrong": ("wrong claim", "A wrong claim: no training point of its class is near."),
     "found": ("found", "Found: this claim is close to a training point of its class."),
     "certified": (
         "certified",
-        "Certified: in its box and margins no set explains as much without a point in this ring.",
+        "Certified: in its box and margins no set explains as much without a point here.",
     ),
     "likely": ("likely", "Likely to hold a training point, by a threshold: it can be wrong."),
     "beside": (
