@@ -171,7 +171,9 @@ def told_before_the_next_animation_frame(triangle: Triangle) -> None:
     triangle.page.mouse.up()
 
 
-PICTURE = "el => el.querySelector('canvas').toDataURL()"
+# What is drawn is on the canvas with the next animation frame.
+PICTURE = """el => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(
+  () => done(el.querySelector("canvas").toDataURL()))))"""
 # Each place at three heights, on the screen, of a relief in a box.
 PROJECTED = """async ([source, tilt, turn, places]) => {
   const module = await import(URL.createObjectURL(new Blob([source], {type: "text/javascript"})));
