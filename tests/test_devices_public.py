@@ -92,6 +92,7 @@ ATTACKS: dict[str, tuple[Any, Any, dict[str, Any]]] = {
 } | {
     "bilevel": (IN_PLANE, MOONS, {"m": 6, "steps": 2}), "hinge": (IN_PLANE, MOONS, {}),
     "univariate": (ON_LINE, LINE, {}), "certified_places": (ON_LINE, LINE, {}),
+    "snapshots": (IN_PLANE, MOONS, {"steps": 2}),
     "pooled": (IN_PLANE, MOONS, {"starts": 2, "m": 6, "descent": 10}),
 }  # fmt: skip
 STEPS = 1  # of attacks that plan none

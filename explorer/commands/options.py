@@ -271,9 +271,15 @@ class TrainingOptions(OptionGroup):
         )  # fmt: skip
 
 
-def train(run: Run, device: Device = Device.cpu, dtype: Dtype = Dtype.float64) -> Trained:
-    """Train on a device. DeviceError where there is no such one here, or it is too small."""
-    return runs.train(run, device=device.value, dtype=getattr(torch, dtype.value), watch=watch)
+def train(
+    run: Run, device: Device = Device.cpu, dtype: Dtype = Dtype.float64, separated: bool = True
+) -> Trained:
+    """Train on a device. DeviceError where there is no such one here, or it is too small.
+
+    RunFailed where it has to be `separated` and is not.
+    """
+    kind = getattr(torch, dtype.value)
+    return runs.train(run, device=device.value, dtype=kind, watch=watch, separated=separated)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -52,7 +52,8 @@ def demo(
     data = run.dataset
     if data.d in (1, 2):
         check_files(out)
-    trained = options.train(run, device, dtype)
+    early = by_key(run.attack_name).needs.unseparated
+    trained = options.train(run, device, dtype, separated=not early)
     attacked = runs.attack(
         trained.target, run.attack_config or by_key(run.attack_name).config(), run.seed,
         name=run.attack_name, truth=data, certificate=trained.certificate, watch=base.watch,
@@ -81,7 +82,7 @@ def train(
     """Train a network and save the run, on one thread or on OMP_NUM_THREADS."""
     run, path = training.run_on(points.draw(), points.seed, train_set), out or Path(RUN)
     check_files(path)
-    trained = options.train(run, device, dtype)
+    trained = options.train(run, device, dtype, separated=False)
     before = None if out else set_aside(path)  # a file that was not named is not replaced
     kept = Run(run.dataset, run.train_config, trained.states, seed=run.seed)
     store.save_run(thinned_run(kept), path)
@@ -94,6 +95,11 @@ def attack_file(
     file: Annotated[Path, typer.Argument(help="A saved run, or the state_dict of a ReLU network.")],
     truth: options.Truth = None,
     margin: options.Margin = None,
+    before: Annotated[
+        Path | None,
+        option("--before", "Earlier weights of this network, a run or a state_dict, as a second "
+               "snapshot. Left away, the first weights of a saved run are taken."),
+    ] = None,
     attack: options.Which = DEFAULT, m: options.Candidates = None, seed: options.Seed = 0,
     starts: options.Starts = 1, steps: options.Length = None,
     settings: options.Set = None, device: options.Where = Device.cpu,
@@ -114,7 +120,11 @@ def attack_file(
     config = base.attack_config(attack, settings, m=m, steps=steps)
     check_files(out)
     decayed = run is not None and run.train_config.weight_decay > 0
-    target, made, note = runs.aim(net.to(dtype=torch.float64), points, margin, decayed)
+    net = net.to(dtype=torch.float64)
+    first = None if run is None else runs.first_weights(run.train_states)
+    if before is not None:
+        first = runs.open_run(before)[1].to(dtype=torch.float64)
+    target, made, note = runs.aim(net, points, margin, decayed, first)
     note = " ".join(filter(None, (note, _where(device, attack))))
     hit: dict[str, Any] = {
         "name": attack, "truth": points, "certificate": made, "device": device.value,

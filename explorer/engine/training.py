@@ -407,6 +407,27 @@ def with_net(
     return _at_rest(target, config, t, net, state.batch_seed)
 
 
+def earlier_weights(before: TrainState | None, state: TrainState) -> Network | None:
+    """Return the weights of an earlier state of a run at the scale of a later one, as a snapshot.
+
+    Args:
+        before: the earlier state, if any.
+        state: the later one.
+
+    Returns:
+        The network; None where there is no earlier state, nothing has changed since, or the network
+        is of other widths, as after a finish.
+    """
+    if before is None:
+        return None
+    then, now = before.net.in_unit(), state.net.in_unit()
+    if [p.shape for p in then.parameters] != [p.shape for p in now.parameters]:
+        return None
+    scale = before.log_scale - state.log_scale
+    then = then.with_theta(then.theta * math.exp(min(max(scale, -MAX_EXPONENT), MAX_EXPONENT)))
+    return None if torch.equal(then.theta, now.theta) else then.per(state.net.unit)
+
+
 def _at_rest(target: Dataset, config: TrainConfig, t: int, net: Network, seed: int) -> TrainState:
     """Return the state at these weights, at rest; ValueError where outputs are not finite."""
     unit = net.unit

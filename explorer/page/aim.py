@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from explorer.engine import training
 from explorer.engine.attacks.claims import Report
 from explorer.engine.attacks.target import Target
 from explorer.engine.certificate import Certificate
@@ -15,33 +16,36 @@ from explorer.engine.data import Dataset
 from explorer.engine.energy.landscape import StartLandscape, Weights
 from explorer.engine.roster import by_key
 from explorer.engine.store import Run
-from explorer.engine.training import TrainState
-from explorer.page.frame import Aim, Attacking, Frame, Handle
+from explorer.page.frame import Aim, Attacking, Frame, Handle, Training
 from explorer.research.grid import Grid, Problem, even
 from explorer.research.repeat import Repeated
 from explorer.research.runs import Attacked, granted_target, judgement
 
 
-def aim_at(state: TrainState, truth: Dataset, decayed: bool, made: Certificate | None) -> Aim:
+def aim_at(part: Training, truth: Dataset, made: Certificate | None = None) -> Aim:
     """Return the weights of a training state as those attacked, at margin 1.
 
     Args:
-        state: of the training.
+        part: the training, with a state.
         truth: the points of these weights; none where nobody told them.
-        decayed: whether weight decay trained them.
         made: the certificate of the weights on the points.
 
     Raises:
-        ValueError: where the network does not separate the points.
+        ValueError: where the network does not separate the points, and no earlier weights are
+            kept.
     """
+    state = part.state
+    assert state is not None
     q_min = float(state.q.min()) if truth.n else 1.0  # of weights alone nothing better is known
-    if not q_min > 0:
+    before = training.earlier_weights(part.before, state)
+    if not q_min > 0 and before is None:
         raise ValueError(
             "The network does not separate the points, so it has no margin to attack. "
             "Train on until all of them are on the side of their class."
         )
     controls = control_sets(truth) if truth.n else Controls(())
-    return Aim(state.net, Target.of(state.net, q_min, decayed), truth, controls, made)
+    target = Target.of(state.net, q_min, part.weight_decay > 0, before)
+    return Aim(state.net, target, truth, controls, made)
 
 
 def with_verdict(part: Attacking, aim: Aim, config: Any, more: bool) -> Attacking:  # noqa: ANN401 - of its attack

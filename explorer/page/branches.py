@@ -39,7 +39,7 @@ def seek(session: Session, index: int) -> None:
         session.show(status=standing(session, session.frame.stage))
     else:
         state, held = _on_present_points(session, state), session.frame.training
-        part = Training(state, weight_decay=held.weight_decay, plan=held.plan)
+        part = Training(state, weight_decay=held.weight_decay, plan=held.plan, before=held.before)
         session.show(stage="train", training=part, status=Status.RUNNING)
     play.assess(session)
 

@@ -234,6 +234,7 @@ class Training:
         given: whether the run began at weights of a file, which came without their points.
         plan: the run that makes these weights again, without states; None where points or settings
             changed in between, or they came in a file.
+        before: the state at which training on these points began: a second snapshot.
     """
 
     state: TrainState | None = None
@@ -242,6 +243,7 @@ class Training:
     weight_decay: float = 0.0
     given: bool = False
     plan: Run | None = None
+    before: TrainState | None = None
 
     @property
     def t(self) -> int:

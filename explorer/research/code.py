@@ -92,6 +92,8 @@ def _training(run: Run) -> Lines:
         f"config = TrainConfig({differences(run.train_config)})",
         f"state = training.init(data, config, torch.Generator().manual_seed({run.seed}){net})",
     ]
+    if is_attacked(run) and by_key(run.attack_name).needs.unseparated:
+        lines.append("first = state")
     if descent:
         lines.append(f"state = training.advance(data, state, config, {descent})")
     if run.finish is not None and last > descent:
@@ -111,6 +113,7 @@ def _attack(run: Run) -> Lines:
     config = run.attack_config or entry.config()
     seed = run.seed if run.attack_seed is None else run.attack_seed
     labels = "" if entry.own is None else ", data.y"
+    seen = ", before=training.earlier_weights(first, state)" if entry.needs.unseparated else ""
     proof = "known" if entry.own is None else "None"  # it has weights of its own training
     start = ["start = None"]
     if entry.takes_start:
@@ -118,7 +121,7 @@ def _attack(run: Run) -> Lines:
         start = [f"start = attack_start(data, controls.sets[0], {size}, {seed}, {mix}{labels})"]
     return [
         "",
-        "target = Target.of(state.net, state.q_min)",
+        f"target = Target.of(state.net, state.q_min{seen})",
         f"attack = by_key({run.attack_name!r})",
         f"config = attack.config({differences(config)})",
         "controls = control_sets(data)",

@@ -21,7 +21,14 @@ from explorer.engine.roster import by_key
 from explorer.engine.store import Run, StoreError
 from explorer.engine.store.check import check_run
 from explorer.engine.training import TrainState
-from explorer.research.runs import Attacked, Trained, granted_target, judgement, training_states
+from explorer.research.runs import (
+    Attacked,
+    Trained,
+    first_weights,
+    granted_target,
+    judgement,
+    training_states,
+)
 from explorer.research.state import REMEDY
 
 UNTRAINED = ("", "draw")  # stages without a network
@@ -113,7 +120,7 @@ def repeat(
     done = Repeated(run, state, proof, known[-1], states=tuple(kept) if keep else ())
     if not is_attacked(run):
         return done
-    return replace(done, attacked=_attack(run, state, proof, watch, keep))
+    return replace(done, attacked=_attack(run, kept[0], state, proof, watch, keep))
 
 
 def with_states(run: Run, watch: Callable[[str, int, int], None] = lambda *_: None) -> Run:
@@ -131,15 +138,16 @@ def with_states(run: Run, watch: Callable[[str, int, int], None] = lambda *_: No
 
 
 def _attack(
-    run: Run, state: TrainState, made: Certificate | None, watch: Callable[[str, int, int], None],
-    keep: bool,
+    run: Run, first: TrainState, state: TrainState, made: Certificate | None,
+    watch: Callable[[str, int, int], None], keep: bool,
 ) -> Attacked:  # fmt: skip
     """Return the attack at its step, judged."""
     data, entry, last = run.dataset, by_key(run.attack_name), run.steps[1]
     config = cast(Any, run.attack_config or entry.config())
     seed = run.seed if run.attack_seed is None else run.attack_seed
     decayed = run.train_config.weight_decay > 0
-    target = Target.of(state.net, float(state.q.min()), decayed)
+    before = first_weights([first, state])
+    target = Target.of(state.net, float(state.q.min()), decayed, before)
     why = entry.refusal(target)
     if why:
         raise StoreError(why)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -107,9 +107,10 @@ class Trained:
 
     @cached_property
     def target(self) -> Target:
-        """Return the network at margin 1, as an attack sees it."""
+        """Return the network at margin 1, as an attack sees it, and the weights it began at."""
         decayed = self.run.train_config.weight_decay > 0 and self.exact is None
-        return Target.of(self.net, self.q_min, decayed)
+        before = first_weights(self.states)
+        return Target.of(self.net, self.q_min, decayed, before)
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,6 +140,12 @@ class Attacked:
     scores: tuple[Score, Score] | None = None
     verdict: Verdict | None = None
     certainty: Certainty | None = None
+
+
+def first_weights(states: Sequence[TrainState]) -> Network | None:
+    """Return the weights at which training began, at the scale of the last, if kept in `states`."""
+    kept = states and not states[0].t
+    return training.earlier_weights(states[0], states[-1]) if kept else None
 
 
 def no_watch(states: Iterable[State], total: int, label: str) -> Iterable[State]:
@@ -347,16 +354,18 @@ def points_and_weights(file: Path) -> tuple[Dataset, Network]:
 
 
 def aim(
-    net: Network, truth: Dataset | None, margin: float | None, decayed: bool = False
-) -> tuple[Target, Certificate | None, str]:
+    net: Network, truth: Dataset | None, margin: float | None, decayed: bool = False,
+    before: Network | None = None,
+) -> tuple[Target, Certificate | None, str]:  # fmt: skip
     """Return the network at margin 1, its certificate on `truth`, and what had to be assumed.
 
     The margin is that of the truth where it is known, else `margin`, else 1. `decayed`: whether it
-    is known that weight decay trained the network.
+    is known that weight decay trained the network. `before`: earlier weights of it, if any.
 
     Raises:
-        ValueError: for a margin that is not positive and finite, or points of another dimension.
-        RunFailed: where the network does not separate the truth.
+        ValueError: for a margin that is not positive and finite, points of another dimension, or
+            earlier weights of another network.
+        RunFailed: where the network does not separate the truth, and there are no earlier weights.
     """
     if margin is not None and not (math.isfinite(margin) and margin > 0):
         raise ValueError(
@@ -368,12 +377,12 @@ def aim(
             raise ValueError(f"the points are {truth.d}-D; the network takes {net.d} inputs")
         truth = truth.to(dtype=net.dtype)
         q_min = float(q_of(net, truth.x, truth.y).min())
-        if q_min <= 0:
+        if q_min <= 0 and before is None:
             raise RunFailed("the network does not separate these points, so there is no margin.")
-        target = Target.of(net, q_min, decayed)
+        target = Target.of(net, q_min, decayed, before)
         made = certify(net, truth.x, truth.y) if net.homogeneous else None
         return target, made, weights.assumptions(target, margin, q_min)
-    target = Target.of(net, 1.0 if margin is None else margin, decayed)
+    target = Target.of(net, 1.0 if margin is None else margin, decayed, before)
     return target, None, weights.assumptions(target, margin, None)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import cache
 from itertools import pairwise
 from typing import Any
@@ -83,6 +83,9 @@ CASES = {
     "certified_places": Case({"per_step": 1}, d=1, draws=False, wrong=(
         ({"widest": 0.01, "narrowest": 0.1}, "widest"), ({"threshold": 1.0}, "threshold"),
     )),
+    "snapshots": Case({"steps": 5, "tried": 60}, wrong=(
+        ({"steps": 0}, "steps"), ({"knots": 0}, "knots"), ({"box": INF}, "box"),
+    )),
 }  # fmt: skip
 BUILT_IN = pytest.mark.parametrize("key", CASES)
 SEVERAL = Target(Network((torch.ones(4, 2), torch.ones(3, 4)), (None, None)))
@@ -103,7 +106,10 @@ def target_of(key: str) -> Any:
     own = entry.target_for(None, data.x, data.y, config_of(key), 0)
     if own is not None:
         return own
-    return Target(exact_set(1, 5, LINE)[0]) if data.d == 1 else aimed(trained(data, TRAINED))
+    if data.d == 1:
+        return Target(exact_set(1, 5, LINE)[0])
+    last = trained(data, TRAINED)
+    return replace(aimed(last), before=trained(data, replace(TRAINED, steps=0)).net)
 
 
 def config_of(key: str) -> Any:
@@ -208,10 +214,14 @@ def test_the_order_of_the_neurons_is_nothing(key: str) -> None:
     entry, target, config = ROSTER[key], target_of(key), config_of(key)
     if entry.own is not None:
         pytest.skip("its weights are of its own training")
-    net, order = target.net, torch.randperm(target.net.widths[0], generator=rng(5))
-    first, last = net.weights
-    other = Network((first[order], last[:, order]), (net.biases[0][order], None))
-    moved = Target(other, target.level)
+    order = torch.randperm(target.net.widths[0], generator=rng(5))
+
+    def other(net: Network) -> Network:
+        first, last = net.weights
+        return Network((first[order], last[:, order]), (net.biases[0][order], None))
+
+    before = None if target.before is None else other(target.before)
+    moved = Target(other(target.net), target.level, before=before)
     state = entry.init(moved, config, rng(1))
     state = entry.advance(moved, state, config, len(run_of(key)))
     one, two = (

@@ -160,7 +160,7 @@ STUDENTS: tuple[tuple[Student | None, ...], ...] = (
     (plays, plays, train.jump_to_exact),
     (None, BLUE, plays, goes("attack")),
     LINE,
-    (plays, plays, plays, plays),
+    (plays, plays, plays, plays, plays),
     (handle(TRUTH), handle(HALF), attacks_from_here, counts, remixes),
     (moves(-0.5, 0.5), moves(0.1, -0.4), moves(0.5, 0.5), handle(TRUTH)),
     (splits, breaks, asks("forced"), argues, asks("farthest")),

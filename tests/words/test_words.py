@@ -110,7 +110,9 @@ def test_what_has_no_sentence_is_refused() -> None:
 
 
 def target(data: Dataset) -> Target:
-    return Target.of(maximum_margin(data.x, data.y).net, 1.0)
+    net = maximum_margin(data.x, data.y).net
+    before = net.with_theta(net.theta + torch.arange(1.0, len(net.theta) + 1).double().sin())
+    return Target.of(net, 1.0, before=before)
 
 
 @pytest.mark.parametrize("key", list(ROSTER))

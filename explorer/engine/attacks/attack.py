@@ -119,12 +119,14 @@ class Needs:
         several: whether it understands networks with one output per class.
         non_homogeneous: whether it makes sense where the network is not homogeneous.
         anywhere: whether it runs on the device of the weights; else on the CPU alone.
+        unseparated: whether it works on weights that do not separate their points yet.
     """
 
     fits: Callable[[Target], str] = lambda target: ""
     several: bool = False
     non_homogeneous: bool = False
     anywhere: bool = False
+    unseparated: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -324,6 +326,11 @@ class Attack(Generic[T, C, S]):
             return (
                 f"{self.title} knows networks with one output, for two classes; this one has "
                 f"{target.net.outputs}, one per class. Choose an attack on several classes."
+            )
+        if not (target.separated or self.needs.unseparated):
+            return (
+                f"{self.title} needs a margin, and the points are not separated yet. "
+                "Choose Two snapshots, or train on."
             )
         if not (target.net.homogeneous or self.needs.non_homogeneous):
             return f"{self.title} rests on homogeneity. {NO_THEOREM}"

@@ -23,6 +23,11 @@ NO_THEOREM = (
 )
 
 
+def same_shapes(a: Network, b: Network) -> bool:
+    """Return whether two networks have layers of the same widths, and biases in the same layers."""
+    return [p.shape for p in a.parameters] == [p.shape for p in b.parameters]
+
+
 @dataclass(frozen=True, eq=False)
 class Target:
     """The attacked network at margin 1; no attack is given more than this.
@@ -40,10 +45,15 @@ class Target:
         pixels: the least and the largest value of each coordinate (d,), in units of the data, where
             the attacker is granted them, such as [0, 1] less the mean image; else None.
         known: what else the attacker is granted of the points, in units of the data, or None.
+        before: earlier weights of the same network, from which training led to these, at the same
+            scale; None where none were seen.
+        separated: whether `net` separates its points, so that it has a margin. Where it does not,
+            an attack on two snapshots alone makes sense, and the weights are as they were trained.
 
     Raises:
         ValueError: where the weights are not finite or all zero, `level` is not the margin that
-            such weights can have, or `pixels` are no ranges of d coordinates.
+            such weights can have, `pixels` are no ranges of d coordinates, or `before` is a network
+            of other shapes.
 
     Example:
         >>> import torch
@@ -60,6 +70,8 @@ class Target:
     unit: float = 1.0
     pixels: tuple[Tensor, Tensor] | None = None
     known: Known | None = None
+    before: Network | None = None
+    separated: bool = True
     _merged: dict[float, Merged] = field(default_factory=dict, init=False, repr=False)
     _kept: dict[Hashable, Any] = field(default_factory=dict, init=False, repr=False)
     _prepared: dict[tuple[float, bool], Prepared] = field(
@@ -68,6 +80,14 @@ class Target:
 
     def __post_init__(self) -> None:
         """Refuse weights that no attack could explain."""
+        if self.before is not None:
+            if not same_shapes(self.before, self.net):
+                raise ValueError(
+                    f"the earlier weights must be of the same network; got {self.before} before "
+                    f"{self.net}. Give two snapshots of one training."
+                )
+            before = self.before.in_unit().to(dtype=self.net.dtype, device=self.net.device)
+            object.__setattr__(self, "before", before)
         if self.net.unit != 1:
             object.__setattr__(self, "unit", self.unit * self.net.unit)
             object.__setattr__(self, "net", self.net.in_unit())
@@ -90,7 +110,9 @@ class Target:
                 )
 
     @classmethod
-    def of(cls, net: Network, margin: float, decayed: bool = False) -> Target:
+    def of(
+        cls, net: Network, margin: float, decayed: bool = False, before: Network | None = None
+    ) -> Target:
         """Return the target of a network: margin^(-1/order) theta, which has margin 1.
 
         Where a bias beyond the first layer breaks homogeneity, no factor does that: the weights
@@ -100,23 +122,30 @@ class Target:
             net: the trained network.
             margin: its smallest margin q_min on the training data, in units of Phi.
             decayed: whether it is known that weight decay trained it.
+            before: earlier weights of the same network, if any were seen. A margin of 0 or less is
+                then allowed, and gives a target that is not `separated`.
 
         Returns:
             The target.
 
         Raises:
-            ValueError: where `margin` is not a positive number: the data are not separated.
+            ValueError: where `margin` is not a positive number, so that the data are not separated,
+                and there are no earlier weights.
 
         Source: Lyu and Li 2020, section 2 (homogeneity).
         """
+        if before is not None and math.isfinite(margin) and margin <= 0:
+            return cls(net, decayed=decayed, before=before, separated=False)
         if not (math.isfinite(margin) and margin > 0):
             raise ValueError(
                 f"the margin must be positive and finite; got {margin}. "
                 "Train until every point is on its side."
             )
         if not net.homogeneous:
-            return cls(net, float(margin), decayed)
-        return cls(scaled_network(net, margin ** (-1 / net.order)), decayed=decayed)
+            return cls(net, float(margin), decayed, before=before)
+        factor = margin ** (-1 / net.order)
+        before = None if before is None else scaled_network(before, factor)
+        return cls(scaled_network(net, factor), decayed=decayed, before=before)
 
     def put_back(self, x: Tensor) -> Tensor:
         """Return candidates put back into the range of each coordinate, see `pixels`.

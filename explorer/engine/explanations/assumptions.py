@@ -329,6 +329,8 @@ def obstacle(target: Target, asked: bool = False) -> str:
         return why
     if target.decayed:
         return DECAYED
+    if not target.separated:
+        return "the points are not separated yet, so there is no margin: train on."
     minutes = "Choose the attack “Likely places”: it takes minutes."
     if len(target.net.weights) > 2:
         count = len(target.net.theta)

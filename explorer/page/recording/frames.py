@@ -82,7 +82,8 @@ def frames_of(
     for state in spread(run.train_states, most):
         made = certificate_of(state, data)
         status = training.terminate(state, run.train_config)
-        part = Training(state, made, state, weight_decay=run.train_config.weight_decay)
+        part = Training(state, made, state, weight_decay=run.train_config.weight_decay,
+                        before=run.train_states[0])  # fmt: skip
         frame = replace(frame, stage="train", training=part, status=status)
         yield "train", frame
     if run.attack_states:
@@ -100,9 +101,7 @@ def frames_of(
 
 def _attack_frames(run: Run, trained: Frame, most: int) -> Iterator[Frame]:
     """Yield the attack, state by state, each judged by the first controls alone."""
-    state, part = trained.training.state, trained.training
-    assert state is not None
-    aim = aim_at(state, run.dataset, part.weight_decay > 0, part.certificate)
+    aim = aim_at(trained.training, run.dataset, trained.training.certificate)
     entry: Any = by_key(run.attack_name)
     if not entry.file.belongs(aim.target, run.attack_states[-1], config_of(run)):
         raise StoreError("the attack of this run is one on other weights than it holds")

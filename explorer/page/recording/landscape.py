@@ -78,10 +78,10 @@ def starts_of(run: Run, end: Frame, progress: Progress = no_progress) -> KnownSt
 
 def with_aim(end: Frame) -> Frame:
     """Return the frame with its weights as those attacked."""
-    state, part = end.training.state, end.training
-    if end.aim is not None or state is None:
+    part = end.training
+    if end.aim is not None or part.state is None:
         return end
-    return replace(end, aim=aim_at(state, end.dataset, part.weight_decay > 0, part.certificate))
+    return replace(end, aim=aim_at(part, end.dataset, part.certificate))
 
 
 def starts_data(made: KnownStarts, end: Frame, axes: Axes) -> dict[str, Any]:

@@ -204,7 +204,7 @@ def _open(run: Run) -> Session:
                    repeatable=True)  # fmt: skip
     session.show(stage="train", training=Training(
         run.train_states[-1], weight_decay=config.weight_decay, given=not run.dataset.n,
-        plan=plan))  # fmt: skip
+        plan=plan, before=run.train_states[0]))  # fmt: skip
     play.assess(session)
     if run.attack_states:
         attack.take_target(session)

@@ -471,7 +471,7 @@ def _victim(text: str) -> Victim:
     truth = flip_labels(clean, row.label_noise, row.seed)
     done = runs.train(
         row.run_on(truth), watch=partial(_ended_early, row.early_stop), device=row.device,
-        dtype=wide_on(row.device),
+        dtype=wide_on(row.device), separated=False,  # an attack that needs it says so
     )  # fmt: skip
     controls = control_sets(clean)
     if row.label_noise:

@@ -34,7 +34,7 @@ def take_target(session: Session) -> None:
     if state is None or not (known or frame.training.given):
         raise ValueError("No network to attack: draw points and train first.")
     part = frame.training
-    aim = aim_at(state, truth, part.weight_decay > 0, None)
+    aim = aim_at(part, truth)
     name = _suitable(session, aim.target)
     if known:
         made = part.certificate if part.certified is state else certificate_of(state, frame.dataset)

@@ -54,7 +54,8 @@ def begin(session: Session, net: Network | None = None, exact: bool = False) -> 
     if net is None or exact:
         known = Run(dataset, config, seed=session.seed, exact=exact, repeatable=True)
     session.show(stage="train", aim=None, status=Status.RUNNING,
-                 training=Training(state, weight_decay=config.weight_decay, plan=known),
+                 training=Training(state, weight_decay=config.weight_decay, plan=known,
+                                   before=state),
                  attack=Attacking(held.name, mix=held.mix))  # fmt: skip
     certify(session)
 
