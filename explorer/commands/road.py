@@ -82,7 +82,8 @@ def train(
     """Train a network and save the run, on one thread or on OMP_NUM_THREADS."""
     run, path = training.run_on(points.draw(), points.seed, train_set), out or Path(RUN)
     check_files(path)
-    trained = options.train(run, device, dtype, separated=False)
+    early = run.train_config.steps > 0  # two snapshots can be attacked before a margin is there
+    trained = options.train(run, device, dtype, separated=not early)
     before = None if out else set_aside(path)  # a file that was not named is not replaced
     kept = Run(run.dataset, run.train_config, trained.states, seed=run.seed)
     store.save_run(thinned_run(kept), path)
