@@ -366,7 +366,7 @@ def headline(state: SnapshotsState, known: Judged) -> Statement:
 
 
 ATTACK = Attack(
-    place=8, heavy=True, key="snapshots", title="Two snapshots", paper="own",
+    place=9, heavy=True, key="snapshots", title="Two snapshots", paper="own",
     sentence="What training added between the first weights and these: points whose gradients "
     "explain the change. Needs no margin, so it works after a few steps.",
     config=SnapshotsConfig, state=SnapshotsState,
