@@ -46,7 +46,7 @@ def lesson_that_plays(lesson: Lesson, progress: Progress = no_progress) -> str:
         {
             "caption": step.caption.split("\n\n"), "question": step.question,
             "answer": step.answer, "goal": "" if step.goal is None else step.goal.words,
-            "recording": "" if step.state is None else _recorded(step.state),
+            "recording": "" if step.state is None else _recording(step.state),
         }
         for step in with_progress(iter(lesson.steps), len(lesson.steps), progress)
     ]  # fmt: skip
@@ -66,7 +66,7 @@ def lesson_of(place: str) -> Lesson:
     return read_link(place) if is_link(place) else read(read_file(Path(place)))
 
 
-def _recorded(state: State) -> str:
+def _recording(state: State) -> str:
     """Return the recording of where a step puts the page; "" where nothing is drawn there."""
     run = played_run(state)
     if not run.dataset.n:
