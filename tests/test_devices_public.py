@@ -92,6 +92,7 @@ ATTACKS: dict[str, tuple[Any, Any, dict[str, Any]]] = {
 } | {
     "bilevel": (IN_PLANE, MOONS, {"m": 6, "steps": 2}), "hinge": (IN_PLANE, MOONS, {}),
     "univariate": (ON_LINE, LINE, {}), "certified_places": (ON_LINE, LINE, {}),
+    "black_box": (ON_LINE, LINE, {}),
     "snapshots": (IN_PLANE, MOONS, {"steps": 2}),
     "pooled": (IN_PLANE, MOONS, {"starts": 2, "m": 6, "descent": 10}),
 }  # fmt: skip
@@ -140,7 +141,8 @@ def test_every_attack_takes_weights_and_truth_of_a_device(key: str) -> None:
     bound = entry if "steps" in given else _short(entry)
 
     def run(move: Sent) -> Any:
-        made = runs.attack(Target(move(net)), config, 0, name=bound, truth=move(data))
+        target = Target(move(net), before=move(net.with_theta(net.theta.flip(0))))
+        made = runs.attack(target, config, 0, name=bound, truth=move(data))
         return made.states[-1].x, made.claims.x, made.verdict
 
     wanted = here(run(lambda v: v))

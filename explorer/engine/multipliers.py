@@ -47,6 +47,7 @@ from explorer.engine.rounding import NOTHING
 
 _NOISE = 1e-14  # arbitrary: residuals below this share of |theta| are rounding
 _SWEEPS = 2  # over the layers of a deeper network, at each pricing; arbitrary
+IDLE = 100  # columns beyond one a weight: rounding alone tells them apart, and adds more; arbitrary
 _JITTER = 1e-13  # arbitrary: ridge on the Gram matrix of the columns at length one, by its trace
 MANY = 64  # columns; below it a factor is cheaper than what loops take to load; arbitrary
 
@@ -327,6 +328,8 @@ def fit_multipliers(
         best, lowest = (columns, weight, norm / p.rho, gap), value
         scores = gains / _lengths(p, new).clamp_min(1e-300)
         if gap <= accuracy * norm / p.rho or norm / p.rho * min(gap, norm / p.rho) <= enough:
+            break
+        if len(columns.point) > net.theta.numel() + IDLE:
             break
         columns, gram = _join(p, columns, gram, new.keep(scores > 0.1 * scores.max()))
         weight = torch.cat([weight, weight.new_zeros(len(columns.point) - len(weight))])

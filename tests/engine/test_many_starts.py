@@ -79,11 +79,11 @@ def test_starts_for_which_the_rounds_were_too_few_go_again(single, monkeypatch):
     wanted = Replay(target, first, config, portable=True)
     wanted.advance(20)
     taken = []
-    solve = blocks.pivoted
+    solve = blocks.pivoting
     monkeypatch.setattr(blocks, "ROUNDS", 1)
     monkeypatch.setattr(
         blocks,
-        "pivoted",
+        "pivoting",
         lambda g, h, known, rounds: taken.append((rounds, len(h))) or solve(g, h, known, rounds),
     )
     run = Replay(target, first, config, block=5, portable=True)

@@ -151,7 +151,9 @@ def test_a_cancelled_set_of_runs_goes_on_where_it_was(app: App, monkeypatch) -> 
     steps(fresh, 60)
     other.run()
     for key, row in box.found.rows.items():
-        assert row == other.found.rows[key]
+        again = dict(other.found.rows[key])  # but for rounding: a fit begins from the one before
+        assert row["energy"] == pytest.approx(again.pop("energy"), abs=1e-12)
+        assert {name: value for name, value in row.items() if name != "energy"} == again
     fresh.close()
 
 

@@ -217,7 +217,9 @@ def test_each_layer_goes_and_comes_by_its_chip() -> None:
     def chips() -> dict[str, bool]:
         return {chip["key"]: chip["on"] for chip in tools.state["chips"]}
 
-    assert chips() == {"map": True, "lines": True, "trails": True, "truth": True}
+    assert chips() == {
+        "map": True, "lines": True, "trails": True, "band": False, "truth": True
+    }  # fmt: skip
     for key, field in (("map", "map"), ("lines", "neurons"), ("trails", "trail")):
         assert field in on_plane(app)
         send(tools, kind="layer", value=key)

@@ -13,10 +13,11 @@ from explorer.engine.explanations.cone import scope
 from explorer.engine.explanations.masses import BAND, FORCED
 from explorer.engine.explanations.others import COARSE, RADIUS, OtherSet
 from explorer.engine.explanations.splitting import Merging
-from explorer.engine.number_words import digits
+from explorer.engine.number_words import digits, plain
 
 MOST_INPUTS = 2  # of a network with other sets: the margin is cut into pieces of the plane
 NO_WEIGHTS = "No weights to explain: train a network first."
+FLOOR = 1e-6  # arbitrary: what is missed below it depends on how rounding went
 VOID = 0.5  # arbitrary: where the points leave more of the weights, nothing follows from them
 
 if TYPE_CHECKING:
@@ -95,13 +96,16 @@ def farthest_set(made: OtherSet) -> str:
             f"{made.distance:.1g} from the true one on average: {told} ({box})."
         )
     how, truly = "the same weights", ""
+    missed = digits(made.residual, ".1e")
+    if made.residual < FLOOR:
+        missed = f"less than {plain(f'{FLOOR:.0e}')}"
     if not made.as_well:
         how = "the weights, less well than the true ones"
         truly = f", the true ones {digits(made.truth, '.1e')}"
     return (
         f"{made.explanation.n} other points explain {how}: on average {made.distance:.2g} from the "
         f"nearest true one, and no such set is farther than {made.at_most:.2g}. They miss "
-        f"{digits(made.residual, '.1e')}{truly} ({box})."
+        f"{missed}{truly} ({box})."
     )
 
 

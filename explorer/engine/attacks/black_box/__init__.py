@@ -130,7 +130,8 @@ class _Oracle:
     def __call__(self, x: Array) -> Array:
         """Return the outputs at places (q,)."""
         net = self._target.net
-        out = phi(net, torch.from_numpy(x)[:, None].to(net.dtype)).detach().double().numpy()
+        there = torch.from_numpy(x)[:, None].to(dtype=net.dtype, device=net.device)
+        out = phi(net, there).detach().cpu().double().numpy()
         told = np.round(out, self._digits) if self._digits < 15 else out
         self.asked += x.tolist()
         self.heard += told.tolist()
