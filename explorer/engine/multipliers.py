@@ -47,7 +47,6 @@ from explorer.engine.rounding import NOTHING
 
 _NOISE = 1e-14  # arbitrary: residuals below this share of |theta| are rounding
 _SWEEPS = 2  # over the layers of a deeper network, at each pricing; arbitrary
-IDLE = 100  # columns beyond one a weight: rounding alone tells them apart, and adds more; arbitrary
 _JITTER = 1e-13  # arbitrary: ridge on the Gram matrix of the columns at length one, by its trace
 MANY = 64  # columns; below it a factor is cheaper than what loops take to load; arbitrary
 
@@ -263,6 +262,7 @@ def fit_multipliers(
     price: Tensor | None = None,
     enough: float = _NOISE**2,
     start: Fit | None = None,
+    idle: int | None = None,
 ) -> Fit:
     """Return the multipliers of least residual, with the slopes at the kinks that attain it.
 
@@ -282,6 +282,7 @@ def fit_multipliers(
         enough: stop once the square of the residual, or half of what it can still fall by, is at
             most this; by default where the residual is rounding.
         start: of points near these, row by row: its columns are tried first, which saves rounds.
+        idle: stop at so many columns beyond one a weight, where rounding alone tells them apart.
 
     Returns:
         The multipliers and what attains the residual. For n = 0 the residual is 1.
@@ -312,7 +313,7 @@ def fit_multipliers(
     if start is not None and len(start.lam) == len(owner) == len(x):
         columns, gram, weight = _begin(p, start)
         if not bool(weight.isfinite().all()):
-            return fit_multipliers(net, x, y, tau, accuracy, rounds, price, enough)
+            return fit_multipliers(net, x, y, tau, accuracy, rounds, price, enough, None, idle)
     for _ in range(rounds if len(x) and p.rho > 0 else 0):
         blocks = blocks_left(p.blocks, p.inputs, columns.point, columns.signals, weight)
         norm = float(torch.stack([b.square().sum() for b in blocks]).sum().sqrt())
@@ -329,7 +330,7 @@ def fit_multipliers(
         scores = gains / _lengths(p, new).clamp_min(1e-300)
         if gap <= accuracy * norm / p.rho or norm / p.rho * min(gap, norm / p.rho) <= enough:
             break
-        if len(columns.point) > net.theta.numel() + IDLE:
+        if idle is not None and len(columns.point) > net.theta.numel() + idle:
             break
         columns, gram = _join(p, columns, gram, new.keep(scores > 0.1 * scores.max()))
         weight = torch.cat([weight, weight.new_zeros(len(columns.point) - len(weight))])

@@ -27,6 +27,7 @@ FEW = 3.5  # places: up to so many are isolated too; arbitrary
 BOWL = 0.5  # share of the low places that stays of a set of zeros at a tenth of LOW; arbitrary: of
 # those around a single smooth minimum a tenth stays in the plane and a third on the line
 ACCURACY, ROUNDS = 1e-10, 400  # of an energy's residual; of pricing, where 180 did: arbitrary
+IDLE = 100  # columns beyond one a weight: of points far from the origin; arbitrary
 ENOUGH = 1e-12  # of the weights: an energy is known to twice this; arbitrary
 REDUNDANT = 1e-6  # share of ||theta||^2: nothing is gained by the point; arbitrary
 
@@ -146,7 +147,7 @@ def energy(net: Network, x: Tensor, y: Tensor, tau: float, kappa: float = 0.0) -
     """
     check_energy(net, x, y, tau, several=not kappa)
     price = kappa / 2 * (y * phi(net, x) - 1).square() if kappa else None
-    fit = fit_multipliers(net, x, y, tau, ACCURACY, ROUNDS, price, ENOUGH)
+    fit = fit_multipliers(net, x, y, tau, ACCURACY, ROUNDS, price, ENOUGH, idle=IDLE)
     paid = 0.0 if price is None else 2 * float(price @ fit.lam) / float(net.rho) ** 2
     return fit.residual**2 + paid
 
@@ -162,7 +163,7 @@ class Following:
     def __call__(self, x: Tensor) -> float:
         """Return the energy of the points x (n, d), as a share of ||theta||^2."""
         made = fit_multipliers(
-            self.net, x.double(), self.y, self.tau, ACCURACY, ROUNDS, None, ENOUGH, self._last
+            self.net, x.double(), self.y, self.tau, ACCURACY, ROUNDS, None, ENOUGH, self._last, IDLE
         )
         self._last = made
         return made.residual**2
