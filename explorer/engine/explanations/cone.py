@@ -536,9 +536,8 @@ class Cone:
                 centre, top = u, proven
             still = 0 if proven > low or high < best * (1 - 1e-9) else still + 1
             low, best = max(low, proven), min(high, best)
-            if high - low <= max(GAP * high, FINE) or high <= enough or low > sure:
-                break
-            if still == STILL:
+            known = high - low <= max(GAP * high, FINE) or high <= enough or low > sure
+            if known or still == STILL:
                 break
             if turn % HALVED == HALVED - 1:
                 cell /= 2

@@ -23,7 +23,7 @@ from explorer.page.apps.digits_charts import Believed, FirstLayer, Gallery
 from explorer.page.apps.digits_grid import UNTRAINED, DigitsGrid
 from explorer.page.apps.digits_own import OwnCard
 from explorer.page.apps.digits_quiz import QuizCard
-from explorer.page.apps.page import SidePage, Step, cards_of, columns, key, show
+from explorer.page.apps.page import HeadStep, SidePage, cards_of, columns, key, show
 from explorer.page.ask import Ask
 from explorer.page.controls.remembered import Remembered
 from explorer.page.controls.row import Item, Row, choices
@@ -242,11 +242,17 @@ class DigitsApp(SidePage):
     """One visitor's page."""
 
     steps = (
-        Step("images", "1 Images", "Choose the images that the network is trained on",
-             "[data-item=kind]"),
-        Step("train", "2 Train", "Train a network on them", "[data-item=train]"),
-        Step("attack", "3 Attack", "Reconstruct images from the weights alone", "[data-item=go]"),
-    )  # fmt: skip
+        HeadStep(
+            "images",
+            "1 Images",
+            "Choose the images that the network is trained on",
+            "[data-item=kind]",
+        ),
+        HeadStep("train", "2 Train", "Train a network on them", "[data-item=train]"),
+        HeadStep(
+            "attack", "3 Attack", "Reconstruct images from the weights alone", "[data-item=go]"
+        ),
+    )
 
     def __init__(self, run: ImageRun | None = None) -> None:
         """Build the page and draw the images."""

@@ -36,7 +36,7 @@ from explorer.page.apps.membership_scene import (
     scene,
     world,
 )
-from explorer.page.apps.page import SidePage, Step, cards_of, key, show
+from explorer.page.apps.page import HeadStep, SidePage, cards_of, key, show
 from explorer.page.ask import Ask
 from explorer.page.controls.remembered import Remembered
 from explorer.page.controls.row import Item, Row, choices
@@ -157,13 +157,25 @@ class MembershipApp(SidePage):
     """One visitor's page."""
 
     steps = (
-        Step("points", "1 Points", "Draw points, and take the exact network that fits them",
-             "[data-item=d]"),
-        Step("rule", "2 Rule", "Choose what the attacker knows, and from where on a point counts",
-             "[data-item=rule]"),
-        Step("trained", "3 Trained networks", "Train networks, and look whether the rule holds",
-             "[data-item=go]"),
-    )  # fmt: skip
+        HeadStep(
+            "points",
+            "1 Points",
+            "Draw points, and take the exact network that fits them",
+            "[data-item=d]",
+        ),
+        HeadStep(
+            "rule",
+            "2 Rule",
+            "Choose what the attacker knows, and from where on a point counts",
+            "[data-item=rule]",
+        ),
+        HeadStep(
+            "trained",
+            "3 Trained networks",
+            "Train networks, and look whether the rule holds",
+            "[data-item=go]",
+        ),
+    )
 
     def __init__(self, settings: MembershipScene | None = None) -> None:
         """Build the page and draw it once."""

@@ -37,7 +37,7 @@ class Showable(Protocol):
 P = TypeVar("P", bound=Showable)
 
 
-class Step(NamedTuple):
+class HeadStep(NamedTuple):
     """A step of a page.
 
     Attributes:
@@ -67,7 +67,7 @@ class SidePage:
     """
 
     widget: w.Widget
-    steps: tuple[Step, ...] = ()
+    steps: tuple[HeadStep, ...] = ()
 
     def __init__(self, title: str) -> None:
         """Nothing is said yet on the page of this title."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from explorer.page.frame import Frame
 from explorer.page.panels.base import Panel
 from explorer.page.plane import words
-from explorer.page.plane.weights import Shown, can_show, left_words, shown_of
+from explorer.page.plane.weights import BandContent, can_show, left_words, shown_of
 from explorer.page.view.canvases import BandView
 from explorer.research.pictures.axes import Axes
 from explorer.research.pictures.fields import numbers
@@ -35,7 +35,7 @@ class BandPanel(Panel):
             show_needles(self.view, shown, self.session.axes)
 
 
-def show_needles(view: BandView, shown: Shown, axes: Axes) -> None:
+def show_needles(view: BandView, shown: BandContent, axes: Axes) -> None:
     """Show needles and sum: one message. `axes`: of the plane on which lines light up."""
     arrays = needles(shown.net, axes, numbers(shown.x), shown.made)
     if shown.made is not None:

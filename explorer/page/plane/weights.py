@@ -23,7 +23,7 @@ NONE = torch.zeros(0)
 
 
 @dataclass(frozen=True, eq=False)
-class Shown:
+class BandContent:
     """What the band shows of a frame.
 
     Attributes:
@@ -45,7 +45,7 @@ class Shown:
     why: str = ""
 
 
-def shown_of(frame: Frame, config: Any, truth_shown: bool = True) -> Shown | None:  # noqa: ANN401 - of its attack
+def shown_of(frame: Frame, config: Any, truth_shown: bool = True) -> BandContent | None:  # noqa: ANN401 - of its attack
     """Return what the band shows of a frame; None where it has no weights to show.
 
     In the attack its candidates add up; `config` are its settings.
@@ -62,17 +62,19 @@ def shown_of(frame: Frame, config: Any, truth_shown: bool = True) -> Shown | Non
     tried = _of_candidates(frame, frame.aim.target, config)
     why = _why_none(net) or (hidden if tried is None else "")
     if why:
-        return Shown(net, points, NONE, why=why)
+        return BandContent(net, points, NONE, why=why)
     if tried is not None:
-        return Shown(tried[0].net, points, tried[1], tried[0], None if hidden else known)
+        return BandContent(tried[0].net, points, tried[1], tried[0], None if hidden else known)
     if frame.stage == "explain" and frame.explain is not None:
         held = frame.explain.present
         now = held.now
         made = sum_over(held.net, now.x, now.y, OnePerPoint(now.lam, now.slopes))
-        return Shown(held.net, truth.x, now.y, made, known)
+        return BandContent(held.net, truth.x, now.y, made, known)
     if known is None:
-        return Shown(net, truth.x, NONE)
-    return Shown(net, truth.x, truth.y, sum_of(frame.aim.net, truth.x, truth.y, known.fit), known)
+        return BandContent(net, truth.x, NONE)
+    return BandContent(
+        net, truth.x, truth.y, sum_of(frame.aim.net, truth.x, truth.y, known.fit), known
+    )
 
 
 def _of_candidates(frame: Frame, target: Target, config: Any) -> tuple[Sum, Tensor] | None:  # noqa: ANN401 - of its attack
@@ -87,23 +89,23 @@ def _of_candidates(frame: Frame, target: Target, config: Any) -> tuple[Sum, Tens
     return best_sum(net, state.x, state.y, slopes), state.y
 
 
-def _of_points(frame: Frame, net: Network) -> Shown:
+def _of_points(frame: Frame, net: Network) -> BandContent:
     part = frame.training
     late = -1 if part.certified is None or part.certified is part.state else part.certified.t
     return shown_with(net, frame.dataset, part.certificate, late)
 
 
-def shown_with(net: Network, data: Dataset, made: Certificate | None, t: int = -1) -> Shown:
+def shown_with(net: Network, data: Dataset, made: Certificate | None, t: int = -1) -> BandContent:
     """Return the weights of a network with what its points add up to, by their certificate.
 
     `t`: the step that the certificate is of, where it is of an earlier one.
     """
     why = _why_none(net)
     if data.d != net.d:
-        return Shown(net, NONE.reshape(0, net.d), NONE, why=why)
+        return BandContent(net, NONE.reshape(0, net.d), NONE, why=why)
     if why or made is None or len(made.lam) != data.n:
-        return Shown(net, data.x, NONE, why=why)
-    return Shown(net, data.x, data.y, sum_of(net, data.x, data.y, made.fit), made, t)
+        return BandContent(net, data.x, NONE, why=why)
+    return BandContent(net, data.x, data.y, sum_of(net, data.x, data.y, made.fit), made, t)
 
 
 def _why_none(net: Network) -> str:
@@ -120,7 +122,7 @@ def can_show(frame: Frame) -> Network | None:
     return net if fits else None  # type: ignore[return-value]
 
 
-def left_words(shown: Shown) -> str:
+def left_words(shown: BandContent) -> str:
     """Return the one number of a network and its points, in words; "" where it is not known."""
     if shown.certificate is None:
         return ""

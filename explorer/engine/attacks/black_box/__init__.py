@@ -16,13 +16,14 @@ from torch import Tensor
 
 from explorer.engine.arrays import Array
 from explorer.engine.attacks.attack import Attack, Needs
-from explorer.engine.attacks.black_box.proof import NEAR, Cases
+from explorer.engine.attacks.black_box.proof import Cases, nearness
 from explorer.engine.attacks.black_box.scan import (
     RESOLUTION,
     Stretch,
     cut,
     first_stretch,
     graph,
+    of_pieces,
 )
 from explorer.engine.attacks.claims import Report, in_units_of_data
 from explorer.engine.attacks.shapes import NONE, Shapes, places
@@ -150,19 +151,10 @@ def init(
     """Return the state that knows both ends of the range. It draws nothing."""
     none = torch.zeros(0, dtype=torch.float64)
     state = BlackBoxState(
-        0,
-        none[:, None],
-        none,
-        none,
-        none,
-        none,
-        none,
-        none.reshape(0, 8),
-        none,
-        none,
-        "ask",
+        t=0, x=none[:, None], y=none, lam=none, asked=none, heard=none, breaks=none,
+        open=none.reshape(0, 8), slope=none, intercept=none, phase="ask",
         rounded=config.noise > 0,
-    )
+    )  # fmt: skip
     return _heard(state, target, config, lambda ask: ([
         first_stretch(ask, -config.reach, config.reach, config.noise)], []))  # fmt: skip
 
@@ -203,29 +195,27 @@ def _ask(target: Target, state: BlackBoxState, config: BlackBoxConfig) -> BlackB
 
 
 def _gather(state: BlackBoxState, config: BlackBoxConfig) -> BlackBoxState:
-    made = graph(state.asked.numpy(), state.heard.numpy(), state.breaks.numpy(), config.noise)
-    line = made.line
+    asked, heard, about = (v.numpy() for v in (state.asked, state.heard, state.breaks))
+    line, error = graph(asked, heard, about, config.noise)
     breaks, slope, intercept = map(torch.from_numpy, (line.breaks, line.slope, line.intercept))
-    state = replace(state, breaks=breaks, slope=slope, intercept=intercept, error=made.error)
+    state = replace(state, breaks=breaks, slope=slope, intercept=intercept, error=error)
     points = cases(state, config).points
     x, y = torch.tensor(points, dtype=torch.float64).reshape(-1, 2).T
     over = config.claims == "all places" or not points or len(line.breaks) > MOST_BREAKS
     return replace(
         state, x=x[:, None].contiguous(), y=y.contiguous(), lam=torch.zeros_like(x),
-        phase="done" if over or made.error > COARSE else "prove",
+        phase="done" if over or error > COARSE else "prove",
     )  # fmt: skip
 
 
 def shown_graph(state: BlackBoxState) -> Piecewise:
     """Return the graph that the queries show, once it is known."""
-    unknown = np.ones(len(state.breaks), dtype=bool)
-    breaks, slope, intercept = (v.numpy() for v in (state.breaks, state.slope, state.intercept))
-    return Piecewise(breaks, unknown, unknown, slope, intercept)
+    return of_pieces(*(v.numpy() for v in (state.breaks, state.slope, state.intercept)))
 
 
 def cases(state: BlackBoxState, config: BlackBoxConfig) -> Cases:
     """Return the ways to make the graph, with its places where |Phi| is 1 within the range."""
-    line, reach, near = shown_graph(state), config.reach, max(NEAR, 4 * state.error)
+    line, reach, near = shown_graph(state), config.reach, nearness(state.error)
     found = [p for i in range(len(line)) for p in line.crossings(i, 1.0, near, near)]
     flats = [
         (max(line.ends(i)[0], -reach), min(line.ends(i)[1], reach),

@@ -27,7 +27,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from explorer.engine import linear_programs
-from explorer.engine.arrays import Array
+from explorer.engine.arrays import Array, Index
 from explorer.engine.attacks.univariate.intervals import Point
 from explorer.engine.piecewise import Piecewise
 
@@ -35,6 +35,11 @@ MISS = 1e-7  # of an equation, allowed in any case; arbitrary between rounding a
 NEAR = 1e-6  # arbitrary: places this close to a breakpoint may be on it
 SIDES = ("right", "left", "both")
 Rows = tuple[Array, Array]  # (e, z) and (e,): equations of the unknowns
+
+
+def nearness(error: float) -> float:
+    """Return how close counts as the same place where breakpoints may be off by `error`."""
+    return max(NEAR, 4 * error)
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +65,7 @@ class Cases:
 
     def __post_init__(self) -> None:
         """Note which points are on a breakpoint."""
-        near = max(NEAR, 4 * self.error)
+        near = nearness(self.error)
         pairs = [
             (i, j)
             for i, (x, _) in enumerate(self.points)
@@ -90,6 +95,11 @@ class Cases:
         """Return how many unknowns there are."""
         return len(self.weights) + 2 * len(self.on) + len(self.line.breaks) + 1
 
+    @property
+    def shares(self) -> Index:
+        """Return which unknowns are the shares of the changes of slope to the left (k,)."""
+        return self.unknowns - 1 - len(self.line.breaks) + np.arange(len(self.line.breaks))
+
     def moments(self, columns: list[tuple[int, int]]) -> Array:
         """Return the rows of sum lam y x and sum lam y over (unknown, place's row) pairs (2, z)."""
         rows = np.zeros((2, self.unknowns))
@@ -116,8 +126,7 @@ class Cases:
 
     def outermost(self, constant: int) -> Rows:
         """Return the equations of the first piece, with a constant neuron of this sign or none."""
-        shares = self.unknowns - 1 - len(self.line.breaks) + np.arange(len(self.line.breaks))
-        rows = np.zeros((3, self.unknowns))
+        shares, rows = self.shares, np.zeros((3, self.unknowns))
         rows[0, shares] = -self.change
         rows[1, shares], rows[1, -1] = self.change * self.line.breaks, constant
         rows[2, : len(self.weights)], rows[2, -1] = 1.0, -1.0
@@ -134,7 +143,7 @@ class Cases:
         parts = [self.neuron(j, left) for left in (False, True) if side != SIDES[1 - left]]
         if side != "both":
             share = np.zeros((1, self.unknowns))
-            share[0, self.unknowns - 1 - len(self.line.breaks) + j] = 1.0
+            share[0, self.shares[j]] = 1.0
             parts.append((share, np.array([float(side == "left")])))
         return np.concatenate([a for a, _ in parts]), np.concatenate([b for _, b in parts])
 
@@ -151,8 +160,8 @@ class Cases:
                 links[2 * q + left, len(self.weights) + 2 * q + left] = 1.0
                 links[2 * q + left, i] = -1.0
         upper: list[tuple[float, float | None]] = [(0.0, None)] * self.unknowns
-        for j in range(len(self.line.breaks)):
-            upper[self.unknowns - 2 - j] = (0.0, 1.0)
+        for share in self.shares:
+            upper[share] = (0.0, 1.0)
         cost = np.zeros(self.unknowns)
         if unknown is not None:
             cost[unknown] = 1.0

@@ -12,7 +12,6 @@ Source: own; that a ReLU network is determined by its breakpoints is used by Rol
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
@@ -21,9 +20,8 @@ from explorer.engine.arrays import Array
 from explorer.engine.piecewise import NO_KINK, Piecewise
 
 RESOLUTION = 1e-8  # of the range; arbitrary
-ROUNDING = (
-    1e-13  # of the largest output: what float64 may be off where large terms cancel; arbitrary
-)
+# Of the largest output, what float64 may be off where large terms cancel; arbitrary.
+ROUNDING = 1e-13
 CLOSE, APART = 1e-3, 0.125  # of a stretch, where its slope is asked: exactly, with noise
 NEARER = 4.0 ** -np.arange(6)  # shares of the way to a breakpoint, where its lines are asked
 CLEAR = 8.0  # a change of slope so many times what it may be off is one; arbitrary
@@ -31,19 +29,6 @@ CLEAR = 8.0  # a change of slope so many times what it may be off is one; arbitr
 Ask = Callable[[Array], Array]  # places (q,) -> outputs (q,)
 View = tuple[float, float, float, float]  # place, value, slope, and how far the slope may be off
 Stretch = tuple[View, View]
-
-
-@dataclass(frozen=True, eq=False)
-class Graph:
-    """What was found.
-
-    Attributes:
-        line: the function between its outermost breakpoints, and beyond them as if none followed.
-        error: how far a breakpoint may be from its place, at most, in units of x.
-    """
-
-    line: Piecewise
-    error: float
 
 
 def first_stretch(ask: Ask, low: float, high: float, noise: float) -> Stretch:
@@ -104,9 +89,10 @@ def cut(
     ], []
 
 
-def graph(places: Array, values: Array, breaks: Array, noise: float) -> Graph:
-    """Return the line through the outermost queries of each piece, and where neighbours meet.
+def graph(places: Array, values: Array, breaks: Array, noise: float) -> tuple[Piecewise, float]:
+    """Return the graph, and how far a breakpoint may be off at most, in units of x.
 
+    A piece is the line through its outermost queries, a breakpoint where two neighbours meet.
     Pieces whose queries all lie on one line are one. A piece too short to tell its slope from a
     neighbour's is left out: its neighbours meet there.
 
@@ -138,10 +124,14 @@ def graph(places: Array, values: Array, breaks: Array, noise: float) -> Graph:
             break
         out = j + int(unsure[j + 1] > unsure[j])
         slope, intercept, unsure = (np.delete(part, out) for part in (slope, intercept, unsure))
-    change = np.diff(slope)
-    unknown = np.ones(len(change), bool)
-    line = Piecewise(-np.diff(intercept) / change, unknown, unknown, slope, intercept)
-    return Graph(line, float((32 * off / np.abs(change)).max(initial=0.0)))
+    line = of_pieces(-np.diff(intercept) / np.diff(slope), slope, intercept)
+    return line, float((32 * off / np.abs(np.diff(slope))).max(initial=0.0))
+
+
+def of_pieces(breaks: Array, slope: Array, intercept: Array) -> Piecewise:
+    """Return a graph of which nobody knows to which side its neurons are active."""
+    unknown = np.ones(len(breaks), dtype=bool)
+    return Piecewise(breaks, unknown, unknown, slope, intercept)
 
 
 def _chord(x: Array, v: Array) -> tuple[float, float]:

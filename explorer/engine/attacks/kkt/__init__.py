@@ -451,8 +451,6 @@ def memory(target: Target, config: KKTConfig, m: int, dtype: torch.dtype | None)
     return start_bytes(target.net, m, kind, config.multipliers == "projected")
 
 
-# Anywhere: on MPS, which has no float64, projected multipliers alone are solved for on the CPU. Not
-# homogeneous: the loss needs no theorem, what it finds does; see `target.NO_THEOREM`.
 def sum_terms(target: Target, state: KKTState, config: KKTConfig) -> tuple[Network, list[Tensor]]:
     """Return the merged network, and its slopes at the candidates, as the last step has them."""
     net = target.merged(config.merge_angle)
@@ -464,6 +462,8 @@ def sum_terms(target: Target, state: KKTState, config: KKTConfig) -> tuple[Netwo
     return net, [torch.sigmoid(alpha * z) for z in values]
 
 
+# Anywhere: on MPS, which has no float64, projected multipliers alone are solved for on the CPU. Not
+# homogeneous: the loss needs no theorem, what it finds does; see `target.NO_THEOREM`.
 ATTACK = Attack(
     place=0, key="kkt", title="KKT reconstruction", paper="Haim et al. 2022",
     sentence="Candidates and multipliers that explain the weights as a KKT point, by descent.",
