@@ -32,7 +32,7 @@ from explorer.engine.attacks.kkt import KKTConfig
 from explorer.engine.roster import ROSTER
 from explorer.engine.scoring import RADII
 from explorer.research.devices import check_device
-from explorer.research.pictures.figures import arena_figure, other_figure
+from explorer.research.pictures.figures import arena_figure, other_figure, sweep_picture
 from explorer.research.records import plain
 from explorer.research.report import Summary, lines
 from explorer.research.sweep import (
@@ -105,6 +105,7 @@ def sweep_rows(
     device: options.AnyWhere = None, pool: Workers = POOL,
     out: Annotated[Path | None, option("--out", "Rows, one line of JSON each; needed.")] = None,
     table: Annotated[Path | None, option("--csv", "The same as one table.")] = None,
+    picture: Annotated[Path | None, option("--picture", "What was found, as a picture.")] = None,
     resume: Annotated[bool, option("--resume/--fresh", "Go on, or begin the file anew.")] = True,
     as_json: Json = False,
 ) -> None:  # fmt: skip
@@ -123,10 +124,12 @@ def sweep_rows(
             "a sweep keeps each row as it ends, in a file that it can go on from. Name the file: "
             "--out rows.jsonl."
         )
-    check_files(out, table, make=True)
+    check_files(out, table, picture, make=True)
     seen = pool.collect(rows, out, fresh=not resume)
     if table is not None:
         write_csv(table, seen)
+    if picture is not None and any(row["status"] == "done" for row in seen):
+        sweep_picture(picture, seen)
     count = {s: sum(r["status"] == s for r in seen) for s in ("done", "refused", "failed")}
     messages = {r["message"] for r in seen if r["message"]}
     told = [("message", text) for text in sorted(messages)]

@@ -164,6 +164,7 @@ class HeatMap:
         y: the upright axis.
         top: the value of the brightest colour; 0 is the darkest.
         title: what is shown, in a few words.
+        lines: drawn over the cells.
     """
 
     values: NDArray[np.float64]
@@ -173,6 +174,7 @@ class HeatMap:
     y: Axis
     top: float
     title: str = ""
+    lines: Sequence[Series] = ()
 
 
 NOTHING = Chart((), Axis(0, 1, hidden=True), Axis(0, 1, hidden=True))

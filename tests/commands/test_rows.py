@@ -121,6 +121,17 @@ def test_a_sweep_of_a_table_goes_on_from_its_file(call) -> None:
     assert len(Path("r.csv").read_text().splitlines()) == 5
 
 
+def test_a_sweep_over_two_settings_in_the_cube_is_a_picture(call) -> None:
+    few = "--set attack_config.m=4 --set attack_config.steps=5 --set steps=300"
+    line = f"sweep --set d=3 --set n=[3,4] --set widths=[10,20] {few} --executor threads"
+    for name, text in (("a.png", line), ("b.png", line.replace("n=[3,4]", "n=3"))):
+        call(f"{text} --out {name}.jsonl --picture {name}")
+        assert Path(name).read_bytes().startswith(b"\x89PNG")
+    rows = [json.loads(text) for text in Path("a.png.jsonl").read_text().splitlines()]
+    assert {(r["result"]["d"], r["result"]["parameters"]) for r in rows} == {(3, 50), (3, 100)}
+    assert len(rows[0]["result"]["chance"]) == 99
+
+
 def test_a_sweep_runs_on_points_of_a_file_and_sees_that_it_changed(call) -> None:
     few = "--set attack_config.m=4 --set attack_config.steps=5 --set steps=300 --set widths=10"
     line = f"sweep --data mine.csv --seed 0-1 --executor threads {few} --out rows.jsonl --json"

@@ -233,6 +233,35 @@ def test_recall_and_its_control_are_pooled_by_attack() -> None:
     assert np.asarray(lines["kkt, control sets"].y).tolist() == [0.25, 0.25]
 
 
+def test_two_settings_make_tables_with_the_line_p_equals_d_n() -> None:
+    def phased(n: int, width: int, seed: int, **result: Any) -> dict[str, Any]:
+        counts = [0, n // 4 * seed, n]
+        found = {"gamma_bar": 0.1, "d": 2, "n": n, "found": counts, "found_reach": counts,
+                 "reach": n, "claims": n, "chance": [[0, 1, 1]] * 9, "p_value": 0.1,
+                 "residual": 0, "distance": 0.1, "matched": [True, True],
+                 "parameters": 4 * width, "merged_parameters": 2 * width}  # fmt: skip
+        return {"status": "done", "message": "", "seconds": {"attack": 1.0},
+                "result": found | result,
+                "trial": {"attack": "kkt", "n": n, "seed": seed, "widths": [width]}}  # fmt: skip
+
+    known = {"determined": [True, False], "other": {"distance": 0.5}}
+    rows = [phased(n, w, s) for n in (32, 8, 16) for w in (16, 4) for s in (1, 3)]
+    rows[0]["result"] |= known
+    rows = [row for row in rows if (row["trial"]["n"], row["trial"]["widths"]) != (8, [4])]
+    parts = charts_of([*rows, row("refused", n=8, widths=[4], seed=1)])
+    _, found, sure, far = parts.values()
+    np.testing.assert_array_equal(found.values, [[np.nan, 0.5, 0.5], [0.5, 0.5, 0.5]])
+    assert (sure.values[1, 2], far.values[1, 2], far.top) == (0.5, 0.5, 0.5)
+    assert np.isnan(sure.values).sum() == np.isnan(far.values).sum() == 5
+    assert [t for _, t in found.x.ticks] == ["8", "16", "32"] and found.y.name == "widths"
+    # 4 k = 2 n: a width of n / 2, half way from 4 to 16 by ratios; merged neurons have half as many
+    whole, merged = found.lines
+    np.testing.assert_allclose(whole.y, [0.0, 0.5, 1.0])
+    np.testing.assert_allclose(merged.y, [np.nan, 1.0, 1.5])
+    cells, *lines = explorer.figure(rows, "certified").marks
+    assert len(lines) == 2 and cells.color.shape == (2, 3)
+
+
 WRONG = (
     (3, TypeError, r"a figure shows a result: Trained, .*; got a int. Give what"),
     ([], TypeError, "got a list"),

@@ -17,6 +17,7 @@ from pathlib import Path
 from time import monotonic, sleep
 
 import pytest
+import torch
 
 from explorer.research.records import RowFile, flat, write_csv
 from explorer.research.sweep import (
@@ -72,6 +73,19 @@ def test_a_table_is_a_product_and_attacks_vary_fastest() -> None:
     assert rows[0].attack_config == {"m": 8} and rows[1].attack_config == {"m": 10}
     with pytest.raises(ValueError, match="no setting 'sead'"):
         list(experiments({"sead": 1}))
+
+
+def test_points_in_the_cube_and_their_controls_are_independent_draws() -> None:
+    row = Experiment(d=5, n=6, widths=(30,), steps=500, seed=2)
+    one, other = victim_of(row), victim_of(replace(row, data_seed=3))
+    sets = [one.truth, other.truth, *one.controls.sets]
+    assert {s.x.shape for s in sets} == {(6, 5)} and len(one.controls) == 99
+    x = torch.cat([s.x for s in sets])
+    assert len(x.unique(dim=0)) == len(x) and float(x.abs().max()) <= 1
+    assert float(x.mean().abs()) < 5 * (3 * x.numel()) ** -0.5
+    for wrong in ({"noise": 0.1}, {"data": "points.csv"}):
+        with pytest.raises(ValueError, match="leave"):
+            Experiment(d=2, **wrong)
 
 
 def test_keys_are_stable_over_processes_and_releases() -> None:

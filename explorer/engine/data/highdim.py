@@ -19,6 +19,9 @@ from typing import Literal, get_args
 import torch
 from torch import Tensor
 
+from explorer.engine.data.dataset import Dataset
+from explorer.engine.data.drawings import generator_of
+
 Law = Literal["sphere", "gaussian", "mixture"]
 Labels = Literal["parity", "random", "component"]
 LAWS: tuple[Law, ...] = get_args(Law)
@@ -108,6 +111,12 @@ def sample(
     if draw.labels == "random":
         return x, _coins(count, generator, dtype)
     return x, 2.0 * ((x > 0).sum(dim=1) % 2).to(dtype) - 1.0
+
+
+def cube(d: int, n: int, *seeds: int) -> Dataset:
+    """Return n independent points, uniform in the cube [-1, 1]^d, every other one of class +1."""
+    x = 2 * torch.rand(n, d, generator=generator_of(*seeds, d), dtype=torch.float64) - 1
+    return Dataset(x, 1.0 - 2.0 * (torch.arange(n, dtype=torch.float64) % 2))
 
 
 def _coins(count: int, generator: torch.Generator, dtype: torch.dtype) -> Tensor:

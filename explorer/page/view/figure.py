@@ -115,13 +115,13 @@ def _marks(chart: Chart, scales: dict[str, bq.Scale]) -> list[bq.Mark]:
     return [*(_rule(one, chart, scales) for one in chart.rules), *made]
 
 
-def _series(one: Series, chart: Chart, scales: dict[str, bq.Scale]) -> bq.Mark:
+def _series(one: Series, chart: Chart | HeatMap, scales: dict[str, bq.Scale]) -> bq.Mark:
     x, y = (np.asarray(v, dtype=np.float64).reshape(-1) for v in (one.x, one.y))
     z = np.zeros(len(x)) if one.z is None else np.asarray(one.z, dtype=np.float64).reshape(-1)
     colour, look = colour_of(one.colour), one.look
     shared = {"scales": scales, "display_legend": bool(one.name), "labels": [one.name]}
     alpha = float(look.get("opacity", 1.0))
-    if one.kind == "dots":
+    if one.kind == "dots" and isinstance(chart, Chart):
         return _dots(one, x, y, chart, shared)
     if one.kind == "band":
         return bq.Lines(x=x, y=np.stack([z, y]), scales=scales, fill="between",
@@ -177,4 +177,4 @@ def _cells(table: HeatMap, scales: dict[str, bq.Scale]) -> list[bq.Mark]:
         display_format=".2f" if len(table.values) <= FEW_CELLS else None,
         font_style={"font-size": "11px", "fill": "white"}, stroke="transparent",
         tooltip=bq.Tooltip(fields=["color"], labels=[table.title]),
-    )]  # fmt: skip
+    ), *(_series(one, table, scales) for one in table.lines)]  # fmt: skip

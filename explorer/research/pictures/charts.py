@@ -446,6 +446,134 @@ def _sweep_series(
     ]  # fmt: skip
 
 
+# What a table over two settings shows: its title, and a row's part and whole, or its values.
+FOUND, SURE = f"found within {RADII[AT]:g}", "certified"
+FARTHEST = "distance of the farthest other set"
+LAWS = {"parameters": "p = d n", "merged_parameters": "p = d n, neurons merged"}
+
+
+def sweep_maps(rows: Sequence[Row]) -> dict[str, HeatMap]:
+    """Return tables of rows over the last two settings that vary; seeds are pooled.
+
+    They are the share of the points that is found, the share that is certified, and the mean
+    distance of the farthest other training set that explains the weights as well, as far as the
+    rows know them; with more settings that vary, one of each for every combination of these. Where
+    the axes are number of points and width, the line p = d n is drawn in (Iurada et al. 2026:
+    beyond it p parameters give n points of d coordinates away), of the network and of its merged
+    neurons. A cell without a row that is done is empty.
+
+    Returns:
+        The tables by name; none where fewer than two settings vary.
+    """
+    done = [row for row in rows if row["status"] == "done" and "gamma_bar" in row["result"]]
+    flat = [_settings_of(row) for row in done]
+    varied = [k for k in (flat[0] if flat else ()) if k not in REPEATS
+              and len({dumps(f.get(k)) for f in flat}) > 1]  # fmt: skip
+    if len(varied) < 2:
+        return {}
+    *others, x, y = sorted(varied, key=lambda k: k != "attack")
+    axes = [_cells_axis([f.get(k) for f in flat], k) for k in (x, y)]
+    groups: dict[str, list[tuple[int, int, Row]]] = {}
+    for row, settings in zip(done, flat, strict=True):
+        name = ", ".join(_value_words(k, settings.get(k)) for k in others)
+        a, b = (places[dumps(settings.get(k))] for k, (places, _) in zip((x, y), axes, strict=True))
+        groups.setdefault(name, []).append((b, a, row))
+    (across, x_axis), (upright, y_axis) = axes
+    made = {}
+    for name, cells in groups.items():
+        lines = _law_lines(cells, (len(upright), len(across))) if (x, y) == ("n", "widths") else ()
+        for title, count in _COUNTS.items():
+            values = _cell_values(cells, count, (len(upright), len(across)))
+            if np.isfinite(values).any():
+                top = float(np.nanmax(values)) if title == FARTHEST else 1.0
+                full = f"{title}, {name}".removesuffix(", ")
+                made[full] = HeatMap(values, np.arange(len(across)), np.arange(len(upright)),
+                                     x_axis, y_axis, top or 1.0, full, lines)  # fmt: skip
+    return made
+
+
+def _found_counts(result: Row) -> tuple[float, float]:
+    return (result["found"][AT], result["n"]) if "found" in result else (0.0, 0.0)
+
+
+def _sure_counts(result: Row) -> tuple[float, float]:
+    sure = result.get("determined")
+    return (0.0, 0.0) if sure is None else (sum(sure), len(sure))
+
+
+def _away_sum(result: Row) -> tuple[float, float]:
+    away = (result.get("other") or {}).get("distance")
+    return (0.0, 0.0) if away is None else (away, 1.0)
+
+
+_COUNTS: dict[str, Callable[[Row], tuple[float, float]]] = {
+    FOUND: _found_counts, SURE: _sure_counts, FARTHEST: _away_sum,
+}  # fmt: skip
+
+
+def _size_of(name: str) -> Callable[[Row], tuple[float, float]]:
+    def count(result: Row) -> tuple[float, float]:
+        if name not in result:  # of a file of an earlier version
+            return 0.0, 0.0
+        return float(np.log(result[name])), 1.0
+
+    return count
+
+
+def _cells_axis(given: Sequence[Any], name: str) -> tuple[dict[str, int], Axis]:
+    """Return the place of each value, from 0 by size, and the axis of the cells."""
+    kinds = {dumps(v): v for v in given}
+    plain = all(isinstance(v, int | float) for v in kinds.values())
+    order = sorted(kinds, key=lambda k: kinds[k] if plain else (len(k), k))
+    said = [", ".join(map(str, v)) if isinstance(v, list | tuple) else str(v)
+            for v in (kinds[k] for k in order)]  # fmt: skip
+    ticks = tuple(enumerate(said))
+    return {k: at for at, k in enumerate(order)}, Axis(
+        -0.5, len(order) - 0.5, name.replace("_", " "), ticks=ticks
+    )
+
+
+def _cell_values(
+    cells: Sequence[tuple[int, int, Row]], count: Callable[[Row], tuple[float, float]],
+    shape: tuple[int, int],
+) -> Array:  # fmt: skip
+    part, whole = np.zeros(shape), np.zeros(shape)
+    for b, a, row in cells:
+        one, of = count(row["result"])
+        part[b, a] += one
+        whole[b, a] += of
+    known: Array = np.where(whole > 0, part / np.maximum(whole, 1), np.nan)
+    return known
+
+
+def _law_lines(cells: Sequence[tuple[int, int, Row]], shape: tuple[int, int]) -> list[Series]:
+    """Return where the parameters are as many as the coordinates of the points, by the column.
+
+    Between two widths it is placed by logarithms; beyond the first and the last at the edge. What
+    is not known of a cell is known of its row, but for merged neurons.
+    """
+    need = _cell_values(cells, lambda one: (float(np.log(one["d"] * one["n"])), 1.0), shape)
+    made: list[Series] = []
+    for name, words in LAWS.items():
+        size, places = _cell_values(cells, _size_of(name), shape), np.full(shape[1], np.nan)
+        for a in np.flatnonzero(np.isfinite(need).any(0)):
+            column = size[:, a] if made else [_mean_known(row) for row in size]
+            at = np.flatnonzero(np.isfinite(column))
+            if len(at):
+                ends = (-0.5 if at[0] == 0 else np.nan), (
+                    shape[0] - 0.5 if at[-1] == shape[0] - 1 else np.nan)  # fmt: skip
+                rising = np.maximum.accumulate(np.asarray(column)[at])
+                places[a] = np.interp(_mean_known(need[:, a]), rising, at, *ends)
+        made.append(Series(np.arange(shape[1]), places, words, colour="neg",
+                           look={"dashed": bool(made), "width": 3}))  # fmt: skip
+    return made
+
+
+def _mean_known(values: Array) -> float:
+    known = values[np.isfinite(values)]
+    return float(known.mean()) if len(known) else np.nan
+
+
 SHORTEST = 1e-3  # of a split: at the lower edge, as on an axis by logarithms 0 has no place
 
 

@@ -41,6 +41,8 @@ from explorer.research.pictures.charts import (
     front_chart,
     has_lowest_mark,
     split_chart,
+    sweep_chart,
+    sweep_maps,
     trained_chart,
     trials_chart,
 )
@@ -139,6 +141,29 @@ def other_figure(path: Path, rows: Sequence[Mapping[str, Any]]) -> bool:
     path.parent.mkdir(parents=True, exist_ok=True)
     painting.save_figure(path, painting.plane_figure(frame, TALL, other["sentence"]))
     return True
+
+
+def sweep_picture(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Write tables over two settings that vary, three to a row; over one its chart.
+
+    ValueError where no row is done.
+    """
+    chart, maps = sweep_chart(rows), list(sweep_maps(rows).values())
+    if not maps:
+        painting.save_figure(path, painting.chart_figure(chart, (5.2, 3.4)))
+        return
+    across = min(len(maps), len({one.title.split(",")[0] for one in maps}))
+    down = -(-len(maps) // across)
+    figure = painting.new_figure(2.6 * across + 0.6, 2.3 * down + 0.6)
+    axes = figure.subplots(down, across, squeeze=False)
+    for plot in axes.flat:
+        plot.set_visible(False)
+    for plot, one in zip(axes.flat, maps, strict=False):
+        plot.set_visible(True)
+        bar = figure.colorbar(painting.paint_heat_map(plot, one), ax=plot, shrink=0.8)
+        bar.ax.tick_params(labelsize=SMALL)
+    painting.add_legend(figure)
+    painting.save_figure(path, figure)
 
 
 # --- the grid of starts ---

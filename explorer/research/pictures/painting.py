@@ -134,6 +134,8 @@ def paint_heat_map(axes: Plot, chart: HeatMap) -> Drawn:
     extent = (chart.x.low, chart.x.high, chart.y.low, chart.y.high)
     image = axes.imshow(chart.values, origin="lower", cmap="viridis", vmin=0, vmax=chart.top,
                         extent=extent)  # fmt: skip
+    for one in chart.lines:
+        _series(axes, one, chart)
     paint_axes(axes, chart)
     if len(chart.values) <= FEW_CELLS:
         for row, b in zip(chart.values, np.asarray(chart.rows), strict=True):
@@ -144,7 +146,7 @@ def paint_heat_map(axes: Plot, chart: HeatMap) -> Drawn:
     return image
 
 
-def _series(axes: Plot, one: Series, chart: Chart) -> None:
+def _series(axes: Plot, one: Series, chart: Chart | HeatMap) -> None:
     x, y = (np.asarray(v, dtype=np.float64).reshape(-1) for v in (one.x, one.y))
     z = np.zeros(len(x)) if one.z is None else np.asarray(one.z, dtype=np.float64).reshape(-1)
     look, colour, label = one.look, ink(one.colour), plain(one.name)

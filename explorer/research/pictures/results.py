@@ -128,5 +128,5 @@ MANY: dict[type, Callable[[Any], Charts]] = {
     ArenaLine: _of_arena,
     Trial: _of_search,
     MembershipTrial: _of_membership,
-    dict: lambda rows: {"sweep": charts.sweep_chart(rows)},
+    dict: lambda rows: {"sweep": charts.sweep_chart(rows), **charts.sweep_maps(rows)},
 }

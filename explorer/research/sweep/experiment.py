@@ -22,8 +22,9 @@ from torch import Tensor
 from explorer.engine.attacks.claims import Report
 from explorer.engine.attacks.target import Target
 from explorer.engine.certificate import SUPPORT, TAU_TRAINED, Certificate, in_reach
-from explorer.engine.controls import Controls, control_sets, meeting_counts
+from explorer.engine.controls import COUNT, Controls, Origin, control_sets, meeting_counts
 from explorer.engine.data import Dataset, preset
+from explorer.engine.data.highdim import cube
 from explorer.engine.explanations.assumptions import obstacle
 from explorer.engine.explanations.others import OtherSet, Rivals, farthest_set
 from explorer.engine.merging import MERGE_ANGLE
@@ -82,11 +83,13 @@ class Ambiguity:
         other: another training set that explains the weights as well as the truth, the farthest
             found.
         other_sentence: how far off it is, and what both sets leave.
+        distance: mean distance of its mass from the nearest true point, in units of the data.
     """
 
     certified: Tensor | None
     other: Report
     other_sentence: str
+    distance: float
 
 
 def other_set(
@@ -130,7 +133,7 @@ def ambiguity(victim: Victim, progress: Progress = no_progress) -> Ambiguity | N
             victim.target, truth, progress=part_progress(progress, 0.0, 0.5)
         ).certain
     far = other_set(victim.target, truth, made, part_progress(progress, 0.5, 1.0))
-    return Ambiguity(sure, as_claims(far), explanations.farthest_set(far))
+    return Ambiguity(sure, as_claims(far), explanations.farthest_set(far), far.distance)
 
 
 def as_claims(far: OtherSet) -> Report:
@@ -252,6 +255,7 @@ def flip_labels(data: Dataset, share: float, seed: int) -> Dataset:
 # in it comes from its seeds. What a run gives back is plain data too: it is a line of JSON.
 
 OWN = ("widths", "steps", "method", "weight_decay")  # of a row, though settings of a training
+CUBE_POINTS = 10  # where a row does not say how many; arbitrary
 KEPT_NETWORKS = 4  # per worker; arbitrary: attacks on one network follow each other
 KEY_LENGTH = 16  # hex digits: two of a million rows agree by chance once in 10^7 sweeps
 
@@ -262,6 +266,10 @@ class Experiment:
 
     # fmt: off
     preset: Annotated[str, setting("Points to draw")] = "alternating-circle"
+    d: Annotated[int | None, setting(
+        "Coordinates of points drawn in the cube [−1, 1]ᵈ instead of a preset", ge=1,
+        note="n of them are drawn, 10 if it is None.",
+    )] = None
     n: Annotated[int | None, setting("Number of points; None for the preset's own")] = None
     noise: Annotated[int | float | None, setting(
         "Jitter of the points; None for the preset's own",
@@ -315,9 +323,11 @@ class Experiment:
         """Refuse an attack that there is not."""
         if self.attack and self.attack not in ROSTER:
             raise ValueError(f"no attack {self.attack!r}; there are: {', '.join(ROSTER)}")
+        if self.d is not None and self.noise is not None:
+            raise ValueError("points in the cube have no jitter; leave noise away")
         if self.data is None:
             return
-        drawn = [name for name in ("n", "noise", "data_seed") if getattr(self, name) is not None]
+        drawn = [k for k in ("d", "n", "noise", "data_seed") if getattr(self, k) is not None]
         if drawn:
             raise ValueError(f"data has points of its own; leave {', '.join(drawn)} away")
         if not self.data_digest:
@@ -347,7 +357,7 @@ class Experiment:
 
 
 # Fields that came after the first files of rows: at these values they are no part of a key.
-LATER = {"data": None, "data_digest": "", "device": "cpu", "csv": False, "starts": 1}
+LATER = {"data": None, "data_digest": "", "device": "cpu", "csv": False, "starts": 1, "d": None}
 
 
 def key_of(row: Any) -> str:  # noqa: ANN401 - a frozen dataclass of plain data
@@ -421,8 +431,10 @@ def run_experiment(row: Experiment) -> dict[str, Any]:
     begun = perf_counter()
     victim = victim_of(row)
     trained_s = perf_counter() - begun
+    net, merged = victim.target.net, victim.target.merged(MERGE_ANGLE)
     result: dict[str, Any] = {
         "d": victim.truth.d, "n": victim.truth.n, "gamma_bar": victim.gamma_bar,
+        "parameters": len(net.theta), "merged_parameters": len(merged.theta),
         "train_residual": None if victim.certificate is None else victim.certificate.residual,
     }  # fmt: skip
     seconds = {"train": trained_s}
@@ -463,21 +475,29 @@ def _victim(text: str) -> Victim:
     """Return the trained network of a row, with its truth and its controls."""
     row = Experiment.of(json.loads(text))
     seed = row.seed if row.data_seed is None else row.data_seed
-    clean = (
-        preset(row.preset, row.n, row.noise, seed)
-        if row.data is None
-        else runs.points_in(row.data, row.data_digest)
-    )
+    clean, controls = _points_of(row, seed)
     truth = flip_labels(clean, row.label_noise, row.seed)
     done = runs.train(
         row.run_on(truth), watch=partial(_ended_early, row.early_stop), device=row.device,
         dtype=wide_on(row.device), separated=False,  # an attack that needs it says so
     )  # fmt: skip
-    controls = control_sets(clean)
     if row.label_noise:
         share = row.label_noise
         controls = controls.with_change(lambda one, k: flip_labels(one, share, row.seed + k))
     return Victim(done.target, truth, controls, done.certificate, done.states[-1].gamma_bar)
+
+
+def _points_of(row: Experiment, seed: int) -> tuple[Dataset, Controls]:
+    """Return the points of a row as they were drawn, and their control sets."""
+    if row.d is not None:
+        n = CUBE_POINTS if row.n is None else row.n
+        fresh = tuple(cube(row.d, n, seed, k) for k in range(1, COUNT + 1))
+        return cube(row.d, n, seed), Controls(fresh, Origin.HELD_OUT)
+    if row.data is not None:
+        clean = runs.points_in(row.data, row.data_digest)
+    else:
+        clean = preset(row.preset, row.n, row.noise, seed)
+    return clean, control_sets(clean)
 
 
 @lru_cache(maxsize=KEPT_NETWORKS)
@@ -490,7 +510,7 @@ def _determination(text: str) -> dict[str, Any]:
     other = {
         "x": found.other.x.tolist(), "y": found.other.y.tolist(),
         "truth_x": victim.truth.x.tolist(), "truth_y": victim.truth.y.tolist(),
-        "sentence": found.other_sentence,
+        "sentence": found.other_sentence, "distance": found.distance,
     }  # fmt: skip
     sure = found.certified
     return {"determined": None if sure is None else sure.tolist(), "other": other}
