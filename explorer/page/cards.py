@@ -37,6 +37,7 @@ FOLDS = {
     SHARE: (
         "sharing.panel.SharePanel",
         "sharing.game_panel.GamePanel",
+        "sharing.hall_panel.HallPanel",
         "sharing.files_panel.Files",
         "keeping.panel.KeptDrawings",
     ),

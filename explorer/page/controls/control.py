@@ -122,6 +122,12 @@ class GameBox(Control):
     _esm = script("game.js", "copy.js")
 
 
+class HallBox(Control):
+    """The hall attacks: a round on the projector, its phones, and what is shown of it."""
+
+    _esm = script("hall_plane.js", "hall.js")
+
+
 class Folds(Control):
     """A row of buttons, each of which opens a drawer over the side."""
 

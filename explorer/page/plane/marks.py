@@ -18,6 +18,7 @@ from explorer.engine.arrays import Array
 from explorer.engine.attacks.claims import Report
 from explorer.engine.data import Dataset
 from explorer.engine.explanations.certainty import Certainty
+from explorer.engine.explanations.needed import Needed
 from explorer.engine.number_words import percent
 from explorer.page.frame import Frame, Proof
 from explorer.page.plane.words import ROWS
@@ -162,12 +163,7 @@ def proof_marks(frame: Frame, held: Proof, axes: Axes, values: dict[str, Any]) -
     made, known, truth = held.needed, frame.certainty, frame.truth
     arrays: Arrays = {}
     if made is not None and len(made.rows):
-        x, (half, y, _) = made.rows[:, :-3], made.rows[:, -3:].T
-        at = shares_of(torch.from_numpy(x), torch.from_numpy(y), axes)
-        wide = (half + made.reach)[:, None] / axes.half
-        if x.shape[1] == 1:
-            wide[:, 1] = FLAT
-        arrays["places"] = np.column_stack([at, wide, y])
+        arrays["places"] = place_rows(made, axes)
         values["placesAre"] = "certified" if truth is not None and truth.n else "likely"
     if held.centre is not None:
         at = np.array([*held.centre, 0.0][:2])
@@ -181,6 +177,16 @@ def proof_marks(frame: Frame, held: Proof, axes: Axes, values: dict[str, Any]) -
         sure = known.certain
         arrays["marks"] = _rows(truth.x[sure], truth.y[sure], CERTIFIED, axes)
     return arrays
+
+
+def place_rows(made: Needed, axes: Axes) -> Array:
+    """Return the places that must hold a point as `plane.js` takes them (p, 5)."""
+    x, (half, y, _) = made.rows[:, :-3], made.rows[:, -3:].T
+    at = shares_of(torch.from_numpy(x), torch.from_numpy(y), axes)
+    wide = (half + made.reach)[:, None] / axes.half
+    if x.shape[1] == 1:
+        wide[:, 1] = FLAT
+    return np.column_stack([at, wide, y])
 
 
 def _rows(x: Tensor, y: Tensor, kind: float, axes: Axes) -> Array:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from explorer.engine.explanations.cone import scope
+from explorer.engine.explanations.needed import Needed
+from explorer.engine.number_words import share
 from explorer.engine.store import Run
 from explorer.research.game import GuessScore
+from explorer.research.hall import HallScore
 
 ANEW = (
     "No link can make these weights again: they came from a file, or points or settings changed "
@@ -91,3 +95,63 @@ def score_row(mine: str, made: GuessScore) -> list[str]:
 def hider_row(who: str, made: GuessScore) -> list[str]:
     """Return the hider's row."""
     return [who, str(made.kept), f"{made.n - made.found} of {made.n} points stayed hidden"]
+
+
+# --- The hall attacks --------------------------------------------------------------------------
+
+HALL = (
+    "Phones see the boundary and the needles of these weights, and tap where they believe the "
+    "points are. Then come the machine's claims, the places that must hold a point, and the truth."
+)
+NOT_SERVED = (
+    "Phones need an address to come to: start the page with margin-explorer serve "
+    "--host 0.0.0.0, and open it at the address that the command prints."
+)
+NO_WEIGHTS = "draw points and train a network on them; then let the hall attack it."
+CLAIMING, PROVING = "The machine attacks …", "The proof runs …"
+TAPPING = (
+    "The hall sees what the machine sees: the weights, a needle for each neuron, and the boundary "
+    "they draw. Tap where the training points are."
+)
+REVEALED = "The seal is the SHA-256 of these points and a salt; each phone shows both."
+
+
+def hall_claims(count: int) -> str:
+    """Say what the machine claims."""
+    return f"{count} places, read out of the weights alone."
+
+
+def hall_places(made: Needed | None) -> str:
+    """Say what is proven, and against what."""
+    if made is None:
+        return "Nothing can be proven of these weights."
+    if not len(made.rows):
+        return "No place must hold a point: around each some explanation does without one."
+    return (
+        f"Every set with {scope(made.box, made.top)} that leaves no more of the weights "
+        f"unexplained than the true points, {share(made.limit)}, has a point of its class in each "
+        f"of these {len(made.rows)} places."
+    )
+
+
+def hall_rows(made: HallScore) -> list[list[str]]:
+    """Return the rows of hall and machine: who, and points found and near, with chance."""
+    rows = []
+    for who, count in (("✕ The hall", made.hall), ("● ▲ The machine", made.machine)):
+        cells = [
+            f"{found} of {made.n}|by chance {chance:.1f}"
+            for found, chance in zip(count.found, count.chance, strict=True)
+        ]
+        rows.append([f"{who}|{count.claims} places", *cells])
+    return rows
+
+
+def hall_question(t: int) -> str:
+    """Return the question beside the taps."""
+    return f"After {t:,} steps more, will the machine find more of the points, or fewer?"
+
+
+def hall_answer(t: int, before: int, after: int) -> str:
+    """Return its answer."""
+    word = "more" if after > before else "fewer" if after < before else "as many"
+    return f"After {t:,} steps more: {word}, {after} in place of {before}."

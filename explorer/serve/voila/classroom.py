@@ -24,7 +24,9 @@ from pathlib import Path
 from typing import Any
 
 from tornado.web import RequestHandler
-from tornado.websocket import WebSocketClosedError, WebSocketHandler
+from tornado.websocket import WebSocketClosedError
+
+from explorer.serve.sockets import SmallSocket
 
 STAGES = ("draw", "train", "attack", "landscape", "explain", "arena")
 SCENE = re.compile(r"[\w~.-]{1,6000}")  # what a link holds behind "#"; never read in this process
@@ -32,10 +34,8 @@ READER = ("-m", "explorer.page.apps.scene")  # by name, as a notebook names a pa
 READER_S = 60  # arbitrary: it loads torch first
 MOST_NAME = 20  # letters of a name on the board
 WHO = re.compile(r"[0-9a-f]{32}")  # drawn by a page, so that a better score replaces its last one
-MOST_BYTES = 8000  # of one message
 MOST_ENTRIES = 500  # on the board; a class has thirty
 MOST_SCORES = 20_000  # that were put there; arbitrary
-REST_S = 0.1  # between two messages of one page; arbitrary
 PAGE = Path(__file__).with_name("teacher.html")
 STYLES = Path(__file__).resolve().parents[2] / "page.css"
 WRONG_KEY = "This page is the teacher's. Open it by the address that the server printed."
@@ -125,37 +125,7 @@ class Classroom:
             socket.tell(self.orders())
 
 
-class _Socket(WebSocketHandler):
-    """A socket that reads small JSON objects alone, and closes on anything else."""
-
-    room: Classroom
-
-    def initialize(self, room: Classroom) -> None:
-        """Keep the room."""
-        self.room = room
-
-    def tell(self, words: str) -> None:
-        """Send words; one that is closing, which is in the room until it has closed, is passed."""
-        with suppress(WebSocketClosedError):
-            sent = self.write_message(words)
-            sent.add_done_callback(lambda done: done.cancelled() or done.exception())
-
-    async def on_message(self, message: str | bytes) -> None:
-        """Take a message, or close; the next is read after a rest."""
-        try:
-            found = json.loads(message) if len(message) <= MOST_BYTES else None
-        except (ValueError, RecursionError):
-            found = None
-        if not isinstance(found, dict) or not self.take(found):
-            self.close(1007, "Not as this page sends it.")
-        await asyncio.sleep(REST_S)
-
-    def take(self, found: dict[str, Any]) -> bool:
-        """Do what a message says; return whether it made sense."""
-        raise NotImplementedError
-
-
-class StudentSocket(_Socket):
+class StudentSocket(SmallSocket):
     """One student's page."""
 
     kernel = ""
@@ -233,7 +203,7 @@ class TeacherPage(_WithKey):
         self.finish(PAGE.read_text(encoding="utf-8").replace("/* page.css */", styles))
 
 
-class TeacherSocket(_WithKey, _Socket):
+class TeacherSocket(_WithKey, SmallSocket):
     """One open teacher's page."""
 
     def initialize(self, room: Classroom, key: str = "") -> None:

@@ -15,7 +15,7 @@ from explorer.serve.limits import FILES_OF_A_KERNEL, RESERVE, files
 
 MOST_CONNECTIONS = 2000  # arbitrary; a browser holds up to eight
 OF_A_PLACE = 20  # arbitrary: with those of a page that is opened again
-MOST_BODY = 64_000  # bytes; no address reads a body, and a farewell has none
+MOST_BODY = 64_000  # bytes; a phone's taps alone are read, 2 kB of them (hall.py)
 MOST_BUFFER = 12_000_000  # bytes that wait to be read; a message of a socket has 10 MB at most
 MOST_UNREAD = 32_000_000  # bytes that a visitor has not read yet; arbitrary
 IDLE_S = 60.0  # until a connection that asks nothing is closed; arbitrary

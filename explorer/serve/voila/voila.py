@@ -24,7 +24,8 @@ from voila.shutdown_kernel_handler import VoilaShutdownKernelHandler
 from voila.static_file_handler import TemplateStaticFileHandler
 from voila.tornado.kernel_websocket_handler import VoilaKernelWebsocketHandler
 
-from explorer.serve import TEACHER, warm
+from explorer.serve import TEACHER, hall, warm
+from explorer.serve.server import EVERYWHERE, address_on_network
 
 c = get_config()  # noqa: F821  (given by traitlets)
 
@@ -144,6 +145,8 @@ def _guard(server: Any) -> None:
         sign = os.environ.get("MARGIN_EXPLORER_CLASS", "")
         own = (re.escape(base), _TEACHER, sign, rooms)
         class_pages = classroom.handlers(*own) if _TEACHER else []
+        network = address_on_network() if self.ip in EVERYWHERE else ""
+        class_pages += hall.handlers(re.escape(base), hall.Hall(rooms, base, network))
         pages = _further_pages(self, _repair(made(self)))
         return [(here, guard.WrongHost), (guard.NoFile(), guard.Nothing), *class_pages, *pages]
 

@@ -99,7 +99,7 @@ class ProofPanel(Panel):
             if self.places.state is not JobState.DONE and self.session.frame.proof is not None:
                 proof.leave(self.session)
 
-        self.places.begin(partial(_proofs, target, aim), take, end)
+        self.places.begin(partial(proofs, target, aim), take, end)
 
     def _refine(self) -> None:
         """Refit without the disc: roughly while it moves, and to the end where it rests."""
@@ -133,7 +133,7 @@ class ProofPanel(Panel):
         self.exact.begin(work, take, self._refine, gone)
 
 
-def _proofs(target: Target, aim: Aim, progress: Progress) -> Iterator[Needed | Cone]:
+def proofs(target: Target, aim: Aim, progress: Progress) -> Iterator[Needed | Cone]:
     """Yield the places as they are proven, at last the cone; known ones are shown at once."""
     known, truth = aim.needed, aim.truth
     if known is not None:

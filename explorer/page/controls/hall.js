@@ -1,0 +1,136 @@
+// The hall attacks: a button in the drawer, and the round over the whole page, for the projector.
+const build = (el, send, onClose) => {
+  const words = make("p", "mx-note", { role: "status" });
+  const begin = makeButton("mx-flat", "Let the hall attack", "A code for phones; nobody sees the points", () => send("begin"));
+  const reopen = makeButton("mx-flat", "Back to the round", undefined, () => dialog.showModal());
+  el.append(make("div", "mx-chart-title", { textContent: "The hall attacks" }), words, make("div", "mx-share-row", {}, begin, reopen));
+
+  const plane = make("canvas", "mx-hall-plane", { role: "img", "aria-label": "The plane with all taps" });
+  const needles = make("canvas", "mx-hall-needles", { role: "img", "aria-label": "The weights, a needle for each neuron" });
+  const title = make("h2", "", {}), where = make("p", "mx-hall-address", {}), code = make("p", "mx-hall-code", {});
+  const qr = make("canvas", "mx-hall-qr", { role: "img", "aria-label": "QR code of the address", hidden: true });
+  const count = make("p", "mx-hall-count", { role: "status" }), table = make("table", "mx-hall-score", { hidden: true });
+  const said = make("p", "mx-hall-said", { role: "status" });
+  const asked = make("div", "mx-hall-asked", { hidden: true }), best = make("ol", "mx-hall-best", { hidden: true });
+  const seal = make("small", "mx-hall-seal", {}), busy = make("small", "mx-hall-busy", { role: "status" });
+  const next = makeButton("mx-action", "", undefined, () => step());
+  const skip = makeButton("mx-flat", "Reveal the points", undefined, () => send("truth", taps()));
+  const leave = makeButton("mx-flat", "End the round", "Phones are told that it is over", () => { tell({ end: true }); dialog.close(); send("end"); });
+  const join = make("div", "mx-hall-join", {}, make("div", "", {}, where, code), qr);
+  const dialog = make("dialog", "mx-hall-screen", { "aria-label": "The hall attacks" },
+    make("div", "mx-hall-left", {}, plane, needles),
+    make("div", "mx-hall-right", {}, title, said, join, count, table, best, asked, make("span", "mx-hall-gap"), seal, make("div", "mx-hall-steps", {}, next, skip, leave), busy));
+  el.append(dialog);
+
+  let now = {}, phones = {}, told = {}, socket = null, cloud = [], moving = 0, shown = "";
+  const stage = () => (!now.round ? "" : now.round.truth ? "truth" : now.round.places ? "places" : now.round.claims ? "claims" : "taps");
+  const taps = () => Object.fromEntries(Object.entries(phones).map(([number, [own]]) => [number, own]));
+  const step = () => ({ taps: () => send("claims"), claims: () => send("places"), places: () => send("truth", taps()) })[stage()]?.();
+  const tell = (what) => { if (socket?.readyState === WebSocket.OPEN) socket.send(JSON.stringify(what)); };
+
+  // Taps fall for a moment, then the picture stands still.
+  const paint = () => {
+    moving = 0;
+    if (!now.round || !dialog.open) return;
+    const at = performance.now(), aged = cloud.map(([x, y, born]) => [x, y, (at - born) / 1000]);
+    paintHall(plane, now.round, { cloud: aged });
+    if (aged.some(([, , age]) => age < 0.7)) redraw();
+  };
+  const redraw = () => { if (!moving) moving = requestAnimationFrame(paint); };
+  const heard = ({ code: letters, address: place, qr: rows, count: total, phones: changed }) => {
+    if (letters) {
+      told = { letters, place, rows };
+      phones = {};
+      cloud = [];
+      dialog.dataset.code = letters;
+    }
+    for (const [number, row] of Object.entries(changed || {})) {
+      const before = new Map(cloud.filter(([, , , of]) => of === number).map(([x, y, born]) => [`${x} ${y}`, born]));
+      cloud = cloud.filter(([, , , of]) => of !== number).concat(row[0].map(([x, y]) => [x, y, before.get(`${x} ${y}`) ?? performance.now(), number]));
+      phones[number] = row;
+    }
+    if (changed) told.total = total;
+    writeAll();
+    redraw();
+  };
+  const connect = () => {
+    const config = JSON.parse(document.getElementById("jupyter-config-data").textContent);
+    const address = new URL(`${config.baseUrl}hall/projector`, location.href);
+    address.searchParams.set("kernel", config.kernelId);
+    address.searchParams.set("origin", location.origin);
+    address.protocol = address.protocol.replace("http", "ws");
+    socket = new WebSocket(address);
+    socket.onopen = () => tell({ round: now.round });
+    socket.onmessage = (e) => heard(JSON.parse(e.data));
+    socket.onclose = () => { socket = null; if (now.round) setTimeout(() => { if (now.round && !socket && el.isConnected) connect(); }, 1000); };
+  };
+  const votes = () => {
+    const all = Object.values(phones).map(([, guess]) => guess).filter(Boolean), rows = [["more", "more"], ["same", "as many"], ["fewer", "fewer"]];
+    asked.hidden = !now.round.question || (!all.length && !now.round.answer);
+    asked.replaceChildren(make("p", "", { textContent: now.round.answer || now.round.question || "" }), ...rows.map(([key, name]) => {
+      const some = all.filter((guess) => guess === key).length;
+      return make("div", "", {}, make("span", "", { textContent: name }), make("i", "", {}, make("b", "", { style: `width:${all.length ? (100 * some) / all.length : 0}%` })), make("span", "", { textContent: some }));
+    }));
+  };
+  const writeAll = () => {
+    if (!now.round) return;
+    const at = stage(), total = told.total || 0, tapped = Object.values(phones).reduce((sum, [own]) => sum + own.length, 0);
+    put(title, "textContent", { taps: "Where are the points?", claims: "The machine claims", places: "Here a point must be", truth: "The truth" }[at]);
+    put(said, "textContent", now.said);
+    const local = told.letters && !told.place;
+    put(where, "textContent", local ? "Phones cannot come here: this page is served to this machine alone. Start it with margin-explorer serve --host 0.0.0.0." : (told.place || "").replace(/^http:\/\//, ""));
+    where.classList.toggle("bad", Boolean(local));
+    put(code, "textContent", told.letters || "");
+    put(count, "textContent", `${total} ${total === 1 ? "phone" : "phones"}, ${tapped} ${tapped === 1 ? "tap" : "taps"}`);
+    put(seal, "textContent", `Sealed before the first tap: ${now.round.seal.slice(0, 16)}…`);
+    dialog.dataset.stage = at;
+    const label = { taps: "The machine's claims", claims: "Where a point must be", places: "Reveal the points" }[at];
+    put(next, "textContent", label || "");
+    put(next, "hidden", !label);
+    put(next, "disabled", (at === "taps" && !now.ready.claims) || (at === "claims" && !now.ready.places));
+    put(skip, "hidden", at !== "claims");
+    put(busy, "textContent", (at === "taps" && !now.ready.claims) || (at === "claims" && !now.ready.places) ? now.busy : "");
+    votes();
+    table.hidden = best.hidden = at !== "truth";
+    if (at === "truth") score();
+    qr.hidden = !told.rows?.length || at !== "taps";
+    if (!qr.hidden) drawCode(told.rows);
+  };
+  const score = () => {
+    const cell = (tag, text) => { const [large, small] = text.split("|"); return make(tag, "", {}, large, small ? make("small", "", { textContent: small }) : ""); };
+    const row = (tag, cells) => make("tr", "", {}, ...cells.map((text, i) => cell(i ? tag : "th", text)));
+    table.replaceChildren(row("th", ["", "found|within 0.03", "near|within 0.1"]), ...now.rows.map((cells) => row("td", cells)));
+    const order = Object.entries(now.round.scores).filter(([number]) => phones[number]?.[2]).sort(([, a], [, b]) => b[0] - a[0] || b[1] - a[1]).slice(0, 3);
+    best.replaceChildren(...order.map(([number, [found, near, n]]) => make("li", "", {}, make("span", "", { textContent: phones[number][2] }), make("small", "", { textContent: `${found} of ${n} found, ${near} near` }))));
+  };
+  const drawCode = (rows) => {
+    const s = rows.length + 4; // two modules of quiet on each side, and the card around
+    Object.assign(qr, { width: s, height: s });
+    const context = qr.getContext("2d");
+    context.fillStyle = "#ffffff";
+    context.fillRect(0, 0, s, s);
+    context.fillStyle = "#000000";
+    rows.forEach((row, i) => [...row].forEach((bit, j) => { if (bit === "1") context.fillRect(j + 2, i + 2, 1, 1); }));
+  };
+  const watch = new ResizeObserver(() => { redraw(); if (now.round && dialog.open) paintNeedleRow(needles, now.round); });
+  watch.observe(dialog);
+  dialog.addEventListener("keydown", (e) => e.stopPropagation()); // the page's own keys wait
+  onClose(() => { watch.disconnect(); now = {}; socket?.close(); });
+  return (state) => {
+    if (!state.words) return;
+    now = state;
+    put(words, "textContent", state.words);
+    put(begin, "hidden", Boolean(state.round) || !state.served);
+    put(reopen, "hidden", !state.round);
+    if (!state.round) { shown = ""; return; }
+    if (!dialog.open && !shown) dialog.showModal();
+    const round = JSON.stringify(state.round);
+    if (round !== shown) {
+      shown = round;
+      if (socket) tell({ round: state.round }); else connect();
+    }
+    writeAll();
+    paintNeedleRow(needles, state.round);
+    redraw();
+  };
+};

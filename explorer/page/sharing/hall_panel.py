@@ -1,0 +1,246 @@
+"""The hall attacks: a round of this page's weights for phones, step by step to the truth."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+from explorer.engine import training
+from explorer.engine.data import Dataset, write_csv
+from explorer.engine.explanations.assumptions import obstacle
+from explorer.engine.explanations.needed import Needed
+from explorer.engine.progress import Progress
+from explorer.engine.scoring import score
+from explorer.engine.store import Run
+from explorer.engine.training import TrainConfig, TrainState
+from explorer.page import play
+from explorer.page.aim import aim_at
+from explorer.page.ask import Ask
+from explorer.page.controls.control import HallBox
+from explorer.page.frame import Aim, Frame
+from explorer.page.job import once
+from explorer.page.panels.base import Panel
+from explorer.page.plane.marks import place_rows
+from explorer.page.session import LIVE_STEPS, SERVED, Session
+from explorer.page.sharing import words
+from explorer.page.sharing.run import run_of_page
+from explorer.page.stages.proof.panel import proofs
+from explorer.research.game import REVEAL, GameError, Hidden, as_guess, computer_guess, hide
+from explorer.research.hall import (
+    HALL_RADII,
+    HallError,
+    HallScore,
+    Taps,
+    board,
+    point_rows,
+    read_taps,
+    rows_of,
+    score_hall,
+)
+from explorer.research.pictures.axes import Axes
+
+SLICE = 200  # steps of training between two looks at Cancel; arbitrary
+MOST_PHONES, MOST_TAPS = 1000, 20  # of what the projector hands on
+
+
+@dataclass(frozen=True, eq=False)
+class Round:
+    """One round: what is hidden, what is known of it so far, and what the hall sees.
+
+    Attributes:
+        hidden: the challenge, and its reveal.
+        truth: the points.
+        axes: of the plane when it began.
+        aim: the weights at margin 1.
+        state: of their training; the question goes on from it.
+        config: of that training.
+        shown: what phones may see, as `serve.hall` takes it.
+        claims: of the machine; None before it is done.
+        needed: where a point must be; None before, or where nothing can be proven.
+        proven: whether that was asked to the end.
+        later: points that the machine finds after twice the steps; None before, or not asked.
+        score: at the end.
+    """
+
+    hidden: Hidden
+    truth: Dataset
+    axes: Axes
+    aim: Aim
+    state: TrainState
+    config: TrainConfig
+    shown: dict[str, Any]
+    claims: Dataset | None = None
+    needed: Needed | None = None
+    proven: bool = False
+    later: int | None = None
+    score: HallScore | None = None
+
+
+def new_round(session: Session) -> Round:
+    """Return a round of the weights on screen. ValueError where there is none to be had."""
+    frame = session.frame
+    part, data = frame.training, frame.dataset
+    if part.state is None or not data.n or part.given:
+        raise GameError(words.NO_WEIGHTS)
+    hidden = hide(run_of_page(session), part.state.net)
+    shown = board(hidden.challenge, session.axes)
+    aim = frame.aim
+    if aim is None or aim.net is not part.state.net:
+        aim = aim_at(part, data, part.certificate)
+    if part.state.t:
+        shown["question"] = words.hall_question(part.state.t)
+    made = Round(hidden, data, session.axes, aim, part.state, session.train_config, shown)
+    claimed = frame.attack.claims
+    rests = claimed is not None and frame.aim is aim and frame.attack.judged is frame.attack.state
+    return replace(made, claims=as_guess(claimed)) if claimed is not None and rests else made
+
+
+def answers(held: Round, progress: Progress) -> Iterator[dict[str, Any]]:
+    """Yield what the machine comes to, as fields of the round: claims, proof, claims of later."""
+    if held.claims is None:
+        yield {"claims": computer_guess(held.hidden.challenge)}
+    needed = held.aim.needed
+    if needed is None and not obstacle(held.aim.target):
+        for part in proofs(held.aim.target, held.aim, progress):
+            needed = part if isinstance(part, Needed) else needed
+    yield {"needed": needed, "proven": True}
+    if "question" in held.shown:
+        state, config = held.state, replace(held.config, steps=LIVE_STEPS)
+        for t in range(state.t, 2 * state.t, SLICE):
+            progress(t / (2 * held.state.t) - 0.5)
+            state = training.advance(held.truth, state, config, min(SLICE, 2 * held.state.t - t))
+        late = hide(Run(held.truth, config), state.net).challenge
+        yield {"later": _hits(held.truth, computer_guess(late))}
+
+
+def _hits(truth: Dataset, claims: Dataset) -> int:
+    return int(score(truth, claims.x, claims.y, HALL_RADII).found[0])
+
+
+def checked_taps(found: object) -> Taps:
+    """Return the taps of each phone, as a browser sent them; HallError for anything else."""
+    if not isinstance(found, dict) or len(found) > MOST_PHONES:
+        raise HallError("These are no taps of phones. Reload the page.")
+    try:
+        made = {int(n): [[float(v) for v in at] for at in rows] for n, rows in found.items()}
+    except (TypeError, ValueError):
+        made = {0: [[9.0]]}
+    rows = [at for of_phone in made.values() for at in of_phone[: MOST_TAPS + 1]]
+    fit = all(len(at) == 2 and all(abs(v) <= 1 for v in at) for at in rows)
+    if not fit or any(len(of_phone) > MOST_TAPS for of_phone in made.values()):
+        raise HallError("A tap lies off the plane. Reload the page.")
+    return made
+
+
+def with_truth(held: Round, made: HallScore) -> Round:
+    """Return a round that is revealed: points, seal's text, scores, the answer."""
+    salt = REVEAL.fullmatch(held.hidden.reveal)
+    assert salt is not None  # `hide` made it
+    shown = {
+        **held.shown,
+        "truth": point_rows(held.truth, held.axes),
+        "guess": point_rows(made.guess, held.axes),
+        "sealed": f"{salt[1]}\n{write_csv(held.truth)}",
+        "scores": {str(n): [*found, made.n] for n, found in made.each.items()},
+    }
+    if held.later is not None and held.claims is not None:
+        found = _hits(held.truth, held.claims)
+        shown["answer"] = words.hall_answer(held.state.t, found, held.later)
+    return replace(held, shown=shown, score=made)
+
+
+def said_of(held: Round) -> str:
+    """Return the sentence under the question, as far as the round is shown."""
+    if held.score is not None:
+        return words.REVEALED
+    if "places" in held.shown:
+        return words.hall_places(held.needed)
+    if "claims" in held.shown and held.claims is not None:
+        return words.hall_claims(held.claims.n)
+    return words.TAPPING
+
+
+class HallPanel(Panel):
+    """In the drawer of Share; the taps are of the browser and the server until the end."""
+
+    round: Round | None = None
+
+    def build(self) -> None:
+        """One control; machine and proof work beside the page while the hall taps."""
+        self.job = Ask(self, lambda: self.round and self.round.hidden)
+        self.scoring = Ask(self, lambda: self.round and self.round.hidden)
+        self.view = self.widget = HallBox({
+            "begin": self.command(self._begin),
+            "claims": self.command(self._claims),
+            "places": self.command(self._places),
+            "truth": self.command_of(dict, self._truth),
+            "end": self.command(self._end),
+        }, ("mx-game", "mx-hall"))  # fmt: skip
+
+    def _begin(self) -> None:
+        held = self.round = new_round(self.session)
+        play.set_truth_shown(self.session, False)
+        self.job.begin(partial(answers, held), self._take, self._show)
+        self._show()
+
+    def _take(self, part: dict[str, Any]) -> None:
+        if self.round is not None:
+            self.round = replace(self.round, **part)
+            self._show()
+
+    def _claims(self) -> None:
+        held = self.round
+        if held is not None and held.claims is not None:
+            self._add(claims=point_rows(held.claims, held.axes))
+
+    def _places(self) -> None:
+        held = self.round
+        if held is not None and held.proven:
+            made = held.needed
+            known = made is not None and len(made.rows)
+            self._add(places=rows_of(place_rows(made, held.axes)) if made and known else [])
+
+    def _add(self, **parts: Any) -> None:  # noqa: ANN401 - rows
+        if self.round is not None:
+            self.round = replace(self.round, shown={**self.round.shown, **parts})
+            self._show()
+
+    def _truth(self, found: dict[str, Any]) -> None:
+        """Score the taps in a thread, then show the points."""
+        held = self.round
+        if held is None or held.claims is None:
+            return
+        net, machine = held.hidden.challenge.net, held.claims
+        taps = read_taps(net, checked_taps(found), held.axes)
+
+        def take(made: HallScore) -> None:
+            if self.round is not None:
+                self.round = with_truth(self.round, made)
+                play.set_truth_shown(self.session, True)
+                self._show()
+
+        self.scoring.begin(once(lambda _: score_hall(held.truth, taps, machine)), take)
+
+    def _end(self) -> None:
+        self.round = None
+        self.job.cancel()
+        self._show()
+
+    def _show(self) -> None:
+        self._draw(self.session.frame)
+
+    def render(self, frame: Frame) -> None:
+        """Show where the round stands."""
+        held = self.round
+        if held is None:
+            said = words.HALL if SERVED else words.NOT_SERVED
+            self.view.show(words=said, served=SERVED, round=None, rows=[])
+            return
+        busy = words.CLAIMING if held.claims is None else "" if held.proven else words.PROVING
+        self.view.show(
+            words=words.HALL, served=SERVED, round=held.shown, busy=busy, said=said_of(held),
+            ready={"claims": held.claims is not None, "places": held.proven},
+            rows=[] if held.score is None else words.hall_rows(held.score),
+        )  # fmt: skip

@@ -1,0 +1,212 @@
+"""The hall attacks: what many hands say where the points are, scored beside the machine.
+
+The hall sees the weights alone, as the machine does. Its guess are the places where most hands
+meet, as many as the machine claims; both are scored as claims are (`scoring`), and beside each
+count stands what the same claims meet by chance.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from scipy.sparse import csr_matrix
+from scipy.spatial import cKDTree
+
+from explorer.engine.arrays import Array
+from explorer.engine.controls import control_sets
+from explorer.engine.data import Dataset
+from explorer.engine.network import Network, phi
+from explorer.engine.scoring import RADII, recall_curve, score
+from explorer.research.game import Challenge
+from explorer.research.pictures.axes import Axes
+from explorer.research.pictures.fields import margin_map, neuron_lines, numbers
+from explorer.research.pictures.needles import needles
+
+HALL_RADII = (RADII[1], RADII[2])  # a point is found within the first, near within the second
+SIZE = 64  # samples of the map a side: 5 kB for a phone; arbitrary
+Taps = Mapping[int, Sequence[Sequence[float]]]  # of each phone, as shares of the plane
+
+
+class HallError(ValueError):
+    """A round that cannot be; the message says why."""
+
+
+def board(challenge: Challenge, axes: Axes) -> dict[str, Any]:
+    """Return what the hall sees of a challenge, as JSON: its boundary, needles and seal.
+
+    Args:
+        challenge: the weights at margin 1, and the commitment to their points.
+        axes: of the plane, in units of the data.
+
+    Returns:
+        `map`, bytes (b - 128) / 50 of Phi on a grid of `size` squared in base64, first row on top;
+        `lines` (l, 5) and `needles` (k, 3) as shares of the plane and of the longest; `seal`.
+
+    Raises:
+        HallError: for a network of other than two inputs and two classes.
+
+    Example:
+        >>> from explorer import Run, TrainConfig, maximum_margin, preset
+        >>> from explorer.research.game import hide
+        >>> data = preset("xor")
+        >>> made = hide(Run(data, TrainConfig()), maximum_margin(data.x, data.y).net)
+        >>> sorted(board(made.challenge, Axes()))
+        ['lines', 'map', 'needles', 'seal', 'size']
+    """
+    net = challenge.net
+    if net.d != 2 or net.outputs != 1:
+        raise HallError(
+            f"The hall taps on a plane of two classes; this network has {net.d} inputs and "
+            f"{max(net.outputs, 2)} classes. Draw points of two classes on the plane."
+        )
+    shades = np.clip(np.rint(50 * margin_map(net, axes, 1.0, SIZE)) + 128, 0, 255)
+    made = needles(net, axes)
+    drawn = np.asarray(made["needles"], dtype=float)
+    drawn = drawn / max(np.linalg.norm(drawn, axis=1).max(initial=0.0), 1e-300)
+    return {
+        "seal": challenge.commitment, "size": SIZE,
+        "map": base64.b64encode(shades.astype(np.uint8).tobytes()).decode(),
+        "lines": rows_of(neuron_lines(net, axes)),
+        "needles": rows_of(np.column_stack([drawn, made["ink"]])),
+    }  # fmt: skip
+
+
+def rows_of(array: Array) -> list[list[float]]:
+    """Return an array as rows of JSON, to a thousandth of the plane."""
+    return np.round(np.asarray(array, dtype=float), 3).tolist()  # type: ignore[no-any-return]
+
+
+def point_rows(data: Dataset, axes: Axes) -> list[list[float]]:
+    """Return points (n, 2) as rows of JSON: place and class; those off the plane are left out."""
+    rows = np.column_stack([axes.shares(numbers(data.x)), numbers(data.y)])
+    return rows_of(rows[np.abs(rows[:, :2]).max(axis=1) <= 1])
+
+
+def read_taps(net: Network, taps: Taps, axes: Axes) -> dict[int, Dataset]:
+    """Return the taps of each phone as points, each of the class that the network gives its place.
+
+    Args:
+        net: the attacked network.
+        taps: by the phone's number, places as shares of the plane.
+        axes: of the plane.
+    """
+    made = {}
+    for number, rows in taps.items():
+        shares = np.array(rows, dtype=float).reshape(-1, 2)
+        x = torch.from_numpy(axes.centre + shares * axes.half)
+        made[number] = Dataset(x, torch.where(phi(net, x) >= 0, 1.0, -1.0).to(x.dtype))
+    return made
+
+
+def densest(taps: Sequence[Dataset], most: int) -> Dataset:
+    """Return the `most` places where most phones tap, the fullest first.
+
+    Taps of one class within the radius of near are one place, at their middle; of one phone a
+    place counts once. Taps that made a place make no other.
+
+    Args:
+        taps: of each phone.
+        most: how many places at most.
+
+    Example:
+        >>> from explorer import empty
+        >>> phone = [empty(2).with_point([v, 0.0], 1) for v in (0.0, 0.02, 1.0)]
+        >>> densest(phone, 1).x
+        tensor([[0.0100, 0.0000]], dtype=torch.float64)
+    """
+    within = HALL_RADII[1]
+    once = [_apart(phone, within / 2) for phone in taps if phone.n]
+    if not once:
+        return Dataset(torch.zeros(0, 2, dtype=torch.float64), torch.zeros(0, dtype=torch.float64))
+    x, y = (np.concatenate([numbers(part) for part in parts]) for parts in zip(*once, strict=True))
+    pairs = cKDTree(x).query_pairs(within, output_type="ndarray")
+    pairs = pairs[y[pairs[:, 0]] == y[pairs[:, 1]]]
+    i, j = np.concatenate([pairs, pairs[:, ::-1], np.arange(len(x))[:, None].repeat(2, 1)]).T
+    near = csr_matrix((np.ones(len(i)), (i, j)), shape=(len(x), len(x)))
+    left = np.ones(len(x))
+    places: list[list[float]] = []
+    while len(places) < most and left.any():
+        heart = int(np.argmax((near @ left) * left))
+        members = near.indices[near.indptr[heart] : near.indptr[heart + 1]]
+        members = members[left[members] > 0]
+        places.append([*x[members].mean(0), y[heart]])
+        left[members] = 0
+    rows = torch.tensor(places, dtype=torch.float64).reshape(-1, 3)
+    return Dataset(rows[:, :2], rows[:, 2])
+
+
+def _apart(phone: Dataset, least: float) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return the taps of a phone without those nearer than `least` to an earlier one."""
+    kept: list[int] = []
+    for i in range(phone.n):
+        if not kept or float((phone.x[kept] - phone.x[i]).norm(dim=1).min()) >= least:
+            kept.append(i)
+    return phone.x[kept], phone.y[kept]
+
+
+@dataclass(frozen=True, eq=False)
+class Count:
+    """Of claims, at each radius of `HALL_RADII`: points they meet one to one, and by chance.
+
+    Attributes:
+        found: points met (2,).
+        chance: points met on a control set, on average (2,); nan without controls.
+        claims: how many claims there are.
+    """
+
+    found: tuple[int, int]
+    chance: tuple[float, float]
+    claims: int
+
+
+@dataclass(frozen=True, eq=False)
+class HallScore:
+    """A round that is over.
+
+    Attributes:
+        hall: of the hall's guess.
+        machine: of the machine's claims.
+        each: points found and near, by the phone's number.
+        guess: the hall's guess.
+        n: how many points there were.
+    """
+
+    hall: Count
+    machine: Count
+    each: dict[int, tuple[int, int]]
+    guess: Dataset
+    n: int
+
+
+def score_hall(truth: Dataset, taps: Mapping[int, Dataset], machine: Dataset) -> HallScore:
+    """Score the hall, the machine and each phone by the same matching.
+
+    Args:
+        truth: the points.
+        taps: of each phone (`read_taps`).
+        machine: what the machine claims; the hall may name as many places.
+
+    Example:
+        >>> from explorer import preset
+        >>> data = preset("moons", n=10)
+        >>> made = score_hall(data, {1: data, 2: Dataset(data.x[:4], data.y[:4])}, data)
+        >>> made.hall.found, made.each
+        ((10, 10), {1: (10, 10), 2: (4, 4)})
+    """
+    guess, controls = densest(list(taps.values()), machine.n), control_sets(truth)
+
+    def count(claims: Dataset) -> Count:
+        met = recall_curve(truth, controls, claims.x, claims.y, HALL_RADII)
+        found, chance = met.found.tolist(), met.chance.tolist()
+        return Count((found[0], found[1]), (chance[0], chance[1]), claims.n)
+
+    each = {}
+    for number, own in taps.items():
+        found = score(truth, own.x, own.y, HALL_RADII).found.tolist()
+        each[number] = (found[0], found[1])
+    return HallScore(count(guess), count(machine), each, guess, truth.n)

@@ -1,0 +1,349 @@
+"""The hall attacks: phones tap where they believe the points are, and a projector shows all taps.
+
+A page with a kernel begins a round, and says what phones may see of it: the boundary and the
+weights' needles, later the machine's claims, the proven places and the truth. Before its page has
+said it, nothing of that is in this process. A phone asks by POST alone: it sends all its taps each
+time, so that what a lost network swallowed comes with the next. It is known by a token that it drew
+itself and that no answer holds.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import math
+import re
+import secrets
+import time
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from ipaddress import ip_address
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from tornado.iostream import StreamClosedError
+from tornado.web import RequestHandler
+from tornado.websocket import WebSocketClosedError
+
+from explorer.serve.sockets import SmallSocket
+
+MOST_TAPS = 20  # of a phone; arbitrary
+MOST_PHONES = 600  # of a round; arbitrary: two halls
+MOST_NEW = 100  # phones that join a round in a second; arbitrary
+MOST_NAME = 20  # letters
+MOST_BODY = 2000  # bytes that a phone sends
+MOST_ROUND = 300_000  # bytes of a round with the scores of all phones
+MOST_ROWS = 1000  # of each kind in a round
+REST_S = 0.1  # between two requests of one phone; arbitrary
+FEED_S = 0.05  # taps of so long reach the projector together; arbitrary
+LETTERS = "BCDFGHJKLNPRSTVXZ"  # of a code: no vowels, so no words; none that is wide
+TOKEN = re.compile(r"[0-9a-f]{32}")
+ORIGIN = re.compile(r"https?://[\w.:\[\]-]{1,200}")
+GUESSES = ("", "more", "same", "fewer")
+# What phones may see of a round, and what its values are: rows of so many numbers at most, or text.
+ROWS = {"lines": 5, "needles": 3, "claims": 3, "places": 5, "truth": 3, "guess": 3}
+TEXTS = {"seal": 64, "map": 20_000, "question": 300, "answer": 300, "sealed": 60_000}
+PAGE = Path(__file__).with_name("hall.html")
+PARTS = PAGE.parents[1]
+GONE = "This round is over, or there is none of this code. Look at the projector."
+FULL = "This round has as many phones as it may. Look on with a neighbour."
+FAST = "Too fast: your taps are kept, and sent again."
+WRONG = "Not as this page sends it. Reload the page."
+
+
+@dataclass
+class Phone:
+    """One phone: its number on the projector, and what it last sent."""
+
+    number: int
+    address: str
+    heard: float = -math.inf
+    name: str = ""
+    taps: list[list[float]] = field(default_factory=list)
+    guess: str = ""
+
+
+@dataclass(eq=False)
+class Round:
+    """One round: its code, the kernel of its page, what phones may see, and the phones."""
+
+    code: str
+    kernel: str
+    shown: dict[str, Any] = field(default_factory=dict)
+    text: str = ""
+    version: int = 0
+    scores: dict[str, list[int]] = field(default_factory=dict)
+    phones: dict[str, Phone] = field(default_factory=dict)
+    joined: tuple[float, int] = (0.0, 0)  # in which second, how many
+    socket: ProjectorSocket | None = None
+    news: set[int] = field(default_factory=set)  # phones that changed since the projector was told
+
+    @property
+    def open(self) -> bool:
+        """Return whether taps count: until the machine's claims are shown."""
+        return not self.shown.keys() & {"claims", "truth"}
+
+    def show(self, content: dict[str, Any]) -> None:
+        """Let phones see this from now on; scores go to each phone alone."""
+        self.scores = content.pop("scores", {})
+        text = json.dumps(content)
+        if text != self.text:
+            self.shown, self.text, self.version = content, text, self.version + 1
+
+    def phone(self, token: str, address: str, most_each: int) -> Phone | str:
+        """Return the phone of a token; a new one joins where there is room, else why it cannot."""
+        if token in self.phones:
+            return self.phones[token]
+        second, count = self.joined
+        count = count + 1 if time.monotonic() - second < 1 else 1
+        own = sum(phone.address == address for phone in self.phones.values()) if most_each else 0
+        if len(self.phones) >= MOST_PHONES or (most_each and own >= most_each):
+            return FULL
+        if count > MOST_NEW:
+            return FAST
+        self.joined = (second if count > 1 else time.monotonic(), count)
+        made = self.phones[token] = Phone(len(self.phones) + 1, address)
+        self.news.add(made.number)
+        return made
+
+    def take(self, phone: Phone, name: str, taps: list[list[float]], guess: str) -> None:
+        """Keep what a phone sent: its name, and while taps count its taps and its guess."""
+        now = (name, taps, guess) if self.open else (name, phone.taps, phone.guess)
+        if now != (phone.name, phone.taps, phone.guess):
+            phone.name, phone.taps, phone.guess = now
+            self.news.add(phone.number)
+        if self.news and self.socket is not None:
+            self.socket.feed()
+
+    def answer(self, phone: Phone, seen: int) -> str:
+        """Return what a phone is told, as JSON: the round where it has not seen it, its score."""
+        told = {"version": self.version, "open": self.open, "counted": len(phone.taps)}
+        score = self.scores.get(str(phone.number))
+        head = json.dumps(told if score is None else {**told, "score": score})
+        return head if seen == self.version else f'{head[:-1]}, "round": {self.text}}}'
+
+    def report(self, numbers: Iterable[int]) -> str:
+        """Return what the projector is told of these phones, as JSON."""
+        every = list(self.phones.values())
+        some = {n: [every[n - 1].taps, every[n - 1].guess, every[n - 1].name] for n in numbers}
+        return json.dumps({"count": len(every), "phones": some})
+
+
+class Hall:
+    """All rounds of this server: one a page at most."""
+
+    def __init__(self, rooms: Any, base: str = "/", network: str = "") -> None:  # noqa: ANN401
+        """`rooms` holds the pages' kernels; `network`: this machine's address there, or ""."""
+        self.rooms, self.base, self.network = rooms, base, network
+        self.rounds: dict[str, Round] = {}
+
+    def find(self, code: str) -> Round | None:
+        """Return the round of a code, while its page is open."""
+        found = self.rounds.get(code)
+        if found is not None and found.kernel not in self.rooms:
+            del self.rounds[code]
+            return None
+        return found
+
+    def of(self, kernel: str, seal: str) -> Round:
+        """Return the round of a page with this seal; one of another seal before it ends."""
+        for held in [*self.rounds.values()]:
+            if held.kernel == kernel and held.shown.get("seal") == seal:
+                return held
+        self.end(kernel)
+        code = ""
+        while not code or code in self.rounds:
+            code = "".join(secrets.choice(LETTERS) for _ in range(4))
+        self.rounds[code] = Round(code, kernel)
+        return self.rounds[code]
+
+    def end(self, kernel: str) -> None:
+        """End the round of a page, and those of pages that are gone."""
+        gone = (kernel, *(r.kernel for r in self.rounds.values() if r.kernel not in self.rooms))
+        self.rounds = {code: r for code, r in self.rounds.items() if r.kernel not in gone}
+
+    def join_address(self, origin: str) -> str:
+        """Return where phones find their page, as the projector's page was opened; "" if none can.
+
+        A page that was opened on this machine itself is at the machine's address on its network.
+        """
+        parts = urlsplit(origin) if ORIGIN.fullmatch(origin) else urlsplit("")
+        host, port = parts.hostname or "", parts.netloc.rpartition("]")[2].rpartition(":")[2]
+        if not _is_loopback(host):
+            return f"{origin}{self.base}hall" if host else ""
+        return f"{parts.scheme}://{self.network}:{port}{self.base}hall" if self.network else ""
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return host == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+# --- what comes from outside --------------------------------------------------------------------
+def _are_rows(found: object, wide: int, most: int = MOST_ROWS, far: float = 4.0) -> bool:
+    """Return whether these are rows of `wide` finite numbers, none beyond `far`."""
+    return isinstance(found, list) and len(found) <= most and all(
+        isinstance(row, list) and len(row) == wide
+        and all(type(v) in (int, float) and abs(v) <= far for v in row)  # a nan is not
+        for row in found
+    )  # fmt: skip
+
+
+def checked_round(found: object) -> dict[str, Any] | None:
+    """Return a round as its page sent it, or None where it is not as that sends it."""
+    if not isinstance(found, dict) or not found.keys() <= {*ROWS, *TEXTS, "size", "scores"}:
+        return None
+    fit = all(
+        _are_rows(value, ROWS[name]) if name in ROWS
+        else isinstance(value, str) and len(value) <= TEXTS[name] if name in TEXTS
+        else type(value) is int and 2 <= value <= 128 if name == "size"
+        else isinstance(value, dict) and _are_rows(list(value.values()), 3, far=MOST_ROWS)
+        for name, value in found.items()
+    )  # fmt: skip
+    return dict(found) if fit and {"seal", "size", "map"} <= found.keys() else None
+
+
+def checked_name(name: str) -> str | None:
+    """Return a name as it is shown, or None for one too long or with letters that do not print."""
+    name = " ".join(name.split())
+    return name if len(name) <= MOST_NAME and (name.isprintable() or not name) else None
+
+
+# --- handlers -----------------------------------------------------------------------------------
+class PhonePage(RequestHandler):
+    """The phone's page: the same for all, it holds nothing of a round."""
+
+    def get(self) -> None:
+        """Answer with it."""
+        colours = (PARTS / "page.css").read_text(encoding="utf-8").partition("/* Names that")[0]
+        script = (PARTS / "page" / "controls" / "hall_plane.js").read_text(encoding="utf-8")
+        page = PAGE.read_text(encoding="utf-8").replace("/* colours */", colours)
+        self.set_header("Content-Type", "text/html; charset=utf-8")
+        self.finish(page.replace("/* hall_plane.js */", script))
+
+
+class PhoneTaps(RequestHandler):
+    """What a phone sends, and what it is told."""
+
+    def initialize(self, hall: Hall) -> None:
+        """Keep the hall."""
+        self.hall = hall
+
+    def check_xsrf_cookie(self) -> None:
+        """Ask for no cookie: the token, which only this phone knows, says who it is."""
+
+    def refuse(self, status: int, why: str) -> None:
+        """Say why, as JSON."""
+        self.set_status(status)
+        self.finish(json.dumps({"said": why}))
+
+    def post(self) -> None:
+        """Take the taps of a phone, and tell it how the round stands."""
+        self.set_header("Content-Type", "application/json")
+        self.set_header("Cache-Control", "no-store")
+        found: object = None
+        with suppress(ValueError, RecursionError):  # also of bytes that are no text
+            found = json.loads(self.request.body) if len(self.request.body) <= MOST_BODY else None
+        match found:
+            case {"code": str(code), "token": str(token), "name": str(name), "taps": taps,
+                  "guess": str(guess), "seen": int(seen)}:  # fmt: skip
+                shown = checked_name(name)
+                fit = TOKEN.fullmatch(token) and _are_rows(taps, 2, MOST_TAPS, 1.0)
+                if fit and shown is not None and guess in GUESSES:
+                    self._take(code.upper(), token, (shown, taps, guess), seen)
+                    return
+        self.refuse(400, WRONG)
+
+    def _take(self, code: str, token: str, sent: tuple[str, Any, str], seen: int) -> None:
+        held, rooms = self.hall.find(code), self.hall.rooms
+        if held is None:
+            self.refuse(404, GONE)
+            return
+        phone = held.phone(token, rooms.address_of(self.request), rooms.most_each)
+        now = time.monotonic()
+        if isinstance(phone, str) or now - phone.heard < REST_S:
+            self.refuse(429, phone if isinstance(phone, str) else FAST)
+            return
+        phone.heard = now
+        held.take(phone, *sent)
+        self.finish(held.answer(phone, seen))
+
+
+class ProjectorSocket(SmallSocket):
+    """The page that began a round: it says what phones may see, and is told of all taps."""
+
+    room: Hall
+    most_bytes = MOST_ROUND
+    held: Round | None = None
+    feeding = False
+
+    def open(self, *_: str, **__: str) -> None:
+        """Let in who has a kernel here, which only its own page knows."""
+        self.kernel = self.get_query_argument("kernel", "")
+        self.set_nodelay(True)
+        if self.kernel not in self.room.rooms:
+            self.close(1013, "This page has no kernel here any more. Reload it.")
+
+    def take(self, found: dict[str, Any]) -> bool:
+        """Show phones a round as it stands now, or end it."""
+        if self.kernel not in self.room.rooms:
+            return False
+        if found == {"end": True}:
+            self.room.end(self.kernel)
+            self.held = None
+            return True
+        content = checked_round(found.get("round"))
+        if content is None:
+            return False
+        held = self.room.of(self.kernel, content["seal"])
+        held.show(content)
+        if self.held is not held or held.socket is not self:
+            self.held, held.socket = held, self
+            address = self.room.join_address(self.get_query_argument("origin", ""))
+            where = {"code": held.code, "address": address, "qr": qr_rows(address, held.code)}
+            self.tell(json.dumps(where))
+            held.news |= {phone.number for phone in held.phones.values()}
+            self.feed()
+        return True
+
+    def feed(self) -> None:
+        """Tell of the phones that changed, soon and together; a page that sleeps gets the last."""
+        if not self.feeding:
+            self.feeding = True
+            self.task = asyncio.ensure_future(self._feed())
+
+    async def _feed(self) -> None:
+        with suppress(WebSocketClosedError, StreamClosedError):  # it comes back, and is told all
+            while (held := self.held) is not None and held.socket is self and held.news:
+                await asyncio.sleep(FEED_S)
+                some, held.news = held.news, set()
+                await self.write_message(held.report(some))
+        self.feeding = False
+
+    def on_close(self) -> None:
+        """Wait for the page to come back; phones go on."""
+        if self.held is not None and self.held.socket is self:
+            self.held.socket = None
+
+
+def qr_rows(address: str, code: str) -> list[str]:
+    """Return a QR code of the address as rows of 0 and 1; none without the library segno."""
+    with suppress(ImportError):
+        import segno
+
+        if address:
+            return ["".join(map(str, row)) for row in segno.make(f"{address}#{code}").matrix]
+    return []
+
+
+def handlers(base: str, hall: Hall) -> list[Any]:
+    """Return the addresses of the hall: the phone's page, what it sends, the projector's socket."""
+    return [
+        (f"{base}hall", PhonePage),
+        (f"{base}hall/taps", PhoneTaps, {"hall": hall}),
+        (f"{base}hall/projector", ProjectorSocket, {"room": hall}),
+    ]

@@ -1,0 +1,79 @@
+"""The hall attacks: a teacher's page and two phones, from the code to the truth."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from playwright.sync_api import Page, expect
+
+from explorer.serve.server import Server
+from tests.browser.steps import Explorer, barriers
+
+PHONE = {"width": 390, "height": 844}
+
+
+def test_two_phones_attack_and_all_see_the_truth(
+    new_page: Callable[..., Page], voila_server: Server, console_errors: list[str]
+) -> None:
+    page = new_page()
+    app = Explorer(page).visit(voila_server.url)
+    app.preset("XOR")
+    app.press("2 Train")
+    app.press("Jump to the exact solution")
+    expect(app.where).to_have_text("step 0 of 0")
+    app.fold("Share")
+    app.press("Let the hall attack")
+    hall = page.get_by_role("dialog", name="The hall attacks")
+    code = hall.locator(".mx-hall-code")
+    expect(code).to_have_text(re.compile("^[A-Z]{4}$"))
+    assert barriers(page) == []
+
+    phones = [new_page(viewport=PHONE, has_touch=True, is_mobile=True) for _ in range(2)]
+    for phone in phones:
+        phone.goto(f"{voila_server.url}hall")
+        phone.get_by_label("Code of the round").fill(code.inner_text().lower())
+        phone.get_by_role("button", name="Join").click()
+    first, second = phones
+    for at in ((0.3, 0.3), (0.7, 0.7)):
+        tap(first, at)
+    tap(second, (0.5, 0.5))
+    expect(hall.get_by_role("status").filter(has_text="phones")).to_have_text("2 phones, 3 taps")
+    first.get_by_role("button", name="Take the last back").click()
+    expect(hall.get_by_role("status").filter(has_text="phones")).to_have_text("2 phones, 2 taps")
+    first.get_by_label("A name for the board").fill("<i>Ann</i>")
+    assert barriers(first) == []
+
+    # A phone without a network keeps its taps, and the page can be loaded again.
+    second.context.set_offline(True)
+    tap(second, (0.25, 0.25))
+    expect(second.locator("#status")).to_contain_text("No network")
+    second.context.set_offline(False)
+    assert all("DISCONNECTED" in error for error in console_errors)
+    console_errors.clear()
+    expect(hall.get_by_role("status").filter(has_text="phones")).to_have_text("2 phones, 3 taps")
+    second.reload()
+    expect(second.locator("#count")).to_have_text("2 of 20 taps")
+
+    hall.get_by_role("button", name="The machine's claims").click()
+    expect(first.locator("#title")).to_have_text("The machine claims")
+    tap(first, (0.6, 0.6))  # too late
+    hall.get_by_role("button", name="Where a point must be").click()
+    expect(first.locator("#title")).to_have_text("Here a point must be")
+    hall.get_by_role("button", name="Reveal the points").click()
+    expect(hall.locator(".mx-hall-score tr")).to_have_count(3)
+    for phone in phones:
+        expect(phone.locator("#score")).to_contain_text("You found")
+    expect(first.locator("#count")).to_have_text("Taps are closed: 1 of yours count")
+    expect(hall.locator(".mx-hall-best span")).to_have_text("iAnni")
+    for phone in phones:
+        phone.close()
+    hall.get_by_role("button", name="End the round").click()
+    expect(hall).to_be_hidden()
+
+
+def tap(phone: Page, place: tuple[float, float]) -> None:
+    """Tap at shares of the plane, from its left and its top."""
+    box = phone.locator("#plane").bounding_box()
+    assert box is not None
+    phone.touchscreen.tap(box["x"] + place[0] * box["width"], box["y"] + place[1] * box["height"])

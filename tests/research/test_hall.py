@@ -1,0 +1,84 @@
+"""What a hall guesses, and how it is scored beside the machine."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+import torch
+
+from explorer import Run, TrainConfig, maximum_margin, preset
+from explorer.engine.data import Dataset
+from explorer.engine.margin import q_of
+from explorer.research.game import Hidden, hide
+from explorer.research.hall import (
+    HALL_RADII,
+    HallError,
+    board,
+    densest,
+    point_rows,
+    read_taps,
+    score_hall,
+)
+from explorer.research.pictures.axes import Axes
+
+
+@pytest.fixture(scope="module")
+def hidden() -> tuple[Dataset, Hidden]:
+    data = preset("alternating-circle", n=8)
+    return data, hide(Run(data, TrainConfig()), maximum_margin(data.x, data.y).net)
+
+
+def phone(*places: tuple[float, float], y: float = 1.0) -> Dataset:
+    x = torch.tensor(places, dtype=torch.float64)
+    return Dataset(x, torch.full((len(places),), y, dtype=torch.float64))
+
+
+def test_the_board_holds_weights_and_of_the_points_their_seal(
+    hidden: tuple[Dataset, Hidden],
+) -> None:
+    _, made = hidden
+    shown = board(made.challenge, Axes())
+    assert set(shown) == {"seal", "size", "map", "lines", "needles"}
+    assert shown["seal"] == made.challenge.commitment and len(json.dumps(shown)) < 12_000
+    with pytest.raises(HallError, match="two classes"):
+        line = preset("alternating-line", n=4)
+        other = hide(Run(line, TrainConfig()), maximum_margin(line.x, line.y).net)
+        board(other.challenge, Axes())
+
+
+def test_the_fullest_places_come_first_and_one_phone_counts_once() -> None:
+    spam = phone(*[(1.0, 1.0)] * 20)
+    crowd = [phone((0.0, 0.0)), phone((0.02, 0.0)), phone((0.0, 0.03))]
+    made = densest([spam, *crowd], 2)
+    torch.testing.assert_close(made.x[0], torch.tensor([0.02 / 3, 0.01], dtype=torch.float64))
+    torch.testing.assert_close(made.x[1], torch.tensor([1.0, 1.0], dtype=torch.float64))
+    assert densest([*crowd, phone((0.0, 0.0), y=-1.0)], 5).n == 2, "classes do not mix"
+    assert densest([], 5).n == 0 and densest(crowd, 0).n == 0
+
+
+def test_a_tap_has_the_class_that_the_network_gives_its_place(
+    hidden: tuple[Dataset, Hidden],
+) -> None:
+    data, made = hidden
+    axes = Axes((0.5, 3.0), (0.0, 3.0))
+    rows = [row[:2] for row in point_rows(data, axes)]
+    taps = read_taps(made.challenge.net, {4: rows}, axes)
+    torch.testing.assert_close(taps[4].x, data.x.double(), atol=2e-3, rtol=0)
+    assert torch.equal(taps[4].y, data.y.double())
+    assert float(q_of(made.challenge.net, taps[4].x, taps[4].y).min()) > 0
+
+
+def test_scores_are_those_of_claims_with_chance_beside(hidden: tuple[Dataset, Hidden]) -> None:
+    data, _ = hidden
+    rng = np.random.default_rng(0)
+    off = Dataset(data.x + 0.05 / 2**0.5, data.y)  # near, not found
+    random = Dataset(torch.from_numpy(rng.uniform(-2, 2, (8, 2))), data.y)
+    made = score_hall(data, {1: data, 2: off, 3: random}, data)
+    assert made.each[1] == (8, 8) and made.each[2] == (0, 8) and made.each[3][1] <= 3
+    assert made.machine.found == (8, 8) and made.n == 8
+    assert made.guess.n <= made.machine.claims, "the hall names no more places than the machine"
+    assert all(chance < found for chance, found in zip(made.machine.chance, (8, 8), strict=True))
+    none = score_hall(data, {}, data)
+    assert none.hall.found == (0, 0) and none.each == {} and HALL_RADII == (0.03, 0.1)

@@ -1,0 +1,227 @@
+"""The hall: who taps is known by a token, nobody reads what is not shown, limits hold."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+pytest.importorskip("voila")
+
+import websocket
+
+from explorer.serve import hall
+from explorer.serve import server as serve
+from tests.serve.visits import PATIENCE_S, ask, connected, kernel_of, read_page
+
+ANN, BOB = "a" * 32, "b" * 32
+SEAL = "5" * 64
+BOARD = {"seal": SEAL, "size": 2, "map": "AAAA", "lines": [[0, 0, 1, 1, 0.5]], "needles": []}
+TRUTH = {"truth": [[0.125, 0.25, 1]], "scores": {"1": [1, 1, 1], "2": [0, 1, 1]}}
+CLAIMS = {"claims": [[0.5, 0.5, -1]]}
+
+
+def a_round(**more: Any) -> hall.Round:
+    made = hall.Round("BCDF", "kernel")
+    made.show({**BOARD, **more})
+    return made
+
+
+def joined(made: hall.Round, token: str, most_each: int = 0) -> hall.Phone:
+    phone = made.phone(token, "192.0.2.7", most_each)
+    assert isinstance(phone, hall.Phone)
+    return phone
+
+
+# --- laws of a round ----------------------------------------------------------------------------
+def test_taps_count_until_the_claims_are_shown_and_are_of_their_token() -> None:
+    made = a_round()
+    ann, bob = joined(made, ANN), joined(made, BOB)
+    made.take(ann, "Ann", [[0.1, 0.2]], "more")
+    made.take(bob, "", [[0.3, 0.4]], "")
+    assert joined(made, ANN) is ann and ann.taps == [[0.1, 0.2]]
+    made.show({**BOARD, **CLAIMS})
+    made.take(ann, "Anne", [[0.5, 0.5]], "fewer")
+    assert (ann.name, ann.taps, ann.guess) == ("Anne", [[0.1, 0.2]], "more")
+    told = json.loads(made.report([1, 2]))["phones"]
+    assert told == {"1": [[[0.1, 0.2]], "more", "Anne"], "2": [[[0.3, 0.4]], "", ""]}
+    for token in (ANN, BOB):
+        assert token not in made.report([1, 2]) + made.answer(ann, -1) + made.answer(bob, -1)
+
+
+def test_a_phone_is_told_what_was_shown_once_and_no_score_but_its_own() -> None:
+    made = a_round()
+    ann, bob = joined(made, ANN), joined(made, BOB)
+    first = json.loads(made.answer(ann, -1))
+    assert first["round"] == BOARD and "round" not in json.loads(made.answer(ann, first["version"]))
+    made.show({**BOARD, **CLAIMS, **TRUTH})
+    last = [json.loads(made.answer(phone, first["version"])) for phone in (ann, bob)]
+    assert [told["score"] for told in last] == [[1, 1, 1], [0, 1, 1]]
+    assert all(told["round"]["truth"] == TRUTH["truth"] for told in last)
+    assert all("scores" not in told["round"] for told in last)
+
+
+def test_a_round_has_so_many_phones_and_an_address_so_many_of_them() -> None:
+    made = a_round()
+    tokens = [f"{k:032x}" for k in range(hall.MOST_PHONES + 1)]
+    for token in tokens[:-1]:
+        made.joined = (0.0, 0)  # as if they came one a second
+        joined(made, token)
+    assert made.phone(tokens[-1], "", 0) == hall.FULL
+    few = a_round()
+    joined(few, ANN, most_each=1)
+    assert few.phone(BOB, "192.0.2.7", 1) == hall.FULL
+    assert isinstance(few.phone(BOB, "192.0.2.8", 1), hall.Phone)
+    crowd = a_round()
+    came = [crowd.phone(token, "", 0) for token in tokens[: hall.MOST_NEW + 1]]
+    assert came[-1] == hall.FAST
+
+
+def test_a_round_ends_with_its_page_or_another_seal() -> None:
+    rooms = {"kernel", "other"}
+    halls = hall.Hall(rooms)
+    first = halls.of("kernel", SEAL)
+    first.show(dict(BOARD))
+    assert halls.of("kernel", SEAL) is first and halls.find(first.code) is first
+    other = halls.of("other", SEAL)
+    assert other.code != first.code
+    again = halls.of("kernel", "6" * 64)
+    assert halls.find(first.code) is None and halls.find(again.code) is again
+    rooms.remove("kernel")
+    assert halls.find(again.code) is None and halls.find(other.code) is other
+
+
+@pytest.mark.parametrize("wrong", [
+    [], {}, {"seal": SEAL}, {**BOARD, "more": 1}, {**BOARD, "size": 2.5}, {**BOARD, "size": 10**6},
+    {**BOARD, "map": "A" * 20_001}, {**BOARD, "truth": [[0, float("nan"), 1]]},
+    {**BOARD, "truth": [[0, "<b>", 1]]}, {**BOARD, "truth": [[0, 1]]},
+    {**BOARD, "truth": [[0, 9, 1]]}, {**BOARD, "claims": [[0, 0, 1]] * 1001},
+    {**BOARD, "scores": {"1": [1]}}, {**BOARD, "seal": 7},
+])  # fmt: skip
+def test_what_is_no_round_is_shown_to_nobody(wrong: object) -> None:
+    assert hall.checked_round(BOARD) == BOARD
+    assert hall.checked_round(wrong) is None
+
+
+@pytest.mark.parametrize(("name", "shown"), [
+    ("", ""), ("  Ann  B. ", "Ann B."), ("<b>Ann</b>", "<b>Ann</b>"), ("x" * 21, None),
+    ("a\x00b", None), ("a\u202eb", None),
+])  # fmt: skip
+def test_a_name_is_short_and_printable_text(name: str, shown: str | None) -> None:
+    assert hall.checked_name(name) == shown
+
+
+@pytest.mark.parametrize(("origin", "network", "address"), [
+    ("http://192.0.2.5:8866", "", "http://192.0.2.5:8866/m/hall"),
+    ("https://class.example.org", "192.0.2.1", "https://class.example.org/m/hall"),
+    ("http://127.0.0.1:8866", "192.0.2.1", "http://192.0.2.1:8866/m/hall"),
+    ("http://localhost:8866", "", ""), ("http://[::1]:8866", "192.0.2.1", "http://192.0.2.1:8866/m/hall"),
+    ("javascript:alert(1)", "192.0.2.1", ""), ("", "192.0.2.1", ""),
+])  # fmt: skip
+def test_phones_come_to_an_address_that_they_reach(origin: str, network: str, address: str) -> None:
+    assert hall.Hall(set(), "/m/", network).join_address(origin) == address
+
+
+# --- over the wire ------------------------------------------------------------------------------
+@pytest.fixture(scope="module")
+def kernel(plain_server: serve.Server) -> Iterator[str]:
+    found = kernel_of(read_page(plain_server))
+    with connected(plain_server, found):
+        yield found
+
+
+@pytest.fixture
+def projector(plain_server: serve.Server, kernel: str) -> Iterator[Any]:
+    """The page that began a round: its socket, `say`, and the round's code."""
+    address = f"{plain_server.url.replace('http', 'ws', 1)}hall/projector?kernel={kernel}"
+    socket = websocket.create_connection(f"{address}&origin=http://192.0.2.5", timeout=PATIENCE_S)
+
+    def say(**what: Any) -> None:
+        socket.send(json.dumps(what))
+
+    say(round=BOARD)
+    told = json.loads(socket.recv())
+    yield SimpleNamespace(socket=socket, say=say, **told)
+    say(end=True)
+    socket.close()
+
+
+Post = Callable[..., tuple[int, dict[str, Any]]]
+
+
+@pytest.fixture
+def post(plain_server: serve.Server) -> Post:
+    import urllib.error
+    import urllib.request
+
+    def posted(body: bytes = b"", **sent: Any) -> tuple[int, dict[str, Any]]:
+        body = (
+            body
+            or json.dumps(
+                {"token": ANN, "name": "", "taps": [], "guess": "", "seen": -1, **sent}
+            ).encode()
+        )
+        request = urllib.request.Request(f"{plain_server.url}hall/taps", body, method="POST")
+        try:
+            with urllib.request.urlopen(request, timeout=PATIENCE_S) as answer:
+                return answer.status, json.loads(answer.read())
+        except urllib.error.HTTPError as error:
+            with error:
+                return error.code, json.loads(error.read())
+
+    return posted
+
+
+def test_a_tap_comes_to_the_projector_and_nothing_that_was_not_shown_to_the_phone(
+    projector: Any, post: Post
+) -> None:
+    assert re.fullmatch(f"[{hall.LETTERS}]{{4}}", projector.code)
+    assert projector.address == "http://192.0.2.5/hall" and len(projector.qr) >= 21
+    code, told = post(code=projector.code.lower(), taps=[[0.5, -0.5]])
+    assert code == 200 and told["round"] == BOARD and told["open"]
+    assert json.loads(projector.socket.recv()) == {
+        "count": 1,
+        "phones": {"1": [[[0.5, -0.5]], "", ""]},
+    }
+    assert post(code=projector.code)[0] == 429, "faster than a finger"
+    projector.say(round={**BOARD, **CLAIMS, **TRUTH})
+    status, told = 429, {}
+    while status == 429 or "score" not in told:
+        status, told = post(code=projector.code, taps=[[0.9, 0.9]], seen=told.get("version", 1))
+    assert told["score"] == [1, 1, 1] and told["counted"] == 1 and not told["open"]
+
+
+@pytest.mark.parametrize("sent", [
+    {"token": "short"}, {"token": ANN.upper()}, {"taps": [[0, 1.5]]}, {"taps": [[0, 0]] * 21},
+    {"taps": [[0, True]]}, {"taps": "<b>"}, {"guess": "<b>"}, {"name": "x" * 21}, {"seen": "1"},
+    {"body": b"no json"}, {"body": b"[" * 1500}, {"body": b"\xff"}, {"body": b" " * 2001},
+])  # fmt: skip
+def test_what_no_phone_sends_is_refused(projector: Any, post: Post, sent: dict[str, Any]) -> None:
+    assert post(**{"code": projector.code, **sent}) == (400, {"said": hall.WRONG})
+
+
+def test_without_a_round_there_is_nothing_to_tap_at(post: Post) -> None:
+    assert post(code="BBBB") == (404, {"said": hall.GONE})
+
+
+def test_only_a_page_of_this_server_begins_a_round(plain_server: serve.Server) -> None:
+    address = f"{plain_server.url.replace('http', 'ws', 1)}hall/projector?kernel={'0' * 36}"
+    socket = websocket.create_connection(address, timeout=PATIENCE_S)
+    assert int.from_bytes(socket.recv_data()[1][:2], "big") == 1013
+    socket.shutdown()
+    with pytest.raises(websocket.WebSocketBadStatusException):
+        websocket.create_connection(address, timeout=PATIENCE_S, origin="http://example.org")
+
+
+def test_the_phones_page_is_small_and_names_no_host(plain_server: serve.Server) -> None:
+    status, headers, page = ask(f"{plain_server.url}hall")
+    assert status == 200 and len(page.encode()) < 30_000 and "kernels" not in page
+    assert "--mx-pos" in page and "const paintHall" in page
+    assert (
+        not re.search(r"https?://", page)
+        and "default-src 'none'" in headers["Content-Security-Policy"]
+    )
