@@ -1,11 +1,13 @@
 """Public functions take weights and points of any device, and give what they give on the CPU.
 
-What has no program for a device is computed on the CPU: nothing is refused, nothing crashes.
+What has no program for a device is computed on the CPU: nothing is refused, nothing crashes. The
+device is a pretended one and, where there is one, a GPU.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
@@ -98,6 +100,12 @@ ATTACKS: dict[str, tuple[Any, Any, dict[str, Any]]] = {
 }  # fmt: skip
 STEPS = 1  # of attacks that plan none
 
+PRETENDED = pytest.param(NAME, Pretend, id="pretended")
+GPU = pytest.param("cuda", nullcontext, id="cuda")
+on_devices = pytest.mark.parametrize(
+    ("device", "used"), [PRETENDED, GPU] if torch.cuda.is_available() else [PRETENDED]
+)
+
 
 def here(value: Any) -> Any:
     """All of it on the CPU, as plain values."""
@@ -121,21 +129,27 @@ def same(ours: Any, wanted: Any) -> None:
         assert ours == wanted
 
 
-def sent(value: Any) -> Any:
-    """A network, points or a tensor on the device."""
-    return value.to(NAME) if isinstance(value, torch.Tensor) else value.to(device=NAME)
+def sender(device: str) -> Sent:
+    """What sends a network, points or a tensor to the device."""
+    return lambda value: (
+        value.to(device) if isinstance(value, torch.Tensor) else value.to(device=device)
+    )
 
 
+@on_devices
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-def test_what_lies_on_a_device_is_taken_as_from_the_cpu(case: Case, tmp_path: Path) -> None:
+def test_what_lies_on_a_device_is_taken_as_from_the_cpu(
+    case: Case, device: str, used: Any, tmp_path: Path
+) -> None:
     wanted = here(case(lambda v: v, tmp_path))
-    with Pretend():
-        ours = here(case(sent, tmp_path))
+    with used():
+        ours = here(case(sender(device), tmp_path))
     same(ours, wanted)
 
 
+@on_devices
 @pytest.mark.parametrize("key", ATTACKS)
-def test_every_attack_takes_weights_and_truth_of_a_device(key: str) -> None:
+def test_every_attack_takes_weights_and_truth_of_a_device(key: str, device: str, used: Any) -> None:
     entry, (net, data, given) = ROSTER[key], ATTACKS[key]
     config = entry.config(**given)
     bound = entry if "steps" in given else _short(entry)
@@ -146,8 +160,8 @@ def test_every_attack_takes_weights_and_truth_of_a_device(key: str) -> None:
         return made.states[-1].x, made.claims.x, made.verdict
 
     wanted = here(run(lambda v: v))
-    with Pretend():
-        ours = here(run(sent))
+    with used():
+        ours = here(run(sender(device)))
     same(ours, wanted)
 
 

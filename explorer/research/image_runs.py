@@ -60,6 +60,7 @@ FIRST_SCALES = (0.8, 0.24)  # of the first layer, times 1/√d: of two layers, o
 # Of the training: images of MNIST leave under 5% of the squared norm then. On 8 x 8 pixels training
 # as long finds fewer of them (docs/measured/images-of-mnist.md). CIFAR-10 was not measured.
 STEPS_PER_IMAGE, FIRST_STEPS = 10, {"digits": 100, "mnist": 1000, "cifar": 1000}
+DEEP_STEPS = 100  # an image, where there are more layers: three take longer
 
 
 def usual_scale(widths: tuple[int, ...], kind: Kind) -> float:
@@ -67,9 +68,10 @@ def usual_scale(widths: tuple[int, ...], kind: Kind) -> float:
     return float(f"{FIRST_SCALES[len(widths) > 1] * PIXELS[kind] ** -0.5:.3g}")
 
 
-def usual_steps(n: int, kind: Kind) -> int:
+def usual_steps(n: int, kind: Kind, widths: tuple[int, ...] = (1000,)) -> int:
     """Return the training steps where none are given: n images take more to explain the weights."""
-    return FIRST_STEPS[kind] + STEPS_PER_IMAGE * n
+    steps = FIRST_STEPS[kind] + STEPS_PER_IMAGE * n
+    return max(steps, DEEP_STEPS * n) if len(widths) > 1 and kind != "digits" else steps
 
 
 def picture_attacks() -> list[str]:
@@ -95,7 +97,8 @@ class ImageRun:
     train_steps: Annotated[int | None, setting(
         "Training steps, of loss-scaled gradient descent", title="steps", ge=1,
         note=f"With momentum 0.99. None takes {STEPS_PER_IMAGE} an image and "
-        f"{FIRST_STEPS['mnist']} more, {FIRST_STEPS['digits']} of 8×8 digits.",
+        f"{FIRST_STEPS['mnist']} more, {FIRST_STEPS['digits']} of 8×8 digits; of more layers at "
+        f"least {DEEP_STEPS} an image, but of 8×8 digits.",
         form="sight", page=(1, 100_000),
     )] = None
     init_scale: Annotated[float | None, setting(
@@ -174,7 +177,7 @@ class ImageRun:
     @property
     def training_steps(self) -> int:
         """Number of training steps."""
-        return self.train_steps or usual_steps(self.choice.n, self.choice.kind)
+        return self.train_steps or usual_steps(self.choice.n, self.choice.kind, self.widths)
 
     def run_on(self, images: Draw) -> Run:
         """Return the run on these images; its training is by loss-scaled gradient descent."""

@@ -337,6 +337,7 @@ def test_candidates_are_pixels_where_the_mean_is_granted(attack):
 def test_scale_and_steps_follow_the_images(page):
     assert ImageRun(Choice("mnist")).first_scale == 0.0286  # 0.8 over the root of 784
     assert ImageRun(Choice("mnist", n=50)).training_steps == 1500
+    assert ImageRun(Choice("mnist", n=50), widths=(1000, 1000)).training_steps == 5000
     assert ImageRun().training_steps == 300 and ImageRun(Choice(n=100)).training_steps == 1100
     choose(page.controls, "n", 100)
     assert page.controls.run().training_steps == page.controls.value("train_steps") == 1100

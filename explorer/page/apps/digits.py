@@ -120,8 +120,9 @@ class ImageControls(Row):
     def _on_change(self, name: str) -> None:
         if name in ("widths", "kind"):
             self.put("init_scale", value=usual_scale(self.value("widths"), self.value("kind")))
-        if name in ("n", "kind"):
-            self.put("train_steps", value=usual_steps(self.value("n"), self.value("kind")))
+        if name in ("n", "kind", "widths"):
+            shape = self.value("n"), self.value("kind"), self.value("widths")
+            self.put("train_steps", value=usual_steps(*shape))
         self._arrange()
         self._calls[name]()
 
