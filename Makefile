@@ -78,7 +78,7 @@ pictures: $(STAMP)
 docs: $(DOCS_STAMP)
 	rm -rf build/docs
 	$(BIN)/python -m sphinx -W --keep-going -q docs build/docs $(ARGS)
-	$(BIN)/python scripts/playing.py build/docs/playing
+	$(BIN)/python scripts/playing.py build/docs
 	@echo "the site: build/docs/index.html"
 
 clean:

@@ -18,6 +18,7 @@ author = "Margin Explorer developers"
 version = release = explorer.__version__
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.autosummary", "sphinx.ext.napoleon"]
 source_suffix = {".md": "markdown"}
+root_doc = "contents"  # the first page of the site is the story: scripts/playing.py
 
 html_theme = "furo"  # its styles and scripts lie in the site, and its letters are the reader's own
 html_title = f"Margin Explorer {version}"

@@ -1,10 +1,10 @@
 """Make the pages that play which the site of the docs links to, from seeds.
 
-    python scripts/playing.py build/docs/playing
+    python scripts/playing.py build/docs
 
 Each is an example of the page (explorer/research/scenarios.py), trained and attacked to its end, or
-a lesson, as one file of HTML. `make docs` calls it after the site is built; docs/plays.md and
-docs/lessons.md link to the files.
+a lesson, as one file of HTML in the folder `playing` of the site. The story is its first page.
+`make docs` calls it after the site is built; docs/plays.md and docs/lessons.md link to the files.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from explorer.engine.threads import limit_threads
 from explorer.page.lessons.file import packaged_lessons
 from explorer.page.recording.document import page_that_plays
 from explorer.page.recording.lesson import lesson_that_plays
+from explorer.page.recording.story import story_page
 from explorer.research.repeat import with_states
 from explorer.research.scenarios import by_name
 
@@ -44,21 +45,22 @@ def whole_run(name: str) -> Run:
     return replace(run, steps=(run.steps[0], steps), stage="attack", repeatable=True)
 
 
-def main(folder: Path, tell: Callable[[str], object] = print) -> None:
+def main(site: Path, tell: Callable[[str], object] = print) -> None:
     limit_threads()
-    folder.mkdir(parents=True, exist_ok=True)
-    makers: dict[str, Callable[[], str]] = {
-        key: lambda name=name, starts=starts: page_that_plays(  # type: ignore[misc]
+    (site / "playing").mkdir(parents=True, exist_ok=True)
+    makers: dict[str, Callable[[], str]] = {"index": lambda: story_page("contents.html")}
+    makers |= {
+        f"playing/{key}": lambda name=name, starts=starts: page_that_plays(  # type: ignore[misc]
             with_states(whole_run(name)), starts=starts
         )
         for key, (name, starts) in PAGES.items()
     }
     for k, lesson in enumerate(packaged_lessons()):
-        makers[f"lesson-{k}"] = lambda lesson=lesson: lesson_that_plays(lesson)  # type: ignore[misc]
+        makers[f"playing/lesson-{k}"] = lambda lesson=lesson: lesson_that_plays(lesson)  # type: ignore[misc]
     for key, make in makers.items():
         begun = perf_counter()
         page = make()
-        (folder / f"{key}.html").write_text(page, encoding="utf-8")
+        (site / f"{key}.html").write_text(page, encoding="utf-8")
         tell(f"{key}.html  {len(page.encode()) / 1000:.0f} kB  {perf_counter() - begun:.0f} s")
 
 

@@ -237,13 +237,13 @@ def test_every_link_leads_somewhere() -> None:
 
 def test_every_page_lies_behind_one_door() -> None:
     doors = re.findall(
-        r"```\{toctree\}\n:caption: (.+)\n(?::.*\n)*\n([^`]*)```", text_of("index.md")
+        r"```\{toctree\}\n:caption: (.+)\n(?::.*\n)*\n([^`]*)```", text_of("contents.md")
     )
     listed = [f"{page}.md" for _, pages in doors for page in pages.split()]
     assert [name for name, _ in doors] == [
         "Tutorial", "How-to", "Explanation", "Reference", "Measured"
     ]  # fmt: skip
-    assert sorted([*listed, "index.md"]) == list(PAGES)
+    assert sorted([*listed, "contents.md"]) == list(PAGES)
 
 
 @pytest.mark.parametrize("page", reference.PAGES)
@@ -294,7 +294,7 @@ def test_every_page_that_plays_is_made_and_linked() -> None:
     lessons = re.findall(r'href="playing/lesson-(\d+)\.html"', text_of("lessons.md"))
     assert lessons == [str(k) for k in range(len(contents()))]
     assert linked == list(script["PAGES"])
-    assert "scripts/playing.py build/docs/playing" in (ROOT / "Makefile").read_text()
+    assert "scripts/playing.py build/docs\n" in (ROOT / "Makefile").read_text()
     for name, _ in script["PAGES"].values():
         run = script["whole_run"](name)
         assert run.steps[0] and run.steps[1] and run.stage == "attack"

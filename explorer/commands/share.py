@@ -66,6 +66,7 @@ def _with_states(made: Repeated) -> Run:
     return replace(made.run, train_states=train, attack_states=attack)
 
 
+STORY = "story"  # nine scenes that were recorded
 Part = StrEnum("Part", ["training", "attack"])  # what a film shows
 
 
@@ -104,7 +105,8 @@ def export(
     file: Annotated[
         str,
         typer.Argument(
-            help="A saved run with its history, a link, which is run again, or a lesson's file."
+            help="A saved run with its history, a link, which is run again, a lesson's file; or "
+            "story, the nine scenes."
         ),
     ],
     out: Annotated[Path, options.option("--out", "The page, a file of HTML.")] = Path("run.html"),
@@ -117,17 +119,25 @@ def export(
     ] = False,
     as_json: options.Json = False,
 ) -> None:
-    """Make a page of a run or of a lesson that plays without Python, in one file."""
+    """Make a page of a run, a lesson or the story that plays without Python, in one file."""
     if out.suffix.lower() not in (".html", ".htm"):
         raise ValueError(
             f"a page that plays is a file of HTML; got --out {out.name}. Name it "
             f"{out.with_suffix('.html').name}."
         )
     check_files(out)
-    page = _lesson_page(file) if _is_lesson(file) else _run_page(file, landscape)
+    page = _page_of(file, landscape)
     write_file(out, page.encode())
     found = report.lines({"page": out, "bytes": len(page.encode())})
     base.show(as_json, "Page that plays", found)
+
+
+def _page_of(place: str, landscape: bool) -> str:
+    if place == STORY:
+        from explorer.page.recording.story import story_page
+
+        return story_page()
+    return _lesson_page(place) if _is_lesson(place) else _run_page(place, landscape)
 
 
 def _is_lesson(place: str) -> bool:

@@ -67,7 +67,7 @@ class Sum:
 
     @property
     def left(self) -> float:
-        """Return |theta - sum| / |theta|: of a certificate's fit its `residual`."""
+        """Return |theta - sum| / |theta|, the `residual` of a certificate for its fit."""
         return float(self.rest.norm() / self.net.rho)
 
     @property

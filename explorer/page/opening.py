@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
-import numpy as np
-import torch
-
-from explorer.engine.explanations.certainty import Certainty
-from explorer.engine.explanations.needed import Needed
 from explorer.engine.roster import by_key
 from explorer.engine.store import Run
 from explorer.page import play
+from explorer.page.recording.opening import RECORDED, known_of_opening
 from explorer.page.session import LIVE_STEPS, Session
 from explorer.page.sharing import files
 from explorer.page.stages.attack import commands as attack
@@ -27,7 +21,6 @@ from explorer.research.scenarios import by_name
 
 # Of training while a visitor sees it, and between slices; arbitrary.
 SLICE_S, BREATH_S = 0.15, 0.03
-RECORDED = Path(__file__).with_name("opening.safetensors")  # made by scripts/opening.py
 
 
 def open_recorded(session: Session) -> None:
@@ -35,15 +28,11 @@ def open_recorded(session: Session) -> None:
 
     What is certain of it was computed before: its certified points, and where a point must be.
     """
-    told = json.loads(RECORDED.with_suffix(".json").read_text(encoding="utf-8"))
-    radius = torch.tensor(told["certainty"]["radius"], dtype=torch.float64)
-    made = Certainty(**{**told["certainty"], "radius": radius})
-    log = np.array(told["needed"]["log"]).reshape(-1, 6)
+    made, needed = known_of_opening()
     with session.hold_trait_notifications():  # else panels would begin to compute the certainty
         files.open_file(session, RECORDED.read_bytes())
         truth, aim = session.frame.truth, session.frame.aim
         if aim is not None and truth is not None and truth.n == len(made.radius):
-            needed = Needed(**{**told["needed"], "log": log})
             session.put(aim=replace(aim, needed=needed))
             play.take_certainty(session, made)
 

@@ -16,10 +16,11 @@ import pytest
 from explorer.engine import store
 from explorer.page import branches, play
 from explorer.page.apps.explorer import App
-from explorer.page.opening import RECORDED, open_recorded
+from explorer.page.opening import open_recorded
 from explorer.page.plane.scene import Look, scene
 from explorer.page.plane.shapes import shapes_of
 from explorer.page.recording.frames import RecordedFrame, frames_of, pictures, recorded_axes
+from explorer.page.recording.opening import RECORDED
 from explorer.page.recording.packing import GAP, MOST, RATE, UNIT, recording
 from explorer.page.session import Session
 from explorer.page.sharing import files

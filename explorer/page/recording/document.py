@@ -46,6 +46,20 @@ CUT = (
 HERE = Path(__file__).parent
 PAGE = HERE.parent
 DIGITS = 6  # of the numbers of a chart
+TRIANGLE = ("TRIANGLE", "{ render }", "view/triangle.js")
+# What builds a page of each kind: views with what they give, and scripts before its own.
+KINDS: dict[str, tuple[tuple[tuple[str, str, str], ...], tuple[str, ...]]] = {
+    "document": (
+        (
+            ("CHART", "{ render }", "view/chart.js"),
+            ("TIME_BAR", "build", "controls/time_bar.js"),
+            TRIANGLE,
+        ),
+        ("landscape",),
+    ),
+    "lesson": ((), ("figure",)),
+    "story": ((("BAND", "{ paintBand }", "view/band.js"), TRIANGLE), ("landscape", "figure")),
+}
 
 
 def page_that_plays(
@@ -127,16 +141,13 @@ def _script(kind: str) -> str:
 
     shared = text("view/dom.js", "view/popup.js", "view/base.js", "controls/dom.js",
                   "controls/copy.js")  # fmt: skip
-    views = (
-        ("CHART", "{ render }", "view/chart.js"),
-        ("TIME_BAR", "build", "controls/time_bar.js"),
-        ("TRIANGLE", "{ render }", "view/triangle.js"),
-    )
+    views, more = KINDS[kind]
     own = [
         f"const {name} = (() => {{\n{_plain(code)}\nreturn {given};\n}})();"
-        for name, given, code in (views if kind == "document" else ())
+        for name, given, code in views
     ]
-    last = text("view/plane.js", "recording/player.js", "recording/file.js", f"recording/{kind}.js")
+    names = ("player", "file", *more, kind)
+    last = text("view/plane.js", *(f"recording/{name}.js" for name in names))
     parts = ['"use strict";', glossary.script(), *shared, *own, *last]
     return f"(() => {{\n{chr(10).join(parts)}\n}})();"
 

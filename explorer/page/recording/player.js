@@ -26,12 +26,12 @@ const framesOf = (bytes) => {
 };
 
 // A player on the plane `el`. `told(picture, i)` is called with each frame that is shown, `ended()`
-// when play has come to the end; {frames} are there once they are loaded.
-const makePlayer = (el, told, ended) => {
-  let memory = {}, now = null, place = 0, turn = 0;
+// when play has come to the end; {frames} are there once they are loaded. `paintFrame`: of another picture.
+const makePlayer = (el, told, ended, paintFrame = paintPlane) => {
+  let memory = {}, now = null, place = 0, turn = 0, lit = null;
   const view = surface(el, (context, size, paints) => {
     if (!now) return;
-    paintPlane(context, now, size, paints);
+    paintFrame(context, lit ? { ...now, lit } : now, size, paints);
     if (!performance.getEntriesByName("mx-first-picture").length) performance.mark("mx-first-picture");
   }, true);
   const player = { canvas: view.canvas, rate: 1, frames: [], speed: 1, at: 0, running: false };
@@ -61,6 +61,7 @@ const makePlayer = (el, told, ended) => {
     requestAnimationFrame(tick);
   };
   player.paint = paint; // a frame beside the recording
+  player.light = (what) => { lit = what; view.canvas.mxLit = lit; view.redraw(); }; // as `onLight` hears it
   player.clear = () => { player.pause(); memory = {}; paint(now && { view: now.view }); };
   player.close = () => { player.pause(); view.close(); };
   return player;

@@ -75,7 +75,8 @@ const placeIn = (el, event) => {
 
 // A canvas that fills `el`, as sharp as the screen. `draw(context, {width, height}, colours)`.
 // An opaque one is the colour of a card where nothing is drawn: it is laid on the screen as it is,
-// where others are mixed with what lies below. Returns {canvas, redraw, close}; redraw() draws at the next animation frame, many calls once.
+// where others are mixed with what lies below. Returns {canvas, redraw, close}; redraw() draws at the next animation frame, many calls once; an event
+// "mx-paint" of the document at once, for paper.
 const surface = (el, draw, opaque = false) => {
   const canvas = make("canvas", "", { style: "position:absolute;inset:0;width:100%;height:100%;display:block" });
   if (getComputedStyle(el).position === "static") el.style.position = "relative";
@@ -108,8 +109,8 @@ const surface = (el, draw, opaque = false) => {
     redraw();
   });
   watcher.observe(el);
-  const unlisten = listen(systemTheme, "change", redraw);
-  const close = () => { watcher.disconnect(); theme.disconnect(); unlisten(); };
+  const ends = [listen(systemTheme, "change", redraw), listen(document, "mx-paint", paint)];
+  const close = () => { watcher.disconnect(); theme.disconnect(); ends.forEach((end) => end()); };
   return { canvas, redraw, close };
 };
 

@@ -44,7 +44,7 @@ def _load(name: str) -> ModuleType:
 
 
 guard, fork, room = _load("guard"), _load("fork"), _load("room")
-classroom, listener = _load("classroom"), _load("listener")
+classroom, listener, story = _load("classroom"), _load("listener"), _load("story")
 
 # Our own server forks its kernels; a Jupyter server, and any other's, starts them as ever.
 if warm.current is not None:
@@ -144,11 +144,12 @@ def _guard(server: Any) -> None:
         base = f"{self.server_url.rstrip('/')}/"
         sign = os.environ.get("MARGIN_EXPLORER_CLASS", "")
         own = (re.escape(base), _TEACHER, sign, rooms)
-        class_pages = classroom.handlers(*own) if _TEACHER else []
+        our_pages = classroom.handlers(*own) if _TEACHER else []
         network = address_on_network() if self.ip in EVERYWHERE else ""
-        class_pages += hall.handlers(re.escape(base), hall.Hall(rooms, base, network))
+        our_pages += hall.handlers(re.escape(base), hall.Hall(rooms, base, network))
+        our_pages.append((f"{re.escape(base)}story/?", story.Story))
         pages = _further_pages(self, _repair(made(self)))
-        return [(here, guard.WrongHost), (guard.NoFile(), guard.Nothing), *class_pages, *pages]
+        return [(here, guard.WrongHost), (guard.NoFile(), guard.Nothing), *our_pages, *pages]
 
     server.init_handlers = init_handlers
     server.is_guarded = True

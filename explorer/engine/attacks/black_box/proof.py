@@ -5,15 +5,16 @@ weight is stationary and balanced exactly if (`T` the side, multipliers lam, lab
 
     sum over x_i in T of lam_i y_i (x_i, 1)  =  +-(1, -beta) / (s sqrt(1 + beta^2)),
 
-+ to the right and - to the left, whatever its size: |v| = |(w, b)| makes the equation of v follow.
-A point on beta counts by a share of its own in [0, lam_i] on each side. The graph shows beta and
-the change of slope, which has the sign s, and not the side: so each breakpoint has a neuron to the
-right, to the left, or both with a part of the change each. The changes of those to the left add up
-to the slope of the outermost piece, their constants to its intercept, and the multipliers of all to
-|theta|^2 / 2 = sum |change| sqrt(1 + beta^2). A neuron with w = 0 adds a constant, if there is one:
-then sum lam y x = 0 and sum lam y = +-1. A place whose multiplier is above 0 in all of these cases
-is a training point. Assumed: an exact KKT point of two layers, its margin known; points and
-breakpoints within the range; no two neurons of opposite signs break at one place.
+with + to the right and - to the left, whatever its size: |v| = |(w, b)| makes the equation of v
+follow. A point on beta counts by a share of its own in [0, lam_i] on each side. The graph shows
+beta and the change of slope, which has the sign s, and not the side: so each breakpoint has a
+neuron to the right, to the left, or both with a part of the change each. The changes of those to
+the left add up to the slope of the outermost piece, their constants to its intercept, and the
+multipliers of all to |theta|^2 / 2 = sum |change| sqrt(1 + beta^2). A neuron with w = 0 adds a
+constant, if there is one: then sum lam y x = 0 and sum lam y = +-1. A place whose multiplier is
+above 0 in all of these cases is a training point. Assumed: an exact KKT point of two layers, its
+margin known; points and breakpoints within the range; no two neurons of opposite signs break at one
+place.
 
 Source: own; stationarity and balance are those of Lyu and Li (2020) and Smorodinsky, Vardi and
 Safran (2024).

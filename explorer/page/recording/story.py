@@ -1,0 +1,401 @@
+"""The story: nine recorded scenes that one scrolls, with a prediction before each reveal.
+
+`record` makes the recordings from seeds, and scripts/story.py keeps them in `story.json`. A page of
+them and of the words in `story_words.json` is one file of HTML, as all that plays. No number is
+written in those words: a name in braces stands for one of the scene's own recording
+(`Recorded.facts`), so that what is said is true of what is seen.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from explorer.engine import training
+from explorer.engine.arrays import Array
+from explorer.engine.attacks.kkt import KKTConfig
+from explorer.engine.data import preset
+from explorer.engine.data.images import Choice, draw
+from explorer.engine.multipliers import Fit
+from explorer.engine.number_words import count, share
+from explorer.engine.store import Run, load_run
+from explorer.engine.sums import sum_of
+from explorer.engine.training import TrainConfig
+from explorer.page.frame import Frame, Proof
+from explorer.page.recording.document import FORMAT, VERSION, document_of
+from explorer.page.recording.frames import RecordedFrame, frames_of, pictures, recorded_axes
+from explorer.page.recording.landscape import starts_data, starts_of
+from explorer.page.recording.opening import RECORDED, known_of_opening
+from explorer.page.recording.packing import recording
+from explorer.page.stages.landscape import words as landscape_words
+from explorer.research import image_runs, runs
+from explorer.research.pictures.axes import Axes
+from explorer.research.pictures.fields import numbers
+from explorer.research.pictures.needles import needles
+from explorer.research.runs import cone_around, in_own_unit
+
+KEPT = Path(__file__).with_name("story.json")  # made by scripts/story.py
+WORDS = KEPT.with_name("story_words.json")
+DRAWN, TRAINED, ATTACKED = 10, 40, 48  # frames in which points appear, of training, of an attack
+STANDS = 8  # frames that a picture stands still
+LETTERS = "ABCD"
+ASIDE, APART = 0.17, 0.6  # least distance of a letter from a point that it is not, and from others
+
+
+@dataclass(frozen=True, eq=False)
+class Recorded:
+    """A scene as it was recorded.
+
+    Attributes:
+        frames: all of it.
+        asked: so many are shown before the prediction.
+        facts: numbers of these frames, by the names that the words of the scene have for them.
+        starts: the landscape of starts, which rolls at the reveal, or None.
+    """
+
+    frames: list[RecordedFrame]
+    asked: int
+    facts: dict[str, str]
+    starts: dict[str, Any] | None = None
+
+
+def story_page(more: str = "") -> str:
+    """Return the story as one file of HTML that plays without Python.
+
+    Args:
+        more: address of the page that leads on, beside the file; "" for none.
+
+    Example:
+        >>> from explorer.page.recording.story import story_page
+        >>> story_page()[:15]
+        '<!doctype html>'
+    """
+    kept, words = (json.loads(path.read_text(encoding="utf-8")) for path in (KEPT, WORDS))
+    scenes = [
+        {"key": key, **scene_words(words["scenes"][key], made.pop("facts")), **made}
+        for key, made in kept.items()
+    ]
+    data = {"format": FORMAT, "version": VERSION, "title": words["title"], "line": words["line"],
+            "more": more, "scenes": scenes}  # fmt: skip
+    return document_of(data, "story")
+
+
+def scene_words(told: dict[str, Any], facts: dict[str, str]) -> dict[str, Any]:
+    """Return the words of a scene with its own numbers in them, paragraphs apart."""
+    right = told["options"].index(facts["letter"]) if "letter" in facts else told["right"]
+    said = {name: told[name].format_map(facts) for name in ("words", "question", "answer")}
+    apart = {name: said[name].split("\n\n") for name in ("words", "answer")}
+    return {"note": "", **told, **said, **apart, "right": right}
+
+
+def record() -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the key of each scene with what is kept of it, made from seeds."""
+    for key, recorder in RECORDERS.items():
+        made = recorder()
+        frames = base64.b64encode(recording(made.frames)).decode()
+        yield key, {"asked": made.asked, "facts": made.facts, "starts": made.starts,
+                    "recording": frames}  # fmt: skip
+
+
+# --- runs ---------------------------------------------------------------------------------------
+def _training_run(name: str, n: int, steps: int, noise: float = 0.0, **more: Any) -> Run:  # noqa: ANN401 - settings
+    """Return a run of a preset, trained; states are near one another at first, then farther."""
+    run = Run(preset(name, n, noise, 0), TrainConfig(steps=max(steps, 4000), **more), seed=0,
+              attack_config=KKTConfig())  # fmt: skip
+    return _longer(replace(run, train_states=(next(runs.training_states(run)),)), steps)
+
+
+def _longer(run: Run, steps: int) -> Run:
+    """Return the run trained on to a step."""
+    state = run.train_states[-1]
+    due = np.unique(np.geomspace(max(2, state.t + 1), steps, TRAINED).round().astype(int))
+    kept = [state]
+    for t in due.tolist():
+        state = training.advance(run.dataset, state, run.train_config, t - state.t)
+        kept.append(state)
+    return replace(run, train_states=tuple(kept), steps=(state.t, 0))
+
+
+def _with_attack(run: Run) -> Run:
+    """Return the run with all steps of its attack."""
+    assert run.attack_config is not None
+    made = runs.attack(
+        runs.Trained(run, run.train_states).target, run.attack_config, run.seed,
+        truth=run.dataset, keep=2 * ATTACKED,
+    )  # fmt: skip
+    return replace(run, attack_states=made.states, stage="attack")
+
+
+@cache
+def _moons() -> Run:
+    return in_own_unit(_with_attack(_training_run("moons", 12, 12_000, 0.06)))
+
+
+def _frames(run: Run, drawn: int = DRAWN) -> list[tuple[str, Frame]]:
+    return list(frames_of(run, drawn, ATTACKED))
+
+
+def _pictures(run: Run, frames: list[tuple[str, Frame]]) -> list[RecordedFrame]:
+    return list(pictures(iter(frames), recorded_axes(run)))
+
+
+def _first(frames: list[RecordedFrame], scene: str) -> int:
+    return next(i for i, frame in enumerate(frames) if frame.scene == scene)
+
+
+def _of(frame: RecordedFrame, name: str) -> list[str]:
+    """Return the numbers of a row of the fold: of "7 of 20" both."""
+    return dict(frame.fold)[name].split(" of ")
+
+
+# --- scenes -------------------------------------------------------------------------------------
+def _margin() -> Recorded:
+    run = replace(_moons(), attack_states=())
+    frames = _frames(run)
+    made = _pictures(run, frames)
+    asked = next(i for i, (_, f) in enumerate(frames)
+                 if f.training.state is not None and f.training.state.q_min > 0)  # fmt: skip
+    first, last = made[asked], made[-1]
+    facts = {
+        "n": str(run.dataset.n), "separated": _of(first, "step")[0], "last": _of(last, "step")[0],
+        "before": _of(first, "normalised margin")[0], "after": _of(last, "normalised margin")[0],
+        "held": last.words["title"].split()[0],
+    }  # fmt: skip
+    return Recorded(made + [last] * STANDS, asked + 1, facts)
+
+
+def _sum() -> Recorded:
+    run = replace(_moons(), attack_states=())
+    axes, every = recorded_axes(run), _frames(run, 1)
+    plain = [
+        (name, replace(f, training=replace(f.training, certificate=None))) for name, f in every
+    ]
+    made = [replace(p, arrays={**p.arrays, **_band(f, axes)})
+            for p, (_, f) in zip(_pictures(run, plain), plain, strict=True)]  # fmt: skip
+    last, proof = _pictures(run, every)[-1], every[-1][1].training.certificate
+    assert proof is not None and isinstance(proof.fit, Fit)
+    order = [i for i in proof.lam.argsort(descending=True).tolist() if proof.lam[i] > 0]
+    asked = len(made)
+    for some in range(len(order) + 1):
+        held = order[:some]
+        in_sum = torch.isin(proof.fit.point, torch.tensor(held, dtype=torch.long))
+        part = replace(proof.fit, weight=proof.fit.weight * in_sum)
+        points = np.array(last.arrays["points"])
+        points[[i for i in range(len(points)) if i not in held], 3] = -1.0
+        whole = some == len(order)
+        added, left = _band_of(every[-1][1], axes, part)
+        words = {**last.words, "title": f"{count(some, 'term')} added",
+                 "words": f"{share(left)} of the weights are left."}  # fmt: skip
+        words["still"] = words["words"]
+        arrays = {**last.arrays, **added} | ({} if whole else {"points": points})
+        fold = (*last.fold, ("terms", str(some))) if whole else ()
+        one = RecordedFrame("train", arrays, last.values, words, last.t, fold)
+        made += [one] * (12 if some else 4)
+    support, n = _of(last, "points with a multiplier")
+    return Recorded(made, asked, {"n": n, "support": support, "left": _of(last, "unexplained")[0]})
+
+
+def _band(frame: Frame, axes: Axes) -> dict[str, Array]:
+    """Return the needles of a frame, where it has weights."""
+    return {} if frame.training.state is None else _band_of(frame, axes, None)[0]
+
+
+def _band_of(frame: Frame, axes: Axes, fit: Fit | None) -> tuple[dict[str, Array], float]:
+    """Return needles and sum as `band.js` takes them, the longest as one, and the share left."""
+    state, data = frame.training.state, frame.dataset
+    assert state is not None
+    made = None if fit is None else sum_of(state.net, data.x, data.y, fit)
+    found: dict[str, Any] = needles(state.net, axes, numbers(data.x), made)
+    long = np.linalg.norm(found["needles"], axis=1).max()
+    for name in ("needles", "ends", "glow", "pulls"):
+        if name in found:
+            found[name] = found[name] / long
+    found["out"] = found["out"] / max(found["out"].max(), 1e-300)
+    found["group"] = found["group"] % 2  # only neighbours are compared
+    if made is not None:
+        found["labels"] = numbers(data.y)
+    for name in ("neurons", "bias", "lines"):
+        del found[name]
+    return {f"band_{name}": v for name, v in found.items()}, 1.0 if made is None else made.left
+
+
+def _theft() -> Recorded:
+    run = in_own_unit(_with_attack(_training_run("alternating-circle", 20, 20_000)))
+    made = _pictures(run, _frames(run))
+    last = made[-1]
+    found, n = _of(last, "points met")
+    right, claims = _of(last, "claims that are right")
+    facts = {
+        "n": n, "found": found, "right": right, "claims": claims, "radius": _of(last, "radius")[0],
+        "chance": _of(last, "by chance")[0], "p": _of(last, "p")[0],
+        "sets": _of(last, "chance")[0].split()[0],
+    }  # fmt: skip
+    return Recorded(made + [last] * STANDS, _first(made, "attack"), facts)
+
+
+def _failure() -> Recorded:
+    run = _moons()
+    made = _pictures(run, _frames(run))
+    last = made[-1]
+    found, n = _of(last, "points met")
+    facts = {
+        "n": n, "found": found, "reach": _of(last, "on the margin or with a multiplier")[0],
+        "traceless": last.words["title"].split()[0],
+        "missed": _of(last, "missed by the candidates")[0],
+        "unexplained": _of(last, "unexplained by the points")[0],
+    }  # fmt: skip
+    return Recorded(made + [last] * STANDS, _first(made, "attack"), facts)
+
+
+def _landscape() -> Recorded:
+    run = _moons()
+    end = _frames(run)[-1][1]
+    known = starts_of(run, end)
+    starts = starts_data(known, end, recorded_axes(run))
+    made = _pictures(run, _frames(replace(run, attack_states=()), 1))
+    starts["at"] = [1.0, 0.0, 0.0]  # the run that is shown is that from the truth
+    counts = {name: str(found) for _, _, name, found in starts["counts"]}
+    from_truth = next(i for i, at in zip(starts["shown"], starts["runs"], strict=True)
+                      if at["at"][0] == 1.0)  # fmt: skip
+    assert counts["truth"] == "0" and starts["ends"][from_truth] == 1, "the words say so"
+    said = landscape_words.headline(replace(end, starts=known.held))
+    assert said is not None
+    facts = {"runs": str(len(starts["runs"])), "told": said[0], "equal": counts["equal"],
+             "stuck": counts["stuck"]}  # fmt: skip
+    return Recorded(made, len(made), facts, starts)
+
+
+def _proof() -> Recorded:
+    run, (certainty, needed) = load_run(RECORDED), known_of_opening()
+    axes, end = recorded_axes(run), list(frames_of(run, certainty=certainty))[-1][1]
+    assert end.truth is not None and end.target is not None
+    asks = replace(end, stage="explain", asked=Proof(end.target))
+    cone = cone_around(end.target, end.truth)
+    whole = Proof(end.target, needed, cone)
+    shown = [Proof(end.target, needed.until(k)) for k in range(0, len(needed.log), 2)]
+    shown += [whole] * 16 + [replace(whole, revealed=True)] * STANDS
+    frames = [("end", end)] * 12 + [("proof", asks)] * 4
+    asked = len(frames)
+    frames += [("proof", replace(asks, asked=held)) for held in shown]
+    made = [replace(p, words={**p.words, "still": p.words["still"].split(" To within")[0]})
+            for p in pictures(iter(frames), axes)]  # fmt: skip
+    sure, last = made[-STANDS - 1], made[-1]
+    low, high = _of(last, "a point lies within")[0].split(" to ")
+    right, n = last.words["title"].split(" of ")
+    claim = sure.words["still"].split(" No point,")[0]
+    facts = {
+        "n": n.split()[0], "right": right, "rings": sure.words["title"].split()[0], "low": low,
+        "high": high, "claim": claim.replace("your", "the training"),
+    }  # fmt: skip
+    return Recorded(made, asked, facts)
+
+
+def _images() -> Recorded:
+    run = image_runs.ImageRun(choice=Choice(task="ten"), attack="decoreco")
+    given = draw(run.choice)
+    trained = runs.train(run.run_on(given), keep=1)
+    aimed = image_runs.aim(given, run, trained.states[-1])
+    start = image_runs.start_of(given, run, aimed.net.outputs)
+    done = runs.attack(aimed.target, run.config, run.seed, name=run.attack, start=start, keep=60)
+    made = image_runs.assess(given, aimed, done.states[-1:])
+    verdict, nearest = made.verdict, made.truth.nearest
+    truth = _bytes(given.pictures(given.train.x))
+    fold = (("found", f"{verdict.found} of {verdict.n}"),
+            ("of unseen digits", f"{share(verdict.of_controls)} of {verdict.unseen}"),
+            ("p", f"{verdict.p_value:.1g}"), ("pixels", f"{truth.shape[1]} of {truth.shape[2]}"),
+            ("neurons", str(run.widths[0])), ("candidates", str(len(made.found))))  # fmt: skip
+    frames = []
+    for state in done.states:
+        now = _bytes(given.pictures(state.x.detach().double())[nearest])
+        noise, step = "They begin as noise.", f"step {state.t:,}"
+        words = {"title": "Candidates on their way", "words": noise, "still": noise, "tone": "",
+                 "step": step}  # fmt: skip
+        frames.append(RecordedFrame("attack", {"found": now}, {"images": True}, words, state.t))
+    title = f"{verdict.found} of {verdict.n} digits found"
+    words = {**frames[-1].words, "title": title, "words": "", "tone": "good",
+             "still": "Above the digit, below it the nearest candidate."}  # fmt: skip
+    arrays = {"found": frames[-1].arrays["found"], "truth": truth,
+              "matched": numbers(made.matched.double())}  # fmt: skip
+    end = RecordedFrame("end", arrays, {"images": True}, words, frames[-1].t, fold)
+    facts = {
+        "n": str(verdict.n), "found": str(verdict.found), "side": str(truth.shape[1]),
+        "width": str(run.widths[0]), "candidates": str(len(made.found)),
+        "unseen": str(verdict.unseen), "chance": share(verdict.of_controls), "p": fold[2][1],
+    }  # fmt: skip
+    return Recorded([*frames, *[end] * STANDS], 1, facts)
+
+
+def _bytes(images: Tensor) -> Array:
+    """Return pictures (m, 1, h, w) in [0, 1] as bytes (m, h, w); others are cut."""
+    made: Array = (255 * numbers(images[:, 0]).clip(0, 1)).round().astype(np.uint8)
+    return made
+
+
+def _defence() -> Recorded:
+    early = _training_run("alternating-circle", 10, 100)
+    late = _longer(early, 400)
+    one, two = in_own_unit(_with_attack(early)), in_own_unit(_with_attack(late))
+    first = _pictures(one, _frames(one))
+    then = [p for p in _pictures(two, _frames(two)) if p.scene != "draw"]
+    low, high = (next(p for p in reversed(part) if p.scene == "train") for part in (first, then))
+    few, n = _of(first[-1], "points met")
+    facts = {
+        "n": n, "few": few, "many": _of(then[-1], "points met")[0], "early": _of(low, "step")[0],
+        "late": _of(high, "step")[0], "low": _of(low, "normalised margin")[0],
+        "high": _of(high, "normalised margin")[0],
+        "explained": first[-1].words["still"].split(" of these")[0].split()[-1],
+    }  # fmt: skip
+    return Recorded([*first, *then, *[then[-1]] * STANDS], len(first), facts)
+
+
+def _turn() -> Recorded:
+    run = in_own_unit(
+        _with_attack(_training_run("alternating-circle", 14, 12_000, init_scale=1e-3))
+    )
+    axes, frames = recorded_axes(run), _frames(run, 1)
+    made = [p for p in _pictures(run, frames) if p.scene != "draw"]
+    end = frames[-1][1]
+    assert end.truth is not None and end.aim is not None
+    unseen = np.concatenate([numbers(one.x) for one in end.aim.controls.sets])
+    places, letter = _letters(axes, numbers(end.truth.x), unseen)
+    named = zip(places.tolist(), LETTERS, strict=True)
+    texts = [[x + 0.03, y + 0.07, name] for (x, y), name in named]
+    asked = _first(made, "attack")
+    for i, one in enumerate(made):
+        arrays = {k: v for k, v in one.arrays.items() if k != "points" or one.scene == "end"}
+        arrays |= {"hands": places} if i >= asked - 1 else {}
+        values = {**one.values, "texts": texts if i >= asked - 1 else []}
+        words = one.words if one.scene == "end" else {**one.words, "title": "The points are hidden"}
+        made[i] = replace(one, arrays=arrays, values=values, words=words)
+    found, n = _of(made[-1], "points met")
+    facts = {"n": n, "found": found, "letter": letter}
+    return Recorded(made + made[-1:] * STANDS, asked, facts)
+
+
+def _letters(axes: Axes, truth: Array, unseen: Array) -> tuple[Array, str]:
+    """Return four places (4, 2) in shares of the plane, one of them a training point; and which."""
+    chosen = np.random.default_rng(0)
+    kept = [truth[chosen.integers(len(truth))]]
+    for place in unseen[chosen.permutation(len(unseen))]:
+        far = np.linalg.norm(truth - place, axis=1).min() > ASIDE
+        if far and np.linalg.norm(kept - place, axis=1).min() > APART:
+            kept.append(place)
+    kept = kept[: len(LETTERS)]
+    order = chosen.permutation(len(LETTERS))
+    return axes.shares(np.array(kept)[order]), LETTERS[int(np.flatnonzero(order == 0)[0])]
+
+
+RECORDERS: dict[str, Callable[[], Recorded]] = {
+    "margin": _margin, "sum": _sum, "theft": _theft, "failure": _failure,
+    "landscape": _landscape, "proof": _proof, "images": _images, "defence": _defence,
+    "turn": _turn,
+}  # fmt: skip

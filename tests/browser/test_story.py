@@ -1,0 +1,104 @@
+"""The story, scrolled by the mouse: it plays, stops, asks and shows; calm, on paper, cut short."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from explorer.page.recording.document import CUT
+from explorer.page.recording.story import story_page
+from explorer.serve.server import Server
+from tests.browser.conftest import keep
+from tests.browser.steps import barriers
+
+PLAYS, STANDS = re.compile(r"^Pause picture"), re.compile(r"^Play picture")
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("story") / "story.html"
+    path.write_text(story_page(), encoding="utf-8")
+    return path
+
+
+def scroll_to(page: Page, scene: Locator) -> None:
+    """Turn the wheel until the plane of a scene is in the middle."""
+    page.mouse.move(300, 400)
+    for _ in range(60):
+        box = scene.locator(".mx-plane").bounding_box()
+        away = box["y"] + box["height"] / 2 - 380
+        if abs(away) < 40:
+            return
+        page.mouse.wheel(0, max(-500, min(500, away)))
+        page.wait_for_timeout(60)
+
+
+def test_one_scrolls_it_sees_guesses_and_is_shown(page: Page, file: Path) -> None:
+    page.set_viewport_size({"width": 1280, "height": 760})
+    page.goto(file.as_uri())
+    first, second = page.locator("#theft"), page.locator("#failure")
+    play, guess = first.locator(".mx-play"), first.locator(".mx-guess")
+    link = page.get_by_role("navigation", name="Scenes").get_by_role("link", name="Theft")
+    scroll_to(page, first)
+    expect(play).to_have_attribute("aria-label", PLAYS)  # it begins by itself
+    scroll_to(page, second)
+    expect(play).to_have_attribute("aria-label", STANDS)  # and stops when it has left
+    scroll_to(page, first)
+    expect(guess).to_have_class(re.compile("now"))  # the question stops it
+    expect(play).to_have_attribute("aria-label", STANDS)
+    expect(first.locator(".mx-where")).to_have_text("step 20,000")
+    expect(first.locator(".mx-lesson-answer").first).to_be_hidden()
+    expect(link).not_to_have_class(re.compile("good"))  # no tick without a guess
+    keep(page, "story-asks")
+    term = first.get_by_role("button", name="candidates")
+    term.hover()
+    lit = "() => document.querySelector('#theft .mx-plane canvas').mxLit.term"
+    assert page.evaluate(lit) == "candidate"
+    page.mouse.move(300, 400)
+    assert page.evaluate(lit) == ""
+    first.get_by_role("button", name="All of them").click()
+    expect(link).to_have_class(re.compile("good"))
+    expect(first.locator(".mx-lesson-answer").first).to_be_visible()
+    expect(first.locator("figcaption b")).to_have_text("20 of 20 points recovered")
+    expect(first.locator(".mx-where")).to_have_text("step 2,000")
+    keep(page, "story-shows")
+    fold = page.locator("#margin summary")
+    fold.click()  # an answer without a guess: it is shown, and no tick is given
+    expect(page.locator("#margin .mx-where")).to_have_text("step 12,000", timeout=15_000)
+    expect(page.get_by_role("link", name="Margin")).not_to_have_class(re.compile("good"))
+    expect(page.locator(".mx-onward")).to_contain_text("margin-explorer serve")
+    assert barriers(page) == []
+
+
+def test_calm_and_on_paper_each_scene_stands_still(
+    new_page: Callable[..., Page], file: Path
+) -> None:
+    page = new_page(
+        reduced_motion="reduce", color_scheme="dark", viewport={"width": 390, "height": 844}
+    )
+    page.goto(file.as_uri())
+    expect(page.locator("#theft .mx-where")).to_have_text("step 20,000")
+    assert page.evaluate("() => document.documentElement.scrollWidth <= innerWidth")
+    assert barriers(page) == []
+    page.evaluate("() => dispatchEvent(new Event('beforeprint'))")
+    expect(page.locator(".mx-scene details[open]")).to_have_count(9)
+    expect(page.locator("#theft figcaption b")).to_have_text("20 of 20 points recovered")
+    expect(page.locator("#landscape figcaption b")).to_contain_text("No run finds the truth")
+
+
+def test_cut_short_it_is_one_sentence(page: Page, tmp_path: Path) -> None:
+    text = story_page()
+    path = tmp_path / "short.html"
+    path.write_text(text[: len(text) // 2], encoding="utf-8")
+    page.goto(path.as_uri())
+    assert page.locator("body").inner_text().strip() == CUT
+
+
+def test_a_server_has_it_without_a_kernel(page: Page, voila_server: Server) -> None:
+    page.goto(f"{voila_server.url}story", timeout=60_000)
+    expect(page.locator(".mx-scene")).to_have_count(9)
+    expect(page.get_by_role("link", name="Open the live page")).to_have_attribute("href", "/")

@@ -1,0 +1,89 @@
+"""The story: its words say nothing that its recordings do not show, and it is one small file."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+import pytest
+
+from explorer.commands.share import export
+from explorer.page.recording import story
+from explorer.page.recording.story import WORDS, story_page
+from tests.page.test_document import data_of
+from tests.page.test_recording import read
+
+MOST = 400_000  # bytes of a scene
+NUMBER = re.compile(r"\d(?:[\d.,]*\d)?(?:e-\d+)?")
+
+
+@cache
+def page() -> str:
+    return story_page()
+
+
+def scenes() -> list[dict[str, Any]]:
+    return data_of(page())["scenes"]
+
+
+def strings(value: Any) -> Iterator[str]:
+    """Every word and number that a frame, or a part of it, says."""
+    if isinstance(value, dict):
+        for name, one in value.items():
+            yield from () if name in ("arrays", "values") else strings(one)
+    elif isinstance(value, list):
+        for one in value:
+            yield from strings(one)
+    else:
+        yield str(value)
+
+
+def numbers_in(texts: Any) -> set[str]:
+    return {number for text in strings(texts) for number in NUMBER.findall(text)}
+
+
+@pytest.mark.parametrize("scene", scenes(), ids=lambda scene: scene["key"])
+def test_every_number_in_a_text_is_one_of_its_record(scene: dict[str, Any]) -> None:
+    frames = read(base64.b64decode(scene["recording"]))
+    shown = numbers_in(frames)
+    if scene["starts"]:
+        starts = scene["starts"]
+        shown |= numbers_in(read(base64.b64decode(starts["recording"]))[0])
+        shown |= numbers_in(starts["counts"]) | {str(len(starts["runs"]))}
+    said = numbers_in([scene["words"], scene["question"], scene["answer"]])
+    assert said and said <= shown, said - shown
+    before = numbers_in(frames[: scene["asked"]])
+    told = numbers_in([scene["words"], scene["question"]])
+    if scene["key"] in ("margin", "sum", "defence"):
+        late = {"defence": {"400"}}.get(scene["key"], set())
+        assert told - late <= before, "what is said before the question has been seen by then"
+    assert 0 < scene["asked"] <= len(frames) and 0 <= scene["right"] < len(scene["options"])
+
+
+def test_no_number_is_written_by_hand() -> None:
+    for scene in json.loads(WORDS.read_text(encoding="utf-8"))["scenes"].values():
+        texts = [scene[name] for name in ("name", "title", "words", "question", "answer", "alt")]
+        assert numbers_in([*texts, scene["options"]]) == set()
+
+
+def test_a_scene_is_small_and_the_file_asks_no_host() -> None:
+    assert all(len(json.dumps(scene).encode()) < MOST for scene in scenes()) and len(scenes()) == 9
+    asked = set(re.findall(r"https?://[\w.]+", page())) - {"http://www.w3.org"}
+    assert not asked and "default-src 'none'" in page()
+
+
+def test_its_recordings_are_what_the_recorders_make() -> None:
+    """Of the scenes that take two seconds; scripts/story.py makes them all again."""
+    kept = json.loads(story.KEPT.read_text(encoding="utf-8"))
+    assert list(kept) == list(story.RECORDERS)
+    for key in ("margin", "sum", "failure"):
+        assert story.RECORDERS[key]().facts == kept[key]["facts"], "run scripts/story.py"
+
+
+def test_the_verb_exports_it(tmp_path: Any) -> None:
+    export("story", out=tmp_path / "story.html")
+    assert (tmp_path / "story.html").read_text(encoding="utf-8") == page()
