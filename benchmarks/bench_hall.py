@@ -5,7 +5,8 @@
 One process is all phones: each holds a connection, as a browser does, joins within five seconds and
 taps every two seconds, each at a moment of its own. A tap's time runs from before it is sent until
 the projector's socket has told of it. The round is of a trained network, as large as the opening's.
-The server and the phones share the cores.
+One more phone is a page in Chromium, pressed by a real mouse: its time begins with the press.
+The server, the phones and Chromium share the cores.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ import urllib.request
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
-from bench_live import quantile
+from bench_live import FLAGS, _found, quantile
+from playwright.async_api import async_playwright
 from tornado.websocket import WebSocketClientConnection, websocket_connect
 
 from explorer import Run, TrainConfig, maximum_margin, preset
@@ -32,6 +34,7 @@ from explorer.research.pictures.axes import Axes
 from explorer.serve import server as serve
 
 EVERY_S, JOIN_S = 2.0, 5.0
+NAME = "in Chromium"
 CELLS = ("import ipywidgets", "ipywidgets.Button()")
 
 
@@ -41,6 +44,8 @@ class Seen:
 
     sent: dict[tuple[float, float], float] = field(default_factory=dict)
     delays: list[float] = field(default_factory=list)
+    pressed: list[float] = field(default_factory=list)
+    in_browser: list[float] = field(default_factory=list)
     answers: list[float] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)
 
@@ -83,10 +88,32 @@ async def projector(link: WebSocketClientConnection, seen: Seen) -> None:
     """Note when each tap is told of, for the first time."""
     while (message := await link.read_message()) is not None:
         now = time.perf_counter()
-        for taps, *_ in json.loads(message).get("phones", {}).values():
+        for taps, _, name in json.loads(message).get("phones", {}).values():
+            if name == NAME and len(taps) > len(seen.in_browser):
+                seen.in_browser.append(now - seen.pressed[len(seen.in_browser)])
             begun = seen.sent.pop(tuple(taps[-1]), None) if taps else None
             if begun is not None:
                 seen.delays.append(now - begun)
+
+
+async def browser_phone(url: str, code: str, seen: Seen, end: float) -> None:
+    """Tap on the page itself, every two seconds and up to twenty times."""
+    async with async_playwright() as chromium:
+        browser = await chromium.chromium.launch(
+            executable_path=_found(os.environ.get("CHROMIUM", "chromium")), args=list(FLAGS)
+        )
+        page = await browser.new_page(viewport={"width": 390, "height": 844})
+        await page.goto(f"{url}hall#{code}")
+        plane = page.locator("#plane")
+        await page.get_by_label("A name").fill(NAME)
+        await page.get_by_label("A name").press("Tab")
+        while time.perf_counter() < end and len(seen.pressed) < 20:
+            await asyncio.sleep(EVERY_S)
+            box = await plane.bounding_box()
+            at = [box[a] + random.random() * box[b] for a, b in (("x", "width"), ("y", "height"))]
+            seen.pressed.append(time.perf_counter())
+            await page.mouse.click(*at)
+        await browser.close()
 
 
 async def play(server: serve.Server, phones: int, seconds: float) -> Seen:
@@ -103,7 +130,10 @@ async def play(server: serve.Server, phones: int, seconds: float) -> Seen:
     seen = Seen()
     watching = asyncio.create_task(projector(link, seen))
     end = time.perf_counter() + seconds
-    await asyncio.gather(*(phone(server.url, code, seen, end) for _ in range(phones)))
+    await asyncio.gather(
+        browser_phone(server.url, code, seen, end),
+        *(phone(server.url, code, seen, end) for _ in range(phones)),
+    )
     await asyncio.sleep(1)
     watching.cancel()
     return seen
@@ -127,7 +157,10 @@ def main() -> None:
     print(f"phone's page {page:,} bytes, the round {len(json.dumps(board_of_a_run())):,} bytes")
     print(f"{asked.phones} phones, {len(seen.delays):,} taps seen, {len(seen.sent)} not seen, "
           f"{len(seen.refused)} refused")  # fmt: skip
-    for name, times in (("tap to projector", seen.delays), ("answer", seen.answers)):
+    named = {"tap to projector": seen.delays, "from a press in Chromium": seen.in_browser,
+             "answer to a phone": seen.answers}  # fmt: skip
+    for name, times in named.items():
+        name = f"{name}, {len(times):,} times"
         median, late = quantile(times, 0.5), quantile(times, 0.95)
         print(f"{name}: median {median:.3f} s, 95% within {late:.3f} s, most {max(times):.3f} s")
 

@@ -21,19 +21,14 @@ from explorer.engine.arrays import Array
 from explorer.engine.controls import control_sets
 from explorer.engine.data import Dataset
 from explorer.engine.network import Network, phi
-from explorer.engine.scoring import RADII, recall_curve, score
-from explorer.research.game import Challenge
+from explorer.engine.scoring import RADII, RecallCurve, recall_curve, score
+from explorer.research.game import Challenge, GameError
 from explorer.research.pictures.axes import Axes
 from explorer.research.pictures.fields import margin_map, neuron_lines, numbers
 from explorer.research.pictures.needles import needles
 
 HALL_RADII = (RADII[1], RADII[2])  # a point is found within the first, near within the second
 SIZE = 64  # samples of the map a side: 5 kB for a phone; arbitrary
-Taps = Mapping[int, Sequence[Sequence[float]]]  # of each phone, as shares of the plane
-
-
-class HallError(ValueError):
-    """A round that cannot be; the message says why."""
 
 
 def board(challenge: Challenge, axes: Axes) -> dict[str, Any]:
@@ -48,7 +43,7 @@ def board(challenge: Challenge, axes: Axes) -> dict[str, Any]:
         `lines` (l, 5) and `needles` (k, 3) as shares of the plane and of the longest; `seal`.
 
     Raises:
-        HallError: for a network of other than two inputs and two classes.
+        GameError: for a network of other than two inputs and two classes.
 
     Example:
         >>> from explorer import Run, TrainConfig, maximum_margin, preset
@@ -60,7 +55,7 @@ def board(challenge: Challenge, axes: Axes) -> dict[str, Any]:
     """
     net = challenge.net
     if net.d != 2 or net.outputs != 1:
-        raise HallError(
+        raise GameError(
             f"The hall taps on a plane of two classes; this network has {net.d} inputs and "
             f"{max(net.outputs, 2)} classes. Draw points of two classes on the plane."
         )
@@ -87,19 +82,22 @@ def point_rows(data: Dataset, axes: Axes) -> list[list[float]]:
     return rows_of(rows[np.abs(rows[:, :2]).max(axis=1) <= 1])
 
 
-def read_taps(net: Network, taps: Taps, axes: Axes) -> dict[int, Dataset]:
+def read_taps(net: Network, taps: Mapping[str, Any], axes: Axes) -> dict[int, Dataset]:
     """Return the taps of each phone as points, each of the class that the network gives its place.
 
     Args:
         net: the attacked network.
-        taps: by the phone's number, places as shares of the plane.
+        taps: by the phone's number, places as shares of the plane, as a browser sends them.
         axes: of the plane.
+
+    Raises:
+        ValueError: where they are no rows of two numbers.
     """
     made = {}
     for number, rows in taps.items():
         shares = np.array(rows, dtype=float).reshape(-1, 2)
         x = torch.from_numpy(axes.centre + shares * axes.half)
-        made[number] = Dataset(x, torch.where(phi(net, x) >= 0, 1.0, -1.0).to(x.dtype))
+        made[int(number)] = Dataset(x, torch.where(phi(net, x) >= 0, 1.0, -1.0).to(x.dtype))
     return made
 
 
@@ -150,37 +148,22 @@ def _apart(phone: Dataset, least: float) -> tuple[torch.Tensor, torch.Tensor]:
 
 
 @dataclass(frozen=True, eq=False)
-class Count:
-    """Of claims, at each radius of `HALL_RADII`: points they meet one to one, and by chance.
-
-    Attributes:
-        found: points met (2,).
-        chance: points met on a control set, on average (2,); nan without controls.
-        claims: how many claims there are.
-    """
-
-    found: tuple[int, int]
-    chance: tuple[float, float]
-    claims: int
-
-
-@dataclass(frozen=True, eq=False)
 class HallScore:
     """A round that is over.
 
     Attributes:
-        hall: of the hall's guess.
+        hall: of the hall's guess, at the radii of found and near.
         machine: of the machine's claims.
-        each: points found and near, by the phone's number.
         guess: the hall's guess.
-        n: how many points there were.
+        claims: the machine's.
+        each: points found and near, by the phone's number.
     """
 
-    hall: Count
-    machine: Count
-    each: dict[int, tuple[int, int]]
+    hall: RecallCurve
+    machine: RecallCurve
     guess: Dataset
-    n: int
+    claims: Dataset
+    each: dict[int, list[int]]
 
 
 def score_hall(truth: Dataset, taps: Mapping[int, Dataset], machine: Dataset) -> HallScore:
@@ -196,17 +179,11 @@ def score_hall(truth: Dataset, taps: Mapping[int, Dataset], machine: Dataset) ->
         >>> data = preset("moons", n=10)
         >>> made = score_hall(data, {1: data, 2: Dataset(data.x[:4], data.y[:4])}, data)
         >>> made.hall.found, made.each
-        ((10, 10), {1: (10, 10), 2: (4, 4)})
+        (tensor([10, 10]), {1: [10, 10], 2: [4, 4]})
     """
     guess, controls = densest(list(taps.values()), machine.n), control_sets(truth)
-
-    def count(claims: Dataset) -> Count:
-        met = recall_curve(truth, controls, claims.x, claims.y, HALL_RADII)
-        found, chance = met.found.tolist(), met.chance.tolist()
-        return Count((found[0], found[1]), (chance[0], chance[1]), claims.n)
-
-    each = {}
-    for number, own in taps.items():
-        found = score(truth, own.x, own.y, HALL_RADII).found.tolist()
-        each[number] = (found[0], found[1])
-    return HallScore(count(guess), count(machine), each, guess, truth.n)
+    hall, claims = (
+        recall_curve(truth, controls, by.x, by.y, HALL_RADII) for by in (guess, machine)
+    )
+    each = {n: score(truth, by.x, by.y, HALL_RADII).found.tolist() for n, by in taps.items()}
+    return HallScore(hall, claims, guess, machine, each)

@@ -31,7 +31,7 @@ from explorer.serve.sockets import SmallSocket
 
 MOST_TAPS = 20  # of a phone; arbitrary
 MOST_PHONES = 600  # of a round; arbitrary: two halls
-MOST_NEW = 100  # phones that join a round in a second; arbitrary
+MOST_NEW = 200  # phones that join a round in a second; arbitrary
 MOST_NAME = 20  # letters
 MOST_BODY = 2000  # bytes that a phone sends
 MOST_ROUND = 300_000  # bytes of a round with the scores of all phones

@@ -11,8 +11,8 @@ from explorer.engine.data import Dataset, preset
 from explorer.page import play
 from explorer.page.session import Session
 from explorer.page.sharing import hall_panel, words
-from explorer.page.sharing.hall_panel import HallPanel, checked_taps
-from explorer.research.hall import HallError, point_rows
+from explorer.page.sharing.hall_panel import HallPanel
+from explorer.research.hall import point_rows
 from explorer.serve.hall import checked_round
 
 
@@ -69,12 +69,3 @@ def test_without_weights_no_round_begins(panel: HallPanel) -> None:
 
 def test_without_the_server_one_sentence_says_how(panel: HallPanel) -> None:
     assert not panel.view.state["served"] and panel.view.state["words"] == words.NOT_SERVED
-
-
-@pytest.mark.parametrize("wrong", [
-    {"1": [[0, 2]]}, {"1": [[0]]}, {"1": "ab"}, {"x": []}, {"1": [[0, None]]}, {"1": 5},
-    {"1": [[0, float("nan")]]}, {"1": [[0, 0]] * 21}, {str(k): [] for k in range(1001)},
-])  # fmt: skip
-def test_what_is_no_taps_is_refused(wrong: object) -> None:
-    with pytest.raises(HallError):
-        checked_taps(wrong)

@@ -14,7 +14,7 @@ const build = (el, send, onClose) => {
   const asked = make("div", "mx-hall-asked", { hidden: true }), best = make("ol", "mx-hall-best", { hidden: true });
   const seal = make("small", "mx-hall-seal", {}), busy = make("small", "mx-hall-busy", { role: "status" });
   const next = makeButton("mx-action", "", undefined, () => step());
-  const skip = makeButton("mx-flat", "Reveal the points", undefined, () => send("truth", taps()));
+  const skip = makeButton("mx-flat", "Skip the proof", "Reveal the points now", () => send("truth", taps()));
   const leave = makeButton("mx-flat", "End the round", "Phones are told that it is over", () => { tell({ end: true }); dialog.close(); send("end"); });
   const join = make("div", "mx-hall-join", {}, make("div", "", {}, where, code), qr);
   const dialog = make("dialog", "mx-hall-screen", { "aria-label": "The hall attacks" },
@@ -67,9 +67,9 @@ const build = (el, send, onClose) => {
   const votes = () => {
     const all = Object.values(phones).map(([, guess]) => guess).filter(Boolean), rows = [["more", "more"], ["same", "as many"], ["fewer", "fewer"]];
     asked.hidden = !now.round.question || (!all.length && !now.round.answer);
-    asked.replaceChildren(make("p", "", { textContent: now.round.answer || now.round.question || "" }), ...rows.map(([key, name]) => {
+    asked.replaceChildren(make("p", "", { textContent: now.round.answer || now.round.question || "" }), ...(all.length ? rows : []).map(([key, name]) => {
       const some = all.filter((guess) => guess === key).length;
-      return make("div", "", {}, make("span", "", { textContent: name }), make("i", "", {}, make("b", "", { style: `width:${all.length ? (100 * some) / all.length : 0}%` })), make("span", "", { textContent: some }));
+      return make("div", "", {}, make("span", "", { textContent: name }), make("i", "", {}, make("b", "", { style: `width:${(100 * some) / all.length}%` })), make("span", "", { textContent: some }));
     }));
   };
   const writeAll = () => {
@@ -77,7 +77,7 @@ const build = (el, send, onClose) => {
     const at = stage(), total = told.total || 0, tapped = Object.values(phones).reduce((sum, [own]) => sum + own.length, 0);
     put(title, "textContent", { taps: "Where are the points?", claims: "The machine claims", places: "Here a point must be", truth: "The truth" }[at]);
     put(said, "textContent", now.said);
-    const local = told.letters && !told.place;
+    const local = told.letters && !told.place && !total;
     put(where, "textContent", local ? "Phones cannot come here: this page is served to this machine alone. Start it with margin-explorer serve --host 0.0.0.0." : (told.place || "").replace(/^http:\/\//, ""));
     where.classList.toggle("bad", Boolean(local));
     put(code, "textContent", told.letters || "");
@@ -115,6 +115,7 @@ const build = (el, send, onClose) => {
   const watch = new ResizeObserver(() => { redraw(); if (now.round && dialog.open) paintNeedleRow(needles, now.round); });
   watch.observe(dialog);
   dialog.addEventListener("keydown", (e) => e.stopPropagation()); // the page's own keys wait
+  dialog.addEventListener("cancel", (e) => e.preventDefault()); // what the attack found lies below
   onClose(() => { watch.disconnect(); now = {}; socket?.close(); });
   return (state) => {
     if (!state.words) return;

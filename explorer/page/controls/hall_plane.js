@@ -57,8 +57,9 @@ const paintHall = (canvas, round, { cloud = [], mine = [], aim = null } = {}) =>
     context.globalAlpha = 0.12 + 0.3 * strength;
     path(() => { context.moveTo(X(a), Y(b)); context.lineTo(X(c), Y(d)); }, ink.ink, 1);
   }
+  const few = Math.min(1, Math.sqrt(100 / Math.max(1, cloud.length))); // of many taps each is paler: they add up
   for (const [x, y, age] of cloud) { // a tap falls in as a ring that closes, and stays as a soft disc
-    context.globalAlpha = round.claims ? 0.25 : 0.38;
+    context.globalAlpha = (round.claims ? 0.28 : 0.4) * few;
     path(disc(x, y, 1.5 * unit), "", 0, ink.accent);
     if (age < 0.7) {
       context.globalAlpha = 1 - age / 0.7;

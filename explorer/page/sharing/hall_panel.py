@@ -30,9 +30,7 @@ from explorer.page.stages.proof.panel import proofs
 from explorer.research.game import REVEAL, GameError, Hidden, as_guess, computer_guess, hide
 from explorer.research.hall import (
     HALL_RADII,
-    HallError,
     HallScore,
-    Taps,
     board,
     point_rows,
     read_taps,
@@ -42,7 +40,6 @@ from explorer.research.hall import (
 from explorer.research.pictures.axes import Axes
 
 SLICE = 200  # steps of training between two looks at Cancel; arbitrary
-MOST_PHONES, MOST_TAPS = 1000, 20  # of what the projector hands on
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,23 +116,8 @@ def _hits(truth: Dataset, claims: Dataset) -> int:
     return int(score(truth, claims.x, claims.y, HALL_RADII).found[0])
 
 
-def checked_taps(found: object) -> Taps:
-    """Return the taps of each phone, as a browser sent them; HallError for anything else."""
-    if not isinstance(found, dict) or len(found) > MOST_PHONES:
-        raise HallError("These are no taps of phones. Reload the page.")
-    try:
-        made = {int(n): [[float(v) for v in at] for at in rows] for n, rows in found.items()}
-    except (TypeError, ValueError):
-        made = {0: [[9.0]]}
-    rows = [at for of_phone in made.values() for at in of_phone[: MOST_TAPS + 1]]
-    fit = all(len(at) == 2 and all(abs(v) <= 1 for v in at) for at in rows)
-    if not fit or any(len(of_phone) > MOST_TAPS for of_phone in made.values()):
-        raise HallError("A tap lies off the plane. Reload the page.")
-    return made
-
-
 def with_truth(held: Round, made: HallScore) -> Round:
-    """Return a round that is revealed: points, seal's text, scores, the answer."""
+    """Return a round that is revealed: points, the hall's guess, the seal's text, scores."""
     salt = REVEAL.fullmatch(held.hidden.reveal)
     assert salt is not None  # `hide` made it
     shown = {
@@ -143,12 +125,17 @@ def with_truth(held: Round, made: HallScore) -> Round:
         "truth": point_rows(held.truth, held.axes),
         "guess": point_rows(made.guess, held.axes),
         "sealed": f"{salt[1]}\n{write_csv(held.truth)}",
-        "scores": {str(n): [*found, made.n] for n, found in made.each.items()},
+        "scores": {str(n): [*found, made.hall.n] for n, found in made.each.items()},
     }
-    if held.later is not None and held.claims is not None:
-        found = _hits(held.truth, held.claims)
-        shown["answer"] = words.hall_answer(held.state.t, found, held.later)
     return replace(held, shown=shown, score=made)
+
+
+def with_answer(held: Round) -> Round:
+    """Return a round with the answer to its question, once it is revealed and that is known."""
+    if held.score is None or held.later is None or held.claims is None:
+        return held
+    answer = words.hall_answer(held.state.t, _hits(held.truth, held.claims), held.later)
+    return replace(held, shown={**held.shown, "answer": answer})
 
 
 def said_of(held: Round) -> str:
@@ -187,7 +174,7 @@ class HallPanel(Panel):
 
     def _take(self, part: dict[str, Any]) -> None:
         if self.round is not None:
-            self.round = replace(self.round, **part)
+            self.round = with_answer(replace(self.round, **part))
             self._show()
 
     def _claims(self) -> None:
@@ -213,11 +200,11 @@ class HallPanel(Panel):
         if held is None or held.claims is None:
             return
         net, machine = held.hidden.challenge.net, held.claims
-        taps = read_taps(net, checked_taps(found), held.axes)
+        taps = read_taps(net, found, held.axes)
 
         def take(made: HallScore) -> None:
             if self.round is not None:
-                self.round = with_truth(self.round, made)
+                self.round = with_answer(with_truth(self.round, made))
                 play.set_truth_shown(self.session, True)
                 self._show()
 
@@ -239,6 +226,7 @@ class HallPanel(Panel):
             self.view.show(words=said, served=SERVED, round=None, rows=[])
             return
         busy = words.CLAIMING if held.claims is None else "" if held.proven else words.PROVING
+        busy = str(self.job.error or self.scoring.error or busy)  # the page's head is covered
         self.view.show(
             words=words.HALL, served=SERVED, round=held.shown, busy=busy, said=said_of(held),
             ready={"claims": held.claims is not None, "places": held.proven},

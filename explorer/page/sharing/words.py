@@ -137,12 +137,12 @@ def hall_places(made: Needed | None) -> str:
 def hall_rows(made: HallScore) -> list[list[str]]:
     """Return the rows of hall and machine: who, and points found and near, with chance."""
     rows = []
-    for who, count in (("✕ The hall", made.hall), ("● ▲ The machine", made.machine)):
-        cells = [
-            f"{found} of {made.n}|by chance {chance:.1f}"
-            for found, chance in zip(count.found, count.chance, strict=True)
-        ]
-        rows.append([f"{who}|{count.claims} places", *cells])
+    for who, met, by in (
+        ("✕ The hall", made.hall, made.guess), ("● ▲ The machine", made.machine, made.claims),
+    ):  # fmt: skip
+        counts = zip(met.found.tolist(), met.chance.tolist(), strict=True)
+        cells = [f"{found} of {met.n}|by chance {chance:.1f}" for found, chance in counts]
+        rows.append([f"{who}|{by.n} places", *cells])
     return rows
 
 
