@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from explorer.engine import training
 from explorer.engine.attacks.claims import Report
@@ -14,10 +16,14 @@ from explorer.engine.certificate import Certificate
 from explorer.engine.controls import Controls, control_sets
 from explorer.engine.data import Dataset
 from explorer.engine.energy.landscape import StartLandscape, Weights
+from explorer.engine.energy.maps import Split
+from explorer.engine.energy.questions import Picture
 from explorer.engine.roster import by_key
 from explorer.engine.store import Run
-from explorer.page.frame import Aim, Attacking, Frame, Handle, Training
+from explorer.page.frame import Aim, Attacking, Frame, Handle, PointMap, Training
 from explorer.research.grid import Grid, Problem, even
+from explorer.research.pictures.charts import has_lowest_mark
+from explorer.research.pictures.shades import span_of
 from explorer.research.repeat import Repeated
 from explorer.research.runs import Attacked, granted_target, judgement
 
@@ -111,3 +117,15 @@ def handle_at(shared: Problem, energies: StartLandscape, weights: Weights) -> Ha
     x = energies.candidates(weights)
     report = Report(x, shared.parts.y, torch.ones(len(x), dtype=x.dtype))
     return Handle(shared, energies, weights, report, energies.energy(weights))
+
+
+def point_map(picture: Picture, place: NDArray[np.float64]) -> PointMap:
+    """Return what the plane shows of a picture, with the mapped point at `place` (d,)."""
+    span = span_of(picture.values, picture.reference)
+    values = None if picture.curve is not None else picture.values
+    low = picture.lowest if values is not None and has_lowest_mark(picture) else None
+    ends = None
+    if isinstance(made := picture.about, Split) and not made.pinned and values is not None:
+        far = min(made.free, float(np.hypot(*picture.box[1::2]))) * made.u.numpy()
+        ends = np.stack([place - far, place + far])
+    return PointMap(values, picture.box, span, low, ends, picture.archetype)

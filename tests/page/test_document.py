@@ -193,6 +193,21 @@ def test_a_lesson_is_a_file_whose_steps_play_the_runs_they_name() -> None:
     ]
 
 
+def test_a_step_shows_its_weights_and_its_map() -> None:
+    band = State(preset="blobs", n=6, network="trained", steps=50, stage="train", weights=True)
+    exact = State(preset="xor", n=8, network="exact", stage="landscape", map="point", point=3)
+    page = lesson_that_plays(
+        Lesson(title="Mine", steps=(Step(caption="A", state=band), Step(caption="B", state=exact)))
+    )
+    first, second = (read(base64.b64decode(one["recording"])) for one in data_of(page)["steps"])
+    needles, ends = (first[-1]["arrays"][f"band_{name}"] for name in ("needles", "ends"))
+    assert np.linalg.norm(needles, axis=1).max() == pytest.approx(1.0, abs=1e-3)
+    assert needles.shape == ends.shape and "band_needles" not in first[0]["arrays"]
+    hand, points = (second[-1]["arrays"][name] for name in ("hands", "points"))
+    assert "energy" in second[-1]["arrays"] and "energy" not in second[0]["arrays"]
+    np.testing.assert_array_equal(hand[0], points[2, :2])
+
+
 def test_play_comes_as_far_as_a_step_asks_for() -> None:
     begun = State(preset="blobs", network="trained", steps=0, stage="train")
     assert played_run(begun).steps == (TRAINED, 0)

@@ -47,6 +47,7 @@ HERE = Path(__file__).parent
 PAGE = HERE.parent
 DIGITS = 6  # of the numbers of a chart
 TRIANGLE = ("TRIANGLE", "{ render }", "view/triangle.js")
+BAND = ("BAND", "{ paintBand }", "view/band.js")
 # What builds a page of each kind: views with what they give, and scripts before its own.
 KINDS: dict[str, tuple[tuple[tuple[str, str, str], ...], tuple[str, ...]]] = {
     "document": (
@@ -57,8 +58,8 @@ KINDS: dict[str, tuple[tuple[tuple[str, str, str], ...], tuple[str, ...]]] = {
         ),
         ("landscape",),
     ),
-    "lesson": ((), ("figure",)),
-    "story": ((("BAND", "{ paintBand }", "view/band.js"), TRIANGLE), ("landscape", "figure")),
+    "lesson": ((BAND,), ("figure",)),
+    "story": ((BAND, TRIANGLE), ("landscape", "figure")),
 }
 
 

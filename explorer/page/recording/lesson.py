@@ -10,19 +10,28 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from explorer.engine.energy.questions import STANDARD, Answers, MapConfig, MapQuestion
 from explorer.engine.files import read_file
 from explorer.engine.progress import Progress, no_progress, with_progress
 from explorer.engine.roster import by_key
 from explorer.engine.store import Run
+from explorer.page.aim import point_map
+from explorer.page.frame import Frame, first_candidates
+from explorer.page.history import History
 from explorer.page.lessons.file import Lesson, State, is_link, link_of, read, read_link
+from explorer.page.plane.weights import shown_of
+from explorer.page.recording.band import band_arrays
 from explorer.page.recording.document import FORMAT, VERSION, document_of
 from explorer.page.recording.frames import config_of, frames_of, pictures, recorded_axes
+from explorer.page.recording.landscape import with_aim
 from explorer.page.recording.packing import recording
+from explorer.research.pictures.axes import Axes
 from explorer.research.repeat import with_states
 from explorer.research.runs import in_own_unit
 
 DRAWN, MOST = 8, 30  # frames in which points appear, of training and of the attack; arbitrary
 TRAINED = 2_000  # steps that Play comes to where a step begins with training; arbitrary
+STANDS = 12  # frames of a map; arbitrary
 STATES = 60  # kept of an attack that plans no steps; arbitrary
 
 
@@ -72,8 +81,30 @@ def _recording(state: State) -> str:
     if not run.dataset.n:
         return ""
     made = in_own_unit(with_states(run))
-    frames = frames_of(made, drawn=DRAWN, most=MOST)
-    return base64.b64encode(recording(pictures(frames, recorded_axes(made)))).decode()
+    frames, axes = list(frames_of(made, drawn=DRAWN, most=MOST)), recorded_axes(made)
+    if state.stage == "landscape" and state.map == "point":
+        frames += [("landscape", _with_map(frames[-1][1], state, axes))] * STANDS
+    told = list(pictures(iter(frames), axes))
+    if state.weights:
+        bands = (band_arrays(shown_of(f, config_of(made)), axes) for _, f in frames)
+        told = [replace(p, arrays={**p.arrays, **b}) for p, b in zip(told, bands, strict=True)]
+    return base64.b64encode(recording(told)).decode()
+
+
+def _with_map(end: Frame, state: State, axes: Axes) -> Frame:
+    """Return the frame with the map of its step's point."""
+    aimed = with_aim(end)
+    assert aimed.target is not None and aimed.truth is not None
+    held, index = first_candidates(aimed.target, aimed.truth), state.point - 1
+    asked = MapQuestion(
+        "point", aimed.target.net, aimed.truth, aimed.heldout, held.x, index,
+        MapConfig(extent=float(axes.half.max())),
+    )  # fmt: skip
+    picture = Answers().answer(asked, STANDARD)
+    return replace(
+        aimed, stage="landscape", map_kind="point", landscape=History(replace(held, mapped=index)),
+        point_map=point_map(picture, held.x[index].numpy()),
+    )  # fmt: skip
 
 
 def played_run(state: State) -> Run:

@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 from torch import Tensor
 
 from explorer.engine import training
@@ -26,11 +25,13 @@ from explorer.engine.attacks.kkt import KKTConfig
 from explorer.engine.data import preset
 from explorer.engine.data.images import Choice, draw
 from explorer.engine.multipliers import Fit
-from explorer.engine.number_words import count, share
+from explorer.engine.number_words import percent, share
 from explorer.engine.store import Run, load_run
 from explorer.engine.sums import sum_of
 from explorer.engine.training import TrainConfig
 from explorer.page.frame import Frame, Proof
+from explorer.page.plane.weights import shown_of
+from explorer.page.recording.band import band_arrays
 from explorer.page.recording.document import FORMAT, VERSION, document_of
 from explorer.page.recording.frames import RecordedFrame, frames_of, pictures, recorded_axes
 from explorer.page.recording.landscape import starts_data, starts_of
@@ -40,12 +41,12 @@ from explorer.page.stages.landscape import words as landscape_words
 from explorer.research import image_runs, runs
 from explorer.research.pictures.axes import Axes
 from explorer.research.pictures.fields import numbers
-from explorer.research.pictures.needles import needles
 from explorer.research.runs import cone_around, in_own_unit
 
 KEPT = Path(__file__).with_name("story.json")  # made by scripts/story.py
 WORDS = KEPT.with_name("story_words.json")
 DRAWN, TRAINED, ATTACKED = 10, 40, 48  # frames in which points appear, of training, of an attack
+GROWN = 40  # of a sum that grows
 STANDS = 8  # frames that a picture stands still
 LETTERS = "ABCD"
 ASIDE, APART = 0.17, 0.6  # least distance of a letter from a point that it is not, and from others
@@ -179,53 +180,25 @@ def _sum() -> Recorded:
     plain = [
         (name, replace(f, training=replace(f.training, certificate=None))) for name, f in every
     ]
-    made = [replace(p, arrays={**p.arrays, **_band(f, axes)})
+    made = [replace(p, arrays={**p.arrays, **band_arrays(shown_of(f, None), axes)})
             for p, (_, f) in zip(_pictures(run, plain), plain, strict=True)]  # fmt: skip
-    last, proof = _pictures(run, every)[-1], every[-1][1].training.certificate
-    assert proof is not None and isinstance(proof.fit, Fit)
-    order = [i for i in proof.lam.argsort(descending=True).tolist() if proof.lam[i] > 0]
-    asked = len(made)
-    for some in range(len(order) + 1):
-        held = order[:some]
-        in_sum = torch.isin(proof.fit.point, torch.tensor(held, dtype=torch.long))
-        part = replace(proof.fit, weight=proof.fit.weight * in_sum)
+    last, end = _pictures(run, every)[-1], every[-1][1]
+    whole, asked = shown_of(end, None), len(made)
+    assert whole is not None and whole.certificate is not None
+    fit = whole.certificate.fit
+    assert isinstance(fit, Fit)
+    for size in np.linspace(0.0, 1.0, GROWN):
+        part = sum_of(whole.net, whole.x, whole.y, replace(fit, weight=size * fit.weight))
         points = np.array(last.arrays["points"])
-        points[[i for i in range(len(points)) if i not in held], 3] = -1.0
-        whole = some == len(order)
-        added, left = _band_of(every[-1][1], axes, part)
-        words = {**last.words, "title": f"{count(some, 'term')} added",
-                 "words": f"{share(left)} of the weights are left."}  # fmt: skip
-        words["still"] = words["words"]
-        arrays = {**last.arrays, **added} | ({} if whole else {"points": points})
-        fold = (*last.fold, ("terms", str(some))) if whole else ()
-        one = RecordedFrame("train", arrays, last.values, words, last.t, fold)
-        made += [one] * (12 if some else 4)
+        points[:, 3] *= size
+        left = share(part.left)
+        said = f"At {percent(size)} of their size they leave {left} of the weights."
+        words = {**last.words, "title": "The terms grow", "words": said, "still": said}
+        arrays = {**last.arrays, **band_arrays(replace(whole, made=part), axes), "points": points}
+        made.append(RecordedFrame("train", arrays, last.values, words, last.t))
+    made += [replace(made[-1], words=last.words, fold=last.fold)] * STANDS
     support, n = _of(last, "points with a multiplier")
     return Recorded(made, asked, {"n": n, "support": support, "left": _of(last, "unexplained")[0]})
-
-
-def _band(frame: Frame, axes: Axes) -> dict[str, Array]:
-    """Return the needles of a frame, where it has weights."""
-    return {} if frame.training.state is None else _band_of(frame, axes, None)[0]
-
-
-def _band_of(frame: Frame, axes: Axes, fit: Fit | None) -> tuple[dict[str, Array], float]:
-    """Return needles and sum as `band.js` takes them, the longest as one, and the share left."""
-    state, data = frame.training.state, frame.dataset
-    assert state is not None
-    made = None if fit is None else sum_of(state.net, data.x, data.y, fit)
-    found: dict[str, Any] = needles(state.net, axes, numbers(data.x), made)
-    long = np.linalg.norm(found["needles"], axis=1).max()
-    for name in ("needles", "ends", "glow", "pulls"):
-        if name in found:
-            found[name] = found[name] / long
-    found["out"] = found["out"] / max(found["out"].max(), 1e-300)
-    found["group"] = found["group"] % 2  # only neighbours are compared
-    if made is not None:
-        found["labels"] = numbers(data.y)
-    for name in ("neurons", "bias", "lines"):
-        del found[name]
-    return {f"band_{name}": v for name, v in found.items()}, 1.0 if made is None else made.left
 
 
 def _theft() -> Recorded:
@@ -309,17 +282,20 @@ def _images() -> Recorded:
     made = image_runs.assess(given, aimed, done.states[-1:])
     verdict, nearest = made.verdict, made.truth.nearest
     truth = _bytes(given.pictures(given.train.x))
-    fold = (("found", f"{verdict.found} of {verdict.n}"),
-            ("of unseen digits", f"{share(verdict.of_controls)} of {verdict.unseen}"),
-            ("p", f"{verdict.p_value:.1g}"), ("pixels", f"{truth.shape[1]} of {truth.shape[2]}"),
-            ("neurons", str(run.widths[0])), ("candidates", str(len(made.found))))  # fmt: skip
+    p_value = f"{verdict.p_value:.1g}"
+    given_before = (("digits", str(verdict.n)), ("pixels a side", str(truth.shape[1])),
+                    ("neurons", str(run.widths[0])),
+                    ("candidates", str(len(made.found))))  # fmt: skip
+    fold = (*given_before, ("found", f"{verdict.found} of {verdict.n}"), ("p", p_value),
+            ("of unseen digits", f"{share(verdict.of_controls)} of {verdict.unseen}"))  # fmt: skip
     frames = []
     for state in done.states:
         now = _bytes(given.pictures(state.x.detach().double())[nearest])
         noise, step = "They begin as noise.", f"step {state.t:,}"
         words = {"title": "Candidates on their way", "words": noise, "still": noise, "tone": "",
                  "step": step}  # fmt: skip
-        frames.append(RecordedFrame("attack", {"found": now}, {"images": True}, words, state.t))
+        frames.append(RecordedFrame("attack", {"found": now}, {"images": True}, words, state.t,
+                                    given_before))  # fmt: skip
     title = f"{verdict.found} of {verdict.n} digits found"
     words = {**frames[-1].words, "title": title, "words": "", "tone": "good",
              "still": "Above the digit, below it the nearest candidate."}  # fmt: skip
@@ -329,7 +305,7 @@ def _images() -> Recorded:
     facts = {
         "n": str(verdict.n), "found": str(verdict.found), "side": str(truth.shape[1]),
         "width": str(run.widths[0]), "candidates": str(len(made.found)),
-        "unseen": str(verdict.unseen), "chance": share(verdict.of_controls), "p": fold[2][1],
+        "unseen": str(verdict.unseen), "chance": share(verdict.of_controls), "p": p_value,
     }  # fmt: skip
     return Recorded([*frames, *[end] * STANDS], 1, facts)
 

@@ -547,6 +547,10 @@ const paintTerm = (context, frame, size, paints, { X, Y, unit }, term) => {
   if (term === "lambda") eachRow(frame.points, ([x, y, , share]) => { if (share > 0.001) halo(x, y, 8 + 10 * Math.sqrt(share)); });
   if (term === "candidate" || (term === "lambda" && frame.hollow)) eachRow(frame.candidates, ([x, y, , share]) => halo(x, y, 5 + 5 * Math.sqrt(Math.max(0, share))));
   if (term === "claim") eachRow(frame.claims, ([x, y]) => halo(x, y, 16));
+  if (term === "certified") {
+    for (const rows of [frame.claims, frame.marks]) eachRow(rows, ([x, y, kind]) => { if (MARKS[kind] === "certified") halo(x, y, 16); });
+    edged(context, paints.accent, 2, paints, unit, () => eachRow(frame.places, ([x, y, half, tall]) => context.rect(X(x - half), Y(y + tall), X(half) - X(-half), Y(-tall) - Y(tall))));
+  }
   const lines = (rows) => edged(context, paints.accent, 1.6, paints, unit, () => { for (const [x, y, a, b] of rows) { context.moveTo(x, y); context.lineTo(a, b); } });
   if (term === "kink") {
     const rows = [];

@@ -7,16 +7,14 @@ from functools import partial
 from html import escape
 
 import ipywidgets as w
-import numpy as np
-from numpy.typing import NDArray
 
-from explorer.engine.energy.maps import Split
 from explorer.engine.energy.questions import MAPS, MapConfig, MapQuestion, Picture
 from explorer.engine.settings import setting_of
 from explorer.page import play
+from explorer.page.aim import point_map
 from explorer.page.controls.row import Item, Row, choices
 from explorer.page.controls.settings import item_of
-from explorer.page.frame import Frame, PointMap
+from explorer.page.frame import Frame
 from explorer.page.session import Session
 from explorer.page.stages.landscape import commands as landscape
 from explorer.page.stages.landscape.energy_words import (
@@ -221,15 +219,3 @@ class EnergyPanel(LandscapePanel):
     def end(self) -> None:
         """Cancel work in progress."""
         self.work.close()
-
-
-def point_map(picture: Picture, place: NDArray[np.float64]) -> PointMap:
-    """Return what the plane shows of a picture, with the mapped point at `place` (d,)."""
-    span = span_of(picture.values, picture.reference)
-    values = None if picture.curve is not None else picture.values
-    low = picture.lowest if values is not None and has_lowest_mark(picture) else None
-    ends = None
-    if isinstance(made := picture.about, Split) and not made.pinned and values is not None:
-        far = min(made.free, float(np.hypot(*picture.box[1::2]))) * made.u.numpy()
-        ends = np.stack([place - far, place + far])
-    return PointMap(values, picture.box, span, low, ends, picture.archetype)
