@@ -193,13 +193,16 @@ def test_a_lesson_is_a_file_whose_steps_play_the_runs_they_name() -> None:
     ]
 
 
-def test_a_step_shows_its_weights_and_its_map() -> None:
+def test_a_step_shows_its_weights_its_map_and_its_starts() -> None:
     band = State(preset="blobs", n=6, network="trained", steps=50, stage="train", weights=True)
     exact = State(preset="xor", n=8, network="exact", stage="landscape", map="point", point=3)
-    page = lesson_that_plays(
-        Lesson(title="Mine", steps=(Step(caption="A", state=band), Step(caption="B", state=exact)))
-    )
-    first, second = (read(base64.b64decode(one["recording"])) for one in data_of(page)["steps"])
+    starts = State(preset="blobs", n=4, train={"widths": [6]}, network="trained", steps=300,
+                   stage="landscape", settings={"m": 4, "steps": 20}, mix=(1.0, 1.0))  # fmt: skip
+    steps = tuple(Step(caption="A", state=state) for state in (band, exact, starts))
+    told = data_of(lesson_that_plays(Lesson(title="Mine", steps=steps)))["steps"]
+    assert [one["starts"] is None for one in told] == [True, True, False]
+    assert told[2]["starts"]["at"] == [1.0, 0.0, 0.0] and len(told[2]["starts"]["runs"]) == 21
+    first, second = (read(base64.b64decode(one["recording"])) for one in told[:2])
     needles, ends = (first[-1]["arrays"][f"band_{name}"] for name in ("needles", "ends"))
     assert np.linalg.norm(needles, axis=1).max() == pytest.approx(1.0, abs=1e-3)
     assert needles.shape == ends.shape and "band_needles" not in first[0]["arrays"]

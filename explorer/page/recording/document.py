@@ -58,7 +58,7 @@ KINDS: dict[str, tuple[tuple[tuple[str, str, str], ...], tuple[str, ...]]] = {
         ),
         ("landscape",),
     ),
-    "lesson": ((BAND,), ("figure",)),
+    "lesson": ((BAND, TRIANGLE), ("landscape", "figure")),
     "story": ((BAND, TRIANGLE), ("landscape", "figure")),
 }
 

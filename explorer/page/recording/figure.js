@@ -91,3 +91,16 @@ const figureOf = (recording, number, { asked = recording.frames.length, told = (
     },
   };
 };
+
+// The triangle of starts beside the plane of a figure, and the frames of all runs in place of its recording.
+const landBeside = (figure, starts) => {
+  const { title, words, still } = starts.frames[0]; // of all runs, where they have ended
+  const land = landscapeOf(starts, (frames, at, rate) => {
+    if (frames.length > 1) frames[frames.length - 1] = { ...frames.at(-1), title, words, still };
+    figure.player.pause(); figure.player.load({ frames, rate }); figure.player.show(at);
+  });
+  figure.plane.after(land.el);
+  figure.el.classList.add("mx-told-wide");
+  return land;
+};
+const startsIn = async (starts) => starts && { ...starts, frames: (await framesIn(starts.recording)).frames };

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from explorer.engine.energy.questions import STANDARD, Answers, MapConfig, MapQuestion
+from explorer.engine.energy.starts import mix_weights
 from explorer.engine.files import read_file
 from explorer.engine.progress import Progress, no_progress, with_progress
 from explorer.engine.roster import by_key
@@ -23,7 +24,7 @@ from explorer.page.plane.weights import shown_of
 from explorer.page.recording.band import band_arrays
 from explorer.page.recording.document import FORMAT, VERSION, document_of
 from explorer.page.recording.frames import config_of, frames_of, pictures, recorded_axes
-from explorer.page.recording.landscape import with_aim
+from explorer.page.recording.landscape import starts_data, starts_of, with_aim
 from explorer.page.recording.packing import recording
 from explorer.research.pictures.axes import Axes
 from explorer.research.repeat import with_states
@@ -55,7 +56,7 @@ def lesson_that_plays(lesson: Lesson, progress: Progress = no_progress) -> str:
         {
             "caption": step.caption.split("\n\n"), "question": step.question,
             "answer": step.answer, "goal": "" if step.goal is None else step.goal.words,
-            "recording": "" if step.state is None else _recording(step.state),
+            **({"recording": "", "starts": None} if step.state is None else _played(step.state)),
         }
         for step in with_progress(iter(lesson.steps), len(lesson.steps), progress)
     ]  # fmt: skip
@@ -75,11 +76,14 @@ def lesson_of(place: str) -> Lesson:
     return read_link(place) if is_link(place) else read(read_file(Path(place)))
 
 
-def _recording(state: State) -> str:
-    """Return the recording of where a step puts the page; "" where nothing is drawn there."""
+def _played(state: State) -> dict[str, Any]:
+    """Return the recording of where a step puts the page, and the landscape where it shows that.
+
+    "" and None where nothing is drawn there.
+    """
     run = played_run(state)
     if not run.dataset.n:
-        return ""
+        return {"recording": "", "starts": None}
     made = in_own_unit(with_states(run))
     frames, axes = list(frames_of(made, drawn=DRAWN, most=MOST)), recorded_axes(made)
     if state.stage == "landscape" and state.map == "point":
@@ -88,7 +92,12 @@ def _recording(state: State) -> str:
     if state.weights:
         bands = (band_arrays(shown_of(f, config_of(made)), axes) for _, f in frames)
         told = [replace(p, arrays={**p.arrays, **b}) for p, b in zip(told, bands, strict=True)]
-    return base64.b64encode(recording(told)).decode()
+    starts = None
+    if state.stage == "landscape" and state.map == "starts":
+        at = list(mix_weights(*state.mix))  # where the handle stands
+        known = starts_of(replace(made, mix=None), frames[-1][1])
+        starts = {**starts_data(known, frames[-1][1], axes), "at": at}
+    return {"recording": base64.b64encode(recording(told)).decode(), "starts": starts}
 
 
 def _with_map(end: Frame, state: State, axes: Axes) -> Frame:

@@ -39,15 +39,9 @@ const sceneOf = (scene, recording, starts, i, done) => {
   };
   figure = figureOf(recording, i + 1, { asked: scene.asked, told, alt, again: true });
   if (starts) {
-    const { title, words, still } = starts.frames[0]; // of all runs, where they have ended
-    land = landscapeOf(starts, (frames, at, rate) => {
-      if (frames.length > 1) frames[frames.length - 1] = { ...frames.at(-1), title, words, still };
-      figure.player.pause(); figure.player.load({ frames, rate }); figure.player.show(at);
-    });
+    land = landBeside(figure, starts);
     land.el.inert = true;
     land.draw({ share: 0 });
-    figure.plane.after(land.el);
-    el.classList.add("mx-scene-wide");
   }
   el.addEventListener("mx-light", (e) => figure.light(e.detail));
   el.append(
@@ -70,7 +64,7 @@ const readStory = async () => {
   const data = readData();
   if (!data) return null;
   const recordings = await Promise.all(data.scenes.map(({ recording }) => framesIn(recording)));
-  const starts = await Promise.all(data.scenes.map(async ({ starts }) => starts && { ...starts, frames: (await framesIn(starts.recording)).frames }));
+  const starts = await Promise.all(data.scenes.map(({ starts }) => startsIn(starts)));
   if (recordings.some((one) => !one.frames.length)) throw new Error("no frames");
   return { data, recordings, starts };
 };
