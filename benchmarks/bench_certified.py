@@ -8,6 +8,8 @@
     python benchmarks/bench_certified.py --exact 0 --trained 0 --plane 0 --deep 60
     python benchmarks/bench_certified.py --exact 0 --trained 0 --plane 0 --changed 12
     python benchmarks/bench_certified.py --exact 0 --trained 0 --plane 0 --boxes 60
+    python benchmarks/bench_certified.py --exact 0 --trained 0 --plane 0 --decay 60
+    python benchmarks/bench_certified.py --exact 0 --trained 0 --plane 0 --classes 60
 
 On the line set s has n of 3 to 10 points, uniform on [-2, 2], labels at random with both classes
 there; s seeds n, the points, the labels and the first weights. Each network is also moved along a
@@ -19,7 +21,10 @@ layers on five kinds of sets of the line in turns, of widths 20, 50 and 100, by 
 changed as those of --kinds. With --changed networks of the line (5000 steps) whose balance was
 restored or never told: neurons pruned, merged, weights moved and balanced anew, stored; and three
 layers trained with weight decay: the attack alone is asked, without being told. With --boxes
-networks of the plane: whether a point on the margin lies beyond the box (`extent`).
+networks of the plane: whether a point on the margin lies beyond the box (`extent`). With --decay
+networks of the line of width 30, trained with weight decay of 1e-3, 3e-3 or 1e-2 and the logistic
+loss by a rate that falls in three stages, points with errors among them; support has a multiplier
+above 0.1% of the largest. With --classes networks of three or four classes on the line, width 100.
 
 Assumptions and threshold are found from the weights (`assumed_cone`, `threshold`). A place is
 certified where its radius exceeds the residual of the truth under the same assumptions, and claimed
@@ -35,6 +40,7 @@ from __future__ import annotations
 import argparse
 import time
 from collections import Counter, defaultdict
+from dataclasses import replace
 
 import numpy as np
 import torch
@@ -155,7 +161,7 @@ def of_the_plane(seed, counts):
             count["not separated"] += 1
             continue
         count["sets"], count["points"] = count["sets"] + 1, count["points"] + data.n
-        searched(data, normalise(net, data.x, data.y)[0], 0.0, count)
+        searched(data, Target(normalise(net, data.x, data.y)[0]), 0.0, count)
 
 
 def pruned(net, share):
@@ -203,7 +209,7 @@ def of_changed(seed, counts):
             count["not separated"] += 1
             continue
         count["sets"], count["points"] = count["sets"] + 1, count["points"] + data.n
-        searched(data, normalise(other, data.x, data.y)[0], 0.0, count)
+        searched(data, Target(normalise(other, data.x, data.y)[0]), 0.0, count)
 
 
 def of_boxes(seed, count):
@@ -225,26 +231,60 @@ def places(cone, data, support, half, rng):
     """Return (centre, label) of all places on the line, or of some in the plane."""
     box = cone.assumptions.box
     if data.x.shape[1] == 1:
-        return [(np.array([c]), y) for y in (1.0, -1.0) for c in np.arange(-box, box, half)]
+        known = data.y.unique().tolist()
+        return [(np.array([c]), y) for y in known for c in np.arange(-box, box, half)]
     chosen = [(data.x[i].numpy(), float(data.y[i])) for i in support]
     rows = rng.permutation(len(cone.places.y))[: len(chosen)]
     return chosen + [(cone.places.pieces[i].mean(0), float(cone.places.y[i])) for i in rows]
 
 
-def looked_at(data, net, error, seed, half, count):
+def of_several_classes(seed, counts):
+    """Add to `counts` what is certified and claimed of three or four classes on the line."""
+    g, classes = torch.Generator().manual_seed(seed), 3 + seed % 2
+    n = int(torch.randint(classes, 11, (), generator=g))
+    x = 4 * torch.rand(n, 1, generator=g, dtype=torch.float64) - 2
+    number = torch.cat([torch.arange(classes), torch.randint(classes, (n - classes,), generator=g)])
+    data = Dataset(x, torch.tensor([1.0, -1.0, 3.0, 4.0]).double()[number])
+    for name, net in some_changes(trained(data, seed, "gradient", 20_000, 100), seed):
+        looked_at(data, net, 0.0, seed, 0.03, counts[f"{classes} classes, {name}"])
+
+
+def of_decay(seed, counts):
+    """Add to `counts` what is certified of a network of the line trained with weight decay."""
+    data, mu, state, steps = drawn(seed), (1e-3, 3e-3, 1e-2)[seed % 3], None, 0
+    for rate, more in ((0.3, 10_000), (0.03, 5000), (0.003, 5000)):
+        steps += more
+        config = TrainConfig(
+            steps=steps, widths=(30,), weight_decay=mu, loss="logistic", momentum=0.9,
+            step_rule="constant", lr=rate,
+        )  # fmt: skip
+        state = state or training.init(data, config, torch.Generator().manual_seed(seed))
+        for following in training.iterate(data, state, config):
+            state = following
+    net, least = state.net, float(q_of(state.net, data.x, data.y).min())
+    kind = "separated" if least > 0 else "with errors"
+    looked_at(data, net, 0.0, seed, 0.03, counts[f"decay {mu:g}, {kind}"], mu)
+
+
+def looked_at(data, net, error, seed, half, count, decay=0.0):
     """Add to `count` what is certified and claimed on one network."""
-    if not float(q_of(net, data.x, data.y).min()) > 0:
+    least = float(q_of(net, data.x, data.y).min())
+    if not (least > 0 or decay):
         count["not separated"] += 1
         return
-    net = normalise(net, data.x, data.y)[0]
-    rng = np.random.default_rng(seed)
+    pull = torch.sigmoid(-q_of(net, data.x, data.y)).numpy()
+    target = Target.of(net, least, decay)
+    rng, net = np.random.default_rng(seed), target.net
     net = net.with_theta(net.theta * (1 + error * rng.uniform(-1, 1)) ** 0.5)
+    target = replace(target, net=net)
     began = time.process_time()
-    cone = assumed_cone(net, error)
+    cone = assumed_cone(net, error, decay=target.decay)
     made, least = cone.assumptions, cone.least.high
     count["seconds to build"] += time.process_time() - began
     x, y, q = data.x.numpy(), data.y.numpy(), q_of(net, data.x, data.y).numpy()
     support = np.flatnonzero(q < (1 + SUPPORT) * q.min())
+    if decay:
+        support = np.flatnonzero(pull > 1e-3 * pull.max())
     low, high = made.levels
     inside = (q >= low) & (q <= high) & (np.abs(x) <= made.box).all(1)
     truth = cone.bound_near(x[inside], y[inside], made.reach).high if inside.any() else 1.0
@@ -279,12 +319,12 @@ def looked_at(data, net, error, seed, half, count):
         count["false claimed"] += found > limit and not near.any()
     count["largest least"] = max(count["largest least"], round(least, 3))
     if x.shape[1] == 1:
-        searched(data, net, error, count)
+        searched(data, target, error, count)
 
 
-def searched(data, net, error, count):
+def searched(data, target, error, count):
     """Add what the attack claims with its defaults."""
-    target, config = Target(net), attack.CertifiedConfig(margin_error=error)
+    config = attack.CertifiedConfig(margin_error=error)
     if attack.ATTACK.refusal(target):
         count["refused"] += 1
         return
@@ -310,6 +350,8 @@ def main():
     parser.add_argument("--deep", type=int, default=0)
     parser.add_argument("--changed", type=int, default=0)
     parser.add_argument("--boxes", type=int, default=0)
+    parser.add_argument("--decay", type=int, default=0)
+    parser.add_argument("--classes", type=int, default=0)
     parser.add_argument("--start", type=int, default=0)
     parser.add_argument("--unchanged", action="store_true", help="networks as made alone")
     options = parser.parse_args()
@@ -340,6 +382,10 @@ def main():
         of_changed(seed, counts)
     for seed in range(options.start, options.start + options.boxes):
         of_boxes(seed, counts["boxes of the plane"])
+    for seed in range(options.start, options.start + options.decay):
+        of_decay(seed, counts)
+    for seed in range(options.start, options.start + options.classes):
+        of_several_classes(seed, counts)
     total = Counter()
     for kind, count in counts.items():
         total.update({k: v for k, v in count.items() if k != "largest least"})

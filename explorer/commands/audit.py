@@ -44,6 +44,10 @@ def audit(
         str | None,
         option("--pixels", "Channels, height, width where the columns are pixels: 1,28,28."),
     ] = None,
+    weight_decay: Annotated[
+        float | None,
+        option("--weight-decay", "mu of mean loss + mu/2 |theta|^2 (SGD), where it is known."),
+    ] = None,
     seed: options.Seed = 0,
     device: options.Where = options.Device.cpu,
     out: Annotated[
@@ -61,6 +65,7 @@ def audit(
     found = auditing(
         net, points, heldout=others, classes=order,
         attacks=attacks or None, radius=radius, seed=seed, steps=steps, pixels=_shape(pixels),
+        weight_decay=weight_decay,
         watch=base.watch, device=device.value,
     )  # fmt: skip
     written = Summary()

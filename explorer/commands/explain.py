@@ -18,9 +18,8 @@ from explorer.engine.explanations.cells import KINK
 from explorer.engine.explanations.masses import forced_points
 from explorer.engine.explanations.others import RADIUS, Rivals, farthest_set, forced_mass
 from explorer.engine.explanations.safe_split import MARKS, SafeSplitConfig, in_space, safe_splits
-from explorer.engine.network import Network
 from explorer.research import explained, runs
-from explorer.research.determined import determination
+from explorer.research.determined import Determination, determination
 from explorer.research.explained import first_explained
 from explorer.research.pictures import figures as explanation_pictures
 from explorer.research.report import Summary, line
@@ -56,13 +55,38 @@ def explain(
         _longer(points, digits, config, out, as_json)
         return
     data, net = weights.open()
-    _explanations(data, net, extent, out, as_json)
+    target = runs.aim(net, data, None, weights.trained)[0]
+    if net.outputs == 1 and target.decay is None:
+        _explanations(data, target, extent, out, as_json)
+        return
+    if out is not None:
+        raise ValueError(
+            "the picture is of two classes and weights trained without decay. Leave --out away."
+        )
+    if obstacle(target):
+        raise ValueError(obstacle(target))
+    base.show(as_json, "Explanations", _over_all(determination(target, data), data, target))
+
+
+def _over_all(made: Determination, points: Dataset, target: Target) -> Summary:
+    """Return what all explanations share, where no point splits: several classes, or decay."""
+    sure = made.certainty.certain
+    rows = [
+        ("unexplained by the points", f"{made.certainty.truth:.2%}"),
+        (f"certified within {made.within:.2g}", f"{int(sure.sum())} of {points.n}"),
+        ("over all explanations", explanations.over_all(made)),
+    ]
+    content = {
+        "points": points.n, "classes": points.outputs, "certified": sure,
+        "decay": None if target.decay is None else target.decay._asdict(),
+        "over_all": asdict(made),
+    }  # fmt: skip
+    return Summary(rows, content)
 
 
 def _explanations(
-    points: Dataset, net: Network, extent: float, out: Path | None, as_json: bool
+    points: Dataset, target: Target, extent: float, out: Path | None, as_json: bool
 ) -> None:
-    target: Target = runs.aim(net, points, None)[0]
     state = first_explained(target, points)
     splits = _splits(state, extent)
     tau = KINK if state.exact else TAU_TRAINED

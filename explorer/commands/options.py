@@ -291,6 +291,12 @@ class Weights(OptionGroup):
     training: TrainingOptions = TrainingOptions(method=Method.exact)
     device: Where = Device.cpu
 
+    @property
+    def trained(self) -> TrainConfig | None:
+        """Return how the weights of a saved run were trained; None without one."""
+        run = None if self.file is None else runs.open_run(self.file)[0]
+        return None if run is None else run.train_config
+
     def open(self) -> tuple[Dataset, Network]:
         """Return points and weights (float64)."""
         if self.file is not None:

@@ -120,12 +120,12 @@ def attack_file(
         raise ValueError(f"--out saves a run with one attack; {why}. Leave it away.")
     config = base.attack_config(attack, settings, m=m, steps=steps)
     check_files(out)
-    decayed = run is not None and run.train_config.weight_decay > 0
+    trained = None if run is None else run.train_config
     net = net.to(dtype=torch.float64)
     first = None if run is None else runs.first_weights(run.train_states)
     if before is not None:
         first = runs.open_run(before)[1].to(dtype=torch.float64)
-    target, made, note = runs.aim(net, points, margin, decayed, first)
+    target, made, note = runs.aim(net, points, margin, trained, first)
     note = " ".join(filter(None, (note, _where(device, attack))))
     hit: dict[str, Any] = {
         "name": attack, "truth": points, "certificate": made, "device": device.value,

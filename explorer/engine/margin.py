@@ -62,6 +62,18 @@ def q_of(net: Network, x: Tensor, y: Tensor) -> Tensor:
     return margins(phi_all(net, x), y)
 
 
+def usable_margin(q: Tensor) -> float:
+    """Return the least of the margins (n,), or where some are 0 or less the median of the others.
+
+    No theorem leads weights with training errors to a KKT point; attacks need a scale all the same.
+    Raises ValueError where no margin is above 0.
+    """
+    right = q[q > 0]
+    if not len(right):
+        raise ValueError("no point is on its side, so there is no margin")
+    return float(q.min() if len(right) == len(q) else right.median())
+
+
 def gamma_bar(q_min: float | Tensor, rho: float | Tensor, order: int) -> float:
     """Return the normalised margin q_min / rho^order (Lyu and Li 2020, definition 1).
 

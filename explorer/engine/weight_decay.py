@@ -120,6 +120,20 @@ def multipliers(net: Network, x: Tensor, y: Tensor, loss: DecayLoss, weight_deca
     return pulls(outputs, y, loss)[1] / (len(x) * weight_decay)
 
 
+def fitted_decay(net: Network, x: Tensor, y: Tensor) -> float:
+    """Return the only mu at which homogeneous weights can be stationary on these points.
+
+    <theta, theta> = sum_i <lam_i, order Phi(x_i)> by Euler's identity, with lam_i as in
+    `multipliers` of the logistic loss: mu = order mean_i <-grad l, Phi(x_i)> / |theta|^2. It is
+    negative where errors weigh more than the rest. 0 for weights that are not homogeneous.
+    """
+    if not net.homogeneous:
+        return 0.0
+    _, outputs = backprop.forward(net, x)
+    pull = pulls(outputs, y, "logistic")[1]
+    return net.order * float((pull * outputs).sum(1).mean()) / float(net.rho) ** 2
+
+
 def stationarity_remainder(net: Network, x: Tensor, lam: Tensor) -> Tensor:
     """Return theta - sum_i sum_c lam_ic grad Phi_c(x_i). x (n, d), lam (n, C) -> (P,)."""
     return residual(net, x, torch.ones(len(x), dtype=x.dtype), cover=lam)

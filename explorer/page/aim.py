@@ -44,13 +44,13 @@ def aim_at(part: Training, truth: Dataset, made: Certificate | None = None) -> A
     assert state is not None
     q_min = float(state.q.min()) if truth.n else 1.0  # of weights alone nothing better is known
     before = training.earlier_weights(part.before, state)
-    if not q_min > 0 and before is None:
+    if not (q_min > 0 or part.weight_decay) and before is None:
         raise ValueError(
             "The network does not separate the points, so it has no margin to attack. "
             "Train on until all of them are on the side of their class."
         )
     controls = control_sets(truth) if truth.n else Controls(())
-    target = Target.of(state.net, q_min, part.weight_decay > 0, before)
+    target = Target.of(state.net, q_min, part.weight_decay, before, part.loss)
     return Aim(state.net, target, truth, controls, made)
 
 

@@ -13,7 +13,7 @@ from explorer.engine.roster import AttackConfig
 from explorer.engine.status import Status
 from explorer.engine.training import TrainState
 from explorer.page import play
-from explorer.page.frame import Branch, Frame, Moment, Training, numbers
+from explorer.page.frame import Branch, Frame, Moment, numbers
 from explorer.page.session import Session, standing
 from explorer.page.stages.attack import commands as attack
 from explorer.page.stages.draw import commands as draw
@@ -39,7 +39,7 @@ def seek(session: Session, index: int) -> None:
         session.show(status=standing(session, session.frame.stage))
     else:
         state, held = _on_present_points(session, state), session.frame.training
-        part = Training(state, weight_decay=held.weight_decay, plan=held.plan, before=held.before)
+        part = replace(held, state=state, certificate=None, certified=None, given=False)
         session.show(stage="train", training=part, status=Status.RUNNING)
     play.assess(session)
 

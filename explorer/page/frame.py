@@ -21,6 +21,7 @@ from explorer.engine.energy.points import check_energy
 from explorer.engine.explanations.certainty import Certainty, RadiusMap
 from explorer.engine.explanations.cone import Bound, Cone
 from explorer.engine.explanations.needed import Needed
+from explorer.engine.margin import Loss
 from explorer.engine.network import Network
 from explorer.engine.roster import DEFAULT, AttackState
 from explorer.engine.scoring import Score, Verdict
@@ -231,6 +232,7 @@ class Training:
         certificate: of the weights of `certified`; None where there is none yet.
         certified: the state that was certified, this one or an earlier one of the run.
         weight_decay: the setting of the run; training then ends at no KKT point.
+        loss: likewise, that the decay stands beside.
         given: whether the run began at weights of a file, which came without their points.
         plan: the run that makes these weights again, without states; None where points or settings
             changed in between, or they came in a file.
@@ -241,6 +243,7 @@ class Training:
     certificate: Certificate | None = None
     certified: TrainState | None = None
     weight_decay: float = 0.0
+    loss: Loss = "exponential"
     given: bool = False
     plan: Run | None = None
     before: TrainState | None = None

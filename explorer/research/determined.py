@@ -6,8 +6,10 @@ What an explanation may leave of the weights is what the points themselves leave
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
+import torch
 from torch import Tensor
 
 from explorer.engine.attacks.target import Target
@@ -23,6 +25,8 @@ from explorer.engine.explanations.masses import (
 from explorer.engine.progress import Progress, no_progress, part_progress
 from explorer.research.runs import RADIUS, certified_points, cone_around
 
+NOT_BOUNDED = Farthest(0.0, math.inf, 0.0, 0.0, *(torch.zeros(0),) * 3)
+
 
 @dataclass(frozen=True, eq=False)
 class Determination:
@@ -36,7 +40,8 @@ class Determination:
         allowed: what an explanation may leave, a share of |theta|.
         within: how near to its point, in units of the data.
         box: half width of the box of all explanations, in units of the data.
-        farthest: of these explanations, one far from the points, and the bound.
+        farthest: of these explanations, one far from the points, and the bound; none with weight
+            decay.
     """
 
     certainty: Certainty
@@ -66,7 +71,9 @@ def determination(
     cone = cone_around(target, truth)
     allowed = allowed_residual(cone, certain.truth)
     mass = forced_masses(cone, truth.x, truth.y, half, allowed, part_progress(progress, 0.4, 0.9))
-    far = farthest(cone, truth.x, allowed, part_progress(progress, 0.9, 1.0))
+    far = NOT_BOUNDED  # with weight decay mass has no fixed sum, over which to take a mean
+    if target.decay is None:
+        far = farthest(cone, truth.x, allowed, part_progress(progress, 0.9, 1.0))
     return Determination(
         certain, mass, forced_points(mass, target.mass)[0], allowed, half + certain.reach,
         certain.box, far,

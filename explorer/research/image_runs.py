@@ -29,7 +29,7 @@ from explorer.engine.images import (
     image_scores,
     image_verdict,
 )
-from explorer.engine.margin import q_of
+from explorer.engine.margin import q_of, usable_margin
 from explorer.engine.merging import MERGE_ANGLE
 from explorer.engine.network import Network, phi_all
 from explorer.engine.roster import DEFAULT, ROSTER, AttackConfig, AttackState, by_key
@@ -327,14 +327,14 @@ def aim(draw: Draw, run: ImageRun, state: TrainState | None) -> ImageTarget:
     if entry.own is not None:
         made: Any = entry.target_for(None, draw.train.x, draw.train.y, run.config, run.seed)
         return ImageTarget(made, made.net)
-    right = state.q[state.q > 0] if state is not None else torch.zeros(0)
-    if state is None or not len(right) or (state.q_min <= 0 and not run.errors):
+    if state is None or not bool((state.q > 0).any()) or (state.q_min <= 0 and not run.errors):
         raise ValueError(
             "the images are not separated yet. Train for more steps, or attack all the same: "
             "errors=True, --errors on the command line."
         )
-    margin = state.q_min if state.q_min > 0 else float(right.median())
-    target = replace(Target.of(state.net, margin), pixels=(-draw.mean, 1 - draw.mean))
+    target = replace(
+        Target.of(state.net, usable_margin(state.q)), pixels=(-draw.mean, 1 - draw.mean)
+    )
     return ImageTarget(target, target.net)
 
 

@@ -145,9 +145,10 @@ def _attack(
     data, entry, last = run.dataset, by_key(run.attack_name), run.steps[1]
     config = cast(Any, run.attack_config or entry.config())
     seed = run.seed if run.attack_seed is None else run.attack_seed
-    decayed = run.train_config.weight_decay > 0
+    trained = run.train_config
     before = first_weights([first, state])
-    target = Target.of(state.net, float(state.q.min()), decayed, before)
+    q_min, decay = float(state.q.min()), trained.weight_decay
+    target = Target.of(state.net, q_min, decay, before, trained.loss)
     why = entry.refusal(target)
     if why:
         raise StoreError(why)

@@ -38,7 +38,7 @@ from explorer.engine.explanations.assumptions import cone_of, extent, obstacle
 from explorer.engine.explanations.certainty import Certainty, certainty
 from explorer.engine.explanations.cone import Cone
 from explorer.engine.files import naming, safe_name
-from explorer.engine.margin import q_of
+from explorer.engine.margin import Loss, q_of
 from explorer.engine.network import Network
 from explorer.engine.progress import Progress, no_progress, part_progress, with_progress
 from explorer.engine.roster import DEFAULT, AnyAttack, AnyTarget, AttackConfig, AttackState, by_key
@@ -108,9 +108,9 @@ class Trained:
     @cached_property
     def target(self) -> Target:
         """Return the network at margin 1, as an attack sees it, and the weights it began at."""
-        decayed = self.run.train_config.weight_decay > 0 and self.exact is None
-        before = first_weights(self.states)
-        return Target.of(self.net, self.q_min, decayed, before)
+        config = self.run.train_config
+        decay = config.weight_decay if self.exact is None else 0.0
+        return Target.of(self.net, self.q_min, decay, first_weights(self.states), config.loss)
 
 
 @dataclass(frozen=True, eq=False)
@@ -354,13 +354,14 @@ def points_and_weights(file: Path) -> tuple[Dataset, Network]:
 
 
 def aim(
-    net: Network, truth: Dataset | None, margin: float | None, decayed: bool = False,
+    net: Network, truth: Dataset | None, margin: float | None, trained: TrainConfig | None = None,
     before: Network | None = None,
 ) -> tuple[Target, Certificate | None, str]:  # fmt: skip
     """Return the network at margin 1, its certificate on `truth`, and what had to be assumed.
 
-    The margin is that of the truth where it is known, else `margin`, else 1. `decayed`: whether it
-    is known that weight decay trained the network. `before`: earlier weights of it, if any.
+    The margin is that of the truth where it is known, else `margin`, else 1. `trained`: how the
+    network was trained, where that is known: with weight decay it need not separate the truth.
+    `before`: earlier weights of it, if any.
 
     Raises:
         ValueError: for a margin that is not positive and finite, points of another dimension, or
@@ -372,17 +373,19 @@ def aim(
             f"the margin must be positive and finite; got {margin}. Leave it away where it is not "
             "known."
         )
+    decay = 0.0 if trained is None else trained.weight_decay
+    loss: Loss = "logistic" if trained is None else trained.loss
     if truth is not None:
         if truth.d != net.d:
             raise ValueError(f"the points are {truth.d}-D; the network takes {net.d} inputs")
         truth = truth.to(dtype=net.dtype)
         q_min = float(q_of(net, truth.x, truth.y).min())
-        if q_min <= 0 and before is None:
+        if q_min <= 0 and before is None and not decay:
             raise RunFailed("the network does not separate these points, so there is no margin.")
-        target = Target.of(net, q_min, decayed, before)
+        target = Target.of(net, q_min, decay, before, loss)
         made = certify(net, truth.x, truth.y) if net.homogeneous else None
         return target, made, weights.assumptions(target, margin, q_min)
-    target = Target.of(net, 1.0 if margin is None else margin, decayed, before)
+    target = Target.of(net, 1.0 if margin is None else margin, decay, before, loss)
     return target, None, weights.assumptions(target, margin, None)
 
 

@@ -11,12 +11,15 @@ import pytest
 import torch
 from scipy.optimize import nnls
 
+from explorer.engine import training
 from explorer.engine.attacks import certified as attack
-from explorer.engine.attacks.target import Target
+from explorer.engine.attacks.target import Target, WeightDecay
+from explorer.engine.certificate import Light, certify
 from explorer.engine.data import Dataset, preset
 from explorer.engine.exact import maximum_margin
 from explorer.engine.explanations.assumptions import (
     assumed_cone,
+    cone_of,
     extent,
     obstacle,
     rounding,
@@ -33,6 +36,7 @@ from explorer.engine.nonnegative import nonnegative
 from explorer.engine.progress import Stopped
 from explorer.engine.store import Run
 from explorer.engine.training import TrainConfig
+from explorer.engine.weight_decay import fitted_decay, objective
 from explorer.research.runs import RunFailed, train
 from tests.engine.draws import draw, make, rng, uniform
 
@@ -415,13 +419,12 @@ def test_the_box_reaches_as_far_as_phi_reaches_the_margin_without_a_line_between
     assert extent(net).box > extent(net).scale >= 1.75
 
 
-def test_weights_trained_with_weight_decay_are_refused_where_that_is_known():
-    """Points at all margins explain them, and places that the margin needs may hold none."""
-    _, _, net = exact(0)
-    assert attack.ATTACK.refusal(Target.of(net, 1.0)) == ""
-    known = Target.of(net, 1.0, decayed=True)
-    assert "weight decay" in attack.ATTACK.refusal(known)
-    assert obstacle(known) == attack.ATTACK.refusal(known)
+def test_weights_trained_with_weight_decay_are_refused_beyond_the_line():
+    """Points at all margins explain them: pieces of the plane have no price yet."""
+    plane = preset("alternating-circle", n=6)
+    known = Target.of(maximum_margin(plane.x, plane.y).net, 1.0, decay=1e-3)
+    assert "weight decay" in attack.ATTACK.refusal(known) == obstacle(known)
+    assert obstacle(Target.of(exact(0)[2], 1.0, decay=1e-3)) == ""
 
 
 def test_a_nearly_constant_neuron_does_not_widen_the_box():
@@ -560,3 +563,155 @@ def test_weights_as_made_are_no_changed_ones(kind):
     for net in made:
         stored = net.with_parameters([p.to(kind).double() for p in net.parameters])
         assert not threshold_obstacle(assumed_cone(stored))
+
+
+# --- several classes, and weight decay ------------------------------------------------------------
+
+
+def one_neuron_each(x, classes, sizes):
+    """Return the network with one neuron a point (n, d), no two of them active on one point.
+
+    Point i of class i gets output size_i (e_i - 1/C): the smallest weights that lead all rivals.
+    """
+    ends = torch.cat([x, torch.ones(len(x), 1, dtype=x.dtype)], 1)
+    length = ends.norm(dim=1)
+    rows = torch.eye(classes, dtype=x.dtype)[: len(x)] - 1 / classes
+    out = (rows * (sizes / length)[:, None]).T  # what each neuron sends, at a direction of length 1
+    root = out.norm(dim=0).sqrt()
+    w = ends / length[:, None] * root[:, None]
+    return Network((w[:, :-1].contiguous(), out / root), (w[:, -1].contiguous(), None))
+
+
+def places_without_a_point(cone, x, y, half, labels):
+    """Yield radii of places of the line that hold no point of their label."""
+    for at in np.arange(-3, 3, 2.5 * half):
+        for label in labels:
+            if not ((np.abs(x[:, 0] - at) <= half) & (y == label)).any():
+                yield cone.radius(np.array([at - half]), np.array([at + half]), label).low
+
+
+def test_several_classes_have_a_row_for_each_pair():
+    """Its rays are the gradients of Phi_y - Phi_c, and no other margin is below 1 there."""
+    net = Network((draw(6, 1, seed=11), 3 * draw(3, 6, seed=13)), (draw(6, seed=14), None))
+    cone = Cone.of(net, Assumptions(tau=0.0, box=4.0, band=0.5))
+    layers = cone.neurons
+    assert cone.outputs == 3 and set(cone.places.y) == {1.0, -1.0, 3.0}
+    for row in range(0, len(cone.rays), 3):
+        piece = cone.rays.piece[row]
+        inside = torch.tensor(cone.places.pieces[piece].mean(0))  # no kink there
+        at = torch.tensor(cone.rays.x[row, :-1])
+        leaves = [p.clone().requires_grad_() for p in net.parameters]
+        w, v, b = leaves if leaves[1].ndim == 2 else (leaves[0], leaves[2], leaves[1])
+        on = (w @ inside + b > 0).double().detach()
+        outputs = v @ (on * (w @ at + b))
+        cover = torch.tensor(cone.places.cover[piece])
+        grads = torch.autograd.grad(cover @ outputs, (w, b, v))
+        expected = torch.cat(
+            [torch.cat([grads[0], grads[1][:, None]], 1).ravel(), grads[2].ravel()]
+        )
+        found = cone.rays.columns(np.array([row]), np.zeros(len(layers.theta)))[0]
+        assert np.allclose(found, expected.detach().numpy())
+        q = q_of(net, at[None].double(), torch.tensor([cone.places.y[piece]]))
+        assert float(q) >= 1 - 1e-5
+
+
+@pytest.mark.parametrize("x", [[[-2.0], [2.0]], [[2.0, 0], [-1, 3**0.5], [-1, -(3**0.5)]]])
+def test_an_exact_point_of_several_classes_is_explained_by_its_points(x):
+    """Closed form: three outputs, one neuron a point, all margins 1, multipliers alike."""
+    x = torch.tensor(x, dtype=torch.float64)
+    y = torch.tensor([1.0, -1.0, 3.0], dtype=torch.float64)[: len(x)]
+    net = one_neuron_each(x, 3, torch.ones(len(x), dtype=torch.float64))
+    assert torch.allclose(q_of(net, x, y), torch.ones(1, dtype=torch.float64))
+    assert certify(net, x, y).light is Light.EXACT
+    cone = assumed_cone(net)
+    left = cone.bound_near(x.numpy(), y.numpy(), 0.0).high
+    assert cone.least.high <= left + 1e-6 <= 2e-6
+    if x.shape[1] == 1:  # the line tells both points; a third class holds none
+        radii = [
+            cone.radius(a - 0.03, a + 0.03, c).low
+            for a, c in zip(x.numpy(), y.numpy(), strict=True)
+        ]
+        assert min(radii) > 0.5
+        far = places_without_a_point(cone, x.numpy(), y.numpy(), 0.03, (1.0, -1.0, 3.0))
+        assert max(far) <= left + 1e-6
+
+
+@pytest.mark.parametrize("seed", [5, 10])
+def test_no_place_of_three_classes_is_certified_that_holds_no_point(seed):
+    g = rng(seed)
+    x = 4 * torch.rand(6, 1, generator=g, dtype=torch.float64) - 2
+    y = torch.tensor([1.0, -1.0, 3.0, 1.0, -1.0, 3.0], dtype=torch.float64)
+    done = train(Run(Dataset(x, y), TrainConfig(steps=4000, widths=(40,)), seed=seed))
+    cone, x, y = cone_of(done.target), x.numpy(), y.numpy()
+    left = cone.bound_near(x, y, 0.0).high
+    radii = [cone.radius(a - 0.03, a + 0.03, c).low for a, c in zip(x, y, strict=True)]
+    assert sum(r > left for r in radii) >= 2
+    assert max(places_without_a_point(cone, x, y, 0.03, (1.0, -1.0, 3.0))) <= left
+
+
+def stationary(x, mu):
+    """Return the closed-form stationary point of logistic loss and decay: points two sides apart.
+
+    Each has a neuron v = |(w, b)| of its own, lam = 1 / |(x, 1)| = sigmoid(-q) / (n mu).
+    """
+    length = (1 + x[:, 0] ** 2).sqrt()
+    pull = len(x) * mu / length
+    size = (((1 - pull) / pull).log() / length).sqrt()  # v^2 |(x, 1)| = q
+    ends = torch.cat([x, torch.ones_like(x)], 1) / length[:, None] * size[:, None]
+    return ends, size, pull
+
+
+def test_points_at_other_margins_are_certified_of_weights_trained_with_decay():
+    """Closed form: margins 4.9 and 4.1, and both points have a trace; the price tells them."""
+    x, y, mu = torch.tensor([[-2.5], [0.8]]).double(), torch.tensor([1.0, -1.0]).double(), 0.01
+    ends, size, pull = stationary(x, mu)
+    net = Network((ends[:, :1].contiguous(), (y * size)[None]), (ends[:, 1].contiguous(), None))
+    q = q_of(net, x, y)
+    assert torch.allclose(torch.sigmoid(-q), pull) and float(q.max() / q.min()) > 1.1
+    assert fitted_decay(net, x, y) == pytest.approx(mu)
+    assert float(objective(net, x, y, "logistic", mu)[1].norm()) < 1e-12
+    cone = cone_of(Target.of(net, float(q.min()), mu))
+    left = cone.bound_near(x.numpy(), y.numpy(), 0.0).high
+    assert left < 1e-3
+    wide = [cone.radius(a - 0.5, a + 0.5, c).low for a, c in zip(x.numpy(), y.numpy(), strict=True)]
+    assert min(wide) > 0.05
+    assert max(places_without_a_point(cone, x.numpy(), y.numpy(), 0.1, (1.0, -1.0))) <= left
+
+
+@pytest.mark.parametrize("loss", ["logistic", "exponential"])
+def test_no_place_has_a_price_above_its_own(loss):
+    """The chord less its largest excess is below the convex price, at all places of a piece."""
+    net = rough(5)
+    decay = WeightDecay(0.01, -0.7, loss)
+    cone = assumed_cone(net, decay=decay)
+    pieces, priced, unit = cone.places, cone.rays.price, 0.01 * cone.neurons.rho
+    for at in range(0, len(pieces.y) - 1, 7):  # the last is nobody
+        corners = np.flatnonzero(cone.rays.piece == at)
+        share = np.linspace(0, 1, 9)[:, None]
+        x = (1 - share) * cone.rays.x[corners[0], :1] + share * cone.rays.x[corners[-1], :1]
+        bound = (1 - share[:, 0]) * priced[corners[0]] + share[:, 0] * priced[corners[-1]]
+        q = pieces.y[at] * net(torch.tensor(x)).numpy().ravel()
+        true = np.exp(q) + (loss == "logistic")
+        assert (bound <= unit * true * (1 + 1e-9)).all()
+    assert cone.rays.price[-1] == pytest.approx(unit)
+
+
+@pytest.mark.parametrize(("seed", "mu"), [(5, 1e-3), (9, 1e-2)])
+def test_no_place_is_certified_of_decayed_weights_that_holds_no_point(seed, mu):
+    """Points inside the margin and on the wrong side among them, weights at kinks."""
+    x, y = points(seed, 6)
+    net, state, steps = None, None, 0
+    for rate in (0.3, 0.03, 0.003):
+        steps += 3000
+        config = TrainConfig(
+            steps=steps, widths=(20,), weight_decay=mu, loss="logistic", momentum=0.9,
+            step_rule="constant", lr=rate,
+        )  # fmt: skip
+        state = state or training.init(Dataset(x, y), config, rng(seed))
+        for following in training.iterate(Dataset(x, y), state, config):
+            state = following
+    net = state.net
+    cone = cone_of(Target.of(net, float(q_of(net, x, y).min()), mu))
+    left = cone.bound_near(x.numpy(), y.numpy(), 0.0).high
+    assert left < 0.05
+    assert max(places_without_a_point(cone, x.numpy(), y.numpy(), 0.03, (1.0, -1.0))) <= left

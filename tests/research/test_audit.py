@@ -13,7 +13,7 @@ import pytest
 import torch
 from torch import nn
 
-from explorer.engine import controls
+from explorer.engine import controls, training
 from explorer.engine.attacks.target import Target
 from explorer.engine.classes import class_numbers
 from explorer.engine.controls import Origin
@@ -385,6 +385,31 @@ def test_points_on_the_wrong_side_end_the_audit(trained: Network) -> None:
     assert told["separated"] is False and "coordinates" not in told  # none were compared
 
 
+def test_weights_with_errors_are_attacked_and_certified_on_the_line() -> None:
+    """The only decay at which they are stationary is found, and a place is certified or none."""
+    x = torch.tensor([[-2.0], [-0.9], [0.1], [0.7], [1.6]], dtype=torch.float64)
+    y = torch.tensor([1.0, -1.0, 1.0, -1.0, -1.0], dtype=torch.float64)
+    data, state, steps = Dataset(x, y), None, 0
+    for rate in (0.3, 0.03, 0.003):
+        steps += 2000
+        config = TrainConfig(
+            steps=steps, widths=(20,), weight_decay=0.03, loss="logistic", momentum=0.9,
+            step_rule="constant", lr=rate,
+        )  # fmt: skip
+        state = state or training.init(data, config, torch.Generator().manual_seed(1))
+        for following in training.iterate(data, state, config):
+            state = following
+    made = audit(state.net, data, steps=300)
+    wrong = int((made.q <= 0).sum())
+    assert wrong and [one.key for one in made.tried] == ["kkt"]
+    assert made.decay == pytest.approx(0.03, rel=0.05)
+    assert made.determined is not None and made.determined.allowed < 0.01
+    told = {a.name: a.met for a in assumptions(made)}
+    assert told["separated"] is False and told["weight decay"] is True
+    assert made.determined.certainty.top == float("inf")
+    assert (made.table["margin"] * made.q.numpy() > 0).all()
+
+
 def test_a_model_that_does_more_than_its_layers_is_refused() -> None:
     class Aside(nn.Sequential):
         def forward(self, x: torch.Tensor) -> torch.Tensor:
@@ -399,7 +424,8 @@ def test_several_classes(three: tuple[Dataset, Network]) -> None:
     data, net = three
     words = ["abc"[k] for k in (class_numbers(data.y) - 1).tolist()]
     made = audit(net, data.x, words, steps=100)
-    assert [one.key for one in made.tried] == ["decoreco"] and made.classes == ("a", "b", "c")
+    assert [one.key for one in made.tried] == ["decoreco", "certified_places"]
+    assert made.classes == ("a", "b", "c") and made.determined is not None
     assert [row["class"] for row in made.rows] == words
 
 

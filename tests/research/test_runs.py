@@ -12,7 +12,7 @@ import torch
 from explorer.engine.attacks import kkt
 from explorer.engine.attacks.attack import Attack
 from explorer.engine.attacks.kkt import ATTACK, KKTConfig
-from explorer.engine.attacks.target import Target
+from explorer.engine.attacks.target import Target, WeightDecay
 from explorer.engine.controls import control_sets
 from explorer.engine.data import PRESETS, heldout, preset
 from explorer.engine.energy.starts import attack_start
@@ -140,11 +140,13 @@ def test_a_run_to_the_end_that_cannot_separate_the_points_fails_in_words() -> No
         runs.train(Run(data, TrainConfig(widths=(2,), steps=5), finish=0))
 
 
-@pytest.mark.parametrize("decayed", [False, True])
-def test_what_is_known_of_the_training_stays_with_the_target(trained, decayed) -> None:
-    made = runs.aim(trained.net, DATA, None, decayed)[0]
+@pytest.mark.parametrize("decay", [0.0, 0.01])
+def test_what_is_known_of_the_training_stays_with_the_target(trained, decay) -> None:
+    config = TrainConfig(weight_decay=decay, loss="logistic")
+    made = runs.aim(trained.net, DATA, None, config)[0]
     moved = runs.target_on(made, ATTACK, "cpu", torch.float32)
-    assert made.decayed == moved.decayed == decayed and moved.net.dtype == torch.float32
+    known = WeightDecay(decay, trained.q_min, "logistic") if decay else None
+    assert made.decay == moved.decay == known and moved.net.dtype == torch.float32
 
 
 # --- a run that nobody watches step by step takes its steps in blocks, and comes to the same ------

@@ -500,7 +500,7 @@ def of_audits() -> Named:
     wrong = replace(made, q=tensor(1, -1, 2, 3))
     yield "audit, wrong side", wrong.sentence
     yield "audit, repeats", replace(made, repeats=2).sentence
-    yield "audit, all on the wrong side", replace(made, q=-made.q.abs()).sentence
+    yield "audit, all on the wrong side", replace(made, q=-made.q.abs(), tried=()).sentence
     plain = Network((torch.ones(1, 1).double(), torch.ones(1, 1).double()), (None, None))
     near = Dataset(torch.tensor([[0.1], [0.9]]).double(), tensor(-1, 1))
     split = replace(made, net=plain, data=near, q=tensor(-0.1, 0.9), tried=())
@@ -511,6 +511,13 @@ def of_audits() -> Named:
     yield "audit, chance and proven", missed.sentence
     bound = replace(OVER_ALL, certainty=replace(CERTAIN, radius=tensor(1, 0, 0, 0), tight=False))
     yield "over all, three layers", explanations.over_all(bound)
+    bound = replace(
+        bound, certainty=replace(bound.certainty, top=math.inf),
+        farthest=replace(bound.farthest, at_most=math.inf),
+    )  # fmt: skip
+    priced = replace(wrong, decay=0.01, certificate=None, determined=bound)
+    yield "audit, weight decay", priced.sentence
+    yield "over all, weight decay", explanations.over_all(bound)
     void = replace(OVER_ALL, allowed=0.93)
     yield "audit, void", replace(made, determined=void).sentence
     yield "over all", explanations.over_all(OVER_ALL)
@@ -524,7 +531,8 @@ def of_audits() -> Named:
         replace(made, coordinates=replace(other, inner=NET), folded=("batch normalisation",)),
         replace(made, certificate=None, coordinates=replace(other, compared=False)),
         replace(made, shared=3, undetermined="at most 60 neurons are certified here."),
-        replace(made, repeats=2),
+        replace(made, repeats=2), priced, replace(priced, determined=None),
+        replace(priced, determined=replace(bound, allowed=0.46)),
     )  # fmt: skip
     for k, case in enumerate(cases):
         for one in audit_words.assumptions(case):

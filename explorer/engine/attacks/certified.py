@@ -212,7 +212,7 @@ def report(target: Target, state: CertifiedState, config: CertifiedConfig) -> Re
 
 def _first(cone: Cone, half: float) -> Array:
     """Return overlapping places of half width `half` that hold a point of the least explanation."""
-    at = cone.least
+    at = cone.least.take(cone.least.y != 0)
     d = at.x.shape[1]
     rows = []
     for shift in product((0.0, 1.0), repeat=d):
@@ -341,7 +341,8 @@ ATTACK = Attack(
     sentence="Places likely to hold a training point of a label: without one, explanations in a "
     "box leave more of the weights than a threshold, which is found from the weights alone.",
     config=CertifiedConfig, state=CertifiedState,
-    first=init, step=step, terminate=terminate, report=report, needs=Needs(fits),
-    shapes=shapes, words=words, headline=headline, file=FileCheck(belongs=belongs),
+    first=init, step=step, terminate=terminate, report=report,
+    needs=Needs(fits, several=True, unseparated=True), shapes=shapes, words=words,
+    headline=headline, file=FileCheck(belongs=belongs),
     curves=(("proven", "places above the threshold"), ("waiting", "places waiting")),
 )  # fmt: skip

@@ -6,12 +6,13 @@ import math
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from torch import Tensor
 
 from explorer.engine.attacks.known import Known
 from explorer.engine.kernels.batched import Prepared
+from explorer.engine.margin import Loss
 from explorer.engine.merging import Merged, merge_neurons
 from explorer.engine.network import Network, scaled_network
 
@@ -28,6 +29,21 @@ def same_shapes(a: Network, b: Network) -> bool:
     return [p.shape for p in a.parameters] == [p.shape for p in b.parameters]
 
 
+class WeightDecay(NamedTuple):
+    """What is known of a training with weight decay.
+
+    Attributes:
+        mu: of mean loss + mu/2 |theta|^2.
+        margin: the smallest margin of the weights as they were trained; 0 or less of points that
+            are not all on their side.
+        loss: of the training.
+    """
+
+    mu: float
+    margin: float
+    loss: Loss = "logistic"
+
+
 @dataclass(frozen=True, eq=False)
 class Target:
     """The attacked network at margin 1; no attack is given more than this.
@@ -37,8 +53,8 @@ class Target:
     Attributes:
         net: weights with min_i y_i Phi(theta; x_i) = level on the unseen training data.
         level: 1 for homogeneous weights, else their own margin.
-        decayed: whether it is known that weight decay trained them. Points at any margin leave a
-            trace then, so that nothing is claimed because no point of margin 1 explains it.
+        decay: the weight decay that is known to have trained them, or None. Points at any margin
+            leave a trace then.
         unit: of a network that was trained on points of another size (`Network.unit`): `net`, and
             every place of a state of an attack, is of points divided by it. What an attack begins
             at and what it claims are in units of the data.
@@ -48,7 +64,7 @@ class Target:
         before: earlier weights of the same network, from which training led to these, at the same
             scale; None where none were seen.
         separated: whether `net` separates its points, so that it has a margin. Where it does not,
-            an attack on two snapshots alone makes sense, and the weights are as they were trained.
+            the weights are as they were trained, and an attack makes sense that asks for no margin.
 
     Raises:
         ValueError: where the weights are not finite or all zero, `level` is not the margin that
@@ -66,7 +82,7 @@ class Target:
 
     net: Network
     level: float = 1.0
-    decayed: bool = False
+    decay: WeightDecay | None = None
     unit: float = 1.0
     pixels: tuple[Tensor, Tensor] | None = None
     known: Known | None = None
@@ -111,8 +127,9 @@ class Target:
 
     @classmethod
     def of(
-        cls, net: Network, margin: float, decayed: bool = False, before: Network | None = None
-    ) -> Target:
+        cls, net: Network, margin: float, decay: float = 0.0, before: Network | None = None,
+        loss: Loss = "logistic",
+    ) -> Target:  # fmt: skip
         """Return the target of a network: margin^(-1/order) theta, which has margin 1.
 
         Where a bias beyond the first layer breaks homogeneity, no factor does that: the weights
@@ -121,21 +138,24 @@ class Target:
         Args:
             net: the trained network.
             margin: its smallest margin q_min on the training data, in units of Phi.
-            decayed: whether it is known that weight decay trained it.
-            before: earlier weights of the same network, if any were seen. A margin of 0 or less is
-                then allowed, and gives a target that is not `separated`.
+            decay: mu of the weight decay that is known to have trained it, of mean loss + mu/2
+                |theta|^2; 0 for none.
+            before: earlier weights of the same network, if any were seen. With these or a decay a
+                margin of 0 or less is allowed, and gives a target that is not `separated`.
+            loss: of the training, which matters with decay alone.
 
         Returns:
             The target.
 
         Raises:
             ValueError: where `margin` is not a positive number, so that the data are not separated,
-                and there are no earlier weights.
+                and there are neither earlier weights nor a decay.
 
         Source: Lyu and Li 2020, section 2 (homogeneity).
         """
-        if before is not None and math.isfinite(margin) and margin <= 0:
-            return cls(net, decayed=decayed, before=before, separated=False)
+        decayed = WeightDecay(decay, margin, loss) if decay else None
+        if (before is not None or decayed) and math.isfinite(margin) and margin <= 0:
+            return cls(net, decay=decayed, before=before, separated=False)
         if not (math.isfinite(margin) and margin > 0):
             raise ValueError(
                 f"the margin must be positive and finite; got {margin}. "
@@ -145,7 +165,7 @@ class Target:
             return cls(net, float(margin), decayed, before=before)
         factor = margin ** (-1 / net.order)
         before = None if before is None else scaled_network(before, factor)
-        return cls(scaled_network(net, factor), decayed=decayed, before=before)
+        return cls(scaled_network(net, factor), decay=decayed, before=before)
 
     def put_back(self, x: Tensor) -> Tensor:
         """Return candidates put back into the range of each coordinate, see `pixels`.

@@ -17,11 +17,11 @@ import torch
 from scipy.special import gammaincinv
 
 from explorer.engine.arrays import Array
-from explorer.engine.attacks.target import Target
+from explorer.engine.attacks.target import Target, WeightDecay
 from explorer.engine.explanations.cone import Assumptions, Cone, refusal
 from explorer.engine.explanations.places import STEEP, neuron_groups, parts_of
 from explorer.engine.explanations.regions import Layers, regions
-from explorer.engine.network import Network
+from explorer.engine.network import Network, scaled_network
 from explorer.engine.progress import Progress, no_progress, with_progress
 from explorer.engine.rounding import NOTHING
 
@@ -61,9 +61,12 @@ OF_BALANCED = "the neurons are in balance far beyond what training leaves, as af
 THRESHOLD = 0.05  # arbitrary: a radius up to this is no claim
 WEIGHTS = {1: 20_000, 2: 5_000}  # of more layers, without being asked: a tenth of a second a place
 WEIGHTS_ASKED = {1: 60_000, 2: 25_000}  # where one asks for it: one to two seconds a place
+TRACE = 5.0  # arbitrary: logits beyond the least margin at which a point's trace is e^-5 of it
+WIDEST_DECAYED = 300  # neurons: arbitrary, a tenth of a second a place
 DECAYED = (
-    "nothing can be certified of weights trained with weight decay: points beyond the margin leave "
-    "a trace as well, and the certificate looks for points on the margin alone. Train without it."
+    "with weight decay points at all margins leave a trace, and only weights of one input and one "
+    f"output, of at most {WIDEST_DECAYED} neurons, can be certified then. Train without decay, or "
+    "points on the line."
 )
 
 
@@ -85,7 +88,7 @@ def extent(net: Network) -> Domain:
     They lie on the level set |Phi| = 1, which has an end on the line and mostly none in the plane.
     """
     layers = Layers.of(net, 1.0)
-    path = np.ones((1, 1))
+    path = np.ones((1, net.outputs))
     for later in layers.weights[:0:-1]:
         path = path @ np.abs(later)
     return (_on_the_line if layers.d == 1 else _in_the_plane)(layers, path[0])
@@ -111,7 +114,7 @@ def _on_the_line(layers: Layers, path: Array) -> Domain:
     wide = 6 * max(far, float(first.max()))
     x = np.abs(regions(replace(layers, box=wide), 1.0, 1.01).pieces)
     last = float(x[x < wide * (1 - 1e-9)].max(initial=0.0))
-    if len(layers.weights) == 2:
+    if len(layers.weights) == 2 and len(layers.weights[-1]) == 1:
         last = max(last, _last_level(*layers.weights))
     scale = 1.2 * (last if last > 0 else far)
     return Domain(ROOM * scale, scale)
@@ -157,9 +160,12 @@ def _last_level(w: Array, v: Array) -> float:
 
 
 def _size(layers: Layers, x: Array) -> Array:
-    """Return |Phi| at x with a 1 at the end (r, d + 1)."""
-    found: Array = np.abs(layers.values(x)[-1][:, 0])
-    return found
+    """Return the margin of the class seen there, at x with a 1 at the end (r, d + 1)."""
+    outputs = layers.values(x)[-1]
+    if outputs.shape[1] == 1:
+        return np.asarray(np.abs(outputs[:, 0]))
+    best = np.sort(outputs, axis=1)
+    return np.asarray(best[:, -1] - best[:, -2])
 
 
 def scatter(net: Network, rounded: float = 0.0) -> float:
@@ -220,7 +226,7 @@ def trace_of_change(net: Network) -> str:
 
 def assumed_cone(
     net: Network, margin_error: float = 0.0, box: float | None = None,
-    progress: Progress = no_progress,
+    progress: Progress = no_progress, decay: WeightDecay | None = None,
 ) -> Cone:  # fmt: skip
     """Return the cone of a network at margin 1 under assumptions that its weights alone suggest.
 
@@ -228,7 +234,8 @@ def assumed_cone(
     `FITS` of the weights; the one that leaves least, if none does. What rounding of storage and the
     imbalance of the weights leave in doubt widens both. Neurons are grouped, and light ones left
     out, as far as time asks for it in the plane; nothing of what is said depends on it.
-    `progress` hears of each rung. ValueError for other networks.
+    `progress` hears of each rung. `decay`: what weight decay trained them, if any did: points then
+    have all margins (`decayed`). ValueError for other networks.
     """
     why = refusal(net)
     if why:
@@ -245,6 +252,8 @@ def assumed_cone(
         rounded=rounded, stray=stray, middle=MIDDLE * scale,
         changed=trace_of_change(net),
     )  # fmt: skip
+    if decay is not None:
+        return _priced_cone(net, replace(base, tau=LADDER[1][0][0] * scale), decay, box)
     if net.d == 2 and len(net.weights) > 2:  # no slope is free there: lines that moved are reached
         base = replace(base, reach=base.reach + 2 * rounded * scale)
     angle, light = _grouping(net, base, MOST[net.d])
@@ -256,6 +265,24 @@ def assumed_cone(
         if cones[-1].least.high <= FITS:
             return cones[-1]
     return min(cones, key=lambda cone: cone.least.high)
+
+
+def _priced_cone(
+    net: Network, base: Assumptions, decay: WeightDecay, box: float | None
+) -> Cone:  # fmt: skip
+    """Return the cone of weights trained with decay, in a box that holds all points of some trace.
+
+    The least margin is 1 of separated weights; others are as they were trained.
+    """
+    apart = decay.margin > 0
+    gain = decay.margin if apart else 1.0
+    if box is None:
+        far = extent(scaled_network(net, (gain / (TRACE + gain)) ** (1 / net.order))).box
+        base = replace(base, box=max(base.box, far))
+    return Cone.of(net, replace(
+        base, band=math.inf, decay=decay.mu, gain=gain, lowest=1.0 if apart else decay.margin,
+        loss=decay.loss,
+    ))  # fmt: skip
 
 
 def _wider(net: Network, made: Assumptions) -> float:
@@ -270,7 +297,7 @@ def _wider(net: Network, made: Assumptions) -> float:
     paths = np.abs(values[0])
     for w, after in zip(layers.weights, values[1:], strict=True):
         paths = (after != 0) * (paths @ np.abs(w).T)
-    share = len(layers.weights) * made.rounded
+    share = len(layers.weights) * made.rounded * min(net.outputs, 2)  # a margin is of two outputs
     return 2 * (made.doubt * steep + share * float(paths.max(initial=0.0)))
 
 
@@ -297,15 +324,20 @@ def threshold(cone: Cone, least: float = THRESHOLD) -> float:
 def _grouping(net: Network, made: Assumptions, most: int) -> tuple[float, float]:
     """Return the angle of groups and the share of light neurons that leave `most` groups.
 
-    Only neurons of two layers are grouped. What light ones add is bounded in the middle of the box.
+    Only neurons of two layers and one output are grouped. What light ones add is bounded in the
+    middle of the box.
     """
     box = min(made.middle, made.box)
-    if len(net.weights) > 2 or len(parts_of(net)[1]) <= most:
+    if not _can_group(net) or len(parts_of(net)[1]) <= most:
         return 0.0, 0.0
     light = next(s for s in LIGHT if s == 0 or neuron_groups(net, 0.0, 0.0, box, s).slack <= WIDER)
     left = {a: len(neuron_groups(net, a, 0.0, box, light).v) for a in ANGLES}
     limit = most if min(left.values()) <= most else HEAVY
     return next((a for a in ANGLES if left[a] <= limit), ANGLES[-1]), light
+
+
+def _can_group(net: Network) -> bool:
+    return len(net.weights) == 2 and net.outputs == 1
 
 
 def groups_left(net: Network) -> int:
@@ -327,18 +359,19 @@ def obstacle(target: Target, asked: bool = False) -> str:
     why, d = refusal(target.net), target.net.d
     if why:
         return why
-    if target.decayed:
-        return DECAYED
+    if target.decay is not None:
+        small = sum(target.net.widths) <= WIDEST_DECAYED
+        return "" if d == 1 and target.net.outputs == 1 and small else DECAYED
     if not target.separated:
         return "the points are not separated yet, so there is no margin: train on."
     minutes = "Choose the attack “Likely places”: it takes minutes."
-    if len(target.net.weights) > 2:
+    if not _can_group(target.net):
         count = len(target.net.theta)
         if count <= weights[d]:
             return ""
         return (
-            f"of three layers or more at most {weights[d]} weights are certified here; these are "
-            f"{count}. {minutes if count <= WEIGHTS_ASKED[d] else 'Train fewer neurons.'}"
+            f"of three layers or several outputs at most {weights[d]} weights are certified here; "
+            f"these are {count}. {minutes if count <= WEIGHTS_ASKED[d] else 'Train fewer neurons.'}"
         )
     groups = target.kept("certified, groups", lambda: groups_left(target.net))
     if groups <= most[d]:
@@ -369,5 +402,7 @@ def cone_of(
         raise ValueError(why)
     key = ("certified", margin_error, box)
     net = target.net.to(dtype=torch.float64, device="cpu")
-    found: Cone = target.kept(key, lambda: assumed_cone(net, margin_error, box, progress))
+    found: Cone = target.kept(
+        key, lambda: assumed_cone(net, margin_error, box, progress, target.decay)
+    )
     return found

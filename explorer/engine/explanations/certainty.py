@@ -21,6 +21,7 @@ import torch
 from torch import Tensor
 
 from explorer.engine.arrays import Array, Flags, as_array
+from explorer.engine.classes import labels
 from explorer.engine.data import Dataset
 from explorer.engine.explanations.assumptions import threshold, threshold_obstacle
 from explorer.engine.explanations.cone import Bound, Cone
@@ -113,7 +114,8 @@ def known_limit(cone: Cone, truth: Dataset | None, left: float) -> float:
     """
     if truth is None or not truth.n:
         return threshold(cone)
-    return max(truth_residual(cone, truth), left)
+    at_place = 0.0 if cone.assumptions.decay else left  # with decay they explain at any margin
+    return max(truth_residual(cone, truth), at_place)
 
 
 @few_threads()
@@ -176,10 +178,10 @@ def _plain(cone: Cone) -> float:
 
 @dataclass(frozen=True, eq=False)
 class RadiusMap:
-    """The proven radius around each pixel of a picture, for both labels, so far.
+    """The proven radius around each pixel of a picture, for each label, so far.
 
     Attributes:
-        values: (2, w) on the line, (2, h, w) in the plane: radii for +1 and for -1, shares of
+        values: (C, w) on the line, (C, h, w) in the plane: radii for +1, -1, 3, ..., shares of
             |theta|; the first row is on top. nan where it is not known yet.
         low: lower corner of the picture (d,), in units of the data.
         high: upper corner (d,).
@@ -212,7 +214,7 @@ class RadiusMap:
 
     @property
     def needed(self) -> Flags:
-        """Return which pixels (2, ...) have a radius above the limit."""
+        """Return which pixels (C, ...) have a radius above the limit."""
         found: Flags = np.nan_to_num(self.values) > self.limit
         return found
 
@@ -229,7 +231,8 @@ class RadiusMap:
             pixel = [pixel[1], side[0] - 1 - pixel[0]]
         share = (np.stack(pixel, axis=1) + 0.5) / np.array(side[::-1])
         at = self.low + (self.high - self.low) * share
-        rows = np.column_stack([at, 1.0 - 2.0 * k, self.values[self.needed]])
+        own = np.array(labels(len(self.values)))[k]
+        rows = np.column_stack([at, own, self.values[self.needed]])
         wide, kept = 2 * (self.half + self.reach), []
         while len(rows):
             best = rows[np.argmax(rows[:, -1])]
@@ -273,7 +276,8 @@ def radius_map(
             f"low={low}, high={high}, side={side}, half={half}"
         )
     at = ends[0] + (ends[1] - ends[0]) * ((np.arange(side) + 0.5) / side)[:, None]  # (side, d)
-    values = np.full((2, *(side,) * d), np.nan)
+    every = labels(cone.outputs)
+    values = np.full((len(every), *(side,) * d), np.nan)
     made = cone.assumptions
 
     def so_far() -> RadiusMap:
@@ -284,7 +288,7 @@ def radius_map(
         )  # fmt: skip
 
     waiting: list[tuple[float, Spans, Bound | None]]
-    waiting = [(y, ((0, side),) * d, None) for y in (1.0, -1.0)]
+    waiting = [(float(y), ((0, side),) * d, None) for y in every]
     done = 0
     while waiting:
         progress(float(np.isfinite(values).mean()))
@@ -294,7 +298,7 @@ def radius_map(
             waiting.extend((label, part, found) for part in product(*map(_halves, block)))
         else:
             spans = tuple(slice(a, b) for a, b in block)
-            values[(0 if label > 0 else 1, *spans)] = decided
+            values[every.index(int(label))][spans] = decided
         done += 1
         if waiting and done % SLICE == 0:
             yield so_far()

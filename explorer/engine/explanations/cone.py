@@ -1,12 +1,14 @@
 r"""The cone of all explanations of weights, and the radius of a place: its distance without it.
 
-One output, d = 1 or 2, margin 1. An *explanation* of theta is a sum over points x of label y with
+d = 1 or 2, margin 1. An *explanation* of theta is a sum over points x of label y with
 1 <= y Phi(x) <= 1 + band in the box, with lam >= 0 and slopes s that are free within tau of a line:
 
     r = || theta - sum lam y g(x; s) || / || theta ||.
 
 All such sums are a cone that finitely many rays span: of two layers those of `places`; of more
-those of `regions`, whose cone holds all sums and more. Leave out the points of label y in the
+those of `regions`, whose cone holds all sums and more. Of several outputs Phi_y - Phi_c takes the
+place of y Phi, a row for each pair of classes; of weights trained with weight decay points have all
+margins, and a price (`decayed`). Leave out the points of label y in the
 inside of a region H, and a smaller cone is left. Its distance from theta, as a share of |theta|, is
 the *radius* r*(H, y):
 
@@ -30,6 +32,7 @@ from typing import Any
 import numpy as np
 
 from explorer.engine.arrays import Array, Flags, Index
+from explorer.engine.explanations.decayed import Budgeted, PricedRays, with_nobody
 from explorer.engine.explanations.places import (
     Hole,
     Neurons,
@@ -41,6 +44,7 @@ from explorer.engine.explanations.places import (
     whole,
 )
 from explorer.engine.explanations.regions import Layers, RegionRays, regions
+from explorer.engine.margin import Loss
 from explorer.engine.network import Network
 from explorer.engine.nonnegative import nonnegative
 
@@ -78,6 +82,11 @@ class Assumptions:
         rounded: each weight may be off by this share of it, as storage in few bits does.
         stray: the residual that doubt and rounding leave to the truth, a share of |theta|.
         edge: y Phi may be off the band by this, by rounding of the weights.
+        decay: mu of the weight decay that trained them, 0 for none; points then have all margins
+            from `lowest` up.
+        gain: from y Phi of these weights to the margin as trained.
+        lowest: the least y Phi of a point: 1 where the points are separated.
+        loss: the loss that the decay stood beside.
     """
 
     band: float = 0.01
@@ -93,16 +102,21 @@ class Assumptions:
     edge: float = 1e-6
     middle: float = 0.0
     changed: str = ""
+    decay: float = 0.0
+    gain: float = 1.0
+    lowest: float = 1.0
+    loss: Loss = "logistic"
 
     @property
     def top(self) -> float:
-        """Return the largest y Phi of a point."""
+        """Return the largest y Phi of a point; inf where all margins may be."""
         return (1 + self.band) * (1 + self.margin_error)
 
     @property
     def levels(self) -> tuple[float, float]:
         """Return the least and the largest y Phi of a point, rounding left aside."""
-        return 1 - self.margin_error - self.edge, self.top + self.edge
+        error = self.margin_error * abs(self.lowest)
+        return self.lowest - error - self.edge, self.top + self.edge
 
     def rings(self, d: int) -> list[tuple[float, Array]]:
         """Return the middle and the rings around it, each twice as wide: half widths and pieces.
@@ -120,20 +134,22 @@ class Assumptions:
 
 def scope(box: float, top: float) -> str:
     """Return which explanations a radius speaks of: the box and the margins of their points."""
+    if top == np.inf:
+        return f"points within ±{box:.2g} at all margins, priced by the weight decay"
     return f"points within ±{box:.2g} and margins up to {top:.3g}"
 
 
 def refusal(net: Network) -> str:
     """Return why no radius can be certified for a network, or an empty string."""
     bare = net.biases[0] is None
-    if len(net.weights) < 2 or net.outputs != 1 or not net.homogeneous or net.d > 2 or bare:
+    if len(net.weights) < 2 or not net.homogeneous or net.d > 2 or bare:
         shape = "-".join(map(str, (net.d, *net.widths, net.outputs)))
         biases = "" if net.homogeneous else " with biases in later layers"
         biases = " without biases in the first layer" if bare else biases
         return (
-            "the certified radius needs one or two inputs, a hidden layer, one output, and biases "
-            f"in the first layer alone; got {shape}{biases}. Draw points on the line or in the "
-            "plane, and train with the default biases."
+            "the certified radius needs one or two inputs, a hidden layer, and biases in the first "
+            f"layer alone; got {shape}{biases}. Draw points on the line or in the plane, and train "
+            "with the default biases."
         )
     return ""
 
@@ -243,8 +259,14 @@ class Rays:
         return found
 
 
-def rays_of(places: Places, neurons: Neurons | Layers) -> Rays | RegionRays:
+AnyNeurons = Neurons | Layers | Budgeted
+AnyRays = Rays | RegionRays | PricedRays
+
+
+def rays_of(places: Places, neurons: AnyNeurons) -> AnyRays:
     """Return the rays at all corners of places: of groups of two layers, or of regions."""
+    if isinstance(neurons, Budgeted):
+        return PricedRays.of(places, neurons)
     if isinstance(neurons, Layers):
         return RegionRays.of(places, neurons)
     return Rays.of(places, neurons)
@@ -254,12 +276,12 @@ def rays_of(places: Places, neurons: Neurons | Layers) -> Rays | RegionRays:
 class RayPart:
     """Some rays, which of them are there (r,), and what each costs (r,) (`masses`)."""
 
-    rays: Rays | RegionRays
+    rays: AnyRays
     there: Flags
     price: Array
 
     @classmethod
-    def of(cls, rays: Rays | RegionRays, there: Flags | None = None, price: float = 0.0) -> RayPart:
+    def of(cls, rays: AnyRays, there: Flags | None = None, price: float = 0.0) -> RayPart:
         """Return all rays, or those that are there, at one price."""
         every = np.ones(len(rays), dtype=bool)
         return cls(rays, every if there is None else there, np.full(len(rays), price))
@@ -299,7 +321,7 @@ class RaySum:
     piece: Index
 
     @classmethod
-    def none(cls, neurons: Neurons | Layers) -> RaySum:
+    def none(cls, neurons: AnyNeurons) -> RaySum:
         """Return the explanation without points."""
         none, columns = np.zeros(0), np.zeros((0, len(neurons.theta)))
         return cls(
@@ -392,9 +414,9 @@ class Cone:
     """
 
     assumptions: Assumptions
-    neurons: Neurons | Layers
+    neurons: AnyNeurons
     places: Places
-    rays: Rays | RegionRays
+    rays: AnyRays
 
     @classmethod
     def of(cls, net: Network, assumed: Assumptions) -> Cone:
@@ -402,9 +424,8 @@ class Cone:
         why = refusal(net)
         if why:
             raise ValueError(why)
-        return (
-            cls._of_groups(net, assumed) if len(net.weights) == 2 else cls.of_layers(net, assumed)
-        )
+        grouped = len(net.weights) == 2 and net.outputs == 1 and not assumed.decay
+        return cls._of_groups(net, assumed) if grouped else cls.of_layers(net, assumed)
 
     @classmethod
     def _of_groups(cls, net: Network, assumed: Assumptions) -> Cone:
@@ -423,12 +444,25 @@ class Cone:
         """Return the cone of a network of any depth by its regions, each neuron for itself."""
         layers = Layers.of(net, assumed.box)
         found = regions(layers, *assumed.levels, assumed.tau, assumed.rounded)
-        return cls(assumed, layers, found, RegionRays.of(found, layers))
+        if not assumed.decay:
+            return cls(assumed, layers, found, RegionRays.of(found, layers))
+        low = assumed.levels[0]
+        priced = Budgeted(layers, assumed.decay, assumed.gain, low, assumed.loss)
+        found = with_nobody(found, assumed.box)
+        return cls(assumed, priced, found, PricedRays.of(found, priced))
+
+    @property
+    def outputs(self) -> int:
+        """Return how many outputs the network has."""
+        return 1 if self.places.cover is None else self.places.cover.shape[1]
 
     @property
     def tight(self) -> bool:
-        """Return whether every sum in it is one of an explanation: of two layers, not of more."""
-        return isinstance(self.neurons, Neurons) or len(self.neurons.weights) == 2
+        """Return whether every sum in it is one of an explanation: of two layers, not of more.
+
+        Nor with weight decay, where a sum may be of parts of points.
+        """
+        return self.neurons.order == 2 and not self.assumptions.decay
 
     @cached_property
     def pivot(self) -> Array:

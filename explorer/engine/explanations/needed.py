@@ -113,7 +113,7 @@ def needed_places(
     """
     if not finest > 0:
         raise ValueError(f"finest is a positive half width, in units of the data; got {finest}")
-    made, d, least = cone.assumptions, cone.neurons.d, cone.least
+    made, d, least = cone.assumptions, cone.neurons.d, cone.least.take(cone.least.y != 0)
     middle = made.middle or made.box
     centres = merged_points(least, NEAR * middle)
     log: list[list[float]] = []
@@ -127,7 +127,8 @@ def needed_places(
 
     def so_far() -> Needed:
         rows = np.array(log).reshape(-1, d + 4)
-        return Needed(rows, limit, made.reach, least.high, len(centres), spared, made.box, made.top)
+        left = cone.least.high
+        return Needed(rows, limit, made.reach, left, len(centres), spared, made.box, made.top)
 
     yield so_far()
     for level, half in enumerate(halves):

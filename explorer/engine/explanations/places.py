@@ -27,6 +27,7 @@ from explorer.engine.network import Network
 
 ROUND = 1e-12  # of the box: corners so near to a wall stand on it; a wider piece proves less
 SIDES = 16  # of the polygon that stands for a disc; arbitrary
+FAR = 1e12  # a margin that stands for any, however large
 STEEP = 1e-9  # arbitrary: |w| below this share of |(w, b)| has no line within reach
 
 
@@ -88,9 +89,13 @@ def first_layer(net: Network) -> Array:
 
 
 def parts_of(net: Network) -> tuple[Array, Array]:
-    """Return (w, b) (k, d + 1) and v (k,) in float64, without neurons that do nothing."""
+    """Return (w, b) (k, d + 1) and v (k,) in float64, without neurons that do nothing.
+
+    Of several outputs v is the norm of what a neuron sends to them.
+    """
     w = first_layer(net)
-    v = as_array(net.weights[1][0])
+    v = as_array(net.weights[1])
+    v = v[0] if net.outputs == 1 else np.linalg.norm(v, axis=0)
     kept = (np.abs(w).sum(1) > 0) & (v != 0)
     return w[kept], v[kept]
 
@@ -281,6 +286,7 @@ class Places:
         on: which groups are active there (p, k).
         free: whose slopes are free there (p, k).
         off: how far the value of a group of free slope can be off there (p, k), or of none (p, 0).
+        cover: of several outputs e_y - e_c of the margin that each piece is of (p, C); else None.
     """
 
     pieces: Array
@@ -288,6 +294,7 @@ class Places:
     on: Flags
     free: Flags
     off: Array
+    cover: Array | None = None
 
     def take(self, index: Index | Flags) -> Places:
         """Return some of the pieces, by index or mask."""
@@ -295,15 +302,17 @@ class Places:
 
     def parts(self, pieces: Array, of: Index | Flags) -> Places:
         """Return parts of these pieces (q, c, d), and of which each is one (q,)."""
-        return Places(pieces, self.y[of], self.on[of], self.free[of], self.off[of])
+        cover = None if self.cover is None else self.cover[of]
+        return Places(pieces, self.y[of], self.on[of], self.free[of], self.off[of], cover)
 
     @classmethod
     def union(cls, some: list[Places]) -> Places:
         """Return the pieces of all of them."""
-        rest = (
-            np.concatenate(v) for v in zip(*((p.y, p.on, p.free, p.off) for p in some), strict=True)
-        )
-        return cls(stack([p.pieces for p in some]), *rest)
+        rows = zip(*((p.y, p.on, p.free, p.off) for p in some), strict=True)
+        y, on, free, off = map(np.concatenate, rows)
+        covers = [p.cover for p in some if p.cover is not None]
+        cover = np.concatenate(covers) if covers else None
+        return cls(stack([p.pieces for p in some]), y, on, free, off, cover)
 
     def without(self, hole: Hole) -> Places:
         """Return what a hole leaves of these pieces: up to as many parts each as it has walls."""
@@ -443,7 +452,7 @@ def band_parts(
     parts, ys, owners = [], [], []
     for label in labels:
         found, of = cells, np.arange(len(cells))
-        for side, level in ((1.0, band[0]), (-1.0, band[1])):
+        for side, level in ((1.0, band[0]), (-1.0, min(band[1], FAR))):
             value = label * _line_values(found, plane[of])
             found, left = cut(found, side * (value - level) + wide[of, None], near)
             of = of[left]

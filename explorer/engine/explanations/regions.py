@@ -22,8 +22,10 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+import torch
 
 from explorer.engine.arrays import Array, Flags, Index, as_array
+from explorer.engine.classes import all_rivals, labels
 from explorer.engine.explanations.places import (
     ROUND,
     STEEP,
@@ -32,6 +34,7 @@ from explorer.engine.explanations.places import (
     corners_of,
     first_layer,
     split,
+    stack,
     whole,
 )
 from explorer.engine.network import Network
@@ -42,7 +45,7 @@ class Layers:
     """The weights of a network, layer by layer.
 
     Attributes:
-        weights: (k_1, d + 1) with the bias as last column, then (k_l, k_(l-1)), at last (1, k).
+        weights: (k_1, d + 1) with the bias as last column, then (k_l, k_(l-1)), at last (C, k).
         box: half width of the box of all places.
         biased: whether the first layer has biases; else they are 0, and no part of a gradient.
     """
@@ -66,6 +69,19 @@ class Layers:
     def order(self) -> int:
         """Return the degree of homogeneity, the number of layers."""
         return len(self.weights)
+
+    @cached_property
+    def margins(self) -> list[tuple[float, Array]]:
+        """Return each label with a covector (C,) of its margin: <it, Phi> is y Phi, or one pair's.
+
+        Of several outputs every pair of classes is a row: Phi_y - Phi_c for each c but y.
+        """
+        several = len(self.weights[-1])
+        if several == 1:
+            return [(1.0, np.ones(1)), (-1.0, -np.ones(1))]
+        own = torch.tensor(labels(several), dtype=torch.float64)
+        covers = all_rivals(own, several).numpy()
+        return [(y, row) for y, rows in zip(own.tolist(), covers, strict=True) for row in rows]
 
     @cached_property
     def theta(self) -> Array:
@@ -137,19 +153,51 @@ def regions(
         cells, of = split(cells, _unit(maps[0] if depth == 0 else maps), near)
         on = [s[of] for s in on]
         on.append(_centre(cells, maps[of] if depth else maps[:1]) > 0)
-    plane = layers.lines(len(cells), on)[-1][:, 0]
-    level = ROUND * float(np.abs(plane).sum(axis=1).max(initial=0.0)) * max(layers.box, 1.0)
-    cells, y, of = band_parts(cells, plane, np.zeros(len(cells)), level, (low, high))
+    cells, y, cover, of = _on_the_margin(layers, cells, layers.lines(len(cells), on)[-1], low, high)
     on = [s[of] for s in on]
     if not tau:
         both = np.concatenate(on, axis=1)
-        return Places(cells, y, both, np.zeros_like(both), np.zeros((len(y), 0)))
+        return Places(cells, y, both, np.zeros_like(both), np.zeros((len(y), 0)), cover)
     lines = np.concatenate(layers.lines(len(cells), on)[:-1], axis=1)
     zone = tau * np.linalg.norm(lines[:, :, :-1], axis=2) + _off(layers, cells, rounded)
     walls = np.concatenate([_shifted_lines(lines, zone), _shifted_lines(lines, -zone)], axis=1)
     cells, of = split(cells, _unit(walls), near)
     free = np.abs(_centre(cells, lines[of])) <= zone[of] * (1 + 1e-9)
-    return Places(cells, y[of], np.concatenate(on, axis=1)[of], free, np.zeros((len(of), 0)))
+    cover = None if cover is None else cover[of]
+    return Places(cells, y[of], np.concatenate(on, axis=1)[of], free, np.zeros((len(of), 0)), cover)
+
+
+def _on_the_margin(
+    layers: Layers, cells: Array, outputs: Array, low: float, high: float
+) -> tuple[Array, Array, Array | None, Index]:
+    """Return the parts of cells where a margin is low to high and none is less than low.
+
+    Args:
+        layers: the weights.
+        cells: pieces (p, c, d).
+        outputs: Phi on each as affine functions (p, C, d + 1).
+        low: the least margin.
+        high: the largest of the margin that a piece is of.
+
+    Returns:
+        The pieces, their labels, of several outputs the covectors of their margins, and owners.
+    """
+    near = ROUND * float(np.abs(outputs).sum(axis=2).max(initial=0.0)) * max(layers.box, 1.0)
+    made = []
+    for y, cover in layers.margins:
+        plane = np.einsum("c,pcd->pd", cover, outputs)
+        found, _, of = band_parts(cells, plane, np.zeros(len(cells)), near, (low, high), (1.0,))
+        for other, rival in layers.margins:
+            if other == y and rival is not cover:
+                plane = np.einsum("c,pcd->pd", rival, outputs[of])
+                found, _, part = band_parts(
+                    found, plane, np.zeros(len(found)), near, (low, np.inf), (1.0,)
+                )
+                of = of[part]
+        made.append((found, np.full(len(found), y), np.tile(cover, (len(found), 1)), of))
+    pieces, ys, covers, owners = zip(*made, strict=True)
+    several = np.concatenate(covers) if len(layers.weights[-1]) > 1 else None
+    return stack(list(pieces)), np.concatenate(ys), several, np.concatenate(owners)
 
 
 def _unit(lines: Array) -> Array:
@@ -198,7 +246,8 @@ class RegionRays:
         y: labels (r,).
         piece: the piece of each corner (r,), ascending.
         values: what goes into each layer (r, k_(l-1)).
-        low: y times the least signal of each neuron of a layer (r, k_l).
+        low: y times the least signal of each neuron of a layer (r, k_l); of several outputs that
+            of their margin, e_y - e_c.
         spread: by how much the largest exceeds it (r, k_l); None where no slope is free.
         neurons: the weights.
     """
@@ -217,16 +266,17 @@ class RegionRays:
         x, piece = corners_of(places.pieces)
         on, free = (layers.by_layer(flags[piece]) for flags in (places.on, places.free))
         values, y = [x], places.y[piece]
+        top = y[:, None] if places.cover is None else places.cover[piece]
         if not layers.biased:
             values = [x * np.append(np.ones(layers.d), 0.0)]
         for w, s in zip(layers.weights, on, strict=False):
             values.append(s * (values[-1] @ w.T))
         if not places.free.any():
-            signals = [y[:, None]]
+            signals = [top]
             for w, s in zip(layers.weights[:0:-1], on[::-1], strict=True):
                 signals.append(s * (signals[-1] @ w))
             return cls(x, y, piece, tuple(values), tuple(signals[::-1]), None, layers)
-        low, high = [y[:, None]], [y[:, None]]
+        low, high = [top], [top]
         for w, s, f in zip(layers.weights[:0:-1], on[::-1], free[::-1], strict=True):
             up, down = np.maximum(w, 0), np.minimum(w, 0)
             least, most = low[-1] @ up + high[-1] @ down, high[-1] @ up + low[-1] @ down

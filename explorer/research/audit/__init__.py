@@ -33,7 +33,7 @@ from explorer.engine.data import Dataset
 from explorer.engine.data.drawings import generator_of
 from explorer.engine.explanations.assumptions import obstacle
 from explorer.engine.images import image_scores, image_verdict
-from explorer.engine.margin import q_of
+from explorer.engine.margin import q_of, usable_margin
 from explorer.engine.multipliers import fit_multipliers
 from explorer.engine.network import Network
 from explorer.engine.ranks import FEW_COORDINATES, judge_by_ranks
@@ -42,6 +42,7 @@ from explorer.engine.scoring import Verdict, judge
 from explorer.engine.settings import schema
 from explorer.engine.threads import few_threads
 from explorer.engine.torch_models import ModelError, Reading, read_model
+from explorer.engine.weight_decay import fitted_decay
 from explorer.research import runs
 from explorer.research.audit.inputs import (
     AuditData,
@@ -59,6 +60,10 @@ from explorer.research.devices import check_device
 from explorer.research.runs import RADIUS, RunFailed
 
 SEARCHES = ("certified_places",)  # attacks that search as long as they find
+BY_MARGIN = ("univariate", "certified_places")  # attacks that take points off the margin for none
+UNSETTLED = (
+    "no weight decay is stationary at these weights and points: their errors weigh too much."
+)
 KEYS = ("kkt", "decoreco", "univariate", "certified_places")  # those that fit the weights run
 NEAREST = 1 / 3  # arbitrary: of the median distance between nearest training points
 SECONDS = 30.0  # arbitrary: of the search of places, which has no end in sight
@@ -74,7 +79,7 @@ def audit(
     x: Given, y: Given = None, heldout: Given = None, *, classes: Sequence[Any] | None = None,
     attacks: Sequence[str] | None = None, radius: float | None = None, seed: int = 0,
     steps: int | None = None, pixels: tuple[int, int, int] | None = None,
-    watch: runs.Watch[Any] = runs.no_watch, device: str = "cpu",
+    weight_decay: float | None = None, watch: runs.Watch[Any] = runs.no_watch, device: str = "cpu",
 ) -> Audit:  # fmt: skip
     """Return what the weights of a trained model give away of its training points.
 
@@ -99,6 +104,10 @@ def audit(
             of x says. The range of a pixel, from the least to the largest value given, is then
             known to attacks, and with held-out images a training image counts as found where it is,
             of all of both, the nearest to a candidate (`engine.images`).
+        weight_decay: mu of mean loss + mu/2 |theta|^2 that is known to have trained the model by
+            gradient descent on the logistic loss: `weight_decay` of torch.optim.SGD, not of AdamW.
+            None asks for none where all points are on their side, and else takes the only mu at
+            which points and weights can be stationary (`fitted_decay`).
         watch: sees every state of an attack go by.
         device: where to attack, where the attack can: cpu, cuda or mps.
 
@@ -122,6 +131,8 @@ def audit(
     check_device(device)
     if seed < 0:
         raise ValueError(f"seed must be 0 or more; got {seed}")
+    if weight_decay is not None and not (weight_decay > 0 and math.isfinite(weight_decay)):
+        raise ValueError(f"weight_decay must be positive and finite; got {weight_decay}")
     if radius is not None and not radius > 0:
         raise ValueError(f"radius must be positive, a share of the spread; got {radius}")
     names = (attacks,) if isinstance(attacks, str) else attacks
@@ -138,8 +149,11 @@ def audit(
     given = audit_data(read, x, y, heldout, classes)
     net, data = read.net, given.data
     q = q_of(net, data.x, data.y)
-    coordinates, made = _frame(read, data, float(q.min()))
+    coordinates, made = _frame(read, data, 0.0 if weight_decay else float(q.min()))
     z = Dataset(coordinates.inside(data.x), data.y)
+    mu = weight_decay or 0.0
+    if not (mu or float(q.min()) > 0):
+        mu = fitted_decay(coordinates.net(net), z.x, z.y)
     spread = _round(float((z.x - z.x.mean(0)).square().sum(1).mean().sqrt()))
     if not spread > 0:
         raise ValueError("all training points are equal, so there is no unit of length")
@@ -155,9 +169,12 @@ def audit(
     tried: tuple[AuditAttack, ...] = ()
     told: Determination | None = None
     why = ""
-    if float(q.min()) > 0:
-        one = Target.of(coordinates.net(net), _round(float(q.min())))
+    if bool((q > 0).any()):
+        one = Target.of(coordinates.net(net), _round(usable_margin(q)))
         target = replace(one, net=one.net.with_theta(_round_all(one.net.theta)))
+        told_of = target
+        if mu > 0:
+            told_of = Target.of(coordinates.net(net), float(q.min()), mu)
         seen = None if pixels is None else _Pixels.of(pixels, given, coordinates)
         if seen is not None:
             target = replace(target, pixels=seen.box)
@@ -165,23 +182,25 @@ def audit(
             target, z, unseen, controls, made, spread, share, coordinates, seed, steps, watch,
             device, seen,
         )  # fmt: skip
-        tried = tuple(case.attack(entry) for entry in wanted or _entries(target))
-        why = obstacle(target)
+        tried = tuple(case.attack(entry) for entry in wanted or _entries(target, mu > 0))
+        why = obstacle(told_of) if mu >= 0 else UNSETTLED
         if attacks is None and not why:
-            told = determination(target, z, share * spread)
+            told = determination(told_of, z, share * spread)
     return Audit(
         net, data, given.classes, coordinates, spread, share, q, made, tried, controls, told,
-        given.names, read.folded, given.shared, why, given.kept, given.given - data.n,
+        given.names, read.folded, given.shared, why, given.kept, given.given - data.n, max(mu, 0.0),
     )  # fmt: skip
 
 
-def _entries(target: Target) -> list[AnyAttack]:
+def _entries(target: Target, decayed: bool) -> list[AnyAttack]:
     """Return the attacks that fit. DecoReco where KKT knows no several classes.
+
+    Those that prove by the margin alone are left out of weights that are `decayed`.
 
     With biases beyond the first layer both rest on no theorem (`assumptions`), and run all the
     same.
     """
-    rows = [by_key(key) for key in KEYS]
+    rows = [by_key(key) for key in KEYS if not (decayed and key in BY_MARGIN)]
     if target.net.outputs == 1:
         rows = [row for row in rows if row.key != "decoreco"]
     rows = [

@@ -12,6 +12,7 @@ from explorer.engine.charts import Axis, Chart, Guide, Series
 from explorer.engine.classes import class_numbers
 from explorer.engine.files import write_file
 from explorer.engine.images import ImageVerdict
+from explorer.engine.margin import usable_margin
 from explorer.engine.ranks import RankVerdict
 from explorer.engine.scoring import score
 from explorer.research.audit.result import Audit, AuditAttack
@@ -49,7 +50,8 @@ def point_rows(made: Audit) -> list[dict[str, Any]]:
     if made.net.outputs == 1:  # the first class is -1
         number = [1 - k for k in number]
     met = {one.title: _matches(made, one) for one in made.tried if one.verdict is not None}
-    q, least = made.q.tolist(), float(made.q.min())
+    q, right = made.q.tolist(), bool((made.q > 0).any())
+    least = usable_margin(made.q) if right else float(made.q.min())
     ways = standings(made)
     out = []
     for i in range(made.data.n):

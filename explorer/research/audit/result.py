@@ -67,6 +67,7 @@ class Audit:
         undetermined: why nothing can be said of what the weights determine; "" where it can.
         kept: numbers of `data` among the points given, of which repeats count once; () for all.
         repeats: how many of the points given are repeats of others.
+        decay: mu of the weight decay that was told, or that the points fit; 0 for none.
 
     Example:
         >>> from explorer import audit, maximum_margin, preset
@@ -93,6 +94,7 @@ class Audit:
     undetermined: str = ""
     kept: tuple[int, ...] = ()
     repeats: int = 0
+    decay: float = 0.0
 
     @property
     def best(self) -> AuditAttack | None:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from explorer.engine.certificate import Light
 from explorer.engine.controls import Origin
+from explorer.engine.explanations.assumptions import THRESHOLD
 from explorer.engine.explanations.cone import refusal
 from explorer.engine.images import ImageVerdict
 from explorer.engine.ranks import FEW_COORDINATES, FOUND_SHARE, LEAST, RankVerdict
@@ -32,7 +33,16 @@ class Assumption(NamedTuple):
 
 def sentence(made: Audit) -> str:
     """Return what the weights give away, with the numbers."""
-    return f"{_verdict(made)} {_repeats(made)}" if made.repeats else _verdict(made)
+    wrong = int((made.q <= 0).sum())
+    errors = (
+        f"The model gets {wrong} of {made.data.n} training points wrong: no theorem leads such "
+        "weights to a KKT point, and attacks took the median margin of the others. "
+        f"{_order(made)}. {_remedy(made, wrong)}"
+        if wrong and made.tried
+        else ""
+    )
+    repeats = _repeats(made) if made.repeats else ""
+    return " ".join(filter(None, (_verdict(made), errors, repeats)))
 
 
 def _repeats(made: Audit) -> str:
@@ -46,7 +56,7 @@ def _repeats(made: Audit) -> str:
 def _verdict(made: Audit) -> str:
     """Return what the weights give away of the points that are no repeats."""
     wrong, n = int((made.q <= 0).sum()), made.data.n
-    if wrong:
+    if wrong and not made.tried:
         return (
             f"The model gets {wrong} of {n} training points wrong, so there is no margin and no "
             f"attack was run. {_order(made)}. {_remedy(made, wrong)}"
@@ -57,7 +67,7 @@ def _verdict(made: Audit) -> str:
         return f"No attack has run: {why}"
     verdict, count = best.verdict, sum(one.verdict is not None for one in made.tried)
     if verdict.why_not is not None:
-        return f"Cannot know. {_unknown(made, verdict)}"
+        return f"Cannot know. {_unknown(made, verdict)}{determination(made)}"
     several = f" for the best of {count} attacks" if count > 1 else ""
     p_value = f"{verdicts.controls(verdict)}, p = {made.p_value:.2g}{several}"
     if isinstance(verdict, ImageVerdict):
@@ -195,7 +205,7 @@ def _remedy(made: Audit, wrong: int) -> str:
 
 CERTIFIED, UNCERTIFIED = "certified", "found, not certified"
 MISSED, OPEN = "certified, but not found", "other data explain the weights as well"
-UNKNOWN = "not known"  # of three layers and more: the radius is a lower bound
+UNKNOWN = "not known"  # of three layers and more, or weight decay: the radius is a lower bound
 
 
 def standings(made: Audit) -> list[str]:
@@ -223,9 +233,10 @@ def determination(made: Audit) -> str:
     sure, found = sum(w in (CERTIFIED, MISSED) for w in ways), ways.count(UNCERTIFIED)
     rest, far = len(ways) - sure - found, told.farthest.at_most / unit
     verb = "is" if sure == 1 else "are"
-    text = (
-        f" Other data are those within ±{told.box / unit:.3g} spreads of 0, of margins up to "
-        f"{told.certainty.top:.3g}."
+    text = f" Other data are those within ±{told.box / unit:.3g} spreads of 0, " + (
+        f"of margins up to {told.certainty.top:.3g}."
+        if math.isfinite(told.certainty.top)
+        else "of all margins from the least one of these points up, priced by the weight decay."
     )
     if not sure:
         text += " No point is certified."
@@ -240,7 +251,8 @@ def determination(made: Audit) -> str:
     if rest and told.certainty.tight:
         text += f" Without {rest} of them other data explain the weights as well."
     elif rest:
-        text += f" Of {rest} it is not known: the proof for three layers reaches only some points."
+        why = "weights trained with weight decay" if made.decay else "three layers"
+        text += f" Of {rest} it is not known: the proof for {why} reaches only some points."
     if math.isfinite(far):
         end = f"at most {far:.3g} spreads away from these points on average."
         text += f" Such data that explain them so well are {end}"
@@ -309,7 +321,7 @@ def assumptions(made: Audit) -> list[Assumption]:
     if made.certificate is not None:
         near = made.certificate.light in (Light.NEAR, Light.EXACT)
         found.append(Assumption("KKT point", near, weights.certificate(made.certificate)))
-    elif not wrong and made.net.homogeneous:
+    elif not (wrong or made.decay) and made.net.homogeneous:
         words = "The certificate of so many points and outputs takes minutes and was left out."
         found.append(Assumption("KKT point", None, words))
     if made.folded:
@@ -325,16 +337,35 @@ def assumptions(made: Audit) -> list[Assumption]:
             "held-out", False,
             f"{made.shared} held-out points are training points as well, which hides finds.",
         ))  # fmt: skip
-    if not wrong:
+    if not (wrong or made.decay):
         found.append(Assumption("coordinates", *_coordinates(made)))
+    if made.decay:
+        found.append(Assumption("weight decay", *_decay(made)))
     why = made.undetermined or refusal(made.net)
     if why:
         return [*found, Assumption("certified radius", False, why)]
+    if made.decay:
+        return found
     words = (
         "Weights do not say whether weight decay trained them. If it did, points off the margin "
         "leave a trace as well, and places claimed from the weights alone may hold no point."
     )
     return [*found, Assumption("no weight decay", None, words)]
+
+
+def _decay(made: Audit) -> tuple[bool | None, str]:
+    """Return whether the weights are a stationary point of a decay, and of which."""
+    words = (
+        f"mean logistic loss + {made.decay:.3g}/2 |θ|²: there every point leaves a trace, as large "
+        "as its margin says."
+    )
+    left = None if made.determined is None else made.determined.allowed
+    if left is None:
+        return None, f"Taken for a stationary point of {words}"
+    if left > THRESHOLD:
+        why = "as after AdamW, which decays otherwise, or after unfinished training"
+        return False, f"No stationary point, {why}: the points leave {left:.0%}. Asked of {words}"
+    return True, f"The points leave {left:.2%} of a stationary point of {words}"
 
 
 def _coordinates(made: Audit) -> tuple[bool | None, str]:

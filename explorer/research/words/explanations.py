@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from torch import Tensor
@@ -58,8 +59,12 @@ def over_all(made: Determination) -> str:
     return (
         f"Of explanations with {scope(made.box, made.certainty.top)}, every one that leaves up to "
         f"{made.allowed:.2%} of the weights has mass within {made.within:.2g} of {count} of "
-        f"{len(made.forced)} points. None is farther than {far.at_most:.2g} from them on "
-        f"average{met}."
+        f"{len(made.forced)} points."
+        + (
+            f" None is farther than {far.at_most:.2g} from them on average{met}."
+            if math.isfinite(far.at_most)
+            else ""
+        )
     )
 
 

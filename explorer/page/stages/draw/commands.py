@@ -230,8 +230,8 @@ def _go_on(session: Session, history: History[Dataset]) -> None:
             session.message = REVIVED
     fit(session, dataset)
     part = Training(
-        state, weight_decay=old.training.weight_decay, given=old.training.given, plan=known,
-        before=state,
+        state, weight_decay=old.training.weight_decay, loss=old.training.loss,
+        given=old.training.given, plan=known, before=state,
     )  # fmt: skip
     aim = old.aim if old.aim is not None and old.aim.truth.n else None
     session.branch.carried = part.state, old.attack.state

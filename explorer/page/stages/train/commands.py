@@ -54,8 +54,8 @@ def begin(session: Session, net: Network | None = None, exact: bool = False) -> 
     if net is None or exact:
         known = Run(dataset, config, seed=session.seed, exact=exact, repeatable=True)
     session.show(stage="train", aim=None, status=Status.RUNNING,
-                 training=Training(state, weight_decay=config.weight_decay, plan=known,
-                                   before=state),
+                 training=Training(state, weight_decay=config.weight_decay, loss=config.loss,
+                                   plan=known, before=state),
                  attack=Attacking(held.name, mix=held.mix))  # fmt: skip
     certify(session)
 
@@ -158,8 +158,9 @@ def reach(session: Session, state: TrainState, status: Status) -> None:
     taken = state.t > begun
     if taken and known is not None and known.finish is not None:  # a finished one goes elsewhere
         known = replace(known, finish=None) if begun <= known.finish else None
-    decay = config.weight_decay if taken else now.weight_decay
-    part = replace(now, state=state, weight_decay=decay, plan=known)
+    if taken:
+        now = replace(now, weight_decay=config.weight_decay, loss=config.loss)
+    part = replace(now, state=state, plan=known)
     session.put(training=part, status=status)
 
 
