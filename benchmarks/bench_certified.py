@@ -305,6 +305,9 @@ def looked_at(data, net, error, seed, half, count, decay=0.0):
     radii = [radius(x[i], float(y[i])) for i in support]
     count["support certified"] += sum(r > truth for r in radii)
     count["support claimed"] += sum(r > limit for r in radii)
+    if decay:
+        wide = [cone.radius(x[i] - 0.12, x[i] + 0.12, float(y[i]), truth).low for i in support]
+        count["support certified within 0.12"] += sum(r > truth for r in wide)
     if truth <= WELL:
         count["well trained"] += 1
         count["support, well trained"] += len(support)

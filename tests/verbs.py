@@ -78,7 +78,10 @@ REFUSED = (
     ("demo --m 7", "Try 8"),
     ("demo --scenario nothing", "alternating circle"),
     ("demo --set lr_x=nan", "lr_x must be a finite number; got 'nan'"),
-    (f"demo {NET} --attack certified_places --train-set weight_decay=0.001", "weight decay"),
+    (
+        f"demo {NET} --preset alternating-circle --attack certified_places --train-set weight_decay=0.001",
+        "weight decay",
+    ),
     ("attack absent.safetensors", "cannot read"),
     ("attack absent.safetensors --device mps", "Take --device cpu"),
     ("show bad.csv", "bad.csv: no PyTorch"),
