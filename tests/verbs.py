@@ -79,7 +79,7 @@ REFUSED = (
     ("demo --scenario nothing", "alternating circle"),
     ("demo --set lr_x=nan", "lr_x must be a finite number; got 'nan'"),
     (
-        f"demo {NET} --preset alternating-circle --attack certified_places --train-set weight_decay=0.001",
+        "demo --widths 20 --steps 400 --attack certified_places --train-set weight_decay=0.001",
         "weight decay",
     ),
     ("attack absent.safetensors", "cannot read"),

@@ -12,12 +12,14 @@ from explorer.engine.attacks.target import Target
 from explorer.engine.data import empty, preset, read_csv, write_csv
 from explorer.engine.network import init_network
 from explorer.engine.roster import ROSTER
+from explorer.engine.training import TrainConfig
 from explorer.page import play
 from explorer.page.apps.explorer import App
 from explorer.page.plane.hands import DrawHand
 from explorer.page.session import Session
 from explorer.page.stages.attack import commands as attack
 from explorer.page.stages.draw import commands as draw
+from explorer.page.stages.proof import commands as proof
 from explorer.research.pictures.fields import leads
 from explorer.style import CLASSES
 from tests.page.pages import of_class, on_plane
@@ -79,6 +81,23 @@ def test_the_road_with_three_classes() -> None:
         attack.choose(session, "kkt")
 
 
+def test_three_classes_are_asked_where_a_point_must_be() -> None:
+    """No point splits there, and places are certified all the same."""
+    app = App(preset("three-blobs"))
+    session = app.session
+    session.train_config = TrainConfig(widths=(40,))
+    play.go(session, "train")
+    play.step(session, 3000)
+    play.go(session, "explain")
+    assert session.frame.explain is None
+    proof.begin(session)
+    held, data = session.frame.proof, session.frame.truth
+    assert held is not None and held.needed is not None and held.done
+    assert held.needed.holds(data.x.numpy(), data.y.numpy()).all()
+    assert len(on_plane(app)["places"]) == len(held.needed.rows) > 0
+    app.close()
+
+
 @pytest.mark.parametrize("name", ["three-blobs", "spiral-arms", "four-blobs", "pie"])
 def test_no_frame_takes_a_single_step(name, monkeypatch) -> None:
     """Compiled loops make each, whatever the stride."""
@@ -101,7 +120,7 @@ def test_no_frame_takes_a_single_step(name, monkeypatch) -> None:
 def test_other_attacks_refuse_several_outputs() -> None:
     net = init_network(2, (5,), generator=torch.Generator(), first_scale=1.0, outputs=3)
     for key, row in ROSTER.items():
-        assert bool(row.refusal(Target(net))) != (key == "decoreco")
+        assert bool(row.refusal(Target(net))) != (key in ("decoreco", "certified_places"))
 
 
 def test_a_page_shows_every_class() -> None:

@@ -135,7 +135,7 @@ class Assumptions:
 def scope(box: float, top: float) -> str:
     """Return which explanations a radius speaks of: the box and the margins of their points."""
     if top == np.inf:
-        return f"points within ±{box:.2g} at all margins, priced by the weight decay"
+        return f"points within ±{box:.2g} of all margins at the price of the weight decay"
     return f"points within ±{box:.2g} and margins up to {top:.3g}"
 
 

@@ -236,7 +236,7 @@ def determination(made: Audit) -> str:
     text = f" Other data are those within ±{told.box / unit:.3g} spreads of 0, " + (
         f"of margins up to {told.certainty.top:.3g}."
         if math.isfinite(told.certainty.top)
-        else "of all margins from the least one of these points up, priced by the weight decay."
+        else "of all margins from the least of these points up, at the price of the weight decay."
     )
     if not sure:
         text += " No point is certified."

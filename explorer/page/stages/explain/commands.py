@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from explorer.engine.explanations.assumptions import obstacle
 from explorer.engine.explanations.others import OtherSet
 from explorer.engine.explanations.splitting import (
     Explanation,
@@ -43,6 +44,11 @@ LET_GO: dict[str, Any] = {"slide": None, "selected": None, "mate": None, "words"
 def history(session: Session) -> History[Explained]:
     """Return the explanation with the earlier ones. ValueError before the stage was begun."""
     held = session.frame.explain
+    if held is None and session.frame.stage == "explain":
+        raise ValueError(
+            "No point splits here: that is known of two classes with all points on their side. Ask "
+            "where a point must be."
+        )
     if held is None:
         raise ValueError("Nothing to explain yet: train a network, then turn to Explain.")
     return held
@@ -56,18 +62,26 @@ def explanation(session: Session) -> Explained:
 def begin(session: Session) -> None:
     """Find the explanation of the attacked weights by the points they were trained on.
 
+    Of several outputs, and of weights with errors, no point splits here; what every explanation
+    shares can be asked all the same.
+
     Raises:
-        ValueError: for weights that are not homogeneous, or of several outputs.
+        ValueError: for weights of which nothing can be said.
     """
     now = session.frame
     if now.target is None or now.truth is None:
         raise ValueError(explanations.NO_WEIGHTS)
-    if not now.target.net.homogeneous or now.target.net.outputs != 1:
+    if not now.target.net.homogeneous:
         raise ValueError(
-            "Explanations are of homogeneous networks with one output: of weights with biases "
-            "beyond the first layer, or of more classes, no theorem says that points explain "
-            "them."
+            "Explanations are of homogeneous networks: of weights with biases beyond the first "
+            "layer no theorem says that points explain them."
         )
+    if now.target.net.outputs != 1 or not now.target.separated:
+        why = obstacle(now.target)
+        if why:
+            raise ValueError(f"{why[0].upper()}{why[1:]}")
+        session.show(explain=None)
+        return
     made = None if now.aim is None or now.aim.certificate is None else now.aim.certificate.residual
     session.show(explain=History(first_explained(now.target, now.truth, made)))
 

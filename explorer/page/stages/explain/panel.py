@@ -86,7 +86,7 @@ class ExplainPanel(Panel):
         self.farthest = Question(
             self, FARTHEST_SET, FARTHEST_TIP, lambda: self._press(self._ask_farthest), CANCELLED
         )
-        self.radii = Question(self, words.LIKELY, RADII_TIP, lambda: self._press(self._ask_radii))
+        self.radii = Question(self, words.LIKELY, RADII_TIP, self._press_radii)
         self.questions = (self.radii, self.farthest, self.forced)
         self._asked = (False, False)  # whether masses, and the farthest set, are on the plane
         ask = Item("button", proof_words.ASK, proof_words.ASK_TIP, filled=True,
@@ -127,14 +127,20 @@ class ExplainPanel(Panel):
 
     # --- questions ----------------------------------------------------------------------
     def _press(self, ask: Callable[[Target, Explained], None]) -> None:
-        """Ask something of the weights on screen, or take the map of radii away."""
-        held, target = self.session.frame.explain, self.session.frame.target
-        if ask == self._ask_radii and self.session.frame.certain is not None:
+        """Ask something of the explanation on screen."""
+        target = self.session.frame.target
+        if target is not None and not self._busy:
+            self.do(lambda: ask(target, explain.explanation(self.session)))
+
+    def _press_radii(self) -> None:
+        """Ask for the map of radii, or take it away."""
+        target = self.session.frame.target
+        if self.session.frame.certain is not None:
             self.radii.cancel()
             self.radii.say("")
             explain.take_radii(self.session, None)
-        elif held is not None and target is not None and not self._busy:
-            self.do(ask, target, held.present)
+        elif target is not None and not self._busy:
+            self.do(self._ask_radii, target)
 
     @property
     def _busy(self) -> bool:
@@ -159,7 +165,7 @@ class ExplainPanel(Panel):
     def _ask_farthest(self, _: Target, state: Explained) -> None:
         self._ask_rivals(self.farthest, state, farthest_set, self._show_farthest)
 
-    def _ask_radii(self, target: Target, _: Explained) -> None:
+    def _ask_radii(self, target: Target) -> None:
         """Draw the map of radii, place by place."""
         why = obstacle(target)
         if why:
