@@ -32,6 +32,7 @@ from explorer.research.runs import in_own_unit
 
 DRAWN, MOST = 8, 30  # frames in which points appear, of training and of the attack; arbitrary
 TRAINED = 2_000  # steps that Play comes to where a step begins with training; arbitrary
+NO_PICTURE: dict[str, Any] = {"recording": "", "starts": None}  # of a step of words
 STANDS = 12  # frames of a map; arbitrary
 STATES = 60  # kept of an attack that plans no steps; arbitrary
 
@@ -56,7 +57,7 @@ def lesson_that_plays(lesson: Lesson, progress: Progress = no_progress) -> str:
         {
             "caption": step.caption.split("\n\n"), "question": step.question,
             "answer": step.answer, "goal": "" if step.goal is None else step.goal.words,
-            **({"recording": "", "starts": None} if step.state is None else _played(step.state)),
+            **(NO_PICTURE if step.state is None else _step_parts(step.state)),
         }
         for step in with_progress(iter(lesson.steps), len(lesson.steps), progress)
     ]  # fmt: skip
@@ -76,14 +77,14 @@ def lesson_of(place: str) -> Lesson:
     return read_link(place) if is_link(place) else read(read_file(Path(place)))
 
 
-def _played(state: State) -> dict[str, Any]:
+def _step_parts(state: State) -> dict[str, Any]:
     """Return the recording of where a step puts the page, and the landscape where it shows that.
 
-    "" and None where nothing is drawn there.
+    `NO_PICTURE` where nothing is drawn there.
     """
     run = played_run(state)
     if not run.dataset.n:
-        return {"recording": "", "starts": None}
+        return NO_PICTURE
     made = in_own_unit(with_states(run))
     frames, axes = list(frames_of(made, drawn=DRAWN, most=MOST)), recorded_axes(made)
     if state.stage == "landscape" and state.map == "point":
