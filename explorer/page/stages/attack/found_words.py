@@ -72,7 +72,10 @@ def certainty_words(target: Target | None, share: float | None, met: int, sure: 
 def why_none(target: Target) -> str:
     """Return in a few words why nothing is certified for these weights, or an empty string."""
     if not refusal(target.net) and obstacle(target):
-        many = "weights" if len(target.net.weights) > 2 else "neurons of different directions"
+        if target.decay is not None:
+            return "No certificate: weight decay is certified on the line alone."
+        several = len(target.net.weights) > 2 or target.net.outputs > 1
+        many = "weights" if several else "neurons of different directions"
         return f"No certificate at once: too many {many}."
     return ""  # no theorem is spoken of here at all
 
