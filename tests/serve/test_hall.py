@@ -187,7 +187,7 @@ def test_a_tap_comes_to_the_projector_and_nothing_that_was_not_shown_to_the_phon
         "count": 1,
         "phones": {"1": [[[0.5, -0.5]], "", ""]},
     }
-    assert post(code=projector.code)[0] == 429, "faster than a finger"
+    assert any(post(code=projector.code, taps=[[0.5, -0.5]])[0] == 429 for _ in range(50))
     projector.say(round={**BOARD, **CLAIMS, **TRUTH})
     status, told = 429, {}
     while status == 429 or "score" not in told:
