@@ -21,11 +21,11 @@ from torch import Tensor
 
 from explorer.engine import training
 from explorer.engine.arrays import Array
-from explorer.engine.attacks.kkt import KKTConfig
 from explorer.engine.data import preset
 from explorer.engine.data.images import Choice, draw
 from explorer.engine.multipliers import Fit
 from explorer.engine.number_words import percent, share
+from explorer.engine.roster import by_key
 from explorer.engine.store import Run, load_run
 from explorer.engine.sums import sum_of
 from explorer.engine.training import TrainConfig
@@ -33,7 +33,13 @@ from explorer.page.frame import Frame, Proof
 from explorer.page.plane.weights import shown_of
 from explorer.page.recording.band import band_arrays
 from explorer.page.recording.document import FORMAT, VERSION, document_of
-from explorer.page.recording.frames import RecordedFrame, frames_of, pictures, recorded_axes
+from explorer.page.recording.frames import (
+    RecordedFrame,
+    config_of,
+    frames_of,
+    pictures,
+    recorded_axes,
+)
 from explorer.page.recording.landscape import starts_data, starts_of
 from explorer.page.recording.opening import RECORDED, known_of_opening
 from explorer.page.recording.packing import recording
@@ -110,8 +116,7 @@ def record() -> Iterator[tuple[str, dict[str, Any]]]:
 # --- runs ---------------------------------------------------------------------------------------
 def _training_run(name: str, n: int, steps: int, noise: float = 0.0, **more: Any) -> Run:  # noqa: ANN401 - settings
     """Return a run of a preset, trained; states are near one another at first, then farther."""
-    run = Run(preset(name, n, noise, 0), TrainConfig(steps=max(steps, 4000), **more), seed=0,
-              attack_config=KKTConfig())  # fmt: skip
+    run = Run(preset(name, n, noise, 0), TrainConfig(steps=max(steps, 4000), **more), seed=0)
     return _longer(replace(run, train_states=(next(runs.training_states(run)),)), steps)
 
 
@@ -128,9 +133,8 @@ def _longer(run: Run, steps: int) -> Run:
 
 def _with_attack(run: Run) -> Run:
     """Return the run with all steps of its attack."""
-    assert run.attack_config is not None
     made = runs.attack(
-        runs.Trained(run, run.train_states).target, run.attack_config, run.seed,
+        runs.Trained(run, run.train_states).target, config_of(run), run.seed,
         truth=run.dataset, keep=2 * ATTACKED,
     )  # fmt: skip
     return replace(run, attack_states=made.states, stage="attack")
@@ -273,7 +277,8 @@ def _proof() -> Recorded:
 
 
 def _images() -> Recorded:
-    run = image_runs.ImageRun(choice=Choice(task="ten"), attack="decoreco")
+    several = next(key for key in image_runs.picture_attacks() if by_key(key).needs.several)
+    run = image_runs.ImageRun(choice=Choice(task="ten"), attack=several)
     given = draw(run.choice)
     trained = runs.train(run.run_on(given), keep=1)
     aimed = image_runs.aim(given, run, trained.states[-1])
