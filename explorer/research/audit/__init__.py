@@ -60,7 +60,7 @@ from explorer.research.devices import check_device
 from explorer.research.runs import RADIUS, RunFailed
 
 SEARCHES = ("certified_places",)  # attacks that search as long as they find
-BY_MARGIN = ("univariate", "certified_places")  # attacks that take points off the margin for none
+BY_MARGIN = "univariate"  # takes points off the margin for none
 UNSETTLED = (
     "no weight decay is stationary at these weights and points: their errors weigh too much."
 )
@@ -172,7 +172,7 @@ def audit(
     if bool((q > 0).any()):
         one = Target.of(coordinates.net(net), _round(usable_margin(q)))
         target = replace(one, net=one.net.with_theta(_round_all(one.net.theta)))
-        told_of = target
+        told_of = replace(target, separated=float(q.min()) > 0)
         if mu > 0:
             told_of = Target.of(coordinates.net(net), float(q.min()), mu)
         seen = None if pixels is None else _Pixels.of(pixels, given, coordinates)
@@ -182,7 +182,11 @@ def audit(
             target, z, unseen, controls, made, spread, share, coordinates, seed, steps, watch,
             device, seen,
         )  # fmt: skip
-        tried = tuple(case.attack(entry) for entry in wanted or _entries(target, mu > 0))
+        priced = replace(case, target=told_of)
+        tried = tuple(
+            (priced if entry.key in SEARCHES else case).attack(entry)
+            for entry in wanted or _entries(target, told_of)
+        )
         why = obstacle(told_of) if mu >= 0 else UNSETTLED
         if attacks is None and not why:
             told = determination(told_of, z, share * spread)
@@ -192,22 +196,22 @@ def audit(
     )  # fmt: skip
 
 
-def _entries(target: Target, decayed: bool) -> list[AnyAttack]:
+def _entries(target: Target, told_of: Target) -> list[AnyAttack]:
     """Return the attacks that fit. DecoReco where KKT knows no several classes.
 
-    Those that prove by the margin alone are left out of weights that are `decayed`.
+    With weight decay, of which `told_of` knows, none goes by the margin alone.
 
     With biases beyond the first layer both rest on no theorem (`assumptions`), and run all the
     same.
     """
-    rows = [by_key(key) for key in KEYS if not (decayed and key in BY_MARGIN)]
+    rows = [by_key(key) for key in KEYS if told_of.decay is None or key != BY_MARGIN]
     if target.net.outputs == 1:
         rows = [row for row in rows if row.key != "decoreco"]
     rows = [
         replace(row, needs=replace(row.needs, non_homogeneous=True)) if row.needs.several else row
         for row in rows
     ]
-    return [row for row in rows if not row.refusal(target)]
+    return [row for row in rows if not row.refusal(told_of if row.key in SEARCHES else target)]
 
 
 def _frame(read: Reading, data: Dataset, q_min: float) -> tuple[Coordinates, Certificate | None]:
