@@ -29,7 +29,7 @@ from typing import Annotated, Literal
 import torch
 from torch import Tensor
 
-from explorer.engine import optim
+from explorer.engine import optim, private
 from explorer.engine.classes import check_labels
 from explorer.engine.data import Dataset, unit_of
 from explorer.engine.data.unit import in_its_unit
@@ -147,6 +147,16 @@ class TrainConfig:
         "only", title="weight decay", form="more", place=7, page=(0, 100), ge=0,
         note="0 for none. With it training ends at a stationary point.",
     )] = 0.0
+    private_noise: Annotated[float, setting(
+        "DP-SGD, a defence: noise of a step, a standard deviation over the clipping; 0: none",
+        title="private noise", form="more", place=7, page=(0, 10_000), ge=0, unit="of the clipping",
+        note="After t steps ε is that of √t over it at δ = 10⁻⁵. Every step then takes all points, "
+        "by the constant rule.",
+    )] = 0.0
+    private_clip: Annotated[float, setting(
+        "DP-SGD: the length to which each point's gradient is cut", title="clipping", form="more",
+        place=7, page=(1e-6, 1e6), gt=0,
+    )] = 1.0
     # fmt: on
 
     def __post_init__(self) -> None:
@@ -161,10 +171,18 @@ class TrainConfig:
                 "the ascent follows the direction of the weights, which a decay of their norm does "
                 f"not change; got weight_decay={self.weight_decay}. Take method='gradient'."
             )
+        if self.private_noise and (self.method == "ascent" or self.batch is not None):
+            raise ValueError(
+                "private training takes all points in every step of gradient descent; got "
+                f"method={self.method!r} and batch={self.batch}. Take method='gradient' and no "
+                "mini-batch."
+            )
 
     @property
     def rule(self) -> StepRule:
-        """Return the step rule in force: the ascent has only one."""
+        """Return the step rule in force: the ascent and private training have only one."""
+        if self.private_noise:
+            return "constant"
         return "loss-scaled" if self.method == "ascent" else self.step_rule
 
     @property
@@ -348,6 +366,8 @@ def step(target: Dataset, state: TrainState, config: TrainConfig) -> TrainState:
     if state.diverged or not target.n:
         return state if state.diverged else replace(state, t=state.t + 1)
     n, t, seed = target.n, state.t + 1, state.batch_seed
+    if config.private_noise:
+        return _private_step(target, state, config) or replace(state, diverged=True)
     masks = _masks(config, n, seed)
     sound, new = training_step.step(
         state.net, target.x, target.y, _rule(config, n, state.net), _iterate(state), t,
@@ -387,7 +407,7 @@ def refresh(target: Dataset, state: TrainState, config: TrainConfig) -> TrainSta
         if config.revive:
             seed = (state.batch_seed + state.t) % 2**63
             net = revived_network(following.net, target.x, torch.Generator().manual_seed(seed))
-        if net.homogeneous:  # only then is the scale a mere temperature
+        if _may_scale(config, net):  # only then is the scale a mere temperature
             worst = (math.log(COOLED) - math.log(-following.q_min)) / net.order
             scale = min(worst, following.log_scale)
         velocity = torch.zeros_like(velocity)
@@ -510,6 +530,8 @@ def states(
 
 def _leap(target: Dataset, state: TrainState, config: TrainConfig, steps: int) -> TrainState:
     """So many steps in one go; fewer where the run cannot go on, none where nothing takes them."""
+    if config.private_noise:
+        return state
     if training_loops.serves(state.net, target.x):
         advance_by = training_loops.advance
     elif training_step.serves(target.x):
@@ -527,9 +549,25 @@ def _rule(config: TrainConfig, n: int, net: Network) -> TrainRule:
     return TrainRule(
         config.method == "ascent", config.rule == "constant", config.loss == "logistic",
         rate_on(config, n), config.momentum, config.weight_decay, math.log(config.beta_end),
-        float(config.ascent_steps), TRUST, NORM_RANGE if net.homogeneous else math.inf,
+        float(config.ascent_steps), TRUST, NORM_RANGE if _may_scale(config, net) else math.inf,
         MAX_EXPONENT, MAX_DECAY, MAX_LOG_GAIN,
     )  # fmt: skip
+
+
+def _may_scale(config: TrainConfig, net: Network) -> bool:
+    """Return whether the weights may be carried at another scale: noise is of the true ones."""
+    return net.homogeneous and not config.private_noise
+
+
+def _private_step(target: Dataset, state: TrainState, config: TrainConfig) -> TrainState | None:
+    """Return the state after a step of DP-SGD; None where a number of it is not finite."""
+    net, clip, seed = state.net, config.private_clip, state.batch_seed
+    total = private.clipped_gradient(net, target.x, target.y, config.loss, clip)
+    total = total + config.private_noise * clip * private.noise_like(net.theta, seed, state.t)
+    move = config.rate * (total / target.n - config.weight_decay * net.theta)
+    velocity = config.momentum * state.velocity + move
+    moved = net.with_theta(net.theta + velocity)
+    return _evaluate(target, config, state.t + 1, moved, state.log_scale, velocity, seed)
 
 
 def _masks(config: TrainConfig, n: int, seed: int) -> Masks:

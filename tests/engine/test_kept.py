@@ -59,6 +59,8 @@ def test_a_run_of_before_opens_with_its_numbers(name: str) -> None:
     assert settings.pop("deep_alpha", 0.0) == 0.0  # as it was, not as a new run has it
     assert settings.pop("near", False) is False
     assert settings.pop("knows", "nothing") == "nothing"
+    trained = mine["held"]["settings"]["train"]
+    assert (trained.pop("private_noise"), trained.pop("private_clip")) == (0.0, 1.0)
     for part, said in theirs["held"].items():
         assert mine["held"][part] == said, part
     for part, said in theirs["found"].items():

@@ -19,7 +19,10 @@ from time import monotonic, sleep
 import pytest
 import torch
 
+from explorer.engine.data import preset
+from explorer.engine.private import epsilon_of, separation
 from explorer.research.records import RowFile, flat, write_csv
+from explorer.research.runs import train
 from explorer.research.sweep import (
     ROWS,
     Experiment,
@@ -254,6 +257,10 @@ def test_defences_do_what_they_say() -> None:
     whole = run_experiment(row)
     early = run_experiment(replace(row, early_stop=0))
     assert early["gamma_bar"] < whole["gamma_bar"]
+    seen = train(row.run_on(victim_of(row).truth)).states  # every third of 300
+    begun = next(state.t for state in seen if state.q_min > 0)
+    end = next(state for state in seen if state.t >= begun + 40)
+    assert end.t < 200 and run_experiment(replace(row, early_stop=40))["gamma_bar"] == end.gamma_bar
     victim, clean = victim_of(replace(row, label_noise=0.25)), victim_of(row)
     assert int((victim.truth.y != clean.truth.y).sum()) == 2
     assert all(
@@ -264,7 +271,20 @@ def test_defences_do_what_they_say() -> None:
     assert decayed["gamma_bar"] != whole["gamma_bar"]
 
 
-@pytest.mark.parametrize("defence", [{"early_stop": 0}, {"weight_decay": 1e-3}])
+def test_epsilon_sets_the_noise_for_the_planned_steps() -> None:
+    row = Experiment(**{**TINY, "steps": 30}, attack="", epsilon=5, train={"private_clip": 0.5})
+    config = row.run_on(preset("blobs", 8, 0.2)).train_config
+    assert epsilon_of(separation(config.private_noise, 30)) == pytest.approx(5)
+    assert config.private_clip == 0.5
+    found, free = (run_experiment(replace(row, epsilon=e)) for e in (0.01, 1e6))
+    assert found["accuracy"] <= free["accuracy"] and 0 <= found["fresh_accuracy"] <= 1
+    rows = list(sweep([replace(row, early_stop=3), replace(row, train={"private_noise": 1.0}),
+                       replace(row, train={"batch": 4})], threads(1)))  # fmt: skip
+    assert [r["status"] for r in rows] == ["refused", "failed", "failed"]
+    assert "fewer steps" in rows[0]["message"] and "say epsilon" in rows[1]["message"]
+
+
+@pytest.mark.parametrize("defence", [{"early_stop": 0}, {"weight_decay": 1e-3}, {"epsilon": 1}])
 def test_a_defence_that_an_exact_network_passes_over_is_refused(defence) -> None:
     exact = {**TINY, "method": "exact"}
     noisy = {**exact, "label_noise": 0.2}

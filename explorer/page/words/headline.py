@@ -10,6 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from explorer.engine import private
 from explorer.engine.certificate import ON_MARGIN, Certificate, Light
 from explorer.engine.classes import labels
 from explorer.engine.data import Dataset
@@ -187,6 +188,10 @@ def _nearness(part: Training, state: TrainState) -> tuple[str, str, bool]:
 
 def _train_numbers(part: Training, state: TrainState) -> tuple[tuple[str, str], ...]:
     rows = [("step", f"{state.t:,}"), ("normalised margin", f"{state.gamma_bar:.4g}")]
+    noise = 0.0 if part.plan is None else part.plan.train_config.private_noise
+    if noise:
+        epsilon = private.epsilon_of(private.separation(noise, state.t))
+        rows.append(("ε, at δ = 10⁻⁵", f"{epsilon:.3g}"))
     made = part.certificate
     if made is not None and part.certified is not None and made.light is not Light.NOT_SEPARATED:
         if part.certified is not state:

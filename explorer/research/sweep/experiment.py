@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, is_dataclass, replace
 from functools import lru_cache, partial
 from itertools import product
+from statistics import fmean
 from time import perf_counter
 from typing import Annotated, Any, Literal
 
@@ -22,6 +23,7 @@ from torch import Tensor
 from explorer.engine.attacks.claims import Report
 from explorer.engine.attacks.target import Target
 from explorer.engine.certificate import SUPPORT, TAU_TRAINED, Certificate, in_reach
+from explorer.engine.classes import margins
 from explorer.engine.controls import COUNT, Controls, Origin, control_sets, meeting_counts
 from explorer.engine.data import Dataset, preset
 from explorer.engine.data.highdim import cube
@@ -29,6 +31,8 @@ from explorer.engine.explanations.assumptions import obstacle
 from explorer.engine.explanations.others import OtherSet, Rivals, farthest_set
 from explorer.engine.merging import MERGE_ANGLE
 from explorer.engine.multipliers import fit_multipliers
+from explorer.engine.network import Network, phi_all
+from explorer.engine.private import noise_for
 from explorer.engine.progress import Progress, no_progress, part_progress
 from explorer.engine.roster import DEFAULT, ROSTER, AttackConfig, AttackState, by_key
 from explorer.engine.scoring import RADII, score
@@ -254,7 +258,13 @@ def flip_labels(data: Dataset, share: float, seed: int) -> Dataset:
 # A row is plain data, so that it can be sent to another process or machine, and everything random
 # in it comes from its seeds. What a run gives back is plain data too: it is a line of JSON.
 
-OWN = ("widths", "steps", "method", "weight_decay")  # of a row, though settings of a training
+OWN = (
+    "widths",
+    "steps",
+    "method",
+    "weight_decay",
+    "private_noise",
+)  # of a row, though settings of a training
 CUBE_POINTS = 10  # where a row does not say how many; arbitrary
 KEPT_NETWORKS = 4  # per worker; arbitrary: attacks on one network follow each other
 KEY_LENGTH = 16  # hex digits: two of a million rows agree by chance once in 10^7 sweeps
@@ -290,6 +300,7 @@ class Experiment:
     )] = field(default_factory=dict)
     early_stop: Annotated[int | None, setting(
         "A defence: training ends so many steps after it first separates the points", ge=0,
+        note="Both are seen to a hundredth of `steps`.",
     )] = None
     weight_decay: Annotated[int | float, setting(
         "A defence: mu of mean loss + mu/2 |theta|^2",
@@ -297,6 +308,10 @@ class Experiment:
     label_noise: Annotated[int | float, setting(
         "A defence: share of labels flipped before training", ge=0, lt=1,
     )] = 0.0
+    epsilon: Annotated[int | float | None, setting(
+        "A defence: the training is (ε, 10⁻⁵)-differentially private; None for not private", gt=0,
+        note="Noise is added to gradients that are cut to `private_clip` of the training.",
+    )] = None
     attack: Annotated[str, setting("Key of the attack; an empty word trains alone")] = DEFAULT
     attack_config: Annotated[Mapping[str, Any], setting(
         "Settings of the attack other than its defaults, by name",
@@ -347,17 +362,28 @@ class Experiment:
         """
         own = [name for name in OWN if name in self.train]
         if own:
-            raise ValueError(f"train.{own[0]} is a field of the row itself: say {own[0]}.")
+            field = own[0].replace("private_noise", "epsilon")
+            raise ValueError(f"train.{own[0]} is a field of the row itself: say {field}.")
         said = {
             "widths": self.widths, "steps": self.steps, "weight_decay": self.weight_decay,
             "method": "ascent" if self.method == "ascent" else "gradient",
         }  # fmt: skip
+        if self.epsilon is not None:
+            said["private_noise"] = noise_for(self.epsilon, self.steps)
         config = config_of(TrainConfig, {**said, **self.train}, "train")
         return Run(points, config, seed=self.seed, exact=self.method == "exact")
 
 
 # Fields that came after the first files of rows: at these values they are no part of a key.
-LATER = {"data": None, "data_digest": "", "device": "cpu", "csv": False, "starts": 1, "d": None}
+LATER = {
+    "data": None,
+    "data_digest": "",
+    "device": "cpu",
+    "csv": False,
+    "starts": 1,
+    "d": None,
+    "epsilon": None,
+}
 
 
 def key_of(row: Any) -> str:  # noqa: ANN401 - a frozen dataclass of plain data
@@ -434,6 +460,7 @@ def run_experiment(row: Experiment) -> dict[str, Any]:
     net, merged = victim.target.net, victim.target.merged(MERGE_ANGLE)
     result: dict[str, Any] = {
         "d": victim.truth.d, "n": victim.truth.n, "gamma_bar": victim.gamma_bar,
+        "accuracy": _accuracy(net, victim.truth), "fresh_accuracy": _fresh_accuracy(victim),
         "parameters": len(net.theta), "merged_parameters": len(merged.theta),
         "train_residual": None if victim.certificate is None else victim.certificate.residual,
     }  # fmt: skip
@@ -449,9 +476,28 @@ def run_experiment(row: Experiment) -> dict[str, Any]:
     return {**result, "seconds": seconds}
 
 
+def _accuracy(net: Network, points: Dataset) -> float:
+    """Return the share of points that the network puts on the side of their class."""
+    here = points.to(dtype=net.dtype, device=net.device)
+    return float((margins(phi_all(net, here.x), here.y) > 0).double().mean())
+
+
+def _fresh_accuracy(victim: Victim) -> float | None:
+    """Return the same of points of the control sets; None where they are no draws of the source."""
+    if victim.controls.origin is not Origin.HELD_OUT:
+        return None
+    return fmean(_accuracy(victim.target.net, one) for one in victim.controls.sets)
+
+
 def _check_defences(row: Experiment) -> None:
     """Refused for a defence that the row's method would pass over."""
-    given = {"early_stop": row.early_stop is not None, "weight_decay": row.weight_decay != 0}
+    given = {"early_stop": row.early_stop is not None, "weight_decay": row.weight_decay != 0,
+             "epsilon": row.epsilon is not None}  # fmt: skip
+    if row.early_stop is not None and row.epsilon is not None:
+        raise Refused(
+            "early_stop looks at the points to end a training, which epsilon does not cover. Take "
+            "fewer steps, or leave one of them away."
+        )
     named = [name for name, there in given.items() if there]
     if row.method == "exact" and named:
         raise Refused(
@@ -519,14 +565,14 @@ def _determination(text: str) -> dict[str, Any]:
 def _ended_early(
     later: int | None, states: Iterable[TrainState], total: int, label: str
 ) -> Iterator[TrainState]:
-    """Watch a training: it ends so many states after it first separates the points."""
-    left = later
+    """Watch a training: it ends so many steps after a seen state first separates the points."""
+    end = None
     for state in states:
         yield state
-        if left is not None and (left < (later or 0) or state.q_min > 0):
-            if left == 0:
-                return
-            left -= 1
+        if later is not None and end is None and state.q_min > 0:
+            end = state.t + later
+        if end is not None and state.t >= end:
+            return
 
 
 def seeds_of(text: str) -> list[int]:

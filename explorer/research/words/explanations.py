@@ -82,6 +82,8 @@ def no_other(target: Target, truth: Dataset, made: Certificate | None) -> str:
             "With more than two classes there is no program for other sets: it needs a network of "
             "one output."
         )
+    if not float(made.lam.max()) > 0:
+        return "The points explain no part of these weights: no multiplier is positive."
     if truth.d > MOST_INPUTS:
         return f"Other sets are looked for on a line or a plane; got {truth.d} coordinates."
     return ""
