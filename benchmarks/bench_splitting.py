@@ -19,6 +19,7 @@ share of ||theta||^2 in the end. Shen et al.: arXiv 2602.08723, restated; no cod
 from __future__ import annotations
 
 import argparse
+from collections import deque
 from statistics import mean
 
 import torch
@@ -133,9 +134,7 @@ def image_counts(kind, n, seed):
     """NCC above 0.9 and left of each way, on one network."""
     run = ImageRun(Choice(kind, n=n, seed=seed), seed=seed)
     drawn, made = draw(run.choice), {}
-    trained = None
-    for trained in image_runs.train(drawn, run):
-        pass
+    trained = deque(image_runs.train(drawn, run), maxlen=1).pop()  # no other state is kept
     aimed = image_runs.aim(drawn, run, trained)
     for how in ("plain", "curvature", "random"):
         state = attack(aimed.target, run.config, seed, how, run.config.sigma_x)

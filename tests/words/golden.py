@@ -581,7 +581,7 @@ def of_research() -> Named:
     yield "tuned, no truth", tuning_words.comparison(*(SimpleNamespace(scores=None),) * 2)
     state = SimpleNamespace(
         change=3e-9, base=1e-9, left=1e-9, exact=True, margin_error=1e-9, slackness=0.0, words="",
-        truth=OTHERS, now=OTHERS, pinned=torch.arange(7) < 5,
+        truth=OTHERS, now=OTHERS, pinned=torch.arange(7) < 5, forced=None,
     )  # fmt: skip
     shown = {
         "truth": state, "all pinned": ns(state, pinned=torch.arange(7) < 7),
@@ -922,7 +922,7 @@ def of_page() -> Named:
 def answers() -> Named:
     """What a question of the page is answered with: a plain sentence, the rest folded."""
     rivals: Any = SimpleNamespace(allowed=1e-5, extent=2.0)
-    certain = {"exact": lambda k: page_explain.certified_words(k, 19, CERTAIN, 0.0111),
+    certain = {"exact": lambda k: ". ".join(page_explain.certified_words(k, 19, CERTAIN, 0.0111)),
                "margin": lambda k: page_explain.forced_words(rivals, k, 19)}  # fmt: skip
     for name, told in certain.items():
         for k in (0, 1, 7):

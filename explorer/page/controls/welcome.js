@@ -32,9 +32,9 @@ const showMarks = (app, marks, onClose) => {
     box = null;
     ends.forEach((end) => end());
   };
-  const key = (e) => {
-    if (e.key !== "Escape") return;
-    e.stopPropagation();
+  const key = (e) => { // another key than Tab goes on to where it was meant for
+    if (e.key === "Tab" || (e.key !== "Escape" && box?.contains(e.target))) return;
+    if (e.key === "Escape") e.stopPropagation();
     close();
   };
   const outside = (e) => { if (!box?.contains(e.target)) close(); };

@@ -32,7 +32,6 @@ MARKS = ("wrong", "found", "certified", "likely", "beside", "unknown", "fixed")
 WRONG, FOUND, CERTIFIED, LIKELY, BESIDE, UNKNOWN, FIXED = (float(i) for i in range(len(MARKS)))
 PLACED = {"other": "other", "dots": "cross", "rings": "ring", "diamonds": "diamond",
           "likely": "likely", "hands": "hand"}  # fmt: skip
-MOST_NUMBERS = 12  # arbitrary: more numbers than that hide the plane
 FLAT = 0.08  # half height of a place on a line, of the half height of the plane; arbitrary
 ASIDE = 2.0  # times the radius of a match: a claim so near to a found point; arbitrary
 
@@ -75,7 +74,7 @@ def truth_marks(
         match: the claim of each point (n,), or -1.
         made: how certain the points are, or None.
         axes: of the plane.
-        values: gets to how many per cent each is certified.
+        values: gets what is left at least without each certified one, in per cent.
     """
     rows = [np.column_stack([shares_of(claims.x, claims.y, axes), kinds])]
     said = [""] * len(kinds)
@@ -85,11 +84,10 @@ def truth_marks(
         rows[0][match[met], 2] = CERTIFIED
         missed = sure & (match < 0)
         rows.append(_rows(truth.x[missed], truth.y[missed], CERTIFIED, axes))
-        if sure.sum() <= MOST_NUMBERS:
-            shares = [percent(radius) for radius in made.radius.tolist()]
-            for i in np.flatnonzero(met):
-                said[match[i]] = shares[i]
-            said += [shares[i] for i in np.flatnonzero(missed)]
+        shares = [percent(radius) for radius in made.radius.tolist()]
+        for i in np.flatnonzero(met):
+            said[match[i]] = shares[i]
+        said += [shares[i] for i in np.flatnonzero(missed)]
     values["certain"] = said
     return {"claims": np.concatenate(rows)}
 

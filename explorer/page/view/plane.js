@@ -231,9 +231,6 @@ const paintResults = (context, frame, paints, { X, Y, unit }) => {
   });
   for (const rows of [frame.marks, frame.claims])
     eachRow(rows, ([x, y, kind]) => GLYPHS[MARKS[kind]](context, X(x), Y(y), paints, unit));
-  eachRow(frame.claims, ([x, y], i) => {
-    if (frame.certain?.[i]) paintShare(context, X(x), Y(y), frame.certain[i], paints, unit);
-  });
 };
 // One glyph, one meaning: `page/plane/marks.py` says which is where, `page/plane/words.py` what each
 // means, and the legend draws its rows with these same functions.
@@ -302,15 +299,6 @@ const GLYPHS = {
   },
   hand: (c, x, y, paints, unit) => { shape(c, x, y, 3, 11.5 * unit); c.strokeStyle = paints.ink; c.lineWidth = 1.5 * unit; c.stroke(); },
 };
-// To how many per cent a point is certified, beside its mark.
-const paintShare = (context, x, y, words, paints, unit) => {
-  const [px, py] = [x + 18 * unit, y - 9 * unit];
-  context.font = `600 ${11 * unit}px ${FONT}`; context.textAlign = "left"; context.textBaseline = "middle";
-  context.strokeStyle = paints.card; context.lineWidth = 3; context.lineJoin = "round";
-  context.strokeText(words, px, py);
-  context.fillStyle = paints.ink; context.fillText(words, px, py);
-};
-
 // What an attack or an explanation draws: under the points, and over them.
 const paintUnder = (context, frame, paints, { X, Y, unit }, size) => {
   eachRow(frame.spans, ([low, high], i) => {

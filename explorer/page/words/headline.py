@@ -14,7 +14,7 @@ from explorer.engine import private
 from explorer.engine.certificate import ON_MARGIN, Certificate, Light
 from explorer.engine.classes import labels
 from explorer.engine.data import Dataset
-from explorer.engine.explanations.certainty import CERTIFIED
+from explorer.engine.explanations.certainty import CERTIFIED, Certainty
 from explorer.engine.explanations.certainty import LIKELY as LIKELY_WORD
 from explorer.engine.explanations.cone import scope
 from explorer.engine.number_words import count, digits, percent, share
@@ -23,6 +23,7 @@ from explorer.engine.status import Status
 from explorer.engine.training import TrainState
 from explorer.page.frame import Certain, Frame, Training
 from explorer.page.stages.attack.words import outcome
+from explorer.page.stages.explain import words as explain_words
 from explorer.page.stages.explain.words import LIKELY
 from explorer.page.stages.landscape import energy_words as energy
 from explorer.page.stages.landscape import words as starts
@@ -47,7 +48,7 @@ HIDDEN = Statement(
     "Where are the training points?",
     "They are hidden, and what was found of them. Watch where the candidates go, and guess.",
 )
-WHICH = "Which attack finds most?"
+WHICH = "Which attack does best?"
 EXPLAINING = 0.05  # share of the norm that a certificate near a KKT point leaves at most
 
 
@@ -72,7 +73,7 @@ def headline(frame: Frame, running: bool = False, hidden: bool = False) -> State
     if frame.certain is not None:
         return _certain(frame.certain)
     if frame.stage == "explain" and frame.explain is not None:
-        return _explain(frame.explain.present)
+        return _explain(frame.explain.present, frame.certainty)
     if frame.stage == "arena":
         return _compare(frame)
     if frame.training.given and frame.training.state is not None and not frame.dataset.n:
@@ -271,7 +272,7 @@ def _certain(shown: Certain) -> Statement:
     return Statement(f"No place is {sure} to hold a point", words, "", fold)
 
 
-def _explain(state: Explained) -> Statement:
+def _explain(state: Explained, sure: Certainty | None) -> Statement:
     n, still = state.now.n, int(state.pinned.sum())
     fold = (
         ("unexplained by your points", share(state.base)),
@@ -309,6 +310,10 @@ def _explain(state: Explained) -> Statement:
         if state.base > EXPLAINING:  # neither set explains the weights
             return Statement("Other points leave as much unexplained", words.rstrip(), "warn", fold)
         return Statement("Other points, the same weights", words.rstrip(), "good", fold)
+    if state.forced is not None and sure is not None:  # asked, and nothing moved since
+        held = int(sure.certain.sum())
+        said = explain_words.certified_words(held, len(sure.certain), sure, state.base)
+        return Statement(*said, "good" if held else "", fold)
     if state.base > EXPLAINING:
         free = f"{n - still} of the {count(n, 'point')} on the margin can become two and leave no"
         words = f"{free} more. What is proven all the same: ask where a point must be."

@@ -56,6 +56,8 @@ def sentence(lines: Sequence[ArenaLine]) -> str:
     others = [f"{line.title} {line.hits}" for line in ran if line is not first]
     if others:
         text += f" Others found: {', '.join(others)}."
+    if any(line.hits > first.hits for line in ran):
+        text += " Best is whose points found and whose right claims are many alike."
     if first.p_adjusted > CHANCE:
         text = f"No attack is shown to do better than chance. {text.replace(' does best', '')}"
     if known and least_p(len(first.chance)) > CHANCE:

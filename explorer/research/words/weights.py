@@ -74,10 +74,10 @@ def certificate(made: Certificate) -> str:
 def optimum(made: Exact) -> str:
     """Return what is known of a network that was solved for."""
     if made.polished:
-        return f"The largest margin over all widths, proved up to {PROVED:g} of |theta|^2."
+        return f"The largest margin over all widths, proved up to {PROVED:g} of ‖θ‖²."
     return (
-        "The best network found; whether it is the optimum is not known. At margin 1 no network "
-        f"has |theta|^2 smaller by more than {per_cent_above(made.shortfall)}."
+        "The best network found. A larger margin is not ruled out, but at margin 1 no network has "
+        f"a ‖θ‖² smaller by more than {per_cent_above(made.shortfall)}."
     )
 
 
@@ -85,10 +85,10 @@ def end_of_training(made: Finished) -> str:
     """Return what is known of a network that was trained to the end."""
     where = f"over the {made.cells} cells of the trained neurons and their neighbours"
     if made.proved:
-        text = f"The best network {where}, to {PROVED:g} of |theta|^2."
+        text = f"The best network {where}, to {PROVED:g} of ‖θ‖²."
     else:
         text = (
-            f"The best network found {where}: none of them at margin 1 has |theta|^2 smaller by "
+            f"The best network found {where}: none of them at margin 1 has a ‖θ‖² smaller by "
             f"more than {per_cent_above(made.gap)}."
         )
     return f"{text} Cells farther away may hold a larger margin: finishing again looks there."

@@ -309,11 +309,11 @@ def _elsewhere(frame: Frame, known: Certificate | None) -> str:
         return ""
     if share_left > max(AS_WELL, known.residual):
         return ""
-    how = "as well" if share_left <= known.residual else "nearly as well"
-    return (
-        f"other points explain the weights {how} (the candidates miss {share(share_left)}; "
-        f"{share(known.residual)} is unexplained by yours)"
-    )
+    how, left = "as well (the candidates miss {}; ", share(share_left)
+    if share_left > known.residual:
+        how = "but for {} ("
+    yours = f"{share(known.residual)} is unexplained by yours)"
+    return f"other points explain the weights {how.format(left)}{yours}"
 
 
 def _left_by_candidates(frame: Frame) -> float | None:

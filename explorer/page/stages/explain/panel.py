@@ -224,7 +224,8 @@ class ExplainPanel(Panel):
             play.take_certainty(self.session, made)
             explain.take_forced(self.session, mass)
             count = int(made.certain.sum())
-            self.forced.say(folded_html(words.certified_words(count, points.n, made, state.base)))
+            said = words.certified_words(count, points.n, made, state.base)
+            self.forced.say(folded_html(". ".join(said)))
 
         self.forced.begin(once(masses), take)
 

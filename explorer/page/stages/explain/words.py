@@ -94,17 +94,17 @@ def forced_words(rivals: Rivals, count: int, of: int) -> str:
     )
 
 
-def certified_words(count: int, of: int, made: Certainty, left: float) -> str:
-    """Return how many points are certified, and over which sets: box, band, reach, residual."""
+def certified_words(count: int, of: int, made: Certainty, left: float) -> tuple[str, str]:
+    """Return how many points are certified; and over which sets: box, band, reach, residual."""
     told = explanations.certified_count(count, of)
     near = f"{made.half + made.reach:.2g}"
     if not count:
-        some = f"for each there is a set with {scope(made.box, made.top)} that does without it"
+        some = f"For each there is a set with {scope(made.box, made.top)} that does without it."
         sure = made.tight and made.limit <= explanations.VOID
-        return f"{told}: {some if sure else 'that does not say that they could be missing'}."
+        return told, some if sure else "That does not say that they could be missing."
     each = "it" if count == 1 else "each"
-    return (
-        f"{told}. Every set with {scope(made.box, made.top)} that leaves as little of the weights "
+    return told, (
+        f"Every set with {scope(made.box, made.top)} that leaves as little of the weights "
         f"unexplained as these points, {share(left)}, has a point within {near} of {each}, with at "
         "least the share of λ written there."
     )

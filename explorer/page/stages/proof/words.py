@@ -44,15 +44,26 @@ def statement(frame: Frame, held: Proof) -> Statement:
         title = f"{count(found, 'place')} likely to hold a training point"
     words = (
         f"Every set with {scope(made.box, made.top)} that leaves no more of the weights "
-        f"unexplained than {_limit(frame, held)} has a point of its class in each ring. No point, "
-        "start or descent was used."
+        f"unexplained than {_limit(frame, held)} has a point of its class in each ring. No start "
+        f"or descent was used{_use(frame, held)}."
     )
-    action = REVEAL if _has_points(frame) else None
-    return Statement(title, words, "good", fold, action)
+    return Statement(title, words, "good", fold, _reveal(frame, held))
+
+
+def _reveal(frame: Frame, held: Proof) -> Action | None:
+    return REVEAL if _has_points(frame) and not held.revealed else None
 
 
 def _has_points(frame: Frame) -> bool:
     return frame.truth is not None and frame.truth.n > 0
+
+
+def _use(frame: Frame, held: Proof) -> str:
+    """Return what the points were used for."""
+    assert held.needed is not None
+    if _has_points(frame) and held.needed.limit > FINE:
+        return ", and your points for that limit alone"
+    return ", and no point"
 
 
 def _limit(frame: Frame, held: Proof) -> str:
@@ -88,8 +99,7 @@ def _none(frame: Frame, held: Proof, fold: tuple[tuple[str, str], ...]) -> State
         f"no more than {_limit(frame, held)} does without one. Press the plane to forbid a region, "
         "and watch others take over."
     )
-    action = None if held.revealed or not _has_points(frame) else REVEAL
-    return Statement("No place must hold a point", words, "warn", fold, action)
+    return Statement("No place must hold a point", words, "warn", fold, _reveal(frame, held))
 
 
 def _revelation(frame: Frame, held: Proof, fold: tuple[tuple[str, str], ...]) -> Statement:
@@ -103,18 +113,18 @@ def _revelation(frame: Frame, held: Proof, fold: tuple[tuple[str, str], ...]) ->
     low, high = (f"{end + made.reach:.2g}" for end in (made.rows[0, -3], made.rows[-1, -3]))
     words += f": certified to within {low}" + (f" to {high}." if high != low else ".")
     if known is not None:
-        near = f"{known.half + known.reach:.2g}"
-        words += f" To within {near}, as in Attack: {int(known.certain.sum())}."
+        near, sure = f"{known.half + known.reach:.2g}", int(known.certain.sum())
+        words += f" Within {near}, the distance of Attack, {count(sure, 'point')}."
     if right < truth.n:
         rest = truth.n - right
-        words += f" {rest} {'has' if rest == 1 else 'have'} no ring of {_own(rest)}."
+        words += f" {'The other ' if right else ''}{_without_ring(rest)}."
     words += " Press the plane to forbid a region: what else explains the weights?"
-    title = f"{right} of {truth.n} points could not be elsewhere"
+    title = f"{right} of {truth.n} points must be in their ring"
     return Statement(title, words, "good" if right == rings else "bad", fold)
 
 
-def _own(count: int) -> str:
-    return "its own" if count == 1 else "their own"
+def _without_ring(rest: int) -> str:
+    return "1 has no ring of its own" if rest == 1 else f"{rest} have no ring of their own"
 
 
 def _argument(frame: Frame, held: Proof) -> Statement:
@@ -131,11 +141,12 @@ def _argument(frame: Frame, held: Proof) -> Statement:
     limit = share(made.limit)
     if bound.low > made.limit:
         words = f"More than {whose}, {limit}, by proof: a training point is in the region."
-        return Statement(title, words, "good", fold)
+        return Statement(title, words, "good", fold, _reveal(frame, held))
     if bound.high <= made.limit:
         words = (
-            f"No more than {whose}, {limit}: the points drawn explain the weights as well, and "
-            "none is in the region."
+            f"No more than {whose}, {limit}: the points drawn are another explanation, as good, "
+            "and none is in the region."
         )
-        return Statement(title, words, "warn", fold)
-    return Statement(title, f"About what {whose}, {limit}: nothing follows yet.", "", fold)
+        return Statement(title, words, "warn", fold, _reveal(frame, held))
+    words = f"About what {whose}, {limit}: nothing follows yet."
+    return Statement(title, words, "", fold, _reveal(frame, held))
