@@ -237,6 +237,8 @@ class Training:
         plan: the run that makes these weights again, without states; None where points or settings
             changed in between, or they came in a file.
         before: the state at which training on these points began: a second snapshot.
+        growth: share by which the normalised margin grew over the last nine tenths of the steps up
+            to `certified`; None where they are few, or that is not known.
     """
 
     state: TrainState | None = None
@@ -247,6 +249,7 @@ class Training:
     given: bool = False
     plan: Run | None = None
     before: TrainState | None = None
+    growth: float | None = None
 
     @property
     def t(self) -> int:

@@ -21,6 +21,7 @@ from explorer.engine.arrays import Array
 from explorer.engine.controls import control_sets
 from explorer.engine.data import Dataset
 from explorer.engine.network import Network, phi
+from explorer.engine.number_words import count
 from explorer.engine.scoring import RADII, RecallCurve, recall_curve, score
 from explorer.research.game import Challenge, GameError
 from explorer.research.pictures.axes import Axes
@@ -56,8 +57,8 @@ def board(challenge: Challenge, axes: Axes) -> dict[str, Any]:
     net = challenge.net
     if net.d != 2 or net.outputs != 1:
         raise GameError(
-            f"The hall taps on a plane of two classes; this network has {net.d} inputs and "
-            f"{max(net.outputs, 2)} classes. Draw points of two classes on the plane."
+            f"The hall taps on a plane of two classes; this network has {count(net.d, 'input')} "
+            f"and {max(net.outputs, 2)} classes. Draw points of two classes on the plane."
         )
     shades = np.clip(np.rint(50 * margin_map(net, axes, 1.0, SIZE)) + 128, 0, 255)
     made = needles(net, axes)

@@ -29,7 +29,7 @@ from tornado.websocket import WebSocketClosedError
 
 from explorer.serve.sockets import SmallSocket
 
-MOST_TAPS = 20  # of a phone; arbitrary
+MOST_TAPS = 30  # of a phone; arbitrary, and no number of points
 MOST_PHONES = 600  # of a round; arbitrary: two halls
 MOST_NEW = 200  # phones that join a round in a second; arbitrary
 MOST_NAME = 20  # letters

@@ -208,7 +208,7 @@ def test_the_page_and_the_command_say_the_same_of_a_run(page):
     page.run_training()
     page.run_attack()
     found, _ = image_runs.train_and_attack(draw(TINY.choice), TINY)
-    assert verdicts.images(found.verdicts, "rank") in page.sentence.value
+    assert verdicts.images({"rank": found.verdict}, "rank") in page.sentence.value
 
 
 def test_a_new_control_forgets_what_it_no_longer_describes(page):

@@ -135,10 +135,10 @@ def _check_words(session: Session, made: Statement) -> None:
             assert verdict.found > chance(session) and verdict.doubt is None
     share = SHARE.search(made.words) if frame.stage == "train" else None
     if share:
-        step = STEP.search(made.words)
+        step = dict(made.fold).get("certified at step")
+        assert (step is not None) == ("last certificate" in made.words)
         at = frame.training.certified if step else state
-        if step:
-            assert int(step[1].replace(",", "")) == at.t
+        assert step in (None, f"{at.t:,}")
         held = certify(at.net, frame.dataset.x, frame.dataset.y)
         assert abs(float(share[1]) - 100 * (1 - held.residual)) <= 0.1 + 1e-6
 

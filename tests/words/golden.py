@@ -648,6 +648,7 @@ def trained_frames() -> Iterator[tuple[str, Frame]]:
         "of a file": Training(ns(run, t=0), given=True),
         "of a file, wrong": Training(ns(wrong, t=0), given=True),
         "earlier certificate": Training(later, light[Light.NEAR], run),
+        "level": Training(run, light[Light.APPROACHING], run, growth=0.004),
         "earlier certificate, exact": Training(later, light[Light.EXACT], run),
     }
     parts |= {kind.value: Training(run, made, run) for kind, made in light.items()}
@@ -825,6 +826,7 @@ def starts_words(empty: Frame, begun: Frame, several: Frame) -> Named:
         of = SimpleNamespace(of=SimpleNamespace(attack=attack))
         here = Handle(of, None, place, few, 0.02)  # type: ignore[arg-type]
         yield f"starts, here, {attack}", ": ".join(says.here_words(here, "What the map shows"))
+    yield "starts, noise", says.noise_words(np.array([[0.5, 8e-4], [1e-5, 0.5]]))
     for m, usual in ((1, 1), (20, 20), (20, 100)):
         report = Report(torch.zeros(m, 2), torch.ones(m), torch.ones(m))
         held = Handle(None, None, place, report, 0.5, usual=usual)

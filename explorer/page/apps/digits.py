@@ -236,6 +236,11 @@ def _found_words(found: ImageComparison) -> str:
     return images(found.verdict.found, found.verdict.n, found.chance)
 
 
+def _measure_words(found: ImageComparison) -> str:
+    """Return the numbers of the chosen measure alone: the page has a choice of them."""
+    return verdicts.images({found.measure: found.verdict}, found.measure)
+
+
 SMALL_SCALE = 1e-4  # of the second network of lesson 12
 
 
@@ -420,12 +425,12 @@ class DigitsApp(SidePage):
                 self.board.network(drawn, aimed[0].net)
                 first = False
             if perf_counter() - last > SHOWN_EVERY_S:
-                finish(state)
+                finish(state, going=True)
                 last = perf_counter()
 
-        def finish(state: AttackState) -> None:
+        def finish(state: AttackState, going: bool = False) -> None:
             now = ended if state in ended else [*ended, state]
-            self._show(drawn, run, aimed[0], list(now))
+            self._show(drawn, run, aimed[0], list(now), going)
 
         def end(state: AttackState) -> None:
             finish(state)
@@ -443,14 +448,15 @@ class DigitsApp(SidePage):
 
     # --- what is seen -------------------------------------------------------------------------
     def _show(
-        self, drawn: Draw, run: ImageRun, aimed: ImageTarget, states: list[AttackState]
-    ) -> None:
-        self._again = lambda: self._show(drawn, run, aimed, states)
+        self, drawn: Draw, run: ImageRun, aimed: ImageTarget, states: list[AttackState],
+        going: bool = False,
+    ) -> None:  # fmt: skip
+        self._again = lambda: self._show(drawn, run, aimed, states, going)
         found = image_runs.assess(drawn, aimed, states, self.controls.value("vote"), run.measure)
         self.attacked, self.scored = states, found
         self.board.attack(drawn, found, run.start == "partition")
         self.own.show(drawn, found)
-        seen = verdicts.images(found.verdicts, found.measure)
+        seen = _measure_words(found)
         words = f"{by_key(run.attack).title} from {STARTS[run.start]}: {seen}"
         if run.start == "partition":
             words += f" Of the images that it began at, {found.start_share:.0%} are still found."
@@ -458,7 +464,10 @@ class DigitsApp(SidePage):
             words += " It began at the truth, which no attacker has."
         tone = {Kind.FOUND: "good", Kind.AMBIGUOUS: "warn"}.get(found.verdict.kind, "")
         better = found.verdict.kind is Kind.FOUND and run.start != "truth"
-        self.say(_found_words(found), "good" if better else "warn" if tone else "", words)
+        if going:
+            self.say(f"So far {_found_words(found)}", "", words)
+        else:
+            self.say(_found_words(found), "good" if better else "warn" if tone else "", words)
 
     def _hide_truth(self, secret: bool) -> None:
         """Hide the training images while a quiz asks for them, or show them again."""
@@ -476,8 +485,7 @@ class DigitsApp(SidePage):
         vote, measure = self.controls.value("vote"), self.controls.value("measure")
         self.scored = image_runs.assess(drawn, aimed, [state], vote, measure)
         self.board.attack(drawn, self.scored, False)
-        seen = verdicts.images(self.scored.verdicts, measure)
-        self.say(_found_words(self.scored), "", f"{words}: {seen}")
+        self.say(_found_words(self.scored), "", f"{words}: {_measure_words(self.scored)}")
 
     def close(self) -> None:
         """End the work and free the widgets."""

@@ -195,7 +195,8 @@ class MembershipApp(SidePage):
             key("Who is a member?", (MEMBER, "members"), (FRESH, "fresh points"),
                 (LIMIT, "threshold")),
             "",
-            key("The certificate ρ", (LIMIT, "½: below it no error is possible")),
+            key("Largest output of a fresh point: measured, possible",
+                (LIMIT, "½: below it no error")),
             key("Trained networks", *((c, t) for _, t, c in TRAINED)),
         )  # fmt: skip
         titles = [w.HTML(text).add_class("mx-chart-title") for text in words]

@@ -12,7 +12,7 @@ from explorer.page.apps.membership_scene import Outcome, World
 
 
 def sentence(there: World, found: Outcome) -> tuple[str, str, str]:
-    """Return what is seen in plain words, its tone ("good", "bad"), and its numbers."""
+    """Return what is seen in plain words, its tone ("good", "warn"), and its numbers."""
     low, high = found.fpr_interval
     plain = (
         f"{found.hits} of {found.n} members found; {found.alarms:,} of {found.m:,} unseen points "
@@ -23,7 +23,7 @@ def sentence(there: World, found: Outcome) -> tuple[str, str, str]:
         f"or more: so are {found.tpr:.0%} of the members, and {found.fpr:.2%} of unseen points "
         f"(95%: {low:.2%} to {high:.2%}). "
     )
-    return plain, "good" if found.works else "bad", words + proof(there, found)
+    return plain, "good" if found.works else "warn", words + proof(there, found)
 
 
 def proof(there: World, found: Outcome) -> str:
@@ -36,8 +36,8 @@ def proof(there: World, found: Outcome) -> str:
             "these points is impossible."
         )
     if found.works:
-        return f"Nothing is proven at these sizes ({shown}), but the attack works."
-    return f"Nothing is proven here ({shown}), and the attack errs."
+        return f"The certificate proves nothing at these sizes ({shown}), but the attack works."
+    return f"The certificate proves nothing here ({shown}), and the attack errs."
 
 
 def network(there: World) -> str:

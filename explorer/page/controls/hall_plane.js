@@ -59,7 +59,7 @@ const paintHall = (canvas, round, { cloud = [], mine = [], aim = null } = {}) =>
   }
   const few = Math.min(1, Math.sqrt(100 / Math.max(1, cloud.length))); // of many taps each is paler: they add up
   for (const [x, y, age] of cloud) { // a tap falls in as a ring that closes, and stays as a soft disc
-    context.globalAlpha = (round.claims ? 0.28 : 0.4) * few;
+    context.globalAlpha = (round.claims ? 0.45 : 0.7) * few;
     path(disc(x, y, 1.5 * unit), "", 0, ink.accent);
     if (age < 0.7) {
       context.globalAlpha = 1 - age / 0.7;
@@ -82,17 +82,17 @@ const paintHall = (canvas, round, { cloud = [], mine = [], aim = null } = {}) =>
   };
   for (const [x, y, label] of round.truth || []) path(shape(x, y, label, 1.9 * unit), ink.ink, 0.45 * unit, ink.card);
   for (const [x, y, label] of round.claims || []) path(shape(x, y, label, 1.05 * unit), ink.card, 0.25 * unit, paint(label));
-  const cross = (x, y, r) => () => {
-    for (const side of [-r, r]) { context.moveTo(X(x) - r, Y(y) - side); context.lineTo(X(x) + r, Y(y) + side); }
+  const plus = (x, y, r) => () => {
+    context.moveTo(X(x) - r, Y(y)); context.lineTo(X(x) + r, Y(y)); context.moveTo(X(x), Y(y) - r); context.lineTo(X(x), Y(y) + r);
   };
-  const crosses = round.claims ? mine : [];
-  for (const [x, y] of [...crosses, ...(cloud.length ? round.guess || [] : [])]) for (const [colour, line] of [[ink.card, 1.1], [ink.accent, 0.6]]) path(cross(x, y, 1.2 * unit), colour, line * unit);
+  const taps = round.claims ? mine : [];
+  for (const [x, y] of [...taps, ...(cloud.length ? round.guess || [] : [])]) for (const [colour, line] of [[ink.card, 1.1], [ink.accent, 0.6]]) path(plus(x, y, 1.6 * unit), colour, line * unit);
   for (const [x, y] of round.claims ? [] : mine) {
     path(disc(x, y, 2.6 * unit), ink.card, unit);
     path(disc(x, y, 2.6 * unit), ink.accent, 0.55 * unit);
     path(disc(x, y, 0.6 * unit), "", 0, ink.accent);
   }
-  if (aim) path(cross(...aim, 9), ink.ink, 2);
+  if (aim) path(plus(...aim, 9), ink.ink, 2);
 };
 const faint = (colour) => `${colour}30`;
 // The weights as needles, one a neuron, in the order of their direction: up is up.

@@ -81,8 +81,9 @@ def _shares(
 ) -> list[tuple[float, float, str]]:
     """Return what share of the multiplier each half has."""
     lam = [float(state.now.lam[i]) for i in halves]
+    right = places[:, 0].max()
     return [
-        (_aside(x, axes), y - ASIDE * axes.y[1], f"{own / sum(lam):.0%} of λ")
+        (_aside(x, axes, x < right), y - ASIDE * axes.y[1], f"{own / sum(lam):.0%} of λ")
         for own, (x, y) in zip(lam, places.tolist(), strict=False)
     ]
 
@@ -111,10 +112,11 @@ def _masses(state: Explained, axes: Axes) -> list[tuple[float, float, str]]:
     return out
 
 
-def _aside(x: float, axes: Axes) -> float:
-    """Where a word beside a point begins: right of it, or left where it would leave the plane."""
+def _aside(x: float, axes: Axes, left: bool = False) -> float:
+    """Where a word right or `left` of a point begins: on the other side if it would leave."""
     centre, half = axes.x
-    return x + (ASIDE if x < centre + (1 - WORDS) * half else -WORDS) * half
+    room = x > centre - (1 - WORDS) * half if left else x < centre + (1 - WORDS) * half
+    return x + (-WORDS if left == room else ASIDE) * half
 
 
 # --- The candidates of the landscape stage on the plane: in hand, and how far from the truth ----

@@ -25,7 +25,7 @@ from explorer.page.frame import Attacking, Frame, Handle, Passed
 from explorer.page.recording.frames import RecordedFrame, config_of, pictures, spread
 from explorer.page.recording.packing import recording
 from explorer.page.stages.landscape import words
-from explorer.page.stages.landscape.energy_words import MARKS, number
+from explorer.page.stages.landscape.energy_words import ENDS, MARKS, number
 from explorer.research.grid.landscape import SIDES, Key, Runs, landscape_of
 from explorer.research.pictures.axes import Axes
 from explorer.research.pictures.shades import start_shades
@@ -108,7 +108,7 @@ def starts_data(made: KnownStarts, end: Frame, axes: Axes) -> dict[str, Any]:
     shown = [next(i for i, (k, *_) in enumerate(trails) if k == key) for key in kept]
     ends = [end for _, _, end in trails]
     counts = [[mark, colour, name, ends.count(k)] for k, (name, (mark, colour)) in
-              enumerate(zip(words.ENDS, MARKS, strict=True))]  # fmt: skip
+              enumerate(zip(ENDS, MARKS, strict=True))]  # fmt: skip
     return {
         "recording": base64.b64encode(recording(told)).decode(),
         "at": list(made.held.weights), "nodes": [list(at) for at in places],

@@ -222,8 +222,10 @@ class HallPanel(Panel):
         """Show where the round stands."""
         held = self.round
         if held is None:
-            said = words.HALL if SERVED else words.NOT_SERVED
-            self.view.show(words=said, served=SERVED, round=None, rows=[])
+            data = frame.dataset
+            plane = data.d == 2 and data.outputs == 1
+            said = words.NO_PLANE if not plane else words.HALL if SERVED else words.NOT_SERVED
+            self.view.show(words=said, served=SERVED and plane, round=None, rows=[])
             return
         busy = words.CLAIMING if held.claims is None else "" if held.proven else words.PROVING
         busy = str(self.job.error or self.scoring.error or busy)  # the page's head is covered

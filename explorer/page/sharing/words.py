@@ -107,6 +107,7 @@ NOT_SERVED = (
     "Phones need an address to come to: start the page with margin-explorer serve "
     "--host 0.0.0.0, and open it at the address that the command prints."
 )
+NO_PLANE = "The hall taps on a plane of two classes: draw points of two classes on the plane."
 NO_WEIGHTS = "draw points and train a network on them; then let the hall attack it."
 CLAIMING, PROVING = "The machine attacks …", "The proof runs …"
 TAPPING = (
@@ -138,7 +139,7 @@ def hall_rows(made: HallScore) -> list[list[str]]:
     """Return the rows of hall and machine: who, and points found and near, with chance."""
     rows = []
     for who, met, by in (
-        ("✕ The hall", made.hall, made.guess), ("● ▲ The machine", made.machine, made.claims),
+        ("+ The hall", made.hall, made.guess), ("● ▲ The machine", made.machine, made.claims),
     ):  # fmt: skip
         counts = zip(met.found.tolist(), met.chance.tolist(), strict=True)
         cells = [f"{found} of {met.n}|by chance {chance:.1f}" for found, chance in counts]

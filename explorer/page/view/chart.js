@@ -220,6 +220,7 @@ const isNamed = (frame, name) => Boolean(frame.term && NAMED_BY[frame.term]?.tes
 const ruleName = (frame, { name, at, axis }) => name || (frame[axis || "y"].ticks || []).find((t) => t[0] === at)?.[1];
 const isAside = (frame, name) => !isNamed(frame, name) && frame.series.some((s) => isNamed(frame, s.name));
 const paintRules = (c, frame, at, paints) => {
+  const boxes = []; // of their names, as of `paintNames`
   c.font = SMALL;
   for (const rule of frame.rules || []) {
     const named = isNamed(frame, ruleName(frame, rule));
@@ -231,8 +232,11 @@ const paintRules = (c, frame, at, paints) => {
     const past = upright && p + 8 + at.width(rule.name) > at.right;
     c.textAlign = upright && !past ? "left" : "right";
     c.textBaseline = upright ? "top" : "bottom";
-    c.fillText(rule.name, upright ? p + (past ? -5 : 5) : at.right - 2, upright ? at.top : p - 3);
+    const from = upright ? p + (past ? -5 : 5) : at.right - 2, wide = at.width(rule.name);
+    c.fillText(rule.name, from, upright ? at.top : p - 3);
+    boxes.push(c.textAlign === "left" ? { left: from, right: from + wide, y: at.top + 7 } : { left: from - wide, right: from, y: upright ? at.top + 7 : p - 9 });
   }
+  return boxes;
 };
 // The height of a line at x, between its points; NaN where it has none.
 const heightAt = (points, x) => {
@@ -342,7 +346,7 @@ const paintChart = (context, frame, size, paints) => {
   const tip = frame.pointer ? nearest(frame, rows, at, ...frame.pointer) : null;
   const lit = tip && tip.id >= 0 ? tip.id : frame.lit ?? -1;
   paintAxes(context, frame, at, paints);
-  paintRules(context, frame, at, paints);
+  const ruled = paintRules(context, frame, at, paints);
   context.save();
   context.beginPath();
   context.rect(at.left - 12, 0, at.right - at.left + 24, at.bottom + 12);
@@ -352,7 +356,7 @@ const paintChart = (context, frame, size, paints) => {
     paintSeries(context, { ...s, opacity, width: wide }, rows[k], at, paints, lit);
   });
   context.restore();
-  const names = paintNames(context, frame, rows, at, paints, size);
+  const names = [...ruled, ...paintNames(context, frame, rows, at, paints, size)];
   if (frame.handle) paintHandle(context, frame, rows, names, at, paints);
   if (tip) paintTip(context, tip, size, at, paints);
 };

@@ -6,7 +6,6 @@ const MOST = 26; // places a side of the faces: with more, every other one
 const LIGHT = [-0.62, -0.3, 0.72], DARKEST = 0.62, BRIGHTEST = 1.3; // from the left
 const MOST_GROUND = 0.6, ALONG = 48; // height of the ground at most; pieces of a trail; arbitrary
 const FINE = 60, NEARER = 0.02; // places a side where the handle may be put; px of a px in front; arbitrary
-const SEA = [24, 108, 226], DEEP = 0.7; // its colour, and how much of it hides the ground
 
 // From weights and a height to [x, y, depth] on the screen, in a box of this size; flat, as the triangle is,
 // at tilt 0. Straight up is straight up on the screen, and what is nearer is lower on it.
@@ -47,7 +46,7 @@ export const build = ({ VIRIDIS, ON_MAP, FONT, SET_NAMES, faded, shadeAt, ballPa
     const nodes = Array.from({ length: last + 1 }, (_, k) => Array.from({ length: last + 1 - k }, (_, i) => {
       const shade = frame.fill.data[k * step * side + i * step], w = [i / last, (last - k - i) / last, k / last];
       const z = Math.max(heightOf(frame, shade), sea), spot = at(w, z);
-      return { w, shade, wet: frame.sea && z === sea, spot, solid: [spot[0], spot[2], z * scale] };
+      return { w, shade, spot, solid: [spot[0], spot[2], z * scale] };
     }));
     const faces = [];
     const add = (...three) => {
@@ -55,9 +54,8 @@ export const build = ({ VIRIDIS, ON_MAP, FONT, SET_NAMES, faded, shadeAt, ballPa
       const [a, b, c] = three.map(({ solid }) => solid), [u, v] = [b, c].map((one) => one.map((value, k) => value - a[k]));
       const n = [u[1] * v[2] - u[2] * v[1], u[2] * v[0] - u[0] * v[2], u[0] * v[1] - u[1] * v[0]];
       const size = Math.hypot(...n) * Math.sign(n[2] || 1), lit = n.reduce((sum, value, k) => sum + (value * LIGHT[k]) / size, 0);
-      let colour = VIRIDIS[Math.round(three.reduce((sum, { shade }) => sum + shade, 0) / 3)];
-      if (three.every(({ wet }) => wet)) colour = mixed(colour, SEA, DEEP);
-      colour = colour.map((value) => value * (DARKEST + (BRIGHTEST - DARKEST) * Math.max(0, lit)));
+      const key = VIRIDIS[Math.round(three.reduce((sum, { shade }) => sum + shade, 0) / 3)];
+      const colour = key.map((value) => value * (DARKEST + (BRIGHTEST - DARKEST) * Math.max(0, lit)));
       faces.push({ spots: three.map(({ spot }) => spot), depth: three.reduce((sum, { spot }) => sum + spot[2], 0), colour: css(colour) });
     };
     for (let k = 0; k < last; k++)

@@ -100,11 +100,16 @@ const basinPicture = ({ starts, basins }) => {
   return canvas;
 };
 
+// Of an end, with a shape that no class of points has; a circle while it runs.
 const ballPath = (context, x, y, set, r) => {
   context.beginPath();
-  if (set === 1) context.rect(x - r * 0.85, y - r * 0.85, 1.7 * r, 1.7 * r);
-  else if (set === 2) { context.moveTo(x, y - 1.2 * r); context.lineTo(x + 1.2 * r, y); context.lineTo(x, y + 1.2 * r); context.lineTo(x - 1.2 * r, y); context.closePath(); }
-  else context.arc(x, y, r, 0, 2 * Math.PI);
+  if (set === 2) context.rect(x - 1.3 * r, y - 0.5 * r, 2.6 * r, r);
+  else if (set > 2) context.arc(x, y, r, 0, 2 * Math.PI);
+  else for (let i = 0, n = set ? 6 : 10; i < n; i++) { // a hexagon, or a star
+    const a = (2 * Math.PI * i) / n - Math.PI / 2, far = set ? 1.1 * r : (i % 2 ? 0.65 : 1.45) * r;
+    context[i ? "lineTo" : "moveTo"](x + far * Math.cos(a), y + far * Math.sin(a));
+  }
+  context.closePath();
 };
 const trailPlaces = (frame, where) => {
   if (!frame.trails) return [];
@@ -141,7 +146,7 @@ const paintTriangle = (context, frame, size, colours) => {
     const [x, y] = path[path.length - 1], set = frame.ends ? frame.ends.data[run] : 3;
     const size = frame.sizes ? frame.sizes.data[run] * (frame.small ? 0.7 : 1) : many ? 3 : 4.5;
     if (frame.tints && frame.chosen === run) {
-      ballPath(context, x, y, 0, size + 5);
+      ballPath(context, x, y, 3, size + 5);
       context.strokeStyle = colours.card; context.lineWidth = 6; context.stroke();
       context.strokeStyle = colours.accent; context.lineWidth = 3; context.stroke();
     }

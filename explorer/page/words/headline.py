@@ -49,6 +49,7 @@ HIDDEN = Statement(
     "They are hidden, and what was found of them. Watch where the candidates go, and guess.",
 )
 WHICH = "Which attack does best?"
+STILL = 0.01  # growth of the margin over nine tenths of the steps that is little; arbitrary
 EXPLAINING = 0.05  # share of the norm that a certificate near a KKT point leaves at most
 
 
@@ -172,7 +173,7 @@ def _nearness(part: Training, state: TrainState) -> tuple[str, str, bool]:
     if made is None or part.certified is None or made.light is Light.NOT_SEPARATED:
         return "All are on their side. Training now widens the smallest margin.", "", False
     now = part.certified is state
-    when = "" if now else f"At step {part.certified.t:,} "
+    when = "" if now else "At the last certificate "  # its step is in the fold
     if made.light is Light.EXACT:
         if now:
             return "They explain the weights up to rounding: a KKT point.", "good", True
@@ -184,6 +185,11 @@ def _nearness(part: Training, state: TrainState) -> tuple[str, str, bool]:
     }[made.light]
     verb = "The points explain" if now else f"{when}the points explained"
     words = f"{verb} {explained_share(made.residual)} of the weights: {where}"
+    if part.growth is not None and abs(part.growth) < STILL:
+        words += (
+            " The last nine tenths of the steps changed the normalised margin by "
+            f"{share(abs(part.growth))}: you may jump."
+        )
     return words, "good" if made.light is Light.NEAR else "", made.light is not Light.SEPARATED
 
 

@@ -44,7 +44,8 @@ from explorer.research.words import tuning
 from explorer.research.words.grid import SETS
 from explorer.style import CLASSES, LINES
 
-MARGIN_TOP = 3.0  # q / q_min shown; points beyond stand at the top edge
+MARGIN_TOP = 3.0  # q / q_min shown; stems beyond are broken
+BREAK = (2.6, 2.9, 3.1)  # of such a stem: where it breaks, goes on and ends; arbitrary
 MOST_LOWEST = 0.02  # of the places, for a mark on the lowest; arbitrary
 MOST_OUTPUT = 3.0  # arbitrary: outputs beyond 3 margins are drawn at the edge
 MATCHED, CONTROL, STARTED = "good", "ink3", "ink"  # colours of the page
@@ -228,6 +229,8 @@ def recall_chart(whole: RecallCurve, here: RecallCurve | None = None, said: str 
 def margins_chart(q_values: Tensor, labels: Tensor, at_rest: bool = True) -> Chart:
     """Return the points sorted by margin, in units of the smallest; pale ones are off the margin.
 
+    A stem beyond `MARGIN_TOP` is broken.
+
     Args:
         q_values: margins (n,).
         labels: (n,).
@@ -237,7 +240,8 @@ def margins_chart(q_values: Tensor, labels: Tensor, at_rest: bool = True) -> Cha
     low = float(q.min())
     unit = low if low > 0 else max(float(np.abs(q).max()), 1e-300)
     order = np.argsort(q, kind="stable")
-    height = np.clip(q[order] / unit, -1, MARGIN_TOP)
+    cut = q[order] > MARGIN_TOP * unit
+    height = np.where(cut, BREAK[0], np.clip(q[order] / unit, -1, None))
     on = (q[order] <= (1 + ON_MARGIN) * low) & (low > 0)
     rank, wide = np.arange(1, len(q) + 1), float(np.clip(240 / len(q), 1, 4))  # px; arbitrary
     series = [
@@ -248,8 +252,15 @@ def margins_chart(q_values: Tensor, labels: Tensor, at_rest: bool = True) -> Cha
         for filled in (True, False)
         if (mine := (y[order] == label) & (on == filled)).any()
     ]  # fmt: skip
+    series += [
+        Series(rank[mine], np.full(mine.sum(), BREAK[2]), shown.name, "stems", ids=order[mine],
+               z=np.full(mine.sum(), BREAK[1]), colour=shown.ink,
+               look={"width": wide, "opacity": 0.4})
+        for label, shown in CLASSES.items()
+        if (mine := (y[order] == label) & cut).any()
+    ]  # fmt: skip
     tips = [f"point {i + 1}: {q[i] / unit:.3g}" for i in range(len(q))]
-    top = float(np.clip(1.2 * height.max(), 1.5, MARGIN_TOP + 0.2))
+    top = float(np.clip(1.2 * q.max() / unit, 1.5, MARGIN_TOP + 0.2))
     said = (
         f"{int(on.sum())} of {len(q)} on the margin, within {ON_MARGIN:.0%}"
         if low > 0

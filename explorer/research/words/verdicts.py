@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from explorer.engine.controls import Origin, least_p
 from explorer.engine.images import MEASURES, ImageVerdict, Measure
 from explorer.engine.number_words import count as plural
+from explorer.engine.number_words import plain
 from explorer.engine.scoring import LEVEL, MIN_POINTS, Doubt, Kind, Unknowable, Verdict
 from explorer.engine.scoring import doubt as doubt_of
 from explorer.research.words import explanations
@@ -171,7 +172,8 @@ def _match_words(made: ImageVerdict) -> str:
 def _unseen(made: ImageVerdict) -> str:
     """Return how many unseen images are matched."""
     most = f"at most {made.most} in a set, " if made.controls > 1 else ""
-    return f"of {made.unseen} unseen images {made.of_controls:.1%} ({most}p = {made.p_value:.2g})"
+    p = plain(f"{made.p_value:.2g}")
+    return f"of {made.unseen} unseen images {made.of_controls:.1%} ({most}p = {p})"
 
 
 def _image_doubt(made: ImageVerdict) -> str:

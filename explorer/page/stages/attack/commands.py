@@ -38,7 +38,9 @@ def take_target(session: Session) -> None:
     name = _suitable(session, aim.target)
     if known:
         made = part.certificate if part.certified is state else certificate_of(state, frame.dataset)
-        part, aim = replace(part, certificate=made, certified=state), replace(aim, certificate=made)
+        known_growth = part.growth if part.certified is state else None
+        part = replace(part, certificate=made, certified=state, growth=known_growth)
+        aim = replace(aim, certificate=made)
     session.branch.attack = Timeline()
     session.show(aim=aim, attack=frame.attack.without_run(name), training=part)
 

@@ -297,7 +297,7 @@ def points_chart(state: Explained) -> Chart:
         look = {"size": size, "hollow": True, "core": True}
         free = ~pinned
         series.append(Series(column[free], row[free], "can become two", "dots", ids=at[free],
-                             colour="good", look=look))  # fmt: skip
+                             look=look))  # fmt: skip
     lit = -1 if state.selected is None else state.selected
     title, foot = words.TITLE, words.counts(state)
     return Chart(
@@ -333,6 +333,7 @@ def drag_chart(state: Explained) -> Chart:
     return Chart(
         series, x, Axis(0.0, top, short="share", percent=True), words.DRAG,
         words.UP_TO_WALL if walls and as_well else "", foot, label=said,
-        rules=[Guide(e, words.WALL, "x") for e in walls if abs(e) <= x.high],
+        rules=[Guide(e, words.WALL if e * slide.at <= 0 or len(walls) == 1 else "", "x")
+               for e in walls if abs(e) <= x.high],  # named once, away from the hand
         handle=float(np.clip(slide.at, x.low, x.high)),
     )  # fmt: skip

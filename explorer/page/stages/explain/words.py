@@ -20,7 +20,7 @@ UP_TO_WALL = "up to the wall both halves explain the weights as well"
 def counts(state: Explained) -> str:
     """Return how many points can be split, and how many cannot."""
     still = int(state.pinned.sum())
-    return f"○ can become two: {state.now.n - still}   ⊖ cannot be split: {still}"
+    return f"◉ can become two: {state.now.n - still}   ⊖ cannot be split: {still}"
 
 
 def points(state: Explained) -> list[str]:

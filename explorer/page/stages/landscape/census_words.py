@@ -8,7 +8,7 @@ from explorer.engine.attacks.claims import MERGE_RADIUS
 from explorer.engine.confidence import Share
 from explorer.engine.number_words import count
 from explorer.page.job import JobState
-from explorer.page.stages.landscape.energy_words import MARKS, number
+from explorer.page.stages.landscape.energy_words import ENDS, MARKS, number
 from explorer.research.census import Census
 from explorer.research.census.basins import Basin, Kind
 from explorer.research.census.passes import LowestPass
@@ -77,13 +77,12 @@ def end(made: Census, k: int) -> str:
 
 def legend(made: Census) -> str:
     """Return how many distinct ends are of each kind, as the legend of their marks, in HTML."""
-    names = ("truth", "as good", "other")
     kinds = [one.kind for one in made.basins]
     counts = [kinds.count("truth"), kinds.count("explanation")]
     counts.append(len(kinds) - sum(counts))
     rows = [
         f"<div><span class='mx-end'>{mark}</span> {name} {many}</div>"
-        for name, (mark, _), many in zip(names, MARKS, counts, strict=True)
+        for name, (mark, _), many in zip(ENDS, MARKS, counts, strict=True)
     ]
     return f"<div>distinct ends</div>{''.join(rows)}"
 
@@ -106,4 +105,4 @@ def way_words(made: Census, key: str, way: LowestPass | None, going: bool) -> st
     if float((way.way[0] - way.way[-1]).norm(dim=1).mean()) <= MERGE_RADIUS:
         return f"none: {GOALS[key]} is the truth's"
     low, high = (number(v).replace("less than ", "< ") for v in (way.barrier, way.straight_barrier))
-    return f"lowest way found rises {low}, straight (dashed) {high}"
+    return f"above its higher end: lowest way found {low}, straight (dashed) {high}"

@@ -12,16 +12,16 @@ from numpy.typing import NDArray
 
 from explorer.engine.energy.landscape import Weights
 from explorer.engine.energy.starts import NAMES, mix_weights
+from explorer.engine.number_words import count
 from explorer.engine.roster import ROSTER, by_key
 from explorer.page.frame import Frame, Handle
 from explorer.page.stages.landscape.census_words import census_words
-from explorer.page.stages.landscape.energy_words import MARKS, nothing, number
+from explorer.page.stages.landscape.energy_words import ENDS, MARKS, nothing, number
 from explorer.research.grid import grid_attacks
 from explorer.research.grid.landscape import EQUAL, EXPLAINED, LEVEL, Arrivals, Key
 from explorer.research.runs import RADIUS
 
 SETS = ("truth", "unseen", "noise")
-ENDS = ("truth", "equal", "stuck")  # what an end is, as its mark says
 TITLE, AFTER = "Energy of all starts", "Energy where the runs end"
 UNIT = "share of ‖θ‖² that the candidates miss"
 UNIT_BILEVEL = "‖θ(x) − θ*‖² / ‖θ*‖²"
@@ -113,20 +113,34 @@ def headline(frame: Frame) -> tuple[str, str] | None:
     if held.arrivals is not None and not held.moved:
         return arrival_words(held.arrivals, beside(held))
     if held.census is not None:
-        return here_words(held, census_words(held.census)[0])
+        each = count(len(held.census.basins[0].x), "candidate")
+        return here_words(held, f"{census_words(held.census)[0]} of {each}")
     if held.arrivals is not None:
         return here_words(held, arrival_words(held.arrivals, "")[0])
-    return None if held.energies is None else here_words(held, title(held.energies, own)[0])
+    if held.energies is None:
+        return None
+    return here_words(held, title(held.energies, own)[0], noise_words(held.energies))
 
 
-def here_words(held: Handle, whole: str) -> tuple[str, str]:
+def here_words(held: Handle, whole: str, more: str = "") -> tuple[str, str]:
     """Return what the start at the handle leaves of the weights, and what the `whole` map shows."""
     own = by_key(held.problem.of.attack).own is not None
     does = "is off by" if own else "leaves"
     of = "of the weights" if own else "of ‖θ‖²"
     return (
         f"This start {does} {number(held.energy)} {of}",
-        f"{whole}. Each start has {beside(held)}.",  # the same all along a drag: nothing jumps
+        f"{whole}. This start has {beside(held)}.{more}",  # the same along a drag: nothing jumps
+    )
+
+
+def noise_words(energies: NDArray[np.float64]) -> str:
+    """Return that noise explains the weights better than the truth, where it does, and why."""
+    noise, truth = float(energies[-1, 0]), float(energies[0, -1])
+    if not noise < truth <= EXPLAINED:
+        return ""
+    return (
+        f" Less is not nearer: noise leaves {number(noise)}, the truth {number(truth)}, whose "
+        "candidates stand on the points alone."
     )
 
 
@@ -200,7 +214,7 @@ def arrival_words(made: Arrivals, those: str) -> tuple[str, str]:
     falling = made.ended - made.level
     still = f"{falling} still fall{_s(falling)} by more than" if falling else "All fall by at most"
     words = f"{began}{others}{still} {LEVEL:g} in the last tenth. "
-    words += f"{those[:1].upper()}{those[1:]} each; found: within {RADIUS:g} on average."
+    words += f"{those[:1].upper()}{those[1:]} each; to find is to end within {RADIUS:g} on average."
     took = f" in {made.steps:,} steps" if made.steps else ""
     return f"{which.get(made.truth, some)}{took}", words
 

@@ -136,17 +136,18 @@ class ProofPanel(Panel):
 def proofs(target: Target, aim: Aim, progress: Progress) -> Iterator[Needed | Cone]:
     """Yield the places as they are proven, at last the cone; known ones are shown at once."""
     known, truth = aim.needed, aim.truth
+    begun, ended = (0.0, 0.3) if known is None else (0.5, 1.0)  # of the cone; one bar for all
     if known is not None:
         for k in range(len(known.log) + 1):
-            progress(k / (len(known.log) + 1))
+            progress(begun * k / (len(known.log) + 1))
             yield known.until(k)
             time.sleep(STEP_S)
-    progress(0.0)
-    cone = cone_around(target, truth, part_progress(progress, 0.0, 0.3))
+    progress(begun)
+    cone = cone_around(target, truth, part_progress(progress, begun, ended))
     if known is None:
         left = 0.0 if aim.certificate is None else aim.certificate.residual
         limit = max(known_limit(cone, truth, left), FINE)
-        yield from needed_places(cone, limit, RADIUS, part_progress(progress, 0.3, 1.0))
+        yield from needed_places(cone, limit, RADIUS, part_progress(progress, ended, 1.0))
     yield cone
 
 

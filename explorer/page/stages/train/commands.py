@@ -28,6 +28,7 @@ from explorer.research.words import weights
 # Of a network on a page, wherever it comes from. Arbitrary: the form offers so many layers and
 # neurons, and with two layers of 1000 plane, merging and landscape stay below 1 GB.
 MOST_LAYERS, MOST_WIDTH, MOST_WEIGHTS = 4, 2000, 2**20
+LONG = 1000  # steps from which the growth of the margin is told; arbitrary
 # Settings that only a new run can have.
 BIRTH = {"widths", "bias", "all_biases", "init_scale", "init", "method"}
 
@@ -198,8 +199,20 @@ def certify(session: Session) -> None:
     made = certificate_of(part.state, session.frame.dataset)
     if made is not None and part.state is not None:
         note(session, part.state, made)
-        part = replace(part, certificate=made, certified=part.state)
+        grown = margin_growth(session, part.state)
+        part = replace(part, certificate=made, certified=part.state, growth=grown)
     session.show(training=part)
+
+
+def margin_growth(session: Session, state: TrainState) -> float | None:
+    """Return by what share the normalised margin grew over the last nine tenths of the steps.
+
+    From a step that was kept, between a twentieth and a tenth of them; None where none was.
+    """
+    rows = zip(*session.branch.train.column("gamma_bar"), strict=True)
+    known = [margin for t, margin in rows if state.t / 20 <= t <= state.t / 10]
+    past = known[-1] if known and state.t >= LONG else 0.0
+    return state.gamma_bar / past - 1 if past > 0 else None
 
 
 def uncertified_states(session: Session) -> list[TrainState]:
