@@ -139,8 +139,8 @@ def noise_words(energies: NDArray[np.float64]) -> str:
     if not noise < truth <= EXPLAINED:
         return ""
     return (
-        f" Less is not nearer: noise leaves {number(noise)}, the truth {number(truth)}, whose "
-        "candidates stand on the points alone."
+        f" Less is not nearer: noise leaves {number(noise)}, the truth, on the points alone, "
+        f"{number(truth)}."
     )
 
 
