@@ -23,23 +23,20 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from tornado.iostream import StreamClosedError
 from tornado.web import RequestHandler
-from tornado.websocket import WebSocketClosedError
 
-from explorer.serve.sockets import SmallSocket
+from explorer.serve.sockets import TOKEN, SmallSocket, checked_name
 
 MOST_TAPS = 30  # of a phone; arbitrary, and no number of points
 MOST_PHONES = 600  # of a round; arbitrary: two halls
-MOST_NEW = 200  # phones that join a round in a second; arbitrary
-MOST_NAME = 20  # letters
+MOST_EACH = 400  # of them from one address, which a hall behind a proxy shares; arbitrary
+MOST_NEW = 50  # phones of one address that join in a second; arbitrary: a hall is in after eight
 MOST_BODY = 2000  # bytes that a phone sends
 MOST_ROUND = 300_000  # bytes of a round with the scores of all phones
 MOST_ROWS = 1000  # of each kind in a round
 REST_S = 0.05  # between two requests of one phone: half of what its page leaves
 FEED_S = 0.05  # taps of so long reach the projector together; arbitrary
 LETTERS = "BCDFGHJKLNPRSTVXZ"  # of a code: no vowels, so no words; none that is wide
-TOKEN = re.compile(r"[0-9a-f]{32}")
 ORIGIN = re.compile(r"https?://[\w.:\[\]-]{1,200}")
 GUESSES = ("", "more", "same", "fewer")
 # What phones may see of a round, and what its values are: rows of so many numbers at most, or text.
@@ -59,6 +56,7 @@ class Phone:
 
     number: int
     address: str
+    joined: float
     heard: float = -math.inf
     name: str = ""
     taps: list[list[float]] = field(default_factory=list)
@@ -76,7 +74,6 @@ class Round:
     version: int = 0
     scores: dict[str, list[int]] = field(default_factory=dict)
     phones: dict[str, Phone] = field(default_factory=dict)
-    joined: tuple[float, int] = (0.0, 0)  # in which second, how many
     socket: ProjectorSocket | None = None
     news: set[int] = field(default_factory=set)  # phones that changed since the projector was told
 
@@ -96,15 +93,13 @@ class Round:
         """Return the phone of a token; a new one joins where there is room, else why it cannot."""
         if token in self.phones:
             return self.phones[token]
-        second, count = self.joined
-        count = count + 1 if time.monotonic() - second < 1 else 1
-        own = sum(phone.address == address for phone in self.phones.values()) if most_each else 0
-        if len(self.phones) >= MOST_PHONES or (most_each and own >= most_each):
+        now = time.monotonic()
+        own = [phone.joined for phone in self.phones.values() if phone.address == address]
+        if len(self.phones) >= MOST_PHONES or len(own) >= (most_each or MOST_EACH):
             return FULL
-        if count > MOST_NEW:
+        if len(own) >= MOST_NEW and now - own[-MOST_NEW] < 1:
             return FAST
-        self.joined = (second if count > 1 else time.monotonic(), count)
-        made = self.phones[token] = Phone(len(self.phones) + 1, address)
+        made = self.phones[token] = Phone(len(self.phones) + 1, address, now)
         self.news.add(made.number)
         return made
 
@@ -207,12 +202,6 @@ def checked_round(found: object) -> dict[str, Any] | None:
     return dict(found) if fit and {"seal", "size", "map"} <= found.keys() else None
 
 
-def checked_name(name: str) -> str | None:
-    """Return a name as it is shown, or None for one too long or with letters that do not print."""
-    name = " ".join(name.split())
-    return name if len(name) <= MOST_NAME and (name.isprintable() or not name) else None
-
-
 # --- handlers -----------------------------------------------------------------------------------
 class PhonePage(RequestHandler):
     """The phone's page: the same for all, it holds nothing of a round."""
@@ -279,7 +268,6 @@ class ProjectorSocket(SmallSocket):
     room: Hall
     most_bytes = MOST_ROUND
     held: Round | None = None
-    feeding = False
 
     def open(self, *_: str, **__: str) -> None:
         """Let in who has a kernel here, which only its own page knows."""
@@ -310,19 +298,14 @@ class ProjectorSocket(SmallSocket):
             self.feed()
         return True
 
-    def feed(self) -> None:
-        """Tell of the phones that changed, soon and together; a page that sleeps gets the last."""
-        if not self.feeding:
-            self.feeding = True
-            self.task = asyncio.ensure_future(self._feed())
-
-    async def _feed(self) -> None:
-        with suppress(WebSocketClosedError, StreamClosedError):  # it comes back, and is told all
-            while (held := self.held) is not None and held.socket is self and held.news:
-                await asyncio.sleep(FEED_S)
-                some, held.news = held.news, set()
-                await self.write_message(held.report(some))
-        self.feeding = False
+    async def news(self) -> str | None:
+        """Return what is told of the phones that changed, soon and together."""
+        held = self.held
+        if held is None or held.socket is not self or not held.news:
+            return None
+        await asyncio.sleep(FEED_S)
+        some, held.news = held.news, set()
+        return held.report(some)
 
     def on_close(self) -> None:
         """Wait for the page to come back; phones go on."""

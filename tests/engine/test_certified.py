@@ -28,7 +28,7 @@ from explorer.engine.explanations.assumptions import (
     threshold_obstacle,
 )
 from explorer.engine.explanations.cone import Assumptions, Cone, refusal
-from explorer.engine.explanations.places import Hole, cut, neuron_groups, places, whole
+from explorer.engine.explanations.places import Hole, Places, cut, neuron_groups, places, whole
 from explorer.engine.margin import normalise, q_of
 from explorer.engine.merging import merge_neurons
 from explorer.engine.network import Network
@@ -36,7 +36,12 @@ from explorer.engine.nonnegative import nonnegative
 from explorer.engine.progress import Stopped
 from explorer.engine.store import Run
 from explorer.engine.training import TrainConfig
-from explorer.engine.weight_decay import fitted_decay, objective
+from explorer.engine.weight_decay import (
+    fitted_decay,
+    multipliers,
+    objective,
+    stationarity_remainder,
+)
 from explorer.research.runs import RunFailed, train
 from tests.engine.draws import draw, make, rng, uniform
 
@@ -680,12 +685,12 @@ def test_points_at_other_margins_are_certified_of_weights_trained_with_decay():
 
 @pytest.mark.parametrize("loss", ["logistic", "exponential"])
 def test_no_place_has_a_price_above_its_own(loss):
-    """The chord less its largest excess is below the convex price, at all places of a piece."""
+    """What is linear between the ends is below the convex price, at all places of a piece."""
     net = rough(5)
     decay = WeightDecay(0.01, -0.7, loss)
     cone = assumed_cone(net, decay=decay)
     pieces, priced, unit = cone.places, cone.rays.price, 0.01 * cone.neurons.rho
-    for at in range(0, len(pieces.y) - 1, 7):  # the last is nobody
+    for at in range(len(pieces.y) - 1):  # the last is nobody
         corners = np.flatnonzero(cone.rays.piece == at)
         share = np.linspace(0, 1, 9)[:, None]
         x = (1 - share) * cone.rays.x[corners[0], :1] + share * cone.rays.x[corners[-1], :1]
@@ -694,6 +699,27 @@ def test_no_place_has_a_price_above_its_own(loss):
         true = np.exp(q) + (loss == "logistic")
         assert (bound <= unit * true * (1 + 1e-9)).all()
     assert cone.rays.price[-1] == pytest.approx(unit)
+
+
+@pytest.mark.parametrize("depth", [2, 3])
+def test_points_cost_the_whole_budget_at_every_scale(depth):
+    """lam_i = -l'(q_i) / (n mu), and f^(2 - L) times that of weights that are f times as large."""
+    x, y, mu = draw(4, 1, seed=3), torch.tensor([1.0, -1.0, 1.0, -1.0]).double(), 0.01
+    widths = [1, *[4] * (depth - 1), 1]
+    weights = tuple(draw(b, a, seed=7 + b) for a, b in pairwise(widths))
+    net = Network(weights, (draw(4, seed=8), *[None] * (depth - 1)))
+    margin = 2.5  # of no matter which points: it says the scale alone
+    cone = assumed_cone(Target.of(net, margin, mu).net, decay=WeightDecay(mu, margin))
+    lam = multipliers(net, x, y, "logistic", mu)
+    factor = margin ** (-1 / depth)
+    scaled = lam * factor ** (2 - depth)
+    rest = stationarity_remainder(Target.of(net, margin, mu).net, x, scaled)
+    assert torch.allclose(rest, factor * stationarity_remainder(net, x, lam))
+    none = np.zeros((4, 0))
+    there = Places(np.repeat(x.numpy(), 2, 1)[:, :, None], y.numpy(), none > 0, none > 0, none)
+    ends = np.column_stack([x.numpy(), np.ones(4)]).repeat(2, 0)
+    price = cone.neurons.prices(there, ends, np.arange(4).repeat(2))[::2]
+    assert (np.abs(scaled.numpy()).ravel() * price).sum() == pytest.approx(cone.neurons.rho)
 
 
 @pytest.mark.parametrize(("seed", "mu"), [(5, 1e-3), (9, 1e-2)])

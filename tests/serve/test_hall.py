@@ -16,6 +16,7 @@ import websocket
 
 from explorer.serve import hall
 from explorer.serve import server as serve
+from explorer.serve.sockets import checked_name
 from tests.serve.visits import PATIENCE_S, ask, connected, kernel_of, read_page
 
 ANN, BOB = "a" * 32, "b" * 32
@@ -65,20 +66,28 @@ def test_a_phone_is_told_what_was_shown_once_and_no_score_but_its_own() -> None:
     assert all("scores" not in told["round"] for told in last)
 
 
-def test_a_round_has_so_many_phones_and_an_address_so_many_of_them() -> None:
-    made = a_round()
-    tokens = [f"{k:032x}" for k in range(hall.MOST_PHONES + 1)]
-    for token in tokens[:-1]:
-        made.joined = (0.0, 0)  # as if they came one a second
-        joined(made, token)
-    assert made.phone(tokens[-1], "", 0) == hall.FULL
+def test_a_round_has_so_many_phones_and_an_address_so_many_of_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made, now = a_round(), [0.0]
+    monkeypatch.setattr(hall.time, "monotonic", lambda: now[0])
+
+    def came(address: str) -> hall.Phone | str:
+        return made.phone(f"{len(made.phones):032x}", address, 0)
+
+    for k in range(hall.MOST_EACH):  # made up by one client, as fast as it may
+        assert isinstance(came("192.0.2.7"), hall.Phone)
+        if (k + 1) % hall.MOST_NEW == 0 and k + 1 < hall.MOST_EACH:
+            assert came("192.0.2.7") == hall.FAST
+            now[0] += 1
+    assert came("192.0.2.7") == hall.FULL
+    for k in range(hall.MOST_PHONES - hall.MOST_EACH):  # others still find their places
+        assert isinstance(came(f"192.0.3.{k}"), hall.Phone)
+    assert came("192.0.2.8") == hall.FULL
     few = a_round()
     joined(few, ANN, most_each=1)
     assert few.phone(BOB, "192.0.2.7", 1) == hall.FULL
     assert isinstance(few.phone(BOB, "192.0.2.8", 1), hall.Phone)
-    crowd = a_round()
-    came = [crowd.phone(token, "", 0) for token in tokens[: hall.MOST_NEW + 1]]
-    assert came[-1] == hall.FAST
 
 
 def test_a_round_ends_with_its_page_or_another_seal() -> None:
@@ -112,7 +121,7 @@ def test_what_is_no_round_is_shown_to_nobody(wrong: object) -> None:
     ("a\x00b", None), ("a\u202eb", None),
 ])  # fmt: skip
 def test_a_name_is_short_and_printable_text(name: str, shown: str | None) -> None:
-    assert hall.checked_name(name) == shown
+    assert checked_name(name) == shown
 
 
 @pytest.mark.parametrize(("origin", "network", "address"), [
@@ -197,7 +206,9 @@ def test_a_tap_comes_to_the_projector_and_nothing_that_was_not_shown_to_the_phon
 
 @pytest.mark.parametrize("sent", [
     {"token": "short"}, {"token": ANN.upper()}, {"taps": [[0, 1.5]]}, {"taps": [[0, 0]] * 21},
-    {"taps": [[0, True]]}, {"taps": "<b>"}, {"guess": "<b>"}, {"name": "x" * 21}, {"seen": "1"},
+    {"taps": [[0, True]]}, {"taps": [[0, float("nan")]]}, {"taps": [[0, -float("inf")]]},
+    {"taps": [[10**400, 0]]}, {"taps": [[[0], 0]]}, {"taps": [["0", 0]]}, {"taps": "<b>"},
+    {"guess": "<b>"}, {"name": "x" * 21}, {"seen": "1"},
     {"body": b"no json"}, {"body": b"[" * 1500}, {"body": b"\xff"}, {"body": b" " * 2001},
 ])  # fmt: skip
 def test_what_no_phone_sends_is_refused(projector: Any, post: Post, sent: dict[str, Any]) -> None:

@@ -267,20 +267,20 @@ def assumed_cone(
     return min(cones, key=lambda cone: cone.least.high)
 
 
-def _priced_cone(
-    net: Network, base: Assumptions, decay: WeightDecay, box: float | None
-) -> Cone:  # fmt: skip
+def _priced_cone(net: Network, base: Assumptions, decay: WeightDecay, box: float | None) -> Cone:
     """Return the cone of weights trained with decay, in a box that holds all points of some trace.
 
-    The least margin is 1 of separated weights; others are as they were trained.
+    The least margin is 1 of separated weights; others are as they were trained. Weights f theta
+    have gradients f^(L-1) g, so that multipliers are f^(2-L) times as large, and mu is f^(L-2) mu.
     """
     apart = decay.margin > 0
     gain = decay.margin if apart else 1.0
+    mu = decay.mu * gain ** (2 / net.order - 1)
     if box is None:
         far = extent(scaled_network(net, (gain / (TRACE + gain)) ** (1 / net.order))).box
         base = replace(base, box=max(base.box, far))
     return Cone.of(net, replace(
-        base, band=math.inf, decay=decay.mu, gain=gain, lowest=1.0 if apart else decay.margin,
+        base, band=math.inf, decay=mu, gain=gain, lowest=1.0 if apart else decay.margin,
         loss=decay.loss,
     ))  # fmt: skip
 

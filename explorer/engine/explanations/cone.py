@@ -82,8 +82,8 @@ class Assumptions:
         rounded: each weight may be off by this share of it, as storage in few bits does.
         stray: the residual that doubt and rounding leave to the truth, a share of |theta|.
         edge: y Phi may be off the band by this, by rounding of the weights.
-        decay: mu of the weight decay that trained them, 0 for none; points then have all margins
-            from `lowest` up.
+        decay: mu of the weight decay that trained them, at their scale; 0 for none. With it points
+            have all margins from `lowest` up.
         gain: from y Phi of these weights to the margin as trained.
         lowest: the least y Phi of a point: 1 where the points are separated.
         loss: the loss that the decay stood beside.
@@ -446,8 +446,7 @@ class Cone:
         found = regions(layers, *assumed.levels, assumed.tau, assumed.rounded)
         if not assumed.decay:
             return cls(assumed, layers, found, RegionRays.of(found, layers))
-        low = assumed.levels[0]
-        priced = Budgeted(layers, assumed.decay, assumed.gain, low, assumed.loss)
+        priced = Budgeted(layers, assumed.decay, assumed.gain, assumed.loss)
         found = with_nobody(found, assumed.box)
         return cls(assumed, priced, found, PricedRays.of(found, priced))
 

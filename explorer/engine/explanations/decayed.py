@@ -13,8 +13,8 @@ is what holds them: it is one more coordinate of theta and of all rays (`PricedR
 of it goes to nobody: a place beyond the box without a label.
 
 The price is convex along a piece, as Phi is affine there. Pieces are cut small, and on each the
-price is taken as its chord less the most that the chord exceeds it, which is never too dear. So the
-cone holds every explanation, and a distance from it is a lower bound.
+price is taken as its tangent in the middle, or where it rises steeply as its least value: neither
+is ever too dear. So the cone holds every explanation, and a distance from it is a lower bound.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from explorer.engine.explanations.regions import Layers, RegionRays
 from explorer.engine.margin import Loss
 
 STEP = 1 / 1500  # of the width of the box: a piece; arbitrary, a third of it certifies no more
-DEAREST = 30.0  # logit beyond which no price rises: a point there has a trace of e^-30
+DEAREST = 30.0  # logit whose price is taken beyond it: a point there has a trace of e^-30
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,16 +39,14 @@ class Budgeted:
 
     Attributes:
         layers: the weights.
-        decay: mu, of the mean loss.
+        decay: mu, of the mean loss, at the scale of these weights.
         gain: from y Phi of these weights to the margin that the loss saw.
-        low: the least y Phi of a point.
         loss: the loss of the training.
     """
 
     layers: Layers
     decay: float
     gain: float
-    low: float
     loss: Loss
 
     @property
@@ -91,11 +89,10 @@ class Budgeted:
         most, least = (np.full(len(places.y), end) for end in (-np.inf, np.inf))
         np.maximum.at(most, piece, q)
         np.minimum.at(least, piece, q)
-        # A function f with f'' <= M is at most M w^2 / 8 below its chord over a width w.
-        chord = (most - least) ** 2 / 8 * np.exp(np.minimum(most, DEAREST))
-        base = float(self.loss == "logistic")
-        price = np.exp(np.minimum(q, DEAREST)) - chord[piece]
-        price = base + np.maximum(price, np.exp(self.gain * self.low))
+        wide, middle = (most - least)[piece], np.minimum((most + least) / 2, DEAREST)[piece]
+        tangent = np.exp(middle) * (1 + q - middle)  # above 0 while the piece is not as wide as 2
+        price = np.where(wide < 1, tangent, np.exp(np.minimum(least, DEAREST))[piece])
+        price += float(self.loss == "logistic")
         return np.asarray(np.where(y == 0, 1.0, price) * self.decay * self.rho)
 
 

@@ -43,7 +43,7 @@ SLICE = 200  # steps of training between two looks at Cancel; arbitrary
 
 
 @dataclass(frozen=True, eq=False)
-class Round:
+class HallRound:
     """One round: what is hidden, what is known of it so far, and what the hall sees.
 
     Attributes:
@@ -75,7 +75,7 @@ class Round:
     score: HallScore | None = None
 
 
-def new_round(session: Session) -> Round:
+def new_round(session: Session) -> HallRound:
     """Return a round of the weights on screen. ValueError where there is none to be had."""
     frame = session.frame
     part, data = frame.training, frame.dataset
@@ -88,13 +88,13 @@ def new_round(session: Session) -> Round:
         aim = aim_at(part, data, part.certificate)
     if part.state.t:
         shown["question"] = words.hall_question(part.state.t)
-    made = Round(hidden, data, session.axes, aim, part.state, session.train_config, shown)
+    made = HallRound(hidden, data, session.axes, aim, part.state, session.train_config, shown)
     claimed = frame.attack.claims
     rests = claimed is not None and frame.aim is aim and frame.attack.judged is frame.attack.state
     return replace(made, claims=as_guess(claimed)) if claimed is not None and rests else made
 
 
-def answers(held: Round, progress: Progress) -> Iterator[dict[str, Any]]:
+def answers(held: HallRound, progress: Progress) -> Iterator[dict[str, Any]]:
     """Yield what the machine comes to, as fields of the round: claims, proof, claims of later."""
     if held.claims is None:
         yield {"claims": computer_guess(held.hidden.challenge)}
@@ -116,7 +116,7 @@ def _hits(truth: Dataset, claims: Dataset) -> int:
     return int(score(truth, claims.x, claims.y, HALL_RADII).found[0])
 
 
-def with_truth(held: Round, made: HallScore) -> Round:
+def with_truth(held: HallRound, made: HallScore) -> HallRound:
     """Return a round that is revealed: points, the hall's guess, the seal's text, scores."""
     salt = REVEAL.fullmatch(held.hidden.reveal)
     assert salt is not None  # `hide` made it
@@ -130,7 +130,7 @@ def with_truth(held: Round, made: HallScore) -> Round:
     return replace(held, shown=shown, score=made)
 
 
-def with_answer(held: Round) -> Round:
+def with_answer(held: HallRound) -> HallRound:
     """Return a round with the answer to its question, once it is revealed and that is known."""
     if held.score is None or held.later is None or held.claims is None:
         return held
@@ -138,7 +138,7 @@ def with_answer(held: Round) -> Round:
     return replace(held, shown={**held.shown, "answer": answer})
 
 
-def said_of(held: Round) -> str:
+def said_of(held: HallRound) -> str:
     """Return the sentence under the question, as far as the round is shown."""
     if held.score is not None:
         return words.REVEALED
@@ -152,7 +152,7 @@ def said_of(held: Round) -> str:
 class HallPanel(Panel):
     """In the drawer of Share; the taps are of the browser and the server until the end."""
 
-    round: Round | None = None
+    round: HallRound | None = None
 
     def build(self) -> None:
         """One control; machine and proof work beside the page while the hall taps."""

@@ -18,22 +18,18 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Container
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from tornado.web import RequestHandler
-from tornado.websocket import WebSocketClosedError
 
-from explorer.serve.sockets import SmallSocket
+from explorer.serve.sockets import TOKEN, SmallSocket, checked_name
 
 STAGES = ("draw", "train", "attack", "landscape", "explain", "arena")
 SCENE = re.compile(r"[\w~.-]{1,6000}")  # what a link holds behind "#"; never read in this process
 READER = ("-m", "explorer.page.apps.scene")  # by name, as a notebook names a page: another layer
 READER_S = 60  # arbitrary: it loads torch first
-MOST_NAME = 20  # letters of a name on the board
-WHO = re.compile(r"[0-9a-f]{32}")  # drawn by a page, so that a better score replaces its last one
 MOST_ENTRIES = 500  # on the board; a class has thirty
 MOST_SCORES = 20_000  # that were put there; arbitrary
 PAGE = Path(__file__).with_name("teacher.html")
@@ -86,8 +82,8 @@ class Classroom:
         A student stays there with the best score, the newest of equal ones. A score is of the one
         student who put it there first.
         """
-        name = " ".join(name.split())
-        if not 0 < len(name) <= MOST_NAME or not name.isprintable() or not WHO.fullmatch(who):
+        shown = checked_name(name)
+        if not shown or not TOKEN.fullmatch(who):
             return False
         made = hmac.new(self.sign.encode(), score.encode(), "sha256").hexdigest()
         if not self.sign or not hmac.compare_digest(made.encode(), mark.encode()):
@@ -97,9 +93,9 @@ class Classroom:
         points, found, n, *_ = json.loads(score)  # and what no other score has
         before = self.board.get(who)
         if before is not None and before.points > points:
-            self.board[who] = replace(before, name=name)
+            self.board[who] = replace(before, name=shown)
         elif before is not None or len(self.board) < MOST_ENTRIES:
-            self.board[who] = Entry(name, points, found, n, time.monotonic())
+            self.board[who] = Entry(shown, points, found, n, time.monotonic())
         self.tell_teachers()
         return True
 
@@ -210,7 +206,7 @@ class TeacherSocket(_WithKey, SmallSocket):
         """Keep the room and the key."""
         super().initialize(room)
         self.key = key
-        self.news = self.telling = False
+        self.changed = False
 
     def open(self, *_: str, **__: str) -> None:
         """Say who is there."""
@@ -218,18 +214,14 @@ class TeacherSocket(_WithKey, SmallSocket):
         self.show()
 
     def show(self) -> None:
-        """Tell what is seen, once all said before is on its way: a page may sleep."""
-        self.news = True
-        if not self.telling:
-            self.telling = True
-            self.task = asyncio.ensure_future(self._tell_news())
+        """Tell what is seen."""
+        self.changed = True
+        self.feed()
 
-    async def _tell_news(self) -> None:
-        with suppress(WebSocketClosedError):
-            while self.news:
-                self.news = False
-                await self.write_message(self.room.summary())
-        self.telling = False
+    async def news(self) -> str | None:
+        """Return what is seen, where that has changed."""
+        changed, self.changed = self.changed, False
+        return self.room.summary() if changed else None
 
     def take(self, found: dict[str, Any]) -> bool:
         """Freeze or free all screens, give a scene to all, or clear the board."""
