@@ -272,7 +272,7 @@ def attacks_roll_from_the_handle_and_from_all_places(triangle: Triangle) -> None
     page.get_by_role("button", name="Attack from all 21 starts").click()
     expect(page.locator(".mx-starts")).to_contain_text(re.compile(r"rolling \d+"))
     expect(page.locator(".mx-starts")).not_to_contain_text("rolling")
-    counts = re.findall(r"(?:truth|equal|stuck) (\d+)", page.locator(".mx-starts").inner_text())
+    counts = re.findall(r"(?:truth|as good|stuck) (\d+)", page.locator(".mx-starts").inner_text())
     assert sum(map(int, counts)) == 21
     expect(page.locator(".mx-verdict")).to_contain_text(re.compile(r"\b21 runs|No run"))
     page.set_viewport_size({"width": 1280, "height": 720})
@@ -302,7 +302,7 @@ def a_census_is_counted_and_its_ends_are_chosen(triangle: Triangle) -> None:
     assert aside.evaluate("el => el.scrollHeight <= el.clientHeight + 1")
     ends.select_option(index=1)  # by the keyboard, as any list
     expect(page.locator(".mx-verdict")).to_contain_text("Basin 1")
-    expect(page.locator(".mx-starts-head")).to_contain_text(re.compile("Pass .*(rises|none)"))
+    expect(page.locator(".mx-starts-head")).to_contain_text(re.compile("Pass .*(lowest found|none)"))
 
 
 def every_picture_has_a_menu_that_saves_it(page: Page, tmp_path: Path) -> None:

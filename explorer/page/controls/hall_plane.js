@@ -30,7 +30,7 @@ const hallMap = (canvas, round) => {
   picture.width = picture.height = side;
   const context = picture.getContext("2d"), image = context.createImageData(side, side);
   for (let k = 0; k < values.length; k++) {
-    const v = values[k], slope = Math.hypot(v - (values[k + 1] ?? v), v - (values[k + side] ?? v)) + 1e-6;
+    const v = values[k], slope = Math.hypot((k + 1) % side ? v - values[k + 1] : 0, v - (values[k + side] ?? v)) + 1e-6;
     const t = 0.3 * Math.tanh(1.1 * Math.abs(v)), edge = 0.85 * Math.min(1, Math.max(0, 1.7 - Math.abs(v) / slope)), to = v > 0 ? pos : neg;
     image.data.set([...card.map((c, e) => Math.round((c * (1 - t) + to[e] * t) * (1 - edge) + ink[e] * edge)), 255], 4 * k);
   }

@@ -105,4 +105,4 @@ def way_words(made: Census, key: str, way: LowestPass | None, going: bool) -> st
     if float((way.way[0] - way.way[-1]).norm(dim=1).mean()) <= MERGE_RADIUS:
         return f"none: {GOALS[key]} is the truth's"
     low, high = (number(v).replace("less than ", "< ") for v in (way.barrier, way.straight_barrier))
-    return f"above its higher end: lowest way found {low}, straight (dashed) {high}"
+    return f"over both ends: lowest found {low}, straight (dashed) {high}"
