@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from explorer.page.opening import open_recorded
 from explorer.page.session import Session
 from explorer.page.stages.draw import commands as draw
 from explorer.page.stages.proof import commands as proof
+from explorer.page.stages.proof.panel import proofs
 from explorer.page.words.headline import headline
 from tests.page.pages import hold_jobs, on_plane, opened, press
 
@@ -38,6 +40,16 @@ def at(app: App, x: float) -> dict:
     """A place of the line as a browser sends it."""
     centre, half = app.session.axes.x
     return {"x": ((x - centre) / half + 1) / 2, "y": 0.5}
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_the_bar_of_the_places_never_falls(known: bool) -> None:
+    app, said = asked(), []
+    aim = app.session.frame.aim
+    list(proofs(aim.target, aim if known else replace(aim, needed=None), said.append))
+    assert said == sorted(said) and said[-1] <= 1
+    assert known == (0.5 in said)  # places that were known before take half of it
+    app.close()
 
 
 def test_places_come_from_the_weights_alone_and_the_truth_comes_back_at_a_press() -> None:

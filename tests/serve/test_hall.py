@@ -205,7 +205,7 @@ def test_a_tap_comes_to_the_projector_and_nothing_that_was_not_shown_to_the_phon
 
 
 @pytest.mark.parametrize("sent", [
-    {"token": "short"}, {"token": ANN.upper()}, {"taps": [[0, 1.5]]}, {"taps": [[0, 0]] * 21},
+    {"token": "short"}, {"token": ANN.upper()}, {"taps": [[0, 1.5]]}, {"taps": [[0, 0]] * (hall.MOST_TAPS + 1)},
     {"taps": [[0, True]]}, {"taps": [[0, float("nan")]]}, {"taps": [[0, -float("inf")]]},
     {"taps": [[10**400, 0]]}, {"taps": [[[0], 0]]}, {"taps": [["0", 0]]}, {"taps": "<b>"},
     {"guess": "<b>"}, {"name": "x" * 21}, {"seen": "1"},
