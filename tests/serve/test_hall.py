@@ -205,8 +205,9 @@ def test_a_tap_comes_to_the_projector_and_nothing_that_was_not_shown_to_the_phon
 
 
 @pytest.mark.parametrize("sent", [
-    {"token": "short"}, {"token": ANN.upper()}, {"taps": [[0, 1.5]]}, {"taps": [[0, 0]] * (hall.MOST_TAPS + 1)},
-    {"taps": [[0, True]]}, {"taps": [[0, float("nan")]]}, {"taps": [[0, -float("inf")]]},
+    {"token": "short"}, {"token": ANN.upper()}, {"taps": [[0, 1.5]]},
+    {"taps": [[0, 0]] * (hall.MOST_TAPS + 1)}, {"taps": [[0, True]]}, {"taps": [[0, float("nan")]]},
+    {"taps": [[0, -float("inf")]]},
     {"taps": [[10**400, 0]]}, {"taps": [[[0], 0]]}, {"taps": [["0", 0]]}, {"taps": "<b>"},
     {"guess": "<b>"}, {"name": "x" * 21}, {"seen": "1"},
     {"body": b"no json"}, {"body": b"[" * 1500}, {"body": b"\xff"}, {"body": b" " * 2001},
