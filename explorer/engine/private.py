@@ -15,8 +15,9 @@ eta of any place, comes within eta of it with probability at most
     N(N^-1(kappa) + mu)
 
 (Hayes, Mahloujifar and Balle 2023, theorem 2, for these steps; restated, see the papers for the
-originals). What is drawn or chosen from the points themselves is not covered: a unit of length, a
-number of steps, the margin to which an attack scales the weights.
+originals). It is of noise that nobody knows: a seed tells it. What is drawn or chosen from the
+points themselves is not covered: a unit of length, a number of steps, the margin to which an attack
+scales the weights.
 """
 
 from __future__ import annotations

@@ -41,7 +41,7 @@ ORIGIN = re.compile(r"https?://[\w.:\[\]-]{1,200}")
 GUESSES = ("", "more", "same", "fewer")
 # What phones may see of a round, and what its values are: rows of so many numbers at most, or text.
 ROWS = {"lines": 5, "needles": 3, "claims": 3, "places": 5, "truth": 3, "guess": 3}
-TEXTS = {"seal": 64, "map": 20_000, "question": 300, "answer": 300, "sealed": 60_000}
+TEXTS = {"seal": 64, "map": 20_000, "question": 300, "answer": 300, "within": 100, "sealed": 60_000}
 PAGE = Path(__file__).with_name("hall.html")
 PARTS = PAGE.parents[1]
 GONE = "This round is over, or there is none of this code. Look at the projector."

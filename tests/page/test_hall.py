@@ -12,6 +12,7 @@ from explorer.page import play
 from explorer.page.session import Session
 from explorer.page.sharing import hall_panel, words
 from explorer.page.sharing.hall_panel import HallPanel
+from explorer.page.stages.attack import commands as attack
 from explorer.research.hall import point_rows
 from explorer.serve.hall import checked_round
 
@@ -53,10 +54,25 @@ def test_a_round_goes_step_by_step_and_the_seal_fits(panel: HallPanel) -> None:
     assert hashlib.sha256(shown["sealed"].encode()).hexdigest() == shown["seal"]
     assert shown["scores"] == {"1": [8, 8, 8], "2": [0, 0, 8]}
     assert shown["answer"] == words.hall_answer(1000, 4, 4)
-    assert [row[1][:6] for row in state["rows"]] == ["4 of 8", "4 of 8"], "as many places each"
+    assert [row[1][:6] for row in state["rows"][1:]] == ["4 of 8", "4 of 8"], "as many places each"
     assert checked_round(json.loads(json.dumps(shown))) == shown, "the server takes it"
     press(panel, "end")
     assert panel.view.state["round"] is None
+
+
+@pytest.mark.parametrize("given", ["nothing", "points", "a start"])
+def test_claims_of_an_attack_that_knew_points_are_not_the_machines(
+    panel: HallPanel, given: str
+) -> None:
+    session = panel.session
+    play.go(session, "attack")
+    if given == "points":
+        play.configure(session, knows="others")
+    if given == "a start":
+        attack.remix(session, 1.0, 0.5)
+    play.step(session, 20)
+    play.assess(session)
+    assert (hall_panel.new_round(session).claims is not None) == (given == "nothing")
 
 
 def test_without_weights_no_round_begins(panel: HallPanel) -> None:

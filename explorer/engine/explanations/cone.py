@@ -259,14 +259,14 @@ class Rays:
         return found
 
 
-AnyNeurons = Neurons | Layers | Budgeted
-AnyRays = Rays | RegionRays | PricedRays
+AnyNeurons = Neurons | Layers
+AnyRays = Rays | RegionRays
 
 
 def rays_of(places: Places, neurons: AnyNeurons) -> AnyRays:
     """Return the rays at all corners of places: of groups of two layers, or of regions."""
     if isinstance(neurons, Budgeted):
-        return PricedRays.of(places, neurons)
+        return PricedRays.at(places, neurons)
     if isinstance(neurons, Layers):
         return RegionRays.of(places, neurons)
     return Rays.of(places, neurons)
@@ -446,9 +446,11 @@ class Cone:
         found = regions(layers, *assumed.levels, assumed.tau, assumed.rounded)
         if not assumed.decay:
             return cls(assumed, layers, found, RegionRays.of(found, layers))
-        priced = Budgeted(layers, assumed.decay, assumed.gain, assumed.loss)
+        priced = Budgeted(
+            layers.weights, layers.box, decay=assumed.decay, gain=assumed.gain, loss=assumed.loss
+        )
         found = with_nobody(found, assumed.box)
-        return cls(assumed, priced, found, PricedRays.of(found, priced))
+        return cls(assumed, priced, found, rays_of(found, priced))
 
     @property
     def outputs(self) -> int:

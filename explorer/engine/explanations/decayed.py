@@ -33,51 +33,34 @@ STEP = 1 / 1500  # of the width of the box: a piece; arbitrary, a third of it ce
 DEAREST = 30.0  # logit whose price is taken beyond it: a point there has a trace of e^-30
 
 
-@dataclass(frozen=True, eq=False)
-class Budgeted:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Budgeted(Layers):
     """The weights of a network of one input with the budget of their points as one more entry.
 
     Attributes:
-        layers: the weights.
         decay: mu, of the mean loss, at the scale of these weights.
         gain: from y Phi of these weights to the margin that the loss saw.
         loss: the loss of the training.
     """
 
-    layers: Layers
     decay: float
     gain: float
     loss: Loss
 
-    @property
-    def d(self) -> int:
-        """Return the dimension of the input."""
-        return self.layers.d
-
-    @property
-    def order(self) -> int:
-        """Return the degree of homogeneity, the number of layers."""
-        return self.layers.order
-
-    @property
-    def box(self) -> float:
-        """Return the half width of the box of all places."""
-        return self.layers.box
-
-    @property
+    @cached_property
     def rho(self) -> float:
         """Return the norm of all weights; the budget is no part of it."""
-        return self.layers.rho
+        return float(np.linalg.norm(super().theta))
 
-    @cached_property
+    @property
     def theta(self) -> Array:
         """Return all weights, and the budget in units of their norm."""
-        return np.append(self.layers.theta, self.rho)
+        return np.append(super().theta, self.rho)
 
     @property
     def pivots(self) -> tuple[Array, ...]:
         """Return a vector with <pivot, g> = price > 0 at all places: the budget alone."""
-        return (np.append(np.zeros(len(self.layers.theta)), 1.0),)
+        return (np.append(np.zeros(len(self.theta) - 1), 1.0),)
 
     def prices(self, places: Places, x: Array, piece: Index) -> Array:
         """Return what a unit of multiplier costs at corners x (r, 2) of pieces (r,), at most that.
@@ -85,7 +68,7 @@ class Budgeted:
         It is in units of which the whole budget is |theta|.
         """
         y = places.y[piece]
-        q = self.gain * y * self.layers.values(x)[-1][:, 0]
+        q = self.gain * y * self.values(x)[-1][:, 0]
         most, least = (np.full(len(places.y), end) for end in (-np.inf, np.inf))
         np.maximum.at(most, piece, q)
         np.minimum.at(least, piece, q)
@@ -110,54 +93,31 @@ def with_nobody(places: Places, box: float) -> Places:
     return Places.union([fine, nobody])
 
 
-@dataclass(frozen=True, eq=False)
-class PricedRays:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class PricedRays(RegionRays):
     """Rays with the price of a unit of multiplier as their last entry.
 
     Attributes:
-        rays: without it.
         price: at most the price of each (r,).
-        neurons: the weights and their budget.
     """
 
-    rays: RegionRays
     price: Array
-    neurons: Budgeted
 
     @classmethod
-    def of(cls, places: Places, neurons: Budgeted) -> PricedRays:
-        """Return the rays of all corners of `places`."""
-        rays = RegionRays.of(places, neurons.layers)
-        return cls(rays, neurons.prices(places, rays.x, rays.piece), neurons)
-
-    @property
-    def x(self) -> Array:
-        """Return corners with a 1 at the end (r, 2)."""
-        return self.rays.x
-
-    @property
-    def y(self) -> Array:
-        """Return labels (r,); 0 of nobody."""
-        return self.rays.y
-
-    @property
-    def piece(self) -> Index:
-        """Return the piece of each corner (r,)."""
-        return self.rays.piece
-
-    def __len__(self) -> int:
-        """Return the number of corners."""
-        return len(self.rays)
+    def at(cls, places: Places, neurons: Budgeted) -> PricedRays:
+        """Return the rays of all corners of `places`; the label of nobody is 0."""
+        rays = RegionRays.of(places, neurons)
+        return cls(**vars(rays), price=neurons.prices(places, rays.x, rays.piece))
 
     def gains(self, u: Array) -> Array:
         """Return the largest <u, g> over the free signals, of each corner (r,)."""
-        return np.asarray(self.rays.gains(u[:-1]) + u[-1] * self.price)
+        return np.asarray(super().gains(u[:-1]) + u[-1] * self.price)
 
     def columns(self, rows: Index, u: Array) -> Array:
         """Return the rays of some corners that reach their gains (len(rows), P + 1)."""
-        return np.column_stack([self.rays.columns(rows, u[:-1]), self.price[rows]])
+        return np.column_stack([super().columns(rows, u[:-1]), self.price[rows]])
 
     @cached_property
     def sizes(self) -> Array:
         """Return the approximate norm of each ray (r,)."""
-        return np.asarray(np.hypot(self.rays.sizes, self.price))
+        return np.asarray(np.hypot(super().sizes, self.price))

@@ -99,7 +99,7 @@ const build = (el, send, onClose) => {
   const score = () => {
     const cell = (tag, text) => { const [large, small] = text.split("|"); return make(tag, "", {}, large, small ? make("small", "", { textContent: small }) : ""); };
     const row = (tag, cells) => make("tr", "", {}, ...cells.map((text, i) => cell(i ? tag : "th", text)));
-    table.replaceChildren(row("th", ["", "found|within 0.03", "near|within 0.1"]), ...now.rows.map((cells) => row("td", cells)));
+    table.replaceChildren(...now.rows.map((cells, i) => row(i ? "td" : "th", cells)));
     const order = Object.entries(now.round.scores).filter(([number]) => phones[number]?.[2]).sort(([, a], [, b]) => b[0] - a[0] || b[1] - a[1]).slice(0, 3);
     best.replaceChildren(...order.map(([number, [found, near, n]]) => make("li", "", {}, make("span", "", { textContent: phones[number][2] }), make("small", "", { textContent: `${found} of ${n} found, ${near} near` }))));
   };

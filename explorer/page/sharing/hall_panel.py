@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 from explorer.engine import training
+from explorer.engine.attacks.known import knowledge_of
 from explorer.engine.data import Dataset, write_csv
 from explorer.engine.explanations.assumptions import obstacle
 from explorer.engine.explanations.needed import Needed
@@ -89,9 +90,16 @@ def new_round(session: Session) -> HallRound:
     if part.state.t:
         shown["question"] = words.hall_question(part.state.t)
     made = HallRound(hidden, data, session.axes, aim, part.state, session.train_config, shown)
-    claimed = frame.attack.claims
-    rests = claimed is not None and frame.aim is aim and frame.attack.judged is frame.attack.state
-    return replace(made, claims=as_guess(claimed)) if claimed is not None and rests else made
+    return replace(made, claims=_claims_on_screen(session, aim))
+
+
+def _claims_on_screen(session: Session, aim: Aim) -> Dataset | None:
+    """Return what the attack on screen claims of these weights, if it began knowing no point."""
+    held = session.frame.attack
+    if held.claims is None or session.frame.aim is not aim or held.judged is not held.state:
+        return None
+    knows = knowledge_of(session.attack_config) not in (None, "nothing")
+    return None if knows or held.mix[1] else as_guess(held.claims)
 
 
 def answers(held: HallRound, progress: Progress) -> Iterator[dict[str, Any]]:
@@ -125,6 +133,7 @@ def with_truth(held: HallRound, made: HallScore) -> HallRound:
         "truth": point_rows(held.truth, held.axes),
         "guess": point_rows(made.guess, held.axes),
         "sealed": f"{salt[1]}\n{write_csv(held.truth)}",
+        "within": words.WITHIN,
         "scores": {str(n): [*found, made.hall.n] for n, found in made.each.items()},
     }
     return replace(held, shown=shown, score=made)

@@ -7,7 +7,7 @@ from explorer.engine.explanations.needed import Needed
 from explorer.engine.number_words import share
 from explorer.engine.store import Run
 from explorer.research.game import GuessScore
-from explorer.research.hall import HallScore
+from explorer.research.hall import HALL_RADII, HallScore
 
 ANEW = (
     "No link can make these weights again: they came from a file, or points or settings changed "
@@ -114,16 +114,17 @@ TAPPING = (
     "The hall sees what the machine sees: the weights, a needle for each neuron, and the boundary "
     "they draw. Tap where the training points are."
 )
+WITHIN = ". Found is within {:g}, near within {:g}.".format(*HALL_RADII)
 REVEALED = "The seal is the SHA-256 of these points and a salt; each phone shows both."
 
 
 def hall_claims(count: int) -> str:
-    """Say what the machine claims."""
+    """Return what the machine claims."""
     return f"{count} places, read out of the weights alone."
 
 
 def hall_places(made: Needed | None) -> str:
-    """Say what is proven, and against what."""
+    """Return what is proven, and against what."""
     if made is None:
         return "Nothing can be proven of these weights."
     if not len(made.rows):
@@ -136,13 +137,14 @@ def hall_places(made: Needed | None) -> str:
 
 
 def hall_rows(made: HallScore) -> list[list[str]]:
-    """Return the rows of hall and machine: who, and points found and near, with chance."""
-    rows = []
+    """Return a head, and the rows of hall and machine: who, points found and near, with chance."""
+    found, near = (f"within {radius:g}" for radius in HALL_RADII)
+    rows = [["", f"found|{found}", f"near|{near}"]]
     for who, met, by in (
         ("+ The hall", made.hall, made.guess), ("● ▲ The machine", made.machine, made.claims),
     ):  # fmt: skip
         counts = zip(met.found.tolist(), met.chance.tolist(), strict=True)
-        cells = [f"{found} of {met.n}|by chance {chance:.1f}" for found, chance in counts]
+        cells = [f"{hits} of {met.n}|by chance {chance:.1f}" for hits, chance in counts]
         rows.append([f"{who}|{by.n} places", *cells])
     return rows
 

@@ -287,30 +287,8 @@ def _explain(state: Explained, sure: Certainty | None) -> Statement:
         ("margin error", digits(state.margin_error, ".2g")),
         ("cannot be split", f"{still} of {n}"),
     )
-    off = misfit(state)
-    if off == "residual" and state.words.startswith(FARTHEST):
-        return Statement(
-            "This set explains the weights less well",
-            f"It leaves {share(state.left)} unexplained, your points {share(state.base)}. "
-            f"{state.words}",
-            "warn",
-            fold,
-        )
-    if off == "residual":
-        return Statement(
-            "These points explain the weights no longer",
-            f"A point left its cell, and the sum changes by {share(state.change)} of the weights. "
-            "Drag it back inside, or undo.",
-            "bad",
-            fold,
-        )
-    if off == "margin":
-        return Statement(
-            "A point is off the margin",
-            "The sum of the gradients is still the weights, but training would not stop here.",
-            "warn",
-            fold,
-        )
+    if broken := _misfit(state, fold):
+        return broken
     if state.now is not state.truth:
         words = f"{count(n, 'point')} leave {share(state.left)} unexplained. {state.words}"
         if state.base > EXPLAINING:  # neither set explains the weights
@@ -340,3 +318,32 @@ def _explain(state: Explained, sure: Certainty | None) -> Statement:
         "",
         fold,
     )
+
+
+def _misfit(state: Explained, fold: tuple[tuple[str, str], ...]) -> Statement | None:
+    """Return what keeps a set from being an explanation, or None where it is one."""
+    off = misfit(state)
+    if off == "residual" and state.words.startswith(FARTHEST):
+        return Statement(
+            "This set explains the weights less well",
+            f"It leaves {share(state.left)} unexplained, your points {share(state.base)}. "
+            f"{state.words}",
+            "warn",
+            fold,
+        )
+    if off == "residual":
+        return Statement(
+            "These points explain the weights no longer",
+            f"A point left its cell, and the sum changes by {share(state.change)} of the weights. "
+            "Drag it back inside, or undo.",
+            "bad",
+            fold,
+        )
+    if off == "margin":
+        return Statement(
+            "A point is off the margin",
+            "The sum of the gradients is still the weights, but training would not stop here.",
+            "warn",
+            fold,
+        )
+    return None
