@@ -206,8 +206,8 @@ def test_a_tap_comes_to_the_projector_and_nothing_that_was_not_shown_to_the_phon
 
 @pytest.mark.parametrize("sent", [
     {"token": "short"}, {"token": ANN.upper()}, {"taps": [[0, 1.5]]},
-    {"taps": [[0, 0]] * (hall.MOST_TAPS + 1)}, {"taps": [[0, True]]}, {"taps": [[0, float("nan")]]},
-    {"taps": [[0, -float("inf")]]},
+    {"taps": [[0, 0]] * (hall.MOST_TAPS + 1)},
+    {"taps": [[0, True]]}, {"taps": [[0, float("nan")]]}, {"taps": [[0, -float("inf")]]},
     {"taps": [[10**400, 0]]}, {"taps": [[[0], 0]]}, {"taps": [["0", 0]]}, {"taps": "<b>"},
     {"guess": "<b>"}, {"name": "x" * 21}, {"seen": "1"},
     {"body": b"no json"}, {"body": b"[" * 1500}, {"body": b"\xff"}, {"body": b" " * 2001},
@@ -232,7 +232,7 @@ def test_only_a_page_of_this_server_begins_a_round(plain_server: serve.Server) -
 def test_the_phones_page_is_small_and_names_no_host(plain_server: serve.Server) -> None:
     status, headers, page = ask(f"{plain_server.url}hall")
     assert status == 200 and len(page.encode()) < 30_000 and "kernels" not in page
-    assert "--mx-pos" in page and "const paintHall" in page
+    assert f"MOST = {hall.MOST_TAPS}," in page and "--mx-pos" in page and "const paintHall" in page
     assert (
         not re.search(r"https?://", page)
         and "default-src 'none'" in headers["Content-Security-Policy"]
