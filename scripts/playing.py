@@ -38,7 +38,7 @@ PAGES = {
 
 
 def whole_run(name: str) -> Run:
-    """The run of an example, with all steps of its attack."""
+    """Return the run of an example, with all steps of its attack."""
     run = by_name(name).run
     entry = by_key(run.attack_name)
     steps = entry.step_count(run.attack_config or entry.config(), STATES)

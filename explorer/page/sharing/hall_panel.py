@@ -8,7 +8,6 @@ from functools import partial
 from typing import Any
 
 from explorer.engine import training
-from explorer.engine.attacks.known import knowledge_of
 from explorer.engine.data import Dataset, write_csv
 from explorer.engine.explanations.assumptions import obstacle
 from explorer.engine.explanations.needed import Needed
@@ -39,6 +38,7 @@ from explorer.research.hall import (
     score_hall,
 )
 from explorer.research.pictures.axes import Axes
+from explorer.research.runs import granted_target
 
 SLICE = 200  # steps of training between two looks at Cancel; arbitrary
 
@@ -98,8 +98,8 @@ def _claims_on_screen(session: Session, aim: Aim) -> Dataset | None:
     held = session.frame.attack
     if held.claims is None or session.frame.aim is not aim or held.judged is not held.state:
         return None
-    knows = knowledge_of(session.attack_config) not in (None, "nothing")
-    return None if knows or held.mix[1] else as_guess(held.claims)
+    given = granted_target(aim.target, aim.truth, session.attack_config, session.seed)
+    return None if given is not aim.target or held.mix[1] else as_guess(held.claims)
 
 
 def answers(held: HallRound, progress: Progress) -> Iterator[dict[str, Any]]:
