@@ -285,9 +285,18 @@ class ImageComparison:
 
     @property
     def order(self) -> Tensor:
-        """Return the training images (n,), the best reconstructed first: by SSIM, else by NCC."""
-        score = self.truth.ssim if self.measure == "ssim" else self.truth.ncc
-        return score.argsort(descending=True, stable=True)
+        """Return the training images (n,), the best reconstructed first by `scores`."""
+        return self.scores.argsort(descending=True, stable=True)
+
+    @property
+    def scores(self) -> Tensor:
+        """Return the best score of each training image (n,): SSIM if that was named, else NCC."""
+        return self.truth.ssim if self.measure == "ssim" else self.truth.ncc
+
+    @property
+    def score_name(self) -> str:
+        """Return what `scores` are, "SSIM" or "NCC"."""
+        return "SSIM" if self.measure == "ssim" else "NCC"
 
     @property
     def chance(self) -> float:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from playwright.sync_api import Page, expect
 
 from explorer.serve import server
+from tests.browser.steps import settled
 
 
 def test_a_digit_is_drawn_added_and_seen_large(
@@ -63,3 +64,28 @@ def test_the_handle_of_the_triangle_shows_the_images_of_a_start(
     triangle.focus()
     page.keyboard.press("ArrowUp")
     expect(page.locator(".mx-tile[aria-label*='a candidate of the start']")).to_have_count(10)
+    a_lasso_shows_those_images_alone(page)
+
+
+def a_lasso_shows_those_images_alone(page: Page) -> None:
+    """Attack for a few steps, and draw a lasso around the images of one class."""
+    page.get_by_role("spinbutton", name="attack steps").fill("60")
+    page.get_by_role("button", name="Attack", exact=True).click()
+    expect(page.get_by_text("step 60,")).to_be_visible()
+    expect(page.get_by_role("button", name="Attack", exact=True)).to_be_enabled()
+    chart = page.locator(".mx-brush .bqplot")
+    chart.scroll_into_view_if_needed()
+    settled(chart)
+    inside = chart.locator("rect.plotarea_events").bounding_box()
+    assert inside is not None
+    corners = ((0.55, 0.04), (0.55, 0.96), (0.97, 0.96), (0.97, 0.04), (0.56, 0.04))
+    places = [(inside["x"] + u * inside["width"], inside["y"] + v * inside["height"])
+              for u, v in corners]  # fmt: skip
+    page.mouse.move(*places[0])
+    page.mouse.down()
+    for place in places[1:]:
+        page.mouse.move(*place, steps=6)
+    page.mouse.up()
+    expect(page.get_by_text("The 10 of 20 in the lasso.")).to_be_visible()
+    page.get_by_role("button", name="Reset", exact=True).click()
+    expect(page.get_by_text("in the lasso.")).to_have_count(0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 import pytest
@@ -79,6 +80,31 @@ def test_the_other_pages_follow_the_system_under_the_policy_and_have_no_barriers
     if name == "membership":
         charts_have_tables_and_the_colours_of_the_theme(page)
         settings_outlive_a_reload(page)
+        a_line_in_the_roc_restates_the_rates(page)
+
+
+def a_line_in_the_roc_restates_the_rates(page: Page) -> None:
+    """Click into the chart of bqplot and move; zoom by the wheel; reset."""
+    chart, words = page.locator(".mx-brush .bqplot"), page.get_by_text("At most 0.1%")
+    chart.scroll_into_view_if_needed()
+    expect(words).to_be_visible()
+    settled(chart)
+    box = chart.bounding_box()
+    assert box is not None
+    middle = box["y"] + box["height"] / 2
+    page.mouse.click(box["x"] + 0.6 * box["width"], middle)
+    page.mouse.move(box["x"] + 0.7 * box["width"], middle, steps=4)
+    expect(page.get_by_text(re.compile(r"At most \d+% false positives"))).to_be_visible()
+    curve = page.locator(".mx-brush path.line").last
+    before = curve.get_attribute("d") or ""
+    page.get_by_role("button", name="Zoom", exact=True).click()
+    expect(page.locator(".mx-brush .bqplot [style*='cursor: move']")).to_be_attached()
+    page.mouse.move(box["x"] + 0.4 * box["width"], middle)
+    page.mouse.wheel(0, -600)
+    expect(curve).not_to_have_attribute("d", before)
+    page.get_by_role("button", name="Reset", exact=True).click()
+    expect(words).to_be_visible()
+    expect(curve).to_have_attribute("d", before)
 
 
 # Whether no picture has the light theme's colour of lines, #e3e6ea.
@@ -93,7 +119,7 @@ NO_LIGHT_LINE = """() => [...document.querySelectorAll(".mx-chart-plot canvas")]
 
 def charts_have_tables_and_the_colours_of_the_theme(page: Page) -> None:
     page.emulate_media(color_scheme="dark")
-    charts = page.locator(".mx-chart-view:not(.mx-empty)")
+    charts = page.locator(".mx-chart-view:not(.mx-empty), .mx-brush:visible")
     expect(charts).to_have_count(3)
     for table in charts.locator("table").all():
         expect(table.locator("tr").nth(1)).to_be_attached()

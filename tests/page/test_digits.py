@@ -6,6 +6,7 @@ import asyncio
 import json
 from dataclasses import replace
 
+import numpy as np
 import pytest
 import torch
 from typer.testing import CliRunner
@@ -182,8 +183,30 @@ def test_the_page_says_what_to_do_trains_and_attacks(page):
     assert {row["part"] for row in page.head.state["stages"]} == {
         f"[data-item={name}]" for name in ("kind", "train", "go") if name in page.controls.items
     }
-    assert sum(len(s.x) for s in page.board.outputs.shown.series) == 10
+    a_lasso_shows_those_images_alone(page)
     well(page)
+
+
+def a_lasso_shows_those_images_alone(page):
+    chart, tiles = page.board.outputs, page.board.gallery.view
+    dots = {mark.labels[0]: mark for mark in chart.figure.marks}
+    place = {int(i): (float(x), float(y)) for s in chart.shown.series
+             for i, x, y in zip(s.ids, s.x, s.y, strict=True)}  # fmt: skip
+    assert sorted(place) == list(range(10))
+    assert all(place[i][1] == pytest.approx(float(page.scored.truth.ncc[i])) for i in place)
+    assert len(tiles.tiles) == 10
+    name, mark = next((name, mark) for name, mark in dots.items() if name)
+    mark.selected = np.array([0])
+    (tile,) = tiles.tiles
+    (series,) = [s for s in chart.shown.series if s.name == name]
+    assert f"NCC {page.scored.truth.ncc[int(series.ids[0])]:.2f}" in tile["words"]
+    press(chart.tools, "reset")
+    assert chart.figure.interaction is chart.choosing and len(tiles.tiles) == 10
+    mark = next(mark for mark in chart.figure.marks if mark.labels == [name])
+    mark.selected = np.array([0])
+    assert len(tiles.tiles) == 1
+    page.run_attack()  # nothing is chosen of the next
+    assert page.board.chosen is None and len(tiles.tiles) == 10
 
 
 def test_another_vote_shows_other_pictures_of_the_same_candidates(page):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -117,6 +118,9 @@ def test_where_two_neurons_are_too_few_it_says_so() -> None:
     assert "impossible" not in sentence(there, outcome(settings, there))[2]
 
 
+RATES = r"finds (\d+) of .* takes (\d+) of (\d+) fresh"
+
+
 def test_outline_of_a_histogram_by_hand() -> None:
     x, y = steps(np.array([0.01, 0.02, 1.0, 9.0]))
     assert len(x) == len(y) == 2 * (BINS + 1)
@@ -124,6 +128,25 @@ def test_outline_of_a_histogram_by_hand() -> None:
     assert y[0] == y[-1] == 0
     assert sorted(set(y)) == [0, 0.5, 1]
     assert y[-2] == 0.5  # beyond the end: in the last bin
+
+
+def test_a_line_in_the_roc_restates_the_rates_of_that_threshold(app: MembershipApp) -> None:
+    there = world(*app.controls.settings().points)
+    for level in (0.02, 0.5, 1.0):
+        app.roc.figure.interaction.selected = np.array([level])
+        hits, alarms, m = map(int, re.findall(RATES, app.roc_title.value.replace(",", ""))[0])
+        limit = sorted(there.held_out.tolist(), reverse=True)[min(int(level * m), m - 1)]
+        assert alarms == sum(v > limit for v in there.held_out.tolist()) <= level * m
+        assert hits == sum(v > limit for v in there.members.tolist())
+    line, before = app.roc.figure.interaction, app.roc.figure.marks
+    choose(app.controls, "share", 0.9)  # another rule moves its dot; the line stays
+    assert app.roc.figure.marks == before and app.roc.figure.interaction is line
+    press(app.roc.tools, "zoom")
+    assert app.roc.figure.interaction.scales == {"x": [app.roc.figure.axes[0].scale]}
+    press(app.roc.tools, "zoom")
+    assert app.roc.figure.interaction is line
+    press(app.roc.tools, "reset")
+    assert "At most 0.1%" in app.roc_title.value
 
 
 def test_experiment_shows_each_network_and_can_be_cancelled(

@@ -30,6 +30,7 @@ from explorer.page.controls.row import Item, Row, choices
 from explorer.page.controls.settings import item_of
 from explorer.page.job import Job
 from explorer.page.stages.attack.found_words import images
+from explorer.page.view.brush import BrushView
 from explorer.page.view.chart import ChartView
 from explorer.research import image_runs
 from explorer.research.grid import grid_attacks
@@ -173,6 +174,8 @@ THEOREM = (
     f"network after finite time is no KKT point. The attacker is given {KNOWS}."
 )
 
+LASSO = "Draw a lasso around dots to see those images alone."
+
 
 class Board:
     """Gallery, charts and first layer."""
@@ -180,12 +183,12 @@ class Board:
     def __init__(self, below: Sequence[w.Widget]) -> None:
         """Make every view, empty; `below`: what stands below the gallery."""
         self.gallery, self.believed, self.neurons = Gallery(), Believed(), FirstLayer()
-        self.outputs, self.shares, self.rates = (
-            ChartView(layout=w.Layout(height="230px")) for _ in range(3)
-        )
+        self.outputs = BrushView("lasso", self._choose, LASSO)
+        self.chosen: list[int] | None = None  # training images in the lasso
+        self._compared: tuple[Draw, ImageComparison] | None = None
+        self.shares, self.rates = (ChartView(layout=w.Layout(height="230px")) for _ in range(2))
         titled = (
-            (key("Best SSIM against output", (MATCHED, "matched"), (CONTROL, "not")),
-             self.outputs),
+            ("Each training image by score and output", self.outputs),
             (key("Share found", (MATCHED, "training images"), (CONTROL, "unseen images"),
                  (STARTED, "images of the start")), self.shares),
             (key("Training against unseen images, at every NCC", (MATCHED, "found"),
@@ -209,8 +212,15 @@ class Board:
         self.neurons.clear()
         self.images(None)
 
+    def _choose(self, ids: list[int] | None) -> None:
+        """Show the images in the lasso alone; all where there is none."""
+        self.chosen = ids
+        if self._compared is not None:
+            self.gallery.compare(*self._compared, ids)
+
     def images(self, draw: Draw | None) -> None:
         """Show the training images alone: there is no attack to compare them with."""
+        self._compared = None
         self.outputs.draw(NOTHING)
         self.shares.draw(NOTHING)
         self.rates.draw(NOTHING)
@@ -224,9 +234,11 @@ class Board:
 
     def attack(self, draw: Draw, found: ImageComparison, partition: bool) -> None:
         """Show candidates beside their matches, and both charts."""
-        self.gallery.compare(draw, found)
+        self._compared = None
+        self.outputs.draw(output_chart(found))  # lets go of the images chosen, if others are drawn
+        self._compared = draw, found
+        self.gallery.compare(draw, found, self.chosen)
         self.believed.show_best(found, self.gallery.secret)
-        self.outputs.draw(output_chart(found))
         self.shares.draw(share_chart(found, partition))
         least = 1 / found.verdict.unseen
         self.rates.draw(roc_chart([("found", MATCHED, found.roc)], least=least))

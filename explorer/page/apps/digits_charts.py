@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import ipywidgets as w
+import torch
 from torch import Tensor
 
 from explorer.engine.data.images import Draw
@@ -78,18 +79,24 @@ class Gallery(Sheet):
             [f"digit {y - 1:g}" if ten else "class +1" if y > 0 else "class −1" for y in labels],
         )  # fmt: skip
 
-    def compare(self, draw: Draw, found: ImageComparison) -> None:
-        """Show pairs: above the training image, below its reconstruction."""
+    def compare(
+        self, draw: Draw, found: ImageComparison, only: Sequence[int] | None = None
+    ) -> None:
+        """Show pairs: above the training image, below its reconstruction; `only` those chosen."""
         score, of = found.truth, found.matched
-        order, name = found.order, "SSIM" if found.measure == "ssim" else "NCC"
+        order, name = found.order, found.score_name
         if self.secret:
             kept = score.nearest[order].unique()
             pictures = found.found[kept].clamp(0, 1)
             self.show("What the attack reads out of the weights. The training images are hidden.",
                       [pictures], [READ], [""] * len(kept), [""] * len(kept))  # fmt: skip
             return
+        count = len(order)
+        if only is not None:
+            order = order[torch.isin(order, order.new_tensor(only))]
+        some = "" if only is None else f"The {len(order)} of {count} in the lasso. "
         self.show(
-            f"Above each training image, below it {VOTES[found.vote]}, best {name} first. "
+            f"{some}Above each training image, below it {VOTES[found.vote]}, best {name} first. "
             f"{_mark('good', 'found')}: {MEASURES[found.measure]} (NCC is the correlation of "
             "pixels). The pointer shows a pair large.",
             [draw.pictures(draw.train.x)[order], score.images[order]], [TRUE, READ],

@@ -42,6 +42,7 @@ from explorer.page.controls.remembered import Remembered
 from explorer.page.controls.row import Item, Row, choices
 from explorer.page.controls.settings import item_of
 from explorer.page.job import Job
+from explorer.page.view.brush import BrushView
 from explorer.page.view.chart import ChartView
 from explorer.research import rates
 from explorer.research.pictures.charts import (
@@ -74,6 +75,7 @@ KNOWS = (
     "The attacker knows a lower bound of m only",
 )
 
+ROC_HINT = "Click to set how many false positives are allowed."
 
 START = "Run the trained experiment"
 START_TIP = (
@@ -184,7 +186,10 @@ class MembershipApp(SidePage):
         self.controls = SceneControls(settings or MembershipScene(), self._redraw_soon)
         self.job = Ask(self)
         self.trained = TrainedControls(self.job, self.run_training)
-        self.charts = tuple(ChartView(layout=w.Layout(height="230px")) for _ in range(4))
+        plain = [ChartView(layout=w.Layout(height="230px")) for _ in range(3)]
+        self.roc = BrushView("line", self._set_level, ROC_HINT)
+        self.charts: tuple[ChartView | BrushView, ...] = (plain[0], self.roc, *plain[1:])
+        self.level = rates.LEVELS[0]  # of false positives, that the title speaks of
         self.drawn_ms = 0.0
         self.trials: list[MembershipTrial] = []
         self._world: tuple[object, World] | None = None
@@ -194,7 +199,7 @@ class MembershipApp(SidePage):
         words = (
             key("Who is a member?", (MEMBER, "members"), (FRESH, "fresh points"),
                 (LIMIT, "threshold")),
-            "",
+            "Every threshold",
             key("Largest output of a fresh point: measured, possible",
                 (LIMIT, "½: below it no error")),
             key("Trained networks", *((c, t) for _, t, c in TRAINED)),
@@ -260,15 +265,12 @@ class MembershipApp(SidePage):
     def _show(self, there: World, found: Outcome, law: Law) -> None:
         self.say(*says.sentence(there, found))
         every = rates.roc(there.members, there.held_out)
-        roc = roc_chart([("ROC", MEMBER, every)], (found.fpr, found.tpr))
+        name = f"ROC, area {every.auc:.3f}"
+        roc = roc_chart([(name, MEMBER, every)], (found.fpr, found.tpr))
         drawn = histogram(there, found), roc, proof_chart(there)
         for view, chart in zip(self.charts, drawn, strict=False):
             view.draw(chart)
-        low = rates.LEVELS[0]
-        self.roc_title.value = key(
-            f"Every threshold: {every.tpr_at(low):.0%} found at {low:.1%} false positives",
-            (MEMBER, f"ROC, area {every.auc:.3f}"), (LIMIT, "this rule"), (FRESH, "by chance"),
-        )  # fmt: skip
+        self._set_level(self.level)
         delta = max(there.proof.delta, there.proof.delta_fresh)
         self.theorem.value = (
             f"{THEOREM}<br><b>Here</b>: {escape(ASSUMPTIONS[law])}; "
@@ -277,12 +279,18 @@ class MembershipApp(SidePage):
             f"{escape(says.network(there))} The rule: {escape(rule(found.rule))}."
         )
 
+    def _set_level(self, at: float | None) -> None:
+        """Say what the threshold finds that allows this share of false positives."""
+        self.level = rates.LEVELS[0] if at is None else at
+        if self._world is not None:
+            self.roc_title.value = says.threshold(self.level, self._world[1])
+
     def _empty(self, words: str) -> None:
         self._world = None
         self.say("No network to attack", "warn", words)
         for view in self.charts[:3]:
             view.draw(NOTHING)
-        self.roc_title.value = key("Every threshold: none", (LIMIT, "this rule"))
+        self.roc_title.value = "Every threshold: none"
         self.theorem.value = THEOREM
 
     # --- trained networks ---------------------------------------------------------------------

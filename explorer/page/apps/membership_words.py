@@ -26,6 +26,19 @@ def sentence(there: World, found: Outcome) -> tuple[str, str, str]:
     return plain, "good" if found.works else "warn", words + proof(there, found)
 
 
+def threshold(level: float, there: World) -> str:
+    """Return what the least threshold finds that allows this share of false positives."""
+    m = len(there.held_out)
+    limit = there.held_out.sort(descending=True).values[min(int(level * m), m - 1)]
+    hits, alarms = (int((some > limit).sum()) for some in (there.members, there.held_out))
+    n = len(there.members)
+    return (
+        f"At most {100 * level:.2g}% false positives: a threshold above {limit:.3g} margins finds "
+        f"{hits} of {n} members ({hits / n:.0%}) and takes {alarms:,} of {m:,} fresh points "
+        f"({alarms / m:.2%}) for members"
+    )
+
+
 def proof(there: World, found: Outcome) -> str:
     """Return what the certificate says beside what was measured."""
     rho = there.proof.rho

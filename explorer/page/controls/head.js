@@ -11,10 +11,11 @@ const lessonsOf = (state, send) => {
   const take = async (chosen) => { lessons.set(false); send("lesson-file", await chosen.text()); };
   const file = fileField(".json", take, { "aria-label": "A lesson from a file" });
   const link = ({ page, title }) => make("a", "mx-menu-row", { href: address(page), target: "_blank", textContent: title });
+  const first = ({ page }) => /^lessons|story$/.test(page);
   const rows = state.lessons.map(({ title, line }, i) => row(`${i} ${title}`, line, () => send("lesson", i)));
   const lessons = menu("mx-lessons", "Lessons", "Lessons and further pages", [
     make("div", "mx-menu-head", { textContent: "Begin with the first; each takes five to ten minutes" }),
-    ...state.pages.filter(({ page }) => page === "lessons.ipynb").map(link),
+    ...state.pages.filter(first).map(link),
     ...rows,
     make("div", "mx-menu-pair", {}, make("div", "", {},
       make("div", "mx-menu-head", { textContent: "Your own" }),
@@ -22,7 +23,7 @@ const lessonsOf = (state, send) => {
       row("Record a lesson", "Moments of this page, with words, a question and a goal", () => send("record")),
     ), make("div", "", {},
       make("div", "mx-menu-head", { textContent: "Other pages" }),
-      ...state.pages.filter(({ page }) => page !== "lessons.ipynb").map(link), file,
+      ...state.pages.filter((one) => !first(one)).map(link), file,
     )),
   ]);
   // Which are done, the browser keeps: a tick before the name.

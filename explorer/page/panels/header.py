@@ -17,7 +17,7 @@ from explorer.page.lessons import course
 from explorer.page.lessons.file import contents, packaged_lessons, read
 from explorer.page.opening import BREATH_S, SLICE_S, opening, opening_scenario
 from explorer.page.panels.base import Panel
-from explorer.page.session import Session
+from explorer.page.session import SERVED, Session
 from explorer.page.sharing.files import check_room
 from explorer.page.sharing.words import OPENED, OPENED_POINTS, opening_link
 from explorer.page.words.screen import KEYS, legend, opening_words, stage_gap, stage_tip
@@ -29,6 +29,7 @@ from explorer.research.state import read_link
 SHOWN_S = 0.5  # arbitrary: between two frames meanwhile; many may open a lesson at once
 GROUPS = {"train": "Train", "attack": "Attack", "landscape": "Landscape", "explain": "Explain",
           "arena": "Compare"}  # fmt: skip
+STORY = {"page": "../../story", "title": "A story one scrolls"}  # of the server, see voila.py
 
 
 class Header(Panel):
@@ -55,7 +56,7 @@ class Header(Panel):
              "record": self.command(lambda: course.record(session))},
             examples=_examples(), keys=[list(row) for row in KEYS],
             lessons=[{"title": title, "line": line} for title, line in contents()],
-            pages=[{"page": page.name, "title": page.title} for page in pages()],
+            pages=[*[STORY] * SERVED, *({"page": one.name, "title": one.title} for one in pages())],
         ).add_class("mx-head")  # fmt: skip
 
     def _begin_lesson(self, at: int) -> None:

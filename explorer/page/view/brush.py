@@ -17,18 +17,21 @@ import ipywidgets as w
 import numpy as np
 
 from explorer.engine.charts import NOTHING, Chart
-from explorer.page.view.export import of_chart
+from explorer.page.controls.row import Item, Row
+from explorer.page.view.export import of_chart, slug
 from explorer.research.report import table_html
 
 UPRIGHT_TICKS = 4  # of a low chart; arbitrary
-MARGIN = {"top": 10, "bottom": 48, "left": 64, "right": 12}  # px
+MARGIN = {"top": 10, "bottom": 38, "left": 64, "right": 12}  # px
+BELOW = "32px"  # of the ticks: the name of the level axis
+ZOOM_TIP = "Drag to move, turn the wheel to zoom; press again to choose"
 
 
 class BrushView(w.VBox):  # type: ignore[misc]
     """A chart in which a hand sets a line on the level axis, or throws a lasso around dots.
 
     `brushed` is called with the x of the line, or with the ids of the dots in the lasso; with None
-    where nothing is chosen any more.
+    where nothing is chosen any more, as after other dots are drawn.
     """
 
     def __init__(
@@ -38,37 +41,81 @@ class BrushView(w.VBox):  # type: ignore[misc]
         super().__init__(_dom_classes=["mx-brush"], layout=w.Layout(display="none"))
         self.way, self.brushed, self.hint = way, brushed, hint
         self.figure: Any = None
+        self.choosing: Any = None  # the line or the lasso
         self.shown = NOTHING
         self.words = w.HTML(_dom_classes=["mx-brush-words"])
+        self.tools = Row(
+            ("mx-brush-tools",),
+            zoom=Item("button", "Zoom", ZOOM_TIP, False, call=self._zoom),
+            reset=Item("button", "Reset", "All of the chart, nothing chosen", call=self._reset),
+            png=Item("button", "PNG", "As on screen", call=lambda _: self._save("png")),
+            svg=Item("button", "SVG", "As on screen, to edit", call=lambda _: self._save("svg")),
+        )
         self._drawn = b""
 
     def draw(self, chart: Chart) -> None:
         """Show `chart`; one without a series is hidden, one of the same numbers stays as it is."""
         numbers = chart.numbers[0].tobytes()
         self.layout.display = "" if chart.series else "none"
-        changed, self.shown, self._drawn = numbers != self._drawn, chart, numbers
+        before, changed = self.shown, numbers != self._drawn
+        self.shown, self._drawn = chart, numbers
+        if changed and self.way == "lasso":
+            self.brushed(None)
         if not chart.series or not changed:
             return
+        self.words.value = f"{names(chart)} <span>{escape(self.hint)}</span>{table(chart)}"
+        if self.way == "line" and _alike(before, chart):  # the line stays where it is
+            for mark, one in zip(self.figure.marks, chart.series, strict=True):
+                with mark.hold_sync():
+                    mark.x, mark.y = np.array(one.x, float), np.array(one.y, float)
+                    mark.labels = [one.name]
+            return
+        self._build(chart)
+
+    def _build(self, chart: Chart) -> None:
+        """Put new marks into the figure."""
         from bqplot import Figure  # when the first is drawn
 
         from explorer.page.view.figure import parts_of
 
         made = {**parts_of(chart), "title": "", "fig_margin": MARGIN}
-        made["axes"][1].num_ticks = UPRIGHT_TICKS
+        made["axes"][0].label_offset, made["axes"][1].num_ticks = BELOW, UPRIGHT_TICKS
         for mark in made["marks"]:  # named in words below, where nothing is covered
             mark.display_legend = False
-        made["interaction"] = self._line(made) if self.way == "line" else self._lasso(made, chart)
-        self.words.value = f"{names(chart)} <span>{escape(self.hint)}</span>{table(chart)}"
+        old = [] if self.figure is None else [*parts(self.figure), self.choosing]
+        self.choosing = self._line(made) if self.way == "line" else self._lasso(made, chart)
+        made["interaction"] = self.choosing
+        self.tools.put("zoom", value=False)
         if self.figure is None:
-            self.figure = Figure(**made)
-            self.children = [self.figure, self.words]
+            self.figure = Figure(**made, display_toolbar=False)
+            foot = w.HBox([self.words, self.tools]).add_class("mx-brush-foot")
+            self.children = [self.figure, foot]
             return
-        old = parts(self.figure)
         with self.figure.hold_sync():
             for name in ("marks", "axes", "interaction"):
                 self.figure.set_trait(name, made[name])
         for part in old:
             part.close()
+
+    def _zoom(self, wanted: bool) -> None:
+        """Let a hand move and zoom, a line chart along its level axis; or choose again."""
+        from bqplot import PanZoom
+
+        x, y = (axis.scale for axis in self.figure.axes)
+        scales = {"x": [x]} if self.way == "line" else {"x": [x], "y": [y]}
+        old = self.figure.interaction
+        self.figure.interaction = PanZoom(scales=scales) if wanted else self.choosing
+        if not wanted:
+            old.close()
+
+    def _reset(self, _: object) -> None:
+        """Show all of the chart, with nothing chosen."""
+        self._build(self.shown)
+        self.brushed(None)
+
+    def _save(self, kind: Literal["png", "svg"]) -> None:
+        save = self.figure.save_png if kind == "png" else self.figure.save_svg
+        save(f"{slug(of_chart(self.shown).name, '-')}.{kind}")
 
     def _line(self, made: dict[str, Any]) -> Any:  # noqa: ANN401 - of bqplot
         from bqplot.interacts import IndexSelector
@@ -80,8 +127,8 @@ class BrushView(w.VBox):  # type: ignore[misc]
     def _lasso(self, made: dict[str, Any], chart: Chart) -> Any:  # noqa: ANN401 - of bqplot
         from bqplot.interacts import LassoSelector
 
-        known = [s for s in chart.series if s.kind == "dots" and s.ids is not None]
         marks = {mark.labels[0]: mark for mark in made["marks"]}
+        known = [s for s in chart.series if s.ids is not None and s.name in marks]
         chosen: dict[str, list[int]] = {}
 
         def tell(name: str, ids: Any, told: dict[str, Any]) -> None:  # noqa: ANN401
@@ -92,6 +139,14 @@ class BrushView(w.VBox):  # type: ignore[misc]
         for series in known:
             marks[series.name].observe(partial(tell, series.name, series.ids), "selected")
         return LassoSelector(marks=[marks[series.name] for series in known])
+
+
+def _alike(before: Chart, now: Chart) -> bool:
+    """Return whether two charts without bands and rules differ in the places of points alone."""
+    known = [[(s.kind, s.colour) for s in chart.series] for chart in (before, now)]
+    there = all(np.isfinite(s.rows[:, 1]).any() for one in (before, now) for s in one.series)
+    plain = not now.rules and all(s.kind in ("line", "dots") for s in now.series)
+    return there and plain and known[0] == known[1] and (before.x, before.y) == (now.x, now.y)
 
 
 def _first(selected: Any) -> float | None:  # noqa: ANN401 - an array, or None

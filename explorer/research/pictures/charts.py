@@ -28,7 +28,7 @@ from explorer.engine.energy.landscape import path, read_lattice
 from explorer.engine.energy.questions import Picture
 from explorer.engine.energy.starts import NAMES as SETS_IN_ORDER
 from explorer.engine.explanations.safe_split import SafeSplit, SafeSplitConfig
-from explorer.engine.images import MEASURES, SSIM_LEAST
+from explorer.engine.images import MEASURES, NCC_LEAST, SSIM_LEAST
 from explorer.engine.membership.experiment import MembershipTrial
 from explorer.engine.number_words import share
 from explorer.engine.roster import AttackState
@@ -739,26 +739,30 @@ def curve_chart(picture: Picture, at: float | None = None, truth: float | None =
 
 
 def output_chart(found: ImageComparison) -> Chart:
-    """Return best SSIM of each training image by the network's output (Haim et al. 2022)."""
-    outputs, ssim = found.outputs.numpy(), found.truth.ssim.numpy()
+    """Return the best score of each training image by the network's output (Haim et al. 2022).
+
+    The score is SSIM where that is the measure named, else NCC.
+    """
+    outputs, scores = found.outputs.numpy(), found.scores.numpy()
+    score = found.score_name
     dots = [
         Series(
-            outputs[mine].clip(-MOST_OUTPUT, MOST_OUTPUT),
-            ssim[mine].clip(-0.2),
-            name,
-            "dots",
-            colour=colour,
+            outputs[mine].clip(-MOST_OUTPUT, MOST_OUTPUT), scores[mine].clip(-0.2), name, "dots",
+            ids=np.flatnonzero(mine), colour=colour,
         )
         for mine, name, colour in (
             (~found.matched.numpy(), "not found", CONTROL),
             (found.matched.numpy(), "found", MATCHED),
         )
-    ]
+    ]  # fmt: skip
+    limits = {"ssim": SSIM_LEAST, "ncc": NCC_LEAST}
+    rules = [Guide(limits[name], MEASURES[name]) for name in limits if name == found.measure]
     return Chart(
         dots, Axis(-MOST_OUTPUT, MOST_OUTPUT, "output Φ / margin", ticks=(-3, -2, -1, 0, 1, 2, 3)),
-        Axis(-0.2, 1, short="best SSIM", ticks=(0, 0.4, 1)),
-        rules=[Guide(SSIM_LEAST, MEASURES["ssim"])],
-        label="Best SSIM of each training image by the output of the network",
+        Axis(-0.2, 1, short=f"best {score}", ticks=(0, 0.4, 1)), rules=rules,
+        label=f"Best {score} of each training image by the output of the network",
+        tips=[f"training image {k + 1}: {score} {value:.2f}, output {outputs[k]:.2f}"
+              for k, value in enumerate(scores)],
     )  # fmt: skip
 
 

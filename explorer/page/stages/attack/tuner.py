@@ -235,7 +235,6 @@ class Tuner(Panel):
         """Draw the finished trials, their front and a ring around the best; and list them."""
         good = [t for t in self.rows if not t.failure]
         chosen, now = tuning.best(self.rows, self.config.search), self.answer.value("trial")
-        self._catch(None)
         self.view.draw(front_chart(good, tuning.front(self.rows), chosen) if good else NOTHING)
         listed = pick_options("trial", *((tuning_words.trial(t), i) for i, t in enumerate(good)))
         there = now is not None and now < len(good)
