@@ -30,7 +30,7 @@ from explorer.serve.sockets import TOKEN, SmallSocket, checked_name
 MOST_TAPS = 30  # of a phone; arbitrary, and no number of points
 MOST_PHONES = 600  # of a round; arbitrary: two halls
 MOST_EACH = 400  # of them from one address, which a hall behind a proxy shares; arbitrary
-MOST_NEW = 50  # phones of one address that join in a second; arbitrary: a hall is in after eight
+MOST_NEW = 200  # phones of one address that join in a second; arbitrary: a hall is in after two
 MOST_BODY = 2000  # bytes that a phone sends
 MOST_ROUND = 300_000  # bytes of a round with the scores of all phones
 MOST_ROWS = 1000  # of each kind in a round
