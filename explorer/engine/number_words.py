@@ -50,7 +50,7 @@ def per_cent_above(value: float) -> str:
     if value == 0:
         return "0%"
     step = 10.0 ** (math.floor(math.log10(100 * value)) - 1)
-    return f"{math.ceil(100 * value / step) * step:.2g}%"
+    return f"{plain(format(math.ceil(100 * value / step) * step, '.2g'))}%"
 
 
 def percent(share: float) -> str:

@@ -193,7 +193,7 @@ def test_a_solution_that_is_not_proved_says_so(monkeypatch: pytest.MonkeyPatch) 
     data = preset("alternating-circle", n=9)
     session = Session(data)
     train.jump_to_exact(session)
-    assert "not known" in session.message
+    assert "ruled out" in session.message
     done = runs.train(Run(data, TrainConfig(), exact=True))
     made = report.of_training(done)
     assert dict(made.rows)["optimum"] == session.message
