@@ -225,6 +225,7 @@ class Forked:
 
 # --- the warm process's half ------------------------------------------------------------------
 READY = b"{}\n"
+FIRST_S = 2.5  # before and after the first: each part of the rest takes a second; arbitrary
 _FOLDER = str(Path.cwd())
 
 
@@ -240,10 +241,14 @@ def main() -> None:
     next(rest)
     answers.write(READY)
     answers.flush()
+    asked = 0
     while True:
-        # The rest is done while nobody waits. There is one request at a time, so none is buffered.
-        while not select.select([0], [], [], 0)[0] and next(rest, False):
-            pass
+        # The rest is done while nobody waits, nor the first page opens. There is one request at a
+        # time, so none is buffered.
+        patience = FIRST_S if asked < 2 else 0.0
+        while not select.select([0], [], [], patience)[0] and next(rest, False):
+            patience = 0.0
+        asked += 1
         line = sys.stdin.buffer.readline()
         if not line:
             return
