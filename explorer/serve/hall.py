@@ -18,6 +18,7 @@ import time
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cache
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
@@ -208,11 +209,17 @@ class PhonePage(RequestHandler):
 
     def get(self) -> None:
         """Answer with it."""
-        colours = (PARTS / "page.css").read_text(encoding="utf-8").partition("/* Names that")[0]
-        script = (PARTS / "page" / "controls" / "hall_plane.js").read_text(encoding="utf-8")
-        page = PAGE.read_text(encoding="utf-8").replace("/* colours */", colours)
         self.set_header("Content-Type", "text/html; charset=utf-8")
-        self.finish(page.replace("/* hall_plane.js */", script))
+        self.finish(phone_page())
+
+
+@cache
+def phone_page() -> str:
+    """Return the phone's page with colours and scripts: read once, since a hall asks at once."""
+    colours = (PARTS / "page.css").read_text(encoding="utf-8").partition("/* Names that")[0]
+    script = (PARTS / "page" / "controls" / "hall_plane.js").read_text(encoding="utf-8")
+    page = PAGE.read_text(encoding="utf-8").replace("/* colours */", colours)
+    return page.replace("/* hall_plane.js */", script)
 
 
 class PhoneTaps(RequestHandler):

@@ -14,9 +14,11 @@ import pytest
 from explorer.commands.share import export
 from explorer.page.recording import story
 from explorer.page.recording.story import WORDS, story_page
+from explorer.page.stages.landscape.energy_words import ENDS, MARKS
 from tests.page.test_document import data_of
 from tests.page.test_recording import read
 
+SAID = ("title", "words", "still", "tone")
 MOST = 400_000  # bytes of a scene
 # What a question names beforehand: a radius, how many runs, a step.
 PLANNED = {"theft": {"0.03"}, "landscape": {"21"}, "defence": {"400"}}
@@ -77,11 +79,16 @@ def test_a_scene_is_small_and_the_file_asks_no_host() -> None:
 
 
 def test_its_recordings_are_what_the_recorders_make() -> None:
-    """Of the scenes that take two seconds; scripts/story.py makes them all again."""
+    """Of the scenes that take seconds, with their words; scripts/story.py makes them all again."""
     kept = json.loads(story.KEPT.read_text(encoding="utf-8"))
     assert list(kept) == list(story.RECORDERS)
-    for key in ("margin", "sum", "failure"):
-        assert story.RECORDERS[key]().facts == kept[key]["facts"], "run scripts/story.py"
+    for key in ("margin", "sum", "failure", "proof"):
+        made, held = story.RECORDERS[key](), read(base64.b64decode(kept[key]["recording"]))
+        assert made.facts == kept[key]["facts"], "run scripts/story.py"
+        said = [{name: frame[name] for name in SAID} for frame in held]
+        assert said == [{name: frame.words[name] for name in SAID} for frame in made.frames]
+    named = [tuple(row[:3]) for row in kept["landscape"]["starts"]["counts"]]
+    assert named == [(mark, colour, name) for name, (mark, colour) in zip(ENDS, MARKS, strict=True)]
 
 
 def test_the_verb_exports_it(tmp_path: Any) -> None:

@@ -44,6 +44,7 @@ from explorer.page.recording.landscape import starts_data, starts_of
 from explorer.page.recording.opening import RECORDED, known_of_opening
 from explorer.page.recording.packing import recording
 from explorer.page.stages.landscape import words as landscape_words
+from explorer.page.stages.proof import words as proof_words
 from explorer.research import image_runs, runs
 from explorer.research.pictures.axes import Axes
 from explorer.research.pictures.fields import numbers
@@ -240,14 +241,14 @@ def _landscape() -> Recorded:
     starts = starts_data(known, end, recorded_axes(run))
     made = _pictures(run, _frames(replace(run, attack_states=()), 1))
     starts["at"] = [1.0, 0.0, 0.0]  # the run that is shown is that from the truth
-    counts = {name: str(found) for _, _, name, found in starts["counts"]}
+    truth, equal, stuck = (str(found) for *_, found in starts["counts"])  # as `ENDS`
     from_truth = next(i for i, at in zip(starts["shown"], starts["runs"], strict=True)
                       if at["at"][0] == 1.0)  # fmt: skip
-    assert counts["truth"] == "0" and starts["ends"][from_truth] == 1, "the words say so"
+    assert truth == "0" and starts["ends"][from_truth] == 1, "the words say so"
     said = landscape_words.headline(replace(end, starts=known.held))
     assert said is not None
-    facts = {"runs": str(len(starts["runs"])), "told": said[0], "equal": counts["equal"],
-             "stuck": counts["stuck"]}  # fmt: skip
+    facts = {"runs": str(len(starts["runs"])), "told": said[0], "equal": equal,
+             "stuck": stuck}  # fmt: skip
     return Recorded(made, len(made), facts, starts)
 
 
@@ -263,15 +264,14 @@ def _proof() -> Recorded:
     frames = [("end", end)] * 12 + [("proof", asks)] * 4
     asked = len(frames)
     frames += [("proof", replace(asks, asked=held)) for held in shown]
-    made = [replace(p, words={**p.words, "still": p.words["still"].split(" To within")[0]})
-            for p in pictures(iter(frames), axes)]  # fmt: skip
-    sure, last = made[-STANDS - 1], made[-1]
-    low, high = _of(last, "a point lies within")[0].split(" to ")
-    right, n = last.words["title"].split(" of ")
-    claim = sure.words["still"].split(" No point,")[0]
+    made = list(pictures(iter(frames), axes))
+    still = proof_words.ring_words(needed, end.truth)  # no more: there is no plane to press
+    made[-STANDS:] = [replace(p, words={**p.words, "still": still}) for p in made[-STANDS:]]
+    low, high = _of(made[-1], "a point lies within")[0].split(" to ")
     facts = {
-        "n": n.split()[0], "right": right, "rings": sure.words["title"].split()[0], "low": low,
-        "high": high, "claim": claim.replace("your", "the training"),
+        "n": str(end.truth.n), "right": str(proof_words.right_count(needed, end.truth)),
+        "rings": str(len(needed.rows)), "low": low, "high": high,
+        "claim": proof_words.claim(asks, whole).replace("your", "the training"),
     }  # fmt: skip
     return Recorded(made, asked, facts)
 

@@ -10,6 +10,7 @@ from explorer.engine.network import Network
 from explorer.engine.number_words import per_cent_above, plain, share
 from explorer.engine.status import Status
 
+SURE = plain(format(PROVED, "g"))  # as a word
 _STATUS = {
     Status.RUNNING: "Running.",
     Status.FINISHED: "Finished: all planned steps are done. Raise the number of steps to go on.",
@@ -74,8 +75,7 @@ def certificate(made: Certificate) -> str:
 def optimum(made: Exact) -> str:
     """Return what is known of a network that was solved for."""
     if made.polished:
-        gap = plain(format(PROVED, "g"))
-        return f"The largest margin over all widths, proved up to {gap} of ‖θ‖²."
+        return f"The largest margin over all widths, proved up to {SURE} of ‖θ‖²."
     return (
         "The best network found. A larger margin is not ruled out, but at margin 1 no network has "
         f"a ‖θ‖² smaller by more than {per_cent_above(made.shortfall)}."
@@ -86,7 +86,7 @@ def end_of_training(made: Finished) -> str:
     """Return what is known of a network that was trained to the end."""
     where = f"over the {made.cells} cells of the trained neurons and their neighbours"
     if made.proved:
-        text = f"The best network {where}, to {plain(format(PROVED, 'g'))} of ‖θ‖²."
+        text = f"The best network {where}, to {SURE} of ‖θ‖²."
     else:
         text = (
             f"The best network found {where}: none of them at margin 1 has a ‖θ‖² smaller by "

@@ -309,11 +309,10 @@ def _elsewhere(frame: Frame, known: Certificate | None) -> str:
         return ""
     if share_left > max(AS_WELL, known.residual):
         return ""
-    how, left = "as well (the candidates miss {}; ", share(share_left)
+    left, yours = share(share_left), f"{share(known.residual)} is unexplained by yours"
     if share_left > known.residual:
-        how = "but for {} ("
-    yours = f"{share(known.residual)} is unexplained by yours)"
-    return f"other points explain the weights {how.format(left)}{yours}"
+        return f"other points explain the weights but for {left} ({yours})"
+    return f"other points explain the weights as well (the candidates miss {left}; {yours})"
 
 
 def _left_by_candidates(frame: Frame) -> float | None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from explorer.engine.data import Dataset
 from explorer.engine.explanations.cone import FINE, scope
+from explorer.engine.explanations.needed import Needed
 from explorer.engine.number_words import count, percent, share
 from explorer.engine.statement import Action, Statement
 from explorer.page.frame import Frame, Proof
@@ -42,12 +44,18 @@ def statement(frame: Frame, held: Proof) -> Statement:
     title = f"{count(found, 'place')} must hold a training point"
     if not _has_points(frame):
         title = f"{count(found, 'place')} likely to hold a training point"
-    words = (
-        f"Every set with {scope(made.box, made.top)} that leaves no more of the weights "
-        f"unexplained than {_limit(frame, held)} has a point of its class in each ring. No start "
-        f"or descent was used{_use(frame, held)}."
-    )
+    words = f"{claim(frame, held)} No start or descent was used{_use(frame, held)}."
     return Statement(title, words, "good", fold, _reveal(frame, held))
+
+
+def claim(frame: Frame, held: Proof) -> str:
+    """Return what is proven of the places, in full."""
+    made = held.needed
+    assert made is not None
+    return (
+        f"Every set with {scope(made.box, made.top)} that leaves no more of the weights "
+        f"unexplained than {_limit(frame, held)} has a point of its class in each ring."
+    )
 
 
 def _reveal(frame: Frame, held: Proof) -> Action | None:
@@ -105,26 +113,32 @@ def _none(frame: Frame, held: Proof, fold: tuple[tuple[str, str], ...]) -> State
 def _revelation(frame: Frame, held: Proof, fold: tuple[tuple[str, str], ...]) -> Statement:
     made, truth, known = held.needed, frame.truth, frame.certainty
     assert made is not None and truth is not None
-    rings = len(made.rows)
-    right = int(made.holds(numbers(truth.x), numbers(truth.y)).sum())
-    words = "Each ring holds one of your points" if rings > 1 else "The ring holds your point"
-    if right < rings:
-        words = f"{right} of {rings} rings hold a point of yours"
-    low, high = (f"{end + made.reach:.2g}" for end in (made.rows[0, -3], made.rows[-1, -3]))
-    words += f": certified to within {low}" + (f" to {high}." if high != low else ".")
+    right, words = right_count(made, truth), ring_words(made, truth)
     if known is not None:
         near, sure = f"{known.half + known.reach:.2g}", int(known.certain.sum())
         words += f" Within {near}, the distance of Attack, {count(sure, 'point')}."
     if right < truth.n:
-        rest = truth.n - right
-        words += f" {'The other ' if right else ''}{_without_ring(rest)}."
+        rest, begins = truth.n - right, "The other " if right else ""
+        without = "has no ring of its own" if rest == 1 else "have no ring of their own"
+        words += f" {begins}{rest} {without}."
     words += " Press the plane to forbid a region: what else explains the weights?"
     title = f"{right} of {truth.n} points must be in their ring"
-    return Statement(title, words, "good" if right == rings else "bad", fold)
+    return Statement(title, words, "good" if right == len(made.rows) else "bad", fold)
 
 
-def _without_ring(rest: int) -> str:
-    return "1 has no ring of its own" if rest == 1 else f"{rest} have no ring of their own"
+def right_count(made: Needed, truth: Dataset) -> int:
+    """Return how many rings hold a point of the truth."""
+    return int(made.holds(numbers(truth.x), numbers(truth.y)).sum())
+
+
+def ring_words(made: Needed, truth: Dataset) -> str:
+    """Return what the truth shows of the rings, and how far each is closed in on."""
+    right, rings = right_count(made, truth), len(made.rows)
+    words = "Each ring holds one of your points" if rings > 1 else "The ring holds your point"
+    if right < rings:
+        words = f"{right} of {rings} rings hold a point of yours"
+    low, high = (f"{end + made.reach:.2g}" for end in (made.rows[0, -3], made.rows[-1, -3]))
+    return f"{words}: certified to within {low}" + (f" to {high}." if high != low else ".")
 
 
 def _argument(frame: Frame, held: Proof) -> Statement:
@@ -138,15 +152,15 @@ def _argument(frame: Frame, held: Proof) -> Statement:
         title = f"Without a point here no more is left: {share(bound.high)}"
     exact = made.limit <= FINE
     whose = "your points leave" if _has_points(frame) and not exact else "is allowed"
-    limit = share(made.limit)
+    limit, action = share(made.limit), _reveal(frame, held)
     if bound.low > made.limit:
         words = f"More than {whose}, {limit}, by proof: a training point is in the region."
-        return Statement(title, words, "good", fold, _reveal(frame, held))
+        return Statement(title, words, "good", fold, action)
     if bound.high <= made.limit:
         words = (
             f"No more than {whose}, {limit}: the points drawn are another explanation, as good, "
             "and none is in the region."
         )
-        return Statement(title, words, "warn", fold, _reveal(frame, held))
+        return Statement(title, words, "warn", fold, action)
     words = f"About what {whose}, {limit}: nothing follows yet."
-    return Statement(title, words, "", fold, _reveal(frame, held))
+    return Statement(title, words, "", fold, action)
