@@ -16,13 +16,13 @@ from dataclasses import dataclass, field
 import torch
 
 from explorer.engine.attacks.kkt import KKTConfig
-from explorer.engine.attacks.known import known_of
 from explorer.engine.attacks.target import Target
 from explorer.engine.confidence import Share, share
 from explorer.engine.data import Dataset, heldout, preset
 from explorer.engine.explanations.assumptions import cone_of
 from explorer.engine.explanations.certainty import certainty
 from explorer.engine.explanations.masses import allowed_residual, farthest
+from explorer.engine.known import known_of
 from explorer.engine.store import Run
 from explorer.engine.threads import limit_threads
 from explorer.engine.training import TrainConfig

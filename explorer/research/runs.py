@@ -26,7 +26,6 @@ from torch import Tensor
 from explorer.engine import training
 from explorer.engine.attacks.certified import CertifiedState
 from explorer.engine.attacks.claims import Report
-from explorer.engine.attacks.known import knowledge_of, known_of
 from explorer.engine.attacks.target import Target
 from explorer.engine.certificate import TAU_EXACT, TAU_TRAINED, Certificate, certify, in_reach
 from explorer.engine.controls import Controls, control_sets
@@ -38,6 +37,7 @@ from explorer.engine.explanations.assumptions import cone_of, extent, obstacle
 from explorer.engine.explanations.certainty import Certainty, certainty
 from explorer.engine.explanations.cone import Cone
 from explorer.engine.files import naming, safe_name
+from explorer.engine.known import knowledge_of, known_of
 from explorer.engine.margin import Loss, q_of
 from explorer.engine.network import Network
 from explorer.engine.progress import Progress, no_progress, part_progress, with_progress

@@ -15,8 +15,8 @@ from explorer.engine.attacks import decoreco, kkt
 from explorer.engine.attacks.decoreco import DecoRecoConfig
 from explorer.engine.attacks.descent import PUT_BACK
 from explorer.engine.attacks.kkt import KKTConfig
-from explorer.engine.attacks.known import Known, circle_through, known_of
 from explorer.engine.attacks.target import Target
+from explorer.engine.known import Known, circle_through, known_of
 from explorer.engine.network import init_network
 from tests.engine.draws import rng
 

@@ -9,9 +9,9 @@ from typing import Annotated, Any, ClassVar, Literal, Protocol, TypeVar
 
 from torch import Tensor
 
-from explorer.engine.attacks.known import Knowledge
 from explorer.engine.attacks.target import Target
 from explorer.engine.kernels.steps import DescentRule, LossTerms
+from explorer.engine.known import Knowledge
 from explorer.engine.merging import MERGE_ANGLE
 from explorer.engine.optim import (
     BETA_SQUARE,

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple, TypeVar
 
 from torch import Tensor
 
-from explorer.engine.attacks.known import Known
 from explorer.engine.kernels.batched import Prepared
+from explorer.engine.known import Known
 from explorer.engine.margin import Loss
 from explorer.engine.merging import Merged, merge_neurons
 from explorer.engine.network import Network, scaled_network

@@ -22,12 +22,12 @@ from torch import Tensor
 
 from explorer.engine.arrays import Index
 from explorer.engine.attacks.kkt import KKTConfig
-from explorer.engine.attacks.known import Knowledge
 from explorer.engine.attacks.target import Target
 from explorer.engine.confidence import Share, share
 from explorer.engine.data import Dataset
 from explorer.engine.energy.starts import Parts
 from explorer.engine.explanations.splitting import USED
+from explorer.engine.known import Knowledge
 from explorer.engine.progress import Progress, no_progress, part_progress
 from explorer.engine.settings import setting, settings
 from explorer.research.census.basins import (

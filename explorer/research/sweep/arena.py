@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from explorer.engine.attacks.known import Knowledge, knowledge_of
 from explorer.engine.confidence import Share, share
 from explorer.engine.controls import Origin
+from explorer.engine.known import Knowledge, knowledge_of
 from explorer.engine.roster import AttackState, by_key
 from explorer.engine.scoring import LEVEL as CHANCE
 from explorer.engine.scoring import RADII, Kind, adjusted_p_values, kind_of

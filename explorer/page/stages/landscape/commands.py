@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from explorer.engine.attacks.claims import Report
-from explorer.engine.attacks.known import knowledge_of
 from explorer.engine.energy.landscape import Weights, edge_place, on_edge
 from explorer.engine.energy.questions import MAPS
 from explorer.engine.energy.starts import mix_weights
+from explorer.engine.known import knowledge_of
 from explorer.engine.roster import AttackState
 from explorer.page.aim import handle_at, starts_grid
 from explorer.page.frame import Candidates, Handle, Passed, PointMap, first_candidates

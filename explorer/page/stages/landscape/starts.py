@@ -12,9 +12,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from explorer.engine.attacks.known import knowledge_of
 from explorer.engine.energy.landscape import Weights, path, read_lattice
 from explorer.engine.energy.starts import mix_from_weights
+from explorer.engine.known import knowledge_of
 from explorer.engine.progress import Progress
 from explorer.engine.roster import DEFAULT, ROSTER
 from explorer.engine.settings import setting_of
