@@ -131,7 +131,7 @@ def attack_lines(size: Size, device: str) -> Iterator[str]:
 
 
 def crossover_lines(size: Size, device: str) -> Iterator[str]:
-    """One start of m = 40 on 2-k-1: steps per second on the CPU and on the device."""
+    """One start of m = 40 on 2-k-1, by the program of a device on one core and on the device."""
     for width in size.widths:
         rates = []
         for where in dict.fromkeys(("cpu", device)):
@@ -140,7 +140,7 @@ def crossover_lines(size: Size, device: str) -> Iterator[str]:
             taken = min(seconds(lambda w=replay: w.advance(2 * BLOCK), where) for _ in range(3))
             rates.append(2 * BLOCK / taken)
         both = " and ".join(f"{rate:,.0f}" for rate in rates)
-        yield f"| 2-{width}-1, m = 40: steps per second, one core and GPU | {both} |"
+        yield f"| 2-{width}-1, m = 40, this program: steps per second, one core and GPU | {both} |"
 
 
 def starts_lines(size: Size, device: str) -> Iterator[str]:

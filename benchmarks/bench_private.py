@@ -160,7 +160,7 @@ def chart_of(title: str, levels: Sequence[tuple[str, dict[str, Share]]]) -> Char
 
 def name_of(level: float) -> str:
     """Return a level in words."""
-    return {NO_NOISE: "∞", 1e4: "10⁴"}.get(level, f"{level:g}")
+    return {NO_NOISE: "∞", 1e3: "10³", 1e4: "10⁴"}.get(level, f"{level:g}")
 
 
 def mu_of(epsilon: float) -> float:
