@@ -44,7 +44,10 @@ RUNS: dict[str, tuple[str, ...]] = {
     ),
     "rates": ("membership --d 8 --trials 2 --width 20 --n 4 --test 20 --out membership",),
     "tune": (f"tune {POINTS} --trials 2 --restarts 2 --m 4 --trial-steps 4 --out front.png",),
-    "images": ("digits --n 4 --widths 50 --steps 100 --attack-steps 5 --out digits.png",),
+    "images": (
+        "digits --n 4 --widths 50 --steps 100 --attack-steps 5 --out digits.png",
+        "convolution --data digits --n 4 --filters 20 --attack-steps 5 --out convolution.png",
+    ),
     "cluster": (f"sweep --executor dask --workers 1 {ROWS} --out dask.jsonl",),
 }
 
@@ -163,7 +166,7 @@ UNWRITABLE = (
     f"tune {NET} --log", f"tune {NET} --out", "energy --picture", "explain --out",
     "explain --experiment longer --out", "grid --out", "grid --csv", "grid --rows",
     "bilevel --rows", "membership --out", "sweep --out", "sweep --out rows.jsonl --csv",
-    "arena --out",
+    "arena --out", "convolution --out",
 )  # fmt: skip
 # Lines with words of their tables, and with keys of their JSON. The networks need few steps.
 TINY = "--set preset=blobs --set n=8 --set widths=16 --set steps=300"

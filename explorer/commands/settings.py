@@ -20,6 +20,7 @@ from explorer.engine.settings import Setting, json_schema, schema
 from explorer.engine.training import TrainConfig
 from explorer.engine.weight_decay import DecayConfig
 from explorer.research.census import CensusConfig
+from explorer.research.convolutions import ConvolutionRun
 from explorer.research.image_runs import ImageRun
 from explorer.research.sweep.experiment import Experiment
 from explorer.research.tuning import TuneConfig
@@ -34,6 +35,7 @@ OTHERS: dict[str, tuple[str, type[Any], str]] = {
     "census": ("A census of a landscape", CensusConfig, "margin-explorer census"),
     "images": ("Images", Choice, "margin-explorer digits"),
     "digits": ("An attack on images", ImageRun, "margin-explorer digits"),
+    "convolution": ("A small convolution", ConvolutionRun, "margin-explorer convolution"),
     "membership": ("Membership inference", MembershipConfig, "margin-explorer membership"),
 }
 HEAD = """# Settings

@@ -267,13 +267,14 @@ def _matches_at(distances: Tensor, truth: Tensor, found: Tensor, vote: Vote) -> 
 
 
 def _window_means(images: Tensor) -> Tensor:
-    """Return the Gaussian mean around each pixel. (m, c, h, w) -> (m, c, h, w)."""
+    """Return the Gaussian mean around each pixel, in rows along them. (m, c, h, w), as given."""
     reach = WINDOW // 2
     across = torch.arange(-reach, reach + 1, dtype=images.dtype, device=images.device)
     weight = torch.exp(-((across / SIGMA) ** 2) / 2)
     weight = weight / weight.sum()
-    wide = pad(images.flatten(0, 1)[:, None], [reach] * 4, mode="reflect")
-    return conv2d(wide, torch.outer(weight, weight)[None, None]).reshape(images.shape)
+    down, high = (weight, reach) if images.shape[2] > 1 else (weight.new_ones(1), 0)
+    wide = pad(images.flatten(0, 1)[:, None], [reach, reach, high, high], mode="reflect")
+    return conv2d(wide, torch.outer(down, weight)[None, None]).reshape(images.shape)
 
 
 def _check(images: Tensor) -> None:
@@ -350,9 +351,32 @@ class ImageScore:
         return self.ncc > NCC_LEAST if measure == "ncc" else self.ssim > SSIM_LEAST
 
 
+def shifted_images(images: Tensor) -> Tensor:
+    """Return all shifts of images in a circle, the images themselves first.
+
+    Args:
+        images: images (m, c, h, w).
+
+    Returns:
+        The shifted images (h w m, c, h, w), one shift of all after another.
+
+    Source: Elbaz et al. 2024, for reconstructions up to a symmetry of the network.
+
+    Example:
+        >>> import torch
+        >>> from explorer.engine.images import shifted_images
+        >>> shifted_images(torch.tensor([[[[1.0, 2.0]]]])).flatten(1)
+        tensor([[1., 2.],
+                [2., 1.]])
+    """
+    h, w = images.shape[2:]
+    return torch.cat([images.roll((i, j), (2, 3)) for i in range(h) for j in range(w)])
+
+
 def image_scores(
-    sets: Sequence[Tensor], found: Tensor, classes: Sequence[Tensor] = (), vote: Vote = "min"
-) -> list[ImageScore]:
+    sets: Sequence[Tensor], found: Tensor, classes: Sequence[Tensor] = (), vote: Vote = "min",
+    shifts: bool = False,
+) -> list[ImageScore]:  # fmt: skip
     """Return how well the images of several sets are reconstructed, all with the mean added.
 
     Args:
@@ -360,9 +384,11 @@ def image_scores(
         found: reconstructions (m, c, h, w), of the same scale.
         classes: of the images of each set (n,); () where all are of one.
         vote: see `vote_image`.
+        shifts: whether a reconstruction stands for all its shifts in a circle: for weights of which
+            no gradient changes by a shift.
 
     Returns:
-        The score of each set.
+        The score of each set; `nearest` counts the shifts of all, see `shifted_images`.
 
     Raises:
         ValueError: where a reconstruction is not finite or shapes do not fit.
@@ -379,9 +405,11 @@ def image_scores(
     """
     if not bool(torch.isfinite(found).all()):
         raise ValueError("a reconstruction is not finite; keep the last finite state of the attack")
-    sizes = [len(s) for s in sets]
+    sizes, m = [len(s) for s in sets], len(found)
+    found = shifted_images(found) if shifts else found
     distances = ncc_distance(torch.cat(list(sets)), found)
-    named, apart = _nearest_of_all(distances, found).split(sizes), distances.split(sizes)
+    least = distances.unflatten(1, (-1, m)).amin(1) if shifts else distances
+    named, apart = _nearest_of_all(least, found).split(sizes), distances.split(sizes)
     made = []
     for k, truth in enumerate(sets):
         match = _matches_at(apart[k], truth, found, vote)
