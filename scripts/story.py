@@ -2,18 +2,355 @@
 
     python scripts/story.py
 
-Each scene trains, attacks and proves what it shows (explorer/page/recording/story.py), and numbers
-in its words are taken from its frames. Run it again after a change of training, attacks,
-certificates or headlines; the words alone are read when a page of it is made.
+Each scene trains, attacks and proves what it shows, and numbers in its words are taken from its
+frames. Run it again after a change of training, attacks, certificates or headlines; the words alone
+are read when a page of it is made.
 """
 
 from __future__ import annotations
 
+import base64
 import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import cache
 from time import perf_counter
+from typing import Any
 
+import numpy as np
+from torch import Tensor
+
+from explorer.engine import training
+from explorer.engine.arrays import Array
+from explorer.engine.data import preset
+from explorer.engine.data.images import Choice, draw
+from explorer.engine.multipliers import Fit
+from explorer.engine.number_words import percent, share
+from explorer.engine.roster import by_key
+from explorer.engine.store import Run, load_run
+from explorer.engine.sums import sum_of
 from explorer.engine.threads import limit_threads
-from explorer.page.recording.story import KEPT, record
+from explorer.engine.training import TrainConfig
+from explorer.page.frame import Frame, Proof
+from explorer.page.plane.weights import shown_of
+from explorer.page.recording.band import band_arrays
+from explorer.page.recording.frames import (
+    RecordedFrame,
+    config_of,
+    frames_of,
+    pictures,
+    recorded_axes,
+)
+from explorer.page.recording.landscape import starts_data, starts_of
+from explorer.page.recording.opening import RECORDED, known_of_opening
+from explorer.page.recording.packing import recording
+from explorer.page.recording.story import KEPT
+from explorer.page.stages.landscape import words as landscape_words
+from explorer.page.stages.proof import words as proof_words
+from explorer.research import image_runs, runs
+from explorer.research.pictures.axes import Axes
+from explorer.research.pictures.fields import numbers
+from explorer.research.runs import cone_around, in_own_unit
+
+DRAWN, TRAINED, ATTACKED = 10, 40, 48  # frames in which points appear, of training, of an attack
+GROWN = 40  # of a sum that grows
+STANDS = 8  # frames that a picture stands still
+LETTERS = "ABCD"
+ASIDE, APART = 0.17, 0.6  # least distance of a letter from a point that it is not, and from others
+
+
+@dataclass(frozen=True, eq=False)
+class Recorded:
+    """A scene as it was recorded.
+
+    Attributes:
+        frames: all of it.
+        asked: so many are shown before the prediction.
+        facts: numbers of these frames, by the names that the words of the scene have for them.
+        starts: the landscape of starts, which rolls at the reveal, or None.
+    """
+
+    frames: list[RecordedFrame]
+    asked: int
+    facts: dict[str, str]
+    starts: dict[str, Any] | None = None
+
+
+def record() -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the key of each scene with what is kept of it, made from seeds."""
+    for key, recorder in RECORDERS.items():
+        made = recorder()
+        frames = base64.b64encode(recording(made.frames)).decode()
+        yield key, {"asked": made.asked, "facts": made.facts, "starts": made.starts,
+                    "recording": frames}  # fmt: skip
+
+
+# --- runs ---------------------------------------------------------------------------------------
+def _training_run(name: str, n: int, steps: int, noise: float = 0.0, **more: Any) -> Run:
+    """Return a run of a preset, trained; states are near one another at first, then farther."""
+    run = Run(preset(name, n, noise, 0), TrainConfig(steps=max(steps, 4000), **more), seed=0)
+    return _longer(replace(run, train_states=(next(runs.training_states(run)),)), steps)
+
+
+def _longer(run: Run, steps: int) -> Run:
+    """Return the run trained on to a step."""
+    state = run.train_states[-1]
+    due = np.unique(np.geomspace(max(2, state.t + 1), steps, TRAINED).round().astype(int))
+    kept = [state]
+    for t in due.tolist():
+        state = training.advance(run.dataset, state, run.train_config, t - state.t)
+        kept.append(state)
+    return replace(run, train_states=tuple(kept), steps=(state.t, 0))
+
+
+def _with_attack(run: Run) -> Run:
+    """Return the run with all steps of its attack."""
+    made = runs.attack(
+        runs.Trained(run, run.train_states).target, config_of(run), run.seed,
+        truth=run.dataset, keep=2 * ATTACKED,
+    )  # fmt: skip
+    return replace(run, attack_states=made.states, stage="attack")
+
+
+@cache
+def _moons() -> Run:
+    return in_own_unit(_with_attack(_training_run("moons", 12, 12_000, 0.06)))
+
+
+def _frames(run: Run, drawn: int = DRAWN) -> list[tuple[str, Frame]]:
+    return list(frames_of(run, drawn, ATTACKED))
+
+
+def _pictures(run: Run, frames: list[tuple[str, Frame]]) -> list[RecordedFrame]:
+    return list(pictures(iter(frames), recorded_axes(run)))
+
+
+def _first(frames: list[RecordedFrame], scene: str) -> int:
+    return next(i for i, frame in enumerate(frames) if frame.scene == scene)
+
+
+def _of(frame: RecordedFrame, name: str) -> list[str]:
+    """Return the numbers of a row of the fold: of "7 of 20" both."""
+    return dict(frame.fold)[name].split(" of ")
+
+
+# --- scenes -------------------------------------------------------------------------------------
+def _margin() -> Recorded:
+    run = replace(_moons(), attack_states=())
+    frames = _frames(run)
+    made = _pictures(run, frames)
+    asked = next(i for i, (_, f) in enumerate(frames)
+                 if f.training.state is not None and f.training.state.q_min > 0)  # fmt: skip
+    first, last = made[asked], made[-1]
+    facts = {
+        "n": str(run.dataset.n), "separated": _of(first, "step")[0], "last": _of(last, "step")[0],
+        "before": _of(first, "normalised margin")[0], "after": _of(last, "normalised margin")[0],
+        "held": last.words["title"].split()[0],
+    }  # fmt: skip
+    return Recorded(made + [last] * STANDS, asked + 1, facts)
+
+
+def _sum() -> Recorded:
+    run = replace(_moons(), attack_states=())
+    axes, every = recorded_axes(run), _frames(run, 1)
+    plain = [
+        (name, replace(f, training=replace(f.training, certificate=None))) for name, f in every
+    ]
+    made = [replace(p, arrays={**p.arrays, **band_arrays(shown_of(f, None), axes)})
+            for p, (_, f) in zip(_pictures(run, plain), plain, strict=True)]  # fmt: skip
+    last, end = _pictures(run, every)[-1], every[-1][1]
+    whole, asked = shown_of(end, None), len(made)
+    assert whole is not None and whole.certificate is not None
+    fit = whole.certificate.fit
+    assert isinstance(fit, Fit)
+    for size in np.linspace(0.0, 1.0, GROWN):
+        part = sum_of(whole.net, whole.x, whole.y, replace(fit, weight=size * fit.weight))
+        points = np.array(last.arrays["points"])
+        points[:, 3] *= size
+        left = share(part.left)
+        said = f"At {percent(size)} of their size they leave {left} of the weights."
+        words = {**last.words, "title": "The terms grow", "words": said, "still": said}
+        arrays = {**last.arrays, **band_arrays(replace(whole, made=part), axes), "points": points}
+        made.append(RecordedFrame("train", arrays, last.values, words, last.t))
+    made += [replace(made[-1], words=last.words, fold=last.fold)] * STANDS
+    support, n = _of(last, "points with a multiplier")
+    return Recorded(made, asked, {"n": n, "support": support, "left": _of(last, "unexplained")[0]})
+
+
+def _theft() -> Recorded:
+    run = in_own_unit(_with_attack(_training_run("alternating-circle", 20, 20_000)))
+    made = _pictures(run, _frames(run))
+    last = made[-1]
+    found, n = _of(last, "points met")
+    right, claims = _of(last, "claims that are right")
+    facts = {
+        "n": n, "found": found, "right": right, "claims": claims, "radius": _of(last, "radius")[0],
+        "chance": _of(last, "by chance")[0], "p": _of(last, "p")[0],
+        "sets": _of(last, "chance")[0].split()[0],
+    }  # fmt: skip
+    return Recorded(made + [last] * STANDS, _first(made, "attack"), facts)
+
+
+def _failure() -> Recorded:
+    run = _moons()
+    made = _pictures(run, _frames(run))
+    last = made[-1]
+    found, n = _of(last, "points met")
+    facts = {
+        "n": n, "found": found, "reach": _of(last, "on the margin or with a multiplier")[0],
+        "traceless": last.words["title"].split()[0],
+        "missed": _of(last, "missed by the candidates")[0],
+        "unexplained": _of(last, "unexplained by the points")[0],
+    }  # fmt: skip
+    return Recorded(made + [last] * STANDS, _first(made, "attack"), facts)
+
+
+def _landscape() -> Recorded:
+    run = _moons()
+    end = _frames(run)[-1][1]
+    known = starts_of(run, end)
+    starts = starts_data(known, end, recorded_axes(run))
+    made = _pictures(run, _frames(replace(run, attack_states=()), 1))
+    starts["at"] = [1.0, 0.0, 0.0]  # the run that is shown is that from the truth
+    truth, equal, stuck = (str(found) for *_, found in starts["counts"])  # as `ENDS`
+    from_truth = next(i for i, at in zip(starts["shown"], starts["runs"], strict=True)
+                      if at["at"][0] == 1.0)  # fmt: skip
+    assert truth == "0" and starts["ends"][from_truth] == 1, "the words say so"
+    said = landscape_words.headline(replace(end, starts=known.held))
+    assert said is not None
+    facts = {"runs": str(len(starts["runs"])), "told": said[0], "equal": equal,
+             "stuck": stuck}  # fmt: skip
+    return Recorded(made, len(made), facts, starts)
+
+
+def _proof() -> Recorded:
+    run, (certainty, needed) = load_run(RECORDED), known_of_opening()
+    axes, end = recorded_axes(run), list(frames_of(run, certainty=certainty))[-1][1]
+    assert end.truth is not None and end.target is not None
+    asks = replace(end, stage="explain", asked=Proof(end.target))
+    cone = cone_around(end.target, end.truth)
+    whole = Proof(end.target, needed, cone)
+    shown = [Proof(end.target, needed.until(k)) for k in range(0, len(needed.log), 2)]
+    shown += [whole] * 16 + [replace(whole, revealed=True)] * STANDS
+    frames = [("end", end)] * 12 + [("proof", asks)] * 4
+    asked = len(frames)
+    frames += [("proof", replace(asks, asked=held)) for held in shown]
+    made = list(pictures(iter(frames), axes))
+    still = proof_words.ring_words(needed, end.truth)  # no more: there is no plane to press
+    made[-STANDS:] = [replace(p, words={**p.words, "still": still}) for p in made[-STANDS:]]
+    low, high = _of(made[-1], "a point lies within")[0].split(" to ")
+    facts = {
+        "n": str(end.truth.n), "right": str(proof_words.right_count(needed, end.truth)),
+        "rings": str(len(needed.rows)), "low": low, "high": high,
+        "claim": proof_words.claim(asks, whole).replace("your", "the training"),
+    }  # fmt: skip
+    return Recorded(made, asked, facts)
+
+
+def _images() -> Recorded:
+    several = next(key for key in image_runs.picture_attacks() if by_key(key).needs.several)
+    run = image_runs.ImageRun(choice=Choice(task="ten"), attack=several)
+    given = draw(run.choice)
+    trained = runs.train(run.run_on(given), keep=1)
+    aimed = image_runs.aim(given, run, trained.states[-1])
+    start = image_runs.start_of(given, run, aimed.net.outputs)
+    done = runs.attack(aimed.target, run.config, run.seed, name=run.attack, start=start, keep=60)
+    made = image_runs.assess(given, aimed, done.states[-1:])
+    verdict, nearest = made.verdict, made.truth.nearest
+    truth = _bytes(given.pictures(given.train.x))
+    p_value = f"{verdict.p_value:.1g}"
+    given_before = (("digits", str(verdict.n)), ("pixels a side", str(truth.shape[1])),
+                    ("neurons", str(run.widths[0])),
+                    ("candidates", str(len(made.found))))  # fmt: skip
+    fold = (*given_before, ("found", f"{verdict.found} of {verdict.n}"), ("p", p_value),
+            ("of unseen digits", f"{share(verdict.of_controls)} of {verdict.unseen}"))  # fmt: skip
+    frames = []
+    for state in done.states:
+        now = _bytes(given.pictures(state.x.detach().double())[nearest])
+        noise, step = "They begin as noise.", f"step {state.t:,}"
+        words = {"title": "Candidates on their way", "words": noise, "still": noise, "tone": "",
+                 "step": step}  # fmt: skip
+        frames.append(RecordedFrame("attack", {"found": now}, {"images": True}, words, state.t,
+                                    given_before))  # fmt: skip
+    title = f"{verdict.found} of {verdict.n} digits found"
+    words = {**frames[-1].words, "title": title, "words": "", "tone": "good",
+             "still": "Above the digit, below it the nearest candidate."}  # fmt: skip
+    arrays = {"found": frames[-1].arrays["found"], "truth": truth,
+              "matched": numbers(made.matched.double())}  # fmt: skip
+    end = RecordedFrame("end", arrays, {"images": True}, words, frames[-1].t, fold)
+    facts = {
+        "n": str(verdict.n), "found": str(verdict.found), "side": str(truth.shape[1]),
+        "width": str(run.widths[0]), "candidates": str(len(made.found)),
+        "unseen": str(verdict.unseen), "chance": share(verdict.of_controls), "p": p_value,
+    }  # fmt: skip
+    return Recorded([*frames, *[end] * STANDS], 1, facts)
+
+
+def _bytes(images: Tensor) -> Array:
+    """Return pictures (m, 1, h, w) in [0, 1] as bytes (m, h, w); others are cut."""
+    made: Array = (255 * numbers(images[:, 0]).clip(0, 1)).round().astype(np.uint8)
+    return made
+
+
+def _defence() -> Recorded:
+    early = _training_run("alternating-circle", 10, 100)
+    late = _longer(early, 400)
+    one, two = in_own_unit(_with_attack(early)), in_own_unit(_with_attack(late))
+    first = _pictures(one, _frames(one))
+    then = [p for p in _pictures(two, _frames(two)) if p.scene != "draw"]
+    low, high = (next(p for p in reversed(part) if p.scene == "train") for part in (first, then))
+    few, n = _of(first[-1], "points met")
+    facts = {
+        "n": n, "few": few, "many": _of(then[-1], "points met")[0], "early": _of(low, "step")[0],
+        "late": _of(high, "step")[0], "low": _of(low, "normalised margin")[0],
+        "high": _of(high, "normalised margin")[0],
+        "explained": first[-1].words["still"].split(" of these")[0].split()[-1],
+    }  # fmt: skip
+    return Recorded([*first, *then, *[then[-1]] * STANDS], len(first), facts)
+
+
+def _turn() -> Recorded:
+    run = in_own_unit(
+        _with_attack(_training_run("alternating-circle", 14, 12_000, init_scale=1e-3))
+    )
+    axes, frames = recorded_axes(run), _frames(run, 1)
+    made = [p for p in _pictures(run, frames) if p.scene != "draw"]
+    end = frames[-1][1]
+    assert end.truth is not None and end.aim is not None
+    unseen = np.concatenate([numbers(one.x) for one in end.aim.controls.sets])
+    places, letter = _letters(axes, numbers(end.truth.x), unseen)
+    named = zip(places.tolist(), LETTERS, strict=True)
+    texts = [[x + 0.03, y + 0.07, name] for (x, y), name in named]
+    asked = _first(made, "attack")
+    for i, one in enumerate(made):
+        arrays = {k: v for k, v in one.arrays.items() if k != "points" or one.scene == "end"}
+        arrays |= {"hands": places} if i >= asked - 1 else {}
+        values = {**one.values, "texts": texts if i >= asked - 1 else []}
+        words = one.words if one.scene == "end" else {**one.words, "title": "The points are hidden"}
+        made[i] = replace(one, arrays=arrays, values=values, words=words)
+    found, n = _of(made[-1], "points met")
+    facts = {"n": n, "found": found, "letter": letter}
+    return Recorded(made + made[-1:] * STANDS, asked, facts)
+
+
+def _letters(axes: Axes, truth: Array, unseen: Array) -> tuple[Array, str]:
+    """Return four places (4, 2) in shares of the plane, one of them a training point; and which."""
+    chosen = np.random.default_rng(0)
+    kept = [truth[chosen.integers(len(truth))]]
+    for place in unseen[chosen.permutation(len(unseen))]:
+        far = np.linalg.norm(truth - place, axis=1).min() > ASIDE
+        if far and np.linalg.norm(kept - place, axis=1).min() > APART:
+            kept.append(place)
+    kept = kept[: len(LETTERS)]
+    order = chosen.permutation(len(LETTERS))
+    return axes.shares(np.array(kept)[order]), LETTERS[int(np.flatnonzero(order == 0)[0])]
+
+
+RECORDERS: dict[str, Callable[[], Recorded]] = {
+    "margin": _margin, "sum": _sum, "theft": _theft, "failure": _failure,
+    "landscape": _landscape, "proof": _proof, "images": _images, "defence": _defence,
+    "turn": _turn,
+}  # fmt: skip
 
 
 def main() -> None:

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from explorer.commands.share import export
-from explorer.page.recording import story
-from explorer.page.recording.story import WORDS, story_page
+from explorer.page.recording.story import KEPT, WORDS, story_page
 from explorer.page.stages.landscape.energy_words import ENDS, MARKS
+from scripts.story import RECORDERS
 from tests.page.test_document import data_of
 from tests.page.test_recording import read
 
@@ -80,10 +80,10 @@ def test_a_scene_is_small_and_the_file_asks_no_host() -> None:
 
 def test_its_recordings_are_what_the_recorders_make() -> None:
     """Of the scenes that take seconds, with their words; scripts/story.py makes them all again."""
-    kept = json.loads(story.KEPT.read_text(encoding="utf-8"))
-    assert list(kept) == list(story.RECORDERS)
+    kept = json.loads(KEPT.read_text(encoding="utf-8"))
+    assert list(kept) == list(RECORDERS)
     for key in ("margin", "sum", "failure", "proof"):
-        made, held = story.RECORDERS[key](), read(base64.b64decode(kept[key]["recording"]))
+        made, held = RECORDERS[key](), read(base64.b64decode(kept[key]["recording"]))
         assert made.facts == kept[key]["facts"], "run scripts/story.py"
         said = [{name: frame[name] for name in SAID} for frame in held]
         assert said == [{name: frame.words[name] for name in SAID} for frame in made.frames]
