@@ -18,10 +18,11 @@ from explorer.engine.data import Dataset
 from explorer.engine.energy.landscape import StartLandscape, Weights
 from explorer.engine.energy.maps import Split
 from explorer.engine.energy.questions import Picture
-from explorer.engine.roster import by_key
+from explorer.engine.roster import AttackState, by_key
 from explorer.engine.store import Run
-from explorer.page.frame import Aim, Attacking, Frame, Handle, PointMap, Training
+from explorer.page.frame import Aim, Attacking, Frame, Handle, Passed, PointMap, Training
 from explorer.research.grid import Grid, Problem, even
+from explorer.research.grid.landscape import landscape_of
 from explorer.research.pictures.charts import has_lowest_mark
 from explorer.research.pictures.shades import span_of
 from explorer.research.repeat import Repeated
@@ -117,6 +118,42 @@ def handle_at(shared: Problem, energies: StartLandscape, weights: Weights) -> Ha
     x = energies.candidates(weights)
     report = Report(x, shared.parts.y, torch.ones(len(x), dtype=x.dtype))
     return Handle(shared, energies, weights, report, energies.energy(weights))
+
+
+def first_handle(of: Grid, settings: Any, weights: Weights) -> Handle:  # noqa: ANN401 - of the attack
+    """Return the handle over the starts of an attack with these settings, as yet without energies.
+
+    Raises:
+        ValueError: if these weights have no energies of starts.
+    """
+    shared = of.problem()
+    made = handle_at(shared, landscape_of(shared), weights)
+    return replace(made, usual=usual_count(of, settings))
+
+
+def usual_count(of: Grid, settings: Any) -> int:  # noqa: ANN401 - of the attack
+    """Return how many candidates the attack stage takes; 0 for an attack that trains its own."""
+    entry = by_key(of.attack)
+    return 0 if entry.own else entry.candidate_count(settings)
+
+
+def moved(held: Handle, weights: Weights) -> Handle:
+    """Return the handle at another place, with all that is known of the starts."""
+    placed = handle_at(held.problem, held.landscape, weights)
+    known = ("energies", "arrivals", "usual", "runs", "census")
+    return replace(placed, moved=True, **{name: getattr(held, name) for name in known})
+
+
+def passed_by(held: Handle, state: AttackState) -> Passed:
+    """Return where a run is at this state, on the triangle of the handle."""
+    return Passed(held.problem.parts.weights(state.x), held.landscape.measure(state.x), state.t)
+
+
+def at_state(held: Handle, state: AttackState) -> Handle:
+    """Return the handle with a state of the run from it: candidates, energy, trail so far."""
+    there = replace(held, candidates=Report(state.x, state.y, state.lam), t=state.t)
+    passed = there.trail_so_far
+    return replace(there, energy=passed[-1].energy if passed else held.energy)
 
 
 def point_map(picture: Picture, place: NDArray[np.float64]) -> PointMap:

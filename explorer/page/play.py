@@ -86,8 +86,7 @@ def undo(session: Session) -> None:
     Raises:
         ValueError: if there is nothing to undo.
     """
-    stage = _undoable(session)
-    history = stage.history(session)
+    stage, history = _undoable(session)
     if not history.past:
         raise ValueError(f"Nothing to undo: {stage.NO_PAST}")
     stage.restore(session, history.undo())
@@ -99,8 +98,7 @@ def redo(session: Session) -> None:
     Raises:
         ValueError: if nothing was undone.
     """
-    stage = _undoable(session)
-    history = stage.history(session)
+    stage, history = _undoable(session)
     if not history.future:
         raise ValueError(f"Nothing to redo: {stage.NO_FUTURE}")
     stage.restore(session, history.redo())
@@ -119,9 +117,10 @@ class Undoable(Protocol):
         """Show the present of `history`."""
 
 
-def _undoable(session: Session) -> Undoable:
+def _undoable(session: Session) -> tuple[Undoable, History[Any]]:
     own: dict[Stage, Undoable] = {"explain": explain, "landscape": landscape}
-    return own.get(session.frame.stage, draw)
+    stage = own.get(session.frame.stage, draw)
+    return stage, stage.history(session)
 
 
 def play(session: Session) -> None:

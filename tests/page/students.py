@@ -10,6 +10,7 @@ from explorer.engine.explanations.cone import FINE
 from explorer.engine.explanations.needed import merged_points, needed_places
 from explorer.engine.explanations.others import Rivals, farthest_set, forced_mass
 from explorer.page import play
+from explorer.page.aim import passed_by
 from explorer.page.frame import PointMap, Shown
 from explorer.page.lessons import course
 from explorer.page.session import Session
@@ -61,13 +62,12 @@ def handle(weights: tuple[float, float, float]) -> Student:
 def attacks_from_here(session: Session) -> None:
     """Press “Attack from here”: the run's places in the triangle, as the panel shows them."""
     held = landscape.starts(session)
-    config = landscape.settings_of_run(session, (0.0, 1.0))
+    config = held.problem.of.settings_at(1.0)
     play.set_seed(session, 0)
     state = attack.first_state(session.frame, session.entry, config, 0, (0.0, 1.0))
     for _ in range(40):
         state = session.entry.advance(held.problem.of.target, state, config, 50)
-        place = held.problem.parts.weights(state.x)
-        landscape.follow_run(session, state, place, held.landscape.measure(state.x))
+        landscape.follow_run(session, state, passed_by(held, state))
         if done(session):
             return
 

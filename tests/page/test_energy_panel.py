@@ -31,6 +31,7 @@ from explorer.page.words.headline import headline
 from explorer.research.pictures.shades import shades, span_of
 from explorer.research.words import energy as words
 from explorer.research.words import sentence
+from explorer.style import CSS
 from tests.page.pages import choose, classes, on_plane, opened, press, send
 
 
@@ -573,7 +574,7 @@ def test_colours_run_from_bright_to_dark_over_the_span_and_its_reference() -> No
 def test_numbers_of_the_colours_are_plain_and_are_not_broken() -> None:
     """The last one stands at the right end, where a line would break within it."""
     drawn = colour_bar(WIDE, 1e-13, 1e-12)
-    ticks = re.findall(r"<span style='([^']*)'>([^<]*)</span>", drawn)
-    assert len(ticks) == 3
-    assert all("white-space:nowrap" in style for style, _ in ticks)
-    assert not any(re.search(r"\de[+-]?\d", text) for _, text in ticks)
+    ticks = re.findall(r"<span>([^<]*)</span>", drawn)
+    assert len(ticks) == 3 and "class='mx-scale'" in drawn
+    assert re.search(r"\.mx-scale > div \+ div \{[^}]*white-space: nowrap", CSS)
+    assert not any(re.search(r"\de[+-]?\d", text) for text in ticks)

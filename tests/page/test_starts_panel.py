@@ -556,4 +556,4 @@ def test_runs_are_those_of_the_attack_stage_unless_changed(app: App) -> None:
     assert len(session.frame.starts.candidates.x) == 12
     choose(panel(app).runs.settings, "first", "drawn")
     assert session.frame.starts.problem.of.drawn
-    assert not landscape.settings_of_run(session, (1.0, 1.0)).near
+    assert not session.frame.starts.problem.of.settings_at(1.0).near

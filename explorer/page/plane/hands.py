@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -69,6 +69,15 @@ def nearest(points: Tensor, event: Event, axes: Axes) -> int | None:
     gaps = (x - event.place(x.shape[1])).norm(dim=1)
     i = int(gaps.argmin())
     return i if float(gaps[i]) <= REACH * 2 * axes.x[1] else None
+
+
+def presses(content: Any, points: Tensor, axes: Axes) -> Iterator[tuple[Event, int]]:  # noqa: ANN401 - a message from a browser
+    """Yield each press of a message of the pad, with the point (n, d) that is near; -1 for none."""
+    for given in events_in(content):
+        event = event_of(given, axes)
+        if event is not None and given.get("kind") in ("down", "act"):
+            near = nearest(points, event, axes)
+            yield event, -1 if near is None else near
 
 
 Act = Callable[[Event], None]

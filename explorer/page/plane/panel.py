@@ -15,7 +15,7 @@ from explorer.page.lessons import course
 from explorer.page.panels.base import Panel
 from explorer.page.plane import words
 from explorer.page.plane.hands import DrawHand, ExplainHand, Hand, LandscapeHand, ProofHand
-from explorer.page.plane.scene import Arrays, Look, backdrop, network, scene
+from explorer.page.plane.scene import KeptBackdrop, Look, network, scene
 from explorer.page.plane.shapes import pointed_at, shapes_of
 from explorer.page.session import Session
 from explorer.page.view.canvases import PlaneView
@@ -38,8 +38,7 @@ class PlanePanel(Panel):
             "landscape": LandscapeHand(session),
             "proof": ProofHand(session),
         }  # of the stages that have one of their own
-        self._behind: Arrays = {}
-        self._of: tuple[Any, ...] = ()  # what these arrays were made of
+        self._behind = KeptBackdrop()  # a drag moves points, not the network
         # Frames on their way to a browser, by the view's number and the session's.
         self._sent: deque[tuple[int, int]] = deque(maxlen=64)
         self.view = PlaneView(tip=words.KEYS)
@@ -88,19 +87,9 @@ class PlanePanel(Panel):
                 at = pointed_at(frame, session.pointed)
                 shapes = replace(shapes, hands=np.concatenate([shapes.hands, at]))
         finally:  # or a run would wait for a page that does not answer
-            arrays, values = scene(frame, session.axes, look, shapes, self._backdrop(frame, look))
+            behind = self._behind.of(*network(frame), session.axes, look)
+            arrays, values = scene(frame, session.axes, look, shapes, behind)
             self._sent.append((self.view.show(arrays, **values), session.shown))
-
-    def _backdrop(self, frame: Frame, look: Look) -> Arrays:
-        net, unit = network(frame)
-        if net is None:
-            self._behind, self._of = {}, ()
-            return self._behind
-        of = (net, unit, self.session.axes, look.layers, look.running)
-        if len(self._of) == len(of) and self._of[0] is net and self._of[1:] == of[1:]:
-            return self._behind  # a drag moves points, not the network
-        self._behind, self._of = backdrop(net, unit, self.session.axes, look), of
-        return self._behind
 
     def first_words(self, frame: Frame) -> str:
         """Return how an empty plane is drawn on, with what is in sight."""

@@ -117,6 +117,22 @@ def backdrop(net: Network | OwnModel, unit: float, axes: Axes, look: Look) -> Ar
     return made
 
 
+class KeptBackdrop:
+    """What stands behind the points: the same arrays while network and look are the same."""
+
+    def __init__(self) -> None:
+        """Nothing was drawn yet."""
+        self._of: tuple[Any, ...] = (None,)
+        self._made: Arrays = {}
+
+    def of(self, net: Network | OwnModel | None, unit: float, axes: Axes, look: Look) -> Arrays:
+        """Return it for a network, whose map shows `unit` as one margin; nothing for no network."""
+        of = (net, unit, axes, look.layers, look.running)
+        if self._of[0] is not net or self._of[1:] != of[1:]:
+            self._of, self._made = of, {} if net is None else backdrop(net, unit, axes, look)
+        return self._made
+
+
 def _own_backdrop(model: OwnModel, axes: Axes, look: Look) -> Arrays:
     """Map or graph of a model without a margin: its usual output counts as one."""
     if model.d == 1:

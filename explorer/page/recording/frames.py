@@ -16,7 +16,7 @@ from explorer.engine.store import Run, StoreError
 from explorer.page.aim import aim_at, with_verdict
 from explorer.page.frame import Attacking, Frame, Training, certificate_of
 from explorer.page.history import History
-from explorer.page.plane.scene import Arrays, Look, backdrop, network, scene
+from explorer.page.plane.scene import Arrays, KeptBackdrop, Look, network, scene
 from explorer.page.plane.shapes import shapes_of
 from explorer.page.words.headline import headline
 from explorer.page.words.screen import PLAYED
@@ -148,20 +148,14 @@ def pictures(
         axes: of the plane, the same for all.
         words: what stands beside a whole scene while it plays: a title or None for the headline's.
     """
-    behind: tuple[Any, ...] = (None, False, {})
+    kept, shown, behind = KeptBackdrop(), None, {}
     for name, frame in frames:
         look = Look(running=name in PLAYED)
-        net, unit = network(frame)
-        if behind[0] is not net or behind[1] != look.running:
-            behind = net, look.running, _backdrop(net, unit, axes, look)
-        arrays, values = scene(frame, axes, look, shapes_of(frame, axes), behind[2])
+        made = kept.of(*network(frame), axes, look)
+        if made is not shown:
+            shown, behind = made, made | ({"map": pale(made["map"])} if "map" in made else {})
+        arrays, values = scene(frame, axes, look, shapes_of(frame, axes), behind)
         yield _picture(name, frame, arrays, values, words)
-
-
-def _backdrop(net: Any, unit: float, axes: Axes, look: Look) -> Arrays:  # noqa: ANN401 - a network, a model or None
-    """Return what stands behind the points, the map as bytes."""
-    made = {} if net is None else backdrop(net, unit, axes, look)
-    return made | ({"map": pale(made["map"])} if "map" in made else {})
 
 
 def pale(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:

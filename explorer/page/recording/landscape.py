@@ -13,20 +13,18 @@ from typing import Any
 
 import numpy as np
 
-from explorer.engine.attacks.claims import Report
-from explorer.engine.energy.landscape import Weights
 from explorer.engine.energy.starts import lattice, mix_weights
 from explorer.engine.progress import Progress, no_progress, part_progress
 from explorer.engine.roster import by_key
 from explorer.engine.status import Status
 from explorer.engine.store import Run, StoreError
-from explorer.page.aim import aim_at, handle_at, starts_grid
-from explorer.page.frame import Attacking, Frame, Handle, Passed
+from explorer.page.aim import aim_at, at_state, first_handle, moved, passed_by, starts_grid
+from explorer.page.frame import Attacking, Frame, Handle
 from explorer.page.recording.frames import RecordedFrame, config_of, pictures, spread
 from explorer.page.recording.packing import recording
 from explorer.page.stages.landscape import words
 from explorer.page.stages.landscape.energy_words import ENDS, MARKS, number
-from explorer.research.grid.landscape import SIDES, Key, Runs, landscape_of
+from explorer.research.grid.landscape import SIDES, Key, Runs
 from explorer.research.pictures.axes import Axes
 from explorer.research.pictures.shades import start_shades
 
@@ -60,20 +58,18 @@ def starts_of(run: Run, end: Frame, progress: Progress = no_progress) -> KnownSt
         raise StoreError(f"{by_key(name).title} begins at no given start: it has no landscape.")
     try:
         of = starts_grid(aim, name, config_of(run), run.seed, SIDES[0])
-        shared = of.problem()
-        energies = landscape_of(shared)
+        held = first_handle(of, config_of(run), (0.0, 0.0, 1.0))
     except ValueError as error:
         raise StoreError(f"these weights have no landscape of starts: {error}") from error
+    energies = held.landscape
     values = energies.lattice(SIDE, part_progress(progress, 0.0, 0.2))
     found = Runs(of, measure=energies.measure)
     keys = found.todo(1)
     found.prepare(1)
     for _ in found.roll(keys, part_progress(progress, 0.2, 1.0)):
         pass
-    held = handle_at(shared, energies, (0.0, 0.0, 1.0))
-    usual = 0 if by_key(name).own else by_key(name).candidate_count(config_of(run))
     arrivals = found.arrivals(1, going=False)
-    return KnownStarts(replace(held, energies=values, arrivals=arrivals, usual=usual), found)
+    return KnownStarts(replace(held, energies=values, arrivals=arrivals), found)
 
 
 def with_aim(end: Frame) -> Frame:
@@ -95,11 +91,15 @@ def starts_data(made: KnownStarts, end: Frame, axes: Axes) -> dict[str, Any]:
     base = replace(with_aim(end), stage="landscape", map_kind="starts", status=Status.RUNNING,
                    attack=Attacking(made.found.of.attack))  # fmt: skip
     places = [(i / (SIDE - 1), j / (SIDE - 1), k / (SIDE - 1)) for i, j, k in lattice(SIDE)]
+    bare = replace(made.held, census=None)  # of it nothing is said away from its end
     kept = [key for key, _, _ in made.found.trails() if made.found.states.get(key)]
-    frames = [replace(base, starts=made.held), *(_frame_at(base, made, at) for at in places)]
+    frames = [
+        replace(base, starts=made.held),
+        *(replace(base, starts=moved(bare, at)) for at in places),
+    ]
     spans = []
     for key in kept:
-        along = list(_along(base, made, key))
+        along = list(_along(base, bare, made.found, key))
         spans.append({"at": list(mix_weights(*key[1:])), "first": len(frames), "count": len(along)})
         frames += along
     every = pictures((("landscape", frame) for frame in frames), axes)
@@ -120,26 +120,13 @@ def starts_data(made: KnownStarts, end: Frame, axes: Axes) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _frame_at(base: Frame, made: KnownStarts, at: Weights) -> Frame:
-    """Return the page with the handle at a place."""
-    held = made.held
-    placed = handle_at(held.problem, held.landscape, at)
-    told = replace(placed, energies=held.energies, arrivals=held.arrivals, usual=held.usual,
-                   moved=True)  # fmt: skip
-    return replace(base, starts=told)
-
-
-def _along(base: Frame, made: KnownStarts, key: Key) -> Iterator[Frame]:
+def _along(base: Frame, held: Handle, found: Runs, key: Key) -> Iterator[Frame]:
     """Yield the page along a run: its candidates, their energy, its trail up to there."""
-    start, measure = _frame_at(base, made, mix_weights(*key[1:])), made.held.landscape.measure
-    held, passed = start.starts, tuple[Passed, ...]()
-    assert held is not None
-    for state in spread(made.found.states[key], STATES):
-        place = held.problem.parts.weights(state.x)
-        passed = (*passed, Passed(place, measure(state.x), state.t))
-        there = replace(held, candidates=Report(state.x, state.y, state.lam), t=state.t,
-                        energy=passed[-1].energy, trail=passed)  # fmt: skip
-        yield replace(start, starts=there, attack=replace(base.attack, state=state))
+    held = moved(held, mix_weights(*key[1:]))
+    for state in spread(found.states[key], STATES):
+        held = replace(held, trail=(*held.trail, passed_by(held, state)))
+        attack = replace(base.attack, state=state)
+        yield replace(base, starts=at_state(held, state), attack=attack)
 
 
 def _read(picture: RecordedFrame, frame: Frame) -> RecordedFrame:

@@ -8,10 +8,14 @@ from typing import Any
 import ipywidgets as w
 import torch
 from torch import Tensor
-from traitlets import HasTraits, TraitError, TraitType
+from traitlets import HasTraits, TraitError, TraitType, observe
 
 from explorer.engine.attacks.claims import Report
-from explorer.engine.data import Dataset
+from explorer.engine.certificate import Certificate
+from explorer.engine.data import Dataset, empty
+from explorer.engine.explanations.certainty import Certainty
+from explorer.engine.network import Network
+from explorer.engine.training import TrainState
 from explorer.page.panels.base import Panel
 from explorer.page.stages.draw.commands import check_shown
 from explorer.style import CSS
@@ -26,8 +30,16 @@ class Alone(w.Box):
 
     panels: tuple[Panel, ...] = ()
 
-    def __init__(self, children: Sequence[w.Widget], look: str, **traits: Any) -> None:  # noqa: ANN401
-        """Show the views one below the other; `look` is a style class."""
+    def __init__(
+        self,
+        children: Sequence[w.Widget],
+        look: str,
+        dataset: Any = None,  # noqa: ANN401 - see as_points
+        **traits: Any,  # noqa: ANN401
+    ) -> None:
+        """Show the views one below the other; `look` is a style class, `dataset` its points."""
+        if dataset is not None:
+            traits["dataset"] = dataset
         style = w.HTML(CSS, layout=w.Layout(display="none"))
         names = ("mx-app", "mx-alone", look)
         super().__init__([style, *children], _dom_classes=names, **traits)
@@ -102,3 +114,35 @@ def instance_of(kind: type, advice: str) -> Callable[[Any], Any]:
         raise ValueError(f"expected a {kind.__name__}; got {type(given).__name__}. {advice}")
 
     return check
+
+
+class OfPoints(Alone):
+    """A widget of points."""
+
+    dataset = Checked(as_points, empty(2), help="the points, in units of the data")
+
+
+class OfNetwork(OfPoints):
+    """A widget of points and a network, which may come with a state of its training."""
+
+    network = Checked(
+        instance_of(Network, "A state of training has one: state.net."), help="the network"
+    )
+    state = Checked(lambda given: given, help="of training or of an attack")
+
+    @observe("state")
+    def _take_network(self, change: dict[str, Any]) -> None:
+        if isinstance(change["new"], TrainState):
+            self.network = change["new"].net
+
+
+def certified_trait() -> Checked:
+    """Return a trait that says how certain the points are."""
+    check = instance_of(Certainty, "research.runs.certified_points returns one.")
+    return Checked(check, help="how certain the points are")
+
+
+def certificate_trait() -> Checked:
+    """Return a trait that says what the points explain of the network."""
+    check = instance_of(Certificate, "certify returns one.")
+    return Checked(check, help="of the network on the points")

@@ -11,8 +11,7 @@ from traitlets import Float, Int, observe
 from explorer.engine.charts import NOTHING, Chart
 from explorer.engine.classes import outputs_for
 from explorer.engine.controls import Controls, control_sets
-from explorer.engine.data import Dataset, empty
-from explorer.engine.explanations.certainty import Certainty
+from explorer.engine.data import Dataset
 from explorer.engine.margin import q_of
 from explorer.engine.network import Network
 from explorer.engine.scoring import recall_curve
@@ -20,7 +19,15 @@ from explorer.engine.training import TrainState
 from explorer.page.stages.attack.found_words import within
 from explorer.page.stages.attack.scoreboard import WAITING, dots
 from explorer.page.view.chart import ChartView
-from explorer.page.widgets.alone import Alone, Checked, as_claims, as_points, instance_of
+from explorer.page.widgets.alone import (
+    Alone,
+    Checked,
+    OfNetwork,
+    OfPoints,
+    as_claims,
+    certified_trait,
+    instance_of,
+)
 from explorer.research.pictures.charts import margins_chart, recall_chart
 from explorer.research.runs import FARTHEST, FINE, NEAREST, RADIUS
 
@@ -36,7 +43,7 @@ class ChosenPoint(Alone):
             view.on(kind, lambda i: self.set_trait("selected", i))
 
 
-class Margins(ChosenPoint):
+class Margins(ChosenPoint, OfNetwork):
     """One stem a point: its margin over the smallest, sorted, in the colour of its class.
 
     Attributes:
@@ -57,21 +64,14 @@ class Margins(ChosenPoint):
         '2 of 2 on the margin, within 1%'
     """
 
-    dataset = Checked(as_points, empty(2), help="the points, in units of the data")
-    network = Checked(instance_of(Network, "A state has one: state.net."), help="whose margins")
     state = Checked(instance_of(TrainState, "training.init makes one."), help="of training")
 
     def __init__(self, dataset: Any = None, **traits: Any) -> None:  # noqa: ANN401 - see as_points
         """Show the margins of these points."""
         self.view = ChartView()
         self._choose_by(self.view)
-        first = {} if dataset is None else {"dataset": dataset}
         card = w.Box([self.view], _dom_classes=["mx-card"])
-        super().__init__([card], "mx-alone-chart", **first, **traits)
-
-    @observe("state")
-    def _take(self, change: dict[str, Any]) -> None:
-        self.network = None if change["new"] is None else change["new"].net
+        super().__init__([card], "mx-alone-chart", dataset, **traits)
 
     @observe("dataset", "network")
     def _draw(self, _: dict[str, Any]) -> None:
@@ -98,7 +98,7 @@ def _as_controls(given: Any) -> Controls | None:  # noqa: ANN401 - of a trait
     )
 
 
-class Recall(ChosenPoint):
+class Recall(ChosenPoint, OfPoints):
     """How many points claims recover by how close counts, beside unseen points; a dot a point.
 
     Attributes:
@@ -121,13 +121,9 @@ class Recall(ChosenPoint):
         4
     """
 
-    dataset = Checked(as_points, empty(2), help="the points that claims should meet")
     claims = Checked(as_claims, help="what an attack claims")
     unseen = Checked(_as_controls, help="sets that stand for chance; None: made of the points")
-    certified = Checked(
-        instance_of(Certainty, "research.runs.certified_points returns one."),
-        help="how certain the points are",
-    )
+    certified = certified_trait()
     radius = Float(RADIUS, min=NEAREST, max=FARTHEST, help="how close counts, in units of the data")
     found = Int(0, min=0, read_only=True, help="how many points are found within the radius")
 
@@ -138,9 +134,8 @@ class Recall(ChosenPoint):
         self._choose_by(self.dots)
         self._made: Controls | None = None  # of the points, where none are given
         self._met: Callable[[tuple[float, ...]], Any] | None = None
-        first = {} if dataset is None else {"dataset": dataset}
         found = w.VBox([self.curve, self.dots], _dom_classes=["mx-found", "mx-card"])
-        super().__init__([found], "mx-alone-chart", **first, **traits)
+        super().__init__([found], "mx-alone-chart", dataset, **traits)
         self._count({"name": "claims"})
 
     @observe("dataset", "claims", "unseen", "certified")

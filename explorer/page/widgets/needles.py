@@ -6,18 +6,14 @@ from typing import Any
 
 from traitlets import observe
 
-from explorer.engine.certificate import Certificate
-from explorer.engine.data import empty
-from explorer.engine.network import Network
-from explorer.engine.training import TrainState
 from explorer.page.plane.band import show_needles
 from explorer.page.plane.weights import shown_with
 from explorer.page.view.canvases import BandView
-from explorer.page.widgets.alone import Alone, Checked, as_points, instance_of
+from explorer.page.widgets.alone import OfNetwork, certificate_trait
 from explorer.research.pictures.axes import Axes, axes_for
 
 
-class Needles(Alone):
+class Needles(OfNetwork):
     """The first layer of a network as needles, and the points that its weights are made of.
 
     Attributes:
@@ -39,27 +35,14 @@ class Needles(Alone):
         'unexplained less than 10⁻¹²'
     """
 
-    dataset = Checked(as_points, empty(2), help="the points, in units of the data")
-    network = Checked(
-        instance_of(Network, "A state of training has one: state.net."), help="whose weights"
-    )
-    certificate = Checked(
-        instance_of(Certificate, "certify returns one."), help="of the network on the points"
-    )
-    state = Checked(lambda given: given, help="of training")
+    certificate = certificate_trait()
 
     def __init__(self, dataset: Any = None, **traits: Any) -> None:  # noqa: ANN401 - see as_points
         """Show the weights of these points' network."""
         self.view = BandView()
         self.view.layout.height = "180px"
-        first = {} if dataset is None else {"dataset": dataset}
-        super().__init__([self.view], "mx-alone-needles", **first, **traits)
+        super().__init__([self.view], "mx-alone-needles", dataset, **traits)
         self._draw()
-
-    @observe("state")
-    def _take(self, change: dict[str, Any]) -> None:
-        if isinstance(change["new"], TrainState):
-            self.network = change["new"].net
 
     @observe("dataset", "network", "certificate")
     def _draw(self, _: Any = None) -> None:  # noqa: ANN401 - a change

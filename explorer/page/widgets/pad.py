@@ -11,7 +11,7 @@ from explorer.engine.data import Dataset, empty
 from explorer.page.frame import Frame
 from explorer.page.panels.notice import Notice
 from explorer.page.plane import words
-from explorer.page.plane.hands import event_of, events_in, nearest
+from explorer.page.plane.hands import presses
 from explorer.page.plane.panel import PlanePanel
 from explorer.page.session import Session
 from explorer.page.stages.draw import commands as draw
@@ -92,8 +92,5 @@ class DrawingPad(Alone):
 
     def _on_events(self, content: Any) -> None:  # noqa: ANN401 - from a browser
         """Note which point is pressed; the panel has acted on it before."""
-        for given in events_in(content):
-            event = event_of(given, self.session.axes)
-            if event is not None and given.get("kind") in ("down", "act"):
-                near = nearest(self.dataset.x, event, self.session.axes)
-                self.selected = -1 if near is None else near
+        for _, near in presses(content, self.dataset.x, self.session.axes):
+            self.selected = near

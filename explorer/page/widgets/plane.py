@@ -10,20 +10,18 @@ import torch
 from traitlets import Int, Tuple, observe
 
 from explorer.engine.attacks.shapes import Shapes
-from explorer.engine.certificate import Certificate
-from explorer.engine.data import Dataset, empty
-from explorer.engine.explanations.certainty import Certainty
+from explorer.engine.data import Dataset
 from explorer.engine.margin import q_of
 from explorer.engine.network import Network
 from explorer.engine.scoring import score
 from explorer.engine.training import TrainState
 from explorer.page.frame import LAYERS
 from explorer.page.plane import marks
-from explorer.page.plane.hands import event_of, events_in, nearest
+from explorer.page.plane.hands import presses
 from explorer.page.plane.scene import (
     Arrays,
+    KeptBackdrop,
     Look,
-    backdrop,
     candidate_rows,
     ground,
     margin_unit,
@@ -32,7 +30,14 @@ from explorer.page.plane.scene import (
 )
 from explorer.page.stages.train.commands import check_shown
 from explorer.page.view.canvases import PlaneView
-from explorer.page.widgets.alone import Alone, Checked, as_claims, as_points, instance_of
+from explorer.page.widgets.alone import (
+    Checked,
+    OfNetwork,
+    as_claims,
+    certificate_trait,
+    certified_trait,
+    instance_of,
+)
 from explorer.research.pictures.axes import Axes, axes_for
 from explorer.research.pictures.fields import numbers, places_of
 from explorer.research.runs import RADIUS
@@ -47,7 +52,7 @@ def _as_network(given: Any) -> Network | None:  # noqa: ANN401 - of a trait
     return net
 
 
-class Plane(Alone):
+class Plane(OfNetwork):
     """Points on a plane or a line, and what is given of network, attack and certificates.
 
     Attributes:
@@ -77,18 +82,10 @@ class Plane(Alone):
         2
     """
 
-    dataset = Checked(as_points, empty(2), help="the points, in units of the data")
     network = Checked(_as_network, help="the network that is drawn")
     candidates = Checked(as_claims, help="points that an attack tries")
     claims = Checked(as_claims, help="what an attack claims")
-    certified = Checked(
-        instance_of(Certainty, "research.runs.certified_points returns one."),
-        help="how certain the points are",
-    )
-    certificate = Checked(
-        instance_of(Certificate, "certify returns one."), help="of the network on the points"
-    )
-    state = Checked(lambda given: given, help="of training or of an attack")
+    certified, certificate = certified_trait(), certificate_trait()
     layers = Tuple(default_value=tuple(LAYERS), help="what is drawn behind the points")
     selected = Int(-1, min=-1, help="index of the chosen point; -1: none")
     clicked = Tuple(help="where the plane was pressed last, in units of the data")
@@ -98,20 +95,15 @@ class Plane(Alone):
         self.axes = Axes()
         self.view = PlaneView(tip=TIP, echo=False, cursor="pointer").add_class("mx-plane")
         self.view.on("events", self._on_events)
-        self._behind: Arrays = {}
-        self._of: tuple[Any, Any] = (None, None)  # what these arrays were made of
+        self._behind = KeptBackdrop()
         stage = w.Box([self.view], _dom_classes=["mx-stage"])
-        first = {} if dataset is None else {"dataset": dataset}
-        super().__init__([stage], "mx-alone-plane", **first, **traits)
+        super().__init__([stage], "mx-alone-plane", dataset, **traits)
         self._draw()
 
     @observe("state")
     def _take(self, change: dict[str, Any]) -> None:
-        state = change["new"]
-        if isinstance(state, TrainState):
-            self.network = state.net
-        else:
-            self.candidates = state
+        if not isinstance(change["new"], TrainState):
+            self.candidates = change["new"]
 
     @observe(
         "dataset", "network", "candidates", "claims", "certified", "certificate", "layers",
@@ -146,17 +138,14 @@ class Plane(Alone):
         self.view.show(arrays, **values)
 
     def _backdrop(self, data: Dataset, axes: Axes) -> Arrays:
-        """Return what stands behind the points; the same arrays while the network is the same."""
+        """Return what stands behind the points."""
         net = self.network
         if net is None or net.d != data.d:
             return {}
         fits = data.n and net.outputs == data.outputs
         unit = margin_unit(q_of(net, data.x, data.y)) if fits else 1.0
-        of = (unit, axes, self.layers)
-        if self._of[0] is not net or self._of[1] != of:
-            look = Look(self.layers, running=isinstance(self.state, TrainState))
-            self._of, self._behind = (net, of), backdrop(net, unit, axes, look)
-        return self._behind
+        look = Look(self.layers, running=isinstance(self.state, TrainState))
+        return self._behind.of(net, unit, axes, look)
 
     def _marks(self, data: Dataset, axes: Axes, values: dict[str, Any]) -> Arrays:
         """Return the marks of the claims: found or wrong, and what is certified."""
@@ -172,9 +161,6 @@ class Plane(Alone):
 
     def _on_events(self, content: Any) -> None:  # noqa: ANN401 - from a browser
         """Choose the point that is pressed."""
-        for given in events_in(content):
-            event = event_of(given, self.axes)
-            if event is not None and given.get("kind") in ("down", "act"):
-                near = nearest(self.dataset.x, event, self.axes)
-                self.clicked = tuple(torch.tensor(event.at).tolist()[: self.dataset.d])
-                self.selected = -1 if near is None else near
+        for event, near in presses(content, self.dataset.x, self.axes):
+            self.clicked = tuple(torch.tensor(event.at).tolist()[: self.dataset.d])
+            self.selected = near

@@ -3,9 +3,17 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from html import escape
 
 ON_THE_WAY = "on the way to a KKT point, not there yet"  # of weights whose light is APPROACHING
+
+
+def scale_html(stops: Sequence[str], marks: Sequence[str], above: str = "") -> str:
+    """Return a legend of colours as HTML: `stops` from left to right, below them `marks`."""
+    words = "".join(f"<span>{escape(mark)}</span>" for mark in marks)
+    bar = f"<div style='background:linear-gradient(to right, {', '.join(stops)})'></div>"
+    return f"{above}<div class='mx-scale'>{bar}<div>{words}</div></div>"
 
 
 def folded_html(words: str) -> str:

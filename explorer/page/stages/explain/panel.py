@@ -33,7 +33,7 @@ from explorer.page.stages.explain import words
 from explorer.page.stages.proof import commands as proof
 from explorer.page.stages.proof import words as proof_words
 from explorer.page.view.chart import ChartView
-from explorer.page.words.statement import folded_html
+from explorer.page.words.statement import folded_html, scale_html
 from explorer.research.explained import EXPLAINS, FARTHEST, SAME, Explained
 from explorer.research.pictures.shades import SHADING, radius_span
 from explorer.research.runs import RADIUS, certified_points, cone_around
@@ -273,11 +273,7 @@ def radius_legend(drawn: RadiusMap) -> str:
     low, top = (percent(end) for end in radius_span(drawn))
     if low == top:  # one colour has no scale
         return f"<div>{escape(words.all_alike(low))}</div>"
-    return (
-        f"<div class='mx-scale'><div style='background:linear-gradient(to right, "
-        f"{', '.join(SHADING)})'></div><span>{low}</span><span>{top}</span></div>"
-        f"<div>{escape(words.radii(drawn))}</div>"
-    )
+    return f"{scale_html(SHADING, (low, top))}<div>{escape(words.radii(drawn))}</div>"
 
 
 def points_chart(state: Explained) -> Chart:

@@ -8,7 +8,7 @@ from explorer.engine.attacks.claims import MERGE_RADIUS
 from explorer.engine.confidence import Share
 from explorer.engine.number_words import count
 from explorer.page.job import JobState
-from explorer.page.stages.landscape.energy_words import ENDS, MARKS, number
+from explorer.page.stages.landscape.energy_words import end_rows, number
 from explorer.research.census import Census
 from explorer.research.census.basins import Basin, Kind
 from explorer.research.census.passes import LowestPass
@@ -80,11 +80,7 @@ def legend(made: Census) -> str:
     kinds = [one.kind for one in made.basins]
     counts = [kinds.count("truth"), kinds.count("explanation")]
     counts.append(len(kinds) - sum(counts))
-    rows = [
-        f"<div><span class='mx-end'>{mark}</span> {name} {many}</div>"
-        for name, (mark, _), many in zip(ENDS, MARKS, counts, strict=True)
-    ]
-    return f"<div>distinct ends</div>{''.join(rows)}"
+    return end_rows(counts, coloured=False, head="distinct ends")
 
 
 def rows(made: Census) -> list[list[str]]:

@@ -16,13 +16,20 @@ from explorer.engine.energy.questions import MAPS
 from explorer.engine.energy.starts import mix_weights
 from explorer.engine.known import knowledge_of
 from explorer.engine.roster import AttackState
-from explorer.page.aim import handle_at, starts_grid
+from explorer.page.aim import (
+    at_state,
+    first_handle,
+    moved,
+    passed_by,
+    starts_grid,
+    usual_count,
+)
 from explorer.page.frame import Candidates, Handle, Passed, PointMap, first_candidates
 from explorer.page.history import History, Timeline
 from explorer.page.session import Session
 from explorer.research.census import Census, page_problem
 from explorer.research.grid import Grid, Problem
-from explorer.research.grid.landscape import SIDES, Arrivals, Runs, landscape_of
+from explorer.research.grid.landscape import SIDES, Arrivals, Runs
 from explorer.research.runs import granted_target
 
 OWN = (
@@ -85,16 +92,13 @@ def begin_starts(session: Session) -> None:
     if now.target is None or not session.entry.takes_start:
         session.show(starts=None, no_starts="")
         return
-    of, entry = problem(session), session.entry
-    usual = 0 if entry.own else entry.candidate_count(session.attack_config)
+    of, config = problem(session), session.attack_config
     if now.starts is not None and now.starts.problem.of == of:
-        session.put(starts=replace(now.starts, usual=usual))
+        session.put(starts=replace(now.starts, usual=usual_count(of, config)))
         return
     at = now.starts.weights if now.starts is not None else mix_weights(*session.mix)
     try:
-        shared = of.problem()
-        made = handle_at(shared, landscape_of(shared), at)
-        session.show(starts=replace(made, usual=usual), no_starts="")
+        session.show(starts=first_handle(of, config, at), no_starts="")
     except ValueError as error:
         session.show(starts=None, no_starts=str(error))  # the panel says why
 
@@ -134,12 +138,7 @@ def place_handle(session: Session, weights: Weights) -> None:
     Raises:
         ValueError: for weights that are negative or do not sum to 1; the handle stays.
     """
-    held = starts(session)
-    placed = handle_at(held.problem, held.landscape, weights)
-    known = {
-        name: getattr(held, name) for name in ("energies", "arrivals", "usual", "runs", "census")
-    }
-    session.show(starts=replace(placed, **known, moved=True))
+    session.show(starts=moved(starts(session), weights))
 
 
 def know(session: Session, energies: NDArray[np.float64]) -> None:
@@ -200,41 +199,30 @@ def travel(session: Session, seconds: float) -> None:
     place_handle(session, (here[0], here[1], here[2]))
 
 
-def settings_of_run(session: Session, mix: tuple[float, float]) -> Any:  # noqa: ANN401
-    """Return the settings of a run from a mix."""
-    of = starts(session).problem.of
-    return of.settings_at(mix[1])
-
-
 def show_run(
     session: Session, mix: tuple[float, float], first: AttackState, last: AttackState
 ) -> None:
     """Put the handle where a run began, and show the candidates at which it ended."""
     place_handle(session, mix_weights(*mix))
-    held = starts(session)
     for state in (first, last):
-        place = held.problem.parts.weights(state.x)
-        follow_run(session, state, place, held.landscape.measure(state.x))
+        follow_run(session, state, passed_by(starts(session), state))
 
 
-def follow_run(session: Session, state: AttackState, place: Weights, energy: float) -> None:
+def follow_run(session: Session, state: AttackState, passed: Passed) -> None:
     """Take up a state of the run from the handle, at a place of the triangle with its energy.
 
     It is shown unless earlier ones are being played.
     """
     held = starts(session)
-    session.put(starts=replace(held, trail=(*held.trail, Passed(place, energy, state.t))))
+    session.put(starts=replace(held, trail=(*held.trail, passed)))
     if not session.running:
         show_state(session, state)
 
 
 def show_state(session: Session, state: AttackState) -> None:
     """Show a state of the run from the handle: its candidates, their energy, its trail up to it."""
-    held, shown = starts(session), Report(state.x, state.y, state.lam)
-    there = replace(held, candidates=shown, t=state.t)
-    passed = there.trail_so_far
-    session.show(starts=replace(there, energy=passed[-1].energy if passed else held.energy),
-                 attack=replace(session.frame.attack, state=state))  # fmt: skip
+    attack = replace(session.frame.attack, state=state)
+    session.show(starts=at_state(starts(session), state), attack=attack)
 
 
 REPLAY_S = 6.0  # of a whole run at Play; arbitrary

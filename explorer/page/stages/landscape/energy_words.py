@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from explorer.engine.energy.questions import Answers, MapQuestion, Picture
@@ -17,6 +19,7 @@ COMPUTING = "Computing this map …"
 STOPPED = "Stopped before this map was there."
 ENDS = ("truth", "as good", "stuck")  # what an end is, of a run or of a census
 MARKS = (("★", "#5ee08a"), ("⬢", "#c9d1da"), ("▬", "#ff9bd2"))  # theirs, as in triangle.js
+UNIT_BILEVEL = "‖θ(x) − θ*‖² / ‖θ*‖²"
 POINT = "□ where the point is &nbsp; ○ truth"
 LOWEST = "◇ lowest"
 SPLIT = "each place: one half there, the other opposite; line: both stay on the margin"
@@ -33,6 +36,17 @@ def number(value: float) -> str:
     if value < 1e-4:
         return "less than 0.0001"
     return f"{value:.2f}" if value >= 0.095 else f"{value:.1g}"
+
+
+def end_rows(
+    counts: Sequence[int], names: Sequence[str] = ENDS, coloured: bool = True, head: str = "ends"
+) -> str:
+    """Return how many ends are of each kind, as the legend of their marks, in HTML."""
+    rows = ""
+    for name, (mark, colour), count in zip(names, MARKS, counts, strict=True):
+        style = f" style='color:{colour}'" if coloured else ""
+        rows += f"<div><span class='mx-end'{style}>{mark}</span> {name} {count}</div>"
+    return f"<div>{head}</div>{rows}"
 
 
 def nothing(frame: Frame) -> str:

@@ -13,29 +13,19 @@ from explorer.engine.energy.questions import STANDARD, Answers, MapQuestion, Pic
 from explorer.engine.number_words import plain
 from explorer.engine.progress import Progress
 from explorer.page.job import Job, JobState, page_waits
+from explorer.page.stages.landscape.energy_words import UNIT_BILEVEL
+from explorer.page.words.statement import scale_html
 from explorer.research.pictures.shades import SHADING
-from explorer.style import INK
 
 
 def colour_bar(picture: Picture, low: float, top: float) -> str:
-    """Return the legend: colours with numbers, and the reference as a tick above."""
-    stops = ", ".join(SHADING[::-1])
-    middle = float(np.sqrt(low * top))
-    marks = [(low, f"≤ {plain(f'{low:.1g}')}"), (middle, plain(f"{middle:.1g}"))]
-    marks.append((top, plain(f"{top:.2g}")))
-    ticks = "".join(
-        "<span style='position:absolute;white-space:nowrap;"
-        f"left:{at:.1f}%;transform:translateX(-{at:.0f}%)'>{text}</span>"
-        for value, text in marks
-        for at in [100 * np.log(value / low) / np.log(top / low)]
-    )
+    """Return the legend of a map: colours with numbers."""
+    middle = float(np.sqrt(low * top))  # of log colours
+    least, half = (plain(f"{value:.1g}") for value in (low, middle))
     bilevel = picture.kind in ("ridge", "last")
-    unit = "‖θ(x) − θ*‖² / ‖θ*‖²" if bilevel else "share of ‖θ‖² unexplained"
-    return (
-        f"<div style='max-width:380px'><div>{unit}, log colours</div><div style='height:12px;"
-        f"border:1px solid {INK};background:linear-gradient(to right, {stops})'></div>"
-        f"<div style='position:relative;height:18px'>{ticks}</div></div>"
-    )
+    unit = UNIT_BILEVEL if bilevel else "share of ‖θ‖² unexplained"
+    marks = (f"≤ {least}", half, plain(f"{top:.2g}"))
+    return scale_html(SHADING[::-1], marks, f"<div>{unit}, log colours</div>")
 
 
 # --- Questions to the energy answered beside a page: the newest one, coarse first, until stopped
@@ -44,11 +34,6 @@ LADDER = (31, STANDARD, 121)  # pixels a side, refined while nothing else is ask
 LOOK_S = 0.25  # of a map, before one says that it is under way; arbitrary
 AT_ONCE_S = 0.12  # a map expected to take less needs no coarser one before it; arbitrary
 PACE_S = 1e-4  # of a pixel, before one was computed; arbitrary
-
-
-def ladder_of(q: MapQuestion) -> tuple[int, ...]:
-    """Return the sizes of the maps of one question, coarse first."""
-    return LADDER
 
 
 class Viewer(Protocol):
@@ -110,7 +95,7 @@ class EnergyWork:
 
     def _begin(self, q: MapQuestion) -> None:
         self._now, self._first, self._begun = q, True, perf_counter()
-        rungs = self._rungs(q) if page_waits() else [(q, ladder_of(q)[1])]
+        rungs = self._rungs(q) if page_waits() else [(q, LADDER[1])]
 
         def work(progress: Progress) -> Iterator[tuple[MapQuestion, Picture]]:
             for asked, size in rungs:
@@ -167,12 +152,12 @@ class EnergyWork:
 
     def _rungs(self, q: MapQuestion) -> list[tuple[MapQuestion, int]]:
         """Return what is computed one after the other, the quickest first."""
-        ladder, pace = ladder_of(q), self.pace.get(q.kind, PACE_S)
+        pace = self.pace.get(q.kind, PACE_S)
         known = self.answers.kept.finest(q)
         if known:
-            return [(q, s) for s in ladder if s >= known]
-        quick = [s for s in ladder[:2] if s * s * pace < AT_ONCE_S]
-        rungs = [(q, s) for s in ladder if s >= max(quick or ladder[:1])]
+            return [(q, s) for s in LADDER if s >= known]
+        quick = [s for s in LADDER[:2] if s * s * pace < AT_ONCE_S]
+        rungs = [(q, s) for s in LADDER if s >= max(quick or LADDER[:1])]
         if q.kind == "point" and q.net.d == 2 and not q.config.frozen and not quick:
             rungs.insert(0, (replace(q, config=replace(q.config, frozen=True)), STANDARD))
         return rungs

@@ -19,10 +19,11 @@ from explorer.engine.progress import Progress
 from explorer.engine.roster import DEFAULT, ROSTER
 from explorer.engine.settings import setting_of
 from explorer.page import branches, play
+from explorer.page.aim import passed_by
 from explorer.page.ask import Ask
 from explorer.page.controls.row import Item, Row, choices
 from explorer.page.controls.settings import item_of
-from explorer.page.frame import Frame, Handle
+from explorer.page.frame import Frame, Handle, Passed
 from explorer.page.stages.landscape import census_words, words
 from explorer.page.stages.landscape import commands as landscape
 from explorer.page.stages.landscape.census_box import CensusBox
@@ -359,26 +360,25 @@ class StartsPanel(LandscapePanel):
         play.pause(self.session)
         landscape.place_handle(self.session, held.weights)  # a trail of its own
         mix = mix_from_weights(*held.weights)
-        config = landscape.settings_of_run(self.session, mix)
+        config = held.problem.of.settings_at(mix[1])
         every = max(1, config.steps // SAMPLES)
 
-        def work(progress: Progress) -> Iterator[tuple[Any, Weights, float]]:
-            parts, measure = held.problem.parts, held.landscape.measure
-            for state, over in level_states(held.problem, mix, every, measure):
+        def work(progress: Progress) -> Iterator[tuple[Any, Passed]]:
+            for state, over in level_states(held.problem, mix, every, held.landscape.measure):
                 progress(min(1.0, state.t / max(config.steps, 1)))
                 if over or state.t % every == 0:
-                    yield state, parts.weights(state.x), measure(state.x)
+                    yield state, passed_by(held, state)
 
         kept: list[str] = []
 
-        def follow(state: Any, place: Weights, energy: float) -> None:  # noqa: ANN401 - any attack
+        def follow(state: Any, passed: Passed) -> None:  # noqa: ANN401 - of any attack
             """Take up a state; the Attack stage has the run as its own."""
             if state.t:
                 branches.extend_run(self.session, state)
             else:
                 name = held.problem.of.attack
                 kept.append(branches.load_run(self.session, name, config, mix, [state]))
-            landscape.follow_run(self.session, state, place, energy)
+            landscape.follow_run(self.session, state, passed)
 
         self.attack_job.begin(
             work, lambda part: self.do(follow, *part), lambda: self.tell("".join(kept).strip()),

@@ -16,7 +16,14 @@ from explorer.engine.number_words import count
 from explorer.engine.roster import ROSTER, by_key
 from explorer.page.frame import Frame, Handle
 from explorer.page.stages.landscape.census_words import census_words
-from explorer.page.stages.landscape.energy_words import ENDS, MARKS, nothing, number
+from explorer.page.stages.landscape.energy_words import (
+    ENDS,
+    UNIT_BILEVEL,
+    end_rows,
+    nothing,
+    number,
+)
+from explorer.page.words.statement import scale_html
 from explorer.research.grid import grid_attacks
 from explorer.research.grid.landscape import EQUAL, EXPLAINED, LEVEL, Arrivals, Key
 from explorer.research.runs import RADIUS
@@ -24,7 +31,6 @@ from explorer.research.runs import RADIUS
 SETS = ("truth", "unseen", "noise")
 TITLE, AFTER = "Energy of all starts", "Energy where the runs end"
 UNIT = "share of ‖θ‖² that the candidates miss"
-UNIT_BILEVEL = "‖θ(x) − θ*‖² / ‖θ*‖²"
 BRIGHT = {"log": "bright is low", "linear": "bright is low", "rank": "colours by rank"}
 COLOURS = (("log", "log"), ("linear", "linear"), ("by rank", "rank"))
 COLOURS_TIP = "Log and linear: one scale for all triangles. By rank: the order of the places alone"
@@ -266,14 +272,9 @@ def readout(weights: Weights, energy: float, running: bool = False) -> str:
 
 def scale(top: float, how: str, stops: Sequence[str]) -> str:
     """Return the legend of the colours up to `top`, as HTML; `how`: of `shades.SCALES`."""
-    fill = f"background:linear-gradient(to right, {', '.join(reversed(stops))})"
     decades = ("≤ 0.001", "0.01", "0.1", number(top).rstrip("0").rstrip("."))
     marks = {"log": decades, "linear": ("0", decades[-1]), "rank": ("lowest", "highest")}[how]
-    spans = "".join(f"<span>{mark}</span>" for mark in marks)
-    return (
-        f"<div style='height:8px;border-radius:4px;{fill}'></div>"
-        f"<div style='display:flex;justify-content:space-between'>{spans}</div>"
-    )
+    return scale_html(stops[::-1], marks)
 
 
 def attack_all(count: int) -> str:
@@ -328,14 +329,10 @@ def ends(counts: Sequence[int], begun: int, going: bool = True, names: Sequence[
     `begun`: those that began and have not ended, for they are `going` on or were stopped. The names
     may be SETS, for runs of which it is known alone what they end nearest to.
     """
-    rows = [
-        f"<div><span class='mx-end' style='color:{colour}'>{mark}</span> {name} {count}</div>"
-        for name, (mark, colour), count in zip(names, MARKS, counts, strict=True)
-    ]
     head = "ends" if names is ENDS else "ends nearest to"
     if begun:
         head = f"{'rolling' if going else 'stopped'} {begun}, ended at"
-    return f"<div>{head}</div>{''.join(rows)}"
+    return end_rows(counts, names, head=head)
 
 
 def handle_words(weights: Weights, energy: float) -> str:
