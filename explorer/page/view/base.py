@@ -27,13 +27,13 @@ POPUP = "\n".join(
 SHARED = f"{POPUP}\n{(HERE / 'base.js').read_text()}"
 
 
-def script(name: str) -> str:
-    """Return the browser's half of a view: the shared part, then the file `name` beside this one.
+def script(*names: str) -> str:
+    """Return the browser's half of a view: the shared part, then these files beside this one.
 
-    The file defines `paint(context, frame, size, colours)`, a pure function, and
+    The last defines `paint(context, frame, size, colours)`, a pure function, and
     `export default { render }`; what both need stands in `base.js`.
     """
-    return f"{SHARED}\n{(HERE / name).read_text()}"
+    return "\n".join([SHARED, *((HERE / name).read_text() for name in names)])
 
 
 class CanvasView(View):

@@ -43,7 +43,7 @@ class PlaneView(CanvasView):
         say: words that a screen reader says once.
     """
 
-    _esm = f"{PAD}\n{script('plane.js')}\nexport default {{ render }};"
+    _esm = f"{PAD}\n{script('plane.js', 'plane_view.js')}\nexport default {{ render }};"
     present = Bool(False).tag(sync=True)
     active = Bool(True).tag(sync=True)
     echo = Bool(True).tag(sync=True)

@@ -16,6 +16,11 @@ KEYS = (
     ("arrows, Enter", "on the plane: move the cursor, act"),
     ("Ctrl+Z, Ctrl+Y", "on the plane: undo, redo"),
 )
+ASK = "Where must a point be?"
+ASK_TIP = (
+    "Take the points away, and see from the weights alone which places must hold one; then argue "
+    "with it: forbid a region"
+)
 LEGENDS = {
     "draw": "The axes stay the same from drawing to attack.",
     "train": "Thin: Φ = ± margin; thick: Φ = 0; grey: neurons. Area: multiplier λ.",

@@ -8,13 +8,9 @@ from explorer.engine.explanations.needed import Needed
 from explorer.engine.number_words import count, percent, share
 from explorer.engine.statement import Action, Statement
 from explorer.page.frame import Frame, Proof
+from explorer.page.words.screen import ASK
 from explorer.research.pictures.fields import numbers
 
-ASK = "Where must a point be?"
-ASK_TIP = (
-    "Take the points away, and see from the weights alone which places must hold one; then argue "
-    "with it: forbid a region"
-)
 LEAVE, LIFT = "Back to the points", "Allow points again"
 WIDER, NARROWER = "Wider", "Narrower"
 REVEAL = Action("reveal-points", "Reveal the points")

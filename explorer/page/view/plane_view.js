@@ -1,0 +1,50 @@
+// The plane on a page with a kernel: the newest frame on a canvas, with pad, legend and lights.
+function render({ model, el }) {
+  const memory = {}, lit = { line: null, ink: 0, pulls: [], point: -1, term: "" };
+  let frame = null;
+  const behind = keepBackdrop();
+  const paint = (context, size, paints, ...from) => {
+    const scale = model.get("present") ? 1.6 : 1;
+    if (frame) paintPlane(context, { ...frame, scale, lit }, size, paints, ...from);
+  };
+  const shown = surface(el, (...given) => paint(...given, behind), true);
+  const pad = attachPad(model, el);
+  const unsave = offerPictures(model, el, el, paint, () => "plane");
+  const legend = attachLegend(el), surfaceOf = el.querySelector(".mx-pad-surface");
+  surfaceOf.addEventListener("pointermove", (e) => {
+    const r = surfaceOf.getBoundingClientRect();
+    const said = frame ? sentenceAt(frame, (2 * (e.clientX - r.left)) / r.width - 1, 1 - (2 * (e.clientY - r.top)) / r.height, r) : "";
+    const title = said || model.get("tip");
+    if (surfaceOf.title !== title) surfaceOf.title = title;
+    look(placeIn(surfaceOf, e), r);
+  });
+  // Where the pointer or the cursor of the keys is: other pictures light what is there.
+  const look = (at, { width, height }) => {
+    const [u, v] = [(2 * at[0]) / width - 1, 1 - (2 * at[1]) / height];
+    let point = -1, least = 11;
+    eachRow(frame?.points, ([x, y], i) => {
+      const away = Math.hypot(((x - u) * width) / 2, ((y - v) * height) / 2);
+      if (away < least) { least = away; point = i; }
+    });
+    tellLight(el, { place: { u, v, width, height }, point });
+  };
+  const leave = () => tellLight(el, { place: null, point: -1 });
+  surfaceOf.addEventListener("pointerleave", leave);
+  surfaceOf.addEventListener("blur", leave);
+  surfaceOf.addEventListener("mx-cursor", (e) => { const r = rectOf(surfaceOf); look([e.detail[0] * r.width, (1 - e.detail[1]) * r.height], r); });
+  const unlight = onLight(el, (what) => {
+    const { line, ink, pulls, point, term } = { ...lit, ...what };
+    Object.assign(lit, { line, ink, pulls, point, term });
+    shown.canvas.mxLit = lit; // for tests
+    shown.redraw();
+  });
+  const take = (newest) => {
+    frame = remember(memory, newest);
+    legend.take(frame.legend);
+    shown.canvas.mxFrame = frame; // for tests and for those who look: the numbers on screen
+    pad.answer();
+  };
+  const unfollow = follow(model, shown.redraw, take, el);
+  const ends = [unfollow, unlight, unsave, pad.close, shown.close, heed(model, "change:present", shown.redraw)];
+  return () => ends.forEach((end) => end());
+}
