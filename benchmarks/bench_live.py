@@ -91,7 +91,7 @@ Session.show = timed
 app = App(preset({points}))
 app.session.train_config = TrainConfig(widths={widths}, steps=10**7)
 app.session.band = {band}
-play.set_speed(app.session, float("inf"))
+app.session.choose(steps_per_second=float("inf"))
 play.go(app.session, "train")
 app.widget
 """

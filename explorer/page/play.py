@@ -143,39 +143,9 @@ def pause(session: Session) -> None:
     session.running = False
 
 
-def set_speed(session: Session, steps_per_second: float) -> None:
-    """Set the largest speed of play."""
-    session.steps_per_second = steps_per_second
-
-
-def set_seed(session: Session, seed: int) -> None:
-    """Set the seed of the next start; a present run goes on."""
-    session.seed = seed
-
-
-def acknowledge(session: Session, number: int) -> None:
-    """Note the newest frame that a browser has drawn."""
-    session.drawn = number
-
-
 def tell(session: Session, words: str) -> None:
     """Show a message at the top of the page; an empty string removes it."""
     session.message = words
-
-
-def set_layers(session: Session, layers: tuple[str, ...]) -> None:
-    """Choose what is drawn behind the points, of `LAYERS`."""
-    session.layers = layers
-
-
-def set_band(session: Session, shown: bool) -> None:
-    """Show the weights under the plane, or fold them."""
-    session.band = shown
-
-
-def point_at(session: Session, i: int) -> None:
-    """Mark point i of the truth on the plane, as a pointer on a chart is over it; -1 for none."""
-    session.pointed = i
 
 
 def set_truth_shown(session: Session, shown: bool) -> None:

@@ -107,6 +107,10 @@ class Session(HasTraits):
             for name, value in settings.items():
                 setattr(self, name, value)
 
+    def choose(self, **settings: Any) -> None:  # noqa: ANN401 - of any trait
+        """Take what a visitor chose: tool, class, seed, speed, layers ..."""
+        self.restore(settings)
+
     def attempt(self, command: Callable[..., None], *args: Any, **kwargs: Any) -> None:  # noqa: ANN401
         """Run a command; a ValueError becomes the message, and nothing is lost."""
         self.message = ""

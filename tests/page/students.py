@@ -63,7 +63,7 @@ def attacks_from_here(session: Session) -> None:
     """Press “Attack from here”: the run's places in the triangle, as the panel shows them."""
     held = landscape.starts(session)
     config = held.problem.of.settings_at(1.0)
-    play.set_seed(session, 0)
+    session.choose(seed=0)
     state = attack.first_state(session.frame, session.entry, config, 0, (0.0, 1.0))
     for _ in range(40):
         state = session.entry.advance(held.problem.of.target, state, config, 50)

@@ -177,18 +177,18 @@ def test_a_drag_of_the_line_fills_the_dots_that_are_found_within(app: App) -> No
     aim, state = session.frame.aim, session.frame.attack.state
     claims = session.entry.report(aim.target, state, session.attack_config)
     for radius in (0.3, 0.02, 0.1):
-        send(panel.curve, kind="handle", at=radius)
+        send(panel.view.curve, kind="handle", at=radius)
         met = score(aim.truth, claims.x, claims.y, (radius,)).matches[0] >= 0
-        full = [s for s in panel.dots.shown.series if s.name == "found"]
+        full = [s for s in panel.view.dots.shown.series if s.name == "found"]
         assert sorted(int(i) for s in full for i in s.ids) == torch.nonzero(met)[:, 0].tolist()
-        assert panel.curve.shown.handle == radius
+        assert panel.view.curve.shown.handle == radius
 
 
 def test_a_dot_under_the_pointer_is_told_to_the_session(app: App) -> None:
     attacked(app)
-    send(app.panels["Scoreboard"].dots, kind="hover", id=4)
+    send(app.panels["Scoreboard"].view.dots, kind="hover", id=4)
     assert app.session.pointed == 4
-    send(app.panels["Scoreboard"].dots, kind="hover", id=-1)
+    send(app.panels["Scoreboard"].view.dots, kind="hover", id=-1)
     assert app.session.pointed == -1
 
 

@@ -378,9 +378,9 @@ def test_both_halves_are_marked_with_their_shares_of_the_multiplier(app: App) ->
 
 
 def test_a_point_under_the_pointer_in_a_chart_is_marked_on_the_plane(app: App) -> None:
-    play.point_at(app.session, 2)
+    app.session.choose(pointed=2)
     assert pointed_at(app.session.frame, 2) == pytest.approx(state(app).now.x[2:3].numpy())
-    play.point_at(app.session, 10**6)  # gone meanwhile
+    app.session.choose(pointed=10**6)  # gone meanwhile
     assert len(pointed_at(app.session.frame, 10**6)) == 0
-    play.point_at(app.session, -1)
+    app.session.choose(pointed=-1)
     assert app.panels["PlanePanel"].failure.layout.display == "none"

@@ -178,7 +178,7 @@ def test_nothing_is_kept_before_a_visitor_acts() -> None:
 @pytest.mark.parametrize(
     ("change", "read"),
     [
-        (lambda s: play.set_seed(s, 11), lambda s: s.seed == 11),
+        (lambda s: s.choose(seed=11), lambda s: s.seed == 11),
         (lambda s: play.configure(s, lr=0.5), lambda s: s.train_config.lr == 0.5),
         (lambda s: play.step(s, 3), lambda s: s.frame.training.state.t == 3),
         (lambda s: (play.step(s, 1), play.go(s, "draw")), lambda s: s.frame.stage == "draw"),
@@ -201,7 +201,7 @@ def test_how_the_weights_were_made_is_kept_beside_the_settings_of_the_next_run()
     page = Session(preset("moons"), seed=3)
     play.go(page, "train")
     play.step(page, 20)
-    play.set_seed(page, 11)
+    page.choose(seed=11)
     page.train_config = replace(page.train_config, widths=(7,))
     other = back(page)
     assert (other.seed, other.train_config.widths) == (11, (7,))
@@ -241,7 +241,7 @@ def test_another_drawing_is_kept_beside_the_last() -> None:
     draw.clear(session)
     assert panel.view.kept == held, "a cleared plane takes the place of nothing"
     play.undo(session)
-    play.set_seed(session, 3)
+    session.choose(seed=3)
     assert not panel.view.kept["anew"], "the same drawing again"
     draw.load(session, preset("xor"))
     assert panel.view.kept["anew"] and not panel.view.kept["own"]

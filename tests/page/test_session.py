@@ -513,11 +513,11 @@ def test_score_and_dots_are_those_of_the_judged_step() -> None:
             session.show()  # a frame in between: it is not judged
             attack.judge(session)
             counts.add(session.frame.attack.verdict.found)
-            label = board.dots.shown.label
+            label = board.view.dots.shown.label
             assert label.startswith(f"{session.frame.attack.verdict.found} of 6")
             play.advance(session, steps=3)
             session.show()
-            assert board.dots.shown.label == label
+            assert board.view.dots.shown.label == label
         session.running = False
 
     asyncio.run(run())

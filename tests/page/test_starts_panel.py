@@ -426,7 +426,7 @@ def test_play_and_pause_in_the_landscape(app: App) -> None:
         places = set()
         play.play(session)
         while len(places) < 4:
-            play.acknowledge(session, session.shown)
+            session.choose(drawn=session.shown)
             places.add(session.frame.starts.weights)
             await asyncio.sleep(0.001)
         play.pause(session)

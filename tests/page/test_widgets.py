@@ -213,12 +213,12 @@ def test_recall_counts_what_claims_meet_within_the_radius_that_is_dragged() -> N
     assert recall.found == 0
     recall.claims = (CIRCLE.x + 0.05, CIRCLE.y)
     assert recall.found == 0
-    send(recall.curve, kind="handle", at=0.2)
+    send(recall.view.curve, kind="handle", at=0.2)
     assert recall.radius == pytest.approx(0.2) and recall.found == 6
-    assert "unseen" in recall.curve.shown.note
+    assert "unseen" in recall.view.curve.shown.note
     recall.unseen = preset("alternating-circle", n=6, seed=3)
-    assert "of 1 sets" in recall.curve.shown.note
-    send(recall.dots, kind="hover", id=4)
+    assert "of 1 sets" in recall.view.curve.shown.note
+    send(recall.view.dots, kind="hover", id=4)
     assert recall.selected == 4
     for name, value in (("radius", 9.0), ("unseen", 3), ("claims", "all")):
         before = getattr(recall, name)

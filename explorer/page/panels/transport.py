@@ -42,7 +42,7 @@ class TransportPanel(Panel):
         session.observe(self._on_session, names=["running", "steps_per_second"])
 
     def _on_speed(self, at: int) -> None:
-        play.set_speed(self.session, SPEEDS[at][1])
+        self.session.choose(steps_per_second=SPEEDS[at][1])
 
     def _on_seek(self, value: Any) -> None:  # noqa: ANN401 - from a browser
         if is_number(value):

@@ -236,11 +236,11 @@ class DrawHand(Hand):
         if label not in draw.classes(self.session):
             self.say = f"there are {self.session.classes} classes to draw"
             return
-        draw.set_label(self.session, label)
+        self.session.choose(label=label)
         self.say = f"class {CLASSES[label].name}"
 
     def _tool(self, name: str) -> None:
-        draw.set_tool(self.session, name)
+        self.session.choose(tool=name)
         self.held, self.say = None, f"tool: {name}"
 
     # --- places -----------------------------------------------------------------------------

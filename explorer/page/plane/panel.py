@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from explorer.engine.attacks.shapes import EMPTY
-from explorer.page import play
 from explorer.page.frame import Frame
 from explorer.page.lessons import course
 from explorer.page.panels.base import Panel
@@ -60,7 +59,7 @@ class PlanePanel(Panel):
     def _on_drawn(self, number: int) -> None:
         while self._sent and self._sent[0][0] <= number:
             _, shown = self._sent.popleft()
-            play.acknowledge(self.session, shown)
+            self.session.choose(drawn=shown)
 
     def _on_tool(self, _: Any) -> None:  # noqa: ANN401
         session = self.session

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import ipywidgets as w
@@ -16,8 +16,7 @@ from explorer.engine.margin import q_of
 from explorer.engine.network import Network
 from explorer.engine.scoring import recall_curve
 from explorer.engine.training import TrainState
-from explorer.page.stages.attack.found_words import within
-from explorer.page.stages.attack.scoreboard import WAITING, dots
+from explorer.page.stages.attack.scoreboard import FoundView, dots
 from explorer.page.view.chart import ChartView
 from explorer.page.widgets.alone import (
     Alone,
@@ -28,8 +27,8 @@ from explorer.page.widgets.alone import (
     certified_trait,
     instance_of,
 )
-from explorer.research.pictures.charts import margins_chart, recall_chart
-from explorer.research.runs import FARTHEST, FINE, NEAREST, RADIUS
+from explorer.research.pictures.charts import margins_chart
+from explorer.research.runs import FARTHEST, NEAREST, RADIUS
 
 
 class ChosenPoint(Alone):
@@ -129,13 +128,11 @@ class Recall(ChosenPoint, OfPoints):
 
     def __init__(self, dataset: Any = None, **traits: Any) -> None:  # noqa: ANN401 - see as_points
         """Show what claims recover of these points."""
-        self.curve, self.dots = ChartView(), ChartView(_dom_classes=["mx-dots"])
-        self.curve.on("handle", lambda radius: self.set_trait("radius", radius))
-        self._choose_by(self.dots)
+        self.view = FoundView().add_class("mx-card")
+        self.view.curve.on("handle", lambda radius: self.set_trait("radius", radius))
+        self._choose_by(self.view.dots)
         self._made: Controls | None = None  # of the points, where none are given
-        self._met: Callable[[tuple[float, ...]], Any] | None = None
-        found = w.VBox([self.curve, self.dots], _dom_classes=["mx-found", "mx-card"])
-        super().__init__([found], "mx-alone-chart", dataset, **traits)
+        super().__init__([self.view], "mx-alone-chart", dataset, **traits)
         self._count({"name": "claims"})
 
     @observe("dataset", "claims", "unseen", "certified")
@@ -145,23 +142,17 @@ class Recall(ChosenPoint, OfPoints):
         if change["name"] == "dataset":
             self._made = None
         if claims is None or not data.n or claims.x.shape[1] != data.d:
-            self._met = None
+            self.view.count(None)
         else:
             controls: Controls | None = self._made if self.unseen is None else self.unseen
             if controls is None:
                 controls = self._made = control_sets(data)
-            self._met = lambda radii: recall_curve(data, controls, claims.x, claims.y, radii)
-            self._whole = self._met(FINE)
+            self.view.count(partial(recall_curve, data, controls, claims.x, claims.y))
         self._draw()
 
     @observe("radius")
     def _draw(self, _: Any = None) -> None:  # noqa: ANN401 - a change
-        if self._met is None:
-            self.set_trait("found", 0)
-            self.curve.draw(WAITING)
-            self.dots.draw(NOTHING)
-            return
-        here = self._met((self.radius,))
-        self.set_trait("found", int(here.found[0]))
-        self.curve.draw(recall_chart(self._whole, here, within(here)))
-        self.dots.draw(dots(here, None, self.certified))
+        here = self.view.draw(self.radius)
+        self.set_trait("found", 0 if here is None else int(here.found[0]))
+        if here is not None:
+            self.view.dots.draw(dots(here, None, self.certified))

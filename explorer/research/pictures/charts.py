@@ -22,6 +22,7 @@ from explorer.engine.charts import (
     HeatMap,
     Series,
     decades,
+    dot_rows,
     next_step,
 )
 from explorer.engine.energy.landscape import path, read_lattice
@@ -224,6 +225,27 @@ def recall_chart(whole: RecallCurve, here: RecallCurve | None = None, said: str 
                    look={"width": 2.5})  # fmt: skip
     return Chart([*chance, found], x, y, RECALL, said, handle=handle, handle_name="within",
                  label=f"{RECALL}. {said}".rstrip(". "))  # fmt: skip
+
+
+def dot_chart(
+    n: int, kinds: Sequence[tuple[str, str, dict[str, Any], Array]], **more: Any,  # noqa: ANN401
+) -> Chart:  # fmt: skip
+    """Return one dot a point, in rows.
+
+    Args:
+        n: how many points there are.
+        kinds: name, colour, look and which points (n,) are of it, the lowest first; empty ones
+            are left out.
+        more: further fields of the chart.
+    """
+    at, (column, row, right, below) = np.arange(n), dot_rows(n)
+    series = [
+        Series(column[mine], row[mine], name, "dots", ids=at[mine], colour=colour, look=look)
+        for name, colour, look, mine in kinds
+        if mine.any()
+    ]
+    x, y = Axis(-0.7, right - 0.3, hidden=True), Axis(below - 0.6, 0.6, hidden=True)
+    return Chart(series, x, y, picks=True, **more)
 
 
 def margins_chart(q_values: Tensor, labels: Tensor, at_rest: bool = True) -> Chart:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -10,7 +10,7 @@ import ipywidgets as w
 import numpy as np
 
 from explorer.engine.attacks.target import Target
-from explorer.engine.charts import A_ROW, NOTHING, Axis, Chart, Series, dot_rows
+from explorer.engine.charts import A_ROW, NOTHING, Chart
 from explorer.engine.controls import Controls
 from explorer.engine.explanations.assumptions import obstacle
 from explorer.engine.explanations.certainty import Certainty
@@ -33,7 +33,7 @@ from explorer.page.stages.attack.found_words import (
     within,
 )
 from explorer.page.view.chart import ChartView
-from explorer.research.pictures.charts import RECALL, recall_chart
+from explorer.research.pictures.charts import RECALL, dot_chart, recall_chart
 from explorer.research.runs import (
     FARTHEST,
     FINE,
@@ -46,6 +46,32 @@ from explorer.research.runs import (
 COARSE = (NEAREST, *RADII, FARTHEST)  # while the attack runs
 FEW = 50  # points: of more, all controls at all radii would take half a second; arbitrary
 WAITING = replace(NOTHING, title=RECALL, note="counted once the attack has claims", label=RECALL)
+
+
+class FoundView(w.VBox):
+    """What was found by how close counts, and one dot a point, below each other."""
+
+    def __init__(self) -> None:
+        """Show nothing yet."""
+        self.curve, self.dots = ChartView(), ChartView(_dom_classes=["mx-dots"])
+        self.met: Callable[[tuple[float, ...]], RecallCurve] | None = None  # at some radii
+        super().__init__([self.curve, self.dots], _dom_classes=["mx-found"])
+
+    def count(
+        self, met: Callable[[tuple[float, ...]], RecallCurve] | None, radii: Sequence[float] = FINE
+    ) -> None:
+        """Take what counts finds at some radii, and count at these; None where nothing can be."""
+        self.met, self._whole = met, None if met is None else met(tuple(radii))
+
+    def draw(self, radius: float) -> RecallCurve | None:
+        """Draw the curve with this radius; return what is found within it."""
+        here = None if self.met is None else self.met((radius,))
+        if here is None or self._whole is None:
+            self.curve.draw(WAITING)
+            self.dots.draw(NOTHING)
+        else:
+            self.curve.draw(recall_chart(self._whole, here, within(here)))
+        return here
 
 
 class Scoreboard(Panel):
@@ -61,21 +87,19 @@ class Scoreboard(Panel):
         """Make the curve and the row of dots; a line in the curve decides for both."""
         self.radius = RADIUS
         self._of: tuple[Verdict | None, bool] = (None, False)
-        self._met: Callable[[tuple[float, ...]], RecallCurve] | None = None
-        self._whole: RecallCurve | None = None
         self.job = Ask(self)
         self._asked: AttackState | None = None  # whose claims were asked for last
         self.job.observe(self._tell)
-        self.curve, self.dots = ChartView(), ChartView(_dom_classes=["mx-dots"])
-        self.curve.on("handle", self._set_radius)
-        self.dots.on("hover", lambda i: play.point_at(self.session, i))
+        self.view = FoundView()
+        self.view.curve.on("handle", self._set_radius)
+        self.view.dots.on("hover", lambda i: self.session.choose(pointed=i))
         self._wanted: AttackState | None = None  # whose claims a visitor of a class asked for
         self.ask = Row(
             (),
             said=Item("words", value=NOT_YET),
             ask=Item("button", CERTIFY, CERTIFY_TIP, call=self.command(self._ask)),
         )
-        self.found = self.widget = w.VBox([self.curve, self.dots]).add_class("mx-found")
+        self.widget = self.view
 
     def belongs(self, frame: Frame) -> bool:
         """Return whether there is anything to tell: not while the points are to be guessed."""
@@ -91,22 +115,17 @@ class Scoreboard(Panel):
         of = frame.attack.verdict, self.session.running
         if of == self._of:
             return
-        self._of, self._met, self._whole = of, None, None
+        self._of, met = of, None
         aim, claims = frame.aim, frame.attack.claims  # those of the headline, not of a later step
         if aim is not None and claims is not None and frame.attack.verdict is not None:
-            met = self._met = partial(
+            met = partial(
                 recall_curve, aim.truth, controls_of(aim, frame.attack.verdict), claims.x, claims.y
             )
-            self._whole = met(COARSE if self.session.running else FINE)
+        self.view.count(met, COARSE if self.session.running else FINE)
         self._show()
 
     def _show(self) -> None:
-        if self._met is None or self._whole is None:
-            self.curve.draw(WAITING)
-            self.dots.draw(NOTHING)
-            return
-        here = self._met((self.radius,))
-        self.curve.draw(recall_chart(self._whole, here, within(here)))
+        self.view.draw(self.radius)
         self._tell()
 
     # --- how certain they are -------------------------------------------------------------------
@@ -129,7 +148,7 @@ class Scoreboard(Panel):
             and not obstacle(target)
         )  # fmt: skip
         waits = new and IN_CLASS and self._wanted is not state
-        self.found.children = [self.curve, self.dots, *([self.ask] if waits else [])]
+        self.view.children = [self.view.curve, self.view.dots, *([self.ask] if waits else [])]
         if not new or waits or state is None:
             return
         self._asked = state
@@ -162,12 +181,12 @@ class Scoreboard(Panel):
 
     def _tell(self) -> None:
         """Draw the dots, with what is known of how certain each is."""
-        if self._met is None:
+        if self.view.met is None:
             return
         frame = self.session.frame
         made = frame.certainty if self.session.entry.own is None else None
         share = self.job.share if self.job.state is JobState.RUNNING else None
-        self.dots.draw(dots(self._met((self.radius,)), frame.target, made, share))
+        self.view.dots.draw(dots(self.view.met((self.radius,)), frame.target, made, share))
 
 
 def known_of(frame: Frame) -> Certainty | None:
@@ -195,7 +214,6 @@ def dots(
         share: of the work on that; None where no work goes on.
     """
     n, met = here.n, here.met[0].numpy()
-    at, (column, row, right, below) = np.arange(n), dot_rows(n)
     size = 6.0 if n <= A_ROW else 3.5
     sure = np.zeros(n, dtype=bool) if made is None else made.certain.numpy()
     kinds = (
@@ -205,13 +223,6 @@ def dots(
         ("", "card", {"size": size, "shape": "tick"}, sure & met),
         ("", "good", {"size": size, "shape": "tick"}, sure & ~met),
     )
-    series = [
-        Series(column[mine], row[mine], name, "dots", ids=at[mine], colour=colour, look=look)
-        for name, colour, look, mine in kinds
-        if mine.any()
-    ]
-    x, y = Axis(-0.5, right - 0.5, hidden=True), Axis(below - 0.5, 0.5, hidden=True)
     foot = certainty_words(target, share, int(met.sum()), None if made is None else int(sure.sum()))
     said = f"{int(met.sum())} of {n} points found. {foot}".rstrip()
-    tips = points_found(here, made)
-    return Chart(series, x, y, foot=foot, picks=True, tips=tips, label=said)
+    return dot_chart(n, kinds, foot=foot, tips=points_found(here, made), label=said)

@@ -92,8 +92,7 @@ def take_points(session: Session) -> None:
 def turn_class(session: Session) -> None:
     """Take up the class that has no point yet."""
     drawn = set(session.frame.dataset.y.tolist())
-    set_tool(session, "place")
-    set_label(session, -1 if 1.0 in drawn else 1)
+    session.choose(tool="place", label=-1 if 1.0 in drawn else 1)
 
 
 def check_shown(dataset: Dataset) -> None:
@@ -113,16 +112,6 @@ def check_shown(dataset: Dataset) -> None:
 def begin_own(session: Session, d: int = 2) -> None:
     """Begin with nothing drawn, on the plane or a line; one undo brings the points back."""
     load(session, data.empty(d))
-
-
-def set_tool(session: Session, tool: str) -> None:
-    """Take up "place", "move" or "erase"."""
-    session.tool = tool
-
-
-def set_label(session: Session, label: int) -> None:
-    """Choose the class of the next points: 1, -1, 3, 4, or 0: in 1-D, by the height."""
-    session.label = label
 
 
 def classes(session: Session) -> list[int]:

@@ -7,7 +7,6 @@ from typing import Any
 
 from explorer.engine.data import PRESETS, preset
 from explorer.engine.settings import is_number
-from explorer.page import play
 from explorer.page.controls.control import Thumbs
 from explorer.page.frame import Frame
 from explorer.page.panels.base import Panel
@@ -47,7 +46,7 @@ class Presets(Panel):
 
     def _reseed(self, seed: int) -> None:
         """Draw the chosen set with another seed; points drawn by hand stay."""
-        play.set_seed(self.session, seed)
+        self.session.choose(seed=seed)
         source = self.session.frame.dataset.source
         if source is not None:
             self._load(source.preset, source.n, source.noise)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 from explorer.page import play
@@ -46,7 +45,7 @@ class Tools(Panel):
         session = self.session
         self.view = self.widget = Palette({
             "label": self._on_label,
-            "tool": self.command_among(TOOLS, partial(draw.set_tool, session)),
+            "tool": self.command_among(TOOLS, lambda tool: session.choose(tool=tool)),
             **self.commands(undo=play.undo, redo=play.redo, clear=draw.clear,
                             edit=lambda session: play.go(session, "draw")),
             "layer": self.command_among(
@@ -56,21 +55,21 @@ class Tools(Panel):
 
     def _on_label(self, value: Any) -> None:  # noqa: ANN401 - from a browser
         if value in [row["value"] for row in classes_of(self.session)]:
-            draw.set_label(self.session, value)
+            self.session.choose(label=value)
 
     def _on_layer(self, key: str) -> None:
         session = self.session
         if key == TRUTH:
             play.set_truth_shown(session, not session.truth_shown)
         elif key == BAND_KEY:
-            play.set_band(session, not session.band)
+            session.choose(band=not session.band)
         elif key == FIT_KEY:
             draw.refit(session)
         elif key == AXIS_KEY:
             draw.begin_own(session, 3 - session.frame.dataset.d)
         else:
             shown = set(session.layers) ^ {key}
-            play.set_layers(session, tuple(name for name in LAYERS if name in shown))
+            session.choose(layers=tuple(name for name in LAYERS if name in shown))
 
     def render(self, frame: Frame) -> None:
         """Show the drawing tools in drawing stages, and the switch of the truth in the attack."""

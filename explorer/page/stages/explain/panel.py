@@ -14,7 +14,7 @@ from torch import Tensor
 
 from explorer.engine.attacks.target import Target
 from explorer.engine.certificate import TAU_TRAINED
-from explorer.engine.charts import A_ROW, NOTHING, Axis, Chart, Guide, Series, dot_rows, next_step
+from explorer.engine.charts import A_ROW, NOTHING, Axis, Chart, Guide, Series, next_step
 from explorer.engine.explanations.assumptions import obstacle
 from explorer.engine.explanations.cells import KINK
 from explorer.engine.explanations.certainty import Certainty, RadiusMap, known_limit, radius_map
@@ -34,6 +34,7 @@ from explorer.page.view.chart import ChartView
 from explorer.page.words.screen import ASK, ASK_TIP
 from explorer.page.words.statement import folded_html, scale_html
 from explorer.research.explained import EXPLAINS, FARTHEST, SAME, Explained
+from explorer.research.pictures.charts import dot_chart
 from explorer.research.pictures.shades import SHADING, radius_span
 from explorer.research.runs import RADIUS, certified_points, cone_around
 from explorer.research.words import explanations
@@ -75,7 +76,7 @@ class ExplainPanel(Panel):
     def build(self) -> None:
         """Make a row of dots, the chart of a drag, its buttons, and two questions."""
         self.dots = ChartView(_dom_classes=["mx-dots-card"])
-        self.dots.on("hover", lambda i: play.point_at(self.session, i))
+        self.dots.on("hover", lambda i: self.session.choose(pointed=i))
         self.dots.on("choose", partial(self.do, explain.choose, self.session))
         self.drag = ChartView()
         self.drag.on("handle", partial(self.do, self._pull))
@@ -278,26 +279,16 @@ def radius_legend(drawn: RadiusMap) -> str:
 def points_chart(state: Explained) -> Chart:
     """Return one dot a point of the present explanation, barred where it cannot be split."""
     n, pinned = state.now.n, state.pinned.numpy()
-    at, (column, row, right, below) = np.arange(n), dot_rows(n)
     size = 8.0 if n <= A_ROW else 4.5
-    series = []
-    if pinned.any():
-        series += [
-            Series(column[pinned], row[pinned], "cannot be split", "dots", ids=at[pinned],
-                   colour="ink2", look={"size": size, "hollow": True}),
-            Series(column[pinned], row[pinned], "", "dots", ids=at[pinned], colour="ink2",
-                   look={"size": size, "shape": "bar"}),
-        ]  # fmt: skip
-    if not pinned.all():
-        look = {"size": size, "hollow": True, "core": True}
-        free = ~pinned
-        series.append(Series(column[free], row[free], "can become two", "dots", ids=at[free],
-                             look=look))  # fmt: skip
+    kinds = (
+        ("cannot be split", "ink2", {"size": size, "hollow": True}, pinned),
+        ("", "ink2", {"size": size, "shape": "bar"}, pinned),
+        ("can become two", "ink", {"size": size, "hollow": True, "core": True}, ~pinned),
+    )
     lit = -1 if state.selected is None else state.selected
     title, foot = words.TITLE, words.counts(state)
-    return Chart(
-        series, Axis(-0.7, right - 0.3, hidden=True), Axis(below - 0.6, 0.6, hidden=True),
-        title, words.NOTE, foot, picks=True, tips=words.points(state), lit=lit,
+    return dot_chart(
+        n, kinds, title=title, note=words.NOTE, foot=foot, tips=words.points(state), lit=lit,
         label=f"{title} {foot}",
     )  # fmt: skip
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from explorer.engine.charts import NOTHING, Chart
-from explorer.page import play
 from explorer.page.frame import Frame
 from explorer.page.panels.base import ChartPanel
 from explorer.research.pictures.charts import margins_chart
@@ -17,7 +16,7 @@ class MarginsPanel(ChartPanel):
     def build(self) -> None:
         """A stem under the pointer marks its point on the plane."""
         super().build()
-        self.view.on("hover", lambda i: play.point_at(self.session, i))
+        self.view.on("hover", lambda i: self.session.choose(pointed=i))
 
     def chart(self, frame: Frame) -> Chart:
         """Return the margins of the points.
