@@ -6,7 +6,6 @@ from dataclasses import asdict
 from typing import Annotated, Any
 
 import numpy as np
-import torch
 
 from explorer.commands import base, options
 from explorer.commands.options import option
@@ -18,9 +17,8 @@ from explorer.engine.number_words import digits
 from explorer.research import report, runs
 from explorer.research.census import Census, CensusConfig, census, surface_of
 from explorer.research.census.basins import KINDS
-from explorer.research.census.descent import descend
 from explorer.research.census.losses import OF_PAGE
-from explorer.research.census.passes import in_order_of, lowest_pass, split_profile
+from explorer.research.census.passes import ends_to_join, lowest_pass, split_profile
 from explorer.research.grid import Grid, Problem, even
 from explorer.research.report import Summary
 
@@ -39,6 +37,7 @@ Decay = Annotated[
     list[str] | None,
     option("--set", "A setting of the training with weight decay, such as mu=0.001; see bilevel."),
 ]
+GOALS = {"unseen": "that below unseen points", "other": "the farthest end as good"}
 TABLE = 10  # basins in the table, the largest; all are in the JSON; arbitrary
 
 
@@ -114,17 +113,13 @@ def _summary(made: Census, truth: Dataset | None) -> Summary:
 
 def _passes(made: Census, problem: Problem) -> Summary:
     """Return the passes from the truth's end to that of unseen points, and to the farthest one."""
-    parts, loss = problem.parts, surface_of(problem, made.config).loss
-    both = torch.stack((parts.truth, parts.heldout)).double()
-    ends = descend(loss, both.flatten(1), made.config.steps).x.view(both.shape)
-    goals = {"that below unseen points": ends[1]}
-    good = [one for one in made.basins if one.kind == "explanation"]
-    if good:
-        goals["the farthest end as good"] = max(good, key=lambda one: one.away).x
+    loss = surface_of(problem, made.config).loss
+    first, goals = ends_to_join(made, problem, loss)
     found = Summary()
-    for name, goal in goals.items():
+    for key, goal in goals.items():
+        name = GOALS[key]
         with base.progress_bar(f"pass to {name}") as progress:
-            way = lowest_pass(loss, ends[0], in_order_of(ends[0], goal, parts.y), progress=progress)
+            way = lowest_pass(loss, first, goal, progress=progress)
         words = f"{digits(way.barrier)} of the weights, {digits(way.straight_barrier)} straight"
         content = report.values(way, "barrier", "straight_barrier", "at", "straight", "lowest")
         row = f"pass from the end below the truth to {name}"

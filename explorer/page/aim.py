@@ -137,7 +137,7 @@ def usual_count(of: Grid, settings: Any) -> int:  # noqa: ANN401 - of the attack
     return 0 if entry.own else entry.candidate_count(settings)
 
 
-def moved(held: Handle, weights: Weights) -> Handle:
+def with_place(held: Handle, weights: Weights) -> Handle:
     """Return the handle at another place, with all that is known of the starts."""
     placed = handle_at(held.problem, held.landscape, weights)
     known = ("energies", "arrivals", "usual", "runs", "census")

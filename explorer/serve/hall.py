@@ -20,14 +20,13 @@ from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
-from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 from tornado.web import RequestHandler
 
-from explorer.serve.sockets import TOKEN, SmallSocket, checked_name
+from explorer.serve.sockets import TOKEN, SmallSocket, checked_name, is_loopback
 
 MOST_TAPS = 30  # of a phone; arbitrary, and no number of points
 MOST_PHONES = 600  # of a round; arbitrary: two halls
@@ -169,16 +168,9 @@ class Hall:
         """
         parts = urlsplit(origin) if ORIGIN.fullmatch(origin) else urlsplit("")
         host, port = parts.hostname or "", parts.netloc.rpartition("]")[2].rpartition(":")[2]
-        if not _is_loopback(host):
+        if not is_loopback(host):
             return f"{origin}{self.base}hall" if host else ""
         return f"{parts.scheme}://{self.network}:{port}{self.base}hall" if self.network else ""
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return host == "localhost" or ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 # --- what comes from outside --------------------------------------------------------------------

@@ -6,6 +6,7 @@ import asyncio
 import json
 import re
 from contextlib import suppress
+from ipaddress import ip_address
 from typing import Any
 
 from tornado.websocket import WebSocketClosedError, WebSocketHandler
@@ -19,6 +20,14 @@ def checked_name(name: str) -> str | None:
     """Return a name as it is shown, or None for one too long or with letters that do not print."""
     name = " ".join(name.split())
     return name if len(name) <= MOST_NAME and (name.isprintable() or not name) else None
+
+
+def is_loopback(name: str) -> bool:
+    """Return whether a host or an address is the machine itself, or a proxy on it."""
+    try:
+        return name == "localhost" or ip_address(name).is_loopback
+    except ValueError:
+        return False
 
 
 class SmallSocket(WebSocketHandler):

@@ -14,7 +14,7 @@ from explorer.engine.attacks.target import Target
 from explorer.engine.charts import Chart
 from explorer.engine.settings import Setting
 from explorer.page import play
-from explorer.page.controls.row import Row
+from explorer.page.controls.row import Item, Row
 from explorer.page.controls.settings import LAYERS, in_form, items_of
 from explorer.page.frame import Aim, Frame
 from explorer.page.job import Job
@@ -140,6 +140,14 @@ class Panel:
     def commands(self, **calls: Callable[[Session], None]) -> dict[str, Callable[[Any], None]]:
         """Return callbacks by name that run commands of the session."""
         return {name: self.command(partial(call, self.session)) for name, call in calls.items()}
+
+    def button_items(self, **rows: tuple[str, str, Callable[[Session], None]]) -> dict[str, Item]:
+        """Return buttons by name: what stands on each, its tooltip, and its command."""
+        calls = self.commands(**{name: call for name, (*_, call) in rows.items()})
+        return {
+            name: Item("button", label, tip, call=calls[name])
+            for name, (label, tip, _) in rows.items()
+        }
 
     def command_of(self, kind: type[T], call: Callable[[T], None]) -> Callable[[Any], None]:
         """Return a control's callback that runs `call` with a value of this type, and no other."""

@@ -18,7 +18,7 @@ from explorer.engine.progress import Progress, no_progress, part_progress
 from explorer.engine.roster import by_key
 from explorer.engine.status import Status
 from explorer.engine.store import Run, StoreError
-from explorer.page.aim import aim_at, at_state, first_handle, moved, passed_by, starts_grid
+from explorer.page.aim import aim_at, at_state, first_handle, passed_by, starts_grid, with_place
 from explorer.page.frame import Attacking, Frame, Handle
 from explorer.page.recording.frames import RecordedFrame, config_of, pictures, spread
 from explorer.page.recording.packing import recording
@@ -95,7 +95,7 @@ def starts_data(made: KnownStarts, end: Frame, axes: Axes) -> dict[str, Any]:
     kept = [key for key, _, _ in made.found.trails() if made.found.states.get(key)]
     frames = [
         replace(base, starts=made.held),
-        *(replace(base, starts=moved(bare, at)) for at in places),
+        *(replace(base, starts=with_place(bare, at)) for at in places),
     ]
     spans = []
     for key in kept:
@@ -122,7 +122,7 @@ def starts_data(made: KnownStarts, end: Frame, axes: Axes) -> dict[str, Any]:
 
 def _along(base: Frame, held: Handle, found: Runs, key: Key) -> Iterator[Frame]:
     """Yield the page along a run: its candidates, their energy, its trail up to there."""
-    held = moved(held, mix_weights(*key[1:]))
+    held = with_place(held, mix_weights(*key[1:]))
     for state in spread(found.states[key], STATES):
         held = replace(held, trail=(*held.trail, passed_by(held, state)))
         attack = replace(base.attack, state=state)

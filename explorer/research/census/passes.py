@@ -25,7 +25,9 @@ from explorer.engine.explanations.splitting import (
 )
 from explorer.engine.network import Network
 from explorer.engine.progress import Progress, no_progress
-from explorer.research.census.descent import Loss
+from explorer.research.census import Census
+from explorer.research.census.descent import Loss, descend
+from explorer.research.grid import Problem
 
 SETS = 24  # of the string, its ends left out; arbitrary
 BETWEEN = 8  # places between two of them at which the way is looked at; arbitrary
@@ -73,6 +75,20 @@ def in_order_of(x: Tensor, other: Tensor, y: Tensor) -> Tensor:
         first, second = linear_sum_assignment(apart.numpy())
         out[rows[first]] = other[rows[second]]
     return out
+
+
+def ends_to_join(made: Census, problem: Problem, loss: Loss) -> tuple[Tensor, dict[str, Tensor]]:
+    """Return the end below the truth (m, d), and sets to which ways lead from there, by key.
+
+    They are the end below the "unseen" points, and the farthest "other" end that is as good; their
+    rows stand in the order of the first.
+    """
+    parts = problem.parts
+    both = torch.stack((parts.truth, parts.heldout)).double()
+    ends = descend(loss, both.flatten(1), made.config.steps).x.view(both.shape)
+    good = [one for one in made.basins if one.kind == "explanation"]
+    sets = {"unseen": ends[1], **({"other": max(good, key=lambda one: one.away).x} if good else {})}
+    return ends[0], {key: in_order_of(ends[0], x, parts.y) for key, x in sets.items()}
 
 
 def lowest_pass(

@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import Iterator
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from ipaddress import ip_address
 from typing import Any
 
 import zmq
@@ -21,6 +20,7 @@ from tornado.ioloop import PeriodicCallback
 from traitlets import Bool, Float, Int, default
 
 from explorer.serve import limits
+from explorer.serve.sockets import is_loopback
 
 LOOK_MS = 1000
 MOST_SOCKETS = 8  # of the page of one kernel, which has one; arbitrary
@@ -132,7 +132,7 @@ class Room(AsyncMappingKernelManager):
         self._here = [visit for visit in self._here if visit.opening or visit.kernel in self]
         self._wait = {a: (t, last) for a, (t, last) in self._wait.items() if last > now - WAITS_S}
         own = Counter(visit.address for visit in self._here)
-        if self.most_each and own[address] >= self.most_each and not _loopback(address):
+        if self.most_each and own[address] >= self.most_each and not is_loopback(address):
             taken = own[address]
             return f"Your address has {taken} pages open, as many as it may. Close one of them."
         since, _ = self._wait.pop(address, (now, now))
@@ -224,11 +224,3 @@ class Room(AsyncMappingKernelManager):
             kernel.execution_state = state
         elif kernel.execution_state == "starting" != state:
             kernel.execution_state = "idle"
-
-
-def _loopback(address: str) -> bool:
-    """Return whether this is the machine itself, or a proxy on it: many come from there."""
-    try:
-        return ip_address(address).is_loopback
-    except ValueError:
-        return False

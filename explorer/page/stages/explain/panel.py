@@ -103,21 +103,15 @@ class ExplainPanel(Panel):
             options=choices(("Along its line", False), ("Anywhere", True), tips=FREE_TIPS),
             call=partial(self.do, explain.set_free, session),
         )  # fmt: skip
-        rows = (
-            ("split", "Split", "Split the point in hand to the walls of its cell, or to the edge",
-             explain.split_widest),
-            ("merge", "Merge", "Merge the point in hand with the one chosen before it (M)",
-             explain.combine),
-            ("undo", "↶", "Take the last split or merge back (Ctrl+Z on the plane)",
-             play.undo),
-            ("redo", "↷", "Do it again (Ctrl+Y on the plane)", play.redo),
-            ("truth", "To the truth", "Show the points it was trained on", explain.reset),
-        )  # fmt: skip
-        made = {
-            name: Item("button", label, tip, call=self.command(partial(call, session)))
-            for name, label, tip, call in rows
-        }
-        return Row(free=free, **made)
+        return Row(free=free, **self.button_items(
+            split=("Split", "Split the point in hand to the walls of its cell, or to the edge",
+                   explain.split_widest),
+            merge=("Merge", "Merge the point in hand with the one chosen before it (M)",
+                   explain.combine),
+            undo=("↶", "Take the last split or merge back (Ctrl+Z on the plane)", play.undo),
+            redo=("↷", "Do it again (Ctrl+Y on the plane)", play.redo),
+            truth=("To the truth", "Show the points it was trained on", explain.reset),
+        ))  # fmt: skip
 
     def _pull(self, at: float) -> None:
         """Drag the point by the line of the chart."""

@@ -21,8 +21,7 @@ from explorer.page.stages.landscape.panel import LandscapePanel
 from explorer.page.view.canvases import Arrays
 from explorer.research.census import Census, CensusConfig, census, surface_of
 from explorer.research.census.basins import Kind
-from explorer.research.census.descent import Loss, descend
-from explorer.research.census.passes import LowestPass, in_order_of, lowest_pass
+from explorer.research.census.passes import LowestPass, ends_to_join, lowest_pass
 from explorer.research.grid import Problem
 
 STARTS = 200  # arbitrary: some 10 s of two cores for 20 points
@@ -85,11 +84,10 @@ class CensusBox:
             yield found
             if problem.target.known is not None:
                 return  # ways leave what is known
-            first, ends = goals(found, loss)
+            first, ends = ends_to_join(made, problem, loss)
             for k, (key, goal) in enumerate(ends.items()):
                 low = COUNTED + k * (1 - COUNTED) / len(ends)
                 part = part_progress(progress, low, low + (1 - COUNTED) / len(ends))
-                goal = in_order_of(first, goal, problem.parts.y)
                 way = lowest_pass(loss, first, goal, ROUNDS, part)
                 found = replace(found, ways={**found.ways, key: way})
                 yield found
@@ -136,16 +134,6 @@ class CensusBox:
         """Show an end: its points on the plane, and what it leaves."""
         if self.found is not None and 0 <= k < len(self.found.census.basins):
             landscape.show_end(self.session, self.found.problem.parts.y, self.found.census, k)
-
-
-def goals(found: Found, loss: Loss) -> tuple[Tensor, dict[str, Tensor]]:
-    """Return the end below the truth (m, d), and the sets to which ways lead from there, by key."""
-    parts, made = found.problem.parts, found.census
-    both = torch.stack((parts.truth, parts.heldout)).double()
-    ends = descend(loss, both.flatten(1), made.config.steps).x.view(both.shape)
-    good = [one for one in made.basins if one.kind == "explanation"]
-    other = {"other": max(good, key=lambda one: one.away).x} if good else {}
-    return ends[0], {"unseen": ends[1], **other}
 
 
 def _tints(made: Census) -> list[int]:

@@ -19,10 +19,10 @@ from explorer.engine.roster import AttackState
 from explorer.page.aim import (
     at_state,
     first_handle,
-    moved,
     passed_by,
     starts_grid,
     usual_count,
+    with_place,
 )
 from explorer.page.frame import Candidates, Handle, Passed, PointMap, first_candidates
 from explorer.page.history import History, Timeline
@@ -138,7 +138,7 @@ def place_handle(session: Session, weights: Weights) -> None:
     Raises:
         ValueError: for weights that are negative or do not sum to 1; the handle stays.
     """
-    session.show(starts=moved(starts(session), weights))
+    session.show(starts=with_place(starts(session), weights))
 
 
 def know(session: Session, energies: NDArray[np.float64]) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 from html import escape
 
@@ -15,7 +14,6 @@ from explorer.page.aim import point_map
 from explorer.page.controls.row import Item, Row, choices
 from explorer.page.controls.settings import item_of
 from explorer.page.frame import Frame
-from explorer.page.session import Session
 from explorer.page.stages.landscape import commands as landscape
 from explorer.page.stages.landscape.energy_words import (
     COMPUTING,
@@ -57,10 +55,6 @@ class EnergyPanel(LandscapePanel):
 
     def _items(self) -> dict[str, Item]:
         session, anew = self.session, lambda _: self._draw(self.session.frame)
-
-        def button(label: str, tip: str, call: Callable[[Session], None]) -> Item:
-            return Item("button", label, tip, call=self.command(partial(call, session)))
-
         kinds = choices(*((MAPS[key], key) for key in KINDS))
         return {
             "tabs": self.tabs(),
@@ -69,9 +63,11 @@ class EnergyPanel(LandscapePanel):
                           call=partial(self.do, landscape.map_point, session)),
             "kind": Item("select", "map", "What moves", value="point", options=kinds,
                          call=partial(self.do, landscape.show_map, session)),
-            "undo": button("↶", "Take the last drag back (Ctrl+Z on the plane)", play.undo),
-            "redo": button("↷", "Do it again (Ctrl+Y on the plane)", play.redo),
-            "back": button("All back to the truth", "Undo all drags at once", landscape.reset),
+            **self.button_items(
+                undo=("↶", "Take the last drag back (Ctrl+Z on the plane)", play.undo),
+                redo=("↷", "Do it again (Ctrl+Y on the plane)", play.redo),
+                back=("All back to the truth", "Undo all drags at once", landscape.reset),
+            ),
             "stop": Item("button", STOP, "Keep the map as it is; pressed again, it is refined "
                          "further", call=self.command(self._toggle)),
             "share": Item("bar", tip="Share of the map computed", value=0.0, hidden=True),

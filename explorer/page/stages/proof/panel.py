@@ -44,7 +44,6 @@ class ProofPanel(Panel):
 
     def build(self) -> None:
         """Make progress and Cancel, the gauge, and the buttons of the disc."""
-        session = self.session
         self.places = Ask(self, self.weights)
         self.exact = Ask(self, self.weights)
         self.row = Row(
@@ -53,16 +52,14 @@ class ProofPanel(Panel):
             cancel=Item("cancel", "Cancel", "Stop, and go back to the points", job=self.places),
         )
         self.gauge = ChartView()
-        self.hand = Row(
-            wider=Item("button", words.WIDER, "A wider disc (+, or the wheel)",
-                       call=self.command(partial(proof.resize, session, True))),
-            narrower=Item("button", words.NARROWER, "A narrower disc (−, or the wheel)",
-                          call=self.command(partial(proof.resize, session, False))),
-            lift=Item("button", words.LIFT, "Points may be anywhere again (Delete)",
-                      call=self.command(partial(proof.allow, session))),
-            leave=Item("button", words.LEAVE, "Leave the proof: drag, split and merge points",
-                       call=self.command(partial(proof.leave, session))),
-        )  # fmt: skip
+        self.hand = Row(**self.button_items(
+            wider=(words.WIDER, "A wider disc (+, or the wheel)",
+                   partial(proof.resize, wider=True)),
+            narrower=(words.NARROWER, "A narrower disc (−, or the wheel)",
+                      partial(proof.resize, wider=False)),
+            lift=(words.LIFT, "Points may be anywhere again (Delete)", proof.allow),
+            leave=(words.LEAVE, "Leave the proof: drag, split and merge points", proof.leave),
+        ))  # fmt: skip
         self.widget = w.VBox([self.row, self.gauge, self.hand], _dom_classes=["mx-explain"])
 
     def render(self, frame: Frame) -> None:
