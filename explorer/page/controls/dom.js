@@ -20,6 +20,7 @@ const ICONS = {
 const icon = (name, filled = false) =>
   `<svg viewBox="0 0 20 20" aria-hidden="true" class="mx-icon${filled ? " filled" : ""}"><path d="${ICONS[name]}"/></svg>`;
 const LOGO = `<svg width="24" height="24" viewBox="0 0 24 24" aria-hidden="true"><rect width="24" height="24" rx="6" fill="var(--mx-pos)" opacity=".18"/><path d="M0 24 24 0V18a6 6 0 0 1-6 6Z" fill="var(--mx-neg)" opacity=".3"/><path d="M3 21 21 3" stroke="var(--mx-ink)" stroke-width="2"/><circle cx="8" cy="9" r="2.4" fill="var(--mx-pos)"/><circle cx="16" cy="15.5" r="2.4" fill="var(--mx-neg)"/></svg>`;
+const brandOf = (tag = "div") => make(tag, "mx-brand", { innerHTML: `${LOGO}<span>Margin Explorer</span>` });
 // Keep an open box within the window, and within the page that would cut it: to its side, and by scrolling in itself.
 const fitIn = (box, button) => {
   const app = box.closest(".mx-app").getBoundingClientRect(), zoom = box.currentCSSZoom || 1, air = 8;

@@ -37,11 +37,9 @@ const lessonsOf = (state, send) => {
 };
 
 const build = (el, send, onClose) => {
-  const brand = make("div", "mx-brand");
-  brand.innerHTML = `${LOGO}<span>Margin Explorer</span>`;
   const tabs = tabsOf(send), look = themeOf(el);
   const right = make("div", "mx-head-right");
-  el.append(brand, tabs.list, right);
+  el.append(brandOf(), tabs.list, right);
   onClose(look.close);
   let built = false;
   const menus = (state) => {

@@ -1,8 +1,7 @@
 // The head of a page beside the explorer: the way back to it, the steps of this page, its theme. A step
 // that is pressed brings its part into sight. tabs.js stands before it.
 const build = (el, send, onClose) => {
-  const brand = make("a", "mx-brand"), named = make("span", "mx-page-name"), look = themeOf(el);
-  brand.innerHTML = `${LOGO}<span>Margin Explorer</span>`;
+  const brand = brandOf("a"), named = make("span", "mx-page-name"), look = themeOf(el);
   let parts = {};
   const go = (_, key) => {
     const part = el.closest(".mx-app").querySelector(parts[key]);

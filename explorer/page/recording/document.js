@@ -60,15 +60,13 @@ const buildPage = ({ data, recording, starts }) => {
   let { frames } = recording; // those of the player now
   const whole = frames, calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
   const app = make("div", "mx-app mx-explorer mx-played");
-  const brand = make("div", "mx-brand");
-  brand.innerHTML = `${LOGO}<span>Margin Explorer</span>`;
   const tabs = make("nav", "mx-tabs", { "aria-label": "Parts of the run" });
   const plane = make("div", "mx-plane");
   const title = make("h1", "mx-title"), words = make("p", "mx-words"), head = make("div", "mx-headline", {}, title, words);
   const fold = listOf("mx-numbers-list"), foldCard = make("div", "mx-card", {}, make("div", "mx-card-title", { textContent: "Numbers of this step" }), fold.list);
   const cards = make("div", "mx-cards", { tabIndex: 0, role: "region", "aria-label": "Numbers, and what the run is" }), bar = make("div", "mx-transport");
   app.append(make("div", "mx-screen", {},
-    make("header", "mx-head-box", {}, make("div", "mx-head", {}, brand, tabs, make("div", "mx-head-right", {}, make("span", "mx-played-what", { textContent: data.what, title: data.what }), themeButton(app)))),
+    make("header", "mx-head-box", {}, make("div", "mx-head", {}, brandOf(), tabs, make("div", "mx-head-right", {}, make("span", "mx-played-what", { textContent: data.what, title: data.what }), themeButton(app)))),
     make("main", "mx-main", {}, make("div", "mx-stage", {}, plane), make("div", "mx-side", {}, make("div", "mx-headline-box", {}, head), cards)),
     make("footer", "mx-transport-box", {}, bar)));
   document.getElementById("mx-fault").replaceWith(app);
@@ -137,10 +135,7 @@ const buildPage = ({ data, recording, starts }) => {
     if (kind === "seek") seek(Math.round(value * (frames.length - 1)));
   }, () => {});
   for (const [name, tip] of [["Reset", "Back to the beginning (Home)"], ["Step", "Pause, and one frame on (→)"]]) bar.querySelector(`[aria-label="${name}"]`).title = tip;
-  plane.addEventListener("pointermove", (e) => {
-    const r = plane.getBoundingClientRect();
-    plane.title = sentenceAt(frames[player.at].frame, (2 * (e.clientX - r.left)) / r.width - 1, 1 - (2 * (e.clientY - r.top)) / r.height, r);
-  });
+  plane.addEventListener("pointermove", (e) => put(plane, "title", sentenceUnder(frames[player.at].frame, plane, e)));
   document.addEventListener("keydown", (e) => {
     const keys = { " ": toggle, ArrowRight: () => seek(player.at + 1), ArrowLeft: () => seek(player.at - 1), Home: () => seek(0), End: () => seek(frames.length - 1) };
     const own = e.key === " " ? "select, textarea, summary, button" : "input, select, textarea, [role=slider], [role=application]";

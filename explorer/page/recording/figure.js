@@ -104,3 +104,12 @@ const landBeside = (figure, starts) => {
   return land;
 };
 const startsIn = async (starts) => starts && { ...starts, frames: (await framesIn(starts.recording)).frames };
+// The data of a file of scenes or steps, with what was recorded of each.
+const readRows = async (name) => {
+  const data = readData();
+  if (!data) return null;
+  const recordings = await Promise.all(data[name].map(({ recording }) => recording && framesIn(recording)));
+  if (recordings.some((one) => one && !one.frames.length)) throw new Error("no frames");
+  const starts = await Promise.all(data[name].map(({ starts }) => startsIn(starts)));
+  return { data, recordings, starts };
+};

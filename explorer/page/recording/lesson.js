@@ -16,25 +16,16 @@ const stepOf = ({ caption, question, answer, goal }, recording, starts, i) => {
   return el;
 };
 
-const readLesson = async () => {
-  const data = readData();
-  if (!data) return null;
-  const recordings = await Promise.all(data.steps.map(({ recording }) => recording && framesIn(recording)));
-  if (recordings.some((one) => one && !one.frames.length)) throw new Error("no frames");
-  const starts = await Promise.all(data.steps.map(({ starts }) => startsIn(starts)));
-  return { data, recordings, starts };
-};
 const buildLesson = ({ data, recordings, starts }) => {
-  const app = make("div", "mx-app mx-told-page"), brand = make("div", "mx-brand");
-  brand.innerHTML = `${LOGO}<span>Margin Explorer</span>`;
+  const app = make("div", "mx-app mx-told-page");
   const link = make("textarea", "mx-code mx-wrap", { readOnly: true, spellcheck: false, rows: 3, "aria-label": "Link to the lesson", value: data.link });
   const copy = makeButton("mx-flat", "Copy", undefined, () => copyText(link, copy));
   app.append(
-    make("header", "mx-head", {}, brand, make("div", "mx-head-right", {}, themeButton(app))),
+    make("header", "mx-head", {}, brandOf(), make("div", "mx-head-right", {}, themeButton(app))),
     make("main", "", {}, make("h1", "mx-title", { textContent: data.title }), make("p", "mx-words", { textContent: data.line }),
       ...data.steps.map((step, i) => stepOf(step, recordings[i], starts[i], i)),
       make("details", "mx-card mx-played-about", {}, make("summary", "mx-card-title", { textContent: "Do it yourself" }),
         make("p", "mx-note-text", { textContent: "On the page of Margin Explorer the tasks tick themselves off. Put this behind the # of its address, or into app(lesson=…) in a notebook." }), link, copy)));
   document.getElementById("mx-fault").replaceWith(app);
 };
-openFile(readLesson, buildLesson);
+openFile(() => readRows("steps"), buildLesson);

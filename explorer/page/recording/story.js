@@ -60,21 +60,12 @@ const onward = (more) => {
   return row;
 };
 
-const readStory = async () => {
-  const data = readData();
-  if (!data) return null;
-  const recordings = await Promise.all(data.scenes.map(({ recording }) => framesIn(recording)));
-  const starts = await Promise.all(data.scenes.map(({ starts }) => startsIn(starts)));
-  if (recordings.some((one) => !one.frames.length)) throw new Error("no frames");
-  return { data, recordings, starts };
-};
 const buildStory = ({ data, recordings, starts }) => {
-  const app = make("div", "mx-app mx-told-page mx-story"), brand = make("div", "mx-brand");
-  brand.innerHTML = `${LOGO}<span>Margin Explorer</span>`;
+  const app = make("div", "mx-app mx-told-page mx-story");
   const links = data.scenes.map(({ key, name }, i) => make("a", "mx-story-link", { href: `#${key}`, title: name }, make("span", "", { textContent: String(i + 1) }), make("span", "mx-story-name", { textContent: name })));
   const tick = (i, right) => { links[i].classList.add(right ? "good" : "missed"); links[i].setAttribute("aria-label", `${data.scenes[i].name}: ${right ? "guessed" : "not guessed"}`); };
   const main = make("main", "", {}, make("div", "mx-story-head", {}, make("h1", "mx-title", { textContent: data.title }), make("p", "mx-words", { textContent: data.line })));
-  app.append(make("header", "mx-head", {}, brand, make("nav", "mx-story-nav", { "aria-label": "Scenes" }, ...links), make("div", "mx-head-right", {}, themeButton(app))), main);
+  app.append(make("header", "mx-head", {}, brandOf(), make("nav", "mx-story-nav", { "aria-label": "Scenes" }, ...links), make("div", "mx-head-right", {}, themeButton(app))), main);
   document.getElementById("mx-fault").replaceWith(app);
   const scenes = data.scenes.map((scene, i) => sceneOf(scene, recordings[i], starts[i], i, (right) => tick(i, right)));
   main.append(...scenes.map(({ el }) => el));
@@ -93,4 +84,4 @@ const buildStory = ({ data, recordings, starts }) => {
   listen(window, "afterprint", () => { app.dataset.theme = document.documentElement.dataset.theme = app.dataset.printed; });
   if (location.hash) document.getElementById(location.hash.slice(1))?.scrollIntoView();
 };
-openFile(readStory, buildStory);
+openFile(() => readRows("scenes"), buildStory);

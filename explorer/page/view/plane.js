@@ -398,6 +398,12 @@ const sentenceAt = (frame, u, v, size) => {
     || near(frame.rings, () => told.ring, 12) || near(frame.dots, () => told.cross, 6) || near(frame.diamonds, () => told.diamond, 14);
 };
 
+// The same for a pointer event over the plane `el`.
+const sentenceUnder = (frame, el, e) => {
+  const r = el.getBoundingClientRect();
+  return sentenceAt(frame, (2 * (e.clientX - r.left)) / r.width - 1, 1 - (2 * (e.clientY - r.top)) / r.height, r);
+};
+
 // --- axes -------------------------------------------------------------------------------------
 // Nice numbers within centre +- half, about `most` of them, and how they are written.
 const niceTicks = (centre, half, most) => {

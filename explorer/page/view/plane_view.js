@@ -12,11 +12,8 @@ function render({ model, el }) {
   const unsave = offerPictures(model, el, el, paint, () => "plane");
   const legend = attachLegend(el), surfaceOf = el.querySelector(".mx-pad-surface");
   surfaceOf.addEventListener("pointermove", (e) => {
-    const r = surfaceOf.getBoundingClientRect();
-    const said = frame ? sentenceAt(frame, (2 * (e.clientX - r.left)) / r.width - 1, 1 - (2 * (e.clientY - r.top)) / r.height, r) : "";
-    const title = said || model.get("tip");
-    if (surfaceOf.title !== title) surfaceOf.title = title;
-    look(placeIn(surfaceOf, e), r);
+    put(surfaceOf, "title", (frame && sentenceUnder(frame, surfaceOf, e)) || model.get("tip"));
+    look(placeIn(surfaceOf, e), surfaceOf.getBoundingClientRect());
   });
   // Where the pointer or the cursor of the keys is: other pictures light what is there.
   const look = (at, { width, height }) => {
