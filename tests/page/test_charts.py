@@ -160,7 +160,7 @@ def test_every_point_has_one_stem_in_the_colour_of_its_class(app: App) -> None:
 def test_the_curve_of_recall_goes_through_the_verdict(app: App) -> None:
     attacked(app)
     verdict = app.session.frame.attack.verdict
-    shown = chart_of(app, "Scoreboard", "curve")
+    shown = app.panels["Scoreboard"].view.curve.shown
     assert shown.handle == verdict.radius
     found = named(shown, "training points")
     at = np.isclose(np.asarray(found.x), verdict.radius)

@@ -140,8 +140,8 @@ def _script(kind: str) -> str:
     def text(*names: str) -> Iterable[str]:
         return ((PAGE / name).read_text(encoding="utf-8") for name in names)
 
-    shared = text("view/dom.js", "view/popup.js", "view/base.js", "controls/dom.js",
-                  "controls/copy.js")  # fmt: skip
+    shared = text("view/dom.js", "view/popup.js", "view/base.js", "view/save.js",
+                  "controls/dom.js", "controls/copy.js")  # fmt: skip
     views, more = KINDS[kind]
     own = [
         f"const {name} = (() => {{\n{_plain(code)}\nreturn {given};\n}})();"

@@ -24,7 +24,7 @@ KINDS = {"f": "<f4", "u": "u1", "i": "<i4"}  # of the arrays a message may hold
 POPUP = "\n".join(
     [glossary.script(), *((HERE / name).read_text() for name in ("dom.js", "popup.js"))]
 )
-SHARED = f"{POPUP}\n{(HERE / 'base.js').read_text()}"
+SHARED = "\n".join([POPUP, *((HERE / name).read_text() for name in ("base.js", "save.js"))])
 
 
 def script(*names: str) -> str:
