@@ -23,9 +23,8 @@ from explorer.page.history import History
 from explorer.page.stages.explain import commands as explain
 from explorer.page.stages.landscape import commands as landscape
 from explorer.page.stages.landscape import words as starts
-from explorer.page.stages.landscape.energy import ON, STOP, EnergyPanel
+from explorer.page.stages.landscape.energy import LADDER, ON, STOP, EnergyPanel, colour_bar
 from explorer.page.stages.landscape.energy_words import COMPUTING
-from explorer.page.stages.landscape.energy_work import LADDER, colour_bar
 from explorer.page.stages.train import commands as train
 from explorer.page.words.headline import headline
 from explorer.research.pictures.shades import shades, span_of
