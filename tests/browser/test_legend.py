@@ -20,7 +20,7 @@ def test_the_legend_opens_by_mouse_and_keys_and_a_glyph_says_what_it_is(circle: 
 def opens_and_says(app: Explorer) -> None:
     """The legend opens by mouse and keys, and says what the glyph under the pointer is."""
     page = app.page
-    chip, rows = page.locator(".mx-legend-chip"), page.locator(".mx-legend > li")
+    chip, rows = page.locator(".mx-legend-chip"), page.locator(".mx-legend li")
     expect(page.locator(".mx-legend")).to_be_hidden()
     chip.click()
     expect(rows.first).to_be_visible()

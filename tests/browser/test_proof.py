@@ -36,7 +36,7 @@ def test_the_blue_button_leads_to_rings_the_truth_and_an_argument(
     assert drawn(page, "points") == 0
     reveal = app.button("Reveal the points")
     reveal.click()
-    expect(app.verdict).to_contain_text(re.compile(r"\d+ of 20 points must be in their ring"))
+    expect(app.verdict).to_contain_text(re.compile(r"\d+ of 20 points must be in their place"))
     assert drawn(page, "points") == 20
     app.drag((0.9, 0.2), (0.74, 0.42))
     expect(app.verdict).to_contain_text(LEFT)

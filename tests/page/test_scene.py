@@ -344,11 +344,16 @@ def glyphs(seen: dict) -> set[str]:
     if "points" in seen:
         traceless = seen["points"][:, 4] > 0
         found |= {"traceless"} if traceless.any() else set()
-        found |= set() if traceless.all() else {"truth" if seen["hollow"] else "point"}
+        plain = "weighted" if (seen["points"][:, 3] >= 0).any() else "point"
+        found |= set() if traceless.all() else {"truth" if seen["hollow"] else plain}
     if "candidates" in seen:
         found |= {"candidate" if used else "unused" for used in seen["candidates"][:, 4] > 0}
     for name in ("claims", "marks"):
         found |= {marks.MARKS[int(kind)] for kind in seen.get(name, np.zeros((0, 3)))[:, 2]}
+    found |= {"trail"} if "trail" in seen and "candidates" in seen else set()
+    found |= {key for key in (*marks.PATHS, *marks.BEHIND) if key in seen}
+    if "map" in seen:
+        found |= {"boundary", "margins"} if seen["margins"] else {"boundary"}
     return found | {key for name, key in marks.PLACED.items() if name in seen}
 
 
@@ -356,7 +361,8 @@ def check(seen: dict) -> set[str]:
     rows = [key for key, *_ in seen["legend"]]
     assert len(rows) == len(set(rows)) and set(rows) == glyphs(seen)
     for key, name, sentence in seen["legend"]:
-        assert ROWS[key] == (name, sentence)
+        own = key in marks.PATHS  # an attack may say what its lines are
+        assert ROWS[key] == (name, sentence) or (own and name[1:] in sentence)
     return set(rows)
 
 

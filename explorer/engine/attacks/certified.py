@@ -263,9 +263,10 @@ def shapes(target: Target, state: CertifiedState) -> Shapes:
     if target.net.d == 1:
         ends = np.column_stack([x - half, x + half])
         spans = tuple((float(low), float(high)) for low, high in ends)
-        return Shapes(spans=spans, likely=np.column_stack([x, state.y.numpy()]))
+        held = np.column_stack([x, state.y.numpy()])
+        return Shapes(spans=spans, likely=held, names=(("spans", "a claimed place"),))
     squares = [at + h * SQUARE for at, h in zip(x, half, strict=True)]
-    return Shapes(lines=joined_paths(squares), likely=x)
+    return Shapes(lines=joined_paths(squares), likely=x, names=(("lines", "edge of its place"),))
 
 
 def words(state: CertifiedState, config: CertifiedConfig) -> str:

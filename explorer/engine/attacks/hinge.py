@@ -519,6 +519,7 @@ def shapes(target: Target, state: HingeState) -> Shapes:
         lines=NONE if target.net.d == 1 else _lines(state),
         dots=places(target, kept),
         rings=places(target, state.x[state.needed]),
+        names=(("lines", "kink read off the weights"),),
     )
 
 

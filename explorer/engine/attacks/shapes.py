@@ -42,12 +42,13 @@ class Shapes:
         dots: small grey places (p, 2), such as candidates that were tried.
         rings: places with a ring around (r, 2), such as what is proven.
         likely: places with a dashed ring around (l, 2): what is likely, not proven.
-        diamonds: places with a thin diamond around (d, 2), such as a lowest one.
+        diamonds: places in a triangle that points down (d, 2), such as a lowest one.
         area: a pale polygon (k, 2).
-        hands: places with a square around (h, 2): what is in hand.
+        hands: places between four corners (h, 2): what is in hand.
         spans: shaded upright bands (low, high).
         texts: words at places (x, y, text).
         levels: functions over the plane, drawn as their lines at 0.
+        names: of `lines`, `strong`, `area` and `spans` what they are here, as (array, words).
 
     Raises:
         ValueError: where an array of places is not (k, 2).
@@ -72,6 +73,7 @@ class Shapes:
     spans: tuple[tuple[float, float], ...] = ()
     texts: tuple[tuple[float, float, str], ...] = ()
     levels: tuple[Level, ...] = ()
+    names: tuple[tuple[str, str], ...] = ()
 
     def __post_init__(self) -> None:
         """Refuse what is no row of places."""

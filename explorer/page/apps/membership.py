@@ -197,10 +197,10 @@ class MembershipApp(SidePage):
         self._due: asyncio.TimerHandle | None = None
         self.theorem, self.timing = (w.HTML().add_class("mx-note") for _ in range(2))
         words = (
-            key("Who is a member?", (MEMBER, "members"), (FRESH, "fresh points"),
+            key("Who is a member?", (MEMBER, "members"), (FRESH, "unseen points"),
                 (LIMIT, "threshold")),
             "Every threshold",
-            key("Largest output of a fresh point: measured, possible",
+            key("Largest output of an unseen point: measured, possible",
                 (LIMIT, "½: below it no error")),
             key("Trained networks", *((c, t) for _, t, c in TRAINED)),
         )  # fmt: skip

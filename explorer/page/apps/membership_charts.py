@@ -29,7 +29,7 @@ def histogram(there: World, found: Outcome) -> Chart:
     """|Phi| of members against held-out points, with the threshold."""
     series = []
     for values, name, colour in (
-        (there.held_out.double().numpy(), "fresh points", FRESH),
+        (there.held_out.double().numpy(), "unseen points", FRESH),
         (there.members.numpy(), "members", MEMBER),
     ):
         outline = steps(values)
@@ -39,7 +39,7 @@ def histogram(there: World, found: Outcome) -> Chart:
     return Chart(
         series, Axis(0, WIDEST, "|Φ(x)| / m", ticks=(0, 0.5, 1, 1.5, 2, 2.5)),
         Axis(0, 1.08, short="points, of the fullest bin", ticks=(0, 0.5, 1)), rules=[limit],
-        label="Members and fresh points by their output: how many points, of the fullest bin",
+        label="Members and unseen points by their output: how many points, of the fullest bin",
     )  # fmt: skip
 
 
@@ -54,7 +54,7 @@ def proof_chart(there: World) -> Chart:
         for value, height, words, colour in bars
     ]  # fmt: skip
     return Chart(
-        series, Axis(RHO_MIN, RHO_MAX, "|Φ(x)| / m of fresh points", log=True,
+        series, Axis(RHO_MIN, RHO_MAX, "|Φ(x)| / m of unseen points", log=True,
                      ticks=(0.01, 0.1, 1, 10, 100)),
         Axis(0, 2.4, ticks=tuple((height, words) for _, height, words, _ in bars)),
         rules=[Guide(0.5, "½", "x", LIMIT)],

@@ -1,7 +1,7 @@
 """What the membership page shows: an exact network, a rule, its rates, one sentence.
 
 The attacker makes the rule from values of Phi. The rates need to know who was a member; they are
-measured on fresh points that no rule has seen.
+measured on unseen points that no rule has seen.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ LABEL_TITLES: dict[Labels, str] = {
     "random": "random",
     "component": "component",
 }
-HELD_OUT = 2000  # arbitrary: fresh points that measure the false positive rate
-QUERIES = 500  # arbitrary: fresh points of the attacker's own, for the bounded rule
+HELD_OUT = 2000  # arbitrary: unseen points that measure the false positive rate
+QUERIES = 500  # arbitrary: unseen points of the attacker's own, for the bounded rule
 WORKS_TPR, WORKS_FPR = 0.95, 0.01  # arbitrary: from when the sentence says that the attack works
 
 
@@ -63,7 +63,7 @@ class MembershipScene:
         "Number of training points", title="points n", form="sight", page=(1, 50), step=1,
     )] = 20
     law: Annotated[Law, setting(
-        "Of members and fresh points", title="distribution", form="sight",
+        "Of members and unseen points", title="distribution", form="sight",
         labels=tuple((words, law) for law, words in TITLES.items()),
     )] = "sphere"
     labels: Annotated[Labels, setting(
@@ -96,11 +96,11 @@ class MembershipScene:
 # Rows to open the page on: what is to be seen, and the settings.
 SCENES: dict[str, tuple[str, MembershipScene]] = {
     "few dimensions": (
-        "In 20 dimensions most fresh points look like members.",
+        "In 20 dimensions most unseen points look like members.",
         MembershipScene(d=20, n=8),
     ),
     "threshold": (
-        "At d = 200 the threshold m/2 errs on a few fresh points; a larger one does not.",
+        "At d = 200 the threshold m/2 errs on a few unseen points; a larger one does not.",
         MembershipScene(d=200, n=20),
     ),
     "vacuous certificate": (

@@ -34,7 +34,7 @@ def threshold(level: float, there: World) -> str:
     n = len(there.members)
     return (
         f"At most {100 * level:.2g}% false positives: a threshold above {limit:.3g} margins finds "
-        f"{hits} of {n} members ({hits / n:.0%}) and takes {alarms:,} of {m:,} fresh points "
+        f"{hits} of {n} members ({hits / n:.0%}) and takes {alarms:,} of {m:,} unseen points "
         f"({alarms / m:.2%}) for members"
     )
 
@@ -84,5 +84,5 @@ def experiment(trials: Sequence[MembershipTrial], total: int) -> str:
     what = "" if len(trials) == total else f"Cancelled after {len(trials)} of {total}. "
     return (
         f"{what}At d = {last}, {on:.0%} of the training points lie within 10% of the margin and "
-        f"{beyond:.2%} of {len(mine) * mine[0].fresh.numel()} fresh points reach it."
+        f"{beyond:.2%} of {len(mine) * mine[0].fresh.numel()} unseen points reach it."
     )

@@ -53,7 +53,7 @@ const build = (el, send, onClose) => {
     const share = makeButton("mx-ghost", "Share", "A link, the code, files, and a game of two", () => send("share"));
     const again = () => { help.set(false); window.mxOpening.again(); };
     const replay = makeButton("mx-menu-row", "Play the opening again", undefined, again, { hidden: !window.mxOpening });
-    const help = menu("mx-help", "?", "Help: keys, and what the plane shows", [make("div", "mx-help-text"), replay]);
+    const help = menu("mx-help", "?", "Help: what this page is, and its keys", [make("div", "mx-help-text"), replay]);
     help.button.setAttribute("aria-label", "Help");
     right.append(examples.root, lessons.root, share, look.button, help.root);
     for (const one of [examples, lessons, help]) onClose(one.close);
@@ -66,7 +66,7 @@ const build = (el, send, onClose) => {
     tabs.update(state.stages, state.now);
     if (!built) text = menus(state);
     tick(state.finished ?? -1);
-    const rows = [state.legend, ...state.keys.map(([k, words]) => `<kbd>${k}</kbd> ${words}`)];
+    const rows = [state.about, ...state.keys.map(([k, words]) => `<kbd>${k}</kbd> ${words}`)];
     put(text, "innerHTML", rows.map((row) => `<p>${row}</p>`).join(""));
   };
 };

@@ -13,7 +13,7 @@ const build = (el, send) => {
   };
   const line = () => make("hr", "");
   const draw = () => {
-    const { classes, label, tool: held, drawing, legend } = now;
+    const { classes, label, tool: held, drawing } = now;
     const named = (b) => b.dataset.layer ?? b.getAttribute("aria-label"); // the words of a layer may change when it is pressed
     const focused = el.contains(document.activeElement) ? named(document.activeElement) : null;
     if (!drawing) {
@@ -37,7 +37,6 @@ const build = (el, send) => {
     chips.replaceChildren(...now.chips.map(({ key, name, tip, on }) =>
       makeButton(`mx-chip${on ? " on" : ""}`, name, tip, () => send("layer", key), { "aria-pressed": String(on), data: { layer: key } })));
     if (focused) [...el.querySelectorAll("button")].find((b) => named(b) === focused)?.focus();
-    palette.title = legend;
   };
   return (state) => {
     if (!state.classes) return;

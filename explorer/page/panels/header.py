@@ -20,7 +20,7 @@ from explorer.page.panels.base import Panel
 from explorer.page.session import SERVED, Session
 from explorer.page.sharing.files import check_room
 from explorer.page.sharing.words import OPENED, OPENED_POINTS, opening_link
-from explorer.page.words.screen import KEYS, legend, opening_words, stage_gap, stage_tip
+from explorer.page.words.screen import HELP, KEYS, opening_words, stage_gap, stage_tip
 from explorer.research.pages import pages
 from explorer.research.repeat import is_trained
 from explorer.research.scenarios import SCENARIOS, by_name
@@ -54,7 +54,7 @@ class Header(Panel):
              "lesson": self.command_among(range(len(contents())), self._begin_lesson),
              "lesson-file": self.command_of(str, self._begin_file),
              "record": self.command(lambda: course.record(session))},
-            examples=_examples(), keys=[list(row) for row in KEYS],
+            about=escape(HELP), examples=_examples(), keys=[list(row) for row in KEYS],
             lessons=[{"title": title, "line": line} for title, line in contents()],
             pages=[*[STORY] * SERVED, *({"page": one.name, "title": one.title} for one in pages())],
         ).add_class("mx-head")  # fmt: skip
@@ -111,7 +111,6 @@ class Header(Panel):
         """Show the stage of this frame, and which ones are done or not yet to be had."""
         self.view.show(
             now=frame.stage, finished=course.finished_lesson(self.session),
-            legend=escape(legend(frame)),
             stages=[
                 {"key": key, "title": title, "tip": stage_tip(frame, key, tip),
                  "state": _state(frame, key)}

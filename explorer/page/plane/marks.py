@@ -6,7 +6,7 @@ A mark is a glyph of `plane.js`, at the place of its key in `MARKS`. What it mea
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -32,6 +32,8 @@ MARKS = ("wrong", "found", "certified", "likely", "beside", "unknown", "fixed")
 WRONG, FOUND, CERTIFIED, LIKELY, BESIDE, UNKNOWN, FIXED = (float(i) for i in range(len(MARKS)))
 PLACED = {"other": "other", "dots": "cross", "rings": "ring", "diamonds": "diamond",
           "likely": "likely", "hands": "hand"}  # fmt: skip
+PATHS = ("lines", "strong", "area", "spans")
+BEHIND = ("links", "graph", "breakpoints", "neurons", "map")
 FLAT = 0.08  # half height of a place on a line, of the half height of the plane; arbitrary
 ASIDE = 2.0  # times the radius of a match: a claim so near to a found point; arbitrary
 
@@ -192,12 +194,19 @@ def _rows(x: Tensor, y: Tensor, kind: float, axes: Axes) -> Array:
 
 
 # --- the legend -------------------------------------------------------------------------------
-def legend(arrays: Mapping[str, NDArray[Any]], values: Mapping[str, Any]) -> list[list[str]]:
-    """Return a row for each glyph that these arrays draw: its key, its name, what it means."""
+def legend(
+    arrays: Mapping[str, NDArray[Any]], values: Mapping[str, Any],
+    names: Sequence[tuple[str, str]] = (),
+) -> list[list[str]]:  # fmt: skip
+    """Return a row for each glyph that these arrays draw: its key, its name, what it means.
+
+    `names`: what paths and areas are here, of `Shapes`.
+    """
     keys: list[str] = []
     if "points" in arrays:
         traceless = arrays["points"][:, 4] > 0
-        keys += ["truth" if values.get("hollow") else "point"] * bool((~traceless).any())
+        plain = "weighted" if (arrays["points"][:, 3] >= 0).any() else "point"
+        keys += ["truth" if values.get("hollow") else plain] * bool((~traceless).any())
         keys += ["traceless"] * bool(traceless.any())
     if "candidates" in arrays:
         used = arrays["candidates"][:, 4] > 0
@@ -208,4 +217,13 @@ def legend(arrays: Mapping[str, NDArray[Any]], values: Mapping[str, Any]) -> lis
         keys += [key for key in [values["placesAre"]] if key not in keys]
     keys += ["disc"] * ("disc" in arrays)
     keys += [key for name, key in PLACED.items() if name in arrays and key not in keys]
-    return [[key, *ROWS[key]] for key in keys]
+    rows, told = [[key, *ROWS[key]] for key in keys], dict(names)
+    for key in (name for name in PATHS if name in arrays):
+        words = told.get(key)
+        said = (words, f"{words[0].upper()}{words[1:]}.") if words else ROWS[key]
+        rows.append([key, *said])
+    behind = [key for key in BEHIND if key in arrays]
+    behind += ["trail"] * ("trail" in values and "candidates" in arrays)
+    if "map" in arrays and "energy" not in arrays:
+        behind += ["boundary", *["margins"] * bool(values.get("margins"))]
+    return rows + [[key, *ROWS[key]] for key in behind]

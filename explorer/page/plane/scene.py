@@ -189,7 +189,7 @@ def whole(
     """Return a frame with its shapes, texts and legend; empty arrays are left out."""
     drawn = {**arrays, **shape_arrays(shapes, axes)}
     arrays = {name: array for name, array in drawn.items() if array.size}
-    more = {"legend": marks.legend(arrays, values), "texts": text_rows(shapes, axes)}
+    more = {"legend": marks.legend(arrays, values, shapes.names), "texts": text_rows(shapes, axes)}
     return arrays, {**values, **more}
 
 

@@ -21,6 +21,7 @@ from explorer.research.pictures.fields import places_of
 # --- What the explain stage draws: the cell of the point in hand, its level line, least masses
 
 ASIDE = 0.055  # of the half width: where words stand beside a point; arbitrary
+CELL, FREE = "no neuron switches here", "line along which it splits"
 WORDS = 0.28  # likewise: what a word and its distance take on the narrowest plane; arbitrary
 
 
@@ -32,7 +33,8 @@ def _likely(drawn: Shapes, made: RadiusMap) -> Shapes:
     at, wide = made.places[:, :2], made.half + made.reach
     edges = [x + wide * SQUARE for x in at] if len(made.low) == 2 else []
     likely = at if made.truth is None else NONE
-    return replace(drawn, rings=NONE, likely=likely, lines=joined_paths(edges))
+    names = (*drawn.names, ("lines", "edge of its place"))
+    return replace(drawn, rings=NONE, likely=likely, lines=joined_paths(edges), names=names)
 
 
 def explain_shapes(state: Explained, axes: Axes) -> Shapes:
@@ -51,11 +53,12 @@ def explain_shapes(state: Explained, axes: Axes) -> Shapes:
     corners = cell_corners(cell, e.x[i], axes.reach)
     if flat:
         spans = tuple((float(low), float(high)) for low, high in corners.reshape(-1, 2))
-        return Shapes(spans=spans, hands=hand, texts=tuple(texts))
+        return Shapes(spans=spans, hands=hand, texts=tuple(texts), names=(("spans", CELL),))
     lines = np.vstack([corners, corners[:1]]) if len(corners) > 2 else NONE
     return Shapes(
         area=lines, strong=_line(state, axes), hands=hand,
         lines=hand if halves else NONE, texts=tuple(texts),
+        names=(("area", CELL), ("lines", "two halves of a point"), ("strong", FREE)),
     )  # fmt: skip
 
 
@@ -123,7 +126,7 @@ def _aside(x: float, axes: Axes, left: bool = False) -> float:
 
 
 def landscape_shapes(points: Candidates, drawn: PointMap | None = None) -> Shapes:
-    """Return a square around the mapped point, a cross at each moved one, a line from where it was.
+    """Return the mapped point, and a line to each moved one from where it was.
 
     Of its map the lowest place, and the line along which it splits freely.
     """
@@ -135,10 +138,10 @@ def landscape_shapes(points: Candidates, drawn: PointMap | None = None) -> Shape
     lines = [row for i in away for row in (truth[i], x[i], gap)][:-1]
     return Shapes(
         lines=np.array(lines).reshape(-1, 2),
-        dots=x[away],
         hands=x[points.mapped : points.mapped + 1],
         diamonds=NONE if low is None else np.array([low]),
         strong=NONE if segment is None else segment,
+        names=(("lines", "from where it was"), ("strong", FREE)),
     )
 
 
@@ -149,7 +152,8 @@ def starts_shapes(held: Handle) -> Shapes:
     parts = held.problem.parts
     ends = [places_of(x, parts.y) for x in (parts.truth, held.candidates.x)]
     gap = np.full_like(ends[0], np.nan)
-    return Shapes(lines=np.stack([*ends, gap], 1).reshape(-1, 2)[:-1])
+    lines = np.stack([*ends, gap], 1).reshape(-1, 2)[:-1]
+    return Shapes(lines=lines, names=(("lines", "to its training point"),))
 
 
 def shapes_of(frame: Frame, axes: Axes) -> Shapes:

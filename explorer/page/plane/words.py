@@ -24,7 +24,8 @@ PROOF_KEYS = (
 )
 # Of each glyph its name in the legend, and one sentence.
 ROWS: dict[str, tuple[str, str]] = {
-    "point": ("training point", "A training point: larger is more of the weights."),
+    "point": ("training point", "A training point, of one class or another."),
+    "weighted": ("training point", "A training point: larger is more of the weights."),
     "truth": ("training point", "A training point of the attacked weights."),
     "traceless": ("leaves no trace", "A training point that leaves no trace in the weights."),
     "candidate": ("point that is tried", "A point that is tried: larger is more of the weights."),
@@ -33,7 +34,7 @@ ROWS: dict[str, tuple[str, str]] = {
     "found": ("found", "Found: this claim is close to a training point of its class."),
     "certified": (
         "certified",
-        "Certified: in its box and margins no set explains as much without a point here.",
+        "Certified: any set as good, within the limits under Numbers, has a point here.",
     ),
     "likely": ("likely", "Likely to hold a training point, by a threshold: it can be wrong."),
     "beside": (
@@ -46,11 +47,23 @@ ROWS: dict[str, tuple[str, str]] = {
         "It cannot become two; another set may do without it all the same.",
     ),
     "other": ("another set", "A point of another set that explains the weights, too."),
-    "cross": ("moved or looked at", "A moved point, or a place that the attack looks at."),
+    "cross": ("looked at", "A place that the attack looks at, or has looked at."),
     "ring": ("chosen place", "A place that the attack on screen has chosen; its words say why."),
-    "diamond": ("lowest place", "The lowest place: a point here explains most."),
+    "diamond": ("explains most", "Of all places looked at, a point here explains most."),
     "disc": ("forbidden", "The disc in which no point may be: the others explain what they can."),
     "hand": ("in hand", "The point in hand, or under the pointer in a chart."),
+    "links": ("claim and point", "Joins a claim to the training point that it found."),
+    "trail": ("way so far", "The way of a point that is tried."),
+    "graph": ("output", "The output of the network over the line, in margins."),
+    "breakpoints": ("kink", "A neuron switches on or off at this place of the line."),
+    "neurons": ("kink", "A neuron switches on or off here, and the network bends."),
+    "lines": ("line", "Joins what belongs together."),
+    "strong": ("thick line", "A path that the words beside the plane speak of."),
+    "area": ("region", "A region that the words beside the plane speak of."),
+    "spans": ("interval", "An interval that the words beside the plane speak of."),
+    "map": ("class told", "The class that the network tells here: paler is less sure."),
+    "boundary": ("boundary", "The network’s answer changes here from one class to another."),
+    "margins": ("margin", "A class leads by the smallest margin here."),
 }
 
 # --- the band of weights ------------------------------------------------------------------------

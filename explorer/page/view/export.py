@@ -99,8 +99,8 @@ PLACED = {
     "candidates": ("candidate", ("class", "share", "in use")),
     "claims": ("claim", ("kind",)), "marks": ("mark", ("kind",)),
     "other": ("other set", ("class",)),
-    "rings": ("ring", ()), "likely": ("dashed ring", ()), "diamonds": ("diamond", ()),
-    "dots": ("cross", ()), "hands": ("square", ()), "graph": ("graph of Phi over the margin", ()),
+    "rings": ("ring", ()), "likely": ("dashed ring", ()), "diamonds": ("triangle down", ()),
+    "dots": ("cross", ()), "hands": ("corners", ()), "graph": ("graph of Phi over the margin", ()),
     "lines": ("line", ()), "strong": ("strong line", ()),
 }  # fmt: skip
 

@@ -31,7 +31,7 @@
 //   area        (k, 2): a pale polygon          spans    (k, 2): upright bands, low and high
 //   lines       (k, 2): thin paths, NaN between  strong  (k, 2): thick paths, likewise
 //   dots, rings, likely, diamonds, hands (k, 2): upright crosses, double rings, dashed rings,
-//               triangles that point down, squares
+//               triangles that point down, four corners
 //   places      (p, 5): x, y, half width, half height, class: each must hold a point, or is likely to;
 //               placesAre: which, a key of GLYPHS
 //   disc        (1, 4): x, y, half width, half height: no point may be there
@@ -254,11 +254,24 @@ const tick = (c, x, y, paints, unit) => {
   c.moveTo(x - 0.5 * r, y + 0.05 * r); c.lineTo(x - 0.1 * r, y + 0.45 * r); c.lineTo(x + 0.55 * r, y - 0.4 * r);
   c.lineWidth = 1.8 * unit; c.stroke();
 };
+// In the legend: a point of each class, smaller and larger where sizes differ; a path; an area.
+const pair = (c, x, y, paints, unit, r, q, hollow) => {
+  paintPoint(c, x - 8 * unit, y, 1, r * unit, paints.pos, hollow, paints, unit);
+  paintPoint(c, x + 8 * unit, y, -1, q * unit, paints.neg, hollow, paints, unit);
+};
+const stroke = (c, x, y, unit, colour, width, rise = 4) => {
+  c.strokeStyle = colour; c.lineWidth = width;
+  c.beginPath(); c.moveTo(x - 13 * unit, y + rise * unit); c.lineTo(x + 13 * unit, y - rise * unit); c.stroke();
+};
+const patch = (c, x, y, unit, colours) => colours.forEach((colour, i) => {
+  c.fillStyle = colour; c.fillRect(x + ((26 * i) / colours.length - 13) * unit, y - 9 * unit, (26 / colours.length) * unit, 18 * unit);
+});
 const GLYPHS = {
-  point: (c, x, y, paints, unit) => paintPoint(c, x, y, 1, 6.5 * unit, paints.pos, false, paints, unit),
-  truth: (c, x, y, paints, unit) => paintPoint(c, x, y, 1, 8 * unit, paints.pos, true, paints, unit),
+  point: (c, x, y, paints, unit) => pair(c, x, y, paints, unit, 6, 6, false),
+  weighted: (c, x, y, paints, unit) => pair(c, x, y, paints, unit, 4, 8, false),
+  truth: (c, x, y, paints, unit) => pair(c, x, y, paints, unit, 6, 6, true),
   traceless: (c, x, y, paints, unit) => paintPoint(c, x, y, 1, 8 * unit, paints.ink3, true, paints, unit),
-  candidate: (c, x, y, paints, unit) => paintCandidate(c, x, y, 1, 4.5 * unit, true, paints, unit),
+  candidate: (c, x, y, paints, unit) => { for (const [dx, label, r] of [[-6, 1, 2.5], [6, -1, 5]]) paintCandidate(c, x + dx * unit, y, label, r * unit, true, paints, unit); },
   unused: (c, x, y, paints, unit) => paintCandidate(c, x, y, 1, 4.5 * unit, false, paints, unit),
   wrong: (c, x, y, paints, unit) => {
     const r = 6 * unit;
@@ -279,7 +292,9 @@ const GLYPHS = {
     c.fillText("?", x, y + 0.5 * unit);
   },
   fixed: (c, x, y, paints, unit) => edged(c, paints.ink, 2, paints, unit, () => { circle(c, x, y, 6.5 * unit); c.moveTo(x - 6.5 * unit, y); c.lineTo(x + 6.5 * unit, y); }),
-  other: (c, x, y, paints, unit, colour = paints.pos) => { shape(c, x, y, 4, 8.5 * unit); c.strokeStyle = colour; c.lineWidth = 2.5 * unit; c.stroke(); },
+  other: (c, x, y, paints, unit, colour = paints.pos) => edged(c, colour, 2, paints, unit, () => { // a star
+    for (let i = 0; i <= 10; i++) { const r = (i % 2 ? 4.5 : 10) * unit, t = (i * Math.PI) / 5; c[i ? "lineTo" : "moveTo"](x + r * Math.sin(t), y - r * Math.cos(t)); }
+  }),
   cross: (c, x, y, paints, unit) => {
     const r = 2.5 * unit;
     c.strokeStyle = paints.ink2; c.lineWidth = 1.2 * unit;
@@ -297,7 +312,23 @@ const GLYPHS = {
     c.beginPath(); circle(c, x, y, 10 * unit); c.fillStyle = faded(paints.warn, 0.14); c.fill();
     c.strokeStyle = paints.warn; c.lineWidth = 1.6 * unit; c.setLineDash([4 * unit, 3 * unit]); c.stroke(); c.setLineDash([]);
   },
-  hand: (c, x, y, paints, unit) => { shape(c, x, y, 3, 11.5 * unit); c.strokeStyle = paints.ink; c.lineWidth = 1.5 * unit; c.stroke(); },
+  hand: (c, x, y, paints, unit) => edged(c, paints.ink, 2, paints, unit, () => { // four corners
+    const r = 11 * unit, s = 5 * unit;
+    for (const [a, b] of [[-1, -1], [1, -1], [1, 1], [-1, 1]]) { c.moveTo(x + a * (r - s), y + b * r); c.lineTo(x + a * r, y + b * r); c.lineTo(x + a * r, y + b * (r - s)); }
+  }),
+  // Of paths and areas: in the legend alone.
+  links: (c, x, y, paints, unit) => stroke(c, x, y, unit, paints.good, 1.6),
+  lines: (c, x, y, paints, unit) => stroke(c, x, y, unit, paints.ink2, 1),
+  strong: (c, x, y, paints, unit) => stroke(c, x, y, unit, paints.good, 2.5),
+  neurons: (c, x, y, paints, unit) => stroke(c, x, y, unit, faded(paints.ink2, 0.45), 1.2),
+  trail: (c, x, y, paints, unit) => stroke(c, x, y, unit, faded(paints.pos, 0.35), 1.6),
+  graph: (c, x, y, paints, unit) => stroke(c, x, y, unit, paints.ink, 2.5, 8),
+  boundary: (c, x, y, paints, unit) => stroke(c, x, y, unit, paints.ink, 2),
+  margins: (c, x, y, paints, unit) => { stroke(c, x, y - 4 * unit, unit, paints.pos, 1.4, 0); stroke(c, x, y + 4 * unit, unit, paints.neg, 1.4, 0); },
+  breakpoints: (c, x, y, paints, unit) => { c.fillStyle = paints.ink2; c.fillRect(x - 0.8, y - 8 * unit, 1.6, 16 * unit); },
+  area: (c, x, y, paints, unit) => { patch(c, x, y, unit, [faded(paints.good, 0.16)]); c.strokeStyle = paints.good; c.lineWidth = 1.5; c.strokeRect(x - 13 * unit, y - 9 * unit, 26 * unit, 18 * unit); },
+  spans: (c, x, y, paints, unit) => patch(c, x, y, unit, [faded(paints.good, 0.12), faded(paints.good, 0.22)]),
+  map: (c, x, y, paints, unit) => patch(c, x, y, unit, [faded(paints.neg, 0.36), faded(paints.pos, 0.36)]),
 };
 // What an attack or an explanation draws: under the points, and over them.
 const paintUnder = (context, frame, paints, { X, Y, unit }, size) => {
@@ -354,10 +385,12 @@ const paintOver = (context, frame, paints, { X, Y, unit }) => {
 };
 
 // --- what a glyph means -----------------------------------------------------------------------
-const ICON = 30; // px
+const ICON = 30, SAID = "Point at a row, or at a mark on the plane."; // px
 // The chip of the legend: a button, and a list with a row of each glyph that is on the plane.
 const attachLegend = (el) => {
-  const list = make("ul", "mx-legend", { hidden: true });
+  const rowsOf = make("ul", ""), said = make("p", ""), list = make("div", "mx-legend", { hidden: true }, said, rowsOf); // above them: it grows upward, and no row moves
+  const say = (e) => put(said, "textContent", e.target.closest("li")?.title || SAID); // what the title says, by keys as well
+  for (const kind of ["pointerover", "focusin"]) rowsOf.addEventListener(kind, say);
   const chip = makeButton("mx-legend-chip", "Legend", "What the marks on the plane mean", () => open(list.hidden), { "aria-expanded": "false" });
   el.append(chip, list);
   let rows = [], shown = "";
@@ -365,7 +398,9 @@ const attachLegend = (el) => {
     const paints = colours(el), key = JSON.stringify(rows) + paints.card;
     if (list.hidden || key === shown) return;
     shown = key;
-    list.replaceChildren(...rows.map(([name, words, sentence]) => {
+    put(said, "textContent", SAID);
+    rowsOf.style.columnCount = rows.length > 6 ? 2 : 1;
+    rowsOf.replaceChildren(...rows.map(([name, words, sentence]) => {
       const k = window.devicePixelRatio || 1, icon = make("canvas", "", { width: ICON * k, height: ICON * k });
       const context = icon.getContext("2d");
       context.scale(k, k);

@@ -19,6 +19,10 @@ KKT(?: point)?s?
 (?:[Mm]ultipliers?|λ(?! ?[₁₂]))
     A point’s multiplier λ is how strongly it carries the weights: 0 leaves no trace in them.
 
+[Ee]nerg(?:y|ies)
+    The energy of candidates is how much of the weights they miss, as a share of ‖θ‖²: 0 misses
+    nothing.
+
 [Ss]lackness
     Slackness is how much of the weights is carried by points off the margin: 0 at a KKT point.
 

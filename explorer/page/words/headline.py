@@ -14,6 +14,7 @@ from explorer.engine import private
 from explorer.engine.certificate import ON_MARGIN, Certificate, Light
 from explorer.engine.classes import labels
 from explorer.engine.data import Dataset
+from explorer.engine.explanations.assumptions import obstacle
 from explorer.engine.explanations.certainty import CERTIFIED, Certainty
 from explorer.engine.explanations.certainty import LIKELY as LIKELY_WORD
 from explorer.engine.explanations.cone import scope
@@ -28,6 +29,7 @@ from explorer.page.stages.explain.words import LIKELY
 from explorer.page.stages.landscape import energy_words as energy
 from explorer.page.stages.landscape import words as starts
 from explorer.page.stages.proof import words as proof
+from explorer.page.words.screen import ASK
 from explorer.page.words.statement import ON_THE_WAY, explained_share
 from explorer.research.explained import FARTHEST, Explained, misfit
 from explorer.research.words import weights
@@ -74,7 +76,10 @@ def headline(frame: Frame, running: bool = False, hidden: bool = False) -> State
     if frame.certain is not None:
         return _certain(frame.certain)
     if frame.stage == "explain" and frame.explain is not None:
-        return _explain(frame.explain.present, frame.certainty)
+        said = _explain(frame.explain.present, frame.certainty)
+        if said.tone == "bad" or frame.target is None or obstacle(frame.target):
+            return said
+        return replace(said, action=Action("places", ASK))
     if frame.stage == "arena":
         return _compare(frame)
     if frame.training.given and frame.training.state is not None and not frame.dataset.n:
@@ -299,10 +304,12 @@ def _explain(state: Explained, sure: Certainty | None) -> Statement:
         said = explain_words.certified_words(held, len(sure.certain), sure, state.base)
         return Statement(*said, "good" if held else "", fold)
     if state.base > EXPLAINING:
-        free = f"{n - still} of the {count(n, 'point')} on the margin can become two and leave no"
-        words = f"{free} more. What is proven all the same: ask where a point must be."
+        words = (
+            f"{n - still or 'None'} of the {count(n, 'point')} that carry the weights can become "
+            "two and leave no more. Further training usually lowers this."
+        )
         title = f"These points leave {share(state.base)} of the weights unexplained"
-        return Statement(title, words, "warn", fold, Action("train", "Train on"))
+        return Statement(title, words, "warn", fold)
     if still == n:
         words = (
             "Where they stand none becomes two. That certifies none: other sets may do without it. "

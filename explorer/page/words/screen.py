@@ -17,19 +17,10 @@ KEYS = (
     ("Ctrl+Z, Ctrl+Y", "on the plane: undo, redo"),
 )
 ASK = "Where must a point be?"
-ASK_TIP = (
-    "Take the points away, and see from the weights alone which places must hold one; then argue "
-    "with it: forbid a region"
+HELP = (
+    "Draw points, train a network on them, and let an attack look for them in its weights alone. "
+    "Underlined words say what they mean; Legend, on the plane, says it of each mark."
 )
-LEGENDS = {
-    "draw": "The axes stay the same from drawing to attack.",
-    "train": "Thin: Φ = ± margin; thick: Φ = 0; grey: neurons. Area: multiplier λ.",
-    "classes": "Thin: a class leads by the margin; thick: two classes tie; grey: neurons.",
-    "attack": "Hollow: the truth. Filled: candidates, area by multiplier λ.",
-    "explain": "Hollow: the truth. Filled: points that explain the weights too, area by λ.",
-    "landscape": "Hollow: the truth. Filled: candidates of the last run, or of the clicked cell.",
-    "arena": "Hollow: the truth. Filled: claims of the chosen attack, area by multiplier λ.",
-}
 
 
 # What stands beside a recording while it plays, by scene: a title, or None for the headline's, and
@@ -54,12 +45,6 @@ MARKS = (
     (".mx-action", "The filled button is always the next thing to do."),
     (".mx-tabs", "Six stages, from drawing to comparing attacks. Go back and forth as you like."),
 )
-
-
-def legend(frame: Frame) -> str:
-    """Return what the marks on the plane mean in this stage."""
-    several = frame.stage == "train" and frame.dataset.outputs > 1
-    return LEGENDS["classes" if several else frame.stage]
 
 
 def stage_gap(frame: Frame, stage: Stage) -> str:

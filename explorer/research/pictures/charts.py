@@ -53,8 +53,8 @@ MATCHED, CONTROL, STARTED = "good", "ink3", "ink"  # colours of the page
 MEMBER, FRESH, LIMIT = "good", "ink3", "accent"  # likewise
 TRAINED = (
     ("on_margin", "training points within 10% of m", MEMBER),
-    ("beyond", "fresh points with |Φ| ≥ m", FRESH),
-    ("beyond_half", "fresh points with |Φ| ≥ m/2", LIMIT),
+    ("beyond", "unseen points with |Φ| ≥ m", FRESH),
+    ("beyond_half", "unseen points with |Φ| ≥ m/2", LIMIT),
 )
 LOSS = "Loss of the attack"
 LEAST_LOSS = 1e-16  # below the rounding of float64: a residual of zero on a log axis

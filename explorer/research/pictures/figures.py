@@ -220,9 +220,9 @@ def _nearest(axis: Plot, found: Maps) -> None:
 FIGURES = ("on-margin.png", "fresh-points.png", "roc.png")
 TABLE = "trials.csv"
 SHOWN = (
-    ("beyond_signed", "fresh points with y Φ ≥ m", MEMBER),
-    ("beyond", "fresh points with |Φ| ≥ m", FRESH),
-    ("beyond_half", "fresh points with |Φ| ≥ m / 2", LIMIT),
+    ("beyond_signed", "unseen points with y Φ ≥ m", MEMBER),
+    ("beyond", "unseen points with |Φ| ≥ m", FRESH),
+    ("beyond_half", "unseen points with |Φ| ≥ m / 2", LIMIT),
 )
 
 Row = dict[str, float | int]

@@ -34,7 +34,7 @@ KINDS = (
     (2, ("$✓$", 40.0, "good")), (3, ("8", 70.0, "good")), (4, ("_", 30.0, "ink3")),
     (5, ("$?$", 40.0, "ink2")), (6, ("_", 50.0, "ink")),
 )  # fmt: skip
-STROKES = ("x", "+", "_", "$✓$", "$?$")
+STROKES = ("x", "+", "_", "$✓$", "$?$", "$[ ]$")
 SETS = ("truth", "unseen", "noise", "running")  # of the end of a run on the triangle
 Sheet = Any  # matplotlib is untyped: a figure,
 Plot = Any  # its axes,
@@ -367,8 +367,9 @@ def _places(axes: Plot, frame: Frame, shares: Transform) -> None:
     marks = (
         *((told[told[:, 2] == kind], *look) for kind, look in KINDS for told in (claims, beside)),
         (frame.get("rings", ()), "o", 70.0, "good"), (frame.get("likely", ()), "o", 70.0, "good"),
-        (frame.get("diamonds", ()), "D", 60.0, "good"),
-        (frame.get("dots", ()), "+", 26.0, "ink"), (frame.get("hands", ()), "s", 60.0, "accent"),
+        (frame.get("diamonds", ()), "v", 70.0, "good"),
+        (frame.get("dots", ()), "+", 26.0, "ink"),
+        (frame.get("hands", ()), "$[ ]$", 120.0, "accent"),
     )  # fmt: skip
     for held, marker, area, colour in marks:
         words = next((w for name, w in names.items() if held is frame.get(name)), "")

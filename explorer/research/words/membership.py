@@ -23,10 +23,10 @@ def rule(made: MemberRule) -> str:
         return f"{made.share:g} of M = {made.top:.4g}, the largest |Φ| of {made.suspects} suspects"
     if made.separates:
         return (
-            f"between the ceiling {made.ceiling:.4g} of fresh points and the margin's bound "
+            f"between the ceiling {made.ceiling:.4g} of unseen points and the margin's bound "
             f"{made.low:.4g}"
         )
     return (
-        f"the margin's bound {made.low:.4g} itself: fresh points reach {made.ceiling:.4g}, so no "
+        f"the margin's bound {made.low:.4g} itself: unseen points reach {made.ceiling:.4g}, so no "
         "threshold separates them"
     )

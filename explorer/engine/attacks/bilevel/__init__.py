@@ -386,7 +386,10 @@ def shapes(target: Target, state: BilevelState) -> Shapes:
     at = torch.from_numpy(np.column_stack([x1.ravel(), x2.ravel()]))
     values = (shape.at(theta, at).z.numpy() for theta in (state.theta, state.victim.theta))
     thin, thick = (z.reshape(x1.shape) for z in values)
-    return Shapes(levels=(Level(axis, thin), Level(axis, thick, strong=True)))
+    return Shapes(
+        levels=(Level(axis, thin), Level(axis, thick, strong=True)),
+        names=(("lines", "boundary trained on the candidates"), ("strong", "attacked boundary")),
+    )
 
 
 # --- The victim of a bilevel attack: weights trained on the truth, which the attack never sees --

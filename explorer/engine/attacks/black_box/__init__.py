@@ -256,7 +256,8 @@ def shapes(target: Target, state: BlackBoxState) -> Shapes:
     needed = places(target, state.x[state.lam > 0])
     rings, likely = (NONE, needed) if state.rounded else (needed, NONE)
     dots = places(target, state.asked[:, None])
-    return Shapes(dots=dots, rings=rings, likely=likely, spans=spans)
+    names = (("spans", "stretch to ask next"),)
+    return Shapes(dots=dots, rings=rings, likely=likely, spans=spans, names=names)
 
 
 def words(state: BlackBoxState, config: BlackBoxConfig) -> str:

@@ -466,7 +466,7 @@ def sum_terms(target: Target, state: KKTState, config: KKTConfig) -> tuple[Netwo
 # homogeneous: the loss needs no theorem, what it finds does; see `target.NO_THEOREM`.
 ATTACK = Attack(
     place=0, key="kkt", title="KKT reconstruction", paper="Haim et al. 2022",
-    sentence="Candidates and multipliers that explain the weights as a KKT point, by descent.",
+    sentence="Moves candidates until, each with its multiplier, they add up to the weights.",
     config=KKTConfig, state=KKTState,
     first=init, step=step, terminate=terminate, report=report, sum_terms=sum_terms,
     curves=(("l_stationary", "stationarity"), ("l_margin", "margin"), ("l_dual", "λ floor"),

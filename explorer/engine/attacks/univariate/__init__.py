@@ -418,6 +418,7 @@ def shapes(target: Target, state: UnivariateState) -> Shapes:
         strong=_below(line, state.looked), dots=np.array(ramps).reshape(-1, 2), rings=rings,
         likely=likely, texts=texts,
         spans=tuple((max(g.low, -FAR), min(g.high, FAR)) for g in state.groups),
+        names=(("strong", "interval that is looked at"), ("spans", "interval with a point")),
     )  # fmt: skip
 
 

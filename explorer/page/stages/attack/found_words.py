@@ -25,11 +25,12 @@ CERTIFY_TIP = (
 
 def within(here: RecallCurve) -> str:
     """Return how many points are found within the one radius, beside how many unseen ones."""
-    truth = f"{int(here.found[0])} of {here.n}"
+    truth = f"{int(here.found[0])} of {here.n} points"
     if not here.controls:
         return f"{truth}; no unseen points to compare with"
     chance, low, high = (float(v[0]) for v in (here.chance, here.low, here.high))
-    return f"{truth}; unseen {chance:.2g} (90% of {here.controls} sets: {low:.0f} to {high:.0f})"
+    span = f", {low:.0f} to {high:.0f} in 90% of the sets" if high > low else ""
+    return f"{truth}; of as many unseen points {chance:.2g}{span}"
 
 
 def points_found(here: RecallCurve, made: Certainty | None = None) -> list[str]:

@@ -155,8 +155,6 @@ def _met_words(made: Verdict, luck: str = "") -> str:
     if made.found < made.n:  # the certified points need not be among those that are met
         sure = f"; {made.certified} of {made.n} certified"
     tail = luck + (sure if made.certified and made.found else "")
-    if made.in_reach is not None and made.reached is not None and made.in_reach < made.n:
-        return f"{made.reached} of {made.in_reach} points that leave a trace {verb}{tail}"
     return f"{made.found} of {made.n} points {verb}{tail}"
 
 
@@ -189,8 +187,8 @@ def _traceless(made: Verdict) -> str:
     if made.in_reach is None or made.in_reach == made.n:
         return ""
     rest = made.n - made.in_reach
-    which = "The other is" if rest == 1 else f"The other {rest} are"
-    return f" {which} off the margin and {'leaves' if rest == 1 else 'leave'} no trace."
+    which = "is off the margin and leaves" if rest == 1 else "are off the margin and leave"
+    return f" {rest} of {made.n} {which} no trace."
 
 
 def _sure(frame: Frame, made: Verdict) -> str:
@@ -203,9 +201,8 @@ def _sure(frame: Frame, made: Verdict) -> str:
     if not made.certified:
         return f" None is certified: {found.NOT_ALONE if known.tight else ONE_SIDED}."
     return (
-        f" Certified: every explanation with {scope(known.box, known.top)} as good as your "
-        f"points ({share(_residual(frame))} unexplained) has a point within "
-        f"{known.half + known.reach:.2g}."
+        " Certified: every explanation as good as your points, within the limits under Numbers, "
+        f"has a point within {known.half + known.reach:.2g}."
     )
 
 
@@ -260,7 +257,7 @@ def _reason(frame: Frame, made: Verdict) -> tuple[str, Action | None]:
     apart = _elsewhere(frame, known)
     if made.kind is Kind.NOT_RECOVERABLE and made.in_reach is not None:
         verbs = ("holds", "has") if made.in_reach == 1 else ("hold", "have")
-        only = f"Only {made.in_reach} {verbs[0]} the margin or {verbs[1]} a multiplier"
+        only = f"Only {made.in_reach} of {made.n} {verbs[0]} the margin or {verbs[1]} a multiplier"
         words = f"{only}, and the claims meet {made.reached} of them"
         return f"{words}{f': {apart}' if apart else ''}.", ALTERNATE
     if 2 * made.found < made.claims and made.found:

@@ -13,7 +13,6 @@ from explorer.page.plane.weights import can_show
 from explorer.page.plane.words import BAND
 from explorer.page.session import Session
 from explorer.page.stages.draw import commands as draw
-from explorer.page.words.screen import legend
 from explorer.research.pictures.axes import axes_for
 from explorer.style import CLASSES
 
@@ -77,7 +76,7 @@ class Tools(Panel):
         self.view.show(
             stage=frame.stage, drawing=not frame.is_aimed, folded=frame.stage != "draw",
             classes=classes_of(session), label=session.label,
-            tool=session.tool, legend=legend(frame), chips=self._chips(frame),
+            tool=session.tool, chips=self._chips(frame),
         )  # fmt: skip
 
     def _chips(self, frame: Frame) -> list[dict[str, Any]]:

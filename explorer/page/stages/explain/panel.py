@@ -31,7 +31,6 @@ from explorer.page.panels.base import Panel
 from explorer.page.stages.explain import commands as explain
 from explorer.page.stages.explain import words
 from explorer.page.view.chart import ChartView
-from explorer.page.words.screen import ASK, ASK_TIP
 from explorer.page.words.statement import folded_html, scale_html
 from explorer.research.explained import EXPLAINS, FARTHEST, SAME, Explained
 from explorer.research.pictures.charts import dot_chart
@@ -89,10 +88,8 @@ class ExplainPanel(Panel):
         self.radii = Question(self, words.LIKELY, RADII_TIP, self._press_radii)
         self.questions = (self.radii, self.farthest, self.forced)
         self._asked = (False, False)  # whether masses, and the farthest set, are on the plane
-        ask = Item("button", ASK, ASK_TIP, filled=True,
-                   call=self.command(partial(play.ask_places, self.session)))  # fmt: skip
-        rows = [Row(("mx-question",), ask=ask), *(question.row for question in self.questions)]
         self.hand = self._hand()
+        rows = [question.row for question in self.questions]
         asked = w.Box(rows, _dom_classes=["mx-questions"])
         self.widget = w.VBox([self.dots, self.drag, self.hand, asked], _dom_classes=["mx-explain"])
 

@@ -12,7 +12,7 @@ from explorer.research.explained import Explained
 from explorer.research.words import explanations
 
 LIKELY = "How certain is a point here?"
-TITLE, NOTE = "Can this point be somewhere else?", "each dot is one of the filled points"
+TITLE, NOTE = "Can this point be somewhere else?", "a dot for each filled point"
 DRAG, WALL = "While you drag", "wall: a neuron switches"
 UP_TO_WALL = "up to the wall both halves explain the weights as well"
 

@@ -30,7 +30,7 @@ from explorer.research.runs import RADIUS
 
 SETS = ("truth", "unseen", "noise")
 TITLE, AFTER = "Energy of all starts", "Energy where the runs end"
-UNIT = "share of ‖θ‖² that the candidates miss"
+UNIT = "share of ‖θ‖² that the candidates do not explain"
 BRIGHT = {"log": "bright is low", "linear": "bright is low", "rank": "colours by rank"}
 COLOURS = (("log", "log"), ("linear", "linear"), ("by rank", "rank"))
 COLOURS_TIP = "Log and linear: one scale for all triangles. By rank: the order of the places alone"
@@ -131,11 +131,11 @@ def headline(frame: Frame) -> tuple[str, str] | None:
 def here_words(held: Handle, whole: str, more: str = "") -> tuple[str, str]:
     """Return what the start at the handle leaves of the weights, and what the `whole` map shows."""
     own = by_key(held.problem.of.attack).own is not None
-    does = "is off by" if own else "leaves"
-    of = "of the weights" if own else "of ‖θ‖²"
+    means = "would agree with the weights" if own else "would explain the weights in full"
     return (
-        f"This start {does} {number(held.energy)} {of}",
-        f"{whole}. This start has {beside(held)}.{more}",  # the same along a drag: nothing jumps
+        f"The energy of this start is {number(held.energy)}",
+        # The same along a drag: nothing jumps.
+        f"Energy 0 {means}. {whole}. This start has {beside(held)}.{more}",
     )
 
 
@@ -174,8 +174,11 @@ def map_words(frame: Frame) -> tuple[str, str]:
 
 def _leave(own: bool) -> str:
     """Return what those do that explain the weights, by an energy of an attack's own or by KKT."""
-    most = f"{EXPLAINED:.0%}"
-    return f"miss the weights by {most} or less" if own else f"leave {most} or less of ‖θ‖²"
+    return (
+        f"miss the weights by {EXPLAINED:.0%} or less"
+        if own
+        else f"have energy {EXPLAINED:g} or less"
+    )
 
 
 def run_words(held: Handle, own: bool) -> tuple[str, str]:
@@ -243,7 +246,7 @@ def title(values: NDArray[np.float64], own: bool = False) -> tuple[str, str]:
     count, total = int(low.sum()), int(known.sum())
     if not count:
         least = float(values[known].min())
-        left = f"misses the weights by {least:.0%}" if own else f"leaves {least:.0%} of ‖θ‖²"
+        left = f"misses the weights by {least:.0%}" if own else f"has energy {least:.2g}"
         return ("No start explains the weights", f"The best of {total} {left}.")
     if (truth[low] > BESIDE).all():
         return (
@@ -310,7 +313,7 @@ def loaded_run(mix: tuple[float, float], t: int) -> str:
 
 def profile(kind: str, after: bool, passed: bool = True) -> str:
     """Return the title of the profile, as HTML; `passed`: whether it passes the handle."""
-    lines = "share missed: dashed start" + (", solid end" if after else "")
+    lines = "energy: dashed start" + (", solid end" if after else "")
     lines += "" if passed else "; the handle lies within"
     return f"<b>{escape(PROFILES[kind])}</b> <span class='mx-aside'>{lines}</span>"
 

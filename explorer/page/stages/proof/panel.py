@@ -73,7 +73,7 @@ class ProofPanel(Panel):
             self._refine()
         self.gauge.draw(gauge(held))
         for name in ("wider", "narrower", "lift"):
-            self.hand.put(name, disabled=held.centre is None)
+            self.hand.put(name, hidden=held.centre is None)
 
     def retire(self, frame: Frame) -> None:
         """End the work of an act that was left."""
@@ -150,10 +150,9 @@ def proofs(target: Target, aim: Aim, progress: Progress) -> Iterator[Needed | Co
 
 def gauge(held: Proof) -> Chart:
     """Return what is left of the weights: at least, without the disc, and what is allowed."""
-    if held.needed is None or held.cone is None:
+    if held.needed is None or held.cone is None or held.centre is None or held.refit is None:
         return NOTHING
-    least, bound = held.cone.least.high, held.refit
-    now = least if bound is None else bound.high
+    least, now = held.cone.least.high, held.refit.high
     top = next_step(1.15 * max(now, held.needed.limit, least))
     series = [
         Series([least, now], [0, 0], "", colour="accent", look={"width": 6}),
@@ -162,9 +161,9 @@ def gauge(held: Proof) -> Chart:
         Series([now], [0], words.WITHOUT, "dots", colour="accent", look={"size": 7},
                value=share(now)),
     ]  # fmt: skip
-    note = words.NO_DISC if bound is None else ("" if held.exact else words.SEARCHED)
     return Chart(
-        series, Axis(0.0, top, percent=True), Axis(-1.0, 1.0, hidden=True), words.GAUGE, note,
+        series, Axis(0.0, top, percent=True), Axis(-1.0, 1.0, hidden=True), words.GAUGE,
+        "" if held.exact else words.SEARCHED,
         f"{share(least)} → {share(now)}", label=f"{words.GAUGE}: {share(now)}",
         rules=[Guide(held.needed.limit, f"{words.YOURS} {share(held.needed.limit)}", "x")],
     )  # fmt: skip

@@ -14,8 +14,8 @@ from explorer.research.pictures.fields import numbers
 LEAVE, LIFT = "Back to the points", "Allow points again"
 WIDER, NARROWER = "Wider", "Narrower"
 REVEAL = Action("reveal-points", "Reveal the points")
-GAUGE = "What is left of the weights without a point there"
-NO_DISC = "press the plane: no point may be there"
+FORBID = "Press the plane to forbid points in a disc, and see what else explains the weights."
+GAUGE = "Unexplained without a point in the disc"
 LEAST, WITHOUT, YOURS = "least", "without a point there", "limit"
 SEARCHED = "so far"
 
@@ -31,7 +31,7 @@ def statement(frame: Frame, held: Proof) -> Statement:
     found, fold = len(made.rows), _numbers(held)
     if not held.done:
         title = f"{count(found, 'place')} must hold a point, so far" if found else ASK
-        words = "From the weights alone: a wide place first, then closed in on while it is proven."
+        words = "From the weights alone: a place begins wide, and narrows as far as is proven."
         return Statement(title, words, "", fold)
     if not found:
         return _none(frame, held, fold)
@@ -40,7 +40,7 @@ def statement(frame: Frame, held: Proof) -> Statement:
     title = f"{count(found, 'place')} must hold a training point"
     if not _has_points(frame):
         title = f"{count(found, 'place')} likely to hold a training point"
-    words = f"{claim(frame, held)} No start or descent was used{_use(frame, held)}."
+    words = f"{claim(frame, held)} {FORBID}"
     return Statement(title, words, "good", fold, _reveal(frame, held))
 
 
@@ -48,9 +48,12 @@ def claim(frame: Frame, held: Proof) -> str:
     """Return what is proven of the places, in full."""
     made = held.needed
     assert made is not None
+    as_good = f"as well as {_limit(frame, held)}"
+    if made.limit <= FINE:
+        as_good = f"but for {share(made.limit)}"
     return (
-        f"Every set with {scope(made.box, made.top)} that leaves no more of the weights "
-        f"unexplained than {_limit(frame, held)} has a point of its class in each ring."
+        f"Every set that explains the weights {as_good} has a point of its class in each place: "
+        f"proven for {scope(made.box, made.top)}."
     )
 
 
@@ -62,20 +65,10 @@ def _has_points(frame: Frame) -> bool:
     return frame.truth is not None and frame.truth.n > 0
 
 
-def _use(frame: Frame, held: Proof) -> str:
-    """Return what the points were used for."""
-    assert held.needed is not None
-    if _has_points(frame) and held.needed.limit > FINE:
-        return ", and your points for that limit alone"
-    return ", and no point"
-
-
 def _limit(frame: Frame, held: Proof) -> str:
     assert held.needed is not None
-    if held.needed.limit <= FINE:
-        return share(held.needed.limit)
-    own = "your points" if _has_points(frame) else "a threshold"
-    return f"{own}, {share(held.needed.limit)},"
+    own = "your points do" if _has_points(frame) else "a threshold asks"
+    return f"{own} ({share(held.needed.limit)} unexplained)"
 
 
 def _numbers(held: Proof) -> tuple[tuple[str, str], ...]:
@@ -99,9 +92,8 @@ def _none(frame: Frame, held: Proof, fold: tuple[tuple[str, str], ...]) -> State
     if made.spared < made.asked:
         which = f"{made.spared} of the {count(made.asked, 'place')}"
     words = (
-        f"They could be elsewhere: around {which} where the best set has points, a set that leaves "
-        f"no more than {_limit(frame, held)} does without one. Press the plane to forbid a region, "
-        "and watch others take over."
+        f"They could be elsewhere: around {which} where the best set has points, a set as good as "
+        f"{share(made.limit)} unexplained does without one. {FORBID}"
     )
     return Statement("No place must hold a point", words, "warn", fold, _reveal(frame, held))
 
@@ -109,30 +101,30 @@ def _none(frame: Frame, held: Proof, fold: tuple[tuple[str, str], ...]) -> State
 def _revelation(frame: Frame, held: Proof, fold: tuple[tuple[str, str], ...]) -> Statement:
     made, truth, known = held.needed, frame.truth, frame.certainty
     assert made is not None and truth is not None
-    right, words = right_count(made, truth), ring_words(made, truth)
+    right, words = right_count(made, truth), place_words(made, truth)
     if known is not None:
         near, sure = f"{known.half + known.reach:.2g}", int(known.certain.sum())
-        words += f" Within {near}, the distance of Attack, {count(sure, 'point')}."
+        words += f" Attack counts the {sure} of {truth.n} certified to within {near}."
     if right < truth.n:
-        rest, begins = truth.n - right, "The other " if right else ""
-        without = "has no ring of its own" if rest == 1 else "have no ring of their own"
-        words += f" {begins}{rest} {without}."
-    words += " Press the plane to forbid a region: what else explains the weights?"
-    title = f"{right} of {truth.n} points must be in their ring"
+        rest = truth.n - right
+        without = "has no place of its own" if rest == 1 else "have no place of their own"
+        words += f" {rest} of {truth.n} {without}."
+    words += f" {FORBID}"
+    title = f"{right} of {truth.n} points must be in their place"
     return Statement(title, words, "good" if right == len(made.rows) else "bad", fold)
 
 
 def right_count(made: Needed, truth: Dataset) -> int:
-    """Return how many rings hold a point of the truth."""
+    """Return how many places hold a point of the truth."""
     return int(made.holds(numbers(truth.x), numbers(truth.y)).sum())
 
 
-def ring_words(made: Needed, truth: Dataset) -> str:
-    """Return what the truth shows of the rings, and how far each is closed in on."""
-    right, rings = right_count(made, truth), len(made.rows)
-    words = "Each ring holds one of your points" if rings > 1 else "The ring holds your point"
-    if right < rings:
-        words = f"{right} of {rings} rings hold a point of yours"
+def place_words(made: Needed, truth: Dataset) -> str:
+    """Return what the truth shows of the places, and how far each is closed in on."""
+    right, places = right_count(made, truth), len(made.rows)
+    words = "Each place holds one of your points" if places > 1 else "The place holds your point"
+    if right < places:
+        words = f"{right} of {places} places hold a point of yours"
     low, high = (f"{end + made.reach:.2g}" for end in (made.rows[0, -3], made.rows[-1, -3]))
     return f"{words}: certified to within {low}" + (f" to {high}." if high != low else ".")
 
@@ -143,19 +135,19 @@ def _argument(frame: Frame, held: Proof) -> Statement:
     assert bound is not None and cone is not None and made is not None
     least = cone.least.high
     fold = (*_numbers(held), ("proven without a point there", percent(bound.low)))
-    title = f"Without a point here {share(bound.high)} is left, not {share(least)}"
+    title = f"Without a point here: {share(bound.high)} unexplained, not {share(least)}"
     if bound.high <= 1.02 * least:
-        title = f"Without a point here no more is left: {share(bound.high)}"
+        title = f"Without a point here: no more unexplained, {share(bound.high)}"
     exact = made.limit <= FINE
     whose = "your points leave" if _has_points(frame) and not exact else "is allowed"
     limit, action = share(made.limit), _reveal(frame, held)
     if bound.low > made.limit:
-        words = f"More than {whose}, {limit}, by proof: a training point is in the region."
+        words = f"More than {whose}, {limit}, by proof: a training point is in the disc."
         return Statement(title, words, "good", fold, action)
     if bound.high <= made.limit:
         words = (
             f"No more than {whose}, {limit}: the points drawn are another explanation, as good, "
-            "and none is in the region."
+            "and none is in the disc."
         )
         return Statement(title, words, "warn", fold, action)
     words = f"About what {whose}, {limit}: nothing follows yet."
