@@ -39,8 +39,8 @@ addEventListener('pointermove', e => {
 addEventListener('pointerdown', () => seen.push(['pressed', performance.now(), 0, 0]), true);
 document.addEventListener('mx-drawn', e => {
   if (!e.target.closest('.mx-plane')) return;
-  const { fitted, places } = shown();
-  seen.push(['drawn', performance.now(), ...(fitted || [NaN, NaN])]);
+  const { disc, places } = shown(); // with the disc stands what is fitted without it
+  seen.push(['drawn', performance.now(), ...(disc ? disc.data.slice(0, 2) : [NaN, NaN])]);
   if (places) seen.push(['ring', performance.now(), 0, 0]);
 });
 """

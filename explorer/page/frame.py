@@ -195,10 +195,9 @@ class Proof:
         revealed: whether the points of the weights are shown again.
         centre: of the disc (d,) in which no point may be; None for no disc.
         radius: of the disc, in units of the data; 0 before there was one.
-        refit: the best explanation without points in the disc, or in one where it has just been.
+        refit: the best explanation without points in the disc.
         points: of it (c, d + 2): places, labels, multipliers.
-        fitted: centre and radius of that disc.
-        exact: whether it is searched to the end, for this very disc.
+        exact: whether it is searched to the end.
     """
 
     target: Target
@@ -209,7 +208,6 @@ class Proof:
     radius: float = 0.0
     refit: Bound | None = None
     points: Array | None = None
-    fitted: tuple[float, ...] = ()
     exact: bool = True
 
     @property

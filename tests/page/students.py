@@ -7,7 +7,7 @@ from collections.abc import Callable
 import torch
 
 from explorer.engine.explanations.cone import FINE
-from explorer.engine.explanations.needed import merged_points, needed_places
+from explorer.engine.explanations.needed import needed_places
 from explorer.engine.explanations.others import Rivals, farthest_set, forced_mass
 from explorer.page import play
 from explorer.page.aim import passed_by
@@ -135,7 +135,7 @@ def argues(session: Session) -> None:
     held = session.frame.proof
     assert held is not None
     refit = cone.best_without(proof.hole_of(held.disc))
-    proof.take_refit(session, held.disc, refit, merged_points(refit, 0.01), exact=True)
+    proof.take_refit(session, held.disc, refit)
 
 
 def compares(session: Session) -> None:

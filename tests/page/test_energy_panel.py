@@ -337,7 +337,7 @@ def test_the_legend_names_what_is_drawn(app: App) -> None:
     for i in range(8):
         landscape.map_point(app.session, i)
         lowest = app.session.frame.point_map.lowest is not None
-        assert ("◇" in energy.told.value("bar")) == lowest
+        assert ("▽" in energy.told.value("bar")) == lowest
 
 
 def test_weights_without_an_energy_are_told() -> None:

@@ -325,7 +325,7 @@ def test_points_that_leave_much_of_the_weights_are_not_said_to_explain_them() ->
     state = session.frame.explain.present
     made = headline(session.frame)
     assert state.base > 0.05 and f"{state.base:.1%}" in made.title and made.tone == "warn"
-    assert made.action is not None and made.action.key == "train"
+    assert made.action is not None and made.action.key == "places"
 
 
 def test_a_refusal_of_explain_ends_with_the_next_answer() -> None:

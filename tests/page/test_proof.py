@@ -129,7 +129,7 @@ def test_a_disc_that_rests_is_searched_to_the_end_beside_the_page() -> None:
         while not app.session.frame.proof.exact:
             await asyncio.sleep(0.01)
         held = app.session.frame.proof
-        assert held.fitted == held.disc and held.refit.avoids(proof.hole_of(held.disc))
+        assert held.refit.avoids(proof.hole_of(held.disc))
         app.close()
 
     asyncio.run(run())

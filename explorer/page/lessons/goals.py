@@ -151,7 +151,7 @@ def _needed_places(frame: Frame) -> float:
 def _needs_region(frame: Frame) -> bool:
     """Return whether more is left without points in the disc than may be."""
     held = frame.proof
-    if held is None or held.needed is None or held.refit is None or held.fitted != held.disc:
+    if held is None or held.needed is None or held.refit is None or not held.disc:
         return False
     return held.refit.low > held.needed.limit
 

@@ -376,6 +376,8 @@ class ExplainHand(PointHand):
 class ProofHand(PointHand):
     """Moves and resizes the disc in which no point may be."""
 
+    fleeting = ("move",)
+
     def table(self) -> dict[str, Act]:
         """Return what each kind of event does."""
         return super().table() | {

@@ -170,8 +170,6 @@ def proof_marks(frame: Frame, held: Proof, axes: Axes, values: dict[str, Any]) -
         high = held.radius / axes.half
         if len(held.centre) == 1:
             high[1] = 1.0
-        if held.fitted:
-            values["fitted"] = axes.shares([*held.fitted[:-1], 0.0][:2])[0].tolist()
         arrays["disc"] = np.array([[*axes.shares(at)[0], *high]])
     if held.revealed and known is not None and truth is not None:
         sure = known.certain

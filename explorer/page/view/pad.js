@@ -8,9 +8,17 @@ const attachPad = (model, el) => {
 
   let queue = [], gesture = 0, down = false, last = null;
   let echo = [], unanswered = 0, cursor = [0.5, 0.5], keys = false, stop = 0;
-  // The first event goes at once, those that follow it every 40 ms: a drag waits for nothing.
-  const sending = paced(40, () => { model.send({ kind: "events", events: queue }); queue = []; });
-  const push = (event, now) => { queue.push({ ...event, gesture }); sending.ask(null, now); };
+  // The first event goes at once. Those that follow go together, as soon as the picture of the last
+  // has come: of a slow answer none is behind by more than one. Some events have no picture.
+  const NO_PICTURE_MS = 250;
+  let sentAt = -1e9, late = null;
+  const send = () => { clearTimeout(late); if (queue.length) model.send({ kind: "events", events: queue }); queue = []; sentAt = performance.now(); };
+  const push = (event, now) => {
+    queue.push({ ...event, gesture });
+    const rest = sentAt + NO_PICTURE_MS - performance.now();
+    if (now || rest <= 0) send();
+    else if (queue.length === 1) late = setTimeout(send, rest);
+  };
   const place = (e) => {
     const r = surface.getBoundingClientRect();
     const clamp = (v) => Math.min(1, Math.max(0, v));
@@ -103,12 +111,13 @@ const attachPad = (model, el) => {
   };
   const answer = () => {
     unanswered = 0;
+    if (queue.length) send(); else sentAt = -1e9;
     if (echo.length) { echo = down && model.get("echo") ? echo.slice(-1) : []; draw(); }
   };
   const ends = ["label", "tip", "active", "cursor", "hint", "say"].map((name) => heed(model, `change:${name}`, text));
   const watch = new ResizeObserver(draw);
   watch.observe(surface);
   text();
-  const close = () => { watch.disconnect(); ends.forEach((end) => end()); };
+  const close = () => { clearTimeout(late); watch.disconnect(); ends.forEach((end) => end()); };
   return { answer, close };
 };

@@ -27,7 +27,7 @@ OPEN = (
 )
 SURE = "Press the button to see whether other points would explain the same weights."
 LEGEND = (
-    f"<b style='color:{POSITIVE}'>◇</b> +1 &nbsp; <b style='color:{NEGATIVE}'>▽</b> −1 &nbsp; "
+    f"<b style='color:{POSITIVE}'>☆</b> +1 &nbsp; <b style='color:{NEGATIVE}'>☆</b> −1 &nbsp; "
     "of the other set, on the margin. Explain drags points from the one set towards the other."
 )
 CANCELLED = {JobState.CANCELLED: "Cancelled; press again to look anew."}

@@ -21,7 +21,7 @@ ENDS = ("truth", "as good", "stuck")  # what an end is, of a run or of a census
 MARKS = (("★", "#5ee08a"), ("⬢", "#c9d1da"), ("▬", "#ff9bd2"))  # theirs, as in triangle.js
 UNIT_BILEVEL = "‖θ(x) − θ*‖² / ‖θ*‖²"
 POINT = "□ where the point is &nbsp; ○ truth"
-LOWEST = "◇ lowest"
+LOWEST = "▽ lowest"
 SPLIT = "each place: one half there, the other opposite; line: both stay on the margin"
 BREAKS = (
     "<b style='color:#009E73'>◆</b> on the margin, yΦ = 1 &nbsp; dotted: breakpoints of Φ"

@@ -7,15 +7,16 @@ from dataclasses import replace
 import numpy as np
 from torch import Tensor
 
-from explorer.engine.arrays import Array
 from explorer.engine.explanations.cone import Bound, Cone
-from explorer.engine.explanations.needed import Needed
+from explorer.engine.explanations.needed import Needed, merged_points
 from explorer.engine.explanations.places import Hole
 from explorer.page.frame import Proof
 from explorer.page.session import Session
 
 DISC = 0.12  # of the plane's half width: radius of the first disc; arbitrary
 SIZES = (0.02, 0.6)  # likewise, the least and the largest; arbitrary
+ROUGH = 2  # rounds of the search while the disc moves; arbitrary
+SAME_PLACE = 0.01  # of the plane's half width: mass so near is drawn as one point; arbitrary
 GROWN = 1.15  # times as wide by a turn of the wheel, or a key; arbitrary
 
 
@@ -64,8 +65,7 @@ def forbid(session: Session, place: Tensor) -> None:
     """Put the middle of the disc at a place (d,): no point may be there."""
     held = proof(session)
     radius = held.radius or DISC * session.axes.x[1]
-    centre = tuple(place.tolist())
-    session.show(asked=replace(held, centre=centre, radius=radius, exact=False))
+    _put_disc(session, replace(held, centre=tuple(place.tolist()), radius=radius))
 
 
 def resize(session: Session, wider: bool) -> None:
@@ -73,25 +73,33 @@ def resize(session: Session, wider: bool) -> None:
     held = proof(session)
     low, high = (size * session.axes.x[1] for size in SIZES)
     radius = (held.radius or DISC * session.axes.x[1]) * (GROWN if wider else 1 / GROWN)
-    radius = min(max(radius, low), high)
-    session.show(asked=replace(held, radius=radius, exact=held.centre is None))
+    _put_disc(session, replace(held, radius=min(max(radius, low), high)))
+
+
+def _put_disc(session: Session, held: Proof) -> None:
+    """Show the disc with a first explanation without it: one picture a move, and none is behind."""
+    if held.centre is not None and held.cone is not None:
+        made = held.cone.best_without(hole_of(held.disc), before=held.refit, rounds=ROUGH)
+        held = _refitted(session, held, made, exact=False)
+    session.show(asked=held)
+
+
+def _refitted(session: Session, held: Proof, made: Bound, exact: bool) -> Proof:
+    points = merged_points(made, SAME_PLACE * session.axes.x[1])
+    return replace(held, refit=made, points=points, exact=exact)
 
 
 def allow(session: Session) -> None:
     """Lift the disc: points may be anywhere again."""
-    session.show(
-        asked=replace(proof(session), centre=None, refit=None, points=None, fitted=(), exact=True)
-    )
-
-
-def take_refit(
-    session: Session, disc: tuple[float, ...], made: Bound, points: Array, exact: bool
-) -> None:
-    """Show the best explanation without a disc, of the present one or where it has just been."""
     held = proof(session)
-    if held.centre is not None:
-        exact = exact and disc == held.disc
-        session.show(asked=replace(held, refit=made, points=points, fitted=disc, exact=exact))
+    session.show(asked=replace(held, centre=None, refit=None, points=None, exact=True))
+
+
+def take_refit(session: Session, disc: tuple[float, ...], made: Bound) -> None:
+    """Show the best explanation without a disc, searched to the end, if the disc is still there."""
+    held = proof(session)
+    if held.disc == disc:
+        session.show(asked=_refitted(session, held, made, exact=True))
 
 
 def hole_of(disc: tuple[float, ...]) -> Hole:

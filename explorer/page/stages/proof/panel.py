@@ -8,13 +8,12 @@ from functools import partial
 
 import ipywidgets as w
 
-from explorer.engine.arrays import Array
 from explorer.engine.attacks.target import Target
 from explorer.engine.charts import NOTHING, Axis, Chart, Guide, Series, next_step
 from explorer.engine.explanations.assumptions import obstacle
 from explorer.engine.explanations.certainty import known_limit
 from explorer.engine.explanations.cone import FINE, Bound, Cone
-from explorer.engine.explanations.needed import Needed, merged_points, needed_places
+from explorer.engine.explanations.needed import Needed, needed_places
 from explorer.engine.number_words import share
 from explorer.engine.progress import Progress, part_progress
 from explorer.page.ask import Ask
@@ -29,8 +28,6 @@ from explorer.research.runs import RADIUS, cone_around
 
 STEP_S = 0.04  # between two places that were known before; arbitrary: one sees them come
 STILL_S = 0.08  # a disc that rests so long is refitted to the end; arbitrary
-SAME_PLACE = 0.01  # of the plane's half width: mass so near is drawn as one point; arbitrary
-ROUGH = 2  # rounds of the search while the disc moves; arbitrary
 
 
 class ProofPanel(Panel):
@@ -99,34 +96,27 @@ class ProofPanel(Panel):
         self.places.begin(partial(proofs, target, aim), take, end)
 
     def _refine(self) -> None:
-        """Refit without the disc: roughly while it moves, and to the end where it rests."""
+        """Search to the end for the best explanation without the disc, as soon as it rests."""
         held = self.session.frame.proof
         if held is None or held.exact or held.cone is None or self.exact.busy:
             return
-        cone, disc, before = held.cone, held.disc, held.refit
-        width, page_waited = SAME_PLACE * self.session.axes.x[1], page_waits()
+        cone, disc, rough, page_waited = held.cone, held.disc, held.refit, page_waits()
 
         def here() -> bool:
             now = self.session.frame.proof
             return now is not None and now.disc == disc
 
-        def work(_: Progress) -> Iterator[tuple[Bound, Array, bool]]:
-            hole = proof.hole_of(disc)
-            rough = cone.best_without(hole, before=before, rounds=ROUGH)
-            yield rough, merged_points(rough, width), False
+        def work(_: Progress) -> Iterator[Bound]:
             rests = time.monotonic() + STILL_S * page_waited
             while here() and time.monotonic() < rests:
                 time.sleep(0.005)
             if here():
-                made = cone.best_without(hole, before=rough)
-                yield made, merged_points(made, width), True
-
-        def take(part: tuple[Bound, Array, bool]) -> None:
-            proof.take_refit(self.session, disc, *part)
+                yield cone.best_without(proof.hole_of(disc), before=rough)
 
         def gone() -> bool:
             return self.session.frame.proof is None
 
+        take = partial(proof.take_refit, self.session, disc)
         self.exact.begin(work, take, self._refine, gone)
 
 
