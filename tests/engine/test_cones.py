@@ -71,6 +71,31 @@ def test_a_start_from_the_solution_takes_one_round() -> None:
     torch.testing.assert_close(again.u, made.u, rtol=1e-12, atol=0)
 
 
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_gradients_of_candidates_settle_though_exchanges_of_all_cycle(seed: int) -> None:
+    """Exchanges of all, and of the last where these cycle, left 1 to 3 of 40 after 128 rounds."""
+    generator = torch.Generator().manual_seed(seed)
+    weights = torch.randn(60, 2, generator=generator, dtype=torch.float64)
+    angles = 2 * torch.pi * torch.rand(40, 60, generator=generator, dtype=torch.float64)
+
+    def gradients(angles: torch.Tensor) -> torch.Tensor:
+        """Those of a two-layer ReLU network at points of the circle, of labels that alternate."""
+        x = torch.stack([angles.cos(), angles.sin()], -1)
+        pre = x @ weights.T
+        first = ((pre > 0).double().unsqueeze(-1) * x.unsqueeze(-2)).flatten(-2)
+        signs = torch.where(torch.arange(x.shape[-2]) % 2 == 0, 1.0, -1.0).double()
+        return torch.cat([pre.clamp_min(0), first], -1) * signs[:, None]
+
+    theta = gradients(2 * torch.pi * torch.arange(20, dtype=torch.float64) / 20).sum(0)
+    columns = gradients(angles)
+    gram, inner = columns @ columns.mT, columns @ theta
+    made = pivoting(gram, inner, torch.ones_like(inner, dtype=torch.bool), 128)
+    assert not bool(made.unsettled.any())
+    for a, u in zip(columns, made.u, strict=True):
+        left = float((a.mT @ u - theta).norm())
+        assert left <= nnls(a.mT.numpy(), theta.numpy())[1] + 1e-4 * float(theta.norm())
+
+
 def test_single_precision_explains_as_much() -> None:
     columns, theta, gram, inner = problems(6, 30, 1e-2, 1, torch.float32)
     made = settled_coefficients(gram, inner, 0.0, inner > 0).double()
