@@ -5,7 +5,7 @@ from __future__ import annotations
 from playwright.sync_api import Page, expect
 
 from explorer.serve import server
-from tests.browser.steps import NEGATIVE, Explorer, Place, on_plane
+from tests.browser.steps import NEAR_KKT, NEGATIVE, Explorer, Place, on_plane
 from tests.browser.test_triangle import the_handle_is_dragged_by_touch
 
 SWIPE = ((0.3, 0.9), (0.3, 0.2))  # upward, as one scrolls a page down
@@ -49,6 +49,29 @@ def test_tap_adds_and_swipe_sprays(touch_page: Page, voila_server: server.Server
     a_word_is_explained_at_a_touch(app)
     app.button("4 Landscape").tap()
     the_handle_is_dragged_by_touch(touch_page)
+
+
+def test_points_are_forbidden_by_touch(touch_page: Page, voila_server: server.Server) -> None:
+    app = Explorer(touch_page).visit(voila_server.url)
+    app.preset("Two points")
+    app.button("2 Train").tap()
+    app.button("Jump to the exact solution").tap()
+    expect(app.verdict).to_contain_text(NEAR_KKT)
+    app.button("5 Explain").tap()
+    app.button("Where must a point be?").tap()
+    app.button("Reveal the points").wait_for()
+    app.plane.scroll_into_view_if_needed()
+    before = app.plane.evaluate(SCROLLED)
+    swipe(app, (0.2, 0.5), (0.4, 0.5))
+    expect(app.verdict).to_contain_text("Without a point here")
+    disc = "() => document.querySelector('.mx-plane canvas').mxFrame.disc?.data"
+    touch_page.wait_for_function(f"() => Math.abs(({disc})()[0] + 0.2) < 0.01")
+    assert app.plane.evaluate(SCROLLED) == before
+    wide = touch_page.evaluate(disc)[2]
+    app.button("Wider").tap()
+    touch_page.wait_for_function(f"wide => ({disc})()[2] > wide", arg=wide)
+    app.button("Allow points again").tap()
+    expect(app.verdict).not_to_contain_text("Without a point here")
 
 
 def swipe(app: Explorer, start: Place, end: Place) -> None:

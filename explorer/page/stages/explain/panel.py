@@ -23,11 +23,12 @@ from explorer.engine.explanations.others import OtherSet, Rivals, farthest_set, 
 from explorer.engine.number_words import percent
 from explorer.engine.progress import Progress, part_progress
 from explorer.page import play
-from explorer.page.ask import Question
+from explorer.page.ask import Ask, Question
 from explorer.page.controls.row import Item, Row, choices
 from explorer.page.frame import Certain, Frame
-from explorer.page.job import JobState, once
+from explorer.page.job import JobState, once, page_waits
 from explorer.page.panels.base import Panel
+from explorer.page.session import IN_CLASS
 from explorer.page.stages.explain import commands as explain
 from explorer.page.stages.explain import words
 from explorer.page.view.chart import ChartView
@@ -87,6 +88,7 @@ class ExplainPanel(Panel):
         )
         self.radii = Question(self, words.LIKELY, RADII_TIP, self._press_radii)
         self.questions = (self.radii, self.farthest, self.forced)
+        self.ahead = Ask(self, self.weights)
         self._asked = (False, False)  # whether masses, and the farthest set, are on the plane
         self.hand = self._hand()
         rows = [question.row for question in self.questions]
@@ -231,9 +233,22 @@ class ExplainPanel(Panel):
         explain.take_farthest(self.session, part[1])
         self.farthest.say(folded_html(explanations.farthest_set(part[1])))
 
+    def _prepare(self, frame: Frame) -> None:
+        """Make the cone of all explanations while one looks: the last act then answers at once.
+
+        It takes seconds of a processor: in a class it waits until a visitor asks.
+        """
+        target, aim = frame.target, frame.aim
+        if target is None or aim is None or target is self.ahead.of:
+            return
+        if IN_CLASS or not page_waits() or target.unit != 1 or obstacle(target):
+            return
+        self.ahead.begin(once(partial(cone_around, target, aim.truth)))
+
     # --- what is seen -------------------------------------------------------------------------
     def render(self, frame: Frame) -> None:
         """Show which points can move, and the curve of the present drag."""
+        self._prepare(frame)
         for question in self.questions:
             question.drop_old()
         drawn = frame.certain
