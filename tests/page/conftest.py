@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import wraps
 
 import pytest
@@ -11,6 +11,8 @@ from explorer.engine import controls
 from explorer.engine.controls import COUNT, Controls
 from explorer.engine.data import Dataset
 from explorer.page import aim
+from explorer.page.apps.explorer import App
+from explorer.page.apps.page import SidePage
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -31,3 +33,23 @@ def kept_controls() -> Iterator[None]:
         for module in (controls, aim):
             patch.setattr(module, "control_sets", kept)
         yield
+
+
+@pytest.fixture(autouse=True)
+def closed_pages(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Close every page that a test opened."""
+    made: list[App | SidePage] = []
+
+    def noted(begin: Callable[..., None]) -> Callable[..., None]:
+        @wraps(begin)
+        def note(page: App | SidePage, *given: object, **named: object) -> None:
+            begin(page, *given, **named)
+            made.append(page)
+
+        return note
+
+    for kind in (App, SidePage):
+        monkeypatch.setattr(kind, "__init__", noted(kind.__init__))
+    yield
+    for page in made:
+        page.close()

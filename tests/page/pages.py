@@ -5,23 +5,54 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 import ipywidgets as w
 import numpy as np
 import pytest
 
 from explorer.engine.attacks.kkt import KKTConfig
-from explorer.engine.data import preset
+from explorer.engine.data import Dataset, preset
 from explorer.page import play
 from explorer.page.apps.explorer import App
 from explorer.page.controls.row import Row
+from explorer.page.frame import Stage
 from explorer.page.job import Job, Work
+from explorer.page.panels.base import Panel
+from explorer.page.session import Session
 from explorer.page.stages.train import commands as train
 from explorer.research.grid import even
 
+Kind = TypeVar("Kind", bound=Panel)
 
-def opened(stage: str, name: str, **given) -> App:
+
+def lead(session: Session, stage: Stage, steps: int | None, **settings: Any) -> None:
+    """Bring a session to a stage, on the exact network or one of so many steps of training."""
+    play.go(session, "train")
+    if settings:
+        play.configure(session, **settings)
+    if steps is None:
+        train.jump_to_exact(session)
+    elif steps:
+        play.step(session, steps)
+    play.go(session, stage)
+
+
+def reached(stage: Stage, points: Dataset, steps: int | None = None, **settings: Any) -> Session:
+    """A session in a stage: see `lead`; `settings` of training."""
+    session = Session(points)
+    lead(session, stage, steps, **settings)
+    return session
+
+
+def page_in(stage: Stage, points: Dataset, steps: int | None = None, **settings: Any) -> App:
+    """The same with a page."""
+    made = App(points)
+    lead(made.session, stage, steps, **settings)
+    return made
+
+
+def opened(stage: Stage, name: str, **given: Any) -> App:
     """A page on the exact network of a preset, turned to a stage; `given` as to `preset`.
 
     In the landscape there is a candidate for each point, which costs little.
@@ -31,33 +62,30 @@ def opened(stage: str, name: str, **given) -> App:
     if stage == "landscape":
         n = session.frame.dataset.n
         session.attack_config = replace(session.attack_config, m=even(n))
-    play.go(made.session, "train")
-    train.jump_to_exact(made.session)
+    lead(session, stage, None)
+    return made
+
+
+def trained(stage: Stage = "train") -> App:
+    """A page on six points of the circle that 20 neurons were trained on, with a short attack."""
+    made = App(preset("alternating-circle", n=6))
+    lead(made.session, "train", 600, widths=(20,))
+    made.session.attack_config = KKTConfig(m=12, steps=60)
     play.go(made.session, stage)
     return made
 
 
-def fixture_of(make: Callable[[], Any]) -> Any:
-    """The fixture of a module: its page for one test."""
-
-    @pytest.fixture
-    def page() -> Iterator[Any]:
-        made = make()
-        yield made
-        made.close()
-
-    return page
-
-
-def trained() -> App:
-    """A page on six points of the circle that 20 neurons were trained on, with a short attack."""
-    made = App(preset("alternating-circle", n=6))
-    session = made.session
-    play.configure(session, widths=(20,))
-    play.go(session, "train")
-    play.step(session, 600)
-    session.attack_config = KKTConfig(m=12, steps=60)
+def panel_of(app: App, kind: type[Kind]) -> Kind:
+    """The panel of this class."""
+    made = app.panels[kind.__name__]
+    assert isinstance(made, kind)
     return made
+
+
+def no_failures(app: App) -> None:
+    """No panel has failed."""
+    for name, panel in app.panels.items():
+        assert panel.failure.layout.display == "none", (name, panel.failure.value)
 
 
 def walk(root: w.Widget) -> Iterator[w.Widget]:

@@ -17,17 +17,10 @@ from explorer.page import play
 from explorer.page.apps.explorer import App
 from explorer.page.stages.attack.arena import CANCEL, RUN
 from explorer.page.stages.attack.other import OPEN, SURE, OtherPanel
-from explorer.page.stages.train import commands as train
 from explorer.research.runs import FINE, RADIUS
-from tests.page.pages import choose, label, on_plane, press, send, trained
+from tests.page.pages import choose, label, on_plane, opened, press, send, trained
 
-
-@pytest.fixture
-def app():
-    made = trained()
-    play.go(made.session, "arena")
-    yield made
-    made.close()
+app = pytest.fixture(lambda: trained("arena"))
 
 
 def only(app: App, *keys: str) -> None:
@@ -144,15 +137,6 @@ def test_nothing_chosen_is_said(app: App) -> None:
 # --- another set in the attack stage: drawn and told, cancelled, refused, forgotten ---------------
 
 
-def opened(data: Dataset, exact: bool = True) -> App:
-    made = App(data)
-    play.go(made.session, "train")
-    if exact:
-        train.jump_to_exact(made.session)
-    play.go(made.session, "attack")
-    return made
-
-
 def panel(app: App) -> OtherPanel:
     made = app.panel("OtherPanel")
     assert isinstance(made, OtherPanel) and made.box.children
@@ -164,7 +148,7 @@ def drawn(app: App) -> int:
 
 
 def test_the_set_that_is_drawn_explains_the_weights_and_is_another_one() -> None:
-    app = opened(preset("moons", n=10))
+    app = opened("attack", "moons", n=10)
     other, session = panel(app), app.session
     assert other.row.text in (OPEN, SURE) and not drawn(app)
     press(other.row, "shown")
@@ -186,27 +170,24 @@ def test_the_set_that_is_drawn_explains_the_weights_and_is_another_one() -> None
     assert drawn(app) == len(found.x)
     press(other.row, "shown")
     assert not drawn(app) and session.frame.attack.other is None
-    app.close()
 
 
 def test_other_weights_have_other_sets() -> None:
-    app = opened(preset("moons", n=10))
+    app = opened("attack", "moons", n=10)
     other = panel(app)
     press(other.row, "shown")
     play.go(app.session, "train")
     play.step(app.session, 1)
     play.go(app.session, "attack")
     assert not other.row.value("shown") and other.found is None and not drawn(app)
-    app.close()
 
 
 def test_points_that_the_weights_tell_have_no_other_set() -> None:
-    app = opened(preset("pairs-line", n=8))
+    app = opened("attack", "pairs-line", n=8)
     other = panel(app)
     press(other.row, "shown")
     assert other.found is not None and not other.found.other
     assert "No training" in other.row.text and not drawn(app)
-    app.close()
 
 
 def test_three_classes_and_biases_everywhere_are_refused_in_a_sentence() -> None:
@@ -228,4 +209,3 @@ def test_three_classes_and_biases_everywhere_are_refused_in_a_sentence() -> None
         play.step(app.session, 200)
     play.go(app.session, "attack")
     assert panel(app).row.items["shown"].disabled and "homogeneous" in panel(app).row.text
-    app.close()

@@ -24,14 +24,11 @@ from explorer.research.pictures.axes import Axes
 from explorer.research.pictures.fields import breakpoints, neuron_lines, numbers
 from explorer.research.pictures.needles import BINS, MOST, needles
 from explorer.widgets import Needles
-from tests.page.pages import send
+from tests.page.pages import reached, send
 
 
 def trained(name: str = "alternating-circle", steps: int = 1500, **given) -> Session:
-    session = Session(preset(name, **given))
-    play.go(session, "train")
-    play.advance(session, steps=steps)
-    play.assess(session)
+    session = reached("train", preset(name, **given), steps)
     session.band = True
     return session
 
@@ -216,7 +213,6 @@ def test_the_band_is_folded_until_its_chip_is_pressed_and_costs_nothing_before()
     send(page.panels["Tools"].view, kind="layer", value="band")
     play.step(session, 3)
     assert not panel.on_screen and panel.view.number == 1
-    page.close()
 
 
 @pytest.mark.parametrize(("number", "at"), [(1, 1), (2, 0), (4, 0), (7, 1)])

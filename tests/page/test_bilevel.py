@@ -15,16 +15,13 @@ from explorer.page.session import Session
 from explorer.page.sharing import files
 from explorer.page.sharing.run import run_of_page
 from explorer.page.stages.attack import commands as attack
-from explorer.page.stages.train import commands as train
 from explorer.research.code import python_of
+from tests.page.pages import reached
 
 
 @pytest.fixture
 def session() -> Session:
-    made = Session(preset("moons", n=10))
-    play.go(made, "train")
-    train.jump_to_exact(made)
-    play.go(made, "attack")
+    made = reached("attack", preset("moons", n=10))
     attack.choose(made, "bilevel")
     return made
 

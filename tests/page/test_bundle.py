@@ -15,20 +15,14 @@ from explorer.engine.data import preset
 from explorer.page import play
 from explorer.page.apps.explorer import App
 from explorer.page.stages.landscape import commands as landscape
-from explorer.page.stages.train import commands as train
 from explorer.page.view.base import CanvasView
 from explorer.page.view.canvases import PlaneView
-from tests.page.pages import opened, send
+from tests.page.pages import opened, page_in, send
 
 Message = tuple[str, dict[str, Any]]  # id of the widget, what was sent to it
 
 
-@pytest.fixture
-def page() -> Iterator[App]:
-    app = App(preset("blobs", n=6))
-    play.go(app.session, "train")
-    yield app
-    app.close()
+page = pytest.fixture(lambda: page_in("train", preset("blobs", n=6), 0))
 
 
 @pytest.fixture
@@ -122,7 +116,6 @@ def test_a_move_of_the_handle_is_answered_by_one_message(sent: list[Message]) ->
     moved = {to for to, *_ in parts(sent[0])}
     plane = app.panels["PlanePanel"].view
     assert {plane.model_id, panel.view.model_id, panel.strip.model_id} <= moved
-    app.close()
 
 
 # --- a canvas view without a browser: what a message holds, and what is asked back
@@ -213,9 +206,7 @@ def test_the_page_opens_with_few_widgets_and_messages(monkeypatch: pytest.Monkey
 
 
 def test_the_first_look_into_a_stage_costs_few_messages(monkeypatch: pytest.MonkeyPatch) -> None:
-    app = App(preset("alternating-circle"))
-    train.jump_to_exact(app.session)
-    play.go(app.session, "draw")
+    app = page_in("draw", preset("alternating-circle"))
     send(app.bundle, kind="ready")
     found = {}
     for stage in STAGES:

@@ -18,11 +18,11 @@ from explorer.page.stages.landscape.starts import StartsPanel
 from explorer.page.stages.train import commands as train
 from explorer.page.words.headline import headline
 from explorer.research.census import CensusConfig, census_starts
-from tests.page.pages import choose, fixture_of, on_plane, opened, press, send
+from tests.page.pages import choose, on_plane, opened, page_in, panel_of, press, send
 
 MANY = 30
 
-app = fixture_of(lambda: opened("landscape", "moons", n=8))
+app = pytest.fixture(lambda: opened("landscape", "moons", n=8))
 
 
 @pytest.fixture(autouse=True)
@@ -33,9 +33,7 @@ def few(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def panel(app: App) -> StartsPanel:
-    made = app.panels["StartsPanel"]
-    assert isinstance(made, StartsPanel)
-    return made
+    return panel_of(app, StartsPanel)
 
 
 def test_a_census_colours_the_triangle_and_its_ends_are_chosen(app: App) -> None:
@@ -142,11 +140,6 @@ def test_a_census_that_cannot_be_says_why(app: App) -> None:
 
 
 def test_a_census_of_three_layers_says_what_it_needs() -> None:
-    made = App(preset("moons", n=6))
-    play.configure(made.session, widths=(8, 8))
-    play.go(made.session, "train")
-    play.advance(made.session, steps=3000)
-    play.go(made.session, "landscape")
+    made = page_in("landscape", preset("moons", n=6), 3000, widths=(8, 8))
     press(panel(made).census.go, "go")
     assert "two layers" in made.session.message
-    made.close()

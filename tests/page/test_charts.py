@@ -17,17 +17,9 @@ from explorer.page.apps.explorer import App
 from explorer.page.history import LOG_STEPS
 from explorer.page.stages.draw import commands as draw
 from explorer.page.view.chart import ChartView
-from tests.page.pages import send
+from tests.page.pages import page_in, send
 
-
-@pytest.fixture
-def app():
-    made = App(preset("alternating-circle", n=6))
-    session = made.session
-    play.configure(session, widths=(20,))
-    play.go(session, "train")
-    yield made
-    made.close()
+app = pytest.fixture(lambda: page_in("train", preset("alternating-circle", n=6), 0, widths=(20,)))
 
 
 def attacked(app: App, steps: int = 60) -> None:

@@ -10,16 +10,9 @@ from explorer.page.apps.explorer import App
 from explorer.page.stages.attack.chooser import UNFIT
 from explorer.page.stages.draw import commands as draw
 from explorer.page.stages.train import commands as train
-from tests.page.pages import send
+from tests.page.pages import page_in, send
 
-
-@pytest.fixture
-def app():
-    made = App(preset("moons", n=8))
-    train.jump_to_exact(made.session)
-    play.go(made.session, "attack")
-    yield made
-    made.close()
+app = pytest.fixture(lambda: page_in("attack", preset("moons", n=8)))
 
 
 def test_an_attack_that_does_not_fit_says_so_and_the_present_one_stays(app: App) -> None:

@@ -22,13 +22,11 @@ from explorer.page.stages.draw import commands as draw
 from explorer.page.stages.proof import commands as proof
 from explorer.research.pictures.fields import leads
 from explorer.style import CLASSES
-from tests.page.pages import of_class, on_plane
+from tests.page.pages import of_class, on_plane, page_in, reached
 
 
 def trained(name: str = "three-blobs") -> Session:
-    session = Session(preset(name))
-    play.go(session, "train")
-    play.step(session, 600)
+    session = reached("train", preset(name), 600)
     return session
 
 
@@ -95,7 +93,6 @@ def test_three_classes_are_asked_where_a_point_must_be() -> None:
     assert held is not None and held.needed is not None and held.done
     assert held.needed.holds(data.x.numpy(), data.y.numpy()).all()
     assert len(on_plane(app)["places"]) == len(held.needed.rows) > 0
-    app.close()
 
 
 @pytest.mark.parametrize("name", ["three-blobs", "spiral-arms", "four-blobs", "pie"])
@@ -124,17 +121,13 @@ def test_other_attacks_refuse_several_outputs() -> None:
 
 
 def test_a_page_shows_every_class() -> None:
-    app = App(preset("pie"))
-    session = app.session
-    play.go(session, "train")
-    play.step(session, 50)
+    app = page_in("train", preset("pie"), 50)
     shown = on_plane(app)
     assert all(len(of_class(shown["points"], label)) == 6 for label in CLASSES)
     assert shown["map"].shape[0] == 4 and shown["margins"]
     words = [row["name"] for row in app.panels["Tools"].view.state["classes"]]
     assert words == ["● 1", "▲ 2", "■ 3", "◆ 4"]
     assert "6 ◆" in _drawn(app)
-    app.close()
 
 
 def _drawn(app: App) -> str:

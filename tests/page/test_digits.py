@@ -23,7 +23,7 @@ from explorer.research.image_runs import ImageRun, carried_numbers, picture_atta
 from explorer.research.pictures import image_sheets
 from explorer.research.runs import RunFailed
 from explorer.research.words import verdicts
-from tests.page.pages import choose, fixture_of, label, press, send
+from tests.page.pages import choose, label, press, send
 
 TINY = ImageRun(Choice(n=10), widths=(40,), train_steps=60, steps=4)
 
@@ -155,7 +155,7 @@ def test_weights_are_grey_at_zero():
     assert image_sheets.strongest(rows, 2).tolist() == [[3, 4], [0, 2]]
 
 
-page = fixture_of(lambda: DigitsApp(TINY))
+page = pytest.fixture(lambda: DigitsApp(TINY))
 
 
 def well(page):

@@ -12,10 +12,10 @@ from explorer.page.apps.digits import DigitsApp
 from explorer.page.view.pictures import DRAWN, PicturesView
 from explorer.research import image_runs
 from explorer.research.image_runs import ImageRun
-from tests.page.pages import choose, fixture_of, press, send
+from tests.page.pages import choose, press, send
 
 TINY = ImageRun(Choice(n=10), widths=(40,), train_steps=60, steps=4)
-page = fixture_of(lambda: DigitsApp(TINY))
+page = pytest.fixture(lambda: DigitsApp(TINY))
 
 
 def attacked(page):

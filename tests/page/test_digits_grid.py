@@ -12,11 +12,11 @@ from explorer.page.apps.digits import DigitsApp
 from explorer.page.stages.landscape.runs_box import RunsBox
 from explorer.research.grid import landscape as live
 from explorer.research.grid.store import KEEP, folder
-from tests.page.pages import choose, fixture_of, label, press
+from tests.page.pages import choose, label, press
 from tests.page.test_digits import TINY, well
 from tests.page.test_runs import hand_in, offered
 
-page = fixture_of(lambda: DigitsApp(TINY))
+page = pytest.fixture(lambda: DigitsApp(TINY))
 
 
 def ready(page: DigitsApp) -> RunsBox:

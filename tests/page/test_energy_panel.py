@@ -31,21 +31,18 @@ from explorer.research.pictures.shades import shades, span_of
 from explorer.research.words import energy as words
 from explorer.research.words import sentence
 from explorer.style import CSS
-from tests.page.pages import choose, classes, on_plane, opened, press, send
+from tests.page.pages import choose, classes, on_plane, opened, page_in, panel_of, press, send
 
 
 @pytest.fixture
 def app():
     made = opened("landscape", "moons", n=8)
     landscape.show_map(made.session, "point")
-    yield made
-    made.close()
+    return made
 
 
 def panel(app: App) -> EnergyPanel:
-    made = app.panels["EnergyPanel"]
-    assert isinstance(made, EnergyPanel)
-    return made
+    return panel_of(app, EnergyPanel)
 
 
 def share(app: App, at) -> dict[str, float]:
@@ -127,7 +124,6 @@ def test_a_line_has_a_curve() -> None:
     assert energy.picture.curve is not None and np.isfinite(energy.picture.values).all()
     landscape.show_map(energy.session, "last")
     assert energy.picture.curve is not None and "breakpoints" not in energy.told.value("bar")
-    app.close()
 
 
 def test_it_refines_in_a_loop_and_a_stop_keeps_what_is_there(app: App) -> None:
@@ -351,13 +347,10 @@ def test_weights_without_an_energy_are_told() -> None:
     energy = panel(app)
     assert "biases beyond" in energy.told.value("said") and not energy.body.children
     assert "2 Train" in energy.told.value("said")
-    app.close()
 
 
 def test_before_a_map_is_there_the_page_says_that_it_is_computed() -> None:
-    app = App(preset("moons", n=8))
-    play.go(app.session, "train")
-    train.jump_to_exact(app.session)
+    app = page_in("train", preset("moons", n=8))
 
     async def go() -> None:
         play.go(app.session, "landscape")
@@ -369,14 +362,9 @@ def test_before_a_map_is_there_the_page_says_that_it_is_computed() -> None:
 
 
 def test_weights_of_more_classes_are_told_so() -> None:
-    app = App(preset("three-blobs"))
-    play.go(app.session, "train")
-    play.advance(app.session, steps=600)
-    play.assess(app.session)
-    play.go(app.session, "landscape")
+    app = page_in("landscape", preset("three-blobs"), 600)
     landscape.show_map(app.session, "point")
     assert "two classes" in panel(app).told.value("said")
-    app.close()
 
 
 # --- what the energy panel asks, draws and says, number by number ---------------------------------
@@ -492,10 +480,7 @@ def test_the_line_of_a_split_is_where_both_halves_stay_in_the_cell(app: App) -> 
 
 
 def test_merging_is_said_with_what_it_changes_and_follows_its_angle() -> None:
-    made = App(preset("moons", n=8))
-    play.go(made.session, "train")
-    play.advance(made.session, steps=600)
-    play.go(made.session, "landscape")
+    made = page_in("landscape", preset("moons", n=8), 600)
     landscape.show_map(made.session, "point")
     panel = made.panels["EnergyPanel"]
     counts, errors = [], []
@@ -510,7 +495,6 @@ def test_merging_is_said_with_what_it_changes_and_follows_its_angle() -> None:
     assert 0 < errors[0] <= errors[1] * (1 + 1e-9)  # what is merged besides may change nothing
     choose(panel.row, "angle", 0.0)
     assert "merged" not in panel.told.value("rest")
-    made.close()
 
 
 def test_weights_that_changed_have_no_map_of_the_old_ones(app: App) -> None:
@@ -536,29 +520,6 @@ def test_a_map_that_does_not_exist_is_refused_in_a_sentence(app: App, monkeypatc
     asyncio.run(ask())
     assert panel.told.value("said") == why and panel.picture is None
     assert app.session.frame.point_map is None and panel.failure.layout.display == "none"
-
-
-def test_closing_the_page_ends_the_work(app: App) -> None:
-    other = opened("landscape", "moons", n=8)
-    landscape.show_map(other.session, "point")
-    panel, sizes = other.panels["EnergyPanel"], []
-    answer = panel.work.answers.answer
-
-    def slow(q, size, progress=no_progress):
-        sizes.append(size)
-        return answer(q, size, progress)
-
-    panel.work.answers.answer = slow
-
-    async def ask() -> None:
-        panel.work.pace["point"] = 1.0  # as on a slow machine: the coarsest comes first
-        landscape.map_point(other.session, 2)
-        await asyncio.sleep(0)
-        other.close()
-        await panel.work.job.wait()
-
-    asyncio.run(ask())
-    assert len(sizes) <= 1
 
 
 def test_colours_run_from_bright_to_dark_over_the_span_and_its_reference() -> None:

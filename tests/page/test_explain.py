@@ -25,9 +25,9 @@ from explorer.page.words.headline import headline
 from explorer.research import explained
 from explorer.research.explained import Explained, lengths, split_toward
 from explorer.research.pictures.axes import Axes
-from tests.page.pages import fixture_of, opened, press, send
+from tests.page.pages import no_failures, opened, page_in, press, send
 
-app = fixture_of(lambda: opened("explain", "moons", n=12, seed=1))
+app = pytest.fixture(lambda: opened("explain", "moons", n=12, seed=1))
 
 
 def state(app: App) -> Explained:
@@ -45,11 +45,6 @@ def share(app: App, x: torch.Tensor) -> dict[str, float]:
 
 def hand(app: App, *events: dict[str, object]) -> None:
     send(app.panels["PlanePanel"].view, kind="events", events=list(events))
-
-
-def no_failures(app: App) -> None:
-    for name, panel in app.panels.items():
-        assert panel.failure.layout.display == "none", (name, panel.failure.value)
 
 
 def test_a_drag_by_the_mouse_makes_two_points_that_explain_the_same(app: App) -> None:
@@ -168,7 +163,6 @@ def test_on_a_line_everything_is_pinned_and_free_drags_break_the_margin(name: st
     )
     play.go(made.session, "attack")
     no_failures(made)
-    made.close()
 
 
 def test_what_cannot_be_explained_is_refused_and_the_stage_stays() -> None:
@@ -182,7 +176,6 @@ def test_what_cannot_be_explained_is_refused_and_the_stage_stays() -> None:
     ):
         made.session.attempt(command)
         assert "Nothing" in made.session.message
-    made.close()
 
 
 # --- the explain stage in numbers: what a drag makes, what is undone, drawn, said and cancelled ---
@@ -281,16 +274,12 @@ def test_the_widest_split_ends_at_a_wall_or_at_the_edge_of_the_plane(app: App) -
 
 
 def test_trained_weights_are_explained_by_points_near_their_margin() -> None:
-    made = App(preset("moons", n=12, seed=1))
-    play.go(made.session, "train")
-    play.advance(made.session, steps=600)
-    play.go(made.session, "explain")
+    made = page_in("explain", preset("moons", n=12, seed=1), 600)
     e = state(made).truth
     assert not state(made).exact
     assert float(margins(state(made).net, e).max()) <= 1 + explained.TRAINED_MARGIN + 1e-9
     q = margins(state(made).net, e)
     assert float(q.min()) == pytest.approx(1.0)
-    made.close()
 
 
 def test_the_chart_shows_the_numbers_of_the_drag(app: App) -> None:

@@ -229,7 +229,6 @@ def test_against_the_computer_on_the_page() -> None:
     page.session.game = other
     game.score_machine(page.session, held, held.guess)
     assert page.session.game is other, "the guess was at other weights"
-    page.close()
 
 
 def test_a_guess_that_was_drawn_before_the_attack_does_not_change_it(hider: Session) -> None:

@@ -16,10 +16,9 @@ from explorer.page.session import Session
 from explorer.page.stages.attack import commands as attack
 from explorer.page.stages.draw import commands as draw
 from explorer.page.stages.explain import commands as explain
-from explorer.page.stages.train import commands as train
 from explorer.page.words.headline import headline
 from explorer.research.explained import FARTHEST
-from tests.page.pages import send
+from tests.page.pages import page_in, reached, send
 
 NAME = "two points"
 
@@ -70,23 +69,17 @@ def test_the_list_opens_beside_the_page_and_says_how_far() -> None:
     asyncio.run(run())
     assert any("%" in message for message in seen)
     assert app.session.frame.stage == "attack"
-    app.close()
 
 
 def test_landscape_asks_for_starts_rather_than_for_play() -> None:
-    app = App(preset("moons", n=6))
-    train.jump_to_exact(app.session)
-    play.go(app.session, "attack")
+    app = page_in("attack", preset("moons", n=6))
     play.go(app.session, "landscape")
     words = app.panels["HeadlinePanel"].text
     assert "starts" in words and "Play" not in words
-    app.close()
 
 
 def test_an_attack_that_began_at_the_truth_says_so_and_is_no_find() -> None:
-    app = App(preset("circles", n=12, seed=1))
-    train.jump_to_exact(app.session)
-    play.go(app.session, "attack")
+    app = page_in("attack", preset("circles", n=12, seed=1))
     panel = app.panels["HeadlinePanel"]
     assert "attacker" not in panel.text
     attack.remix(app.session, 0.5, 1.0)
@@ -97,7 +90,6 @@ def test_an_attack_that_began_at_the_truth_says_so_and_is_no_find() -> None:
     assert panel.view.state["tone"] == "warn"
     attack.remix(app.session, 0.0, 0.0)
     assert "attacker" not in panel.text
-    app.close()
 
 
 def test_a_farthest_set_that_explains_less_well_is_not_blamed_on_a_drag() -> None:
@@ -132,9 +124,7 @@ def test_a_lesson_trains_before_the_eyes_of_a_visitor(monkeypatch, software) -> 
 
 
 def test_nothing_is_asked_to_be_dragged_where_all_is_pinned() -> None:
-    session = Session(preset("alternating-line"))
-    train.jump_to_exact(session)
-    play.go(session, "explain")
+    session = reached("explain", preset("alternating-line"))
     assert bool(explain.explanation(session).pinned.all())
     made = headline(session.frame)
     assert "split" in made.title and "its line" not in made.words

@@ -28,6 +28,7 @@ from explorer.page.stages.landscape import commands as landscape
 from explorer.page.stages.train import commands as train
 from explorer.page.words.headline import headline
 from explorer.research.runs import RADIUS
+from tests.page.pages import reached
 
 COUNTED = re.compile(r"(\d+) of (\d+) points|(?:All (\d+)|Both) points")
 STEP = re.compile(r"[Aa]t step ([\d,]+)")
@@ -173,9 +174,7 @@ def test_each_stage_of_a_run_that_finds_all_points() -> None:
 
 @pytest.mark.parametrize("seed", [0, 3])
 def test_two_clusters_end_in_what_they_show(seed: int) -> None:
-    session = Session(two_blobs(6 + seed, seed))
-    play.go(session, "train")
-    play.step(session, 1500)
+    session = reached("train", two_blobs(6 + seed, seed), 1500)
     check(session)
     play.go(session, "attack")
     play.step(session, 3000)
@@ -186,10 +185,7 @@ def test_two_clusters_end_in_what_they_show(seed: int) -> None:
 
 
 def test_weights_far_from_a_kkt_point_are_trained_on() -> None:
-    session = Session(preset("moons", 20, 0.06))
-    play.go(session, "train")
-    play.step(session, 100)
-    play.go(session, "attack")
+    session = reached("attack", preset("moons", 20, 0.06), 100)
     play.step(session, 3000)
     made = check(session)
     assert made.action.key == "train"
@@ -203,10 +199,7 @@ def test_weights_far_from_a_kkt_point_are_trained_on() -> None:
 
 @pytest.mark.parametrize(("residual", "slackness"), [(0.3, 0.01), (0.01, 0.3)])
 def test_what_is_blamed_for_a_failure_is_the_larger_miss(residual: float, slackness: float) -> None:
-    session = Session(preset("moons", 20, 0.06))
-    play.go(session, "train")
-    play.step(session, 200)
-    play.go(session, "attack")
+    session = reached("attack", preset("moons", 20, 0.06), 200)
     play.configure(session, steps=20)
     play.step(session, 20)
     aim = session.frame.aim
@@ -217,9 +210,7 @@ def test_what_is_blamed_for_a_failure_is_the_larger_miss(residual: float, slackn
 
 
 def test_a_failure_offers_more_candidates_and_takes_them() -> None:
-    session = Session(preset("alternating-circle", 12, 0.0))
-    train.jump_to_exact(session)
-    play.go(session, "attack")
+    session = reached("attack", preset("alternating-circle", 12, 0.0))
     play.configure(session, m=4, steps=50)
     play.step(session, 50)
     made = check(session)
@@ -235,9 +226,7 @@ def test_a_failure_offers_more_candidates_and_takes_them() -> None:
 def test_only_what_chance_does_not_meet_is_called_recovered(
     met: float, p: float, why: Unknowable | None
 ) -> None:
-    session = Session(preset("alternating-circle", 12, 0.0))
-    train.jump_to_exact(session)
-    play.go(session, "attack")
+    session = reached("attack", preset("alternating-circle", 12, 0.0))
     play.configure(session, m=24, steps=10)
     play.step(session, 10)
     part = session.frame.attack
@@ -259,7 +248,9 @@ def test_where_no_theorem_holds_it_is_said(changes: dict[str, object]) -> None:
     session = Session(preset("alternating-circle", 8, 0.0), train_config=TrainConfig(**changes))
     play.go(session, "train")
     play.step(session, 2000)
-    assert check(session).tone == "warn"
+    made = check(session)
+    assert made.tone == "warn"
+    assert "weight_decay" in changes or "no theorem" in made.words.lower()
     play.go(session, "attack")
     assert session.frame.aim is not None
     assert (session.frame.aim.target.decay is not None) == ("weight_decay" in changes)
@@ -268,9 +259,7 @@ def test_where_no_theorem_holds_it_is_said(changes: dict[str, object]) -> None:
 
 
 def test_several_classes() -> None:
-    session = Session(preset("three-blobs", 9))
-    play.go(session, "train")
-    play.step(session, 1000)
+    session = reached("train", preset("three-blobs", 9), 1000)
     check(session)
     play.go(session, "attack")
     play.step(session, 100)
@@ -281,9 +270,7 @@ def test_several_classes() -> None:
 
 # --- what was false -----------------------------------------------------------------------------
 def test_a_click_on_a_point_while_training_is_no_new_beginning() -> None:
-    session = Session(preset("alternating-line"))
-    play.go(session, "train")
-    play.step(session, 50)
+    session = reached("train", preset("alternating-line"), 50)
     draw.add(session, [((0.1,), 1.0)])
     assert "begun" not in check(session).words
 
@@ -298,18 +285,14 @@ def test_an_example_that_loads_is_told_as_far_as_it_is() -> None:
 
 
 def test_no_point_is_called_wrong_beside_positive_margins() -> None:
-    session = Session(preset("alternating-circle", 20, 0.0))
-    play.go(session, "train")
-    play.step(session, 10)
+    session = reached("train", preset("alternating-circle", 20, 0.0), 10)
     while float(session.frame.training.state.q.min()) <= 0:
         play.advance(session, steps=1)
     assert "side" not in check(session).title
 
 
 def test_the_landscape_keeps_no_verdict_of_the_attack() -> None:
-    session = Session(preset("alternating-circle", 8, 0.0))
-    train.jump_to_exact(session)
-    play.go(session, "attack")
+    session = reached("attack", preset("alternating-circle", 8, 0.0))
     play.step(session, 200)
     of_attack = check(session)
     play.go(session, "landscape")
@@ -317,11 +300,7 @@ def test_the_landscape_keeps_no_verdict_of_the_attack() -> None:
 
 
 def test_points_that_leave_much_of_the_weights_are_not_said_to_explain_them() -> None:
-    session = Session(preset("xor"))
-    play.configure(session, widths=(16, 16), method="ascent")
-    play.go(session, "train")
-    play.advance(session, steps=300)
-    play.go(session, "explain")
+    session = reached("explain", preset("xor"), 300, widths=(16, 16), method="ascent")
     state = session.frame.explain.present
     made = headline(session.frame)
     assert state.base > 0.05 and f"{state.base:.1%}" in made.title and made.tone == "warn"
@@ -329,9 +308,7 @@ def test_points_that_leave_much_of_the_weights_are_not_said_to_explain_them() ->
 
 
 def test_a_refusal_of_explain_ends_with_the_next_answer() -> None:
-    session = Session(preset("alternating-circle", 8, 0.0))
-    train.jump_to_exact(session)
-    play.go(session, "explain")
+    session = reached("explain", preset("alternating-circle", 8, 0.0))
     explain.choose(session, 0)
     session.attempt(explain.pull, session, torch.tensor([0.0, 0.0]), False)
     assert session.message
@@ -340,10 +317,7 @@ def test_a_refusal_of_explain_ends_with_the_next_answer() -> None:
 
 
 def test_an_attack_is_judged_by_the_weights_that_it_attacks() -> None:
-    session = Session(preset("moons", 12, 0.06))
-    play.go(session, "train")
-    play.step(session, 2000)
-    play.go(session, "attack")
+    session = reached("attack", preset("moons", 12, 0.06), 2000)
     play.go(session, "train")
     play.configure(session, lr=50.0)
     play.step(session, 3)
@@ -408,9 +382,7 @@ def test_every_headline_of_a_random_walk_is_true(seed: int) -> None:
 
 
 def test_a_title_that_counts_wrong_is_seen() -> None:
-    session = Session(preset("alternating-line"))
-    play.go(session, "train")
-    play.step(session, 50)
+    session = reached("train", preset("alternating-line"), 50)
     state = session.frame.training.state
     false = replace(state, q=-state.q.abs())
     session.put(training=replace(session.frame.training, state=false))
@@ -444,9 +416,7 @@ def test_where_decay_ends_training_short_nothing_says_train_on() -> None:
 
 
 def test_certified_places_are_counted_as_places() -> None:
-    session = Session(preset("alternating-line", 6))
-    train.jump_to_exact(session)
-    play.go(session, "attack")
+    session = reached("attack", preset("alternating-line", 6))
     attack.choose(session, "certified_places")
     made = ended(session)
     places = session.frame.attack.state.x
@@ -455,10 +425,7 @@ def test_certified_places_are_counted_as_places() -> None:
 
 
 def test_weights_that_agree_are_no_reason_to_attack_again() -> None:
-    session = Session(preset("blobs", 8))
-    play.go(session, "train")
-    play.step(session, 500)
-    play.go(session, "attack")
+    session = reached("attack", preset("blobs", 8), 500)
     attack.choose(session, "bilevel")
     assert session.entry.sentence in check(session).words, "it knows more than the weights"
     play.configure(session, steps=400, lr_x=0.03)

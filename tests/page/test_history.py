@@ -21,6 +21,7 @@ from explorer.page.opening import open_recorded
 from explorer.page.session import Session
 from explorer.page.stages.attack import commands as attack
 from explorer.page.stages.draw import commands as draw
+from tests.page.pages import reached
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,9 +187,7 @@ def shown(session: Session) -> tuple[object, ...]:
 
 
 def attacked() -> Session:
-    session = Session(preset("alternating-circle", 8))
-    play.go(session, "train")
-    play.step(session, 700)
+    session = reached("train", preset("alternating-circle", 8), 700)
     session.attack_config = KKTConfig(m=16, steps=40)
     play.go(session, "attack")
     play.step(session, 40)

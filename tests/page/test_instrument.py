@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -20,12 +19,7 @@ from explorer.page.sharing.run import run_of_page
 from explorer.research.code import notebook_of
 from tests.page.pages import on_plane
 
-
-@pytest.fixture
-def page() -> Iterator[App]:
-    made = App(preset("alternating-circle", n=6))
-    yield made
-    made.close()
+page = pytest.fixture(lambda: App(preset("alternating-circle", n=6)))
 
 
 def test_calls_do_what_clicks_do_and_every_result_has_a_public_name(page: App) -> None:
@@ -115,7 +109,6 @@ def test_linked_pages_have_one_drawing_and_networks_of_their_own(page: App) -> N
     made.unlink()
     other.draw((0.5, 0.3), 1)
     assert (page.dataset.n, other.dataset.n) == (7, 8)
-    other.close()
 
 
 def test_the_code_of_a_notebook_makes_the_same_page(page: App) -> None:

@@ -148,7 +148,12 @@ def margins() -> Case:
 
 def grid_of_starts() -> Case:
     page = opened("landscape", "moons", n=6)
-    return by_button(page, page.panels["StartsPanel"].runs.go, "go")
+
+    def train_on() -> None:
+        play.go(page.session, "train")
+        play.step(page.session, 1)
+
+    return by_button(page, page.panels["StartsPanel"].runs.go, "go", change=train_on)
 
 
 def attack_from_the_handle() -> Case:

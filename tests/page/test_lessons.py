@@ -182,7 +182,6 @@ def test_the_menu_learns_of_a_lesson_when_all_of_its_steps_are_done() -> None:
     STUDENTS[10][0](session)
     course.check(session)
     assert header.view.state["finished"] == 10
-    app.close()
 
 
 def test_the_course_has_fifteen_lessons_that_say_what_they_show() -> None:
@@ -215,7 +214,6 @@ def test_every_lesson_has_a_picture_in_the_index() -> None:
 def test_every_card_of_a_lesson_is_one_of_the_page() -> None:
     app = App()
     assert {class_name(panel) for panel in CARDS.values()} <= set(app.panels)
-    app.close()
 
 
 # --- files ----------------------------------------------------------------------------------
@@ -288,7 +286,6 @@ def test_a_lesson_that_cannot_be_put_up_says_so_and_stays_open() -> None:
     app = App(lesson=Lesson(title="Wrong", steps=(Step(caption="x", state=state),)))
     assert "two classes" in app.session.message
     assert not course.walk_of(app.session).waiting
-    app.close()
 
 
 # --- on the page ----------------------------------------------------------------------------
@@ -313,7 +310,6 @@ def test_leaving_brings_the_students_own_page_back() -> None:
     assert session.frame.training.state is own.training.state and session.branch.train is line
     assert session.frame.drawing is own.drawing and session.frame.stage == own.stage
     assert (session.train_config, session.seed, session.axes) == settings
-    app.close()
 
 
 def test_another_example_ends_the_lesson_and_undo_brings_the_own_points_back() -> None:
@@ -325,7 +321,6 @@ def test_another_example_ends_the_lesson_and_undo_brings_the_own_points_back() -
     play.go(session, "train")
     play.undo(session)
     assert session.frame.dataset is own
-    app.close()
 
 
 def test_a_lesson_is_not_kept_in_place_of_what_was_drawn() -> None:
@@ -340,7 +335,6 @@ def test_a_lesson_is_not_kept_in_place_of_what_was_drawn() -> None:
     course.leave(app.session)
     draw.add(app.session, [((0.0, 1.0), 1)])
     assert app.panels["Keeping"].view.kept != kept
-    app.close()
 
 
 def test_a_goal_ticks_itself_off_on_the_page_and_stays_so() -> None:
@@ -355,7 +349,6 @@ def test_a_goal_ticks_itself_off_on_the_page_and_stays_so() -> None:
     for _ in range(3):
         send(view, kind="next")
     assert view.state["title"] == packaged_lessons()[1].title
-    app.close()
 
 
 def test_a_lesson_names_the_cards_beside_the_plane() -> None:
@@ -366,7 +359,6 @@ def test_a_lesson_names_the_cards_beside_the_plane() -> None:
     assert app.folds.state["titles"] == []
     course.leave(app.session)
     assert app.folds.state["titles"]
-    app.close()
 
 
 def test_a_lesson_opens_by_number_and_from_a_file(tmp_path) -> None:
@@ -438,7 +430,6 @@ def test_a_teacher_records_writes_reorders_previews_and_saves() -> None:
     assert len(form.state["steps"]) == 2
     send(form, kind="leave")
     assert session.lesson is None and session.frame.training.state is own.training.state
-    app.close()
 
 
 def test_what_cannot_be_repeated_is_said_when_it_is_recorded() -> None:
@@ -489,7 +480,6 @@ def test_an_empty_plane_of_a_lesson_speaks_of_nothing_that_the_lesson_hides() ->
     course.leave(app.session)
     draw.begin_own(app.session)
     assert "preset" in hint.hint and head.state["action"]
-    app.close()
 
 
 def test_a_share_is_written_in_per_cent_and_kept_as_a_share() -> None:
@@ -503,4 +493,3 @@ def test_a_share_is_written_in_per_cent_and_kept_as_a_share() -> None:
     send(form, kind="goal", value=["residual at most", 7])
     assert course.draft_of(app.session).steps[0].goal == goal
     assert form.state["value"] == 7
-    app.close()

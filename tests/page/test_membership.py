@@ -23,12 +23,12 @@ from explorer.page.apps.membership_scene import (
 )
 from explorer.page.apps.membership_words import sentence
 from explorer.research.pages import pages
-from tests.page.pages import choose, classes, fixture_of, label, press
+from tests.page.pages import choose, classes, label, press
 
 SMALL = MembershipScene(d=200, n=10)
 
 
-app = fixture_of(lambda: MembershipApp(SMALL))
+app = pytest.fixture(lambda: MembershipApp(SMALL))
 
 
 def well(app: MembershipApp) -> None:

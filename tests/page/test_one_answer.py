@@ -175,4 +175,3 @@ def test_to_the_truth_takes_every_answer_away_and_a_set_beyond_the_frame_gets_a_
     assert explain.explanation(session).forced is None and session.frame.radii is None
     play.undo(session)
     assert explain.explanation(session).now is wide.now
-    made.close()

@@ -20,14 +20,9 @@ from explorer.page.panels.base import Panel
 from explorer.page.stages.draw import commands as draw
 from explorer.page.stages.landscape import commands as landscape
 from explorer.page.stages.train import commands as train
-from tests.page.pages import choose, fixture_of, of_class, on_plane, press, send, walk
+from tests.page.pages import choose, no_failures, on_plane, press, send, walk
 
-app = fixture_of(lambda: App(preset("alternating-line")))
-
-
-def no_failures(app: App) -> None:
-    for name, panel in app.panels.items():
-        assert panel.failure.layout.display == "none", (name, panel.failure.value)
+app = pytest.fixture(lambda: App(preset("alternating-line")))
 
 
 def test_the_whole_road_by_its_buttons(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -118,19 +113,6 @@ def test_what_no_hand_can_send_changes_nothing(app: App, content: dict) -> None:
     no_failures(app)
 
 
-def test_plane_shows_points_by_class_and_areas_by_multiplier(app: App) -> None:
-    session = app.session
-    data = session.frame.dataset
-    plain = on_plane(app)["points"]
-    np.testing.assert_array_equal(plain[:, 2], data.y)
-    np.testing.assert_allclose(plain[:, 0], data.x[:, 0] / 2, atol=1e-6)  # shares of the plane
-    assert (plain[:, 3] == -1).all()
-    train.jump_to_exact(session)
-    lam = session.frame.training.certificate.lam.numpy()
-    np.testing.assert_allclose(on_plane(app)["points"][:, 3], lam / lam.max(), atol=1e-6)
-    assert np.ptp(lam) > lam.max() / 2
-
-
 def test_the_landscape_shows_the_candidates_at_its_handle(app: App) -> None:
     session = app.session
 
@@ -158,31 +140,6 @@ def test_a_panel_is_built_when_it_is_first_seen(app: App) -> None:
     play.go(app.session, "attack")
     play.go(app.session, "arena")
     assert arena.widget is built
-
-
-def test_hidden_truth_is_gone_from_the_plane_and_comes_back(app: App) -> None:
-    session = app.session
-    play.go(session, "train")
-    play.step(session, 2000)
-    play.go(session, "attack")
-    send(app.panels["Tools"].view, kind="layer", value="truth")
-    assert "points" not in on_plane(app)
-    send(app.panels["Tools"].view, kind="layer", value="truth")
-    assert len(on_plane(app)["points"]) == 8 and on_plane(app)["hollow"]
-
-
-def test_candidates_move_with_the_mix(app: App) -> None:
-    session = app.session
-    play.go(session, "train")
-    play.step(session, 2000)
-    play.go(session, "attack")
-    before = of_class(on_plane(app)["candidates"], 1)[:, 0]
-    send(app.panels["MixPad"].view, kind="handle", weights=[1, 0, 0], number=1)
-    after = 2 * of_class(on_plane(app)["candidates"], 1)[:, 0]
-    truth = session.frame.truth
-    allowed = truth.x[truth.y == 1, 0].numpy()
-    assert not np.array_equal(before, after / 2)
-    assert all(np.abs(allowed - x).min() < 1e-6 for x in after)
 
 
 def test_a_broken_view_says_so_in_its_box_and_the_others_go_on(

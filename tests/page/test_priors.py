@@ -65,7 +65,6 @@ def test_a_prior_that_the_points_do_not_have_changes_nothing() -> None:
     with pytest.raises(ValueError, match="circle"):
         play.configure(session, knows="curve")
     assert (session.attack_config, session.frame.attack.state) == before
-    made.close()
 
 
 def test_the_landscape_has_the_dial_and_refuses_what_the_points_lack() -> None:
@@ -79,4 +78,3 @@ def test_the_landscape_has_the_dial_and_refuses_what_the_points_lack() -> None:
     assert panel.runs.settings.value("knows") == "range"
     play.choose_attack(session, "bilevel")
     assert panel.runs.settings.items["knows"].hidden
-    made.close()

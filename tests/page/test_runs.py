@@ -32,18 +32,16 @@ from explorer.research.grid.store import CELLS, KEEP, MOST_FILES, folder
 from explorer.research.records import rows_in, text_of
 from explorer.serve import server
 from tests.page import pages
-from tests.page.pages import choose, fixture_of, label, opened, press, send
+from tests.page.pages import choose, label, no_failures, opened, panel_of, press, send
 
 PLACES = 21
 
 
-app = fixture_of(lambda: opened("landscape", "moons", n=8))
+app = pytest.fixture(lambda: opened("landscape", "moons", n=8))
 
 
 def card(app: App) -> StartsPanel:
-    made = app.panels["StartsPanel"]
-    assert isinstance(made, StartsPanel)
-    return made
+    return panel_of(app, StartsPanel)
 
 
 def panel(app: App) -> RunsBox:
@@ -68,12 +66,6 @@ def run(box: RunsBox, until: int | None = None) -> None:
             await asyncio.sleep(0.001)
 
     asyncio.run(go())
-
-
-def whole(app: App) -> None:
-    """No panel has failed."""
-    for name, one in app.panels.items():
-        assert one.failure.layout.display == "none", (name, one.failure.value)
 
 
 # --- from the handle --------------------------------------------------------------------------
@@ -101,7 +93,7 @@ def test_an_attack_from_the_handle_begins_at_its_candidates_and_is_kept(app: App
     assert session.frame.attack.state is last and last.t == 30
     assert session.mix == pytest.approx(mix_from_weights(*weights))
     assert session.frame.attack.verdict is not None
-    whole(app)
+    no_failures(app)
 
 
 def test_a_drag_ends_the_attack_from_the_handle(app: App) -> None:
@@ -145,7 +137,7 @@ def test_a_cancelled_set_of_runs_goes_on_where_it_was(app: App, monkeypatch) -> 
     assert sent["trails"].shape[0] == PLACES and (sent["ends"] != ROLLING).all()
     assert all(row["steps"] == 60 for row in box.found.rows.values())
     assert sum(box.counts()) == PLACES and ROLLING not in box.arrays()["ends"]
-    whole(app)
+    no_failures(app)
     fresh = opened("landscape", "moons", n=8)  # in one go: the same runs
     other = card(fresh).runs
     steps(fresh, 60)
@@ -154,7 +146,6 @@ def test_a_cancelled_set_of_runs_goes_on_where_it_was(app: App, monkeypatch) -> 
         again = dict(other.found.rows[key])  # but for rounding: a fit begins from the one before
         assert row["energy"] == pytest.approx(again.pop("energy"), abs=1e-12)
         assert {name: value for name, value in row.items() if name != "energy"} == again
-    fresh.close()
 
 
 def test_the_ends_of_the_runs_are_a_map_and_a_profile(app: App) -> None:
@@ -209,7 +200,7 @@ def test_a_run_is_put_on_the_plane_from_its_end_and_from_the_list(app: App) -> N
     send(card(app).view, kind="ball", index=999)
     play.go(session, "attack")
     assert session.frame.attack.state is box.found.states[keys[7]][-1]
-    whole(app)
+    no_failures(app)
 
 
 def test_another_attack_has_runs_of_its_own_and_the_old_ones_are_kept(app: App) -> None:
@@ -232,7 +223,7 @@ def test_the_stage_opens_after_an_attack_that_takes_no_start(app: App) -> None:
     play.go(app.session, "attack")
     attack.choose(app.session, "hinge")
     play.go(app.session, "landscape")
-    whole(app)
+    no_failures(app)
     offered = card(app).refusal
     assert offered in card(app).whole.children and not offered.items["attack"].hidden
     assert offered.items["attack"].place < 0
@@ -269,19 +260,6 @@ def test_runs_end_with_their_problem_even_out_of_sight(app: App) -> None:
         assert box.ending and "were cancelled" in session.message
 
     press_and_wait(box, elsewhere)
-    assert len(box.found.rows) < 351
-
-
-def test_training_on_ends_runs_of_the_weights_before(app: App) -> None:
-    box, session = panel(app), app.session
-    choose(box.settings, "side", SIDES[2])
-    steps(app, 50)
-
-    def train_on() -> None:
-        play.go(session, "train")
-        play.step(session, 1)
-
-    press_and_wait(box, train_on)
     assert len(box.found.rows) < 351
 
 
@@ -428,7 +406,6 @@ def test_no_page_keeps_anything_on_disk_unless_its_user_asks(home, monkeypatch) 
     app = page_of()
     run(box(app), until=2)
     assert not list(home.rglob("*")) and "lost" in box(app).files.value("kept")
-    app.close()
 
 
 def test_a_grid_goes_on_in_a_new_kernel_and_is_forgotten(home, monkeypatch) -> None:
@@ -455,7 +432,6 @@ def test_a_grid_goes_on_in_a_new_kernel_and_is_forgotten(home, monkeypatch) -> N
     press(grid.files, "forget")
     assert not grid.found.rows and not path.exists()
     assert grid.files.items["forget"].disabled and not grid.links.value
-    app.close()
 
 
 def test_other_weights_have_a_file_of_their_own_and_old_ones_go(home, monkeypatch) -> None:
@@ -470,7 +446,6 @@ def test_other_weights_have_a_file_of_their_own_and_old_ones_go(home, monkeypatc
     assert not box(app).found.rows
     run(box(app), until=2)
     assert len(list(folder().glob("*.jsonl"))) <= MOST_FILES
-    app.close()
 
 
 def test_a_damaged_or_closed_folder_is_told_and_the_grid_runs(home, monkeypatch) -> None:
@@ -481,7 +456,6 @@ def test_a_damaged_or_closed_folder_is_told_and_the_grid_runs(home, monkeypatch)
     assert len(box(app).found.rows) >= 2
     assert "Nothing is" in box(app).files.value("kept")
     assert str(home) not in box(app).files.value("kept")
-    app.close()
 
 
 def test_what_is_downloaded_is_taken_up_in_another_kernel(home) -> None:
@@ -507,7 +481,6 @@ def test_what_is_downloaded_is_taken_up_in_another_kernel(home) -> None:
     last = grid.found.states[key][-1]
     assert app.session.frame.attack.state is last
     assert grid.found.problems[0].parts.distances(last.x)[0] == done[key]["truth"]
-    app.close()
 
 
 @pytest.mark.parametrize("key", grid_attacks())
@@ -540,7 +513,6 @@ def test_a_coarser_triangle_lies_on_a_finer_one_and_seeds_keep_their_number(home
     assert not grid.found.rows
     hand_in(grid, lines)
     assert not grid.found.rows and "21 have" in app.session.message
-    app.close()
 
 
 def test_cells_of_another_problem_are_refused_and_nothing_is_lost(home) -> None:
@@ -570,7 +542,6 @@ def test_cells_of_another_problem_are_refused_and_nothing_is_lost(home) -> None:
         assert (
             grid.found.rows == before and app.panels["StartsPanel"].failure.layout.display == "none"
         )
-    app.close()
 
 
 def test_one_changed_bit_of_weights_or_points_is_another_problem(home) -> None:
@@ -586,4 +557,3 @@ def test_one_changed_bit_of_weights_or_points_is_another_problem(home) -> None:
     assert grid_keep.identity(bilevel) == grid_keep.identity(replace(bilevel, target=None))
     with pytest.raises(ValueError, match="train a network first"):
         grid_keep.identity(replace(found.of, target=None))
-    app.close()

@@ -35,16 +35,13 @@ from explorer.research.pictures import fields
 from explorer.research.pictures.axes import Axes
 from explorer.research.pictures.fields import samples
 from explorer.research.runs import judgement
-from tests.page.pages import on_plane, opened, send
+from tests.page.pages import on_plane, opened, reached, send
 
 NEAR = 1e-6  # of a share of the plane: float32
 
 
 def trained(name: str = "alternating-circle", steps: int = 4000, **given) -> Session:
-    session = Session(preset(name, **given))
-    play.go(session, "train")
-    play.advance(session, steps=steps)
-    play.assess(session)
+    session = reached("train", preset(name, **given), steps)
     return session
 
 
@@ -129,10 +126,7 @@ def test_points_off_the_margin_go_grey_at_the_end_alone() -> None:
 
 
 def _clusters() -> Session:
-    session = Session(preset("blobs", n=20))
-    play.go(session, "train")
-    train.jump_to_exact(session)
-    play.go(session, "attack")
+    session = reached("attack", preset("blobs", n=20))
     play.step(session, 5)
     return session
 
@@ -196,7 +190,6 @@ def test_axes_hold_data_of_any_scale_and_stay_through_all_stages(
         assert session.axes is axes
         np.testing.assert_allclose(on_plane(app)["points"][:, :2], points, atol=NEAR)
         assert app.panels["PlanePanel"].failure.layout.display == "none"
-    app.close()
 
 
 def test_points_by_hand_leave_the_axes_and_undo_of_a_far_set_brings_them_back() -> None:
@@ -220,7 +213,12 @@ def test_each_layer_goes_and_comes_by_its_chip() -> None:
     assert chips() == {
         "map": True, "lines": True, "trails": True, "band": False, "truth": True
     }  # fmt: skip
-    for key, field in (("map", "map"), ("lines", "neurons"), ("trails", "trail")):
+    for key, field in (
+        ("map", "map"),
+        ("lines", "neurons"),
+        ("trails", "trail"),
+        ("truth", "points"),
+    ):
         assert field in on_plane(app)
         send(tools, kind="layer", value=key)
         assert field not in on_plane(app) and not chips()[key]
@@ -229,7 +227,6 @@ def test_each_layer_goes_and_comes_by_its_chip() -> None:
     play.go(session, "train")
     send(tools, kind="layer", value="margins")
     assert not on_plane(app)["margins"] and "map" in on_plane(app)
-    app.close()
 
 
 def test_an_empty_plane_offers_an_axis_to_draw_on_and_an_empty_axis_the_plane() -> None:
@@ -242,7 +239,6 @@ def test_an_empty_plane_offers_an_axis_to_draw_on_and_an_empty_axis_the_plane() 
     draw.add(session, [((0.3,), 1.0), ((-0.3,), -1.0)])
     assert all(chip["key"] != "axis" for chip in tools.state["chips"])  # no click loses a drawing
     assert [row["sign"] for row in tools.state["classes"]][-1] == "↕"
-    app.close()
 
 
 def test_a_chip_fits_the_axes_where_that_shows_more() -> None:
@@ -254,7 +250,6 @@ def test_a_chip_fits_the_axes_where_that_shows_more() -> None:
     send(tools, kind="layer", value="fit")
     assert np.ptp(on_plane(app)["points"][:, 0]) > 1
     assert not tools.state["chips"]
-    app.close()
 
 
 def test_refit_shows_points_that_were_drawn_in_a_corner_large() -> None:
@@ -278,10 +273,7 @@ def test_shapes_of_an_attack_come_in_shares_of_the_plane() -> None:
 
 def test_an_attack_on_a_model_of_its_own_is_drawn_over_that_model() -> None:
     """In the attack and in the landscape; every place has the side that this model gives it."""
-    session = Session(preset("blobs", 8))
-    play.go(session, "train")
-    play.step(session, 300)
-    play.go(session, "attack")
+    session = reached("attack", preset("blobs", 8), 300)
     attack.choose(session, "bilevel")
     look = Look()
     for stage in ("attack", "landscape"):
@@ -297,10 +289,7 @@ def test_an_attack_on_a_model_of_its_own_is_drawn_over_that_model() -> None:
 
 
 def test_a_certified_place_that_holds_a_point_is_no_wrong_claim() -> None:
-    session = Session(preset("alternating-circle", 6))
-    play.go(session, "train")
-    play.step(session, 3000)
-    play.go(session, "attack")
+    session = reached("attack", preset("alternating-circle", 6), 3000)
     attack.choose(session, "certified_places")
     while play.advance(session, steps=50) and not session.frame.status.over:
         pass
@@ -323,9 +312,7 @@ PLANE = Path(base.__file__).with_name("plane.js").read_text(encoding="utf-8")
 @pytest.fixture(scope="module")
 def session() -> Session:
     """At the end of an attack, with everything that a plane can show of it."""
-    made = Session(preset("alternating-circle", n=6))
-    train.jump_to_exact(made)
-    play.go(made, "attack")
+    made = reached("attack", preset("alternating-circle", n=6))
     play.configure(made, steps=200)
     while not made.frame.status.over:
         play.go_on(made, 200)

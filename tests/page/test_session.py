@@ -24,13 +24,11 @@ from explorer.page.stages.landscape import commands as landscape
 from explorer.page.stages.train import commands as train
 from explorer.research import report, runs
 from explorer.research.pictures.axes import Axes
-from tests.page.pages import press
+from tests.page.pages import page_in, press, reached
 
 
 def trained(steps: int = 1500, name: str = "alternating-line") -> Session:
-    session = Session(preset(name))
-    play.go(session, "train")
-    play.step(session, steps)
+    session = reached("train", preset(name), steps)
     return session
 
 
@@ -117,13 +115,6 @@ def test_attack_before_the_points_are_separated_is_refused_with_a_remedy() -> No
     assert session.frame is frame
 
 
-def test_training_without_points_is_refused() -> None:
-    session = Session()
-    session.attempt(play.go, session, "train")
-    assert "No points" in session.message
-    assert session.frame.stage == "draw"
-
-
 def test_the_attack_sees_the_weights_at_margin_one_and_the_truth_it_left() -> None:
     session = trained()
     play.go(session, "attack")
@@ -181,13 +172,6 @@ def test_settings_of_training_apply_live_and_of_architecture_anew() -> None:
     assert session.frame.training.state.net.widths == (30, 30)
 
 
-def test_exact_solution_is_certified() -> None:
-    session = Session(preset("alternating-line"))
-    train.jump_to_exact(session)
-    assert session.frame.training.certificate.residual < 1e-9
-    assert session.frame.training.certificate.light.name == "EXACT"
-
-
 def test_a_solution_that_is_not_proved_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("explorer.engine.exact.polish", lambda *_: iter(()))
     data = preset("alternating-circle", n=9)
@@ -201,10 +185,8 @@ def test_a_solution_that_is_not_proved_says_so(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_training_to_the_end_goes_on_from_the_network_on_screen() -> None:
-    page = App(preset("alternating-circle", 20, 0.0))
+    page = page_in("train", preset("alternating-circle", 20, 0.0), 100)
     session = page.session
-    play.go(session, "train")
-    play.step(session, 100)
     press(page.panels["TrainForm"].buttons, "finish")
     now = session.frame.training
     assert session.message
@@ -343,9 +325,7 @@ def test_seek_after_an_edit_shows_old_weights_on_the_present_points() -> None:
 
 
 def test_a_stage_of_old_weights_says_whose_they_are() -> None:
-    session = Session(preset("moons", n=8))
-    play.go(session, "train")
-    train.jump_to_exact(session)
+    session = reached("train", preset("moons", n=8))
     session.attempt(play.go, session, "landscape")
     assert session.message == ""
     play.go(session, "draw")
@@ -359,9 +339,7 @@ def test_a_stage_of_old_weights_says_whose_they_are() -> None:
 
 
 def test_undo_takes_back_what_was_done_in_the_stage_on_screen() -> None:
-    session = Session(preset("moons", n=8))
-    train.jump_to_exact(session)
-    play.go(session, "draw")
+    session = reached("draw", preset("moons", n=8))
     draw.add(session, [((0.3, 1.4), 1.0)])
     play.undo(session)
     play.go(session, "landscape")
@@ -420,9 +398,7 @@ def test_the_exact_network_and_a_run_of_a_library_come_to_the_page_in_their_unit
 
 
 def three_classes() -> Session:
-    session = Session(preset("three-blobs"))
-    play.go(session, "train")
-    play.advance(session, steps=600)
+    session = reached("train", preset("three-blobs"), 600)
     return session
 
 
@@ -446,10 +422,7 @@ def test_an_attack_that_stood_in_for_another_goes_with_the_weights_it_suits() ->
 
 
 def test_a_chosen_start_is_that_of_its_points_alone() -> None:
-    session = Session(preset("alternating-circle", n=6))
-    play.go(session, "train")
-    play.advance(session, steps=600)
-    play.go(session, "attack")
+    session = reached("attack", preset("alternating-circle", n=6), 600)
     before = session.attack_config
     attack.remix(session, 1.0, 1.0)
     assert session.attack_config != before
@@ -462,10 +435,8 @@ def test_a_chosen_start_is_that_of_its_points_alone() -> None:
 
 
 def test_a_network_that_cannot_be_finished_trains_on_and_says_why() -> None:
-    app = App(preset("three-blobs"))
+    app = page_in("train", preset("three-blobs"), 50)
     session = app.session
-    play.go(session, "train")
-    play.advance(session, steps=50)
 
     async def finish() -> None:
         session.running = True
@@ -475,16 +446,11 @@ def test_a_network_that_cannot_be_finished_trains_on_and_says_why() -> None:
 
     asyncio.run(finish())
     assert "3 classes" in session.message and "Network" not in session.message
-    app.close()
 
 
 def test_hidden_points_are_told_by_nothing_on_the_page() -> None:
-    app = App(preset("alternating-circle", n=6))
+    app = page_in("attack", preset("alternating-circle", n=6), 600, widths=(20,))
     session = app.session
-    play.configure(session, widths=(20,))
-    play.go(session, "train")
-    play.advance(session, steps=600)
-    play.go(session, "attack")
     play.configure(session, steps=300)
     play.step(session, 300)
     board, said = app.panels["Scoreboard"], app.panels["HeadlinePanel"]
@@ -494,7 +460,6 @@ def test_hidden_points_are_told_by_nothing_on_the_page() -> None:
     assert not board.on_screen and not any(sign.isdigit() for sign in said.text)
     play.act(session, "reveal")
     assert session.truth_shown and board.on_screen and said.text == shown
-    app.close()
 
 
 def test_score_and_dots_are_those_of_the_judged_step() -> None:
@@ -522,4 +487,3 @@ def test_score_and_dots_are_those_of_the_judged_step() -> None:
 
     asyncio.run(run())
     assert len(counts) > 1
-    app.close()

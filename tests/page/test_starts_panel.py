@@ -17,7 +17,6 @@ from explorer.page.stages.attack import commands as attack
 from explorer.page.stages.landscape import commands as landscape
 from explorer.page.stages.landscape import start_energies, words
 from explorer.page.stages.landscape.starts import StartsPanel
-from explorer.page.stages.train import commands as train
 from explorer.page.view.canvases import weights_in
 from explorer.page.words.headline import headline
 from explorer.page.words.screen import stage_gap
@@ -25,12 +24,12 @@ from explorer.research.grid import grid_attacks
 from explorer.research.grid.landscape import EQUAL, LEVEL
 from explorer.research.pictures.shades import NOISE, SCALES, start_shades, start_top
 from explorer.research.runs import RADIUS
-from tests.page.pages import choose, fixture_of, opened, press, send
+from tests.page.pages import choose, no_failures, opened, page_in, panel_of, press, send
 
 CORNERS = {"truth": (1.0, 0.0, 0.0), "heldout": (0.0, 1.0, 0.0), "noise": (0.0, 0.0, 1.0)}
 
 
-app = fixture_of(lambda: opened("landscape", "moons", n=8))
+app = pytest.fixture(lambda: opened("landscape", "moons", n=8))
 
 
 @pytest.fixture
@@ -40,9 +39,7 @@ def coarse(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def panel(app: App) -> StartsPanel:
-    made = app.panels["StartsPanel"]
-    assert isinstance(made, StartsPanel)
-    return made
+    return panel_of(app, StartsPanel)
 
 
 def drag(app: App, *weights: float) -> None:
@@ -88,16 +85,12 @@ def test_at_the_truth_the_energy_is_what_the_truth_leaves_unexplained(app: App) 
 
 def test_classes_of_different_size_start_at_all_their_points() -> None:
     data = preset("moons", n=8)
-    made = App(data.without([0, 1]))  # of one class
-    play.go(made.session, "train")
-    train.jump_to_exact(made.session)
-    play.go(made.session, "landscape")
+    made = page_in("landscape", data.without([0, 1]))
     drag(made, 1, 0, 0)
     held = made.session.frame.starts
     places = {tuple(place) for place in held.candidates.x.tolist()}
     assert places == {tuple(place) for place in made.session.frame.truth.x.tolist()}
     assert held.energy < 1e-9
-    made.close()
 
 
 def test_the_energy_at_a_place_is_that_of_the_map(app: App) -> None:
@@ -156,31 +149,19 @@ def test_every_attack_with_a_start_has_a_triangle_on_the_plane_and_the_line(
     play.choose_attack(made.session, key)
     drag(made, 0.2, 0.3, 0.5)
     assert np.isfinite(made.session.frame.starts.energy)
-    for one in made.panels.values():
-        assert one.failure.layout.display == "none", one.failure.value
-    made.close()
+    no_failures(made)
 
 
 def test_three_layers_have_a_triangle() -> None:
-    made = App(preset("moons", n=6))
-    play.configure(made.session, widths=(8, 8))
-    play.go(made.session, "train")
-    play.advance(made.session, steps=3000)
-    play.assess(made.session)
-    play.go(made.session, "landscape")
+    made = page_in("landscape", preset("moons", n=6), 3000, widths=(8, 8))
     values = panel(made).energies.values
     assert np.isfinite(values).any() and float(np.nanmax(values)) <= 1 + 1e-9
-    made.close()
 
 
 @pytest.mark.parametrize(("name", "n"), [("moons", 4), ("alternating-line", 3)])
 def test_every_attack_is_dragged_and_run_on_three_layers(name: str, n: int, coarse: None) -> None:
-    made = App(preset(name, n=n))
+    made = page_in("landscape", preset(name, n=n), 400, widths=(8, 8), method="ascent")
     session = made.session
-    play.configure(session, widths=(8, 8), method="ascent")
-    play.go(session, "train")
-    play.advance(session, steps=400)
-    play.go(session, "landscape")
     assert not session.message, session.message
     for key in grid_attacks():
         play.choose_attack(session, key)
@@ -196,7 +177,6 @@ def test_every_attack_is_dragged_and_run_on_three_layers(name: str, n: int, coar
         assert len(last.trail) > 2 and np.isfinite(last.energy)
         assert last.trail[0][1] == pytest.approx(first.energy) and not session.message
         assert "start" in panel(made).strip.frame and panel(made).strip.frame["handle"] is not None
-    made.close()
 
 
 def test_settings_of_the_attack_are_changed_in_the_landscape_and_its_run_begins_anew() -> None:
@@ -212,7 +192,6 @@ def test_settings_of_the_attack_are_changed_in_the_landscape_and_its_run_begins_
     assert session.frame.attack.state is None
     play.go(session, "attack")
     assert session.frame.attack.state.victim.lower.shape.width == 5
-    made.close()
 
 
 def test_an_attack_that_refuses_the_points_says_why_and_another_setting_helps(
@@ -226,15 +205,11 @@ def test_an_attack_that_refuses_the_points_says_why_and_another_setting_helps(
     assert made_of.title == words.NONE and session.frame.no_starts[1:] in made_of.words
     play.configure(session, model="hidden", mu=1e-4)
     assert session.frame.starts is not None and session.frame.no_starts == ""
-    made.close()
 
 
 def test_three_classes_have_a_triangle_and_its_tabs_of_one_point_say_why_not(coarse: None) -> None:
-    made = App(preset("three-blobs"))
+    made = page_in("attack", preset("three-blobs"), 600)
     session = made.session
-    play.go(session, "train")
-    play.advance(session, steps=600)
-    play.go(session, "attack")
     play.configure(session, m=12, steps=20)
     play.go(session, "landscape")
     drag(made, 1, 0, 0)
@@ -246,23 +221,17 @@ def test_three_classes_have_a_triangle_and_its_tabs_of_one_point_say_why_not(coa
     assert held.trail[0].energy == pytest.approx(session.frame.starts.landscape.energy((0, 0, 1)))
     landscape.show_map(session, "point")
     assert "two classes" in headline(session.frame).words
-    made.close()
 
 
 def test_weights_without_an_energy_say_why_on_the_tab() -> None:
-    made = App(preset("moons", n=6))
+    made = page_in("train", preset("moons", n=6), 600, widths=(8, 8), all_biases=True)
     session = made.session
-    play.configure(session, widths=(8, 8), all_biases=True)
-    play.go(session, "train")
-    play.advance(session, steps=600)
-    play.assess(session)
     gap = stage_gap(session.frame, "landscape")
     assert "homogeneous" in gap or "first layer" in gap
     tab = next(
         one for one in made.panels["Header"].view.state["stages"] if one["key"] == "landscape"
     )
     assert tab["state"] == "later" and gap in tab["tip"]
-    made.close()
 
 
 def test_a_message_that_is_no_place_moves_nothing(app: App) -> None:
@@ -357,7 +326,6 @@ def test_the_headline_of_the_runs_counts_where_they_ended() -> None:
     assert words.AFTER in panel(made).aside.value("title")
     play.configure(session, steps=7)
     assert session.frame.starts.arrivals is None and headline(session.frame).title != title
-    made.close()
 
 
 def test_candidates_that_crowd_on_a_few_points_have_not_found_the_set(app: App) -> None:

@@ -333,20 +333,6 @@ def test_it_belongs_to_the_kkt_attack_alone(app) -> None:
     assert app.panels["AttackForm"].failure.layout.display == "none"
 
 
-def test_biases_everywhere_are_said_on_the_page(app) -> None:
-    session = app.session
-    play.go(session, "train")
-    play.configure(session, all_biases=True)
-    play.step(session, 800)
-    headline = app.panels["HeadlinePanel"]
-    assert "no theorem" in headline.text.lower()
-    play.go(session, "attack")
-    play.step(session, 3)
-    assert "no theorem" in headline.text.lower()
-    for name, panel in app.panels.items():
-        assert panel.failure.layout.display == "none", (name, panel.failure.value)
-
-
 def test_nothing_stands_where_trials_will_be(app) -> None:
     panel = tuner(app)
     assert panel.view.layout.display == "none" and panel.answer.items["trial"].hidden

@@ -35,8 +35,7 @@ def app():
     train.jump_to_exact(session)
     attack.choose(session, "univariate")
     play.go(session, "attack")
-    yield made
-    made.close()
+    return made
 
 
 def panel(app: App) -> OwnPanel:
