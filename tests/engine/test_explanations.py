@@ -18,6 +18,12 @@ from explorer.engine.explanations.cells import (
     segment,
     slopes_at,
 )
+from explorer.engine.explanations.safe_split import (
+    SafeSplitConfig,
+    free_directions,
+    in_space,
+    safe_splits,
+)
 from explorer.engine.explanations.splitting import (
     Explanation,
     explanation_of,
@@ -414,3 +420,23 @@ def test_directions_in_which_points_move_are_those_that_keep_the_sum() -> None:
         counts.append(int(torch.linalg.matrix_rank(free, atol=1e-9)) if free.shape[1] else 0)
         assert flat_directions(net, e) == counts[-1]
     assert 0 in counts and max(counts) > 1
+
+
+# --- splits that stay in their cell --------------------------------------------------------------
+
+
+def test_what_is_frozen_becomes_small_and_the_box_bounds_the_split() -> None:
+    config = SafeSplitConfig(width=10, steps=200, low=-2.0, high=2.0)
+    rows = list(safe_splits(in_space(preset("moons", n=6)), config))
+    assert rows[0].t == 0 and rows[-1].t == 200
+    assert rows[-1].frozen < 0.2 * rows[0].frozen
+    separated = [row for row in rows if row.q_min == row.q_min]
+    assert separated and all(row.boxed <= min(row.safe, 2.0) + 1e-12 for row in separated)
+
+
+def test_points_that_span_everything_and_wrong_settings_are_refused() -> None:
+    with pytest.raises(ValueError, match="no direction is free"):
+        free_directions(preset("moons").x)
+    for wrong in ({"width": 0}, {"init_scale": 0.0}, {"low": 1.0}, {"share": 1.0}):
+        with pytest.raises(ValueError, match=next(iter(wrong)) if "low" not in wrong else "box"):
+            SafeSplitConfig(**wrong)
