@@ -168,7 +168,7 @@ def test_every_attack_is_dragged_and_run_on_three_layers(name: str, n: int, coar
         if key == "bilevel":
             play.configure(session, model="deep", width=4, mu=1e-3)
             assert session.frame.starts.problem.target.net.depth == 3
-        play.configure(session, steps=15)
+        play.configure(session, steps=5)
         drag(made, 0.8, 0.1, 0.1)
         first = session.frame.starts
         assert first is not None and first.problem.of.attack == key and np.isfinite(first.energy)
