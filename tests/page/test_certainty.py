@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from explorer.engine.data import Dataset
+from explorer.engine.explanations import assumptions
 from explorer.engine.explanations.certainty import Certainty
 from explorer.engine.number_words import percent
 from explorer.engine.training import TrainConfig
@@ -329,6 +330,22 @@ def test_cancel_goes_back_to_the_points_and_another_network_ends_the_act(
         draw.clear(app.session)
         await panel(app).places.wait()
         assert panel(app).places.state in (JobState.CANCELLED, JobState.STALE)
+        app.close()
+
+    asyncio.run(run())
+
+
+def test_the_cone_is_made_while_explain_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    def late(*_: object, **__: object) -> None:
+        raise AssertionError("made at the press")
+
+    async def run() -> None:
+        app = opened("explain", "alternating-line", n=5)
+        await app.panel("ExplainPanel").ahead.wait()
+        monkeypatch.setattr(assumptions, "assumed_cone", late)
+        proof.begin(app.session)
+        await panel(app).places.wait()
+        assert panel(app).places.error is None and app.session.frame.proof.done
         app.close()
 
     asyncio.run(run())
