@@ -51,19 +51,15 @@ class Header(Panel):
             {"stage": self.command_among([key for key, *_ in STAGES], partial(play.go, session)),
              "example": self.command_among(tuple(SCENARIOS), self.open),
              "share": lambda _: self._share(),
-             "lesson": self.command_among(range(len(contents())), self._begin_lesson),
-             "lesson-file": self.command_of(str, self._begin_file),
+             "lesson": self.command_among(
+                 range(len(contents())), lambda k: course.begin(session, packaged_lessons()[k])),
+             "lesson-file": self.command_of(
+                 str, lambda text: course.begin(session, read(text.encode()))),
              "record": self.command(lambda: course.record(session))},
             about=escape(HELP), examples=_examples(), keys=[list(row) for row in KEYS],
             lessons=[{"title": title, "line": line} for title, line in contents()],
             pages=[*[STORY] * SERVED, *({"page": one.name, "title": one.title} for one in pages())],
         ).add_class("mx-head")  # fmt: skip
-
-    def _begin_lesson(self, at: int) -> None:
-        course.begin(self.session, packaged_lessons()[at])
-
-    def _begin_file(self, text: str) -> None:
-        course.begin(self.session, read(text.encode()))
 
     def open(self, name: str, beside: bool = True) -> None:
         """Open an example; if `beside`, it trains in slices, and the visitor sees it.

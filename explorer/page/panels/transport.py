@@ -22,6 +22,11 @@ REPLAYED = ("play", "reset", "step", "time", "branch")  # what a run of the land
 ALL = (*REPLAYED, "further", "speed")
 
 
+def speed_place(speed: float) -> int:
+    """Return the place of a speed in the list; -1 for one that is not there."""
+    return next((i for i, (_, known) in enumerate(SPEEDS) if known == speed), -1)
+
+
 class TransportPanel(Panel):
     """The bar at the foot of the page, the same for training and attack."""
 
@@ -35,14 +40,13 @@ class TransportPanel(Panel):
             **self.commands(play=play.play, pause=play.pause, step=play.step, reset=play.reset,
                             reseed=play.reseed, branch=branches.branch),
             "steps": self.command_among(range(1, MOST_STEPS + 1), partial(play.go_on, session)),
-            "speed": self.command_among(range(len(SPEEDS)), self._on_speed),
+            "speed": self.command_among(
+                range(len(SPEEDS)), lambda at: session.choose(steps_per_second=SPEEDS[at][1])
+            ),
             "seek": self._on_seek,
             "select": self.command_of(int, partial(branches.select, session)),
         }, ("mx-transport",), speeds=[words for words, _ in SPEEDS])  # fmt: skip
         session.observe(self._on_session, names=["running", "steps_per_second"])
-
-    def _on_speed(self, at: int) -> None:
-        self.session.choose(steps_per_second=SPEEDS[at][1])
 
     def _on_seek(self, value: Any) -> None:  # noqa: ANN401 - from a browser
         if is_number(value):
@@ -51,13 +55,8 @@ class TransportPanel(Panel):
             self.do(branches.seek, self.session, line.nearest(t))
 
     def _on_session(self, _: Any) -> None:  # noqa: ANN401
-        self.view.show(running=self.session.running, speed=self._speed())
-
-    def _speed(self) -> int:
-        """Return the place of the present speed in the list; -1 for one that is not there."""
-        speeds = [speed for _, speed in SPEEDS]
-        now = self.session.steps_per_second
-        return speeds.index(now) if now in speeds else -1
+        now = self.session
+        self.view.show(running=now.running, speed=speed_place(now.steps_per_second))
 
     def render(self, frame: Frame) -> None:
         """Show the step of the run, and its branches."""
@@ -67,7 +66,8 @@ class TransportPanel(Panel):
         travels = frame.stage == "landscape" and frame.starts is not None
         able = ALL if frame.stage in PLAYED else REPLAYED if frame.rolled else ("play",) * travels
         self.view.show(
-            running=self.session.running, speed=self._speed(), able=list(able),
+            running=self.session.running, speed=speed_place(self.session.steps_per_second),
+            able=list(able),
             time=0 if state is None else min(TICKS, TICKS * state.t // last),
             where="step –" if state is None else f"step {state.t:,} of {end:,}",
             branches=[self._mark(i, one, last) for i, one in enumerate(self.session.branches)]

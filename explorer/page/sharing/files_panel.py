@@ -10,6 +10,7 @@ from explorer.engine.files import FileError, safe_name
 from explorer.page.controls.row import Item, Row
 from explorer.page.frame import Frame
 from explorer.page.panels.base import Panel, with_title
+from explorer.page.session import Session
 from explorer.page.sharing import files
 from explorer.page.stages.draw import commands as draw
 
@@ -24,9 +25,9 @@ class Files(Panel):
         """A row of what can be opened, and the table."""
         self.row = Row(
             points=Item("file", "Import CSV", POINTS_TIP, accept=".csv",
-                        call=partial(self._open, self._read_points)),
+                        call=partial(self._open, _read_points)),
             run=Item("file", "Open a run or weights", RUN_TIP,
-                     accept=".safetensors,.pt,.pth,.mx", call=partial(self._open, self._read_run)),
+                     accept=".safetensors,.pt,.pth,.mx", call=partial(self._open, files.open_file)),
             line=Item("break"),
             fold=Item("button", "Points as a table", "Open or close the table", False,
                       call=lambda _: self.render(self.session.frame)),
@@ -34,23 +35,17 @@ class Files(Panel):
         )  # fmt: skip
         self.widget = with_title("Open", self.row)
 
-    def _open(self, read: Callable[[bytes], None], given: tuple[str, bytes]) -> None:
+    def _open(self, read: Callable[[Session, bytes], None], given: tuple[str, bytes]) -> None:
         """Open a file; one that is refused changes nothing on screen."""
         name, content = given
 
         def opening() -> None:
             try:
-                read(content)
+                read(self.session, content)
             except ValueError as error:
                 raise FileError(f"{safe_name(name)}: {error} What was on screen stays.") from error
 
         self.do(opening)
-
-    def _read_points(self, content: bytes) -> None:
-        draw.load(self.session, read_csv(content))
-
-    def _read_run(self, content: bytes) -> None:
-        files.open_file(self.session, content)
 
     def render(self, frame: Frame) -> None:
         """Update what is unfolded, and nothing else."""
@@ -58,6 +53,10 @@ class Files(Panel):
         if unfolded:
             self.row.say(_table(frame))
         self.row.put("said", hidden=not unfolded)
+
+
+def _read_points(session: Session, content: bytes) -> None:
+    draw.load(session, read_csv(content))
 
 
 def _table(frame: Frame) -> str:

@@ -14,7 +14,7 @@ from explorer.page.clock import steps_due
 from explorer.page.controls.control import TimeBar
 from explorer.page.history import Timeline
 from explorer.page.job import page_waits
-from explorer.page.panels.transport import MOST_STEPS, SPEEDS, TICKS
+from explorer.page.panels.transport import MOST_STEPS, SPEEDS, TICKS, speed_place
 from explorer.page.session import SLOW_START
 from explorer.page.widgets.alone import Alone, Checked
 from explorer.page.words.failures import failure
@@ -148,11 +148,10 @@ class Transport(Alone):
         if "view" not in vars(self):
             return
         last = max(0 if self._newest is None else self._newest.t, 1)
-        speeds = [speed for _, speed in SPEEDS]
         end = f"{last:,}" if self.over else f"{last:,} so far"
         self.view.show(
             running=self.playing, able=list(ABLE), branches=[],
-            speed=speeds.index(self.speed) if self.speed in speeds else -1,
+            speed=speed_place(self.speed),
             time=min(TICKS, TICKS * self.t // last), where=f"step {self.t:,} of {end}",
         )  # fmt: skip
 

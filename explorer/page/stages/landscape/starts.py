@@ -332,18 +332,15 @@ class StartsPanel(LandscapePanel):
         here = held.trail[0].energy if held.trail else held.energy
         arrays: Arrays = {}
         top = max(here, NOISE)
-        if values is not None:
-            start = read_lattice(values, line.places)
-            if line.handle is not None:
-                start[int(np.abs(line.along - line.handle).argmin())] = here
-            top = max(top, float(np.nanmax(start)))
-            arrays["start"] = np.column_stack([line.along, start]).astype(np.float32)
-        ends = self._ends()
-        if ends is not None:
-            end = read_lattice(ends, line.places)
-            if np.isfinite(end).any():
-                top = max(top, float(np.nanmax(end)))
-                arrays["end"] = np.column_stack([line.along, end]).astype(np.float32)
+        for name, known in (("start", values), ("end", self._ends())):
+            if known is None:
+                continue
+            read = read_lattice(known, line.places)
+            if name == "start" and line.handle is not None:
+                read[int(np.abs(line.along - line.handle).argmin())] = here
+            if np.isfinite(read).any():
+                top = max(top, float(np.nanmax(read)))
+                arrays[name] = np.column_stack([line.along, read]).astype(np.float32)
         passed = line.handle is not None
         self.path.put("title", value=words.profile(kind, "end" in arrays, passed))
         self.strip.label = words.profile_label(kind, here, held.energy, passed)
