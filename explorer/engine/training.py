@@ -75,7 +75,7 @@ class TrainConfig:
 
     # fmt: off
     widths: Annotated[tuple[Annotated[int, setting("Of one layer", ge=1)], ...], setting(
-        "Neurons in each hidden layer", title="width", unit="neurons", form="sight", place=1,
+        "Neurons in each hidden layer", title="neurons each", unit="neurons", form="sight", place=1,
         page=(1, 2000), strict=False, min_length=1, note="First layer first. On the page all "
         "layers have one width, and **hidden layers** says how many there are.",
     )] = (100,)

@@ -56,6 +56,7 @@ from explorer.research.pictures.charts import (
 )
 from explorer.research.words import verdicts
 
+NO_ATTACK = "Nothing yet: press Attack."
 SLICE_S = 0.15  # arbitrary: the page answers within this time while work goes on
 SHOWN_EVERY_S = 1.0  # arbitrary: time between pictures of a running attack
 State = TypeVar("State", TrainState, AttackState)
@@ -221,9 +222,9 @@ class Board:
     def images(self, draw: Draw | None) -> None:
         """Show the training images alone: there is no attack to compare them with."""
         self._compared = None
+        for chart in (self.shares, self.rates):
+            chart.draw(replace(NOTHING, foot=NO_ATTACK))
         self.outputs.draw(NOTHING)
-        self.shares.draw(NOTHING)
-        self.rates.draw(NOTHING)
         self.believed.clear()
         if draw is not None:
             self.gallery.only(draw)
@@ -341,8 +342,8 @@ class DigitsApp(SidePage):
             )
         else:
             n, sets = self.draw.train.n, len(self.draw.controls)
-            self.say(f"{n} training images; {sets} unseen sets of {n} more stand by as a "
-                      "control. Press Train.", "")  # fmt: skip
+            self.say(f"{n} training images. Press Train. {sets} sets of {n} unseen ones will "
+                      "tell what is chance.", "")  # fmt: skip
 
     # --- work, in slices ----------------------------------------------------------------------
     def run_training(self) -> None:

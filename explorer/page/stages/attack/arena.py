@@ -61,7 +61,7 @@ class Arena(Panel):
         self.job = Ask(self, self.weights)
         self._ticks: dict[str, bool] = {}  # by hand
         self._suits: tuple[Target | None, dict[str, str]] = (None, {})
-        self.table = TableView(head=list(HEAD), note=NOTE)
+        self.table = TableView(head=list(HEAD))
         self.radius = RADIUS  # within which the table counts
         self.curves = BrushView("line", self._set_radius, BRUSH)
         self.table.on("tick", self._tick)
@@ -169,6 +169,7 @@ class Arena(Panel):
             rows.append(other_row(self.other))
         n = "" if truth is None else f" of {truth.n}"
         self.table.title, self.table.rows = f"Recovered{n}, within {self.radius:.2g}", rows
+        self.table.note = NOTE if lines else ""
 
     def _refusals(self, target: Target | None) -> dict[str, str]:
         """Return why each attack cannot be run here; "" for those that can."""
