@@ -57,6 +57,7 @@ from explorer.engine.network import Network
 from explorer.engine.training import TrainConfig
 
 SUPPORT = 0.01  # of the margin
+OTHERWISE = 2e-4  # left by an explanation that is as good as that of the points; arbitrary
 WELL = 0.05  # the most that the points of well-trained weights leave of them
 METHODS = ("gradient", "ascent")
 MOVED = (1e-8, 1e-6, 1e-4, 1e-3, 1e-2)
@@ -306,8 +307,9 @@ def looked_at(data, net, error, seed, half, count, decay=0.0):
     count["support certified"] += sum(r > truth for r in radii)
     count["support claimed"] += sum(r > limit for r in radii)
     if decay:
-        wide = [cone.radius(x[i] - 0.12, x[i] + 0.12, float(y[i]), truth).low for i in support]
-        count["support certified within 0.12"] += sum(r > truth for r in wide)
+        wide = [cone.radius(x[i] - 0.12, x[i] + 0.12, float(y[i]), truth) for i in support]
+        count["support certified within 0.12"] += sum(r.low > truth for r in wide)
+        count["explained without a point within 0.12"] += sum(r.high <= OTHERWISE for r in wide)
     if truth <= WELL:
         count["well trained"] += 1
         count["support, well trained"] += len(support)

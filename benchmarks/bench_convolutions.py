@@ -33,21 +33,20 @@ HEAD = (
     "| what | seeds | truth leaves | candidates leave | found, unseen | NCC > 0.9, unseen | "
     "found without shifts | NCC without shifts |\n|---|---|---|---|---|---|---|---|"
 )
+POOLED: dict[str, Any] = {"pooled": True, "train_steps": 3000}  # their margins level later
 ROWS = {
     "signals 16": replace(SIGNALS, samples=16),
-    "signals 32": SIGNALS,
-    "signals 64": replace(SIGNALS, samples=64),
-    "signals 32, n = 20": replace(SIGNALS, n=20),
-    "signals 32, decoreco": replace(SIGNALS, attack="decoreco"),
-    "signals 16, pooled": replace(SIGNALS, samples=16, pooled=True, side=16, train_steps=3000),
-    "signals 32, pooled": replace(SIGNALS, pooled=True, side=32, train_steps=3000),
-    "signals 16, pooled, decoreco": replace(
-        SIGNALS, samples=16, pooled=True, side=16, train_steps=3000, attack="decoreco"
-    ),
+    "signals 16, pooled": replace(SIGNALS, samples=16, side=16, **POOLED),
     "digits": DIGITS,
-    "digits, n = 20": replace(DIGITS, n=20),
+    "signals 32": SIGNALS,
+    "digits, pooled": replace(DIGITS, side=8, **POOLED),
+    "signals 16, decoreco": replace(SIGNALS, samples=16, attack="decoreco"),
     "digits, decoreco": replace(DIGITS, attack="decoreco"),
-    "digits, pooled": replace(DIGITS, pooled=True, side=8, train_steps=3000),
+    "signals 32, pooled": replace(SIGNALS, side=32, **POOLED),
+    "signals 16, pooled, decoreco": replace(
+        SIGNALS, samples=16, side=16, attack="decoreco", **POOLED
+    ),
+    "signals 64": replace(SIGNALS, samples=64),
 }
 
 

@@ -9,14 +9,13 @@ places of those of phi. It is homogeneous of order 2, so that training leads to 
 margin problem (Lyu and Li 2020), theta = sum_i lam_i y_i grad Phi(theta; x_i).
 
 With v_pk = v_k (pooled) Phi does not change when x is shifted in a circle, and grad Phi does not
-either, as it sums over the same patches. So theta says points up to shifts, each by its own, and
-nothing beyond. Where every place has weights v_p of its own, no shift leaves Phi as it is.
+either, as it sums over the same patches. So theta tells points up to shifts, each by its own, and
+no more. Where every place has weights v_p of its own, no shift leaves Phi as it is.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import torch
 from torch import Tensor
@@ -85,16 +84,6 @@ class Convolution:
         """Return whether all places have one readout, so that shifts change nothing."""
         return self.net.outputs == 1
 
-    @cached_property
-    def unrolled(self) -> Network:
-        """Return the same function as a fully connected network d-kP-1, of repeated weights."""
-        (w, b), (k, d) = self.net.blocks, (self.net.widths[0], len(self.places))
-        wide = w.new_zeros(d, k, d)
-        wide.scatter_(2, self.places[:, None].expand(-1, k, -1), w[:, :-1].expand(d, -1, -1))
-        return Network(
-            (wide.flatten(0, 1), b.expand(d, -1).reshape(1, -1)), (w[:, -1].repeat(d), None)
-        )
-
     def signals(self, x: Tensor, slope: Slope = hard) -> Signals:
         """Return what the layers hold at the patches of points x (m, d), one after another."""
         inputs, values, slopes = forward_signals(self.net, x[:, self.places].flatten(0, 1), slope)
@@ -131,13 +120,6 @@ class Convolution:
         return each.new_zeros(len(each), len(self.places)).index_add_(
             1, self.places.flatten(), each
         )
-
-    def shifted(self, x: Tensor) -> Tensor:
-        """Return all shifts of points x (m, d) in a circle, (P, m, d); the first is x itself."""
-        h, w = self.shape
-        grid = x.reshape(-1, h, w)
-        all_of = [grid.roll((i, j), (1, 2)).flatten(1) for i in range(h) for j in range(w)]
-        return torch.stack(all_of)
 
 
 def trained(start: Convolution, x: Tensor, y: Tensor, steps: int) -> Convolution:

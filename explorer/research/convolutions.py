@@ -63,10 +63,10 @@ class ConvolutionRun:
         "Multipliers of the label's sign, or of any sign",
     )] = "kkt"
     m: Annotated[int | None, setting(
-        "Candidates, half of each label; none: four for each point", ge=2, multiple_of=2,
+        "Candidates, half of each label; none: two for each point", ge=2, multiple_of=2,
         why="half of each label",
     )] = None
-    steps: Annotated[int, setting("Of the attack", ge=1)] = 600
+    steps: Annotated[int, setting("Of the attack", ge=1)] = 400
     seed: Annotated[int, setting("Of points, weights and candidates")] = 0
     # fmt: on
 
@@ -134,7 +134,7 @@ def drawing(run: ConvolutionRun) -> Drawing:
 def settings_of(run: ConvolutionRun) -> KKTConfig:
     """Return the settings of the attack: those of images, but for number and noise."""
     noise = SIGMA_PICTURES if run.data == "digits" else SIZE
-    given = {"sigma_x": noise} | ({} if run.m is None else {"m": run.m})
+    given = {"m": run.m or 2 * run.n, "sigma_x": noise}
     return KKTConfig(**{**on_pictures(run.n, run.steps), **given})
 
 

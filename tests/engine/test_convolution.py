@@ -26,6 +26,16 @@ def drawn(shape, side, pooled, seed=0):
     return net, x, torch.tensor([1.0, 1, 1, -1, -1, -1]).double()
 
 
+def unrolled(net):
+    """The same function as a fully connected network d-kP-1, of repeated weights."""
+    (w, b), v, d = (net.net.weights[0], net.net.biases[0]), net.net.weights[1], len(net.places)
+    wide = torch.zeros(d, len(w), d).double()
+    for place, seen in enumerate(net.places):
+        wide[place][:, seen] = w
+    read = v.expand(d, -1).reshape(1, -1)
+    return Network((wide.flatten(0, 1), read), (b.repeat(d), None))
+
+
 def shifted(x, shape, by):
     """Points moved in a circle."""
     return x.reshape(-1, *shape).roll(by, (1, 2)).flatten(1)
@@ -35,7 +45,7 @@ def shifted(x, shape, by):
 @pytest.mark.parametrize(("shape", "side"), SHAPES)
 def test_a_convolution_is_a_fully_connected_network_of_shared_weights(shape, side, pooled):
     net, x, _ = drawn(shape, side, pooled)
-    assert torch.allclose(net.outputs(net.signals(x)), phi(net.unrolled, x))
+    assert torch.allclose(net.outputs(net.signals(x)), phi(unrolled(net), x))
     if len(x[0]) != shape[1]:  # an image: torch's own convolution says the same
         w = net.net.weights[0].reshape(-1, 1, side, side)
         wide = torch.nn.functional.pad(
