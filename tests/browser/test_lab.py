@@ -63,10 +63,7 @@ display(w.VBox([proof, grid, figure(maps(3, rows), "data edge"), stems, said]))
 """
 
 
-def test_figures_show_their_marks_and_the_readers_own(
-    page: Page, open_in_lab: Callable[..., None]
-) -> None:
-    open_in_lab(page, FIGURES)
+def figures_show_their_marks_and_the_readers_own(page: Page) -> None:
     proof, grid, edge, stems = (page.locator(".jp-OutputArea .bqplot").nth(k) for k in range(4))
     expect(proof.locator("path.dot")).to_have_count(6 + 2)
     expect(proof).to_contain_text("Multiplier of each point (exact")
@@ -124,10 +121,14 @@ def press_at(surface: Locator, x: float, y: float) -> None:
     surface.click(position={"x": x * box["width"], "y": y * box["height"]})
 
 
-def test_each_public_widget_stands_alone_in_a_cell(
-    page: Page, open_in_lab: Callable[..., None]
-) -> None:
-    open_in_lab(page, WIDGETS)
+def test_figures_and_widgets_work_in_cells(page: Page, open_in_lab: Callable[..., Path]) -> None:
+    open_in_lab(page, FIGURES, WIDGETS)
+    figures_show_their_marks_and_the_readers_own(page)
+    run_cell(page, 1)
+    each_public_widget_stands_alone(page)
+
+
+def each_public_widget_stands_alone(page: Page) -> None:
     alone = page.locator(".jp-OutputArea .mx-alone")
     expect(alone).to_have_count(7)
     pad, plane, margins, recall, triangle, play, other = (alone.nth(k) for k in range(7))

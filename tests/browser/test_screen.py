@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 from playwright.sync_api import Page, expect
@@ -211,9 +212,10 @@ def test_menus_and_share_stay_in_the_window_and_are_worked_by_keys(app: Explorer
 
 
 def test_a_notice_leaves_by_itself_and_a_refusal_stays(
-    page: Page, voila_server: server.Server
+    new_page: Callable[..., Page], voila_server: server.Server
 ) -> None:
     """A minute later: unless the pointer is on it, or it says why a command was refused."""
+    page = new_page(color_scheme="light")  # by an option: its clock is its own
     page.clock.install()
     app = Explorer(page).visit(voila_server.url)
     app.press("Play")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 import pytest
 import torch
@@ -50,10 +52,16 @@ def test_queries_find_the_graph_within_the_error_they_say(seed: int) -> None:
     np.testing.assert_allclose(found.slope, truth.slope, atol=1e-7)
 
 
+@cache
+def whole(seed):
+    """An exact network, its points, and the attack on outputs with all digits, at its end."""
+    target, x = exact(seed)
+    return target, x, *last(target)
+
+
 @pytest.mark.parametrize("seed", range(8))
 def test_it_claims_training_points_alone(seed: int) -> None:
-    target, x = exact(seed)
-    state, config = last(target)
+    target, x, state, config = whole(seed)
     claims = ATTACK.report(target, state, config).x
     assert state.cases and len(claims)
     assert float(torch.cdist(claims, x).min(1).values.max()) < 1e-6
@@ -65,10 +73,9 @@ def test_it_claims_training_points_alone(seed: int) -> None:
 @pytest.mark.parametrize("digits", [3, 6, 9])
 def test_fewer_digits_claim_less_and_nothing_false(digits: int) -> None:
     for seed in range(4):
-        target, x = exact(seed)
+        target, x, full, _ = whole(seed)
         state, config = last(target, digits=digits)
         claims = ATTACK.report(target, state, config).x
-        full, _ = last(target)
         assert len(claims) <= int((full.lam > 0).sum())
         near = torch.cdist(claims, x).min(1).values
         assert bool((near <= 1e-6 + 100 * state.error).all())

@@ -107,8 +107,7 @@ def test_every_stage_leaves_the_same_share_unexplained_and_certifies_the_same_po
     assert [s.value for s in chart.series] == [share(made.residual)]
     play.go(session, "attack")
     play.configure(session, steps=400)
-    while not session.frame.status.over:
-        play.go_on(session, 400)
+    play.step(session, 400)
     target, truth = session.frame.target, session.frame.truth
     known = certified_points(target, truth)
     play.take_certainty(session, known)

@@ -314,8 +314,7 @@ def session() -> Session:
     """At the end of an attack, with everything that a plane can show of it."""
     made = reached("attack", preset("alternating-circle", n=6))
     play.configure(made, steps=200)
-    while not made.frame.status.over:
-        play.go_on(made, 200)
+    play.step(made, 200)
     return made
 
 
