@@ -31,7 +31,7 @@ from explorer.engine.classes import contrast
 from explorer.engine.even_multipliers import EXACT, even_multipliers
 from explorer.engine.gradients import gram, inner_theta
 from explorer.engine.margin import Loss, gamma_bar, log_slopes, q_of
-from explorer.engine.multipliers import Fit, Whole, exact_multipliers, fit_multipliers
+from explorer.engine.multipliers import Fit, exact_multipliers, fit_multipliers
 from explorer.engine.network import Network, phi_all, scaled_network
 from explorer.engine.rounding import at_edge
 from explorer.engine.threads import few_threads
@@ -123,7 +123,7 @@ class Certificate:
     light: Light
     residual_exact: float | None = None
     at_edge: bool = False
-    fit: Fit | Whole | None = None
+    fit: Fit | None = None
 
     @property
     def n_support(self) -> int:
@@ -203,7 +203,7 @@ class _Priced:
     residual: float
     slackness: float
     norm_identity: float
-    fit: Fit | Whole | None = None
+    fit: Fit | None = None
 
     @property
     def off(self) -> float:
@@ -226,7 +226,7 @@ def _fit_at(one: Network, x: Tensor, y: Tensor, ratio: Tensor, tau: float) -> _P
     return even if even.off <= _EVEN else found  # points of very different size leave it none
 
 
-def _measure(fit: Fit | Whole, one: Network, ratio: Tensor) -> _Priced:
+def _measure(fit: Fit, one: Network, ratio: Tensor) -> _Priced:
     mass, norm2 = float(fit.lam.sum()), float(one.rho) ** 2
     slackness = float(fit.lam @ (ratio - 1)) / mass if mass > 0 else 0.0
     identity = abs(norm2 - one.order * float(fit.lam @ ratio)) / norm2

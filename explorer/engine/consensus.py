@@ -34,11 +34,12 @@ class Consensus:
     sizes: Tensor
 
 
-def agreements(starts: Sequence[Tensor]) -> Tensor:
+def agreements(starts: Sequence[Tensor], alike: Tensor | None = None) -> Tensor:
     """Return the agreement of each candidate of each start, those of the first start first.
 
     Args:
         starts: the candidates of each start as images (m, c, h, w), m of its own; two or more.
+        alike: the correlations (M, M) of all pairs, where they are known.
 
     Returns:
         The agreements (sum of all m,), in [-1, 1].
@@ -54,11 +55,7 @@ def agreements(starts: Sequence[Tensor]) -> Tensor:
         [True, False, True]
     """
     found = torch.cat(list(starts))
-    return _agreements(starts, correlations(found, found))
-
-
-def _agreements(starts: Sequence[Tensor], alike: Tensor) -> Tensor:
-    """Return the agreement of each candidate, by the correlations (M, M) of all pairs."""
+    alike = correlations(found, found) if alike is None else alike
     if len(starts) < 2:
         raise ValueError(f"agreement is of two starts or more; got {len(starts)}. Take more.")
     own = torch.repeat_interleave(
@@ -96,7 +93,7 @@ def consensus(starts: Sequence[Tensor], least: float = NCC_LEAST) -> Consensus:
     """
     found = torch.cat(list(starts))
     alike = correlations(found, found)
-    score = _agreements(starts, alike)
+    score = agreements(starts, alike)
     left = torch.ones(len(found), dtype=torch.bool)
     images, agreement, sizes = [], [], []
     for i in score.argsort(descending=True, stable=True).tolist():

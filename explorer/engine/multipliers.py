@@ -44,6 +44,7 @@ from explorer.engine.kernels.loading import compiled_module
 from explorer.engine.network import Network, phi_all
 from explorer.engine.nonnegative import TIMES, TRIES
 from explorer.engine.rounding import NOTHING
+from explorer.engine.tables import Table
 
 _NOISE = 1e-14  # arbitrary: residuals below this share of |theta| are rounding
 _SWEEPS = 2  # over the layers of a deeper network, at each pricing; arbitrary
@@ -144,16 +145,12 @@ class _Problem:
 
 
 @dataclass(frozen=True, eq=False)
-class _Columns:
+class _Columns(Table):
     """Columns grad q_i(x_i; s) as factors."""
 
     point: Tensor
     slopes: list[Tensor]
     signals: list[Tensor]
-
-    def keep(self, kept: Tensor) -> _Columns:
-        each = ([t[kept] for t in some] for some in (self.slopes, self.signals))
-        return _Columns(self.point[kept], *each)
 
 
 def _columns(p: _Problem, point: Tensor, slopes: list[Tensor]) -> _Columns:
@@ -177,11 +174,7 @@ def _lengths(p: _Problem, columns: _Columns) -> Tensor:
 
 def _join(p: _Problem, old: _Columns, gram: Tensor, new: _Columns) -> tuple[_Columns, Tensor]:
     """Return all columns, and their products from those of the old."""
-    whole = _Columns(
-        torch.cat([old.point, new.point]),
-        [torch.cat(pair) for pair in zip(old.slopes, new.slopes, strict=True)],
-        [torch.cat(pair) for pair in zip(old.signals, new.signals, strict=True)],
-    )
+    whole = old.union(new)
     added, n = _gram(p, new, whole), len(old.point)
     return whole, torch.cat([torch.cat([gram, added[:, :n].T], dim=1), added])
 
@@ -249,7 +242,7 @@ def _begin(p: _Problem, start: Fit) -> tuple[_Columns, Tensor, Tensor]:
     reach = [a @ b.T for a, b in zip(p.inputs, blocks, strict=True)]
     gram = _gram(p, columns, columns)
     left, weight = _descend(gram, _gains(p, columns, reach), weight)
-    return columns.keep(left), gram[left][:, left], weight
+    return columns.take(left), gram[left][:, left], weight
 
 
 def fit_multipliers(
@@ -332,10 +325,10 @@ def fit_multipliers(
             break
         if idle is not None and len(columns.point) > net.theta.numel() + idle:
             break
-        columns, gram = _join(p, columns, gram, new.keep(scores > 0.1 * scores.max()))
+        columns, gram = _join(p, columns, gram, new.take(scores > 0.1 * scores.max()))
         weight = torch.cat([weight, weight.new_zeros(len(columns.point) - len(weight))])
         kept, weight = _descend(gram, _gains(p, columns, reach), weight)
-        columns, gram = columns.keep(kept), gram[kept][:, kept]
+        columns, gram = columns.take(kept), gram[kept][:, kept]
     columns, weight, residual, gap = best
     point = owner[columns.point]
     lam = x.new_zeros(len(x)).index_add(0, point, weight)
@@ -347,28 +340,7 @@ def fit_multipliers(
 _ENDS = 1e-7  # arbitrary: a slope so near to 0 or 1 is that
 
 
-@dataclass(frozen=True, eq=False)
-class Whole:
-    """What explains the weights of two layers nearly whole.
-
-    Attributes:
-        lam: multipliers (n,), float64; 0 off the margin.
-        residual: |theta - sum| / |theta|, attained by `weight`, `point` and `slopes`.
-        n_kinks: how many (neuron, point) pairs had a free slope.
-        point: index of each column's point (C,): those on the margin.
-        weight: multiplier of each column (C,).
-        slopes: one (C, k) tensor of slopes in [0, 1].
-    """
-
-    lam: Tensor
-    residual: float
-    n_kinks: int
-    point: Tensor
-    weight: Tensor
-    slopes: tuple[Tensor, ...]
-
-
-def exact_multipliers(net: Network, x: Tensor, y: Tensor, tau: float) -> Whole | None:
+def exact_multipliers(net: Network, x: Tensor, y: Tensor, tau: float) -> Fit | None:
     """Return multipliers of the points on the margin that explain an exact network.
 
     A slope is free where |z_ij| is at most tau times the median over i of |z_ij|, or rounding:
@@ -414,7 +386,7 @@ def exact_multipliers(net: Network, x: Tensor, y: Tensor, tau: float) -> Whole |
     left = float(np.linalg.norm(theta - table @ part) / np.linalg.norm(theta))
     slopes = ((z > 0) & ~kink)[on].astype(float)
     slopes[kink[on]] = part[len(on) :] / np.maximum(part[own], 1e-300)
-    return Whole(lam, left, int(kink.sum()), point, weight, (torch.from_numpy(slopes),))
+    return Fit(lam, left, math.nan, point, weight, (torch.from_numpy(slopes),), int(kink.sum()))
 
 
 def _with_bias(net: Network, x: Tensor, y: Tensor) -> tuple[Array, Array, Array, Array]:

@@ -108,7 +108,7 @@ def test_margin_and_slackness_count_what_has_a_multiplier() -> None:
     q = (y * phi(net, x)).tolist()
     e = Explanation(x, y, tensor([2.0, 0.0, 1.0]), slopes_at(net, x), torch.arange(3))
     assert slackness(net, e) == pytest.approx((2 * (q[0] - 1) + (q[2] - 1)) / 3)
-    far = e.keep(torch.tensor([0, 2]))
+    far = e.take(torch.tensor([0, 2]))
     assert margin_error(net, e) == margin_error(net, far) == max(abs(q[0] - 1), abs(q[2] - 1))
     assert margin_error(net, e) < abs(q[1] - 1)
 

@@ -12,13 +12,11 @@ from explorer.engine.data import preset
 from explorer.engine.energy.landscape import SIDES, StartLandscape, between_places, read_lattice
 from explorer.engine.energy.points import energy
 from explorer.engine.energy.starts import (
-    CORNERS,
     Parts,
     mix_from_weights,
     mix_init,
     mix_weights,
     nearest,
-    weights_at,
 )
 from explorer.engine.exact import maximum_margin
 from tests.engine.draws import draw
@@ -172,12 +170,6 @@ def test_more_points_than_fifty_have_a_landscape() -> None:
 # --- the triangle --------------------------------------------------------------------------------
 
 
-def test_weights_are_the_inverse_of_places() -> None:
-    wanted = np.random.default_rng(0).dirichlet([1, 1, 1], 40)
-    at = wanted @ CORNERS
-    np.testing.assert_allclose(weights_at(at[:, 0], at[:, 1]), wanted, atol=1e-12)
-
-
 @pytest.mark.parametrize("side", [2, 3, 7, 26])
 def test_every_place_goes_to_the_nearest_of_the_lattice(side: int) -> None:
     weights = np.random.default_rng(1).dirichlet([0.5, 1, 2], 300)
@@ -191,5 +183,4 @@ def test_every_place_goes_to_the_nearest_of_the_lattice(side: int) -> None:
 
 
 def test_the_weights_of_a_place_are_those_of_its_mixture() -> None:
-    x, y = np.array(mix_weights(0.25, 0.6)) @ CORNERS
-    assert weights_at(x, y) == pytest.approx((0.15, 0.45, 0.4))
+    assert mix_weights(0.25, 0.6) == pytest.approx((0.15, 0.45, 0.4))

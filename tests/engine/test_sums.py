@@ -10,7 +10,7 @@ from explorer.engine.certificate import certify
 from explorer.engine.data import Dataset, preset
 from explorer.engine.exact import maximum_margin
 from explorer.engine.gradients import residual
-from explorer.engine.multipliers import Whole, exact_multipliers
+from explorer.engine.multipliers import Fit, exact_multipliers
 from explorer.engine.network import Network
 from explorer.engine.sums import OnePerPoint, Sum, sum_of, sum_over
 from explorer.engine.training import TrainConfig
@@ -64,7 +64,7 @@ def test_what_explains_an_exact_network_whole_has_slopes_that_attain_its_residua
     net, data = exact("alternating-circle")
     net = Network(tuple(w.double() for w in net.weights), net.biases)
     found = exact_multipliers(net, data.x, data.y, 1e-6)
-    assert isinstance(found, Whole)
+    assert isinstance(found, Fit)
     assert abs(sum_over(net, data.x, data.y, found).left - found.residual) < ROUNDING
 
 

@@ -124,7 +124,7 @@ IMAGES = ImageVerdict(
     origin=Origin.HELD_OUT, controls=19, unseen=190, most=3, which=torch.arange(10) < 6,
 )  # fmt: skip
 OTHERS = Explanation(torch.zeros(7, 2), torch.ones(7), torch.ones(7), (), torch.zeros(7))
-PAIR = OTHERS.keep(torch.arange(7) < 2)
+PAIR = OTHERS.take(torch.arange(7) < 2)
 FARTHEST = OtherSet(OTHERS, 0.52, 0.531, 3e-7, 1e-8, 2.0)
 NONE_FAR = replace(FARTHEST, distance=0.0123, at_most=0.0131)
 CERTAIN = Certainty(tensor(0.45, 0.1, 0.0), 0.03, 0.01, 0.05, 0.07, 0.15, 2.5, 1.01)
@@ -586,11 +586,11 @@ def of_research() -> Named:
     shown = {
         "truth": state, "all pinned": ns(state, pinned=torch.arange(7) < 7),
         "both pinned": ns(state, now=PAIR, truth=PAIR, pinned=torch.ones(2) > 0),
-        "as well": ns(state, now=FARTHEST.explanation.keep(torch.ones(7) > 0), words="Split."),
+        "as well": ns(state, now=FARTHEST.explanation.take(torch.ones(7) > 0), words="Split."),
         "trained": ns(state, exact=False, base=0.0123, left=0.0123),
         "far from a KKT point": ns(state, exact=False, base=0.352, left=0.352),
         "split, far": ns(state, base=0.352, left=0.352, words="Split.",
-                         now=FARTHEST.explanation.keep(torch.ones(7) > 0)),
+                         now=FARTHEST.explanation.take(torch.ones(7) > 0)),
         "off the margin": ns(state, margin_error=0.25), "left its cell": ns(state, change=0.2),
         "farthest, less well": ns(state, left=0.2, words=f"{explained.FARTHEST} 0.5."),
     }  # fmt: skip

@@ -207,7 +207,7 @@ def terminate(state: CertifiedState, config: CertifiedConfig) -> Status:
 def report(target: Target, state: CertifiedState, config: CertifiedConfig) -> Report:
     """Return the centres of the narrowest proven places apart, largest multiplier first."""
     order = torch.argsort(state.lam, descending=True, stable=True)
-    return Report(state.x[order], state.y[order], state.lam[order])
+    return Report(state.x, state.y, state.lam).take(order)
 
 
 def _first(cone: Cone, half: float) -> Array:

@@ -26,6 +26,7 @@ from torch import Tensor
 
 from explorer.engine.attacks.target import Target
 from explorer.engine.margin import q_of
+from explorer.engine.tables import Table
 
 MERGE_RADIUS = 0.03  # arbitrary: the middle of the radii at which claims are scored
 LAM_SHARE = 0.1  # arbitrary
@@ -33,7 +34,7 @@ MARGIN_BAND = 0.05  # arbitrary: the relaxed slopes move a candidate off the mar
 
 
 @dataclass(frozen=True, eq=False)
-class Report:
+class Report(Table):
     """What an attacker claims, largest multiplier first.
 
     Attributes:
@@ -110,8 +111,7 @@ def merge_candidates(x: Tensor, y: Tensor, lam: Tensor, radius: float) -> Report
     if not places:
         return Report(x, y, lam)
     merged = Report(torch.stack(places), torch.stack(labels), torch.stack(weights))
-    order = torch.argsort(merged.lam, descending=True, stable=True)
-    return Report(merged.x[order], merged.y[order], merged.lam[order])
+    return merged.take(torch.argsort(merged.lam, descending=True, stable=True))
 
 
 def claims(
@@ -130,7 +130,7 @@ def claims(
     kept = on_margin & (merged.lam > 0) & (merged.lam >= LAM_SHARE * mean)
     if target.known is not None:
         kept &= ~target.known.is_given(target.unit * merged.x, radius)
-    return Report(merged.x[kept], merged.y[kept], merged.lam[kept])
+    return merged.take(kept)
 
 
 # --- How far independent restarts of an attack agree: a surrogate of recall without any truth ---

@@ -25,6 +25,7 @@ import torch
 from torch import Tensor
 
 from explorer.engine.network import Network, phi, preactivations
+from explorer.engine.tables import Table
 
 CROSSING, LEVEL = 0, 1  # of two kink sets; of one kink set with |Phi| = 1
 _FLAT = 1e-9  # arbitrary: neurons with |w| below this share of |(w, b)| have no line
@@ -47,7 +48,7 @@ class Lines:
 
 
 @dataclass(frozen=True, eq=False)
-class Vertices:
+class Vertices(Table):
     """Candidates x (N, d), and `kind` (N,): CROSSING or LEVEL."""
 
     x: Tensor
@@ -56,10 +57,6 @@ class Vertices:
     def __len__(self) -> int:
         """Return how many there are."""
         return len(self.x)
-
-    def take(self, kept: Tensor) -> Vertices:
-        """Return those of an index or a mask."""
-        return Vertices(self.x[kept], self.kind[kept])
 
 
 def lines(net: Network) -> Lines:
@@ -79,11 +76,9 @@ def lines(net: Network) -> Lines:
     return Lines(w[order] / size[order, None], b[order] / size[order], weight[order])
 
 
-def union(vertices: list[Vertices], like: Tensor) -> Vertices:
-    """Return all as one; `like` gives type and dimension where there are none."""
-    if not vertices:
-        return Vertices(like.new_zeros(0, like.shape[1]), torch.zeros(0, dtype=torch.long))
-    return Vertices(torch.cat([v.x for v in vertices]), torch.cat([v.kind for v in vertices]))
+def _none(like: Tensor) -> Vertices:
+    """Return no candidate, of the type and dimension of `like` (., d)."""
+    return Vertices(like.new_zeros(0, like.shape[1]), torch.zeros(0, dtype=torch.long))
 
 
 def line_crossings(found: Lines, reach: float) -> Vertices:
@@ -163,7 +158,7 @@ def vertices(net: Network, found: Lines, reach: float) -> tuple[Vertices, Vertic
             made.append(on_line)
             owners.append(owner)
     empty = torch.zeros(0, 2, dtype=torch.long)
-    return line_crossings(found, reach), union(made, n), torch.cat([empty, *owners])
+    return line_crossings(found, reach), _none(n).union(*made), torch.cat([empty, *owners])
 
 
 def on_margin(net: Network, found: Vertices, tolerance: float) -> Vertices:
@@ -196,7 +191,7 @@ def level_vertices(net: Network, grid: int, reach: float) -> Vertices:
     """
     like = torch.zeros(1, net.d, dtype=net.dtype)
     if net.d == 1:
-        return union([], like)
+        return _none(like)
     found = []
     places = torch.linspace(-reach, reach, grid).tolist() if grid > 1 else [-reach, reach]
     for axis in (0, 1):
@@ -205,7 +200,7 @@ def level_vertices(net: Network, grid: int, reach: float) -> Vertices:
             origin = torch.eye(2, dtype=net.dtype)[axis] * place
             some, _ = line_vertices(net, origin, direction, reach * 2**0.5)
             found.append(some.take(some.kind == LEVEL))
-    return union(found, like)
+    return _none(like).union(*found)
 
 
 # --- Kink sets of second-layer neurons: piecewise straight curves, bent at the lines of the first

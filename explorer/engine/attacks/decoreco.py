@@ -46,7 +46,6 @@ from explorer.engine.classes import (
     margins,
 )
 from explorer.engine.deferred_checks import Rare, in_blocks, now
-from explorer.engine.kernels.batched import blocks_of
 from explorer.engine.kernels.loading import compiled_module
 from explorer.engine.kernels.reference import (
     Signals,
@@ -493,7 +492,7 @@ def _leap(
 
 def _run_from(target: Target, state: DecoRecoState, config: DecoRecoConfig) -> LayersRun:
     net, unit = target.merged(config.merge_angle), _unit(target, state.coef)
-    layers = target.kept(("decoreco", config.merge_angle), lambda: lay(blocks_of(net)))
+    layers = target.kept(("decoreco", config.merge_angle), lambda: lay(net.blocks))
     joint, several = config.multipliers == "joint", net.outputs > 1
     (mean, mean_of), (square, square_of) = state.moments.mean, state.moments.square
     begin = Begin(

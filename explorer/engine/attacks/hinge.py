@@ -265,7 +265,7 @@ def report(target: Target, state: HingeState, config: HingeConfig) -> Report:
     if state.stage not in ("prove", "weigh", "done"):
         return Report(state.x[:0], state.y[:0], state.lam[:0])
     kept = state.needed if config.claim == "proven" else _worth(state, config)
-    return Report(state.x[kept], state.y[kept], state.lam[kept])
+    return Report(state.x, state.y, state.lam).take(kept)
 
 
 def _worth(state: HingeState, config: HingeConfig) -> Tensor:
@@ -299,9 +299,8 @@ def _cross(target: Target, state: HingeState, config: HingeConfig) -> HingeState
     met, along, owners = crossings.vertices(net, lines, config.reach)
     found = [met, along, *curve_vertices(net, along, owners, config.reach)]
     kept = [crossings.on_margin(net, some, config.tolerance) for some in found]
-    thin = crossings.sparse_vertices(net, crossings.union(kept, met.x), config.spacing)
-    sampled = crossings.level_vertices(net, config.grid, config.reach)
-    both = crossings.union([thin, sampled], met.x)
+    thin = crossings.sparse_vertices(net, kept[0].union(*kept[1:]), config.spacing)
+    both = thin.union(crossings.level_vertices(net, config.grid, config.reach))
     pool = CandidatePool.of(net, both.x, config.tau)
     target.latest("hinge, pool", pool.x, lambda: pool)
     zero = torch.zeros(len(both), dtype=torch.float64)

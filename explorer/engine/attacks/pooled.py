@@ -177,8 +177,7 @@ def report(target: Target, state: PooledState, config: PooledConfig) -> Report:
     if config.claim != "proven" or not len(made.x):
         return made
     near = (torch.cdist(made.x, state.x) <= config.radius) & (made.y[:, None] == state.y)
-    heaviest = (near * state.lam).amax(dim=1) <= made.lam
-    alone = Report(made.x[heaviest], made.y[heaviest], made.lam[heaviest])
+    alone = made.take((near * state.lam).amax(dim=1) <= made.lam)
     if not len(state.rise):
         return alone
     x, y, lam = (v[state.needed] for v in (state.x, state.y, state.lam))

@@ -27,10 +27,11 @@ from explorer.engine.multipliers import (
     kinks_of,
 )
 from explorer.engine.network import Network, phi
+from explorer.engine.tables import Table
 
 
 @dataclass(frozen=True, eq=False)
-class CandidatePool:
+class CandidatePool(Table):
     """Candidates with what pricing needs of them, made once.
 
     Attributes:
@@ -58,14 +59,6 @@ class CandidatePool:
         y = torch.where(y == 0, torch.ones_like(y), y)
         inputs, values, hard = forward_signals(net, x)
         return CandidatePool(net, x, y, tau, inputs, hard, kinks_of(net, inputs, values, tau))
-
-    def take(self, kept: Tensor) -> CandidatePool:
-        """Return the pool of some candidates, by index or mask."""
-        return CandidatePool(
-            self.net, self.x[kept], self.y[kept], self.tau,
-            [a[kept] for a in self.inputs], [s[kept] for s in self.hard],
-            [k[kept] for k in self.kinks],
-        )  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)

@@ -297,8 +297,7 @@ def report(target: Target, state: SnapshotsState, config: SnapshotsConfig) -> Re
     # The heaviest claims, down to this one, have a share of all multipliers. Not one half: labels
     # often balance, and rounding would choose.
     usual = merged.lam[int((merged.lam.cumsum(0) < USUAL * merged.lam.sum()).sum())]
-    kept = merged.lam >= CLAIMED * usual
-    return Report(merged.x[kept], merged.y[kept], merged.lam[kept])
+    return merged.take(merged.lam >= CLAIMED * usual)
 
 
 def kept_margins(before: Network, after: Network, x: Tensor, y: Tensor) -> Tensor:

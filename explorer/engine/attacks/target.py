@@ -88,11 +88,7 @@ class Target:
     known: Known | None = None
     before: Network | None = None
     separated: bool = True
-    _merged: dict[float, Merged] = field(default_factory=dict, init=False, repr=False)
     _kept: dict[Hashable, Any] = field(default_factory=dict, init=False, repr=False)
-    _prepared: dict[tuple[float, bool], Prepared] = field(
-        default_factory=dict, init=False, repr=False
-    )
 
     def __post_init__(self) -> None:
         """Refuse weights that no attack could explain."""
@@ -283,11 +279,11 @@ class Target:
         Returns:
             The network with what the loss needs of it.
         """
-        key = (angle, same_slopes and angle > 0)
-        if key not in self._prepared:
-            slopes = self._merge(angle).slopes if key[1] else None
-            self._prepared[key] = Prepared.of(self.merged(angle), slopes)
-        return self._prepared[key]
+        slopes = self._merge(angle).slopes if same_slopes and angle else None
+        made: Prepared = self.kept(
+            ("prepared", angle, slopes is None), lambda: Prepared.of(self.merged(angle), slopes)
+        )
+        return made
 
     def kept(self, key: Hashable, make: Callable[[], Any]) -> Any:  # noqa: ANN401 - what it makes
         """Return what `make()` returns, made once for each `key`: what an attack reads off weights.
@@ -321,10 +317,11 @@ class Target:
         return made
 
     def _merge(self, angle: float) -> Merged:
-        if angle not in self._merged:
-            here = self.net.to(device="cpu")  # it goes neuron by neuron
-            made = merge_neurons(here, angle, drop=0.0, fold=FOLD)
-            slopes = tuple(slope.to(self.net.device) for slope in made.slopes)
-            net = made.net.to(device=self.net.device)
-            self._merged[angle] = replace(made, net=net, slopes=slopes)
-        return self._merged[angle]
+        made: Merged = self.kept(("merged", angle), lambda: _merged(self.net, angle))
+        return made
+
+
+def _merged(net: Network, angle: float) -> Merged:
+    made = merge_neurons(net.to(device="cpu"), angle, drop=0.0, fold=FOLD)  # neuron by neuron
+    slopes = tuple(slope.to(net.device) for slope in made.slopes)
+    return replace(made, net=made.net.to(device=net.device), slopes=slopes)

@@ -327,14 +327,6 @@ def outline() -> Array:
     return CORNERS[[0, 1, 2, 0]]
 
 
-def weights_at(x: Array, y: Array) -> Array:
-    """Return weights (..., 3) of places x, y (...): they sum to 1, one is negative outside."""
-    system = np.vstack([CORNERS.T, np.ones(3)])
-    places = np.stack([x, y, np.ones_like(x)], -1)
-    found: Array = places @ np.linalg.inv(system).T
-    return found
-
-
 def nearest(weights: Array, side: int) -> Index:
     """Return the lattice places (..., 3) nearest to weights (..., 3); each sums to side - 1.
 

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from explorer.engine.arrays import Array, Flags
 from explorer.engine.progress import Progress, no_progress
+from explorer.engine.tables import Table
 
 Index = NDArray[np.intp]
 
@@ -242,7 +243,7 @@ _LOW = 1e-5  # arbitrary: peaks that much below 1 stay below 1 whatever the roun
 
 
 @dataclass(frozen=True, eq=False)
-class Peaks:
+class Peaks(Table):
     """Directions at which |h| is extremal on their face, highest first.
 
     Attributes:
@@ -258,12 +259,6 @@ class Peaks:
     cell: Index
     kink: Index
     projector: Array
-
-    def take(self, index: Index | Flags) -> Peaks:
-        """Return the peaks at `index`, in that order."""
-        return Peaks(
-            self.u[index], self.h[index], self.cell[index], self.kink[index], self.projector[index]
-        )
 
 
 def evaluate(faces: Faces, weight: Array, u: Array) -> Array:

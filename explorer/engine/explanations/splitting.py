@@ -41,13 +41,14 @@ from explorer.engine.gradients import residual as residual_vector
 from explorer.engine.merging import MERGE_ANGLE
 from explorer.engine.multipliers import Fit, fit_multipliers
 from explorer.engine.network import Network, phi, scaled_network
+from explorer.engine.tables import Table
 
 USED = 1e-6  # arbitrary: multipliers below this share of their sum are not points of an explanation
 TRAINED_MARGIN = 0.05  # arbitrary: |y Phi - 1| up to this is on the margin of trained weights
 
 
 @dataclass(frozen=True, eq=False)
-class Explanation:
+class Explanation(Table):
     """A weighted training set with the slopes of its gradients.
 
     Attributes:
@@ -98,23 +99,6 @@ class Explanation:
         if not 0 <= i < self.n:
             raise ValueError(f"no point {i}; the explanation holds points 0 to {self.n - 1}")
         return tuple(s[i] for s in self.slopes)
-
-    def keep(self, kept: Tensor) -> Explanation:
-        """Return the points that an index or a mask picks."""
-        return Explanation(
-            self.x[kept], self.y[kept], self.lam[kept], tuple(s[kept] for s in self.slopes),
-            self.origin[kept],
-        )  # fmt: skip
-
-    def union(self, other: Explanation) -> Explanation:
-        """Return the points of both, these first."""
-        return Explanation(
-            torch.cat([self.x, other.x]),
-            torch.cat([self.y, other.y]),
-            torch.cat([self.lam, other.lam]),
-            tuple(torch.cat(pair) for pair in zip(self.slopes, other.slopes, strict=True)),
-            torch.cat([self.origin, other.origin]),
-        )
 
 
 def explanation_of(net: Network, x: Tensor, y: Tensor, tau: float = KINK) -> Explanation:
@@ -187,7 +171,7 @@ def fitted_explanation(
     if not bool(used.any()):
         raise ValueError("these points explain no part of the weights: no multiplier is positive")
     everyone = torch.arange(len(x))
-    made = Explanation(x, y, fit.lam, tuple(slopes), everyone).keep(used)
+    made = Explanation(x, y, fit.lam, tuple(slopes), everyone).take(used)
     if net.depth == 2:
         return made, gradients(net, made)
     rows = y[fit.point][:, None] * gradient(net, x[fit.point], fit.slopes)
@@ -295,7 +279,7 @@ def split(net: Network, e: Explanation, i: int, u: Tensor, a: float, b: float) -
     if u.shape != e.x.shape[1:]:
         raise ValueError(f"expected a direction {tuple(e.x.shape[1:])}; got {tuple(u.shape)}")
     e.at(i)
-    other = e.keep(torch.tensor([i]))
+    other = e.take(torch.tensor([i]))
     places = (e.x[i] + a * u, e.x[i] - b * u)
     second = with_point_at(net, other, 0, places[1])
     second = replace(second, lam=other.lam * (a / (a + b)))
@@ -348,7 +332,7 @@ def merge(net: Network, e: Explanation, i: int, j: int) -> Merging:
     lam, y = e.lam.clone(), e.y.clone()
     lam[i], y[i] = abs(total), e.y[i] if total > 0 else e.y[j]
     kept = torch.arange(e.n) != j
-    merged = replace(out, lam=lam, y=y).keep(kept)
+    merged = replace(out, lam=lam, y=y).take(kept)
     return Merging(merged, signed, float(y[i] * phi(net, place[None])[0]))
 
 

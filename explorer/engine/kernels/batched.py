@@ -69,7 +69,7 @@ class Prepared:
         """ValueError for several outputs: `stationarity` serves those."""
         if net.weights[-1].shape[0] != 1:
             raise ValueError(f"expected one output; got {net.weights[-1].shape[0]}")
-        blocks = blocks_of(net)
+        blocks = net.blocks
         return cls(net.weights, blocks, tuple(float(square(b, (-1, -2))) for b in blocks), slopes)
 
     @cached_property
@@ -95,12 +95,6 @@ class Prepared:
     def alpha(self, layer: int, alpha: Alpha) -> Alpha:
         """Alpha of a hidden layer, a number or one per neuron."""
         return alpha if self.slopes is None else self.slopes[layer] * alpha
-
-
-def blocks_of(net: Network) -> tuple[Tensor, ...]:
-    """Return the weights of each layer with the bias, where there is one, as last column."""
-    pairs = zip(net.weights, net.biases, strict=True)
-    return tuple(w if b is None else torch.cat([w, b[:, None]], dim=1) for w, b in pairs)
 
 
 class _HiddenLayer:

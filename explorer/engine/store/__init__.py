@@ -24,26 +24,15 @@ from torch import Tensor
 from explorer.engine import files
 from explorer.engine.data import Dataset
 from explorer.engine.extras import library
-from explorer.engine.files import MAX_BYTES, check_size, reading, safe_name
+from explorer.engine.files import MAX_BYTES as MAX_BYTES
+from explorer.engine.files import check_size, reading, safe_name
 from explorer.engine.network import Network
 from explorer.engine.roster import DEFAULT, ROSTER, AttackConfig, AttackState, by_key
 from explorer.engine.store.check import check_run, check_state
-from explorer.engine.store.codec import StoreError, decode, encode
+from explorer.engine.store.codec import StoreError as StoreError
+from explorer.engine.store.codec import decode, encode
 from explorer.engine.store.weights import REMEDY, from_state_dict, state_in
 from explorer.engine.training import TrainConfig, TrainState
-
-__all__ = [
-    "MAX_BYTES",
-    "Run",
-    "StoreError",
-    "dump",
-    "import_weights",
-    "load",
-    "load_run",
-    "open_bytes",
-    "save_run",
-    "thinned_run",
-]
 
 FORMAT = "margin-explorer run"
 VERSION = "1"  # raise it when an old file can no longer be read
