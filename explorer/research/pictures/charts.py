@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from json import dumps
 from typing import Any
 
@@ -127,12 +128,16 @@ def training_chart(states: Sequence[TrainState]) -> Chart:
         return [s.t for s in states], [getattr(s, name) for s in states]
 
     curves = margin_curves(column)
-    upright = zero_axis(known_values(curves))
-    ends = [f"{v[-1]:.3g}" if len(v) else "" for *_, v in curves]
-    return Chart(
-        step_series(curves, upright, ends), step_axis(states[-1].t), upright, *MARGINS,
-        label=MARGINS[0],
-    )  # fmt: skip
+    return _steps_chart(curves, zero_axis(known_values(curves)), step_axis(states[-1].t), *MARGINS)
+
+
+def _steps_chart(
+    curves: Sequence[Curve], upright: Axis, steps: Axis, title: str, note: str = ""
+) -> Chart:
+    """Return curves over the steps, each with its newest value at its end."""
+    form = ".0f" if upright.whole else ".3g"
+    ends = [format(v[-1], form) if len(v) else "" for *_, v in curves]
+    return Chart(step_series(curves, upright, ends), steps, upright, title, note, label=title)
 
 
 def loss_axis(values: Array) -> Axis:
@@ -152,14 +157,8 @@ def attack_chart(states: Sequence[AttackState], columns: Sequence[tuple[str, str
         return [row["t"] for row in known], [row[name] for row in known]
 
     curves = curves_of(columns, column, ratios=False)
-    upright = loss_axis(known_values(curves))
-    ends = [
-        f"{v[-1]:.0f}" if upright.whole else f"{v[-1]:.3g}" if len(v) else "" for *_, v in curves
-    ]
-    return Chart(
-        step_series(curves, upright, ends), step_axis(states[-1].t, ratios=False), upright, LOSS,
-        label=LOSS,
-    )  # fmt: skip
+    steps = step_axis(states[-1].t, ratios=False)
+    return _steps_chart(curves, loss_axis(known_values(curves)), steps, LOSS)
 
 
 def certificate_chart(made: Certificate) -> Chart:
@@ -209,9 +208,6 @@ def recall_chart(whole: RecallCurve, here: RecallCurve | None = None, said: str 
         return values if here is None else np.insert(values, at, float(getattr(here, name)[0]))
 
     radii = np.array(whole.radii) if handle is None else np.insert(whole.radii, at, handle)
-    ticks = tuple(t for t in NEAR_TICKS if whole.radii[0] <= t <= whole.radii[-1])
-    x = Axis(whole.radii[0], whole.radii[-1], "distance within which a claim counts", "distance",
-             log=True, ticks=ticks or None)  # fmt: skip
     y = Axis(0.0, float(max(n, 1)), short="points recovered", whole=True,
              ticks=tuple(sorted({0, n // 2, n})))  # fmt: skip
     chance: list[Series] = []
@@ -223,8 +219,14 @@ def recall_chart(whole: RecallCurve, here: RecallCurve | None = None, said: str 
         ]  # fmt: skip
     found = Series(radii, through("found"), "training points", colour="good", end=True,
                    look={"width": 2.5})  # fmt: skip
-    return Chart([*chance, found], x, y, RECALL, said, handle=handle, handle_name="within",
-                 label=f"{RECALL}. {said}".rstrip(". "))  # fmt: skip
+    return Chart([*chance, found], _near_axis(whole.radii), y, RECALL, said, handle=handle,
+                 handle_name="within", label=f"{RECALL}. {said}".rstrip(". "))  # fmt: skip
+
+
+def _near_axis(radii: Sequence[float]) -> Axis:
+    ticks = tuple(t for t in NEAR_TICKS if radii[0] <= t <= radii[-1])
+    return Axis(radii[0], radii[-1], "distance within which a claim counts", "distance", log=True,
+                ticks=ticks or None)  # fmt: skip
 
 
 def dot_chart(
@@ -371,11 +373,8 @@ def radius_chart(lines: Sequence[ArenaLine]) -> Chart:
         Series(radii, [one.value for one in line.recall], line.title, colour=colour)
         for line, colour in zip(ran, MANY_INKS * len(ran), strict=False)
     ]
-    ticks = tuple(t for t in NEAR_TICKS if radii[0] <= t <= radii[-1])
-    x = Axis(radii[0], radii[-1], "distance within which a claim counts", "distance", log=True,
-             ticks=ticks)  # fmt: skip
     y = Axis(0.0, 1.0, short="points recovered", percent=True, ticks=(0, 0.5, 1))
-    return Chart(series, x, y, RECALL, label=f"{RECALL}, by attack")
+    return Chart(series, _near_axis(radii), y, RECALL, label=f"{RECALL}, by attack")
 
 
 # --- sweeps ---
@@ -402,8 +401,7 @@ def sweep_chart(rows: Sequence[Row]) -> Chart:
             "a figure of a sweep needs rows of `run_experiment` that are done; got "
             f"{len(done)} done of {len(rows)}. {told or 'Give the rows that `sweep` yields.'}"
         )
-    flat = [_settings_of(row) for row in done]
-    varied = [k for k in flat[0] if k not in REPEATS and len({dumps(f.get(k)) for f in flat}) > 1]
+    flat, varied = _settings_of(done)
     first = next((k for k in varied if k != "attack"), "")
     given = [f.get(first) for f in flat]
     places, x = _setting_axis(given, first)
@@ -426,13 +424,15 @@ def sweep_chart(rows: Sequence[Row]) -> Chart:
     )
 
 
-def _settings_of(row: Row) -> dict[str, Any]:
-    """Return the settings of a row by name, those within others by both names."""
-    flat: dict[str, Any] = {}
-    for name, value in row["trial"].items():
-        inner = value if isinstance(value, Mapping) else {"": value}
-        flat |= {f"{name}.{k}".rstrip("."): v for k, v in inner.items()}
-    return flat
+def _settings_of(rows: Sequence[Row]) -> tuple[list[dict[str, Any]], list[str]]:
+    """Return the settings of each row by name, those within others by both; which of them vary."""
+    flat: list[dict[str, Any]] = [{} for _ in rows]
+    for row, settings in zip(rows, flat, strict=True):
+        for name, value in row["trial"].items():
+            inner = value if isinstance(value, Mapping) else {"": value}
+            settings |= {f"{name}.{k}".rstrip("."): v for k, v in inner.items()}
+    names = [k for k in (flat[0] if flat else ()) if k not in REPEATS]
+    return flat, [k for k in names if len({dumps(f.get(k)) for f in flat}) > 1]
 
 
 def _value_words(name: str, value: Any) -> str:  # noqa: ANN401 - of any setting
@@ -479,7 +479,7 @@ def _sweep_series(
     ]  # fmt: skip
 
 
-# What a table over two settings shows: its title, and a row's part and whole, or its values.
+# What a table over two settings shows the means of.
 FOUND, SURE = f"found within {RADII[AT]:g}", "certified"
 FARTHEST = "distance of the farthest other set"
 LAWS = {"parameters": "p = d n", "merged_parameters": "p = d n, neurons merged"}
@@ -499,9 +499,7 @@ def sweep_maps(rows: Sequence[Row]) -> dict[str, HeatMap]:
         The tables by name; none where fewer than two settings vary.
     """
     done = [row for row in rows if row["status"] == "done" and "gamma_bar" in row["result"]]
-    flat = [_settings_of(row) for row in done]
-    varied = [k for k in (flat[0] if flat else ()) if k not in REPEATS
-              and len({dumps(f.get(k)) for f in flat}) > 1]  # fmt: skip
+    flat, varied = _settings_of(done)
     if len(varied) < 2:
         return {}
     *others, x, y = sorted(varied, key=lambda k: k != "attack")
@@ -515,8 +513,8 @@ def sweep_maps(rows: Sequence[Row]) -> dict[str, HeatMap]:
     made = {}
     for name, cells in groups.items():
         lines = _law_lines(cells, (len(upright), len(across))) if (x, y) == ("n", "widths") else ()
-        for title, count in _COUNTS.items():
-            values = _cell_values(cells, count, (len(upright), len(across)))
+        for title, known in _KNOWN.items():
+            values = _cell_values(cells, known, (len(upright), len(across)))
             if np.isfinite(values).any():
                 top = float(np.nanmax(values)) if title == FARTHEST else 1.0
                 full = f"{title}, {name}".removesuffix(", ")
@@ -525,32 +523,14 @@ def sweep_maps(rows: Sequence[Row]) -> dict[str, HeatMap]:
     return made
 
 
-def _found_counts(result: Row) -> tuple[float, float]:
-    return (result["found"][AT], result["n"]) if "found" in result else (0.0, 0.0)
-
-
-def _sure_counts(result: Row) -> tuple[float, float]:
-    sure = result.get("determined")
-    return (0.0, 0.0) if sure is None else (sum(sure), len(sure))
-
-
-def _away_sum(result: Row) -> tuple[float, float]:
-    away = (result.get("other") or {}).get("distance")
-    return (0.0, 0.0) if away is None else (away, 1.0)
-
-
-_COUNTS: dict[str, Callable[[Row], tuple[float, float]]] = {
-    FOUND: _found_counts, SURE: _sure_counts, FARTHEST: _away_sum,
-}  # fmt: skip
-
-
-def _size_of(name: str) -> Callable[[Row], tuple[float, float]]:
-    def count(result: Row) -> tuple[float, float]:
-        if name not in result:  # of a file of an earlier version
-            return 0.0, 0.0
-        return float(np.log(result[name])), 1.0
-
-    return count
+# What a row knows of each: nothing, a value, or one for each point.
+_KNOWN: dict[str, Callable[[Row], Iterable[float]]] = {
+    FOUND: lambda one: np.arange(one["n"]) < one["found"][AT] if "found" in one else (),
+    SURE: lambda one: one.get("determined") or (),
+    FARTHEST: lambda one: [
+        away for away in [(one.get("other") or {}).get("distance")] if away is not None
+    ],
+}
 
 
 def _cells_axis(given: Sequence[Any], name: str) -> tuple[dict[str, int], Axis]:
@@ -567,16 +547,16 @@ def _cells_axis(given: Sequence[Any], name: str) -> tuple[dict[str, int], Axis]:
 
 
 def _cell_values(
-    cells: Sequence[tuple[int, int, Row]], count: Callable[[Row], tuple[float, float]],
+    cells: Sequence[tuple[int, int, Row]], known: Callable[[Row], Iterable[float]],
     shape: tuple[int, int],
 ) -> Array:  # fmt: skip
+    """Return the mean of what the rows of each cell know; nan where they know nothing."""
     part, whole = np.zeros(shape), np.zeros(shape)
     for b, a, row in cells:
-        one, of = count(row["result"])
-        part[b, a] += one
-        whole[b, a] += of
-    known: Array = np.where(whole > 0, part / np.maximum(whole, 1), np.nan)
-    return known
+        values = list(known(row["result"]))
+        part[b, a] += sum(values)
+        whole[b, a] += len(values)
+    return np.where(whole > 0, part / np.maximum(whole, 1), np.nan)
 
 
 def _law_lines(cells: Sequence[tuple[int, int, Row]], shape: tuple[int, int]) -> list[Series]:
@@ -585,10 +565,11 @@ def _law_lines(cells: Sequence[tuple[int, int, Row]], shape: tuple[int, int]) ->
     Between two widths it is placed by logarithms; beyond the first and the last at the edge. What
     is not known of a cell is known of its row, but for merged neurons.
     """
-    need = _cell_values(cells, lambda one: (float(np.log(one["d"] * one["n"])), 1.0), shape)
+    need = _cell_values(cells, lambda one: [np.log(one["d"] * one["n"])], shape)
     made: list[Series] = []
     for name, words in LAWS.items():
-        size, places = _cell_values(cells, _size_of(name), shape), np.full(shape[1], np.nan)
+        size = _cell_values(cells, partial(_log_of, name), shape)
+        places = np.full(shape[1], np.nan)
         for a in np.flatnonzero(np.isfinite(need).any(0)):
             column = size[:, a] if made else [_mean_known(row) for row in size]
             at = np.flatnonzero(np.isfinite(column))
@@ -600,6 +581,10 @@ def _law_lines(cells: Sequence[tuple[int, int, Row]], shape: tuple[int, int]) ->
         made.append(Series(np.arange(shape[1]), places, words, colour="neg",
                            look={"dashed": bool(made), "width": 3}))  # fmt: skip
     return made
+
+
+def _log_of(name: str, result: Row) -> list[float]:
+    return [float(np.log(result[name]))] if name in result else []  # not in files of old versions
 
 
 def _mean_known(values: Array) -> float:
