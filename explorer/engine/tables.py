@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
-from typing import Any, Self
+from dataclasses import dataclass, fields, is_dataclass, replace
+from typing import Any, Self, TypeVar
 
 import numpy as np
 from torch import Tensor, cat
 
 from explorer.engine.arrays import Flags, Index
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,7 +30,7 @@ class Table:
         Returns:
             The table of these rows.
         """
-        return self._of(lambda field: field[rows])
+        return changed(lambda field: field[rows], self)
 
     def union(self, *others: Self) -> Self:
         """Return the rows of all, these first.
@@ -39,20 +41,30 @@ class Table:
         Returns:
             The table of all these rows.
         """
-        return self._of(_joined, *others)
-
-    def _of(self, change: Callable[..., Any], *others: Self) -> Self:
-        tables, names = (self, *others), [field.name for field in fields(self)]
-        return replace(self, **{n: _each(change, [getattr(t, n) for t in tables]) for n in names})
+        return changed(_joined, self, *others)
 
 
 def _joined(*fields: Any) -> Any:  # noqa: ANN401 - of any field
     return (cat if isinstance(fields[0], Tensor) else np.concatenate)(fields)
 
 
-def _each(change: Callable[..., Any], values: list[Any]) -> Any:  # noqa: ANN401 - of any field
-    """Return what `change` makes of one field of all tables, list by list."""
-    first = values[0]
+def changed(change: Callable[..., Any], first: T, *others: T, into: type = Table) -> T:
+    """Return the first value with each array in it made anew from those of all values.
+
+    Args:
+        change: (array of the first, array of the second, ...) -> the new one.
+        first: a data class, a list or a tuple of what holds arrays, or an array.
+        others: values of the same form.
+        into: data classes within which arrays are sought; others stay as the first has them.
+
+    Returns:
+        The value; what is no array is that of the first.
+    """
     if isinstance(first, list | tuple):
-        return type(first)(_each(change, list(some)) for some in zip(*values, strict=True))
-    return change(*values) if isinstance(first, Tensor | np.ndarray) else first
+        each = zip(first, *others, strict=True)
+        return type(first)([changed(change, *some, into=into) for some in each])
+    if isinstance(first, into) and is_dataclass(first):
+        rows = {f.name: [getattr(v, f.name) for v in (first, *others)] for f in fields(first)}
+        made: Any = {k: changed(change, *row, into=into) for k, row in rows.items()}
+        return replace(first, **made)  # type: ignore[type-var]
+    return change(first, *others) if isinstance(first, Tensor | np.ndarray) else first

@@ -10,7 +10,7 @@ import os
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -18,6 +18,7 @@ import torch
 
 from explorer.engine.progress import Progress, part_progress, with_progress
 from explorer.engine.roster import AnyAttack, AnyConfig, AnyTarget
+from explorer.engine.tables import changed
 
 OUT = ("out of memory", "can't allocate memory")  # how torch's errors say it that have no class
 
@@ -124,13 +125,13 @@ def starts_load(
 
 def to_cpu(held: Any) -> Any:  # noqa: ANN401 - states and what they hold
     """Return it on the CPU, in float64 if it is of floating type."""
-    if isinstance(held, torch.Tensor):
-        return held.to("cpu", torch.float64 if held.is_floating_point() else held.dtype)
-    if isinstance(held, tuple):
-        return tuple(to_cpu(part) for part in held)
-    if is_dataclass(held) and not isinstance(held, type):
-        return replace(held, **{f.name: to_cpu(getattr(held, f.name)) for f in fields(held)})
-    return held
+
+    def moved(array: Any) -> Any:  # noqa: ANN401 - a tensor, or an array of numpy
+        if not torch.is_tensor(array):
+            return array
+        return array.to("cpu", torch.float64 if array.is_floating_point() else array.dtype)
+
+    return changed(moved, held, into=object)
 
 
 def target_on(

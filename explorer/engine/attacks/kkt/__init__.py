@@ -28,8 +28,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import fields, replace
-from typing import Any
+from dataclasses import replace
 
 import torch
 from torch import Tensor
@@ -55,6 +54,7 @@ from explorer.engine.gradients import forward_signals
 from explorer.engine.network import Network
 from explorer.engine.optim import Moments
 from explorer.engine.status import Status
+from explorer.engine.tables import changed
 from explorer.engine.threads import few_threads
 
 __all__ = [
@@ -381,21 +381,11 @@ def single_states(state: KKTState) -> list[KKTState]:
     if state.x.ndim == 2:
         return [state]
     whole = replace(state, y=state.y.expand(state.x.shape[:-1]))
-    each = [_over_states(lambda v, at=i: v[at], whole) for i in range(len(state.x))]
+    each = [changed(lambda v, at=i: v[at], whole, into=object) for i in range(len(state.x))]
     over = state.loss.isnan().tolist()
     return [
         replace(one, diverged=off or state.diverged) for one, off in zip(each, over, strict=True)
     ]
-
-
-def _over_states(change: Callable[..., Tensor], *states: KKTState) -> KKTState:
-    """Return the first state with every tensor made anew from those of all states."""
-    first = states[0]
-    names = [f.name for f in fields(first) if isinstance(getattr(first, f.name), Tensor)]
-    made: dict[str, Any] = {n: change(*(getattr(s, n) for s in states)) for n in names}
-    rows = [(s.moments.mean, s.moments.square) for s in states]
-    mean, square = (tuple(map(change, *column)) for column in zip(*rows, strict=True))
-    return replace(first, moments=Moments(first.moments.t, mean, square), **made)
 
 
 def _check_start(target: Target, x: Tensor, y: Tensor) -> None:
@@ -436,7 +426,7 @@ def _choice(sound: Tensor, after: KKTState, before: KKTState) -> KKTState:
         return torch.where(sound.reshape(-1, *[1] * (new.ndim - 1)), new, old)
 
     labels = after.y.expand(after.x.shape[:-1])
-    made = _over_states(pick, replace(after, y=labels), replace(before, y=labels))
+    made = changed(pick, replace(after, y=labels), replace(before, y=labels), into=object)
     return replace(made, loss=torch.where(sound, made.loss, torch.nan))
 
 
