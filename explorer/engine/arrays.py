@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
+
 import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
@@ -9,12 +12,27 @@ from torch import Tensor
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 Index = NDArray[np.int64]
+R = TypeVar("R", Tensor, NDArray[Any])
 
 
 def as_array(values: Tensor) -> Array:
     """Return a tensor of any device and type, as float64."""
     found: Array = values.detach().cpu().double().numpy()
     return found
+
+
+def greedy_groups(order: R, near: Callable[[R], R]) -> Iterator[R]:
+    """Yield groups: the first of what is left, and those of the others that are near it.
+
+    Args:
+        order: indices (n,), the heads of groups first.
+        near: indices, the head's before the others' -> which are near the head (m,).
+    """
+    while len(order):
+        mine = near(order)
+        mine[0] = True
+        yield order[mine]
+        order = order[~mine]
 
 
 def signed_points(x: Tensor, y: Tensor) -> tuple[Array, Array]:

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from explorer.engine.arrays import greedy_groups
 from explorer.engine.images import NCC_LEAST, correlations
 
 
@@ -94,15 +95,8 @@ def consensus(starts: Sequence[Tensor], least: float = NCC_LEAST) -> Consensus:
     found = torch.cat(list(starts))
     alike = correlations(found, found)
     score = agreements(starts, alike)
-    left = torch.ones(len(found), dtype=torch.bool)
-    images, agreement, sizes = [], [], []
-    for i in score.argsort(descending=True, stable=True).tolist():
-        if not left[i]:
-            continue
-        members = left & (alike[i] > least)
-        members[i] = True
-        left &= ~members
-        images.append(found[members].mean(0))
-        agreement.append(score[i])
-        sizes.append(int(members.sum()))
-    return Consensus(torch.stack(images), torch.stack(agreement), torch.tensor(sizes))
+    order = score.argsort(descending=True, stable=True)
+    groups = list(greedy_groups(order, lambda left: alike[left[0], left] > least))
+    images = torch.stack([found[group.sort().values].mean(0) for group in groups])
+    sizes = torch.tensor([len(group) for group in groups])
+    return Consensus(images, torch.stack([score[group[0]] for group in groups]), sizes)

@@ -24,6 +24,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from explorer.engine.arrays import greedy_groups
 from explorer.engine.network import Network, phi_all
 
 MERGE_ANGLE = 0.02  # radians; arbitrary
@@ -64,22 +65,20 @@ def _is_wide(*vectors: Tensor) -> bool:
 
 def _clusters(incoming: Tensor, outgoing: Tensor, weight: Tensor, angle: float) -> list[Tensor]:
     """Return groups of neurons whose two directions lie within `angle` of the heaviest one's."""
-    left = torch.argsort(weight, descending=True)
     wide = _is_wide(incoming, outgoing)
     limit = angle * (1 + _SLACK) if wide else angle
-    groups: list[Tensor] = []
-    while len(left):
+
+    def near(left: Tensor) -> Tensor:
         head = left[0]
-        near = (incoming[left, :_FEW] - incoming[head, :_FEW]).norm(dim=1) < limit
-        near &= (outgoing[left, :_FEW] - outgoing[head, :_FEW]).norm(dim=1) < limit
+        found: Tensor = (incoming[left, :_FEW] - incoming[head, :_FEW]).norm(dim=1) < limit
+        found &= (outgoing[left, :_FEW] - outgoing[head, :_FEW]).norm(dim=1) < limit
         if wide:  # a distance in few coordinates is the smaller one
-            at = near.nonzero()[:, 0]
+            at = found.nonzero()[:, 0]
             for v in (incoming, outgoing):
-                near[at] &= (v[left[at]] - v[head]).norm(dim=1) < angle
-        near[0] = True  # the head itself, also for angle = 0
-        groups.append(left[near])
-        left = left[~near]
-    return groups
+                found[at] &= (v[left[at]] - v[head]).norm(dim=1) < angle
+        return found
+
+    return list(greedy_groups(torch.argsort(weight, descending=True), near))
 
 
 def _fold(rows: Tensor, columns: Tensor, path: Tensor, share: float) -> list[list[int]]:

@@ -24,6 +24,7 @@ from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import maximum_bipartite_matching
 from torch import Tensor
 
+from explorer.engine.arrays import greedy_groups
 from explorer.engine.attacks.target import Target
 from explorer.engine.margin import q_of
 from explorer.engine.tables import Table
@@ -97,16 +98,17 @@ def merge_candidates(x: Tensor, y: Tensor, lam: Tensor, radius: float) -> Report
         tensor([2., 1.])
     """
     lam = lam.clamp_min(0)
-    left = torch.argsort(lam, descending=True, stable=True)
+
+    def near(left: Tensor) -> Tensor:
+        apart: Tensor = (x[left] - x[left[0]]).norm(dim=1)
+        return (apart <= radius) & (y[left] == y[left[0]])
+
     places, labels, weights = [], [], []
-    while len(left):
-        head = left[0]
-        near = ((x[left] - x[head]).norm(dim=1) <= radius) & (y[left] == y[head])
-        group, left = left[near], left[~near]
+    for group in greedy_groups(torch.argsort(lam, descending=True, stable=True), near):
         total = lam[group].sum()
         share = lam[group] / total if bool(total > 0) else torch.ones_like(lam[group]) / len(group)
         places.append(share @ x[group])
-        labels.append(y[head])
+        labels.append(y[group[0]])
         weights.append(total)
     if not places:
         return Report(x, y, lam)

@@ -24,6 +24,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from explorer.engine.arrays import greedy_groups
 from explorer.engine.network import Network, phi, preactivations
 from explorer.engine.tables import Table
 
@@ -173,14 +174,14 @@ def sparse_vertices(net: Network, found: Vertices, spacing: float) -> Vertices:
     for part in torch.arange(len(x)).split(1000):  # memory: 1000 x N distances at a time
         near = torch.cdist(x[part], x) <= spacing / 2
         crowd[part] = (near & (found.kind == CROSSING)).sum(1).to(x.dtype)
-    left = torch.argsort(crowd, descending=True, stable=True)
-    kept = []
-    while len(left):
-        head, left = left[0], left[1:]
-        kept.append(head)
-        apart = (x[left] - x[head]).norm(dim=1) > spacing
-        left = left[apart | (label[left] != label[head])]
-    return found.take(torch.stack(kept)) if kept else found
+
+    def alike(left: Tensor) -> Tensor:
+        apart: Tensor = (x[left] - x[left[0]]).norm(dim=1)
+        return (apart <= spacing) & (label[left] == label[left[0]])
+
+    order = torch.argsort(crowd, descending=True, stable=True)
+    heads = [int(group[0]) for group in greedy_groups(order, alike)]
+    return found.take(torch.tensor(heads, dtype=torch.long))
 
 
 def level_vertices(net: Network, grid: int, reach: float) -> Vertices:

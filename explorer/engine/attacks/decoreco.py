@@ -7,8 +7,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
 from typing import Annotated, Any, Literal
 
-import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 
@@ -71,7 +69,6 @@ from explorer.engine.sizes import Like, Size
 from explorer.engine.status import Status
 from explorer.engine.threads import few_threads
 
-Array = npt.NDArray[np.float64]
 # The reconstructions of Buzaglo et al. 2023 in the units of their code: contribution and knobs.
 PUBLISHED: dict[str, tuple[Literal["margin", "outputs"], Knobs]] = {
     "multiclass": ("margin", Knobs(6.23e-5, 1.362e-3, 0.203, 39.5, 0.479)),

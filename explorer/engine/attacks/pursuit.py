@@ -15,10 +15,12 @@ score is above 0. In more than two layers pricing is local, as in `multipliers`.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import islice
 
 import torch
 from torch import Tensor
 
+from explorer.engine.arrays import greedy_groups
 from explorer.engine.gradients import backward_signals, forward_signals
 from explorer.engine.multipliers import (
     best_slopes,
@@ -144,14 +146,12 @@ def newcomers(
 
     Those below `share` of the best score are left out.
     """
-    chosen: list[Tensor] = []
     order = torch.argsort(score, descending=True, stable=True)
     order = order[score[order] > max(share * float(score.max()), 0.0)]
-    while len(order) and len(chosen) < batch:
-        head = order[0]
-        chosen.append(head)
-        order = order[(pool.x[order] - pool.x[head]).norm(dim=1) > apart]
-    return torch.stack(chosen) if chosen else torch.zeros(0, dtype=torch.long)
+    groups = greedy_groups(
+        order, lambda left: (pool.x[left] - pool.x[left[0]]).norm(dim=1) <= apart
+    )
+    return torch.tensor([int(group[0]) for group in islice(groups, batch)], dtype=torch.long)
 
 
 def next_explanation(

@@ -22,7 +22,7 @@ from itertools import product
 
 import numpy as np
 
-from explorer.engine.arrays import Array, Flags, Index, as_array
+from explorer.engine.arrays import Array, Flags, Index, as_array, greedy_groups
 from explorer.engine.network import Network
 
 ROUND = 1e-12  # of the box: corners so near to a wall stand on it; a wider piece proves less
@@ -133,14 +133,11 @@ def neuron_groups(
 
 
 def _clusters(u: Array, v: Array, path: Array, angle: float) -> list[Index]:
-    left = np.argsort(-path, kind="stable")
-    groups = []
-    while len(left):
-        near = (np.linalg.norm(u[left] - u[left[0]], axis=1) < angle) & (v[left] * v[left[0]] > 0)
-        near[0] = True
-        groups.append(left[near])
-        left = left[~near]
-    return groups
+    def near(left: Index) -> Flags:
+        apart = np.linalg.norm(u[left] - u[left[0]], axis=1)
+        return np.asarray((apart < angle) & (v[left] * v[left[0]] > 0))
+
+    return list(greedy_groups(np.argsort(-path, kind="stable"), near))
 
 
 def _group(

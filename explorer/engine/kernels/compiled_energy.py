@@ -12,14 +12,13 @@ so that E has a gradient everywhere, and this is it.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 from numba import njit
 
+from explorer.engine.arrays import Array
 from explorer.engine.kernels.compiled_nonnegative import active_set
 from explorer.engine.kernels.compiled_terms import sigmoid
 from explorer.engine.kernels.jit import INNER, keep_compiled
 
-Array = npt.NDArray[np.float64]
 _TOLERANCE = 1e-12  # arbitrary: of the largest product with theta, a gain that is rounding
 _FAR = 36.0  # e^-36 is below the rounding of 1
 

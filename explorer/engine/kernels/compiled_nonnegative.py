@@ -7,12 +7,11 @@ loops stands in `engine.nonnegative`.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 from numba import njit
 
+from explorer.engine.arrays import Array
 from explorer.engine.kernels.jit import INNER, keep_compiled
 
-Array = npt.NDArray[np.float64]
 _NOTHING = 1e-14  # arbitrary: the share of a multiplier that is left of one that goes to 0
 
 

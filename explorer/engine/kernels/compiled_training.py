@@ -15,14 +15,12 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import numpy.typing as npt
 from numba import njit
 
+from explorer.engine.arrays import Array, Flags
 from explorer.engine.kernels.jit import INNER, keep_compiled
 from explorer.engine.kernels.steps import TrainRule
 
-Array = npt.NDArray[np.float64]
-Flags = npt.NDArray[np.bool_]
 Arrays = tuple[Array, Array, Array]
 LOG_SCALE, LOG_LOSS, LOG_PULL, KAPPA, RHO = range(5)  # of `numbers`
 _FAR, _STEEP = 36.0, 20.0  # of `margin.log_each`; where torch's softplus is the identity

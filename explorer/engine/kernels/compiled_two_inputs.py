@@ -21,9 +21,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from numba import njit
 
+from explorer.engine.arrays import Array
 from explorer.engine.kernels.compiled_nonnegative import active_set
 from explorer.engine.kernels.compiled_terms import (
     move,
@@ -42,7 +42,6 @@ from explorer.engine.kernels.steps import (
     LossTerms,
 )
 
-Array = npt.NDArray[np.float64]
 SHARE = 2  # the row of lam / mean
 
 

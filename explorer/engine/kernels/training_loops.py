@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from explorer.engine.arrays import Array
 from explorer.engine.classes import class_numbers
 from explorer.engine.kernels.loading import compiled_module
 from explorer.engine.kernels.steps import TrainRule
@@ -24,8 +24,6 @@ _AT_ONCE = 4  # points that loops over neurons take together
 # it `step` is as quick. Measured: 2-1000-1000-1 from 100 points on.
 MOST_NUMBERS = 2**18
 NEAR = 2**17  # arbitrary: weights whose gradient is kept from one step to the next, 1 MB
-
-Array = npt.NDArray[np.float64]
 
 
 def serves(net: Network, x: Tensor) -> bool:
