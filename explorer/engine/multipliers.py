@@ -376,7 +376,7 @@ def exact_multipliers(net: Network, x: Tensor, y: Tensor, tau: float) -> Fit | N
     size = np.linalg.norm(xt, axis=1)[:, None] * np.linalg.norm(w, axis=1)
     middle = np.sort(np.abs(z), axis=0)[len(z) // 2]
     kink = np.abs(z) <= np.maximum(np.minimum(tau * middle, tau * size), NOTHING * size)
-    table, own, theta, unit = _linear(w, xt[on], v, label[on], z[on], kink[on])
+    table, own, theta, unit = linear_system(w, xt[on], v, label[on], z[on], kink[on])
     part = _program_fit(table, own, theta, unit, len(on))
     if part is None:
         return None
@@ -400,7 +400,7 @@ def _with_bias(net: Network, x: Tensor, y: Tensor) -> tuple[Array, Array, Array,
     return np.column_stack([w, b]) @ turn.T, xt, v[0], label
 
 
-def _linear(
+def linear_system(
     w: Array, xt: Array, v: Array, y: Array, z: Array, kink: NDArray[np.bool_]
 ) -> tuple[Array, NDArray[np.intp], Array, Array]:
     """Return the weights as a linear function of lam_i, then of lam_i s_ij at each kink.

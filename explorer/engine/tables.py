@@ -25,12 +25,12 @@ class Table:
         """Return some of the rows.
 
         Args:
-            rows: their index, in the order that is wanted, or a mask.
+            rows: their index (m,), in the order that is wanted, or a mask (n,).
 
         Returns:
             The table of these rows.
         """
-        return changed(lambda field: field[rows], self)
+        return map_arrays(lambda field: field[rows], self)
 
     def union(self, *others: Self) -> Self:
         """Return the rows of all, these first.
@@ -41,14 +41,14 @@ class Table:
         Returns:
             The table of all these rows.
         """
-        return changed(_joined, self, *others)
+        return map_arrays(_joined, self, *others)
 
 
 def _joined(*fields: Any) -> Any:  # noqa: ANN401 - of any field
     return (cat if isinstance(fields[0], Tensor) else np.concatenate)(fields)
 
 
-def changed(change: Callable[..., Any], first: T, *others: T, into: type = Table) -> T:
+def map_arrays(change: Callable[..., Any], first: T, *others: T, into: type = Table) -> T:
     """Return the first value with each array in it made anew from those of all values.
 
     Args:
@@ -62,9 +62,9 @@ def changed(change: Callable[..., Any], first: T, *others: T, into: type = Table
     """
     if isinstance(first, list | tuple):
         each = zip(first, *others, strict=True)
-        return type(first)([changed(change, *some, into=into) for some in each])
+        return type(first)([map_arrays(change, *some, into=into) for some in each])
     if isinstance(first, into) and is_dataclass(first):
         rows = {f.name: [getattr(v, f.name) for v in (first, *others)] for f in fields(first)}
-        made: Any = {k: changed(change, *row, into=into) for k, row in rows.items()}
+        made: Any = {k: map_arrays(change, *row, into=into) for k, row in rows.items()}
         return replace(first, **made)  # type: ignore[type-var]
     return change(first, *others) if isinstance(first, Tensor | np.ndarray) else first

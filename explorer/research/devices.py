@@ -18,7 +18,7 @@ import torch
 
 from explorer.engine.progress import Progress, part_progress, with_progress
 from explorer.engine.roster import AnyAttack, AnyConfig, AnyTarget
-from explorer.engine.tables import changed
+from explorer.engine.tables import map_arrays
 
 OUT = ("out of memory", "can't allocate memory")  # how torch's errors say it that have no class
 
@@ -131,7 +131,7 @@ def to_cpu(held: Any) -> Any:  # noqa: ANN401 - states and what they hold
             return array
         return array.to("cpu", torch.float64 if array.is_floating_point() else array.dtype)
 
-    return changed(moved, held, into=object)
+    return map_arrays(moved, held, into=object)
 
 
 def target_on(

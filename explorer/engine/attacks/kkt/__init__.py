@@ -54,7 +54,7 @@ from explorer.engine.gradients import forward_signals
 from explorer.engine.network import Network
 from explorer.engine.optim import Moments
 from explorer.engine.status import Status
-from explorer.engine.tables import changed
+from explorer.engine.tables import map_arrays
 from explorer.engine.threads import few_threads
 
 __all__ = [
@@ -381,7 +381,7 @@ def single_states(state: KKTState) -> list[KKTState]:
     if state.x.ndim == 2:
         return [state]
     whole = replace(state, y=state.y.expand(state.x.shape[:-1]))
-    each = [changed(lambda v, at=i: v[at], whole, into=object) for i in range(len(state.x))]
+    each = [map_arrays(lambda v, at=i: v[at], whole, into=object) for i in range(len(state.x))]
     over = state.loss.isnan().tolist()
     return [
         replace(one, diverged=off or state.diverged) for one, off in zip(each, over, strict=True)
@@ -426,7 +426,7 @@ def _choice(sound: Tensor, after: KKTState, before: KKTState) -> KKTState:
         return torch.where(sound.reshape(-1, *[1] * (new.ndim - 1)), new, old)
 
     labels = after.y.expand(after.x.shape[:-1])
-    made = changed(pick, replace(after, y=labels), replace(before, y=labels), into=object)
+    made = map_arrays(pick, replace(after, y=labels), replace(before, y=labels), into=object)
     return replace(made, loss=torch.where(sound, made.loss, torch.nan))
 
 

@@ -25,6 +25,7 @@ from scipy.sparse import csr_matrix
 
 from explorer.engine import linear_programs
 from explorer.engine.arrays import Array, Index
+from explorer.engine.multipliers import linear_system
 from explorer.engine.network import Network
 from explorer.engine.piecewise import neurons
 
@@ -55,18 +56,13 @@ def system(net: Network, x: Array, y: Array, tau: float, flats: Sequence[Flat] =
     w, b, v = neurons(net)
     z = x[:, None] * w + b
     kinks = np.abs(z) <= tau * np.hypot(x, 1)[:, None] * np.hypot(w, b)
-    hard = (z > 0) & ~kinks
-    sign = y[:, None] * v
-    columns = np.stack([hard * sign * x[:, None], hard * sign, y[:, None] * np.maximum(z, 0)], 2)
-    owner, neuron = np.nonzero(kinks)
-    free = np.zeros((len(owner), len(v), 3))
-    at = np.arange(len(owner))
-    free[at, neuron, 0] = (sign * x[:, None])[owner, neuron]
-    free[at, neuron, 1] = sign[owner, neuron]
-    edges = [edge for flat in flats for edge in _edges(w, b, v, flat)]
-    all_columns = np.concatenate([columns, free, np.array(edges).reshape(-1, len(v), 3)])
-    theta = np.stack([w, b, v], 1).reshape(-1)
-    return System(all_columns.reshape(len(all_columns), len(theta)).T, theta, owner, len(x))
+    points = np.column_stack([x, np.ones_like(x)])
+    table, owner, theta, _ = linear_system(np.column_stack([w, b]), points, v, y, z, kinks)
+    first = 2 * np.arange(len(v))  # row of each w; that of b is the next, and those of v are last
+    rows = np.column_stack([first, first + 1, 2 * len(v) + first // 2]).ravel()
+    edges = [edge.ravel() for flat in flats for edge in _edges(w, b, v, flat)]
+    more = np.array(edges).reshape(-1, len(rows)).T
+    return System(np.column_stack([table[rows], more]), theta[rows], owner, len(x))
 
 
 def _edges(w: Array, b: Array, v: Array, flat: Flat) -> list[Array]:
