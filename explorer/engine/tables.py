@@ -41,10 +41,10 @@ class Table:
         Returns:
             The table of all these rows.
         """
-        return map_arrays(_joined, self, *others)
+        return map_arrays(_join, self, *others)
 
 
-def _joined(*fields: Any) -> Any:  # noqa: ANN401 - of any field
+def _join(*fields: Any) -> Any:  # noqa: ANN401 - of any field
     return (cat if isinstance(fields[0], Tensor) else np.concatenate)(fields)
 
 

@@ -126,12 +126,12 @@ def starts_load(
 def to_cpu(held: Any) -> Any:  # noqa: ANN401 - states and what they hold
     """Return it on the CPU, in float64 if it is of floating type."""
 
-    def moved(array: Any) -> Any:  # noqa: ANN401 - a tensor, or an array of numpy
+    def move(array: Any) -> Any:  # noqa: ANN401 - a tensor, or an array of numpy
         if not torch.is_tensor(array):
             return array
         return array.to("cpu", torch.float64 if array.is_floating_point() else array.dtype)
 
-    return map_arrays(moved, held, into=object)
+    return map_arrays(move, held, into=object)
 
 
 def target_on(

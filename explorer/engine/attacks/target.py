@@ -317,11 +317,11 @@ class Target:
         return made
 
     def _merge(self, angle: float) -> Merged:
-        made: Merged = self.kept(("merged", angle), lambda: _merged(self.net, angle))
+        made: Merged = self.kept(("merged", angle), lambda: _merge_on_cpu(self.net, angle))
         return made
 
 
-def _merged(net: Network, angle: float) -> Merged:
+def _merge_on_cpu(net: Network, angle: float) -> Merged:
     made = merge_neurons(net.to(device="cpu"), angle, drop=0.0, fold=FOLD)  # neuron by neuron
     slopes = tuple(slope.to(net.device) for slope in made.slopes)
     return replace(made, net=made.net.to(device=net.device), slopes=slopes)
