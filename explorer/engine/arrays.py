@@ -6,7 +6,10 @@ from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
+from scipy.sparse.csgraph import maximum_bipartite_matching
 from torch import Tensor
 
 Array = NDArray[np.float64]
@@ -33,6 +36,14 @@ def greedy_groups(order: R, near: Callable[[R], R]) -> Iterator[R]:
         mine[0] = True
         yield order[mine]
         order = order[~mine]
+
+
+def one_to_one(near: Tensor) -> Tensor:
+    """Return the largest one-to-one matching of near (n, c): each row's column or -1 (n,)."""
+    if not near.any():
+        return torch.full((len(near),), -1)
+    columns = maximum_bipartite_matching(csr_matrix(near.numpy()), perm_type="column")
+    return torch.from_numpy(columns.astype(np.int64))
 
 
 def signed_points(x: Tensor, y: Tensor) -> tuple[Array, Array]:

@@ -23,7 +23,7 @@ from explorer.engine.arrays import Array
 from explorer.engine.energy.rays import set_rays
 from explorer.engine.gradients import gradient
 from explorer.engine.multipliers import Fit
-from explorer.engine.network import Network
+from explorer.engine.network import Network, in_double
 from explorer.engine.nonnegative import nonnegative
 
 EXACT = 1e-6  # of |theta|: the light "exact"; such a fit has multipliers to choose from
@@ -57,8 +57,7 @@ def even_multipliers(
     few = len(net.weights) == 2 and net.outputs == 1 and len(x) > 0
     if not few or fit.residual >= EXACT:
         return fit
-    net = net.with_parameters([p.detach().cpu().double() for p in net.parameters])
-    x, y = x.detach().cpu().double(), y.detach().cpu().double()
+    net, x, y = in_double(net, x, y)
     made = set_rays(net, x, y, tau)
     if made.cut_count:
         return fit

@@ -41,7 +41,7 @@ from explorer.engine.classes import rivals
 from explorer.engine.exact.faces import turned_points
 from explorer.engine.gradients import backward_signals, forward_signals
 from explorer.engine.kernels.loading import compiled_module
-from explorer.engine.network import Network, phi_all
+from explorer.engine.network import Network, in_double, phi_all
 from explorer.engine.nonnegative import TIMES, TRIES
 from explorer.engine.rounding import NOTHING
 from explorer.engine.tables import Table
@@ -290,11 +290,7 @@ def fit_multipliers(
         >>> fit.lam.shape, fit.residual < 1e-8
         (torch.Size([3]), True)
     """
-    net, x, y = (
-        net.with_parameters([p.detach().cpu().double() for p in net.parameters]),
-        x.detach().cpu().double(),
-        y.detach().cpu().double(),
-    )
+    net, x, y = in_double(net, x, y)
     owner, cover = rivals(phi_all(net, x), y, tau)
     cost = torch.zeros_like(y) if price is None else price.to(y)
     p = _Problem.of(net, x[owner], cover, tau, cost[owner])

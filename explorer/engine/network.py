@@ -14,9 +14,11 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from typing import Any
 
 import torch
 from torch import Tensor
+from torch.nn.functional import pad
 
 
 @dataclass(frozen=True, eq=False)
@@ -221,6 +223,18 @@ class Network:
             A new network; this one is not changed.
         """
         return self.with_parameters([p.to(dtype=dtype, device=device) for p in self.parameters])
+
+
+def with_one(x: Tensor) -> Tensor:
+    """Return (x, 1), the input with its bias: (m, d) -> (m, d + 1)."""
+    return pad(x, (0, 1), value=1.0)
+
+
+def in_double(net: Network, *values: Tensor) -> tuple[Any, ...]:
+    """Return a network and tensors on the CPU in float64, without their history."""
+    double = [v.detach().cpu().double() for v in (*net.parameters, *values)]
+    count = len(net.parameters)
+    return net.with_parameters(double[:count]), *double[count:]
 
 
 def preactivations(net: Network, x: Tensor) -> list[Tensor]:

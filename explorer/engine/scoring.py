@@ -22,10 +22,9 @@ from enum import Enum
 import numpy as np
 import torch
 from numpy.typing import ArrayLike
-from scipy.sparse import csr_matrix
-from scipy.sparse.csgraph import maximum_bipartite_matching
 from torch import Tensor
 
+from explorer.engine.arrays import one_to_one
 from explorer.engine.classes import class_labels
 from explorer.engine.controls import Controls, Origin, least_p, meeting_counts
 from explorer.engine.data import Dataset
@@ -199,7 +198,7 @@ def score(truth: Dataset, x: Points, y: Points, radii: Sequence[float] = RADII) 
     x, y = _check(truth, *_tensors(truth, x, y), radii)
     apart = torch.cdist(truth.x, x, compute_mode="donot_use_mm_for_euclid_dist")
     apart = apart.masked_fill(truth.y[:, None] != y[None], torch.inf)
-    matches = torch.stack([_matching(apart <= radius) for radius in radii])
+    matches = torch.stack([one_to_one(apart <= radius) for radius in radii])
     found = (matches >= 0).sum(1)
     nearest = apart.min(1).values if len(x) else torch.full_like(truth.y, torch.inf)
     recall, precision = found / max(truth.n, 1), found / max(len(x), 1)
@@ -447,14 +446,6 @@ def _unknowable(n: int, controls: int, claims: int, alone: float) -> Unknowable 
     if not controls:
         return Unknowable.NO_CONTROLS
     return Unknowable.CROWDED if alone >= CROWDED * n else None
-
-
-def _matching(near: Tensor) -> Tensor:
-    """Return the largest one-to-one matching of near (n, c): each row's column or -1 (n,)."""
-    if not near.any():
-        return torch.full((len(near),), -1)
-    columns = maximum_bipartite_matching(csr_matrix(near.numpy()), perm_type="column")
-    return torch.from_numpy(columns.astype(np.int64))
 
 
 def _tensors(truth: Dataset, x: Points, y: Points) -> tuple[Tensor, Tensor]:

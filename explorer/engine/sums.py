@@ -20,7 +20,7 @@ from torch import Tensor
 
 from explorer.engine.gradients import residual, signals
 from explorer.engine.margin import q_of
-from explorer.engine.network import Network, scaled_network
+from explorer.engine.network import Network, in_double, scaled_network, with_one
 from explorer.engine.nonnegative import nonnegative
 
 
@@ -75,7 +75,7 @@ class Sum:
         """Return the points as the first layer sees them: (x, 1) (n, D), x without a bias."""
         if self.net.biases[0] is None:
             return self.x
-        return torch.cat([self.x, self.x.new_ones(len(self.x), 1)], dim=1)
+        return with_one(self.x)
 
     @property
     def layers(self) -> Tensor:
@@ -94,8 +94,8 @@ def sum_of(net: Network, x: Tensor, y: Tensor, columns: Columns | None) -> Sum:
     `columns`: a certificate's fit; None, and points that the network does not separate, leave all
     of theta over.
     """
-    x, y = x.detach().cpu().double() / net.unit, y.detach().cpu().double()
-    one = net.with_parameters([p.detach().cpu().double() for p in net.parameters]).in_unit()
+    one, x, y = in_double(net, x, y)
+    one, x = one.in_unit(), x / net.unit
     q = q_of(one, x, y)
     if columns is None or not len(q) or not float(q.min()) > 0:
         return Sum(one, x, x.new_zeros(len(x), len(one.weights[0])), one.theta)
@@ -108,8 +108,7 @@ def sum_over(net: Network, x: Tensor, y: Tensor, columns: Columns) -> Sum:
     Raises:
         ValueError: for a network of several outputs, or slopes of other shapes.
     """
-    net = net.with_parameters([p.detach().cpu().double() for p in net.parameters])
-    x, y = x.detach().cpu().double(), y.detach().cpu().double()
+    net, x, y = in_double(net, x, y)
     at, coef = x[columns.point], columns.weight * y[columns.point]
     back, _ = signals(net, at, columns.slopes)[0]
     pull = x.new_zeros(len(x), back.shape[1]).index_add_(0, columns.point, coef[:, None] * back)
@@ -134,12 +133,10 @@ def best_sum(net: Network, x: Tensor, y: Tensor, slopes: Sequence[Tensor]) -> Su
 
     x (m, d), y (m,); slopes (m, k_l) of each hidden layer.
     """
-    net = net.with_parameters([p.detach().cpu().double() for p in net.parameters])
-    x, y = x.detach().cpu().double(), y.detach().cpu().double()
-    held = tuple(s.detach().cpu().double() for s in slopes)
+    net, x, y, *held = in_double(net, x, y, *slopes)
     gram, inner = x.new_zeros(len(x), len(x)), x.new_zeros(len(x))
-    for (b, a), w in zip(signals(net, x, held), net.blocks, strict=True):
+    for (b, a), w in zip(signals(net, x, tuple(held)), net.blocks, strict=True):
         gram, inner = gram + (b @ b.T) * (a @ a.T), inner + ((b @ w) * a).sum(dim=1)
     signed = (y[:, None] * gram * y).numpy()
     lam = nonnegative(signed, (y * inner).numpy()) if len(x) else np.zeros(0)
-    return sum_over(net, x, y, OnePerPoint(torch.from_numpy(lam), held))
+    return sum_over(net, x, y, OnePerPoint(torch.from_numpy(lam), tuple(held)))

@@ -20,9 +20,9 @@ from explorer.engine.attacks.bilevel.lower import (
     ridge,
     solve,
 )
-from explorer.engine.attacks.bilevel.models import Shape, with_one
+from explorer.engine.attacks.bilevel.models import Shape
 from explorer.engine.attacks.kkt import Start
-from explorer.engine.network import phi
+from explorer.engine.network import phi, with_one
 from explorer.engine.optim import Moments
 from explorer.engine.status import Status
 from tests.engine.draws import rng

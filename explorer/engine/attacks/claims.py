@@ -20,11 +20,9 @@ from itertools import combinations
 from typing import TypeVar
 
 import torch
-from scipy.sparse import csr_matrix
-from scipy.sparse.csgraph import maximum_bipartite_matching
 from torch import Tensor
 
-from explorer.engine.arrays import greedy_groups
+from explorer.engine.arrays import greedy_groups, one_to_one
 from explorer.engine.attacks.target import Target
 from explorer.engine.margin import q_of
 from explorer.engine.tables import Table
@@ -150,14 +148,9 @@ def claims(
 
 def survivors(a: Report, b: Report, radius: float = MERGE_RADIUS) -> int:
     """Return how many claims of a and b can be paired at most, same label, within `radius`."""
-    if not (len(a.x) and len(b.x)):
-        return 0
     apart = torch.cdist(a.x, b.x, compute_mode="donot_use_mm_for_euclid_dist")
     near = (apart <= radius) & (a.y[:, None] == b.y[None])
-    if not bool(near.any()):
-        return 0
-    matched = maximum_bipartite_matching(csr_matrix(near.numpy()), perm_type="column")
-    return int((matched >= 0).sum())
+    return int((one_to_one(near) >= 0).sum())
 
 
 def agreement(reports: Sequence[Report], radius: float = MERGE_RADIUS) -> float:

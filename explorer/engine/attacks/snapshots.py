@@ -42,7 +42,7 @@ from explorer.engine.attacks.claims import (
 from explorer.engine.attacks.shapes import Shapes, places
 from explorer.engine.attacks.target import Target
 from explorer.engine.margin import q_of
-from explorer.engine.network import Network
+from explorer.engine.network import Network, with_one
 from explorer.engine.number_words import count
 from explorer.engine.settings import setting, settings
 from explorer.engine.statement import Judged, Statement
@@ -185,7 +185,7 @@ def _last_hidden(net: Network, x: Tensor, slopes: bool = True) -> tuple[Tensor, 
             along = w.expand(len(x), *w.shape) if layer == 0 else w @ slope
             slope = along * (z > 0).to(z)[:, :, None]
     if net.biases[-1] is not None:
-        a = torch.cat([a, a.new_ones(len(a), 1)], 1)
+        a = with_one(a)
         slope = torch.cat([slope, slope.new_zeros(len(x), 1, net.d)], 1) if slopes else slope
     return a, slope
 

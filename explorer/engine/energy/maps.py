@@ -17,11 +17,10 @@ from torch import Tensor
 
 from explorer.engine.arrays import Array, Flags
 from explorer.engine.attacks.bilevel.lower import ridge
-from explorer.engine.attacks.bilevel.models import with_one
 from explorer.engine.attacks.target import Target
 from explorer.engine.energy.points import Energies, Through, at_once, moving_point, pairs
 from explorer.engine.explanations.splitting import free_direction, training_explanation
-from explorer.engine.network import Network, preactivations
+from explorer.engine.network import Network, preactivations, with_one
 from explorer.engine.piecewise import describe
 
 # --- The bilevel loss of one moving point, with ridge regression on fixed features f as training

@@ -22,6 +22,7 @@ from torch import Tensor
 
 from explorer.engine.data.highdim import HighDimDraw, Labels, Law, sample
 from explorer.engine.margin import log_loss
+from explorer.engine.network import with_one
 from explorer.engine.progress import Progress, no_progress, part_progress, with_progress
 from explorer.engine.settings import setting, settings
 
@@ -118,7 +119,7 @@ class Wide:
 
     def phi(self, x: Tensor, progress: Progress = no_progress) -> Tensor:
         """Return Phi at x (m, d) -> (m,), `_CHUNK` points at once."""
-        parts = _with_ones(x.to(self.points)).split(_CHUNK)
+        parts = with_one(x.to(self.points)).split(_CHUNK)
         values = [self._phi(part) for part in with_progress(parts, len(parts), progress)]
         return torch.cat(values)
 
@@ -138,7 +139,7 @@ def train_wide(
     # torch's Linear(d, k): uniform up to 1/sqrt(d), the bias too; Linear(k, 1): up to 1/sqrt(k)
     first = _uniform(k, d + 1, generator) * (config.init_scale / d**0.5)
     last = _uniform(k, 1, generator).squeeze(1) * (config.init_scale / k**0.5)
-    points = _with_ones(x)
+    points = with_one(x)
     start, kernel = points @ first.T, points @ points.T  # (n, k), (n, n)
     moved = torch.zeros(n, k, dtype=x.dtype)
     for epoch in range(config.epochs):
@@ -150,10 +151,6 @@ def train_wide(
         moved.addcmul_((z > 0).to(z.dtype) * last, pull[:, None])
         last = last + a.T @ pull
     return Wide(first, moved.T.contiguous(), points, last)
-
-
-def _with_ones(x: Tensor) -> Tensor:
-    return torch.cat([x, x.new_ones(len(x), 1)], dim=1)
 
 
 def _uniform(rows: int, columns: int, generator: torch.Generator) -> Tensor:

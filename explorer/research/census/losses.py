@@ -26,7 +26,6 @@ from torch import Tensor
 from explorer.engine.attacks.attack import Start
 from explorer.engine.attacks.bilevel import BilevelConfig, BilevelTarget
 from explorer.engine.attacks.bilevel import init as bilevel_state
-from explorer.engine.attacks.bilevel.models import with_one
 from explorer.engine.attacks.target import Target
 from explorer.engine.data import PLANE
 from explorer.engine.energy.maps import tau_of
@@ -34,7 +33,7 @@ from explorer.engine.energy.points import check_energy, energy
 from explorer.engine.energy.questions import STANDARD
 from explorer.engine.kernels.loading import compiled_module
 from explorer.engine.merging import MERGE_ANGLE
-from explorer.engine.network import preactivations
+from explorer.engine.network import preactivations, with_one
 from explorer.engine.nonnegative import signed_coefficients
 from explorer.research.census.descent import Loss
 from explorer.research.grid.landscape import PIXELS

@@ -19,7 +19,8 @@ import torch
 from scipy.optimize import minimize
 from torch import Tensor
 
-from explorer.engine.attacks.bilevel.models import Shape, with_one
+from explorer.engine.attacks.bilevel.models import Shape
+from explorer.engine.network import with_one
 
 Product = Callable[[Tensor], Tensor]
 Method = Literal["exact", "cg", "quasi-newton"]

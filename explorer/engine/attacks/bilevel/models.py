@@ -22,12 +22,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad, softplus
 
-from explorer.engine.network import Network
-
-
-def with_one(x: Tensor) -> Tensor:
-    """Return (x, 1): the input with its bias. (m, d) -> (m, d + 1)."""
-    return pad(x, (0, 1), value=1.0)
+from explorer.engine.network import Network, with_one
 
 
 class Affine:
