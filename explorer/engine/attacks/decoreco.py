@@ -15,6 +15,7 @@ from explorer.engine.attacks.claims import Report, claims, in_units_of_data
 from explorer.engine.attacks.descent import (
     DescentConfig,
     DescentState,
+    check_start,
     descent_status,
     descent_step,
     first_config,
@@ -262,11 +263,7 @@ def init(
         x, y = config.sigma_x * noise, fair_labels(config.m, net.outputs)
     else:
         x, y = start.x.detach() / target.unit, start.y.detach().clone()
-        if x.ndim != 2 or x.shape[1] != net.d or not len(x) or y.shape != x.shape[:1]:
-            raise ValueError(
-                f"start needs x (m, {net.d}) and y (m,) with m >= 1; "
-                f"got {tuple(x.shape)} and {tuple(y.shape)}"
-            )
+        check_start(x, y, net.d)
     x, y = x.to(net.weights[0]), y.to(net.weights[0])
     x = put_back(target, config, 0, x, y)
     check_labels(y, net.outputs)

@@ -274,6 +274,16 @@ def descent_step(
     return params, Moments(moments.t + 1, velocity, moments.square)
 
 
+def check_start(x: Tensor, y: Tensor, d: int, axes: int = 2) -> None:
+    """Refuse a start other than x (m, d) and y (m,), with 3 axes of several starts. ValueError."""
+    fits = 2 <= x.ndim <= axes and x.shape[-1] == d and x.numel()
+    if not fits or y.shape not in (x.shape[:-1], x.shape[-2:-1]):
+        raise ValueError(
+            f"start needs x (m, {d}) and y (m,) with m >= 1; "
+            f"got {tuple(x.shape)} and {tuple(y.shape)}"
+        )
+
+
 def put_back(target: Target, config: DescentConfig, t: int, x: Tensor, y: Tensor) -> Tensor:
     """Return x (..., m, d) of step t, put back to what is known of the points where that is due."""
     due = config.returns and (t % PUT_BACK == 0 or t >= config.steps)

@@ -155,9 +155,9 @@ def distinct_points(points: Array, labels: Array) -> tuple[Array, Array, Index]:
 
 
 def directions(vectors: Array) -> Array:
-    """Return each row at length one."""
-    unit: Array = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
-    return unit
+    """Return each row at length one; rows of zeros stay."""
+    length = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return np.asarray(vectors / np.where(length > 0, length, 1.0))
 
 
 def _cuts(phase: Array) -> tuple[Array, float]:

@@ -18,7 +18,7 @@ import numpy as np
 import torch
 
 from explorer.engine.arrays import Array, Flags, Index
-from explorer.engine.exact.faces import EPS, Faces, Peaks, peaks, summits
+from explorer.engine.exact.faces import EPS, Faces, Peaks, directions, peaks, summits
 from explorer.engine.network import Network
 from explorer.engine.progress import Progress, no_progress
 
@@ -104,14 +104,14 @@ def saddle(
     # A face may be tight without a neuron: it binds lam, but its weight is 0 up to rounding.
     alive = a > DEAD_SHARE * np.abs(a).sum()
     blocks, sign, a = blocks[alive], sign[alive], a[alive]
-    path = _directions(blocks @ lam) * a[:, None]
+    path = directions(blocks @ lam) * a[:, None]
     # Points without a multiplier may lie on the margin too, between others that hold it.
     tight = support | (np.abs(np.einsum("fdn,fd->n", blocks, path) - 1) < 1e-6)
     path = _nearest_paths(blocks[:, :, tight], tops.projector[alive], path)
-    off = _directions(path) - _directions(blocks @ lam)
+    off = directions(path) - directions(blocks @ lam)
     if np.sqrt((a * (off**2).sum(1)).sum() / (2 * a.sum())) > _ALIGNED + _noise(blocks, lam).max():
         return None
-    return Point(sign[:, None] * _directions(path), sign * np.linalg.norm(path, axis=1), lam)
+    return Point(sign[:, None] * directions(path), sign * np.linalg.norm(path, axis=1), lam)
 
 
 def _summits(faces: Faces, y: Array, point: Point, every: bool) -> Peaks | None:
@@ -135,13 +135,6 @@ def _share(point: Point, tops: Peaks) -> Array:
     """Return path weights of the summits: each neuron's goes to the nearest of its sign."""
     near = _nearest(point, tops)
     return np.bincount(near, np.abs(point.c), minlength=len(tops.h)).astype(np.float64)
-
-
-def _directions(vectors: Array) -> Array:
-    """Return each row at length one; rows of zeros stay."""
-    length = np.linalg.norm(vectors, axis=1, keepdims=True)
-    unit: Array = vectors / np.where(length > 0, length, 1.0)
-    return unit
 
 
 def _nearest_paths(blocks: Array, projector: Array, path: Array) -> Array:

@@ -22,7 +22,12 @@ from explorer.engine.attacks.bilevel.lower import (
 )
 from explorer.engine.attacks.bilevel.models import Shape
 from explorer.engine.attacks.claims import MERGE_RADIUS, Report, merge_candidates
-from explorer.engine.attacks.descent import SIGMA_PICTURES, descent_status, descent_step
+from explorer.engine.attacks.descent import (
+    SIGMA_PICTURES,
+    check_start,
+    descent_status,
+    descent_step,
+)
 from explorer.engine.attacks.shapes import EMPTY, Level, Shapes
 from explorer.engine.attacks.target import Target
 from explorer.engine.classes import fair_labels
@@ -269,11 +274,7 @@ def init(
         x, y = config.sigma_x * noise, fair_labels(config.m, 1)
     else:
         x, y = start.x.detach().to(target.theta).clone(), start.y.detach().to(target.theta)
-        if x.ndim != 2 or x.shape[1] != shape.d or not len(x) or y.shape != x.shape[:1]:
-            raise ValueError(
-                f"start needs x (m, {shape.d}) and y (m,) with m >= 1; "
-                f"got {tuple(x.shape)} and {tuple(y.shape)}"
-            )
+        check_start(x, y, shape.d)
     state = _evaluate(target, config, 0, x, y, target.theta, Moments.zero((x,)), 1.0)
     if not _finite(state):
         raise ValueError("the loss is not finite at the start; take candidates closer to the data")

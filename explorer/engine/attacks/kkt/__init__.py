@@ -36,6 +36,7 @@ from torch import Tensor
 from explorer.engine.attacks.attack import Attack, Leaps, ManyStarts, MixedStarts, Needs, Start
 from explorer.engine.attacks.claims import Report, claims, in_units_of_data
 from explorer.engine.attacks.descent import (
+    check_start,
     descent_status,
     descent_step,
     first_config,
@@ -118,7 +119,9 @@ def init(
         y[config.m // 2 :] = -1
     else:
         x, y = start.x.detach() / target.unit, start.y.detach().clone()
-        _check_start(target, x, y)
+        check_start(x, y, net.d, axes=3)
+        if not bool((y.abs() == 1).all()):
+            raise ValueError(f"labels must be -1 or 1; got {sorted(set(y.flatten().tolist()))}")
     each = x.shape[:-1] if isinstance(generator, torch.Generator) else x.shape[-2:-1]
     uniform = _random_numbers(torch.rand, tuple(each), generator)
     if uniform.shape != x.shape[:-1]:
@@ -386,22 +389,6 @@ def single_states(state: KKTState) -> list[KKTState]:
     return [
         replace(one, diverged=off or state.diverged) for one, off in zip(each, over, strict=True)
     ]
-
-
-def _check_start(target: Target, x: Tensor, y: Tensor) -> None:
-    shapes = (x.shape[:-1], x.shape[-2:-1])
-    if (
-        x.ndim not in (2, 3)
-        or x.shape[-1] != target.net.d
-        or not x.numel()
-        or y.shape not in shapes
-    ):
-        raise ValueError(
-            f"start needs x (m, {target.net.d}) and y (m,) with m >= 1; "
-            f"got {tuple(x.shape)} and {tuple(y.shape)}"
-        )
-    if not bool((y.abs() == 1).all()):
-        raise ValueError(f"labels must be -1 or 1; got {sorted(set(y.flatten().tolist()))}")
 
 
 def _finite(state: KKTState) -> Tensor:
