@@ -409,7 +409,7 @@ def linear_system(
     hard = (z > 0) & ~kink
     table = np.zeros((k * (d + 1), n + len(own)))
     blocks = (y[:, None] * hard * v)[:, :, None] * xt[:, None, :]
-    table[: k * d, :n] = blocks.reshape(n, -1).T
+    table[: k * d, :n] = blocks.reshape(n, k * d).T
     table[k * d :, :n] = (y[:, None] * np.maximum(z, 0)).T
     rows = neuron[:, None] * d + np.arange(d)
     table[rows, n + np.arange(len(own))[:, None]] = (y[own] * v[neuron])[:, None] * xt[own]
