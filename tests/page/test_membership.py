@@ -118,7 +118,7 @@ def test_where_two_neurons_are_too_few_it_says_so() -> None:
     assert "impossible" not in sentence(there, outcome(settings, there))[2]
 
 
-RATES = r"finds (\d+) of .* takes (\d+) of (\d+) fresh"
+RATES = r"finds (\d+) of .* takes (\d+) of (\d+) unseen"
 
 
 def test_outline_of_a_histogram_by_hand() -> None:
