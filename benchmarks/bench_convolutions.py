@@ -28,7 +28,7 @@ from explorer.engine.threads import limit_threads
 from explorer.research.convolutions import ConvolutionRun, convolution_run
 from explorer.research.runs import RunFailed
 
-SIGNALS, DIGITS = ConvolutionRun(), ConvolutionRun(data="digits")
+SIGNALS, DIGITS = ConvolutionRun(), ConvolutionRun(points="digits")
 HEAD = (
     "| what | seeds | truth leaves | candidates leave | found, unseen | NCC > 0.9, unseen | "
     "found without shifts | NCC without shifts |\n|---|---|---|---|---|---|---|---|"

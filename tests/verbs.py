@@ -46,7 +46,7 @@ RUNS: dict[str, tuple[str, ...]] = {
     "tune": (f"tune {POINTS} --trials 2 --restarts 2 --m 4 --trial-steps 4 --out front.png",),
     "images": (
         "digits --n 4 --widths 50 --steps 100 --attack-steps 5 --out digits.png",
-        "convolution --data digits --n 4 --filters 20 --attack-steps 5 --out convolution.png",
+        "convolution --points digits --n 4 --filters 20 --attack-steps 5 --out convolution.png",
     ),
     "cluster": (f"sweep --executor dask --workers 1 {ROWS} --out dask.jsonl",),
 }

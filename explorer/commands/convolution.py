@@ -18,7 +18,7 @@ from explorer.style import PROVEN
 COLUMNS = {"signals": 1, "digits": 10}  # arbitrary: pairs per row of the picture
 RUN = ConvolutionRun()
 Run = Annotated[ConvolutionRun, fields(
-    "data", "n", "samples", "filters", "side", "scale", "attack", "m", pooled="--pooled/--flat",
+    "points", "n", "samples", "filters", "side", "scale", "attack", "m", pooled="--pooled/--flat",
     train_steps="--steps", steps="--attack-steps",
     seed=option("--seed", "Of points, weights and candidates.", min=0, max=MOST_SEED),
 )]  # fmt: skip
@@ -35,7 +35,7 @@ def convolution(
     made = convolution_run(run, watch)
     frames = [PROVEN if m else "" for m in made.score.named.tolist()]
     image_sheets.write(
-        out, image_sheets.pairs(made.truth, made.score.images, frames, COLUMNS[run.data])
+        out, image_sheets.pairs(made.truth, made.score.images, frames, COLUMNS[run.points])
     )
     row = {**numbers(made), "verdict": verdicts.images(made.verdicts, "rank"), "picture": out}
     content = {"config": asdict(run), "measures": {

@@ -34,8 +34,8 @@ from explorer.engine.settings import setting, settings
 from explorer.research.runs import RunFailed
 
 Watch = Callable[[Iterable[ConvolvedState], int, str], Iterable[ConvolvedState]]
-Data = Literal["signals", "digits"]
-SIDES: dict[Data, int] = {"signals": 9, "digits": 5}
+Points = Literal["signals", "digits"]
+SIDES: dict[Points, int] = {"signals": 9, "digits": 5}
 
 
 @settings
@@ -43,7 +43,9 @@ class ConvolutionRun:
     """One attack on one convolution."""
 
     # fmt: off
-    data: Annotated[Data, setting("Random signals, or 8 x 8 digits, odd against even")] = "signals"
+    points: Annotated[Points, setting(
+        "Random signals, or 8 x 8 digits, odd against even",
+    )] = "signals"
     n: Annotated[int, setting(
         "Training points, half of each label", ge=2, multiple_of=2, why="half of each label",
     )] = 10
@@ -118,7 +120,7 @@ class Convolved:
 
 def drawing(run: ConvolutionRun) -> Drawing:
     """Return the points of a run."""
-    if run.data == "digits":
+    if run.points == "digits":
         made = draw(Choice(n=run.n, seed=run.seed))
         sets = (made.train, made.other, *made.controls)[: CONTROLS + 1]
         return Drawing((8, 8), sets, made.mean, (-made.mean, 1 - made.mean))
@@ -133,7 +135,7 @@ def drawing(run: ConvolutionRun) -> Drawing:
 
 def settings_of(run: ConvolutionRun) -> KKTConfig:
     """Return the settings of the attack: those of images, but for number and noise."""
-    noise = SIGMA_PICTURES if run.data == "digits" else SIZE
+    noise = SIGMA_PICTURES if run.points == "digits" else SIZE
     given = {"m": run.m or 2 * run.n, "sigma_x": noise}
     return KKTConfig(**{**on_pictures(run.n, run.steps), **given})
 
@@ -150,7 +152,7 @@ def convolution_run(
     drawn, generator = drawing(run), torch.Generator().manual_seed(run.seed)
     data = drawn.sets[0]
     first = Convolution.drawn(
-        drawn.shape, run.filters, run.side or SIDES[run.data], run.pooled, run.scale, generator
+        drawn.shape, run.filters, run.side or SIDES[run.points], run.pooled, run.scale, generator
     )
     try:
         net = trained(first, data.x, data.y, run.train_steps)
