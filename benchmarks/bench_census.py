@@ -1,7 +1,7 @@
 """Basins against training time, width, number of points, steepness and loss, over seeds.
 
 python benchmarks/bench_census.py training     one part: see `cases`
-python benchmarks/bench_census.py losses --starts 40 --seeds 3
+python benchmarks/bench_census.py losses --starts 40 --seeds 3 --only surrogate bilevel
 python benchmarks/bench_census.py truth        runs from the truth of each preset
 python benchmarks/bench_census.py runs         the 21 runs of the page on 20 points of the circle
 """
@@ -199,6 +199,7 @@ def main() -> None:
     )
     parser.add_argument("--starts", type=int, default=100, help="of each seed")
     parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--only", nargs="+", default=[""], help="rows with one of these in a name")
     options = parser.parse_args()
     limit_threads()
     if options.part == "runs":
@@ -212,6 +213,8 @@ def main() -> None:
         return
     print("| " + " | ".join(HEADS) + " |\n" + "|---" * len(HEADS) + "|", flush=True)
     for name, data, weights, config in cases(options.part, options.starts):
+        if not any(part in name for part in options.only):
+            continue
         made, lines, begun = [], [], time.process_time()
         for seed in range(options.seeds):
             problem = problem_of(data, config.loss, seed, **weights)

@@ -16,6 +16,8 @@ import statistics
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
 
 import reference
 import torch
@@ -28,10 +30,13 @@ from explorer.engine.attacks.kkt.blocks import Replay
 from explorer.engine.attacks.target import Target
 from explorer.engine.classes import class_numbers, labels
 from explorer.engine.data import Dataset, preset
+from explorer.engine.data.images import Choice, draw
 from explorer.engine.exact import maximum_margin
 from explorer.engine.kernels.batched import Prepared, gram, through
 from explorer.engine.scoring import RADII, score
 from explorer.engine.training import TrainConfig
+from explorer.research import image_runs
+from explorer.research.image_runs import ImageRun
 
 ALPHA = 50.0
 Row = tuple[str, float, float, str]  # what, reference s, ours s, asked
@@ -87,7 +92,7 @@ class Blocks:
     def __init__(self, run: Run, steps: int) -> None:
         net = run.target.prepared_network(run.config.merge_angle, run.config.same_slopes)
         self.run, self.steps = Replay(run.target, run.state, run.config), steps
-        if loops.serves(net, run.state, run.config):
+        if loops.serves(net, run.state):
             self.run = loops.KKTRun(run.target, net, run.state, run.config)
 
     def step(self) -> None:
@@ -284,6 +289,40 @@ def classes_rows(repeats: int) -> Iterator[Row]:
         )
 
 
+def image_rows(repeats: int) -> Iterator[Row]:
+    """Steps on genuine images of MNIST, against the product of the candidates by the weights."""
+    for widths, n in (((1000,), 20), ((1000,), 80), ((1000,), 250), ((1000, 1000), 20)):
+        run = ImageRun(Choice(kind="mnist", n=n), widths, train_steps=1000)
+        drawn = draw(run.choice)
+        target = image_runs.aim(drawn, run, deque(image_runs.train(drawn, run), 1)[0]).target
+        single = replace(target, net=target.net.to(dtype=torch.float32))
+        name, m = f"784-{'-'.join(map(str, widths))}-1, m = {run.config.m}", run.config.m
+        made = {"default": (target, run.config), "default, float32": (single, run.config)}
+        if len(widths) == 1:
+            made["joint"] = target, replace(run.config, multipliers="joint")
+        calls, block = [(_layer_products(target, m), 2)], 25  # a return into the range of pixels
+        for aimed, config in made.values():
+            first = kkt.init(aimed, config, torch.Generator().manual_seed(0))
+            first = kkt.advance(aimed, first, config, 100)
+            calls.append((partial(kkt.advance, aimed, first, config, block), 1))
+        product, *steps = medians(calls, min(repeats, 5))
+        for kind, taken in zip(made, steps, strict=True):
+            yield f"{kind} attack step, {name}: share of one product", product, taken / block, "1/3"
+
+
+def _layer_products(target: Target, m: int) -> Callable[[], None]:
+    """The product of m rows by the weights of each hidden layer, in float64."""
+    weights = [w.T.contiguous() for w in target.net.weights[:-1]]
+    rows = [torch.rand(m, len(w), dtype=w.dtype) for w in weights]
+    outs = [r @ w for r, w in zip(rows, weights, strict=True)]
+
+    def run() -> None:
+        for row, w, out in zip(rows, weights, outs, strict=True):
+            torch.mm(row, w, out=out)
+
+    return run
+
+
 def deep_rows(repeats: int) -> Iterator[Row]:
     """Three layers: against the reference, and against the matrix products alone."""
     for d, m in ((2, 100), (64, 200)):
@@ -354,7 +393,7 @@ def training_rows(repeats: int) -> Iterator[Row]:
 
 PARTS = {
     "step": step_rows, "default": default_rows, "circle": circle_rows, "deep": deep_rows,
-    "claims": claim_rows, "classes": classes_rows, "exact": exact_rows,
+    "images": image_rows, "claims": claim_rows, "classes": classes_rows, "exact": exact_rows,
 }  # fmt: skip
 
 

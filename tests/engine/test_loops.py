@@ -77,7 +77,7 @@ def by_calls(target: Target, state: KKTState, config: KKTConfig) -> KKTState:
 def by_loops(target: Target, state: KKTState, config: KKTConfig) -> KKTState:
     """One step of loops, which must be there."""
     net = target.prepared_network(config.merge_angle, config.same_slopes)
-    assert loops.serves(net, state, config)
+    assert loops.serves(net, state)
     return kkt.step(target, state, config)
 
 
@@ -118,6 +118,7 @@ LOOPS = {
     "no margin": {"weight_margin": 0.0},
     "many starts": {"starts": (3,)},
     "two layers": {"widths": (30,), "d": 3},
+    "two layers, many inputs": {"widths": (60,), "d": 40, "m": 12},
     "all biases": {"all_biases": True},
     "floor": {"lam_min": 0.2},
 }
@@ -133,6 +134,32 @@ def test_deep_loops_take_the_steps_of_calls(case: dict) -> None:
         same(by_loops(target, before, config), after, 1e-7)
     held = config.lam_min * target.mass / config.m * 1.001
     assert any(bool((s.lam <= held).any()) for s in states[1:])
+
+
+MANY = {"m": 140, "d": 150}  # as many as make a Gram matrix in strips
+JOINT = LOOPS | {
+    "many": {"widths": (160, 150)} | MANY,
+    "two layers of many": {"widths": (160,)} | MANY,
+}
+
+
+@pytest.mark.parametrize("case", JOINT.values(), ids=JOINT)
+def test_deep_loops_take_the_joint_steps_of_calls(case: dict) -> None:
+    target, config, state = begun(**{"widths": (12, 9), "m": 20, "multipliers": "joint"} | case)
+    for _ in range(6):
+        mine, state = by_loops(target, state, config), by_calls(target, state, config)
+        same(mine, state, 1e-8)
+
+
+@pytest.mark.parametrize("multipliers", ["projected", "joint"])
+@pytest.mark.parametrize("case", [*CASES.values(), *LOOPS.values()], ids=[*CASES, *LOOPS])
+def test_a_look_moves_nothing(case: dict, multipliers: str) -> None:
+    target, config, first = begun(**{"multipliers": multipliers} | case)
+    net = target.prepared_network(config.merge_angle, config.same_slopes)
+    state = kkt.advance(target, first, config, 3)
+    run = loops.KKTRun(target, net, state, config)
+    run.look()
+    same(run.state(), state, 1e-8)
 
 
 def test_deep_loops_take_many_steps_in_one_go() -> None:

@@ -344,12 +344,23 @@ def _advance(
 def _advance_with_returns(
     target: Target, state: DecoRecoState, config: DecoRecoConfig, end: int
 ) -> DecoRecoState:
-    unit = _unit(target, state.coef)
     return steps_with_returns(
         target, state, config, end, terminate,
         lambda at, free, steps: advance(target, at, free, steps),
-        lambda at, x: _evaluate(target, config, at.t, x, at.y, at.coef / unit, at.moments, now),
+        lambda at, x: _state_at(target, replace(at, x=x), config),
     )  # fmt: skip
+
+
+@denormals_flushed()
+def _state_at(target: Target, state: DecoRecoState, config: DecoRecoConfig) -> DecoRecoState:
+    """Return the state with the losses and gradients of its candidates, after one step or more."""
+    if serves(target, state, config):
+        run = _run_from(target, state, config)
+        run.look()
+        if run.sound:
+            return _state_of(run, state, config)
+    share = state.coef / _unit(target, state.coef)
+    return _evaluate(target, config, state.t, state.x, state.y, share, state.moments)
 
 
 def iterate(

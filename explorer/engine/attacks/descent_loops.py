@@ -27,7 +27,7 @@ from explorer.engine.attacks.descent import (
 from explorer.engine.attacks.target import Target
 from explorer.engine.kernels.batched import Prepared
 from explorer.engine.kernels.loading import compiled_module
-from explorer.engine.kernels.steps import Multipliers
+from explorer.engine.kernels.steps import RATE, Multipliers
 from explorer.engine.nonnegative import RIDGE
 from explorer.engine.optim import Moments
 
@@ -104,6 +104,12 @@ class LoopRun:
         for i in range(0, steps if self.sound else 0, self.piece):
             self.sound = self.sound and self._descend(table[i : i + self.piece])
 
+    def look(self) -> None:
+        """Make the losses and gradients of the last step anew, at the candidates as they are."""
+        table = np.array(step_table(self.config, self.t - 1, self.moved, 1, self.steep))
+        table[0, RATE] = 0.0
+        self.sound = self._descend(table)
+
     def _descend(self, table: Array) -> bool:
         """Take a step for each row; whether all numbers are finite."""
         raise NotImplementedError
@@ -176,6 +182,8 @@ class LayersRun(LoopRun):
         super().__init__(target, config, begin, square, kind.mean, numbers)
         self.kind, self.loops = tuple(kind), compiled_module(LAYERS)
         self.net, columns = tuple(layers), int(layers[2][0])
+        each = begin.params[1][0].numel() if kind.projected else m
+        self.room = np.empty(room_length(layers[1], layers[2], m, each), layers[0].dtype)
         self.starts = []
         pairs = begin.params, begin.mean, begin.square, begin.grads
         for i in range(len(begin.y)):
@@ -194,7 +202,7 @@ class LayersRun(LoopRun):
         for points, shares, covers, seen, grad_coef, losses in self.starts:
             sound = loops.descend(
                 points, shares, covers, seen, table, self.net, tuple(self.terms), self.kind,
-                self.rule, grad_coef, losses,
+                self.rule, grad_coef, losses, self.room,
             )  # fmt: skip
             if not (sound and np.isfinite(points[2]).all() and np.isfinite(shares[2]).all()):
                 return False
@@ -213,6 +221,14 @@ class LayersRun(LoopRun):
     def basis(self) -> Array:
         """Return the covectors of the multipliers at the last step (b, m, q, C)."""
         return np.stack([covers for _, _, covers, *_ in self.starts])
+
+
+def room_length(outs: Array, ins: Array, m: int, covers: int) -> int:
+    """Return how many numbers `compiled_layers` works in, of m candidates and their covectors."""
+    k, e = int(outs[:-1].sum()), int(ins.sum())
+    of_candidates = 3 * e - int(ins[-1]) + 3 * k + 2 * m
+    of_covers = e - int(ins[0]) + k + int(outs[-1])
+    return m * of_candidates + covers * of_covers + int((outs * ins).sum())
 
 
 def lay(blocks: Sequence[Tensor], slopes: Sequence[Tensor] | None = None) -> tuple[Array, ...]:

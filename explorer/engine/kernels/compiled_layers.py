@@ -40,6 +40,7 @@ from explorer.engine.kernels.steps import (
 
 Array = npt.NDArray[Any]
 _ROUNDS = 3  # as in `decoreco`
+_TALL, _STRIP = 128, 64  # rows from which a Gram matrix is made in strips, and of a strip
 
 
 class LayerArrays(NamedTuple):
@@ -91,8 +92,30 @@ class LayerSignals(NamedTuple):
     b: list[Array]
 
 
+class Work(NamedTuple):
+    """Arrays that every step writes anew: the pages of fresh ones cost as much as a pass.
+
+    Attributes:
+        left: of each layer (k, e).
+        up: what goes to each hidden layer's slopes (m, k).
+        down: and to what it reads (m, e).
+        carried: and to what the next one reads (m, e).
+        read: room for a Gram matrix (m m,).
+        sent: the same.
+        onto: what goes to the points (m, e).
+    """
+
+    left: list[Array]
+    up: list[Array]
+    down: list[Array]
+    carried: list[Array]
+    read: Array
+    sent: Array
+    onto: Array
+
+
 class Residual(NamedTuple):
-    """What is left of theta, and what the candidates `on` (n,) read of it.
+    """What is left of theta, and what the candidates `on` (n,) read of it; in arrays of `Work`.
 
     Attributes:
         square: its squared norm.
@@ -100,6 +123,8 @@ class Residual(NamedTuple):
         top: the gradient on what the last layer reads, over -2 (n, e).
         pulled: the same on what each hidden layer reads, of its own weights (n, e).
         turned: the gradient on its slopes, times them (n, k).
+        beside: signals of the first layer (n, k) from whose product with its weights `pulled` is
+            still to be taken; (0, k) where it is whole.
     """
 
     square: float
@@ -107,6 +132,7 @@ class Residual(NamedTuple):
     top: Array
     pulled: list[Array]
     turned: list[Array]
+    beside: Array
 
 
 @njit(**INNER)
@@ -121,14 +147,30 @@ def _weights(net: LayerArrays) -> list[Array]:
 
 
 @njit(**INNER)
-def _room(ws: list[Array], m: int, p: int, of: Array) -> tuple[LayerPass, LayerSignals]:
-    """Return arrays for a pass of m candidates, and for the signals of p covectors."""
-    a = [np.ones((m, w.shape[1]), of.dtype) for w in ws]
-    z = [np.empty((m, len(w)), of.dtype) for w in ws[:-1]]
-    s = [np.empty((m, len(w)), of.dtype) for w in ws[:-1]]
-    outer = [np.empty((p, w.shape[1]), of.dtype) for w in ws[1:]]
-    b = [np.empty((p, len(w)), of.dtype) for w in ws[:-1]]
-    return LayerPass(a, z, s), LayerSignals(np.empty((p, len(ws[-1])), of.dtype), outer, b)
+def _take(room: Array, used: Array, rows: int, columns: int) -> Array:
+    """Return the next (rows, columns) of the room."""
+    first = used[0]
+    used[0] += rows * columns
+    return room[first : first + rows * columns].reshape(rows, columns)
+
+
+@njit(**INNER)
+def _arrays(ws: list[Array], m: int, p: int, room: Array) -> tuple[LayerPass, LayerSignals, Work]:
+    """Return arrays for a pass of m candidates, signals of p covectors, and the residual."""
+    at = np.zeros(1, np.int64)
+    a = [_take(room, at, m, w.shape[1]) for w in ws]
+    z = [_take(room, at, m, len(w)) for w in ws[:-1]]
+    s = [_take(room, at, m, len(w)) for w in ws[:-1]]
+    outer = [_take(room, at, p, w.shape[1]) for w in ws[1:]]
+    b = [_take(room, at, p, len(w)) for w in ws[:-1]]
+    cover = _take(room, at, p, len(ws[-1]))
+    left = [_take(room, at, len(w), w.shape[1]) for w in ws]
+    up = [_take(room, at, m, len(w)) for w in ws[:-1]]
+    down = [_take(room, at, m, w.shape[1]) for w in ws[:-1]]
+    carried = [_take(room, at, m, w.shape[1]) for w in ws[1:]]
+    read, sent = _take(room, at, 1, m * m)[0], _take(room, at, 1, m * m)[0]
+    work = Work(left, up, down, carried, read, sent, _take(room, at, m, ws[0].shape[1]))
+    return LayerPass(a, z, s), LayerSignals(cover, outer, b), work
 
 
 @njit(**INNER)
@@ -145,6 +187,8 @@ def _lay(x: Array, alpha: float, ws: list[Array], slopes: Array, at: LayerPass, 
             for j in range(len(steep)):
                 slope[j] = slope_of(steep[j] * row[j])
                 value[j] = max(row[j], zero)
+            for j in range(len(steep), len(value)):
+                value[j] = 1.0
         first += len(steep)
     _copy(np.dot(at.a[-1], ws[-1].T), phi)
 
@@ -237,7 +281,7 @@ def _products(at: LayerPass, signals: LayerSignals, some: Array, beside: Array, 
 @njit(**INNER)
 def _solve(
     coef: Array, floor: float, ridge: float, kind: Multipliers, basis: Array, at: LayerPass,
-    signals: LayerSignals, ws: list[Array], squares: Array, right: Array,
+    signals: LayerSignals, ws: list[Array], squares: Array, work: Work, right: Array,
 ) -> tuple[bool, Array, Array]:  # fmt: skip
     """Write the multipliers of least loss into coef (p,), and into `right` what they leave to gain.
 
@@ -281,7 +325,7 @@ def _solve(
             break
         if exact:
             pull = _pulls(coef, each, signals, len(coef) // len(each), True)
-            _gain(_residual(each, pull, at, ws, squares, True), each, basis, gain)
+            _gain(_residual(each, pull, at, ws, squares, True, work), each, basis, gain)
         else:
             _copy(new, cross[before:most])
             for p in range(n):
@@ -346,30 +390,37 @@ def _dot_rows(a: Array, b: Array) -> float:
 
 @njit(**INNER)
 def _residual(
-    on: Array, pull: LayerSignals, at: LayerPass, ws: list[Array], squares: Array, exact: bool
-) -> Residual:
+    on: Array, pull: LayerSignals, at: LayerPass, ws: list[Array], squares: Array, exact: bool,
+    work: Work,
+) -> Residual:  # fmt: skip
     """Return what is left of theta; `exact`: to rounding of itself, however little it is."""
-    n, square, carried = len(on), 0.0, pull.cover
+    n, square, carried, beside = len(on), 0.0, pull.cover, pull.b[0][:0]
     pulled, turned = [carried], [carried]  # numba learns the types from these
     pulled.pop()
     turned.pop()
     for layer in range(len(at.z)):
         w, below, signal = ws[layer], _rows(at.a[layer], on), pull.b[layer]
+        up, down, r = work.up[layer][:n], work.down[layer][:n], work.left[layer]
         k, e = w.shape
-        if exact or 3 * k * e <= 2 * n * (k + e):
-            r = np.dot(signal.T, below)
+        if exact or 3 * k * e <= (2.0 if n < _TALL else 1.5) * n * (k + e):
+            np.dot(signal.T, below, r)
             square += _less(r, w)
-            up, down = np.dot(below, r.T), np.dot(signal, r)
+            np.dot(below, r.T, up)
+            np.dot(signal, r, down)
         else:
             value = _rows(at.z[layer], on)
-            read, sent = np.dot(below, below.T), np.dot(signal, signal.T)
+            read, sent = _gram(below, work.read), _gram(signal, work.sent)
             square += squares[layer] - 2 * _dot_rows(signal, value) + _dot_rows(read, sent)
-            up, down = np.dot(read, signal), np.dot(sent, below)
+            np.dot(read, signal, up)
+            np.dot(sent, below, down)
             _less(up, value)
-            _less(down, pull.outer[layer - 1] if layer else np.dot(signal, w))
+            if layer:
+                _less(down, pull.outer[layer - 1])
+            else:
+                beside = signal
         if layer:
             _add(np.dot(carried, w.T), up)
-        carried, own = np.empty((n, ws[layer + 1].shape[1]), w.dtype), _rows(at.s[layer], on)
+        carried, own = work.carried[layer][:n], _rows(at.s[layer], on)
         for i in range(n):
             for j in range(k):
                 carried[i, j] = up[i, j] * own[i, j]
@@ -378,12 +429,29 @@ def _residual(
                 carried[i, j] = 0.0
         pulled.append(down)
         turned.append(up)
-    read = _rows(at.a[-1], on)
-    r = np.dot(pull.cover.T, read)
+    read, r = _rows(at.a[-1], on), work.left[-1]
+    np.dot(pull.cover.T, read, r)
     square += _less(r, ws[-1])
     onto = np.dot(read, r.T)
     _add(np.dot(carried, ws[-1].T), onto)
-    return Residual(square, onto, np.dot(pull.cover, r), pulled, turned)
+    return Residual(square, onto, np.dot(pull.cover, r), pulled, turned, beside)
+
+
+@njit(**INNER)
+def _gram(v: Array, room: Array) -> Array:
+    """Return v v' (n, n) in `room`; of many rows each product but those in strips is made once."""
+    n = len(v)
+    out = room[: n * n].reshape(n, n)
+    if n < _TALL:
+        np.dot(v, v.T, out)
+        return out
+    for first in range(0, n, _STRIP):
+        end = min(first + _STRIP, n)
+        made = np.dot(v[first:end], v[:end].T)
+        for i in range(first, end):
+            for j in range(end):
+                out[i, j] = out[j, i] = made[i - first, j]
+    return out
 
 
 @njit(**INNER)
@@ -409,7 +477,7 @@ def _gain(left: Residual, on: Array, basis: Array, gain: Array) -> None:
 @njit(**INNER)
 def _improve(
     coef: Array, floor: float, some: Array, gram: Array, ridge: float, basis: Array, at: LayerPass,
-    signals: LayerSignals, ws: list[Array], squares: Array,
+    signals: LayerSignals, ws: list[Array], squares: Array, work: Work,
 ) -> bool:  # fmt: skip
     """`decoreco._improvement` of coef (p,), in place, on multipliers `some` above the floor."""
     n, size, least, q = len(some), 0, np.inf, basis.shape[1]
@@ -422,7 +490,8 @@ def _improve(
         return False
     best, more, right, gain = coef.copy(), np.empty(n), np.empty(n), np.empty(len(coef))
     for turn in range(_ROUNDS + 1):
-        left = _residual(each, _pulls(coef, each, signals, q, True), at, ws, squares, True)
+        pull = _pulls(coef, each, signals, q, True)
+        left = _residual(each, pull, at, ws, squares, True, work)
         if not left.square < least:
             break
         least = left.square
@@ -441,9 +510,10 @@ def _improve(
 
 @njit(**INNER)
 def _down(
-    on: Array, left: Residual, at: LayerPass, ws: list[Array], slopes: Array, alpha: float
-) -> Array:
-    """Return the gradient on x of the candidates `on`, over -2, (n, e)."""
+    on: Array, left: Residual, at: LayerPass, ws: list[Array], slopes: Array, alpha: float,
+    work: Work,
+) -> Array:  # fmt: skip
+    """Return what the first layer's weights hand on to the candidates `on`, over -2 (n, k)."""
     grad, first = left.top, len(slopes)
     for layer in range(len(at.z) - 1, -1, -1):
         turned, own = left.turned[layer], _rows(at.s[layer], on)
@@ -453,9 +523,12 @@ def _down(
             for j in range(len(rate)):
                 turn = rate[j] * turned[i, j]
                 turned[i, j] = turn + own[i, j] * (grad[i, j] - turn)
-        grad = np.dot(turned, ws[layer])
-        _add(left.pulled[layer], grad)
-    return grad
+        if layer:
+            grad = work.carried[layer - 1][: len(on)]
+            np.dot(turned, ws[layer], grad)
+            _add(left.pulled[layer], grad)
+    _add(left.beside, left.turned[0])
+    return left.turned[0]
 
 
 @njit(**INNER)
@@ -511,11 +584,8 @@ def _push_all(push: Array, contrast: Array, ws: list[Array], scale: float, top: 
 
 
 @njit(**INNER)
-def _push_rows(
-    push: Array, contrast: Array, basis: Array, signals: LayerSignals, ws: list[Array], grad: Array,
-    d: int,
-) -> None:  # fmt: skip
-    """Add the margin's gradient on x, from the signals of the multipliers of runners-up."""
+def _margin_signals(push: Array, contrast: Array, basis: Array, b: Array) -> Array:
+    """Return push times the first layer's signals of the margins (m, k); may overwrite b (p, k)."""
     q, rows = basis.shape[1], np.empty(len(push), np.int64)
     for i in range(len(rows)):
         rows[i] = i * q
@@ -525,10 +595,43 @@ def _push_rows(
                 alike = alike and basis[i, k, c] == contrast[i, c]
             if alike:
                 rows[i] = i * q + k
-    slope = np.dot(_rows(signals.b[0], rows), ws[0])
-    for i in range(len(rows)):
+    out = _rows(b, rows)
+    for i in range(len(out)):
+        along = b.dtype.type(push[i])
+        for j in range(out.shape[1]):
+            out[i, j] *= along
+    return out
+
+
+@njit(**INNER)
+def _onto_points(
+    on: Array, left: Residual, turned: Array, pushed: Array, w: Array, scale: float, work: Work,
+    grad: Array, d: int,
+) -> None:  # fmt: skip
+    """Write the gradient on x (m, d): scale times that of the candidates `on`, and the margins'.
+
+    Both are signals of the first layer, turned (n, k) and pushed (m, k) or (0, k): one product with
+    its weights hands them on.
+    """
+    share = turned.dtype.type(scale)
+    for i in range(len(turned)):
+        for j in range(turned.shape[1]):
+            turned[i, j] *= share
+    for i in range(len(on) if len(pushed) else 0):
+        row, more = pushed[on[i]], turned[i]
+        for j in range(len(row)):
+            row[j] += more[j]
+    given = pushed if len(pushed) else turned
+    onto = work.onto[: len(given)]
+    np.dot(given, w, onto)
+    rest = scale if len(left.beside) == 0 else -scale
+    for i in range(len(grad)):
         for e in range(d):
-            grad[i, e] += push[i] * slope[i, e]
+            grad[i, e] = onto[i, e] if len(pushed) else 0.0
+    for i in range(len(on)):
+        for e in range(d):
+            own = grad[on[i], e] if len(pushed) else onto[i, e]
+            grad[on[i], e] = own + rest * left.pulled[0][i, e]
 
 
 @njit(**INNER)
@@ -557,8 +660,8 @@ def _finish(
 @njit(**INNER)
 def _step(
     points: Array, shares: Array, basis: Array, seen: CandidateArrays, row: Array, net: LayerArrays,
-    ws: list[Array], at: LayerPass, signals: LayerSignals, terms: LossTerms, kind: Multipliers,
-    grad_coef: Array, losses: Array,
+    ws: list[Array], at: LayerPass, signals: LayerSignals, work: Work, terms: LossTerms,
+    kind: Multipliers, grad_coef: Array, losses: Array,
 ) -> bool:  # fmt: skip
     """Fill the state at the candidates in points[0]; False where no multipliers are found."""
     x, grad, scale = points[0], points[3], -2 / terms.square
@@ -578,25 +681,27 @@ def _step(
         ridge = kind.ridge * _inner_products(at, signals, phi, gain)
         if floor > 0 and not kind.signed:
             low = _pulls(np.full(m * q, floor), each, signals, q, exact)
-            _gain(_residual(each, low, at, ws, net.squares, exact), each, basis, gain)
+            _gain(_residual(each, low, at, ws, net.squares, exact, work), each, basis, gain)
         sound, some, gram = _solve(
-            coef, floor, ridge, kind, basis, at, signals, ws, net.squares, gain
+            coef, floor, ridge, kind, basis, at, signals, ws, net.squares, work, gain
         )
         if not sound:
             return False
         on = each if exact else _carriers(coef, m)
         pull = _pulls(coef, on, signals, q, exact)
-        left = _residual(on, pull, at, ws, net.squares, exact)
+        left = _residual(on, pull, at, ws, net.squares, exact, work)
         if left.square < kind.fine * terms.square:
             least = -np.inf if kind.signed else floor
-            if not _improve(coef, least, some, gram, ridge, basis, at, signals, ws, net.squares):
+            if not _improve(
+                coef, least, some, gram, ridge, basis, at, signals, ws, net.squares, work
+            ):
                 return False
             pull = _pulls(coef, on, signals, q, True)
-            left = _residual(on, pull, at, ws, net.squares, True)
+            left = _residual(on, pull, at, ws, net.squares, True, work)
     else:
         _pull_with(coef, basis, signals.cover)
         _send(ws, at, signals)
-        left = _residual(each, signals, at, ws, net.squares, exact)
+        left = _residual(each, signals, at, ws, net.squares, exact, work)
     _gain(left, on, basis, gain)
     losses[3] = 0.0
     push, contrast = np.zeros(m), np.empty((m, phi.shape[1]))
@@ -605,15 +710,10 @@ def _step(
     pushed = row[MARGIN] > 0 and not kind.signed
     if pushed and not kind.projected:
         _push_all(push, contrast, ws, 1 / scale, left.top)
-    onto = _down(on, left, at, ws, net.slopes, row[ALPHA])
-    for i in range(m):
-        for e in range(seen.d):
-            grad[i, e] = 0.0
-    for i in range(len(on)):
-        for e in range(seen.d):
-            grad[on[i], e] = scale * onto[i, e]
+    turned, along = _down(on, left, at, ws, net.slopes, row[ALPHA], work), signals.b[0][:0]
     if pushed and kind.projected:
-        _push_rows(push, contrast, basis, signals, ws, grad, seen.d)
+        along = _margin_signals(push, contrast, basis, signals.b[0])
+    _onto_points(on, left, turned, along, ws[0], scale, work, grad, seen.d)
     losses[0] = left.square / terms.square
     _finish(x, coef, gain, seen, terms, kind, grad, shares, grad_coef, losses)
     losses[4] = losses[0] + terms.weight_dual * losses[1] + terms.weight_prior * losses[2]
@@ -651,7 +751,7 @@ def _pull_with(coef: Array, basis: Array, cover: Array) -> None:
 def descend(
     points: Array, shares: Array, basis: Array, seen: CandidateArrays, table: Array,
     net: LayerArrays, terms: LossTerms, kind: Multipliers, rule: DescentRule, grad_coef: Array,
-    losses: Array,
+    losses: Array, room: Array,
 ) -> bool:  # fmt: skip
     """Return a step for each row of the table, in place; False where it cannot be taken.
 
@@ -671,20 +771,22 @@ def descend(
         rule: of the optimiser.
         grad_coef: the gradient on the multipliers (m, q), written at the end.
         losses: stationarity, floor, box, margin and their weighted sum (5,), as they are.
+        room: to work in, of the type of theta, as long as `descent_loops.room_length` says.
     """
     seen, net, terms = CandidateArrays(*seen), LayerArrays(*net), LossTerms(*terms)
     kind, rule = Multipliers(*kind), DescentRule(*rule)
     ws, x = _weights(net), points[0]
     covers = basis.shape[0] * (basis.shape[1] if kind.projected else 1)
-    at, signals = _room(ws, len(x), covers, net.theta)
+    at, signals, work = _arrays(ws, len(x), covers, room)
     for row in table:
         live = losses[4] > kind.least_loss
         rates = row[RATE_X], row[RATE_LAM]
         move(x, points[1], points[2], points[3], seen.d, rates[0], row, rule, live)
         move(shares[0], shares[1], shares[2], shares[3], basis.shape[1], rates[1], row, rule, live)
         sound = _step(
-            points, shares, basis, seen, row, net, ws, at, signals, terms, kind, grad_coef, losses
-        )
+            points, shares, basis, seen, row, net, ws, at, signals, work, terms, kind, grad_coef,
+            losses,
+        )  # fmt: skip
         if not sound or not abs(losses[4]) < np.inf:
             return False
     return True

@@ -13,7 +13,7 @@ from numba import njit, types
 from numba.extending import intrinsic, overload
 
 from explorer.engine.kernels.jit import INNER
-from explorer.engine.kernels.steps import SECOND, DescentRule, LossTerms
+from explorer.engine.kernels.steps import RATE, SECOND, DescentRule, LossTerms
 
 Array = npt.NDArray[Any]
 _LOG2_E, _LN2_HIGH, _LN2_LOW = 1.4426950408889634, 0.6931471803691238, 1.9082149292705877e-10
@@ -94,8 +94,11 @@ def move(
     p: Array, mean: Array, square: Array, grad: Array, columns: int, rate: float, row: Array,
     rule: DescentRule, live: bool,
 ) -> None:  # fmt: skip
-    """One step of the optimiser in place, of the first columns; `live`: else on a gradient of 0."""
-    for i in range(len(p)):
+    """One step of the optimiser in place, of the first columns; `live`: else on a gradient of 0.
+
+    A row of rate 0 moves nothing: what is made of it are the losses and gradients where all is.
+    """
+    for i in range(len(p) if row[RATE] > 0 else 0):
         for j in range(columns):
             g = grad[i, j] if live else 0.0
             if rule.adam:

@@ -178,7 +178,7 @@ def step(target: Target, state: KKTState, config: KKTConfig) -> KKTState:
     if config.returns:
         return _leap(target, state, config, 1, None)[0]
     net = target.prepared_network(config.merge_angle, config.same_slopes)
-    if serves(net, state, config):
+    if serves(net, state):
         run = KKTRun(target, net, state, config)
         run.advance(1)
         if run.sound and _all_finite(after := run.state()) and _all_finite(state):
@@ -310,8 +310,19 @@ def _leap_with_returns(target: Target, state: KKTState, config: KKTConfig, end: 
     return steps_with_returns(
         target, state, config, end, terminate,
         lambda at, free, steps: _leap(target, at, free, steps, None)[0],
-        lambda at, x: evaluate(target, config, at.t, x, at.y, at.lam, at.moments),
+        lambda at, x: _state_at(target, replace(at, x=x), config),
     )  # fmt: skip
+
+
+def _state_at(target: Target, state: KKTState, config: KKTConfig) -> KKTState:
+    """Return the state with the losses and gradients of its candidates, after one step or more."""
+    net = target.prepared_network(config.merge_angle, config.same_slopes)
+    if serves(net, state):
+        run = KKTRun(target, net, state, config)
+        run.look()
+        if run.sound:
+            return run.state()
+    return evaluate(target, config, state.t, state.x, state.y, state.lam, state.moments)
 
 
 def _run_from(
@@ -321,7 +332,7 @@ def _run_from(
     if terminate(state, config).over:
         return None
     net = target.prepared_network(config.merge_angle, config.same_slopes)
-    if serves(net, state, config):
+    if serves(net, state):
         return KKTRun(target, net, state, config)
     # Projected multipliers are solved for in float64.
     quick = config.multipliers == "joint" or state.x.device.type not in ("cpu", "mps")

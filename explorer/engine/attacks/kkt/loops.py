@@ -26,18 +26,14 @@ from explorer.engine.kernels.steps import Multipliers
 from explorer.engine.nonnegative import RIDGE
 
 
-def serves(net: Prepared, state: KKTState, config: KKTConfig) -> bool:
-    """Whether there are loops for these weights and settings: float64 or float32, on the CPU.
-
-    Joint multipliers of more than two layers or inputs go sooner in blocks of torch's calls.
-    """
-    first, narrow = net.weights[0], _narrow(net)
+def serves(net: Prepared, state: KKTState) -> bool:
+    """Whether there are loops for these weights: float64 or float32, on the CPU."""
+    first = net.weights[0]
     return (
-        (narrow or config.multipliers == "projected")
-        and first.device.type == "cpu"
+        first.device.type == "cpu"
         and state.x.dtype == first.dtype
         and first.dtype in (torch.float64, torch.float32)
-        and compiled_module(TWO_INPUTS if narrow else LAYERS) is not None
+        and compiled_module(TWO_INPUTS if _narrow(net) else LAYERS) is not None
     )
 
 
@@ -66,6 +62,10 @@ class KKTRun:
     def advance(self, steps: int) -> None:
         """So many steps further. Where one start cannot take them, `sound` is False, for all."""
         self.run.advance(steps)
+
+    def look(self) -> None:
+        """Make the losses and gradients anew, at the candidates that the run starts from."""
+        self.run.look()
 
     def state(self) -> KKTState:
         """Return the state after one step or more, with its losses; of tensors of its own."""
