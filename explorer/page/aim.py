@@ -15,7 +15,7 @@ from explorer.engine.attacks.target import Target
 from explorer.engine.certificate import Certificate
 from explorer.engine.controls import Controls, control_sets
 from explorer.engine.data import Dataset
-from explorer.engine.energy.landscape import StartLandscape, Weights
+from explorer.engine.energy.landscape import StartLandscape, Weights, read_lattice
 from explorer.engine.energy.maps import Split
 from explorer.engine.energy.questions import Picture
 from explorer.engine.roster import AttackState, by_key
@@ -109,14 +109,22 @@ def starts_grid(
     return Grid(aim.target, aim.truth, aim.heldout, name, config, seed, side, drawn=drawn)
 
 
-def handle_at(shared: Problem, energies: StartLandscape, weights: Weights) -> Handle:
+def handle_at(
+    shared: Problem, energies: StartLandscape, weights: Weights,
+    known: NDArray[np.float64] | None = None,
+) -> Handle:  # fmt: skip
     """Return the handle at a place of the triangle, with its candidates and their energy.
+
+    Of `known` energies (side, side) it is read, which is rough: linear between their places.
 
     Raises:
         ValueError: for weights that are negative or do not sum to 1.
     """
     x = energies.candidates(weights)
     report = Report(x, shared.parts.y, torch.ones(len(x), dtype=x.dtype))
+    if known is not None:
+        near = float(read_lattice(known, np.array([weights]))[0])
+        return Handle(shared, energies, weights, report, near, rough=True)
     return Handle(shared, energies, weights, report, energies.energy(weights))
 
 
@@ -137,9 +145,12 @@ def usual_count(of: Grid, settings: Any) -> int:  # noqa: ANN401 - of the attack
     return 0 if entry.own else entry.candidate_count(settings)
 
 
-def with_place(held: Handle, weights: Weights) -> Handle:
-    """Return the handle at another place, with all that is known of the starts."""
-    placed = handle_at(held.problem, held.landscape, weights)
+def with_place(held: Handle, weights: Weights, passing: bool = False) -> Handle:
+    """Return the handle at another place, with all that is known of the starts.
+
+    Where a drag is `passing`, the energy is read from the map, once that is known.
+    """
+    placed = handle_at(held.problem, held.landscape, weights, held.energies if passing else None)
     known = ("energies", "arrivals", "usual", "runs", "census")
     return replace(placed, moved=True, **{name: getattr(held, name) for name in known})
 

@@ -82,6 +82,7 @@ class Handle:
         weights: the place of the handle: shares of truth, unseen points and noise.
         candidates: the points there, or where a run from there has brought them.
         energy: theirs.
+        rough: whether that is read from the map, as where a drag passes.
         trail: of that run, the places so far, the start first.
         t: the step of that run that is shown.
         moved: whether a hand moved the handle since the runs from all places were counted.
@@ -99,6 +100,7 @@ class Handle:
     weights: Weights
     candidates: Report
     energy: float
+    rough: bool = field(default=False, kw_only=True)
     trail: tuple[Passed, ...] = ()
     t: int = 0
     moved: bool = False

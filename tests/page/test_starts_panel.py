@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
 
 from explorer.engine.data import preset
-from explorer.engine.energy.landscape import SIDES
+from explorer.engine.energy.landscape import SIDES, read_lattice
 from explorer.engine.energy.points import energy
 from explorer.page import branches, play
 from explorer.page.apps.explorer import App
@@ -64,6 +65,24 @@ def test_a_drag_moves_the_handle_the_candidates_and_the_energy_and_nothing_else(
         before.attack, before.training, before.drawing, before.landscape, before.aim,
     )  # fmt: skip
     assert session.mix == (0.0, 0.0) and not session.message
+
+
+def test_a_passing_drag_reads_the_map_and_says_so_until_it_rests(app: App) -> None:
+    session, view = app.session, panel(app).view
+    shares, fitted = (0.41, 0.33, 0.26), []
+    held = session.frame.starts
+    session.show(starts=replace(
+        held, landscape=replace(held.landscape, measure=lambda x: fitted.append(x) or 0.125)
+    ))  # fmt: skip
+    send(view, kind="handle", weights=list(shares), number=1, dragged=True)
+    held = session.frame.starts
+    near = read_lattice(held.energies, np.array([held.weights]))[0]
+    assert not fitted and held.energy == pytest.approx(near) and "about" in view.say
+    assert "about" in headline(session.frame)[0]
+    send(view, kind="rest")
+    there = session.frame.starts
+    assert there.weights == held.weights and there.energy == 0.125 and len(fitted) == 1
+    assert "about" not in view.say and "about" not in headline(session.frame)[0]
 
 
 @pytest.mark.parametrize("name", CORNERS)

@@ -826,6 +826,8 @@ def starts_words(empty: Frame, begun: Frame, several: Frame) -> Named:
         of = SimpleNamespace(of=SimpleNamespace(attack=attack))
         here = Handle(of, None, place, few, 0.02)  # type: ignore[arg-type]
         yield f"starts, here, {attack}", ": ".join(says.here_words(here, "What the map shows"))
+    passing = replace(here, rough=True)
+    yield "starts, in passing", ": ".join(says.here_words(passing, "What the map shows"))
     yield "starts, noise", says.noise_words(np.array([[0.5, 8e-4], [1e-5, 0.5]]))
     for m, usual in ((1, 1), (20, 20), (20, 100)):
         report = Report(torch.zeros(m, 2), torch.ones(m), torch.ones(m))
@@ -834,6 +836,7 @@ def starts_words(empty: Frame, begun: Frame, several: Frame) -> Named:
     yield from census_words()
     yield "starts, readout", says.readout(place, 0.0123)
     yield "starts, readout of a run", says.readout(place, 1e-9, True)
+    yield "starts, readout in passing", says.readout(place, 0.0123, rough=True)
     for colours in says.BRIGHT:
         yield f"starts, scale, {colours}", says.scale(1.0, colours, ("#000000", "#ffffff"))
         yield f"starts, unit, {colours}", says.unit("kkt", colours)

@@ -119,7 +119,8 @@ def _count(frame: Frame, name: str) -> float:
 
 
 def _energy(frame: Frame) -> float:
-    return math.nan if frame.starts is None else frame.starts.energy
+    held = frame.starts
+    return math.nan if held is None or held.rough else held.energy
 
 
 def _noise_start(frame: Frame, energy: float) -> bool:

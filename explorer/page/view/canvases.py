@@ -72,8 +72,8 @@ class PlaneView(CanvasView):
 class TriangleView(CanvasView):
     """A triangle of truth, unseen points and noise, a handle between, and runs begun on it.
 
-    It tells of "handle": the weights to which the hand puts the handle; of "ball": the number of
-    the run whose end it presses.
+    It tells of "handle": the weights to which the hand puts the handle; of "rest": that a drag has
+    come to rest there; of "ball": the number of the run whose end it presses.
 
     A frame has these arrays, each of which may be left out: `fill` (side, side), row noise and
     column truth, see `research.pictures.shades`; `trails` (k, t, 3), places of k runs, the last one
@@ -90,6 +90,7 @@ class TriangleView(CanvasView):
         taken: number of the newest place that was taken over; the next one is then sent.
         say: what a screen reader says of the newest place.
         energies: what its colours stand for, as numbers (side, side); None for none.
+        dragged: whether the newest place is one that a drag passes.
         rows: a table of what is drawn, for screen readers, its heads first.
     """
 
@@ -110,6 +111,7 @@ class TriangleView(CanvasView):
         super().__init__(**traits)
         self._together = together
         self.energies: ArrayLike | None = None
+        self.dragged = False
 
     def export(self) -> Export:
         """Return energies and runs by their shares, and their figure."""
@@ -118,8 +120,12 @@ class TriangleView(CanvasView):
     def hear(self, kind: str, content: dict[str, Any], buffers: Sequence[Any]) -> None:
         """Tell what a hand does."""
         if kind == "handle" and self.enabled:
+            self.dragged = content.get("dragged") is True
             with self._together():
                 self._move(content.get("weights"), content.get("number"))
+        elif kind == "rest":
+            with self._together():
+                self.tell("rest")
         elif kind == "ball" and isinstance(k := content.get("index"), int):
             self.tell("ball", k)
         elif kind == "relief":

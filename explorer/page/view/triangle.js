@@ -5,6 +5,7 @@ const SET_NAMES = ["truth", "unseen", "noise"];
 const ON_MAP = { halo: "#10131a", path: "#ffffff", ends: ["#5ee08a", "#c9d1da", "#ff9bd2", "#ffffff"] };
 const SNAP = 7; // px to a corner or an edge within which a place is on it
 const TILTED = 0.85, TURNED = -0.45, TILT_MS = 350, ROLL_MS = 3000; // of the relief that a click makes; arbitrary
+const REST_MS = 150; // of a pointer that stays: the drag has come to rest; arbitrary
 const TILT_TIP = "Tilt into a relief, as high as the energy; drag to tilt and turn (with Shift anywhere), or arrow keys. Flat again by a click.";
 
 // Corners of truth, unseen and noise in a box of this size.
@@ -251,7 +252,7 @@ function render({ model, el }) {
   let number = model.get("taken"), waiting = null, sentAt = 0;
   const send = (weights) => {
     waiting = null; number += 1; sentAt = performance.now();
-    model.send({ kind: "handle", weights, number });
+    model.send({ kind: "handle", weights, number, dragged });
   };
   const move = (weights) => {
     local = weights; redraw();
@@ -264,7 +265,13 @@ function render({ model, el }) {
     redraw();
   };
 
-  let down = false;
+  // A drag comes to rest where the pointer is let go, or stays: what was read in passing is made exact.
+  let down = false, dragged = false, resting = 0;
+  const rest = () => {
+    clearTimeout(resting);
+    if (waiting) resting = setTimeout(rest, REST_MS);
+    else if (dragged) { dragged = false; model.send({ kind: "rest" }); }
+  };
   const at = (e) => placeIn(pad, e);
   const corners = () => cornersOf(rectOf(pad), small(rectOf(pad)));
   const spot = (w) => (raised() ? relief.spot(frame, corners(), rectOf(pad), view, w) : placeOf(w, corners()));
@@ -288,22 +295,27 @@ function render({ model, el }) {
     if (ball >= 0) { model.send({ kind: "ball", index: ball }); return; }
     if (!model.get("enabled")) return;
     pad.setPointerCapture(e.pointerId); down = true;
-    if (!held) move(nearest(place));
+    if (!held) dragTo(nearest(place));
     redraw();
   });
   // A move is told at once where the browser can: "pointermove" waits for the next animation frame,
   // and repeats the last of them there.
+  const dragTo = (weights) => {
+    dragged = true; clearTimeout(resting);
+    move(weights);
+    resting = setTimeout(rest, REST_MS);
+  };
   const drag = (e) => {
     if (!down) return;
     const weights = nearest(at(e));
-    if (String(weights) !== String(local)) move(weights);
+    if (String(weights) !== String(local)) dragTo(weights);
   };
   pad.addEventListener("pointerrawupdate", drag);
   pad.addEventListener("pointermove", (e) => {
     if (down) drag(e);
     else pad.style.cursor = !model.get("enabled") ? "default" : ballAt(at(e)) >= 0 ? "pointer" : "grab";
   });
-  const up = () => { if (down) { down = false; if (!waiting && number <= model.get("taken")) local = null; redraw(); } };
+  const up = () => { if (down) { down = false; rest(); if (!waiting && number <= model.get("taken")) local = null; redraw(); } };
   pad.addEventListener("pointerup", up);
   pad.addEventListener("pointercancel", up);
   const arrows = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
@@ -335,6 +347,7 @@ function render({ model, el }) {
   const rows = () => { behind.hidden = !model.get("rows").length; fillRows(table, "The distinct ends of the census", model.get("rows")); };
   const place = () => { if (!down && !waiting && number <= model.get("taken")) local = null; redraw(); };
   const ends = [
+    () => clearTimeout(resting),
     ...["label", "say", "enabled", "small"].map((name) => heed(model, `change:${name}`, text)),
     heed(model, "change:rows", rows), heed(model, "change:handle", place), heed(model, "change:taken", taken),
     follow(model, redraw, (newest) => { frame = newest; text(); }, el, false),

@@ -132,13 +132,15 @@ def choose_multipliers(session: Session, which: str) -> None:
     begin_starts(session)
 
 
-def place_handle(session: Session, weights: Weights) -> None:
+def place_handle(session: Session, weights: Weights, passing: bool = False) -> None:
     """Put the handle at a place of the triangle: the candidates and their energy follow.
+
+    Where a drag is `passing`, the energy is read from the map, once that is known.
 
     Raises:
         ValueError: for weights that are negative or do not sum to 1; the handle stays.
     """
-    session.show(starts=with_place(starts(session), weights))
+    session.show(starts=with_place(starts(session), weights, passing))
 
 
 def know(session: Session, energies: NDArray[np.float64]) -> None:

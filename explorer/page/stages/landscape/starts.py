@@ -81,6 +81,7 @@ class StartsPanel(LandscapePanel):
     def _cards(self) -> None:
         self.view = TriangleView(self.session.together, label=words.LABEL)
         self.view.on("handle", self._on_handle)
+        self.view.on("rest", self._on_rest)
         self.view.on("ball", self._on_ball)
         self.aside = Row(
             ("mx-starts-aside",),
@@ -135,7 +136,13 @@ class StartsPanel(LandscapePanel):
     def _on_handle(self, weights: Weights) -> None:
         self.energies.hand()
         self.attack_job.cancel()
-        self.do(landscape.place_handle, self.session, weights)
+        self.do(landscape.place_handle, self.session, weights, self.view.dragged)
+
+    def _on_rest(self) -> None:
+        """Make the energy exact where a drag has come to rest."""
+        held = self.session.frame.starts
+        if held is not None and held.rough:
+            self.do(landscape.place_handle, self.session, held.weights)
 
     def _on_ball(self, index: int) -> None:
         (self.census.press if self.shows_basins else self.runs.press)(index)
@@ -181,8 +188,8 @@ class StartsPanel(LandscapePanel):
         more = self.further.value("more")
         self.whole.children = (*children, self.runs.widget) if more else children
         self.view.handle = held.weights
-        self.view.say = words.handle_words(held.weights, held.energy)
-        read = words.readout(held.weights, held.energy, held.t > 0)
+        self.view.say = words.handle_words(held.weights, held.energy, held.rough)
+        read = words.readout(held.weights, held.energy, held.t > 0, held.rough)
         self.aside.put("read", value=read)
         self._take()
         self._draw_fill()
@@ -343,7 +350,7 @@ class StartsPanel(LandscapePanel):
                 arrays[name] = np.column_stack([line.along, read]).astype(np.float32)
         passed = line.handle is not None
         self.path.put("title", value=words.profile(kind, "end" in arrays, passed))
-        self.strip.label = words.profile_label(kind, here, held.energy, passed)
+        self.strip.label = words.profile_label(kind, here, held.energy, passed, held.rough)
         self.strip.show(
             arrays, marks=[list(mark) for mark in line.marks],
             handle=[line.handle, held.energy] if passed else None,

@@ -133,7 +133,7 @@ def here_words(held: Handle, whole: str, more: str = "") -> tuple[str, str]:
     own = by_key(held.problem.of.attack).own is not None
     means = "would agree with the weights" if own else "would explain the weights in full"
     return (
-        f"The energy of this start is {number(held.energy)}",
+        f"The energy of this start is {about(held.energy, held.rough)}",
         # The same along a drag: nothing jumps.
         f"Energy 0 {means}. {whole}. This start has {beside(held)}.{more}",
     )
@@ -265,10 +265,15 @@ def title(values: NDArray[np.float64], own: bool = False) -> tuple[str, str]:
     )
 
 
-def readout(weights: Weights, energy: float, running: bool = False) -> str:
+def about(energy: float, rough: bool) -> str:
+    """Return an energy in words; of one that is read from the map, "about" it."""
+    return f"about {number(energy)}" if rough else number(energy)
+
+
+def readout(weights: Weights, energy: float, running: bool = False, rough: bool = False) -> str:
     """Return the energy and the three shares beside the triangle, as HTML."""
     where = "now" if running else "here"
-    rows = [f"<b>{number(energy)}</b> {where}"]
+    rows = [f"<b>{about(energy, rough)}</b> {where}"]
     rows += [f"{p}% {n}" for p, n in zip(percents(weights), SETS, strict=True)]
     return "".join(f"<div>{row}</div>" for row in rows)
 
@@ -318,12 +323,14 @@ def profile(kind: str, after: bool, passed: bool = True) -> str:
     return f"<b>{escape(PROFILES[kind])}</b> <span class='mx-aside'>{lines}</span>"
 
 
-def profile_label(kind: str, start: float, now: float, passed: bool = True) -> str:
+def profile_label(
+    kind: str, start: float, now: float, passed: bool = True, rough: bool = False
+) -> str:
     """Return what a screen reader says of the profile; `passed`: whether it passes the handle."""
     if not passed:
         return f"{PROFILES[kind]}: the handle is on none of them."
     after = f", after the run {number(now)}" if now != start else ""
-    return f"{PROFILES[kind]}: energy {number(start)} at the handle{after}."
+    return f"{PROFILES[kind]}: energy {about(start, rough)} at the handle{after}."
 
 
 def ends(counts: Sequence[int], begun: int, going: bool = True, names: Sequence[str] = ENDS) -> str:
@@ -338,9 +345,9 @@ def ends(counts: Sequence[int], begun: int, going: bool = True, names: Sequence[
     return end_rows(counts, names, head=head)
 
 
-def handle_words(weights: Weights, energy: float) -> str:
+def handle_words(weights: Weights, energy: float, rough: bool = False) -> str:
     """Return what a screen reader says of the handle."""
-    return f"{mixture(weights)}: energy {number(energy)}"
+    return f"{mixture(weights)}: energy {about(energy, rough)}"
 
 
 def unit(attack: str, colours: str) -> str:
