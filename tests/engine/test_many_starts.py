@@ -306,6 +306,7 @@ FLOOR = replace(CONFIG, lam_min=0.3, relu_alpha_start=None)
 @pytest.mark.parametrize("room", [2**15, 150, 1], ids=["at once", "two of three", "one by one"])
 def test_a_block_of_starts_is_as_many_steps(config, widths, d, room, monkeypatch):
     monkeypatch.setattr(loss, "CACHED", room)
+    monkeypatch.setattr(loops, "compiled_module", lambda _: None)  # single steps by calls as well
     target = Target(init_network(d, widths, generator=rng(0), first_scale=0.7))
     y = torch.tensor([1.0, 1, 1, -1, -1, -1]).double()
     slow = first = kkt.init(target, config, rng(2), Start(draw(3, 6, d), y))
