@@ -13,7 +13,7 @@ from tests.browser.steps import settled
 def test_a_digit_is_drawn_added_and_seen_large(
     new_page: Callable[..., Page], voila_server: server.Server
 ) -> None:
-    page = new_page()
+    page = new_page(color_scheme="light")  # of its own: with scripts at hand the focus is lost
     page.goto(f"{voila_server.url}voila/render/digits.ipynb?template=reveal")
     pad = page.locator(".mx-digit-pad canvas")
     pad.scroll_into_view_if_needed()
