@@ -392,6 +392,7 @@ def test_no_generic_code_names_an_attack() -> None:
         "explorer/commands/grid.py": {"bilevel"},
         "explorer/commands/univariate.py": {"univariate"},
         "explorer/commands/census.py": {"kkt", "bilevel"},  # losses that it compares
+        "explorer/research/convolutions.py": {"kkt", "decoreco"},  # signs of its multipliers
         "explorer/research/census/__init__.py": {"kkt", "decoreco", "bilevel"},
         "explorer/research/census/losses.py": {"kkt", "decoreco", "bilevel"},
     }  # fmt: skip

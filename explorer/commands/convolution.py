@@ -54,7 +54,7 @@ def numbers(made: Convolved) -> dict[str, Any]:
         "found": best.found, "of_unseen": best.of_controls, "p_value": best.p_value,
         "median_ncc": float(made.score.ncc.median()),
     }  # fmt: skip
-    if made.net.pooled:
+    if made.net.shift_invariant:
         row |= {"found_unshifted": plain.found, "of_unseen_unshifted": plain.of_controls}
     return row
 

@@ -45,7 +45,7 @@ class Convolution:
     places: Tensor
 
     @classmethod
-    def drawn(
+    def random(
         cls, shape: tuple[int, int], filters: int, side: int, pooled: bool, scale: float,
         generator: torch.Generator,
     ) -> Convolution:  # fmt: skip
@@ -80,7 +80,7 @@ class Convolution:
         return cls(net, shape, torch.stack(seen, 1))
 
     @property
-    def pooled(self) -> bool:
+    def shift_invariant(self) -> bool:
         """Return whether all places have one readout, so that shifts change nothing."""
         return self.net.outputs == 1
 
@@ -93,7 +93,7 @@ class Convolution:
 
     def _cover(self, m: int) -> Tensor:
         """Return which outputs are read at the patches of m points (m P, outputs)."""
-        if self.pooled:
+        if self.shift_invariant:
             return self.net.theta.new_ones(m * len(self.places), 1)
         return torch.eye(len(self.places)).to(self.net.theta).repeat(m, 1)
 

@@ -151,7 +151,7 @@ def convolution_run(
     """
     drawn, generator = drawing(run), torch.Generator().manual_seed(run.seed)
     data = drawn.sets[0]
-    first = Convolution.drawn(
+    first = Convolution.random(
         drawn.shape, run.filters, run.side or SIDES[run.points], run.pooled, run.scale, generator
     )
     try:
@@ -162,13 +162,13 @@ def convolution_run(
     states = iterate(net, settings_of(run), drawn.box, signed, generator)
     for state in watch(states, run.steps + 1, "attack"):
         last = state
-    plain, _ = _compared(drawn, last, shifts=False)
-    verdicts, score = _compared(drawn, last, shifts=run.pooled)
+    plain, _ = _scores(drawn, last, shifts=False)
+    verdicts, score = _scores(drawn, last, shifts=run.pooled)
     left, _ = residual(net, data.x, data.y)
     return Convolved(net, left, last, verdicts, plain, score, drawn.pictures(data.x))
 
 
-def _compared(
+def _scores(
     drawn: Drawing, state: ConvolvedState, shifts: bool
 ) -> tuple[dict[Measure, ImageVerdict], ImageScore]:
     """Return the verdicts on candidates, and the score of the training points."""

@@ -21,7 +21,7 @@ CONFIG = KKTConfig(m=6, steps=10, weight_margin=0.3)
 def drawn(shape, side, pooled, seed=0):
     """A random convolution, and six points with labels."""
     generator = torch.Generator().manual_seed(seed)
-    net = Convolution.drawn(shape, 7, side, pooled, 1.0, generator)
+    net = Convolution.random(shape, 7, side, pooled, 1.0, generator)
     x = torch.randn(6, shape[0] * shape[1], generator=generator, dtype=torch.float64)
     return net, x, torch.tensor([1.0, 1, 1, -1, -1, -1]).double()
 
@@ -93,7 +93,7 @@ def test_a_kkt_point_made_by_hand_is_explained_whole_by_the_point_and_its_shifts
     # One filter, on at every patch of one point: with s the sum of the patches, each with a 1,
     # (w, b) = a s / |s| and v = a give Phi = a^2 |s|, so a^2 = 1 / |s|, lam = 1 / |s|.
     x = 2 + signals(1, 9, torch.Generator().manual_seed(3))
-    empty = Convolution.drawn((1, 9), 1, 3, True, 1.0, torch.Generator())
+    empty = Convolution.random((1, 9), 1, 3, True, 1.0, torch.Generator())
     s = torch.cat([x[:, empty.places], torch.ones(1, 9, 1)], 2).sum((0, 1))
     a = s.norm() ** -0.5
     w = a * s / s.norm()
@@ -108,12 +108,12 @@ def test_a_kkt_point_made_by_hand_is_explained_whole_by_the_point_and_its_shifts
 
 def test_training_separates_at_margin_1_and_says_when_it_does_not():
     x, y = signals(6, 8, torch.Generator().manual_seed(0)), torch.tensor([1.0, -1] * 3).double()
-    first = Convolution.drawn((1, 8), 30, 4, False, 0.8, torch.Generator().manual_seed(1))
+    first = Convolution.random((1, 8), 30, 4, False, 0.8, torch.Generator().manual_seed(1))
     net = trained(first, x, y, 400)
     q = y * net.outputs(net.signals(x))
     assert float(q.min()) == pytest.approx(1) and residual(net, x, y)[0] < 0.5
     same = torch.cat([x[:1], x[:1].roll(3, 1)])  # a pooled one cannot tell a point from its shift
-    pooled = Convolution.drawn((1, 8), 30, 4, True, 0.8, torch.Generator().manual_seed(1))
+    pooled = Convolution.random((1, 8), 30, 4, True, 0.8, torch.Generator().manual_seed(1))
     with pytest.raises(ValueError, match="not separated after 50 steps"):
         trained(pooled, same, y[:2], 50)
 
@@ -129,7 +129,7 @@ def test_an_attack_descends_and_ends_in_the_box():
 
 def test_a_filter_larger_than_a_point_is_refused():
     with pytest.raises(ValueError, match="a filter of side 5 is larger than points of 4 x 6"):
-        Convolution.drawn((4, 6), 2, 5, True, 1.0, torch.Generator())
+        Convolution.random((4, 6), 2, 5, True, 1.0, torch.Generator())
 
 
 def test_signals_have_one_size_and_no_special_place():

@@ -80,11 +80,11 @@ def _put_disc(session: Session, held: Proof) -> None:
     """Show the disc with a first explanation without it: one picture a move, and none is behind."""
     if held.centre is not None and held.cone is not None:
         made = held.cone.best_without(hole_of(held.disc), before=held.refit, rounds=ROUGH)
-        held = _refitted(session, held, made, exact=False)
+        held = _answer(session, held, made, exact=False)
     session.show(asked=held)
 
 
-def _refitted(session: Session, held: Proof, made: Bound, exact: bool) -> Proof:
+def _answer(session: Session, held: Proof, made: Bound, exact: bool) -> Proof:
     points = merged_points(made, SAME_PLACE * session.axes.x[1])
     return replace(held, refit=made, points=points, exact=exact)
 
@@ -99,7 +99,7 @@ def take_refit(session: Session, disc: tuple[float, ...], made: Bound) -> None:
     """Show the best explanation without a disc, searched to the end, if the disc is still there."""
     held = proof(session)
     if held.disc == disc:
-        session.show(asked=_refitted(session, held, made, exact=True))
+        session.show(asked=_answer(session, held, made, exact=True))
 
 
 def hole_of(disc: tuple[float, ...]) -> Hole:
