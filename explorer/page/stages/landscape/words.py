@@ -266,8 +266,8 @@ def title(values: NDArray[np.float64], own: bool = False) -> tuple[str, str]:
 
 
 def about(energy: float, rough: bool) -> str:
-    """Return an energy in words; of one that is read from the map, "about" it."""
-    return f"about {number(energy)}" if rough else number(energy)
+    """Return an energy in words; of one that is read between the map's places, that it is."""
+    return f"{number(energy)} on the map" if rough else number(energy)
 
 
 def readout(weights: Weights, energy: float, running: bool = False, rough: bool = False) -> str:
