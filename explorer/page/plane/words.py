@@ -25,11 +25,11 @@ PROOF_KEYS = (
 # Of each glyph its name in the legend, and one sentence.
 ROWS: dict[str, tuple[str, str]] = {
     "point": ("training point", "A training point, of one class or another."),
-    "weighted": ("training point", "A training point: larger is more of the weights."),
+    "weighted": ("training point", "A training point: larger carries more of the weights."),
     "truth": ("training point", "A training point of the attacked weights."),
     "traceless": ("leaves no trace", "A training point that leaves no trace in the weights."),
-    "candidate": ("point that is tried", "A point that is tried: larger is more of the weights."),
-    "unused": ("tried, not claimed", "A point that was tried and is no part of a claim."),
+    "candidate": ("candidate", "A candidate of the attack: larger carries more of the weights."),
+    "unused": ("not claimed", "A candidate that is no part of a claim."),
     "wrong": ("wrong claim", "A wrong claim: no training point of its class is near."),
     "found": ("found", "Found: this claim is close to a training point of its class."),
     "certified": (
@@ -41,7 +41,7 @@ ROWS: dict[str, tuple[str, str]] = {
         "beside a found point",
         "One claim more, beside a found point: counted as not right.",
     ),
-    "unknown": ("claim", "A claim: nobody told the training points, so it may be right or wrong."),
+    "unknown": ("claim", "A claim: no training points are known, so it may be right or wrong."),
     "fixed": (
         "cannot be split",
         "It cannot become two; another set may do without it all the same.",
@@ -53,7 +53,7 @@ ROWS: dict[str, tuple[str, str]] = {
     "disc": ("forbidden", "The disc in which no point may be: the others explain what they can."),
     "hand": ("in hand", "The point in hand, or under the pointer in a chart."),
     "links": ("claim and point", "Joins a claim to the training point that it found."),
-    "trail": ("way so far", "The way of a point that is tried."),
+    "trail": ("way so far", "Where a candidate has been."),
     "graph": ("output", "The output of the network over the line, in margins."),
     "breakpoints": ("kink", "A neuron switches on or off at this place of the line."),
     "neurons": ("kink", "A neuron switches on or off here, and the network bends."),
@@ -61,7 +61,7 @@ ROWS: dict[str, tuple[str, str]] = {
     "strong": ("thick line", "A path that the words beside the plane speak of."),
     "area": ("region", "A region that the words beside the plane speak of."),
     "spans": ("interval", "An interval that the words beside the plane speak of."),
-    "map": ("class told", "The class that the network tells here: paler is less sure."),
+    "map": ("class", "The class that the network gives here: paler is less sure."),
     "boundary": ("boundary", "The network’s answer changes here from one class to another."),
     "margins": ("margin", "A class leads by the smallest margin here."),
 }
@@ -71,7 +71,7 @@ BAND = ("Weights", "The weights as needles, one a neuron, and how the points add
 NO_SUM = "Biases beyond the first layer: no theorem makes these weights a sum over points."
 SEVERAL_SUM = "With several outputs a point pulls at a pair of them: its pull is not drawn here."
 HIDDEN_SUM = "The truth is hidden, and so is what its points add up to."
-NO_POINTS = "Nobody told the training points, so nothing is known to add up."
+NO_POINTS = "The training points are not known, so nothing is known to add up."
 
 
 def band_title(n: int, many: bool) -> str:
