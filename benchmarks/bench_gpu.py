@@ -19,7 +19,7 @@ import math
 import platform
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -281,7 +281,9 @@ PARTS = {
 }  # fmt: skip
 
 
-def table(size: Size, device: str, parts: list[str], minutes: float = math.inf) -> Iterator[str]:
+def table(
+    size: Size, device: str, parts: Sequence[str] = tuple(PARTS), minutes: float = math.inf
+) -> Iterator[str]:
     """Lines of the parts; those that would begin after so many minutes are named only."""
     begun = time.perf_counter()
     yield "| what | measured |\n|---|---|"

@@ -71,8 +71,8 @@ def test_a_part_that_fills_the_memory_is_a_row(monkeypatch: pytest.MonkeyPatch) 
         raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 GiB.\nmore")
         yield ""
 
-    for name in ("starts_lines", "verb_lines", "attack_lines", "training_lines", "single_lines"):
-        monkeypatch.setattr(bench_gpu, name, full)
+    for name in ("starts", "verbs", "attack", "training", "single"):
+        monkeypatch.setitem(bench_gpu.PARTS, name, full)
     found = list(bench_gpu.table(bench_gpu.SMOKE, "cpu"))
     assert sum("20.00 GiB" in row for row in found) == 5
     assert "m = 40" in found[-1]

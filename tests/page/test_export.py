@@ -166,7 +166,8 @@ def test_every_chart_of_the_pages_comes_on_paper(app) -> None:
     membership = MembershipApp(MembershipScene(d=60, n=6))
     views = [*membership.charts]
     for panel in app.panels.values():
-        views += [view for view in vars(panel).values() if isinstance(view, ChartView)]
+        for held in vars(panel).values():
+            views += [v for v in (held, *getattr(held, "children", ())) if isinstance(v, ChartView)]
     drawn = [view for view in views if view.shown.series]
     assert len(drawn) >= 8
     for view in drawn:
