@@ -29,6 +29,7 @@ from explorer.engine.kernels.compiled_nonnegative import active_set, factor, sol
 from explorer.engine.kernels.compiled_terms import move, on_box, on_floor, slope_of
 from explorer.engine.kernels.jit import INNER, keep_compiled
 from explorer.engine.kernels.steps import (
+    ALIGNED,
     ALPHA,
     MARGIN,
     RATE_LAM,
@@ -148,9 +149,12 @@ def _weights(net: LayerArrays) -> list[Array]:
 
 @njit(**INNER)
 def _take(room: Array, used: Array, rows: int, columns: int) -> Array:
-    """Return the next (rows, columns) of the room."""
+    """Return the next (rows, columns) of the room, each from a multiple of `ALIGNED` on.
+
+    Libraries sum in another order where an array begins elsewhere in a line of the cache.
+    """
     first = used[0]
-    used[0] += rows * columns
+    used[0] += -(-rows * columns // ALIGNED) * ALIGNED
     return room[first : first + rows * columns].reshape(rows, columns)
 
 

@@ -132,8 +132,9 @@ def here_words(held: Handle, whole: str, more: str = "") -> tuple[str, str]:
     """Return what the start at the handle leaves of the weights, and what the `whole` map shows."""
     own = by_key(held.problem.of.attack).own is not None
     means = "would agree with the weights" if own else "would explain the weights in full"
+    read = "The map reads {} here" if held.rough else "The energy of this start is {}"
     return (
-        f"The energy of this start is {about(held.energy, held.rough)}",
+        read.format(number(held.energy)),
         # The same along a drag: nothing jumps.
         f"Energy 0 {means}. {whole}. This start has {beside(held)}.{more}",
     )
