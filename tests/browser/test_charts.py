@@ -131,7 +131,8 @@ def the_line_of_recall_decides_what_counts(app: Explorer) -> None:
     near = plot.get_attribute("aria-valuenow")
     few = float(note.inner_text().partition("unseen points ")[2].split(",")[0])
     pull(app, plot, 0.1, 0.8)
-    expect(note).not_to_contain_text(f"unseen {few:g} ")  # chance meets more at such a distance
+    met = re.compile(rf"unseen points {few:g}(,|$)")
+    expect(note).not_to_contain_text(met)  # chance meets more at such a distance
     app.page.wait_for_function(  # answers to earlier places of the drag come first
         "([plot, least]) => Number(plot.getAttribute('aria-valuenow')) > least",
         arg=[plot.element_handle(), 10 * float(near or 1)],
@@ -139,7 +140,7 @@ def the_line_of_recall_decides_what_counts(app: Explorer) -> None:
     expect(app.page.locator(".mx-dots .mx-chart-foot")).to_contain_text("certified")
     assert float(note.inner_text().partition("unseen points ")[2].split(",")[0]) > few
     dots = app.page.locator(".mx-dots .mx-chart-plot")
-    found = note.inner_text().partition(";")[0]
+    found = note.inner_text().partition(" points;")[0]
     expect(dots).to_have_attribute("aria-label", re.compile(rf"^{found} points found\b"))
 
 

@@ -205,7 +205,7 @@ def test_the_triangle_is_dragged_over_what_was_computed_and_its_runs_roll(
     page.mouse.down()
     page.mouse.move(at[0] + 12, at[1] - 9, steps=4)
     page.mouse.up()
-    expect(title).to_contain_text("The energy of this start is")
+    expect(title).to_contain_text("This start has energy")
     pad.focus()
     page.keyboard.press("t")  # the truth
     energy = made.held.landscape.energy((1.0, 0.0, 0.0))

@@ -55,11 +55,12 @@ class Triangle:
         settled(self.pad)
         box = self.pad.bounding_box()
         assert box is not None
-        # As triangle.js lays it out: 28 px aside, 26 above and below, sides of one length.
+        # As triangle.js lays it out: 28 px aside, 26 above and below, less where it is narrow.
         width, height = box["width"], box["height"]
-        side = min(width - 56, (height - 52) * 2 / 3**0.5)
+        aside, above = (10, 20) if width < 300 else (28, 26)
+        side = min(width - 2 * aside, (height - 2 * above) * 2 / 3**0.5)
         high = side * 3**0.5 / 2
-        x, y = box["x"] + width / 2, box["y"] + 26 + (height - 52 - high) / 2
+        x, y = box["x"] + width / 2, box["y"] + above + (height - 2 * above - high) / 2
         return {
             "truth": (x, y), "unseen": (x - side / 2, y + high), "noise": (x + side / 2, y + high),
         }  # fmt: skip
@@ -150,7 +151,7 @@ def the_triangle_stays_where_it_is_while_dragged(triangle: Triangle) -> None:
     page.mouse.down()
     page.mouse.move(x + width / 2, y + 1, steps=5)
     triangle.rests_at(100, 0, 0)
-    expect(headline).to_contain_text("is less than")  # at rest, no more what the map reads
+    expect(headline).to_contain_text("energy less than")  # at rest, no more what the map reads
     now = headline.bounding_box()
     assert now is not None and now["height"] > lines["height"]
     settled(triangle.pad)

@@ -132,7 +132,7 @@ def here_words(held: Handle, whole: str, more: str = "") -> tuple[str, str]:
     """Return what the start at the handle leaves of the weights, and what the `whole` map shows."""
     own = by_key(held.problem.of.attack).own is not None
     means = "would agree with the weights" if own else "would explain the weights in full"
-    read = "The map reads {} here" if held.rough else "The energy of this start is {}"
+    read = "The map reads {} here" if held.rough else "This start has energy {}"
     return (
         read.format(number(held.energy)),
         # The same along a drag: nothing jumps.
