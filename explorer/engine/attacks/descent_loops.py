@@ -27,7 +27,7 @@ from explorer.engine.attacks.descent import (
 from explorer.engine.attacks.target import Target
 from explorer.engine.kernels.batched import Prepared
 from explorer.engine.kernels.loading import compiled_module
-from explorer.engine.kernels.steps import ALIGNED, RATE, Multipliers
+from explorer.engine.kernels.steps import RATE, Multipliers
 from explorer.engine.nonnegative import RIDGE
 from explorer.engine.optim import Moments
 
@@ -183,8 +183,7 @@ class LayersRun(LoopRun):
         self.kind, self.loops = tuple(kind), compiled_module(LAYERS)
         self.net, columns = tuple(layers), int(layers[2][0])
         each = begin.params[1][0].numel() if kind.projected else m
-        length = room_length(layers[1], layers[2], m, each)  # torch's memory begins at 64 bytes
-        self.room = torch.from_numpy(layers[0][:0]).new_empty(length).numpy()
+        self.room = np.empty(room_length(layers[1], layers[2], m, each), layers[0].dtype)
         self.starts = []
         pairs = begin.params, begin.mean, begin.square, begin.grads
         for i in range(len(begin.y)):
@@ -229,8 +228,7 @@ def room_length(outs: Array, ins: Array, m: int, covers: int) -> int:
     k, e = int(outs[:-1].sum()), int(ins.sum())
     of_candidates = 3 * e - int(ins[-1]) + 3 * k + 2 * m
     of_covers = e - int(ins[0]) + k + int(outs[-1])
-    apart = ALIGNED * (9 * len(outs) + 4)  # of so many arrays at most
-    return m * of_candidates + covers * of_covers + int((outs * ins).sum()) + apart
+    return m * of_candidates + covers * of_covers + int((outs * ins).sum())
 
 
 def lay(blocks: Sequence[Tensor], slopes: Sequence[Tensor] | None = None) -> tuple[Array, ...]:

@@ -29,7 +29,6 @@ from explorer.engine.kernels.compiled_nonnegative import active_set, factor, sol
 from explorer.engine.kernels.compiled_terms import move, on_box, on_floor, slope_of
 from explorer.engine.kernels.jit import INNER, keep_compiled
 from explorer.engine.kernels.steps import (
-    ALIGNED,
     ALPHA,
     MARGIN,
     RATE_LAM,
@@ -149,12 +148,9 @@ def _weights(net: LayerArrays) -> list[Array]:
 
 @njit(**INNER)
 def _take(room: Array, used: Array, rows: int, columns: int) -> Array:
-    """Return the next (rows, columns) of the room, each from a multiple of `ALIGNED` on.
-
-    Libraries sum in another order where an array begins elsewhere in a line of the cache.
-    """
+    """Return the next (rows, columns) of the room."""
     first = used[0]
-    used[0] += -(-rows * columns // ALIGNED) * ALIGNED
+    used[0] += rows * columns
     return room[first : first + rows * columns].reshape(rows, columns)
 
 
@@ -558,8 +554,11 @@ def _rivals(phi: Array, own: Array, basis: Array) -> None:
 def _margins(
     phi: Array, seen: CandidateArrays, weight: float, terms: LossTerms, push: Array, contrast: Array
 ) -> float:
-    """Write the margin's gradient on q_i into push (m,), and dq_i/dPhi (m, C); return l_margin."""
-    total = 0.0
+    """Write the margin's gradient on q_i into push (m,), and dq_i/dPhi (m, C); return l_margin.
+
+    The sum has a loop of its own: where a loop writes too, LLVM takes whole vectors only if its
+    arrays are far enough apart, so the order of a sum in it would hang on where they lie.
+    """
     contrast[:] = 0.0
     for i in range(len(phi)):
         if phi.shape[1] == 1:
@@ -569,9 +568,12 @@ def _margins(
             best = _runner_up(phi[i], seen.own[i])
             contrast[i, seen.own[i]], contrast[i, best] = 1.0, -1.0
             margin = phi[i, seen.own[i]] - phi[i, best]
-        off = margin / terms.level - 1
-        total += off * off
-        push[i] = 2 * weight / terms.level * off
+        push[i] = margin / terms.level - 1
+    total = 0.0
+    for i in range(len(push)):
+        total += push[i] * push[i]
+    for i in range(len(push)):
+        push[i] *= 2 * weight / terms.level
     return total
 
 
@@ -643,7 +645,10 @@ def _finish(
     x: Array, coef: Array, gain: Array, seen: CandidateArrays, terms: LossTerms, kind: Multipliers,
     grad: Array, shares: Array, grad_coef: Array, losses: Array,
 ) -> None:  # fmt: skip
-    """Write shares, gradients on the multipliers, floor and box; of x what the box adds."""
+    """Write shares, gradients on the multipliers, floor and box; of x what the box adds.
+
+    Sums have loops of their own, as in `_margins`.
+    """
     l_dual, l_prior, q = 0.0, 0.0, grad_coef.shape[1]
     for i in range(len(x)):
         for k in range(q):
@@ -651,13 +656,15 @@ def _finish(
             shares[0, i, k] = share
             grad_coef[i, k] = -2 / terms.square * gain[i * q + k]
             if not kind.signed:
-                l_dual += max(terms.lam_min - share, 0.0) ** 2
                 grad_coef[i, k] += on_floor(share, terms) / kind.mean
             shares[3, i, k] = 0.0 if kind.projected else grad_coef[i, k] * kind.mean
         for e in range(seen.d):
-            far = max(abs(x[i, e]) - terms.prior, 0.0)
-            l_prior += far * far
             grad[i, e] += on_box(x[i, e], terms)
+    for i in range(len(x)):
+        for k in range(0 if kind.signed else q):
+            l_dual += max(terms.lam_min - shares[0, i, k], 0.0) ** 2
+        for e in range(seen.d):
+            l_prior += max(abs(x[i, e]) - terms.prior, 0.0) ** 2
     losses[1], losses[2] = l_dual, l_prior
 
 

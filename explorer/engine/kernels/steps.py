@@ -6,9 +6,6 @@ from typing import NamedTuple
 
 # Columns of the table of `descent.step_table`.
 RATE_X, RATE_LAM, SECOND, RATE, ALPHA, MARGIN = range(6)
-ALIGNED = (
-    16  # numbers that an array of a kernel's room begins at a multiple of: 64 bytes of float32
-)
 
 
 class DescentRule(NamedTuple):
