@@ -44,7 +44,7 @@ from explorer.engine.kernels.loading import compiled_module
 from explorer.engine.network import Network, in_double, phi_all
 from explorer.engine.nonnegative import TIMES, TRIES
 from explorer.engine.rounding import NOTHING
-from explorer.engine.tables import Table
+from explorer.engine.tables import Rowwise
 
 _NOISE = 1e-14  # arbitrary: residuals below this share of |theta| are rounding
 _SWEEPS = 2  # over the layers of a deeper network, at each pricing; arbitrary
@@ -145,7 +145,7 @@ class _Problem:
 
 
 @dataclass(frozen=True, eq=False)
-class _Columns(Table):
+class _Columns(Rowwise):
     """Columns grad q_i(x_i; s) as factors."""
 
     point: Tensor

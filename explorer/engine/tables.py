@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
+class Rowwise:
     """Fields that are arrays or tensors, alone or in lists, have a row for each thing.
 
     What else a field holds belongs to the table whole.
@@ -48,7 +48,7 @@ def _join(*fields: Any) -> Any:  # noqa: ANN401 - of any field
     return (cat if isinstance(fields[0], Tensor) else np.concatenate)(fields)
 
 
-def map_arrays(change: Callable[..., Any], first: T, *others: T, into: type = Table) -> T:
+def map_arrays(change: Callable[..., Any], first: T, *others: T, into: type = Rowwise) -> T:
     """Return the first value with each array in it made anew from those of all values.
 
     Args:

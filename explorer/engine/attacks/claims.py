@@ -25,7 +25,7 @@ from torch import Tensor
 from explorer.engine.arrays import greedy_groups, one_to_one
 from explorer.engine.attacks.target import Target
 from explorer.engine.margin import q_of
-from explorer.engine.tables import Table
+from explorer.engine.tables import Rowwise
 
 MERGE_RADIUS = 0.03  # arbitrary: the middle of the radii at which claims are scored
 LAM_SHARE = 0.1  # arbitrary
@@ -33,7 +33,7 @@ MARGIN_BAND = 0.05  # arbitrary: the relaxed slopes move a candidate off the mar
 
 
 @dataclass(frozen=True, eq=False)
-class Report(Table):
+class Report(Rowwise):
     """What an attacker claims, largest multiplier first.
 
     Attributes:

@@ -26,7 +26,7 @@ from torch import Tensor
 
 from explorer.engine.arrays import greedy_groups
 from explorer.engine.network import Network, phi, preactivations
-from explorer.engine.tables import Table
+from explorer.engine.tables import Rowwise
 
 CROSSING, LEVEL = 0, 1  # of two kink sets; of one kink set with |Phi| = 1
 _FLAT = 1e-9  # arbitrary: neurons with |w| below this share of |(w, b)| have no line
@@ -49,7 +49,7 @@ class Lines:
 
 
 @dataclass(frozen=True, eq=False)
-class Vertices(Table):
+class Vertices(Rowwise):
     """Candidates x (N, d), and `kind` (N,): CROSSING or LEVEL."""
 
     x: Tensor

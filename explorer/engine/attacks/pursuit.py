@@ -29,11 +29,11 @@ from explorer.engine.multipliers import (
     kinks_of,
 )
 from explorer.engine.network import Network, phi
-from explorer.engine.tables import Table
+from explorer.engine.tables import Rowwise
 
 
 @dataclass(frozen=True, eq=False)
-class CandidatePool(Table):
+class CandidatePool(Rowwise):
     """Candidates with what pricing needs of them, made once.
 
     Attributes:

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from explorer.engine.arrays import Array, Flags
 from explorer.engine.progress import Progress, no_progress
-from explorer.engine.tables import Table
+from explorer.engine.tables import Rowwise
 
 Index = NDArray[np.intp]
 
@@ -243,7 +243,7 @@ _LOW = 1e-5  # arbitrary: peaks that much below 1 stay below 1 whatever the roun
 
 
 @dataclass(frozen=True, eq=False)
-class Peaks(Table):
+class Peaks(Rowwise):
     """Directions at which |h| is extremal on their face, highest first.
 
     Attributes:

@@ -41,14 +41,14 @@ from explorer.engine.gradients import residual as residual_vector
 from explorer.engine.merging import MERGE_ANGLE
 from explorer.engine.multipliers import Fit, fit_multipliers
 from explorer.engine.network import Network, phi, scaled_network
-from explorer.engine.tables import Table
+from explorer.engine.tables import Rowwise
 
 USED = 1e-6  # arbitrary: multipliers below this share of their sum are not points of an explanation
 TRAINED_MARGIN = 0.05  # arbitrary: |y Phi - 1| up to this is on the margin of trained weights
 
 
 @dataclass(frozen=True, eq=False)
-class Explanation(Table):
+class Explanation(Rowwise):
     """A weighted training set with the slopes of its gradients.
 
     Attributes:

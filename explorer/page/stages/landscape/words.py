@@ -266,7 +266,7 @@ def title(values: NDArray[np.float64], own: bool = False) -> tuple[str, str]:
     )
 
 
-def about(energy: float, rough: bool) -> str:
+def energy_text(energy: float, rough: bool) -> str:
     """Return an energy in words; of one that is read between the map's places, that it is."""
     return f"{number(energy)} on the map" if rough else number(energy)
 
@@ -274,7 +274,7 @@ def about(energy: float, rough: bool) -> str:
 def readout(weights: Weights, energy: float, running: bool = False, rough: bool = False) -> str:
     """Return the energy and the three shares beside the triangle, as HTML."""
     where = "now" if running else "here"
-    rows = [f"<b>{about(energy, rough)}</b> {where}"]
+    rows = [f"<b>{energy_text(energy, rough)}</b> {where}"]
     rows += [f"{p}% {n}" for p, n in zip(percents(weights), SETS, strict=True)]
     return "".join(f"<div>{row}</div>" for row in rows)
 
@@ -331,7 +331,7 @@ def profile_label(
     if not passed:
         return f"{PROFILES[kind]}: the handle is on none of them."
     after = f", after the run {number(now)}" if now != start else ""
-    return f"{PROFILES[kind]}: energy {about(start, rough)} at the handle{after}."
+    return f"{PROFILES[kind]}: energy {energy_text(start, rough)} at the handle{after}."
 
 
 def ends(counts: Sequence[int], begun: int, going: bool = True, names: Sequence[str] = ENDS) -> str:
@@ -348,7 +348,7 @@ def ends(counts: Sequence[int], begun: int, going: bool = True, names: Sequence[
 
 def handle_words(weights: Weights, energy: float, rough: bool = False) -> str:
     """Return what a screen reader says of the handle."""
-    return f"{mixture(weights)}: energy {about(energy, rough)}"
+    return f"{mixture(weights)}: energy {energy_text(energy, rough)}"
 
 
 def unit(attack: str, colours: str) -> str:
