@@ -162,8 +162,10 @@ def convolution_run(
     states = iterate(net, settings_of(run), drawn.box, signed, generator)
     for state in watch(states, run.steps + 1, "attack"):
         last = state
-    plain, _ = _scores(drawn, last, shifts=False)
-    verdicts, score = _scores(drawn, last, shifts=run.pooled)
+    plain, score = _scores(drawn, last, shifts=False)
+    verdicts = plain
+    if run.pooled:
+        verdicts, score = _scores(drawn, last, shifts=True)
     left, _ = residual(net, data.x, data.y)
     return Convolved(net, left, last, verdicts, plain, score, drawn.pictures(data.x))
 
