@@ -86,6 +86,7 @@ def test_tab_reaches_every_control_and_keys_draw(page: Page, voila_server: serve
     keys.press("Enter")
 
     # A start from the truth finds it at step 0: the triangle's key T.
+    expect(page.locator(".mx-triangle-view")).to_be_visible()
     tab_to(page, "document.activeElement.closest('.mx-triangle-view') !== null")
     keys.press("t")
     expect(app.verdict).to_contain_text("3 of 3")
