@@ -386,6 +386,12 @@ class Frame:
         return shown and bool(self.starts.trail)  # type: ignore[union-attr]
 
     @property
+    def passing(self) -> bool:
+        """Return whether a drag of the handle passes this place, and has not come to rest."""
+        held = self.starts if self.stage == "landscape" and self.map_kind == "starts" else None
+        return held is not None and held.rough
+
+    @property
     def newest(self) -> bool:
         """Return whether the attacked weights are those of the present network."""
         train = self.training.state

@@ -74,8 +74,11 @@ def test_a_passing_drag_reads_the_map_and_says_so_until_it_rests(app: App) -> No
     session.show(starts=replace(
         held, landscape=replace(held.landscape, measure=lambda x: fitted.append(x) or 0.125)
     ))  # fmt: skip
-    send(view, kind="handle", weights=list(shares), number=1, dragged=True)
-    held = session.frame.starts
+    for number, place in enumerate(((0.2, 0.5, 0.3), (0.6, 0.3, 0.1), shares), 1):
+        send(view, kind="handle", weights=list(place), number=number, dragged=True)
+    held, plane = session.frame.starts, app.panels["PlanePanel"].view
+    assert plane.frame["unasked"] and tuple(view.handle) == held.weights == pytest.approx(shares)
+    assert words.readout(held.weights, held.energy, rough=True) == panel(app).aside.value("read")
     near = read_lattice(held.energies, np.array([held.weights]))[0]
     assert not fitted and held.energy == pytest.approx(near) and "the map" in view.say
     assert "map reads" in headline(session.frame).title
@@ -83,6 +86,7 @@ def test_a_passing_drag_reads_the_map_and_says_so_until_it_rests(app: App) -> No
     there = session.frame.starts
     assert there.weights == held.weights and there.energy == 0.125 and len(fitted) == 1
     assert "the map" not in view.say and "map reads" not in headline(session.frame).title
+    assert "unasked" not in plane.frame
 
 
 @pytest.mark.parametrize("name", CORNERS)

@@ -35,6 +35,7 @@ class Panel:
     look: tuple[str, ...] = ("mx-card",)  # style classes; mx-setting: not where one presents
     stages: tuple[str, ...] = ()  # drawn in these stages only; empty: in all
     every_s = 0.0  # while running, no oftener: what is read rather than watched can be slower
+    every_place = True  # else it is drawn where a drag of the handle begins and rests, not between
     follows: tuple[str, ...] = ()  # fields of the session: a change of one is drawn, as a frame is
 
     def __init__(self, session: Session, unfolded: bool = True) -> None:
@@ -75,8 +76,10 @@ class Panel:
         """Return whether this view belongs to the stage and the attack on screen."""
         return not self.stages or frame.stage in self.stages
 
-    def _on_frame(self, _: dict[str, Any]) -> None:
-        self._draw(self.session.frame)
+    def _on_frame(self, change: dict[str, Any]) -> None:
+        frame = self.session.frame
+        if self.every_place or not frame.passing or change["name"] != "shown":
+            self._draw(frame)
 
     def _draw(self, frame: Frame) -> None:
         belongs = self.belongs(frame)

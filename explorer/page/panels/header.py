@@ -36,6 +36,7 @@ class Header(Panel):
     """Stage tabs and menus; it also opens examples."""
 
     look = ("mx-head-box",)
+    every_place = False
     follows = ("lesson",)
 
     def __init__(self, session: Session, share: Callable[[], None] = lambda: None) -> None:

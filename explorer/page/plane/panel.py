@@ -88,6 +88,8 @@ class PlanePanel(Panel):
         finally:  # or a run would wait for a page that does not answer
             behind = self._behind.of(*network(frame), session.axes, look)
             arrays, values = scene(frame, session.axes, look, shapes, behind)
+            if frame.passing and not session.running:
+                values["unasked"] = True  # no run waits until it is drawn
             self._sent.append((self.view.show(arrays, **values), session.shown))
 
     def first_words(self, frame: Frame) -> str:

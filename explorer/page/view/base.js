@@ -115,12 +115,12 @@ const surface = (el, draw, opaque = false) => {
 };
 
 // Take frames of a view's model: `take(frame)` keeps the newest, `redraw` paints it. When it is on
-// screen the kernel gets its number, if it sets its pace by it, and `el` tells by an event "mx-drawn".
+// screen the kernel gets its number, if it sets its pace by it and the frame is not `unasked`, and `el` tells by an event "mx-drawn".
 const follow = (model, redraw, take, el, answers = true) => {
   let newest = null, waiting = 0;
   const answer = () => {
     waiting = 0;
-    if (answers) attempt(() => model.send({ kind: "drawn", frame: newest.number })); // the page may be leaving
+    if (answers && !newest.unasked) attempt(() => model.send({ kind: "drawn", frame: newest.number })); // the page may be leaving
     el.dispatchEvent(new CustomEvent("mx-drawn", { bubbles: true, detail: { frame: newest.number, sent: newest.sent } }));
   };
   const onMessage = (message, buffers) => {

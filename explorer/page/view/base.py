@@ -42,7 +42,7 @@ class CanvasView(View):
     A frame is one message: plain values, and arrays as bytes. An array that is the very object of
     the frame before is not sent again, so it must not change in between. A browser that opens later
     gets the whole frame. After drawing it the browser answers with its number, from
-    `requestAnimationFrame`.
+    `requestAnimationFrame`, unless its value `unasked` is true.
 
     It tells of "drawn": the number of a frame that a browser has drawn.
 

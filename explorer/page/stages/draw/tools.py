@@ -37,6 +37,7 @@ class Tools(Panel):
     """Class and tool of the next points, undo and redo, and the layers of the plane."""
 
     look = ("mx-tools-box",)
+    every_place = False
     follows = ("tool", "label", "classes", "layers", "truth_shown", "band")
 
     def build(self) -> None:

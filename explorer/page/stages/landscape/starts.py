@@ -56,6 +56,7 @@ class StartsPanel(LandscapePanel):
         self.attack_job = Ask(self)
         self.census = CensusBox(self, self._on_census)
         self._shown: tuple[Any, ...] = ()  # what the triangle's frame was made of
+        self._passed: Handle | None = None  # in the frame before, where a drag passed it
         self.runs = RunsBox(self, self.command, None, self._take, **self._settings())
         self._cards()
         self._buttons()
@@ -171,6 +172,11 @@ class StartsPanel(LandscapePanel):
     def render(self, frame: Frame) -> None:
         """Show the handle with its energy; ask for the map of these weights."""
         held = frame.starts
+        before, self._passed = self._passed, held if frame.passing else None
+        if self._passed and before and before.landscape is self._passed.landscape:
+            self._show_place(self._passed)  # all else is as at the place before
+            self._draw_strip()
+            return
         self.further.put("tabs", value=self.tab_of(frame))
         self._set_attack(frame.attack.name)
         count = self.session.entry.candidate_count(self.session.attack_config)
@@ -187,12 +193,16 @@ class StartsPanel(LandscapePanel):
         children = (self.card, self.profile, self.buttons)
         more = self.further.value("more")
         self.whole.children = (*children, self.runs.widget) if more else children
+        self._show_place(held)
+        self._take()
+        self._draw_fill()
+
+    def _show_place(self, held: Handle) -> None:
+        """Show where the handle is, and what is read there."""
         self.view.handle = held.weights
         self.view.say = words.handle_words(held.weights, held.energy, held.rough)
         read = words.readout(held.weights, held.energy, held.t > 0, held.rough)
         self.aside.put("read", value=read)
-        self._take()
-        self._draw_fill()
 
     def _refuse(self, choose: bool) -> None:
         """Offer the other maps and attacks; the headline says why there are no starts."""
