@@ -226,6 +226,13 @@ def the_triangle_tilts_and_is_flat_again(triangle: Triangle) -> None:
     assert tilted != flat
     page.keyboard.press("ArrowRight")
     assert view.evaluate(PICTURE) != tilted
+    older = view.get_by_role("slider", name="Steps of training")
+    expect(view.locator(".mx-ages")).to_contain_text("on screen", timeout=60_000)
+    older.press("Home")
+    expect(view.locator(".mx-ages")).not_to_contain_text("on screen")
+    assert view.evaluate(PICTURE) != tilted
+    older.press("End")  # these weights are the exact ones
+    expect(view.locator(".mx-ages")).to_contain_text("on screen")
     box = triangle.pad.bounding_box()
     assert box is not None
     x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2

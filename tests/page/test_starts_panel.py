@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from explorer.engine.data import preset
-from explorer.engine.energy.landscape import SIDES, read_lattice
+from explorer.engine.energy.landscape import SIDES, between_places, read_lattice
 from explorer.engine.energy.points import energy
 from explorer.page import branches, play
 from explorer.page.apps.explorer import App
@@ -21,11 +21,20 @@ from explorer.page.stages.landscape.starts import StartsPanel
 from explorer.page.view.canvases import weights_in
 from explorer.page.words.headline import headline
 from explorer.page.words.screen import stage_gap
-from explorer.research.grid import grid_attacks
+from explorer.research.grid import ages, grid_attacks
 from explorer.research.grid.landscape import EQUAL, LEVEL
 from explorer.research.pictures.shades import NOISE, SCALES, start_shades, start_top
 from explorer.research.runs import RADIUS
-from tests.page.pages import choose, no_failures, opened, page_in, panel_of, press, send
+from tests.page.pages import (
+    choose,
+    no_failures,
+    opened,
+    page_in,
+    panel_of,
+    press,
+    send,
+    trained,
+)
 
 CORNERS = {"truth": (1.0, 0.0, 0.0), "heldout": (0.0, 1.0, 0.0), "noise": (0.0, 0.0, 1.0)}
 
@@ -87,6 +96,31 @@ def test_a_passing_drag_reads_the_map_and_says_so_until_it_rests(app: App) -> No
     assert there.weights == held.weights and there.energy == 0.125 and len(fitted) == 1
     assert "the map" not in view.say and "map reads" not in headline(session.frame).title
     assert "unasked" not in plane.frame
+
+
+def test_a_relief_has_the_landscapes_of_other_steps_of_training(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(ages, "AGES", (300, 600, None))
+    made = trained("landscape")
+    view, held, plan = panel(made).view, made.session.frame.starts, made.session.frame.training.plan
+    begun = held.landscape.lattice(ages.COARSE)
+    assert "ages" not in view.frame
+    send(view, kind="tilt", on=True)
+    drawn = view.frame
+    first, here, exact = drawn["ages"]
+    assert drawn["present"] == 1 and len(drawn["names"]) == 3
+    rows = {one.steps: one.energies for one in ages.landscape_ages(held.problem.of, plan)}
+    shown = between_places(panel(made).energies.values, ages.FINE)
+    np.testing.assert_array_equal(here, start_shades(shown, "log"))
+    step = (ages.FINE - 1) // (ages.COARSE - 1)
+    np.testing.assert_allclose(rows[600][::step, ::step], begun, atol=1e-9)  # as on screen
+    for seen, steps in ((first, 300), (exact, None)):
+        np.testing.assert_array_equal(seen, start_shades(rows[steps], "log"))
+        assert np.nanmax(np.abs(rows[steps] - rows[600])) > NOISE
+    choose(panel(made).aside, "colours", "rank")
+    assert "ages" not in view.frame  # ranks of two landscapes do not compare
+    no_failures(made)
 
 
 @pytest.mark.parametrize("name", CORNERS)

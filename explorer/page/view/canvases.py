@@ -73,7 +73,8 @@ class TriangleView(CanvasView):
     """A triangle of truth, unseen points and noise, a handle between, and runs begun on it.
 
     It tells of "handle": the weights to which the hand puts the handle; of "rest": that a drag has
-    come to rest there; of "ball": the number of the run whose end it presses.
+    come to rest there; of "ball": the number of the run whose end it presses; of "tilt": whether it
+    is tilted.
 
     A frame has these arrays, each of which may be left out: `fill` (side, side), row noise and
     column truth, see `research.pictures.shades`; `trails` (k, t, 3), places of k runs, the last one
@@ -81,7 +82,9 @@ class TriangleView(CanvasView):
     explanation, 2 stuck, of pictures the set it is nearest to; 3 still running. Of a census
     `starts` (b, 3) with their `basins` (b,) colour the places nearest to them, 0 grey; its ends are
     runs of one place with `tints` (k,), those colours, and `sizes` (k,), px; `chosen` is one.
-    `sea` is the byte of `fill` for 5%: the level of the sea where it is tilted, see `relief.js`.
+    `sea` is the byte of `fill` for 5%: the level of the sea where it is tilted, see `relief.js`;
+    `ages` (a, s, s) are as `fill` at other steps of training, with their `names`, and `present` is
+    the number of that on screen.
 
     Attributes:
         handle: shares of truth, unseen points and noise where the handle is.
@@ -91,6 +94,7 @@ class TriangleView(CanvasView):
         say: what a screen reader says of the newest place.
         energies: what its colours stand for, as numbers (side, side); None for none.
         dragged: whether the newest place is one that a drag passes.
+        tilted: whether it stands as a relief.
         rows: a table of what is drawn, for screen readers, its heads first.
     """
 
@@ -111,7 +115,7 @@ class TriangleView(CanvasView):
         super().__init__(**traits)
         self._together = together
         self.energies: ArrayLike | None = None
-        self.dragged = False
+        self.dragged = self.tilted = False
 
     def export(self) -> Export:
         """Return energies and runs by their shares, and their figure."""
@@ -130,6 +134,9 @@ class TriangleView(CanvasView):
             self.tell("ball", k)
         elif kind == "relief":
             self.send({"kind": "relief", "source": RELIEF})
+        elif kind == "tilt":
+            self.tilted = content.get("on") is True
+            self.tell("tilt", self.tilted)
         else:
             super().hear(kind, content, buffers)
 

@@ -28,10 +28,11 @@ export const projection = (corners, { tilt, turn }, size) => {
 };
 const mixed = (a, b, share) => a.map((v, c) => v + share * (b[c] - v));
 const css = (colour) => `rgb(${colour.map((v) => Math.round(Math.min(255, v))).join(",")})`;
-const known = new WeakMap(); // of a lattice: the height of its ground, below all that stands on it
-const groundOf = ({ fill }) => {
-  if (!known.has(fill.data)) known.set(fill.data, Math.max(0, Math.min(MOST_GROUND, (255 - fill.data.reduce((a, b) => Math.max(a, b), 1)) / 254 - 0.1)));
-  return known.get(fill.data);
+const known = new WeakMap(); // of lattices: the height of their ground, below all that stands on it
+const groundOf = ({ fill, ages }) => {
+  const { data } = ages || fill;
+  if (!known.has(data)) known.set(data, Math.max(0, Math.min(MOST_GROUND, (255 - data.reduce((a, b) => Math.max(a, b), 1)) / 254 - 0.1)));
+  return known.get(data);
 };
 // Of a byte of the colours, above the ground.
 const heightOf = (frame, shade) => ((255 - (shade || 255)) / 254 - groundOf(frame)) / (1 - groundOf(frame));

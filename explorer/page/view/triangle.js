@@ -8,6 +8,8 @@ const TILTED = 0.85, TURNED = -0.45, TILT_MS = 350, ROLL_MS = 3000; // of the re
 const REST_MS = 150; // of a pointer that stays: the drag has come to rest; arbitrary
 const TILT_TIP = "Tilt into a relief, as high as the energy; drag to tilt and turn (with Shift anywhere), or arrow keys. Flat again by a click.";
 
+const AGES_TIP = "The same starts on weights of other steps of training; between two of them the heights are mixed";
+
 // Corners of truth, unseen and noise in a box of this size.
 const cornersOf = ({ width, height }, small) => {
   const [aside, above, below] = small ? [10, 20, 20] : [28, 26, 26];
@@ -185,7 +187,7 @@ function render({ model, el }) {
   const small = ({ width }) => model.get("small") || width < 300; // labels then leave room for the triangle
   const drawn = (context, size, paints) => {
     const whole = { ...frame, handle: local || model.get("handle"), small: small(size), enabled: model.get("enabled"), focused };
-    if (raised()) relief.paint(context, whole, cornersOf(size, whole.small), size, paints, view);
+    if (raised()) relief.paint(context, aged(whole), cornersOf(size, whole.small), size, paints, view);
     else paintTriangle(context, whole, size, paints);
   };
   const { redraw, close } = surface(el, drawn);
@@ -199,7 +201,8 @@ function render({ model, el }) {
   const look = (tilt, turn) => {
     Object.assign(view, { tilt: Math.min(1, Math.max(0, tilt)), turn });
     if (!view.tilt) view.turn = 0;
-    attribute(button, "aria-pressed", view.tilt > 0); redraw();
+    if (button.getAttribute("aria-pressed") !== String(view.tilt > 0)) model.send({ kind: "tilt", on: view.tilt > 0 });
+    attribute(button, "aria-pressed", view.tilt > 0); age(); redraw();
   };
   const glide = (ms, step, then = () => {}) => {
     cancelAnimationFrame(gliding);
@@ -225,6 +228,30 @@ function render({ model, el }) {
   };
   const button = makeButton("mx-tilt", "", TILT_TIP, () => tiltTo(view.tilt ? 0 : TILTED, view.tilt ? 0 : TURNED), { ariaLabel: "Tilt into a relief", ariaPressed: "false" });
   button.innerHTML = `<svg viewBox="0 0 20 20" aria-hidden="true" class="mx-icon"><path d="M2 16l5-9 4 6 2-3 5 6z"/></svg>`;
+  // The relief at other steps of training: between two of them the bytes of both are mixed. What ran on the weights on screen
+  // is drawn on these alone.
+  const steps = make("input", "", { type: "range", min: 0, step: 0.05, ariaLabel: "Steps of training", title: AGES_TIP });
+  const older = make("label", "mx-ages", { hidden: true }, steps, make("span"));
+  const aged = (whole) => {
+    if (older.hidden || +steps.value === whole.present) return whole;
+    const { data, shape: [, side] } = whole.ages, at = +steps.value, below = Math.floor(at), share = at - below, size = side * side;
+    const byte = (k, i) => data[Math.min(k, steps.max) * size + i];
+    const mixed = Uint8Array.from({ length: size }, (_, i) => Math.round((1 - share) * byte(below, i) + share * byte(below + 1, i)));
+    return { ...whole, fill: { data: mixed, shape: [side, side] }, trails: null, ends: null, handle: null };
+  };
+  const age = () => {
+    const many = frame.ages ? frame.ages.shape[0] : 0, stayed = +steps.max === many - 1;
+    older.hidden = !raised() || many < 2;
+    put(steps, "max", Math.max(0, many - 1));
+    if (older.hidden || !stayed) steps.value = frame.present || 0;
+    const at = +steps.value, low = Math.floor(at);
+    const here = at === frame.present ? ", on screen" : "", names = frame.names || [];
+    write(older.lastChild, low === at ? (names[at] || "") + here : `${names[low]} – ${names[low + 1]}`);
+    attribute(steps, "aria-valuetext", older.lastChild.textContent);
+  };
+  steps.addEventListener("input", () => { age(); redraw(); });
+  el.append(older);
+
   // A drag tilts and turns: of the button, or anywhere with Shift.
   const lean = (e, on) => {
     const [x, y, tilt, turn] = [e.clientX, e.clientY, view.tilt, view.turn];
@@ -350,7 +377,7 @@ function render({ model, el }) {
     () => clearTimeout(resting),
     ...["label", "say", "enabled", "small"].map((name) => heed(model, `change:${name}`, text)),
     heed(model, "change:rows", rows), heed(model, "change:handle", place), heed(model, "change:taken", taken),
-    follow(model, redraw, (newest) => { frame = newest; text(); }, el, false),
+    follow(model, redraw, (newest) => { frame = newest; age(); text(); }, el, false),
     heed(model, "msg:custom", onRelief), unsave, close,
   ];
   text(); rows();

@@ -12,11 +12,11 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from explorer.engine.energy.landscape import Weights, path, read_lattice
+from explorer.engine.energy.landscape import Weights, between_places, path, read_lattice
 from explorer.engine.energy.starts import mix_from_weights
 from explorer.engine.known import knowledge_of
 from explorer.engine.progress import Progress
-from explorer.engine.roster import DEFAULT, ROSTER
+from explorer.engine.roster import DEFAULT, ROSTER, by_key
 from explorer.engine.settings import setting_of
 from explorer.page import branches, play
 from explorer.page.aim import passed_by
@@ -32,6 +32,7 @@ from explorer.page.stages.landscape.runs_box import CANCEL, RunsBox
 from explorer.page.stages.landscape.start_energies import StartEnergies
 from explorer.page.view.canvases import Arrays, StripView, TriangleView
 from explorer.research.grid import Grid, grid_attacks
+from explorer.research.grid.ages import COARSE, Age, landscape_ages
 from explorer.research.grid.landscape import EXPLAINED, Key, Runs, level_states
 from explorer.research.pictures.shades import NOISE, SHADING, start_shades, start_top
 
@@ -54,6 +55,8 @@ class StartsPanel(LandscapePanel):
         """Card 1, card 2, the buttons; what is folded is built when it is opened."""
         self.energies = StartEnergies(self._on_energies, self._on_energies)
         self.attack_job = Ask(self)
+        self.ages_job = Ask(self, self._landscape)
+        self.ages: list[Age] = []  # that `ages_job` has found so far
         self.census = CensusBox(self, self._on_census)
         self._shown: tuple[Any, ...] = ()  # what the triangle's frame was made of
         self._passed: Handle | None = None  # in the frame before, where a drag passed it
@@ -84,11 +87,13 @@ class StartsPanel(LandscapePanel):
         self.view.on("handle", self._on_handle)
         self.view.on("rest", self._on_rest)
         self.view.on("ball", self._on_ball)
+        self.view.on("tilt", self._ask_ages)
         self.aside = Row(
             ("mx-starts-aside",),
             title=Item("words", value=""),
             share=Item("bar", tip="Share of the map computed", job=self.energies.job),
             stop=Item("cancel", CANCEL, "Keep the map as it is", job=self.energies.job),
+            aged=Item("bar", tip="Share of the other steps of training", job=self.ages_job),
             fill=Item("segments", "Energies", value="start", options=FILLS[:2],
                       call=self._on_fill),
             colours=Item("select", "colours", words.COLOURS_TIP, "log", choices(*words.COLOURS),
@@ -144,6 +149,26 @@ class StartsPanel(LandscapePanel):
         held = self.session.frame.starts
         if held is not None and held.rough:
             self.do(landscape.place_handle, self.session, held.weights)
+
+    def _landscape(self) -> object:
+        """Return what the energies on screen are of."""
+        held = self.session.frame.starts
+        return None if held is None else held.landscape
+
+    def _ask_ages(self, tilted: bool = True) -> None:
+        """Compute, for the slider of the relief, the energies at other steps of this training."""
+        now, job = self.session.frame, self.ages_job
+        if not tilted or now.starts is None or job.of is self._landscape():
+            return
+        of, plan = now.starts.problem.of, now.training.plan
+        self.ages = []
+        if plan is not None and now.truth is not None and by_key(of.attack).own is None:
+            job.begin(lambda progress: landscape_ages(of, plan, progress=progress), self._age)
+
+    def _age(self, made: Age) -> None:
+        self.ages = [one for one in self.ages if one.steps != made.steps] + [made]
+        self._shown = ()
+        self._draw_fill()
 
     def _on_ball(self, index: int) -> None:
         (self.census.press if self.shows_basins else self.runs.press)(index)
@@ -292,6 +317,7 @@ class StartsPanel(LandscapePanel):
             places = np.array([one.place for one in held.trail_so_far], dtype=np.float32)
             arrays = {"trails": places[None], "ends": np.array([3], dtype=np.uint8)}
         self.view.energies = filled
+        aged: dict[str, Any] = {}
         sea = 0
         if filled is not None:
             colours = self.aside.value("colours")
@@ -299,11 +325,29 @@ class StartsPanel(LandscapePanel):
             sea = int(start_shades(np.append(filled, EXPLAINED), colours)[-1])
             scale = words.scale(start_top(filled), colours, SHADING)
             self.aside.put("scale", value=scale)
-        self.view.show(arrays, sea=sea)
+            if self.view.tilted:
+                self._ask_ages()
+            if filled is self.energies.values and colours != "rank" and self.ages:
+                arrays["ages"], aged = self._all_ages(filled, colours)
+        self.view.show(arrays, sea=sea, **aged)
         counts = self.runs.counts()
         rolling = 0 if self.runs.found is None else len(self.runs.found.rolling)
         said = words.ends(counts, rolling, self.runs.busy) if sum(counts) + rolling else ""
         self.aside.put("counts", value=said)
+
+    def _all_ages(self, filled: Array, colours: str) -> tuple[NDArray[np.uint8], dict[str, Any]]:
+        """Return the landscapes of all ages, that on screen among them, and what they are."""
+        now = self.session.frame.training
+        exact = now.plan is not None and now.plan.exact
+        here = Age(None if exact else now.t, filled)
+        known = [one for one in self.ages if one.steps != here.steps]
+        ages = sorted([*known, here], key=lambda one: (one.steps is None, one.steps or 0))
+        side = max((len(one.energies) for one in known), default=COARSE)
+        drawn = np.stack(
+            [start_shades(between_places(one.energies, side), colours) for one in ages]
+        )
+        names = [words.age(one.steps) for one in ages]
+        return drawn, {"names": names, "present": ages.index(here)}
 
     def _send_basins(self, held: Handle) -> None:
         found = self.census.found

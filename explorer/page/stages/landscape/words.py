@@ -357,6 +357,11 @@ def unit(attack: str, colours: str) -> str:
     return f"{of}, {BRIGHT[colours]}"
 
 
+def age(steps: int | None) -> str:
+    """Return how long the weights of a landscape were trained."""
+    return "exact" if steps is None else f"{steps:,} steps"
+
+
 def heading(left: str, right: str) -> str:
     """Return the title of a card with its unit, as HTML."""
     return (
