@@ -20,6 +20,9 @@ ROOT = Path(__file__).resolve().parents[1]
 WIDGETS = ("IPython", "anywidget", "bqplot", "ipywidgets", "traitlets", "voila")
 CALLS = """
 import json, sys
+import explorer
+from explorer import *
+print(json.dumps([preset("moons", n=4).n, str(explorer.phi)]))
 from typer.testing import CliRunner
 from explorer.cli import app
 for words in json.loads(sys.argv[1]):
@@ -83,9 +86,9 @@ def printed(program: str, *words: str, **how: Any) -> str:
 
 
 def called(words: list[str], cwd: Path) -> Iterator[tuple[str, int, str]]:
-    """Each call of the command, its exit code and what it printed."""
-    lines = printed(CALLS, json.dumps(words), cwd=cwd).splitlines()
-    assert len(lines) == len(words)
+    """Each call of the command, its exit code and what it printed; before them, the library."""
+    library, *lines = printed(CALLS, json.dumps(words), cwd=cwd).splitlines()
+    assert json.loads(library)[0] == 4 and len(lines) == len(words)
     return map(json.loads, lines)
 
 
@@ -106,12 +109,7 @@ def verbs() -> set[str]:
     return set(VERBS)
 
 
-def test_the_library_is_there() -> None:
-    program = "import explorer\nfrom explorer import *\nprint(preset('moons', n=4).n, explorer.phi)"
-    assert printed(program).startswith("4 ")
-
-
-def test_every_verb_says_what_it_does_and_runs_but_the_one_that_serves_pages(tmp_path) -> None:
+def test_the_library_is_there_and_every_verb_but_the_one_that_serves_pages(tmp_path) -> None:
     words = [line for lines in RUNS.values() for line in lines if "dask" not in line]
     assert {line.split()[0] for line in words} == verbs() - {"serve"}
     helps = [f"{verb} --help" for verb in sorted(verbs())]
