@@ -16,7 +16,7 @@ ARGS ?=
 BIN := $(VENV)/bin
 # How many workers: tests/conftest.py. ARGS="-n 0" runs one test after another. Bytecode is kept in
 # any case: workers, servers and kernels are some hundred processes that start from it.
-PYTEST := env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest -n auto --dist worksteal
+PYTEST := env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest -n auto --dist loadfile
 STAMP := $(VENV)/.installed
 APP_STAMP := $(VENV)/.installed-app
 DOCS_STAMP := $(VENV)/.installed-docs

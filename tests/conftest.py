@@ -8,6 +8,7 @@ import sys
 import tempfile
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 from filelock import FileLock
@@ -26,6 +27,8 @@ settings.load_profile("project")
 
 ROOT = Path(__file__).resolve().parents[1]
 FEWEST, MOST = 3, 4  # workers, arbitrary: one waits for its browser while others compute
+# Folders whose tests share servers and a browser, which take long to start: each is one worker's.
+TOGETHER = ("tests/browser/", "tests/serve/")
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -57,10 +60,28 @@ def compile_loops() -> None:
             subprocess.run([sys.executable, "-m", "explorer.engine.compiling"], check=False)
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Give a worker whole files, whose tests share networks and pages, or a whole folder."""
+    from xdist.scheduler.loadfile import LoadFileScheduling
+
+    class ByFolder(LoadFileScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return next(filter(nodeid.startswith, TOGETHER), nodeid.partition("::")[0])
+
+    config.option.loadscopereorder = False  # in the order of `pytest_collection_modifyitems`
+    return ByFolder(config, log)
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Browser tests last: Playwright leaves an event loop running, and others need their own."""
-    items.sort(key=lambda item: "browser" in item.path.parts)
+    """What takes a worker longest comes first: none is left with it while the others have ended."""
+    folders = [*TOGETHER, "tests/page/", "tests/engine/"]
+
+    def place(item: pytest.Item) -> int:
+        return next((k for k, name in enumerate(folders) if item.nodeid.startswith(name)), 9)
+
+    items.sort(key=place)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

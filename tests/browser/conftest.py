@@ -100,15 +100,16 @@ def chromium_path() -> str:
     pytest.skip(reason)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def browser(chromium_path: str) -> Iterator[sync_api.Browser]:
+    """Closed after this folder: Playwright keeps an event loop running, and others need theirs."""
     with sync_api.sync_playwright() as play:
         chromium = play.chromium.launch(executable_path=chromium_path, args=list(FLAGS))
         yield chromium
         chromium.close()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def scripts(browser: sync_api.Browser) -> Iterator[sync_api.BrowserContext]:
     """Where a test's first visitor comes: the scripts of all pages are there, and nothing else.
 
@@ -119,14 +120,14 @@ def scripts(browser: sync_api.Browser) -> Iterator[sync_api.BrowserContext]:
     context.close()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def voila_server() -> Iterator[serve.Server]:
     """The app as `make app` serves it. For the dark theme visit `server.url + "?theme=dark"`."""
     with serve.start(port=0) as server:
         yield server
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def small_server() -> Iterator[serve.Server]:
     """The server's own pages with one button in the app's place, which starts at once."""
     cells = ("import ipywidgets", "ipywidgets.Button(description='Hello')")
@@ -134,7 +135,7 @@ def small_server() -> Iterator[serve.Server]:
         yield server
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def lab_server() -> Iterator[serve.Server]:
     """JupyterLab with the app's notebook and the lab; see `open_in_lab`."""
     with lab.lab_server("explorer.ipynb", "lab.ipynb") as server:
@@ -284,7 +285,7 @@ class Visit:
             leave(app.page)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def visit(browser: sync_api.Browser, voila_server: serve.Server) -> Iterator[Visit]:
     made = Visit(browser, voila_server.url)
     yield made

@@ -20,7 +20,7 @@ print('threads:', torch.get_num_threads())
 CELLS = (TELLS, "ipywidgets.Button(description='Hello')")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def plain_server() -> Iterator[serve.Server]:
     """A server as it starts by itself, with a page that tells of its kernel."""
     with serve.start(port=0, cells=CELLS) as running:
