@@ -18,6 +18,8 @@ from explorer.engine.data import Dataset
 from explorer.engine.energy.landscape import StartLandscape, Weights, read_lattice
 from explorer.engine.energy.maps import Split
 from explorer.engine.energy.questions import Picture
+from explorer.engine.explanations.certainty import known_limit
+from explorer.engine.explanations.cone import Cone
 from explorer.engine.roster import AttackState, by_key
 from explorer.engine.store import Run
 from explorer.page.frame import Aim, Attacking, Frame, Handle, Passed, PointMap, Training
@@ -27,6 +29,7 @@ from explorer.research.pictures.charts import has_lowest_mark
 from explorer.research.pictures.shades import span_of
 from explorer.research.repeat import Repeated
 from explorer.research.runs import Attacked, granted_target, judgement
+from explorer.research.sweep.experiment import Victim
 
 
 def aim_at(part: Training, truth: Dataset, made: Certificate | None = None) -> Aim:
@@ -53,6 +56,20 @@ def aim_at(part: Training, truth: Dataset, made: Certificate | None = None) -> A
     controls = control_sets(truth) if truth.n else Controls(())
     target = Target.of(state.net, q_min, part.weight_decay, before, part.loss)
     return Aim(state.net, target, truth, controls, made)
+
+
+def victim_of(now: Frame) -> Victim:
+    """Return the attacked weights and what only the judge may see, for a comparison of attacks."""
+    assert now.aim is not None
+    state = now.training.state
+    gamma = float("nan") if state is None else state.gamma_bar
+    return Victim(now.aim.target, now.aim.truth, now.aim.controls, now.training.certificate, gamma)
+
+
+def limit_of(aim: Aim, cone: Cone) -> float:
+    """Return what an explanation of these weights may leave: as much as their points do."""
+    left = 0.0 if aim.certificate is None else aim.certificate.residual
+    return known_limit(cone, aim.truth, left)
 
 
 def with_verdict(part: Attacking, aim: Aim, config: Any, more: bool) -> Attacking:  # noqa: ANN401 - of its attack

@@ -8,9 +8,12 @@ import torch
 from torch import Tensor
 
 from explorer.engine.attacks.target import Target
-from explorer.engine.certificate import certify
+from explorer.engine.certificate import TAU_TRAINED, certify
 from explorer.engine.data import Dataset
-from explorer.engine.explanations.cells import Extent
+from explorer.engine.explanations.cells import KINK, Extent
+from explorer.engine.explanations.certainty import Certainty
+from explorer.engine.explanations.masses import allowed_residual, forced_masses
+from explorer.engine.explanations.others import Rivals
 from explorer.engine.explanations.splitting import (
     TRAINED_MARGIN,
     Explanation,
@@ -27,6 +30,8 @@ from explorer.engine.explanations.splitting import (
     training_explanation,
 )
 from explorer.engine.network import Network
+from explorer.engine.progress import Progress, no_progress, part_progress
+from explorer.research.runs import RADIUS, certified_points, cone_around
 
 STEPS = 61  # arbitrary: places of the curve along a line
 EXACT_MARGIN = 1e-6  # arbitrary: |y Phi - 1| up to this is on the margin, as `TRAINED_MARGIN`
@@ -128,6 +133,26 @@ def first_explained(target: Target, truth: Dataset, base: float | None = None) -
         target=target, net=net, truth=e, exact=exact, base=base, left=base, reference=reference,
         free=net.d == 1, **measures(net, e, reference),  # type: ignore[arg-type]
     )  # fmt: skip
+
+
+def rivals_of(state: Explained, extent: float) -> Rivals:
+    """Return all training sets in the box of this half width that explain the weights as well."""
+    tau = KINK if state.exact else TAU_TRAINED
+    return Rivals.of(state.net, state.truth.x, state.truth.y, extent, tau)
+
+
+def certified_masses(
+    state: Explained, points: Dataset, progress: Progress = no_progress
+) -> tuple[Certainty, Tensor]:
+    """Return which points are certified, and the least mass near each point of the truth (n,)."""
+    made = certified_points(state.target, points, progress=part_progress(progress, 0.0, 0.7))
+    cone, sure = cone_around(state.target, points), made.certain[state.truth.origin]
+    allowed, mass = allowed_residual(cone, made.truth), torch.zeros(state.truth.n).double()
+    mass[sure] = forced_masses(
+        cone, state.truth.x[sure], state.truth.y[sure], RADIUS, allowed,
+        part_progress(progress, 0.7, 1.0),
+    )  # fmt: skip
+    return made, mass
 
 
 def share_left(target: Target, x: Tensor, y: Tensor) -> float:

@@ -25,7 +25,7 @@ from explorer.page.stages.draw import commands as draw
 from explorer.page.stages.explain.panel import HIDE, ExplainPanel
 from explorer.page.stages.explain.words import LIKELY
 from explorer.page.stages.proof import commands as proof
-from explorer.page.stages.proof.panel import proofs
+from explorer.page.stages.proof.commands import proofs
 from explorer.page.words.headline import headline
 from tests.page.pages import hold_jobs, on_plane, opened, press
 

@@ -211,6 +211,49 @@ def test_a_step_shows_its_weights_its_map_and_its_starts() -> None:
     np.testing.assert_array_equal(hand[0], points[2, :2])
 
 
+SQUARE = ((-1.0, -0.5, -1.0), (-1.0, 0.5, 1.0), (1.0, -0.5, 1.0), (1.0, 0.5, -1.0))
+
+
+def recorded_step(state: State, goal: Goal | None = None, *cards: str) -> list[dict[str, Any]]:
+    """The frames of a lesson of this one step."""
+    step = Step(caption="A", state=state, goal=goal, cards=cards)
+    (told,) = data_of(lesson_that_plays(Lesson(title="Mine", steps=(step,))))["steps"]
+    return read(base64.b64decode(told["recording"]))
+
+
+def test_a_step_of_explain_plays_what_its_goal_asks() -> None:
+    line = State(preset="alternating-line", n=4, network="exact", stage="explain")
+    plane = State(preset="moons", n=10, network="exact", stage="explain")
+    split = [f for f in recorded_step(plane) if f["scene"] == "explain"]
+    counts = [len(f["arrays"]["candidates"]) for f in split]
+    assert counts == sorted(counts) and counts[-1] == counts[0] + 1, "one point became two"
+    torn = recorded_step(plane, Goal(name="explains no longer"))[-1]
+    assert torn["tone"] == "bad"
+    last = recorded_step(line, Goal(name="region needed"))[-1]
+    assert {"places", "disc"} <= {*last["arrays"]} and last["tone"] == "good"
+
+
+def test_a_step_plays_on_to_the_stage_that_it_asks_for_and_shows_its_chart() -> None:
+    state = State(points=SQUARE, train={"widths": [6]}, network="trained", steps=400,
+                  stage="train", settings={"steps": 20, "m": 4})  # fmt: skip
+    frames = recorded_step(state, Goal(name="turned to stage", value=3), "margins")
+    assert frames[-1]["scene"] == "end" and frames[-1]["t"] == 20
+    charts = {f["scene"] for f in frames if "chart" in f["values"]}
+    assert charts == {"train"}
+    stems = [len(f["values"]["chart"]["data"]) for f in frames if "chart" in f["values"]]
+    assert min(stems) == 4 * len(SQUARE), "a stem of four numbers a point; one far off is broken"
+    curve = [f for f in recorded_step(state, None, "curves") if "chart" in f["values"]]
+    assert [f["values"]["chart"]["values"]["handle"]["at"] for f in curve[1:]] == [
+        f["t"] for f in curve[1:]
+    ]
+
+
+def test_a_step_of_compare_shows_the_claims_of_each_attack() -> None:
+    state = State(points=SQUARE, train={"widths": [6]}, network="trained", steps=400, stage="arena")
+    titles = [f["title"] for f in recorded_step(state) if f["scene"] == "arena"]
+    assert len(set(titles)) > 1 and all(titles)
+
+
 def test_play_comes_as_far_as_a_step_asks_for() -> None:
     begun = State(preset="blobs", network="trained", steps=0, stage="train")
     assert played_run(begun).steps == (TRAINED, 0)

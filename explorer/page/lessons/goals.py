@@ -30,6 +30,7 @@ from explorer.page.frame import STAGES, Frame
 from explorer.research.explained import FARTHEST, Explained, misfit
 
 ELSEWHERE = "task of its page"  # not of the frame: that page tells it, `course.note_done`
+TURNED = "turned to stage"
 FORMER = "page opened"  # its name in lesson files of before
 
 
@@ -187,7 +188,7 @@ KINDS: dict[str, Task] = {
     "points at least": Task("Draw at least {} points", _least(lambda f: f.dataset.n), 1, 200, 4),
     "points of each class at least": Task("Draw at least {} points of each class",
                                           _least(_of_each_class), 1, 100, 2),
-    "turned to stage": Task("Turn to stage {}", _stage, 1, len(STAGES), 2),
+    TURNED: Task("Turn to stage {}", _stage, 1, len(STAGES), 2),
     "trained at least": Task("Train for at least {} steps", _least(lambda f: f.training.t), 1,
                              usual=100),
     "separated": Task("All points on the side of their class",

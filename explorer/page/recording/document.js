@@ -14,18 +14,8 @@ const read = async () => {
 };
 
 // --- the parts ------------------------------------------------------------------------------------
-// The chart of a scene, whose line is dragged to seek.
-const chartOf = (chart, seek) => {
-  const el = make("div", "mx-card"), model = localModel({}, (content) => { if (content.kind === "handle") seek(content.at); });
-  const view = make("div");
-  el.append(view);
-  CHART.render({ model, el: view });
-  const floats = Float32Array.from(chart.data, (v) => v ?? NaN);
-  const arrays = { data: { data: floats, shape: [floats.length / 4, 4] }, ends: { data: Int32Array.from(chart.ends), shape: [chart.ends.length] } };
-  const { low, high } = chart.values.x;
-  const show = (t) => model.show(arrays, { ...chart.values, handle: t < 0 ? null : { at: Math.min(high, Math.max(low, t)), name: "step" } });
-  return { el, show };
-};
+// The line of a chart at a step.
+const lineAt = ({ low, high }, t) => (t < 0 ? null : { at: Math.min(high, Math.max(low, t)), name: "step" });
 const listOf = (className) => {
   const list = make("dl", className);
   let shown = "";
@@ -73,7 +63,7 @@ const buildPage = ({ data, recording, starts }) => {
 
   const sceneOf = (i) => (frames[i].scene === "landscape" ? "landscape" : frames[i].scene === "end" ? (frames[i - 1] && data.charts.attack ? "attack" : "train") : frames[i].scene);
   const firstOf = (scene) => frames.findIndex((_, i) => sceneOf(i) === scene);
-  const chartsOf = Object.fromEntries(Object.entries(data.charts).map(([scene, chart]) => [scene, chartOf(chart, (t) => seekStep(scene, t))]));
+  const chartsOf = Object.fromEntries(Object.entries(data.charts).map(([scene, chart]) => [scene, { chart, ...chartOf((t) => seekStep(scene, t)) }]));
   const about = aboutOf(data.about);
   const load = (given, rate) => { player.pause(); frames = given; player.load({ frames, rate }); };
   const land = starts && landscapeOf(starts, (given, i, rate) => { load(given, rate); player.show(i); });
@@ -104,7 +94,7 @@ const buildPage = ({ data, recording, starts }) => {
     if (scene === "landscape") land.draw(picture);
     shownScene = scene;
     if (chart && (still || scene !== chart.of || performance.now() - chart.at > CHART_MS)) {
-      chart.show(scene === "draw" ? -1 : picture.t);
+      chart.show(chart.chart, lineAt(chart.chart.values.x, scene === "draw" ? -1 : picture.t));
       Object.assign(chart, { of: scene, at: performance.now() });
     }
     tellTime();

@@ -47,18 +47,19 @@ HERE = Path(__file__).parent
 PAGE = HERE.parent
 DIGITS = 6  # of the numbers of a chart
 TRIANGLE = ("TRIANGLE", "{ render }", "view/triangle.js")
+CHART = ("CHART", "{ render }", "view/chart.js")
 BAND = ("BAND", "{ paintBand }", "view/band.js")
 # What builds a page of each kind: views with what they give, and scripts before its own.
 KINDS: dict[str, tuple[tuple[tuple[str, str, str], ...], tuple[str, ...]]] = {
     "document": (
         (
-            ("CHART", "{ render }", "view/chart.js"),
+            CHART,
             ("TIME_BAR", "build", "controls/time_bar.js"),
             TRIANGLE,
         ),
-        ("landscape",),
+        ("landscape", "chart"),
     ),
-    "lesson": ((BAND, TRIANGLE), ("landscape", "figure")),
+    "lesson": ((CHART, BAND, TRIANGLE), ("landscape", "chart", "figure")),
     "story": ((BAND, TRIANGLE), ("landscape", "figure")),
 }
 
@@ -89,7 +90,7 @@ def page_that_plays(
     data = {
         "format": FORMAT, "version": VERSION, "title": title_of(made), "what": what_of(made),
         "recording": base64.b64encode(recording(every)).decode(),
-        "charts": {name: _chart_data(chart) for name, chart in _charts(run).items()},
+        "charts": {name: chart_data(chart) for name, chart in _charts(run).items()},
         "about": _about(run, end),
         "landscape": starts_data(starts, end, axes) if isinstance(starts, KnownStarts) else None,
     }  # fmt: skip
@@ -170,7 +171,7 @@ def _charts(run: Run) -> dict[str, Chart]:
     return found
 
 
-def _chart_data(chart: Chart) -> dict[str, Any]:
+def chart_data(chart: Chart) -> dict[str, Any]:
     """Return a chart as JSON holds it; a gap is null."""
     data, ends = chart.numbers
     told = [float(f"{v:.{DIGITS}g}") if np.isfinite(v) else None for v in data.ravel().tolist()]

@@ -40,6 +40,8 @@ const figureOf = (recording, number, { asked = recording.frames.length, told = (
   const el = make("figure", "mx-card mx-told", {}, plane, make("div", "mx-told-time", {}, button, time, where), make("figcaption", "", {}, title, words, make("span", "mx-said", { textContent: alt })));
   const first = recording.frames[0].frame, hasBand = recording.frames.some(({ frame }) => frame.band_needles);
   if (hasBand) plane.after(band);
+  const chart = recording.frames.some(({ frame }) => frame.chart) ? chartOf((t) => seek(player.frames.findLastIndex((one) => one.frame.chart && one.t <= t + 1e-6))) : null;
+  if (chart) { chart.el.style.visibility = "hidden"; el.append(chart.el); } // until there is one
   let limit = asked, begun = false, term = "", shown = null;
   const last = () => player.frames.length - 1;
   const say = (picture, i) => {
@@ -53,6 +55,7 @@ const figureOf = (recording, number, { asked = recording.frames.length, told = (
     attribute(player.canvas, "aria-label", `${first.images ? "Images" : "Plane"}. ${picture.title}`);
     shown = bandOf(picture.frame);
     under?.redraw();
+    if (picture.frame.chart) { chart.el.style.visibility = ""; chart.show(picture.frame.chart); }
     name();
     told(picture, i);
   };

@@ -6,10 +6,12 @@ What a step puts the page to is recorded as a run is, and played by the player o
 from __future__ import annotations
 
 import base64
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from explorer.engine.charts import Chart
 from explorer.engine.energy.questions import STANDARD, Answers, MapConfig, MapQuestion
 from explorer.engine.energy.starts import mix_weights
 from explorer.engine.files import read_file
@@ -17,16 +19,19 @@ from explorer.engine.progress import Progress, no_progress, with_progress
 from explorer.engine.roster import by_key
 from explorer.engine.store import Run
 from explorer.page.aim import point_map
-from explorer.page.frame import Frame, first_candidates
+from explorer.page.frame import STAGES, Frame, first_candidates
 from explorer.page.history import History
-from explorer.page.lessons.file import Lesson, State, is_link, link_of, read, read_link
+from explorer.page.lessons.file import Lesson, State, Step, is_link, link_of, read, read_link
+from explorer.page.lessons.goals import TURNED
 from explorer.page.plane.weights import shown_of
 from explorer.page.recording.band import band_arrays
-from explorer.page.recording.document import FORMAT, VERSION, document_of
+from explorer.page.recording.document import FORMAT, VERSION, chart_data, document_of
 from explorer.page.recording.frames import config_of, frames_of, pictures, recorded_axes
 from explorer.page.recording.landscape import starts_data, starts_of, with_aim
 from explorer.page.recording.packing import recording
+from explorer.page.recording.stages import compared_frames, explained_frames
 from explorer.research.pictures.axes import Axes
+from explorer.research.pictures.charts import margins_chart, unexplained_chart
 from explorer.research.repeat import with_states
 from explorer.research.runs import in_own_unit
 
@@ -57,7 +62,7 @@ def lesson_that_plays(lesson: Lesson, progress: Progress = no_progress) -> str:
         {
             "caption": step.caption.split("\n\n"), "question": step.question,
             "answer": step.answer, "goal": "" if step.goal is None else step.goal.words,
-            **(NO_PICTURE if step.state is None else _step_parts(step.state)),
+            **_step_parts(step),
         }
         for step in with_progress(iter(lesson.steps), len(lesson.steps), progress)
     ]  # fmt: skip
@@ -77,27 +82,37 @@ def lesson_of(place: str) -> Lesson:
     return read_link(place) if is_link(place) else read(read_file(Path(place)))
 
 
-def _step_parts(state: State) -> dict[str, Any]:
-    """Return the recording of where a step puts the page, and the landscape where it shows that.
+def _step_parts(step: Step) -> dict[str, Any]:
+    """Return the recording of what a step asks for, and the landscape where it shows that.
 
     `NO_PICTURE` where nothing is drawn there.
     """
-    run = played_run(state)
-    if not run.dataset.n:
+    state = played_state(step)
+    run = None if state is None else played_run(state)
+    if state is None or run is None or not run.dataset.n:
         return NO_PICTURE
     made = in_own_unit(with_states(run))
     frames, axes = list(frames_of(made, drawn=DRAWN, most=MOST)), recorded_axes(made)
+    end, charts = frames[-1][1], training_charts(frames, step.cards)
     if state.stage == "landscape" and state.map == "point":
-        frames += [("landscape", _with_map(frames[-1][1], state, axes))] * STANDS
+        frames += [("landscape", _with_map(end, state, axes))] * STANDS
+    if state.stage == "explain":
+        goal = "" if step.goal is None else step.goal.name
+        frames += [("explain", frame) for frame in explained_frames(end, axes, goal)]
+    if state.stage == "arena":
+        frames += [("arena", frame) for frame in compared_frames(end, run.seed)]
     told = list(pictures(iter(frames), axes))
+    for i, chart in enumerate(charts):
+        if chart is not None:
+            told[i] = replace(told[i], values={**told[i].values, "chart": chart_data(chart)})
     if state.weights:
         bands = (band_arrays(shown_of(f, config_of(made)), axes) for _, f in frames)
         told = [replace(p, arrays={**p.arrays, **b}) for p, b in zip(told, bands, strict=True)]
     starts = None
     if state.stage == "landscape" and state.map == "starts":
         at = list(mix_weights(*state.mix))  # where the handle stands
-        known = starts_of(replace(made, mix=None), frames[-1][1])
-        starts = {**starts_data(known, frames[-1][1], axes), "at": at}
+        known = starts_of(replace(made, mix=None), end)
+        starts = {**starts_data(known, end, axes), "at": at}
     return {"recording": base64.b64encode(recording(told)).decode(), "starts": starts}
 
 
@@ -117,6 +132,35 @@ def _with_map(end: Frame, state: State, axes: Axes) -> Frame:
     )  # fmt: skip
 
 
+def training_charts(
+    frames: Sequence[tuple[str, Frame]], cards: Sequence[str]
+) -> list[Chart | None]:
+    """Return the chart of training that a step has in sight, for each frame; None for none."""
+    known: list[tuple[int, float]] = []
+    charts: list[Chart | None] = []
+    last = max(frame.training.t for _, frame in frames)
+    for scene, frame in frames:
+        part, chart = frame.training, None
+        if part.certificate is not None and (not known or known[-1][0] < part.t):
+            known.append((part.t, part.certificate.residual))
+        if part.state is not None and frame.stage == "train" and "margins" in cards:
+            chart = margins_chart(part.state.q, frame.dataset.y, scene != "train")
+        elif last and known and frame.stage == "train" and "curves" in cards:
+            chart = unexplained_chart(known, part.t, last)
+        charts.append(chart)
+    return charts
+
+
+def played_state(step: Step) -> State | None:
+    """Return where a step puts the page, at the stage that it asks to turn to."""
+    state, goal = step.state, step.goal
+    if state is None or state.network == "none" or goal is None or goal.name != TURNED:
+        return state
+    stages: list[Any] = [key for key, *_ in STAGES]
+    asked = int(goal.value or 1) - 1
+    return replace(state, stage=stages[max(stages.index(state.stage), asked)])
+
+
 def played_run(state: State) -> Run:
     """Return the run of a step, as far as Play would take it: training, or a whole attack."""
     run = state.run()
@@ -124,6 +168,6 @@ def played_run(state: State) -> Run:
     if state.stage in ("draw", "train"):
         return run if run.exact else replace(run, steps=(max(trained, TRAINED), 0))
     entry = by_key(run.attack_name)
-    if state.stage == "attack" and entry.own is None:
+    if state.stage == "attack":
         attacked = max(attacked, entry.step_count(config_of(run), STATES))
     return replace(run, steps=(trained, attacked))

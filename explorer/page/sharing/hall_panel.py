@@ -26,7 +26,7 @@ from explorer.page.plane.marks import place_rows
 from explorer.page.session import LIVE_STEPS, SERVED, Session
 from explorer.page.sharing import words
 from explorer.page.sharing.run import run_of_page
-from explorer.page.stages.proof.panel import proofs
+from explorer.page.stages.proof.commands import proofs
 from explorer.research.game import REVEAL, GameError, Hidden, as_guess, computer_guess, hide
 from explorer.research.hall import (
     HALL_RADII,

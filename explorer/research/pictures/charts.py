@@ -67,6 +67,7 @@ Column = Callable[[str], tuple[ArrayLike, ArrayLike]]  # steps and values, by a 
 # --- training and attacks ---
 
 MARGINS = "Smallest margin", "over the size of the weights: q_min / ρᴸ"  # title and note
+UNEXPLAINED = "Unexplained share of the weights", "‖θ − Σλᵢyᵢ∇Φ(xᵢ)‖ / ‖θ‖"
 MARGIN_COLUMNS = (("gamma_bar", "margin"), ("gamma_tilde", "its lower bound"))
 
 
@@ -129,6 +130,29 @@ def training_chart(states: Sequence[TrainState]) -> Chart:
 
     curves = margin_curves(column)
     return _steps_chart(curves, zero_axis(known_values(curves)), step_axis(states[-1].t), *MARGINS)
+
+
+def unexplained_axis(values: Array) -> Axis:
+    """Return a log axis of shares, up to 100%."""
+    least = float(np.maximum(values, LEAST_LOSS).min(initial=0.1))
+    return Axis(decades(least, 1.0)[0], 1.0, log=True, percent=True)
+
+
+def unexplained_chart(known: Sequence[tuple[int, float]], now: int, last: int) -> Chart:
+    """Return the unexplained share over the steps, with a line at the present one.
+
+    Args:
+        known: steps with the share that the points leave of the weights.
+        now: the present step.
+        last: of the run.
+    """
+    t, left = np.array(known, dtype=float).reshape(-1, 2).T
+    curves = curves_of((("unexplained", "unexplained"),), lambda _: (t, left))
+    upright, steps = unexplained_axis(known_values(curves)), step_axis(last)
+    said = share(known[-1][1]) if known else ""
+    handle = min(max(float(now), steps.low), steps.high)
+    return Chart(step_series(curves, upright, [said]), steps, upright, *UNEXPLAINED, handle=handle,
+                 handle_name="step", label=f"{UNEXPLAINED[0]}: {said}")  # fmt: skip
 
 
 def _steps_chart(

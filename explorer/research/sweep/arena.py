@@ -14,11 +14,14 @@ from time import perf_counter, thread_time
 from typing import Any
 
 import numpy as np
+import torch
 
+from explorer.engine.attacks.claims import Report
+from explorer.engine.attacks.target import Target
 from explorer.engine.confidence import Share, share
 from explorer.engine.controls import Origin
 from explorer.engine.known import Knowledge, knowledge_of
-from explorer.engine.roster import AttackState, by_key
+from explorer.engine.roster import ROSTER, AnyAttack, AttackState, by_key
 from explorer.engine.scoring import LEVEL as CHANCE
 from explorer.engine.scoring import RADII, Kind, adjusted_p_values, kind_of
 from explorer.research.records import plain
@@ -27,6 +30,7 @@ from explorer.research.sweep.experiment import Experiment, Refused, Victim, run_
 from explorer.research.words import verdicts
 
 AT = RADII.index(RADIUS)
+TICKED = 4  # at first: of those that can be run, the first of the list; arbitrary
 
 Row = Mapping[str, Any]
 Counts = np.ndarray[Any, Any]
@@ -162,6 +166,39 @@ def attack_row(
     row["seconds"] = {"attack": perf_counter() - begun, "cpu": thread_time() - worked}
     made: dict[str, Any] = plain(row)
     return made
+
+
+def refusals(target: Target | None) -> dict[str, str]:
+    """Return why each attack cannot be compared on these weights; "" for those that can."""
+    return {key: _refusal(entry, target) for key, entry in ROSTER.items()}
+
+
+def _refusal(entry: AnyAttack, target: Target | None) -> str:
+    if entry.own is not None:
+        return "attacks weights of its own training, not these"
+    why = "" if target is None else entry.refusal(target)
+    return (why.partition(": ")[2] or why).partition(";")[0]
+
+
+def first_ticked(refused: Mapping[str, str]) -> list[str]:
+    """Return which attacks are compared where nobody chose: the first that can be run."""
+    return [key for key, why in refused.items() if not why][:TICKED]
+
+
+def claims_of(rows: Iterable[Row], line: ArenaLine, d: int) -> Report | None:
+    """Return the claims of the run of an attack that found the most points; None of no run.
+
+    Args:
+        rows: those of `attack_row`.
+        line: of the attack.
+        d: coordinates of a point.
+    """
+    runs = [r["result"] for r in rows if r["trial"]["attack"] == line.key and r["result"]]
+    if not runs:
+        return None
+    top = max(runs, key=lambda result: result["found"][line.at])
+    x, y, lam = (torch.tensor(top[name], dtype=torch.float64) for name in ("x", "y", "lam"))
+    return Report(x.reshape(-1, d), y, lam)
 
 
 def lines_of(rows: Iterable[Row], radius: float = RADIUS) -> list[ArenaLine]:

@@ -9,7 +9,6 @@ from functools import partial
 from typing import Any
 
 import ipywidgets as w
-import torch
 
 from explorer.engine.attacks.claims import Report
 from explorer.engine.attacks.target import Target
@@ -17,6 +16,7 @@ from explorer.engine.confidence import Share, share
 from explorer.engine.progress import Progress, part_progress
 from explorer.engine.roster import ROSTER
 from explorer.page import play
+from explorer.page.aim import victim_of
 from explorer.page.ask import Ask
 from explorer.page.controls.row import Item, Row
 from explorer.page.frame import Frame, Shown
@@ -29,7 +29,7 @@ from explorer.research.pictures.charts import radius_chart
 from explorer.research.runs import FARTHEST, FINE, NEAREST, RADIUS, watch_of
 from explorer.research.sweep import arena
 from explorer.research.sweep.arena import ArenaLine
-from explorer.research.sweep.experiment import Ambiguity, Victim, ambiguity
+from explorer.research.sweep.experiment import Ambiguity, ambiguity
 from explorer.research.words import arena as arena_words
 from explorer.research.words import explanations
 
@@ -41,7 +41,6 @@ NOTE = "lines: 95% intervals · grey: unseen points"
 BRUSH = "Click to set the distance within which the table counts."
 WITHIN_TIP = "Distance within which a claim counts; the sentence on top stays with 0.03"
 OTHER = "other"  # key of the row of another set
-TICKED = 4  # at first: of those that can be run, the first of the list; arbitrary
 SEEDS = 3  # arbitrary: the fewest with a spread
 RUNS_SHARE = 0.7  # of the bar; the rest is the search for another set; arbitrary
 
@@ -84,8 +83,11 @@ class Arena(Panel):
 
     def ticked_attacks(self) -> list[str]:
         """Return the attacks that are ticked and can be run, in the order of the list."""
-        suit = [key for key, why in self._refusals(self.session.frame.target).items() if not why]
-        return [key for key in suit if self._ticks.get(key, key in suit[:TICKED])]
+        refused = self._refusals(self.session.frame.target)
+        first = arena.first_ticked(refused)
+        return [
+            key for key, why in refused.items() if not why and self._ticks.get(key, key in first)
+        ]
 
     def _start(self) -> None:
         now = self.session.frame
@@ -94,8 +96,7 @@ class Arena(Panel):
         chosen = self.ticked_attacks()
         if not chosen:
             raise ValueError("No attack is chosen: tick at least one.")
-        gamma = now.training.state.gamma_bar if now.training.state is not None else float("nan")
-        victim = Victim(now.target, now.truth, now.aim.controls, now.training.certificate, gamma)
+        victim = victim_of(now)
         play.pause(self.session)
         self.target, self.rows, self.other = now.target, [], None
         first = self.session.seed
@@ -174,7 +175,7 @@ class Arena(Panel):
     def _refusals(self, target: Target | None) -> dict[str, str]:
         """Return why each attack cannot be run here; "" for those that can."""
         if self._suits[0] is not target or not self._suits[1]:
-            self._suits = target, {key: refusal(key, target) for key in ROSTER}
+            self._suits = target, arena.refusals(target)
         return self._suits[1]
 
     def _row(self, key: str, line: ArenaLine | None, refused: str) -> dict[str, Any]:
@@ -199,13 +200,8 @@ class Arena(Panel):
         """The claims of the attack's best run on the plane, and the sentence on top."""
         if self.target is None:
             return
-        claims, key = None, ""
-        runs = [r for r in self.rows if line and r["trial"]["attack"] == line.key and r["result"]]
-        if line is not None and runs:
-            top = max(runs, key=lambda row: row["result"]["found"][line.at])["result"]
-            d = self.target.net.d
-            x, y, lam = (torch.tensor(top[k], dtype=torch.float64) for k in ("x", "y", "lam"))
-            claims, key = Report(x.reshape(-1, d), y, lam), line.key
+        claims = None if line is None else arena.claims_of(self.rows, line, self.target.net.d)
+        key = "" if claims is None or line is None else line.key
         lines = self.lines()
         self._put(key, claims, arena_words.sentence(lines), arena_words.title(lines))
 
@@ -222,14 +218,6 @@ class Arena(Panel):
             self.table.chosen = ""
             self.row.say("")
         self.draw()
-
-
-def refusal(key: str, target: Target | None) -> str:
-    """Return why an attack cannot be run on these weights here; "" where it can."""
-    if ROSTER[key].own is not None:
-        return "attacks weights of its own training, not these"
-    why = "" if target is None else ROSTER[key].refusal(target)
-    return (why.partition(": ")[2] or why).partition(";")[0]
 
 
 def cells_of(line: ArenaLine) -> dict[str, Any]:

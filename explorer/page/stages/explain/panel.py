@@ -9,20 +9,18 @@ from typing import TypeVar
 
 import ipywidgets as w
 import numpy as np
-import torch
 from torch import Tensor
 
 from explorer.engine.attacks.target import Target
-from explorer.engine.certificate import TAU_TRAINED
 from explorer.engine.charts import A_ROW, NOTHING, Axis, Chart, Guide, Series, next_step
 from explorer.engine.explanations.assumptions import obstacle
-from explorer.engine.explanations.cells import KINK
-from explorer.engine.explanations.certainty import Certainty, RadiusMap, known_limit, radius_map
-from explorer.engine.explanations.masses import allowed_residual, forced_masses, forced_points
+from explorer.engine.explanations.certainty import Certainty, RadiusMap, radius_map
+from explorer.engine.explanations.masses import forced_points
 from explorer.engine.explanations.others import OtherSet, Rivals, farthest_set, forced_mass
 from explorer.engine.number_words import percent
 from explorer.engine.progress import Progress, part_progress
 from explorer.page import play
+from explorer.page.aim import limit_of
 from explorer.page.ask import Ask, Question
 from explorer.page.controls.row import Item, Row, choices
 from explorer.page.frame import Certain, Frame
@@ -33,10 +31,17 @@ from explorer.page.stages.explain import commands as explain
 from explorer.page.stages.explain import words
 from explorer.page.view.chart import ChartView
 from explorer.page.words.statement import folded_html, scale_html
-from explorer.research.explained import EXPLAINS, FARTHEST, SAME, Explained
+from explorer.research.explained import (
+    EXPLAINS,
+    FARTHEST,
+    SAME,
+    Explained,
+    certified_masses,
+    rivals_of,
+)
 from explorer.research.pictures.charts import dot_chart
 from explorer.research.pictures.shades import SHADING, radius_span
-from explorer.research.runs import RADIUS, certified_points, cone_around
+from explorer.research.runs import cone_around
 from explorer.research.words import explanations
 
 T = TypeVar("T")
@@ -149,8 +154,7 @@ class ExplainPanel(Panel):
 
         def answer(progress: Progress) -> tuple[Rivals, T]:
             progress(0.0)
-            tau = KINK if state.exact else TAU_TRAINED
-            rivals = Rivals.of(state.net, state.truth.x, state.truth.y, extent, tau)
+            rivals = rivals_of(state, extent)
             return rivals, program(rivals, part_progress(progress, 0.1, 1.0))
 
         question.begin(once(answer), take)
@@ -173,8 +177,7 @@ class ExplainPanel(Panel):
             progress(0.0)
             points = None if aim is None or not aim.truth.n else aim.truth
             cone = cone_around(target, points, part_progress(progress, 0.0, 0.2))
-            left = 0.0 if aim is None or aim.certificate is None else aim.certificate.residual
-            truth = None if points is None else known_limit(cone, points, left)
+            truth = None if aim is None or points is None else limit_of(aim, cone)
             rest = part_progress(progress, 0.2, 1.0)
             yield from (
                 (made, not bool(np.isnan(made.values).any()))
@@ -202,16 +205,6 @@ class ExplainPanel(Panel):
             return
         points = aim.truth
 
-        def masses(progress: Progress) -> tuple[Certainty, Tensor]:
-            made = certified_points(target, points, progress=part_progress(progress, 0.0, 0.7))
-            cone, sure = cone_around(target, points), made.certain[state.truth.origin]
-            allowed, mass = allowed_residual(cone, made.truth), torch.zeros(state.truth.n).double()
-            mass[sure] = forced_masses(
-                cone, state.truth.x[sure], state.truth.y[sure], RADIUS, allowed,
-                part_progress(progress, 0.7, 1.0),
-            )  # fmt: skip
-            return made, mass
-
         def take(part: tuple[Certainty, Tensor]) -> None:
             made, mass = part
             play.take_certainty(self.session, made)
@@ -220,7 +213,7 @@ class ExplainPanel(Panel):
             said = words.certified_words(count, points.n, made, state.base)
             self.forced.say(folded_html(". ".join(said)))
 
-        self.forced.begin(once(masses), take)
+        self.forced.begin(once(partial(certified_masses, state, points)), take)
 
     def _show_forced(self, part: tuple[Rivals, Tensor]) -> None:
         rivals, mass = part

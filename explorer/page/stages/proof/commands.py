@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
 from torch import Tensor
 
-from explorer.engine.explanations.cone import Bound, Cone
-from explorer.engine.explanations.needed import Needed, merged_points
+from explorer.engine.attacks.target import Target
+from explorer.engine.explanations.cone import FINE, Bound, Cone
+from explorer.engine.explanations.needed import Needed, merged_points, needed_places
 from explorer.engine.explanations.places import Hole
-from explorer.page.frame import Proof
+from explorer.engine.progress import Progress, no_progress, part_progress
+from explorer.page.aim import limit_of
+from explorer.page.frame import Aim, Proof
 from explorer.page.session import Session
+from explorer.research.runs import RADIUS, cone_around
 
 DISC = 0.12  # of the plane's half width: radius of the first disc; arbitrary
 SIZES = (0.02, 0.6)  # likewise, the least and the largest; arbitrary
 ROUGH = 2  # rounds of the search while the disc moves; arbitrary
 SAME_PLACE = 0.01  # of the plane's half width: mass so near is drawn as one point; arbitrary
+STEP_S = 0.04  # between two places that were known before; arbitrary: one sees them come
 GROWN = 1.15  # times as wide by a turn of the wheel, or a key; arbitrary
 
 
@@ -42,8 +49,28 @@ def leave(session: Session) -> None:
     session.show(asked=None)
 
 
-def take(session: Session, made: Needed) -> None:
-    """Show the places that are known so far."""
+def proofs(target: Target, aim: Aim, progress: Progress = no_progress) -> Iterator[Needed | Cone]:
+    """Yield the places as they are proven, at last the cone; known ones are shown at once."""
+    known, truth = aim.needed, aim.truth
+    begun, ended = (0.0, 0.3) if known is None else (0.5, 1.0)  # of the cone; one bar for all
+    if known is not None:
+        for k in range(len(known.log) + 1):
+            progress(begun * k / (len(known.log) + 1))
+            yield known.until(k)
+            time.sleep(STEP_S)
+    progress(begun)
+    cone = cone_around(target, truth, part_progress(progress, begun, ended))
+    if known is None:
+        limit = max(limit_of(aim, cone), FINE)
+        yield from needed_places(cone, limit, RADIUS, part_progress(progress, ended, 1.0))
+    yield cone
+
+
+def take(session: Session, made: Needed | Cone) -> None:
+    """Show the places that are known so far; the cone says that these are all."""
+    if isinstance(made, Cone):
+        finish(session, made)
+        return
     session.show(asked=replace(proof(session), needed=made))
 
 

@@ -11,11 +11,9 @@ import ipywidgets as w
 from explorer.engine.attacks.target import Target
 from explorer.engine.charts import NOTHING, Axis, Chart, Guide, Series, next_step
 from explorer.engine.explanations.assumptions import obstacle
-from explorer.engine.explanations.certainty import known_limit
-from explorer.engine.explanations.cone import FINE, Bound, Cone
-from explorer.engine.explanations.needed import Needed, needed_places
+from explorer.engine.explanations.cone import Bound
 from explorer.engine.number_words import share
-from explorer.engine.progress import Progress, part_progress
+from explorer.engine.progress import Progress
 from explorer.page.ask import Ask
 from explorer.page.controls.row import Item, Row
 from explorer.page.frame import Aim, Frame, Proof
@@ -24,9 +22,7 @@ from explorer.page.panels.base import Panel
 from explorer.page.stages.proof import commands as proof
 from explorer.page.stages.proof import words
 from explorer.page.view.chart import ChartView
-from explorer.research.runs import RADIUS, cone_around
 
-STEP_S = 0.04  # between two places that were known before; arbitrary: one sees them come
 STILL_S = 0.08  # a disc that rests so long is refitted to the end; arbitrary
 
 
@@ -83,17 +79,12 @@ class ProofPanel(Panel):
             proof.leave(self.session)
             raise ValueError(why)
 
-        def take(part: Needed | Cone) -> None:
-            if isinstance(part, Needed):
-                proof.take(self.session, part)
-            else:
-                proof.finish(self.session, part)
-
         def end() -> None:
             if self.places.state is not JobState.DONE and self.session.frame.proof is not None:
                 proof.leave(self.session)
 
-        self.places.begin(partial(proofs, target, aim), take, end)
+        take = partial(proof.take, self.session)
+        self.places.begin(partial(proof.proofs, target, aim), take, end)
 
     def _refine(self) -> None:
         """Search to the end for the best explanation without the disc, as soon as it rests."""
@@ -118,24 +109,6 @@ class ProofPanel(Panel):
 
         take = partial(proof.take_refit, self.session, disc)
         self.exact.begin(work, take, self._refine, gone)
-
-
-def proofs(target: Target, aim: Aim, progress: Progress) -> Iterator[Needed | Cone]:
-    """Yield the places as they are proven, at last the cone; known ones are shown at once."""
-    known, truth = aim.needed, aim.truth
-    begun, ended = (0.0, 0.3) if known is None else (0.5, 1.0)  # of the cone; one bar for all
-    if known is not None:
-        for k in range(len(known.log) + 1):
-            progress(begun * k / (len(known.log) + 1))
-            yield known.until(k)
-            time.sleep(STEP_S)
-    progress(begun)
-    cone = cone_around(target, truth, part_progress(progress, begun, ended))
-    if known is None:
-        left = 0.0 if aim.certificate is None else aim.certificate.residual
-        limit = max(known_limit(cone, truth, left), FINE)
-        yield from needed_places(cone, limit, RADIUS, part_progress(progress, ended, 1.0))
-    yield cone
 
 
 def gauge(held: Proof) -> Chart:

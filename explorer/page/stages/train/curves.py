@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from explorer.engine.certificate import Certificate
-from explorer.engine.charts import Axis, Chart, decades
+from explorer.engine.charts import Axis, Chart
 from explorer.engine.number_words import plain, share
 from explorer.engine.progress import Progress, with_progress
 from explorer.engine.roster import by_key
@@ -22,10 +22,10 @@ from explorer.page.panels.base import ChartPanel
 from explorer.page.session import IN_CLASS
 from explorer.page.stages.train import commands as train
 from explorer.research.pictures.charts import (
-    LEAST_LOSS,
     LOSS,
     MARGIN_COLUMNS,
     MARGINS,
+    UNEXPLAINED,
     Curve,
     curves_of,
     known_values,
@@ -33,6 +33,7 @@ from explorer.research.pictures.charts import (
     margin_curves,
     step_axis,
     step_series,
+    unexplained_axis,
     zero_axis,
 )
 
@@ -127,7 +128,7 @@ class ResidualCurves(CurvesPanel):
     """
 
     stages = ("train",)
-    title, note = "Unexplained share of the weights", "‖θ − Σλᵢyᵢ∇Φ(xᵢ)‖ / ‖θ‖"
+    title, note = UNEXPLAINED
     columns = (("unexplained", "unexplained"),)
 
     def build(self) -> None:
@@ -143,8 +144,7 @@ class ResidualCurves(CurvesPanel):
 
     def upright(self, values: np.ndarray[Any, Any]) -> Axis:
         """Return a log axis up to 100%."""
-        least = float(np.maximum(values, LEAST_LOSS).min(initial=0.1))
-        return Axis(decades(least, 1.0)[0], 1.0, log=True, percent=True)
+        return unexplained_axis(values)
 
     def render(self, frame: Frame) -> None:
         """Show what is known, and look for the rest while nothing runs."""
