@@ -169,6 +169,6 @@ STUDENTS: tuple[tuple[Student | None, ...], ...] = (
     (plays, course.note_done),
     (plays, plays),
     (None, course.note_done),
-    (plays,) * 7,
+    (plays,) * 8,
     (compares, goes("attack")),
 )  # fmt: skip
