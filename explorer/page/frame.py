@@ -60,7 +60,7 @@ class Candidates:
 def first_candidates(target: Target, truth: Dataset) -> Candidates:
     """Return candidates at the truth. ValueError for weights that have no energy."""
     x = truth.x.double()
-    check_energy(target.net, x, truth.y, 0.0)
+    check_energy(target.net, x, truth.y, 0.0, several=target.net.d > 1)
     return Candidates(target, truth, x)
 
 

@@ -53,8 +53,8 @@ def attacked(attack, target, config, seed=0):
     return last, attack.report(target, last, config)
 
 
-def make(widths, seed=0, bias=True, scale=1.0):
-    return init_network(2, widths, generator=rng(seed), first_scale=scale, bias=bias)
+def make(widths, seed=0, bias=True, scale=1.0, **more):
+    return init_network(2, widths, generator=rng(seed), first_scale=scale, bias=bias, **more)
 
 
 class ModifiedRelu(torch.autograd.Function):

@@ -84,6 +84,20 @@ def test_points_at_rest_on_many_neurons_are_freed_wherever_another_is():
         assert value == pytest.approx(fit.residual**2, abs=1e-9)
 
 
+def test_of_several_classes_a_map_holds_the_energies_of_its_places():
+    """Each place takes the rivals of its label that tie there, as the fit of a set does."""
+    net = make((7,), seed=4, outputs=3)
+    x, y = draw(8, 2, seed=5), torch.tensor([1.0, -1, 3, 1, -1, 3, 1, -1], dtype=torch.float64)
+    places = 1.5 * draw(40, 2, seed=6)
+    for index in (0, 1, 2):
+        made = moving(net, x, y, index, places, 0.05)
+        for place, value in zip([x[index], *places], [made.here, *made.values], strict=True):
+            there = x.clone()
+            there[index] = place
+            assert value == pytest.approx(energy(net, there, y, 0.05), abs=1e-8)
+        assert (made.values <= made.without + 1e-10).all() and made.without > made.values.min()
+
+
 @pytest.mark.parametrize("case", SETS)
 def test_a_map_lies_below_its_reference_and_below_frozen(case):
     d, _, seed = case

@@ -364,6 +364,8 @@ def test_before_a_map_is_there_the_page_says_that_it_is_computed() -> None:
 def test_weights_of_more_classes_are_told_so() -> None:
     app = page_in("landscape", preset("three-blobs"), 600)
     landscape.show_map(app.session, "point")
+    assert app.session.frame.point_map.archetype
+    landscape.show_map(app.session, "split")
     assert "two classes" in panel(app).told.value("said")
 
 

@@ -248,19 +248,19 @@ def moving_point(
     """Return point `index` as one that moves, the others where they are.
 
     Args:
-        net: a homogeneous network of one output; merged neurons make it cheap and change little.
+        net: a homogeneous network; merged neurons make it cheap and change little.
         x: the points (n, d).
         y: their labels (n,).
         index: which point moves.
         tau: relative distance of a kink.
         frozen: keep the multipliers of the others instead of fitting them at every place.
-        kappa: price of leaving the margin, see above.
+        kappa: price of leaving the margin, see above, of networks with one output.
 
     Raises:
-        ValueError: for a network of several outputs or without homogeneity, shapes that do not
-            match, or an index that is not there.
+        ValueError: for a network without homogeneity, shapes that do not match, or an index that
+            is not there.
     """
-    check_energy(net, x, y, tau)
+    check_energy(net, x, y, tau, several=not kappa)
     if not 0 <= index < len(x):
         raise ValueError(f"expected a point from 0 to {len(x) - 1}; got {index}")
     rest = torch.arange(len(x)) != index

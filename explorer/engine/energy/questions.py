@@ -43,6 +43,7 @@ MAPS = {
     "ridge": "Bilevel loss, affine",
     "last": "Bilevel loss, last layer",
 }
+OF_CLASSES = ("point",)  # those of networks with several outputs, too
 TRIANGLE = (11, 26, 51)  # starts along a side, refined like pixels: 66, 351 and 1326 in all
 LITTLE = 0.01  # arbitrary: what lies below this share of the highest value is counted as low
 STANDARD = 61  # pixels a side that `pixels` counts in, so that refining changes nothing else
@@ -316,7 +317,7 @@ class Answers:
         None where no program says it: deeper networks, for which it takes seconds.
         """
         net = self.merged_network(q).net
-        if net.depth != 2 or net.d > 2 or not net.homogeneous:
+        if net.depth != 2 or net.d > 2 or net.outputs > 1 or not net.homogeneous:
             return None
         known, truth, share = self._forced
         if known is not net or truth is not q.truth:
@@ -337,6 +338,11 @@ class Answers:
         }  # fmt: skip
         if q.kind not in kinds:
             raise ValueError(f"a map is one of {', '.join(MAPS)}; got {q.kind!r}")
+        if net.outputs > 1 and q.kind not in OF_CLASSES:
+            raise ValueError(
+                f"This map is known of two classes alone; these weights tell {net.outputs} apart. "
+                f"Choose “{MAPS['point']}”."
+            )
         found: Picture = kinds[q.kind](q, net, size, progress)
         if not found.archetype:
             return found

@@ -1,9 +1,10 @@
 r"""The cone of gradients that one point may contribute to theta, as its finitely many rays.
 
-At a point x the Clarke subdifferential of y Phi(theta; x) is the hull of the gradients whose slopes
-are 0 or 1 at the kinks, so lam >= 0 times it is the cone of 2^q rays, q being the number of kinks
-within tau (a neuron j of a layer with |z_j| <= tau |w~_j| |a|). In two layers this is exact; deeper
-a gradient is a product of slopes, and the rays span a larger cone: energies are then lower bounds.
+At a point x the Clarke subdifferential of y Phi(theta; x), of several outputs of Phi_y - Phi_c for
+each rival c, is the hull of the gradients whose slopes are 0 or 1 at the kinks, so lam >= 0 times
+it is the cone of 2^q rays, q being the number of kinks within tau (a neuron j of a layer with
+|z_j| <= tau |w~_j| |a|). In two layers this is exact; deeper a gradient is a product of slopes, and
+the rays span a larger cone: energies are then lower bounds.
 
 Rays are never formed as vectors of theta: their inner products come from the tangent factors,
 <g, g'> = sum_l (B_l . B'_l)(A_l . A'_l), and <theta, g> = sum_l B_l . z_l, which is order y Phi(x)
@@ -17,6 +18,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from explorer.engine.classes import rivals
 from explorer.engine.gradients import backward_signals, forward_signals
 from explorer.engine.multipliers import fit_multipliers, kinks_of
 from explorer.engine.network import Network
@@ -87,21 +89,23 @@ def rays(net: Network, x: Tensor, y: Tensor, tau: float, most: int = MOST_KINKS)
     """Return the rays of points x (p, d) with labels y (p,), float64 on the CPU.
 
     Args:
-        net: a homogeneous network of one output.
+        net: a homogeneous network.
         x: the points.
-        y: their labels in {-1, +1}.
+        y: their labels. Of several outputs a point has rays of each rival class that ties within
+            tau, as in `fit_multipliers`.
         tau: relative distance below which a slope is free; negative for none.
         most: kinks of a point that are freed, the nearest ones.
     """
     inputs, values, slopes = forward_signals(net, x)
     near = kinks_of(net, inputs, values, tau)
     kinks = _kink_counts(near)
+    of, cover = rivals(values[-1], y, tau)  # a margin a row: of a point and a rival
+    near, values = [k[of] for k in near], [v[of] for v in values]
     kept = [k & (order < most) for k, order in zip(near, _order(near, values), strict=True)]
-    used = _kink_counts(kept)
-    counts = 2**used
-    owner = torch.repeat_interleave(torch.arange(len(x)), counts)
+    counts = 2 ** _kink_counts(kept)
+    margin = torch.repeat_interleave(torch.arange(len(of)), counts)
     starts = torch.cumsum(counts, 0) - counts
-    expanded = [s[owner] for s in slopes]
+    expanded = [s[of][margin] for s in slopes]
     ranks = _order(kept, values)
     for layer, mask in enumerate(kept):
         point, unit = mask.nonzero(as_tuple=True)
@@ -112,15 +116,15 @@ def rays(net: Network, x: Tensor, y: Tensor, tau: float, most: int = MOST_KINKS)
         )
         bit = (within >> ranks[layer][point, unit][which]) & 1
         expanded[layer][starts[point][which] + within, unit[which]] = bit.to(x.dtype)
-    back, inner = _signals_of(net, expanded, owner, y, values)
-    return PointRays(owner, back, inputs, inner, kinks, most)
+    back, inner = _signals_of(net, expanded, margin, cover, values)
+    return PointRays(of[margin], back, inputs, inner, kinks, most)
 
 
 def _signals_of(
-    net: Network, slopes: list[Tensor], owner: Tensor, y: Tensor, values: list[Tensor]
+    net: Network, slopes: list[Tensor], owner: Tensor, cover: Tensor, values: list[Tensor]
 ) -> tuple[list[Tensor], Tensor]:
-    """Return y times the signals of each ray, and its product with theta."""
-    back = [b * y[owner][:, None] for b in backward_signals(net, slopes, len(owner))]
+    """Return the signals of each ray, by the covector of its margin, and its product with theta."""
+    back = backward_signals(net, slopes, len(owner), cover[owner])
     parts = [(b * z[owner]).sum(1) for b, z in zip(back, values, strict=True)]
     return back, torch.stack(parts).sum(0)
 
@@ -150,19 +154,20 @@ def set_rays(net: Network, x: Tensor, y: Tensor, tau: float) -> PointRays:
 
     Up to MOST_SET are freed while the set has no more than MOST_RAYS rays. Where that is not
     enough, the rays that `fit_multipliers` uses take the place of those of such points: each is of
-    the cone of its point, so energies are upper bounds, and nearly exact at this very set.
+    the cone of its point, so energies are upper bounds, and nearly exact at this very set. Of
+    several outputs the kinks beyond are not freed.
     """
     kinks = _kinks_of(net, x, tau)
     allowed = range(MOST_SET, MOST_KINKS - 1, -1)
     fits = (k for k in allowed if int((2 ** kinks.clamp_max(k)).sum()) <= MOST_RAYS)
     most = next(fits, MOST_KINKS)
     made = rays(net, x, y, tau, most)
-    if not made.cut_count:
+    if not made.cut_count or net.outputs > 1:
         return made
     fit = fit_multipliers(net, x, y, tau)
     used = fit.weight > 0
     point, slopes = fit.point[used], [s[used] for s in fit.slopes]
-    back, own = _signals_of(net, slopes, point, y, forward_signals(net, x)[1])
+    back, own = _signals_of(net, slopes, point, y[:, None], forward_signals(net, x)[1])
     kept = (made.kinks <= most)[made.owner]
     owner = torch.cat([made.owner[kept], point])
     inner = torch.cat([made.inner[kept], own])

@@ -58,10 +58,10 @@ def nothing(frame: Frame) -> str:
             "back."
         )
     net = target.net
-    if net.outputs != 1:
+    if net.outputs != 1 and net.d == 1:
         return (
-            f"These weights tell {net.outputs} classes apart, and the map of a single point is "
-            "known of two classes alone. All points has the triangle, with DecoReco."
+            f"These weights tell {net.outputs} classes of points on a line apart, and the map of a "
+            "single point is known of two there. All points has the triangle, with DecoReco."
         )
     if not net.homogeneous:
         return (
@@ -69,7 +69,7 @@ def nothing(frame: Frame) -> str:
             "homogeneous, and no theorem says that its weights are a sum over points. In 2 Train, "
             "under More settings, choose biases of the first layer only, and train anew."
         )
-    return "No energy here: it needs weights of two classes with a hidden layer."
+    return "No energy here: it needs weights with a hidden layer."
 
 
 def legend(picture: Picture, lowest: bool) -> str:
