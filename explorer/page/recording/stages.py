@@ -78,7 +78,7 @@ def _breaks(session: Session) -> Iterator[None]:
         yield
 
 
-def _certified(session: Session) -> Iterator[None]:
+def _certifies(session: Session) -> Iterator[None]:
     """Ask which points are certified."""
     state, points = explain.explanation(session), session.frame.truth
     assert points is not None
@@ -124,7 +124,7 @@ def _forbids(session: Session) -> Iterator[None]:
 
 
 ACTS: dict[str, Act] = {
-    "explains no longer": _breaks, "certain points known": _certified,
+    "explains no longer": _breaks, "certain points known": _certifies,
     "places needed at least": _places, "region needed": _forbids, "farthest set": _farthest,
 }  # fmt: skip
 
@@ -144,11 +144,11 @@ def compared_frames(end: Frame, seed: int) -> Iterator[Frame]:
     for key in arena.first_ticked(arena.refusals(aimed.target)):
         rows.append(arena.attack_row(victim, key, seed))
         lines = arena.lines_of(rows)
-        yield from [_shown(aimed, rows, [lines[-1]], lines[-1])] * STANDS
-    yield _shown(aimed, rows, lines, arena.best(lines))
+        yield from [_with_claims(aimed, rows, [lines[-1]], lines[-1])] * STANDS
+    yield _with_claims(aimed, rows, lines, arena.best(lines))
 
 
-def _shown(
+def _with_claims(
     aimed: Frame, rows: list[arena.Row], lines: list[arena.ArenaLine], line: arena.ArenaLine | None
 ) -> Frame:
     """Return the frame with the claims of an attack on the plane, and what is said of `lines`."""
