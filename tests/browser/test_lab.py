@@ -9,6 +9,7 @@ from pathlib import Path
 from playwright.sync_api import Locator, Page, expect
 
 from explorer.engine.store import load_run
+from explorer.serve.server import Server
 from tests.browser.steps import NEAR_KKT, STAGES, VERDICT, Explorer, barriers, know_the_marks
 from tests.browser.test_screen import wrong_with
 
@@ -121,11 +122,21 @@ def press_at(surface: Locator, x: float, y: float) -> None:
     surface.click(position={"x": x * box["width"], "y": y * box["height"]})
 
 
-def test_figures_and_widgets_work_in_cells(page: Page, open_in_lab: Callable[..., Path]) -> None:
-    open_in_lab(page, FIGURES, WIDGETS)
+def test_figures_widgets_pages_and_a_recording_work_in_cells_of_one_notebook(
+    page: Page, open_in_lab: Callable[..., Path], lab_server: Server, console_errors: list[str]
+) -> None:
+    """To load JupyterLab and to start a kernel there is most of what such a test costs."""
+    work = open_in_lab(page, FIGURES, WIDGETS, FOUR, AGAIN, PLAYED)
     figures_show_their_marks_and_the_readers_own(page)
     run_cell(page, 1)
     each_public_widget_stands_alone(page)
+    run_cell(page, 2)
+    four_pages_live_side_by_side_and_a_cell_replaces_its_own_alone(page)
+    run_cell(page, 4)
+    a_recording_plays_on_when_the_kernel_is_gone(page, lab_server, work / "given.ipynb")
+    page.goto("about:blank")
+    # The pages in the other cells asked for the kernel that has ended.
+    console_errors[:] = [said for said in console_errors if "404" not in said]
 
 
 def each_public_widget_stands_alone(page: Page) -> None:
@@ -226,11 +237,8 @@ page = app()
 print([one.widget.comm is not None for one in pages])"""
 
 
-def test_four_pages_live_side_by_side_and_a_cell_replaces_its_own_alone(
-    page: Page, open_in_lab: Callable[..., Path]
-) -> None:
-    open_in_lab(page, FOUR, AGAIN)
-    four = page.locator(".jp-Notebook .jp-CodeCell").first.locator(".mx-explorer")
+def four_pages_live_side_by_side_and_a_cell_replaces_its_own_alone(page: Page) -> None:
+    four = page.locator(".jp-Notebook .jp-CodeCell").nth(2).locator(".mx-explorer")
     expect(four).to_have_count(4)
     for one in four.all():
         holds(one, 6)
@@ -239,9 +247,39 @@ def test_four_pages_live_side_by_side_and_a_cell_replaces_its_own_alone(
     for one in four.all():
         holds(one, 7)
     for _ in range(2):
-        output = run_cell(page, 1)
+        output = run_cell(page, 3)
         expect(output.locator(".mx-explorer")).to_have_count(1)
         expect(output).to_contain_text("[True, True, True, True]")
-    run_cell(page, 0)
+    run_cell(page, 2)
     holds(four.first, 6)
-    expect(run_cell(page, 1)).to_contain_text("[True, True, True, True]")
+    expect(run_cell(page, 3)).to_contain_text("[True, True, True, True]")
+
+
+PLAYED = """from explorer import Run, TrainConfig, play, preset
+play(Run(preset("blobs", n=6), TrainConfig(widths=(8,)), steps=(40, 0)))"""
+
+
+def end_kernels(page: Page, server: Server) -> None:
+    """End all kernels, as its server would after a while."""
+    address = f"{server.url}api/kernels"
+    token = next(c["value"] for c in page.context.cookies() if c["name"] == "_xsrf")
+    for kernel in page.request.get(address).json():
+        page.request.delete(f"{address}/{kernel['id']}", headers={"X-XSRFToken": token})
+    assert page.request.get(address).json() == []
+
+
+def a_recording_plays_on_when_the_kernel_is_gone(page: Page, server: Server, book: Path) -> None:
+    frame = page.frame_locator("iframe[srcdoc]")
+    where = frame.locator(".mx-where")
+    expect(where).to_have_text("step 40")
+    page.keyboard.press("Control+s")
+    for _ in range(50):
+        if "srcdoc" in book.read_text():
+            break
+        page.wait_for_timeout(100)
+    end_kernels(page, server)
+    frame.get_by_role("button", name="Reset").click()
+    expect(where).to_have_text("step –")
+    frame.get_by_role("button", name="Play", exact=True).click()
+    expect(where).to_have_text("step 40")
+    assert "srcdoc" in book.read_text(), "the notebook holds the page"

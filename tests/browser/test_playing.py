@@ -18,7 +18,6 @@ from explorer.page.recording.frames import RecordedFrame
 from explorer.page.recording.lesson import lesson_that_plays
 from explorer.page.recording.packing import recording
 from explorer.page.stages.landscape import words
-from explorer.serve.server import Server
 from tests.browser.steps import Explorer, barriers
 from tests.page.test_document import MARKUP, data_of, small_lesson, small_run, with_starts
 
@@ -218,40 +217,6 @@ def test_the_triangle_is_dragged_over_what_was_computed_and_its_runs_roll(
     page.get_by_role("button", name="Train").click()
     expect(page.locator(".mx-where")).to_have_text("step 0")
     assert barriers(page) == []
-
-
-CELL = """from explorer import Run, TrainConfig, play, preset
-play(Run(preset("blobs", n=6), TrainConfig(widths=(8,)), steps=(40, 0)))"""
-
-
-def end_kernels(page: Page, server: Server) -> None:
-    """End all kernels, as its server would after a while."""
-    address = f"{server.url}api/kernels"
-    token = next(c["value"] for c in page.context.cookies() if c["name"] == "_xsrf")
-    for kernel in page.request.get(address).json():
-        page.request.delete(f"{address}/{kernel['id']}", headers={"X-XSRFToken": token})
-    assert page.request.get(address).json() == []
-
-
-def test_a_cell_shows_it_and_it_plays_on_when_the_kernel_is_gone(
-    page: Page, open_in_lab: Callable[..., None], lab_server: Server
-) -> None:
-    open_in_lab(page, CELL)
-    frame = page.frame_locator("iframe[srcdoc]")
-    where = frame.locator(".mx-where")
-    expect(where).to_have_text("step 40")
-    page.keyboard.press("Control+s")
-    work = Path(lab_server.folder.name) / "work" / "given.ipynb"
-    for _ in range(50):
-        if "srcdoc" in work.read_text():
-            break
-        page.wait_for_timeout(100)
-    end_kernels(page, lab_server)
-    frame.get_by_role("button", name="Reset").click()
-    expect(where).to_have_text("step –")
-    frame.get_by_role("button", name="Play", exact=True).click()
-    expect(where).to_have_text("step 40")
-    assert "srcdoc" in work.read_text(), "the notebook holds the page"
 
 
 def test_share_saves_the_run_on_screen_and_the_file_plays_it(
