@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from playwright.sync_api import Page, expect
 
 from explorer.serve.server import Server
@@ -44,26 +42,6 @@ def test_a_picture_moves_before_the_kernel_is_there_and_the_page_goes_on_from_it
     app = Explorer(page)
     app.expect_points(20)
     expect(app.verdict).to_contain_text(last)  # the very state
-
-
-def test_who_wants_no_motion_sees_the_last_frame(
-    new_page: Callable[..., Page], voila_server: Server
-) -> None:
-    page = new_page(reduced_motion="reduce")
-    page.goto(voila_server.url, wait_until="commit")
-    seen = page.evaluate(
-        """() => new Promise(done => {
-             const all = new Set();
-             const look = () => {
-               const e = document.querySelector('.mx-opening-step');
-               if (!e && document.querySelector('.mx-plane')) return done([...all]);
-               if (e?.innerText) all.add(e.innerText);
-               requestAnimationFrame(look);
-             };
-             look();
-           })"""
-    )
-    assert len(seen) == 1 and "2,000" in seen[0]
 
 
 OVER = """() => {

@@ -23,11 +23,26 @@ def drawn(page: Page, name: str) -> int:
     return int(page.evaluate(SHOWN, name))
 
 
-def test_the_blue_button_leads_to_rings_the_truth_and_an_argument(
+# Every step that the opening tells of, until the page is there.
+TOLD = """() => new Promise(done => {
+  const all = new Set();
+  const look = () => {
+    const e = document.querySelector('.mx-opening-step');
+    if (!e && document.querySelector('.mx-plane')) return done([...all]);
+    if (e?.innerText) all.add(e.innerText);
+    requestAnimationFrame(look);
+  };
+  look();
+})"""
+
+
+def test_without_motion_the_last_frame_leads_to_rings_the_truth_and_an_argument(
     new_page: Callable[..., Page], voila_server: Server
 ) -> None:
     page = new_page(reduced_motion="reduce")
     page.goto(voila_server.url, wait_until="commit")
+    told = page.evaluate(TOLD)
+    assert len(told) == 1 and "2,000" in told[0]
     page.locator(".lm-Widget.mx-app").wait_for(state="attached")
     expect(page.locator("#opening")).to_have_count(0)
     app = Explorer(page)

@@ -17,7 +17,7 @@ SCROLLED = """e => {
 }"""
 
 
-def test_tap_adds_and_swipe_sprays(touch_page: Page, voila_server: server.Server) -> None:
+def test_tap_adds_swipe_sprays_and_forbids(touch_page: Page, voila_server: server.Server) -> None:
     app = Explorer(touch_page).visit(voila_server.url)
     touch_page.touchscreen.tap(*app.at((0.6, 0.4)))
     app.expect_points(1)
@@ -49,10 +49,12 @@ def test_tap_adds_and_swipe_sprays(touch_page: Page, voila_server: server.Server
     a_word_is_explained_at_a_touch(app)
     app.button("4 Landscape").tap()
     the_handle_is_dragged_by_touch(touch_page)
+    points_are_forbidden_by_touch(app)
 
 
-def test_points_are_forbidden_by_touch(touch_page: Page, voila_server: server.Server) -> None:
-    app = Explorer(touch_page).visit(voila_server.url)
+def points_are_forbidden_by_touch(app: Explorer) -> None:
+    touch_page = app.page
+    app.button("1 Draw").tap()
     app.preset("Two points")
     app.button("2 Train").tap()
     app.button("Jump to the exact solution").tap()

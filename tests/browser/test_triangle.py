@@ -3,40 +3,26 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 from playwright.sync_api import Page, expect
 
+from explorer import KKTConfig, Run, TrainConfig, link_of, preset
 from explorer.page.view.canvases import RELIEF
 from explorer.serve import server as serve
-from tests.browser.steps import saved, settled
+from tests.browser.steps import know_the_marks, saved, settled
 
-CELLS = (
-    "from explorer import app",
-    "from explorer.page import play",
-    "from explorer.page.stages.train import commands as train",
-    "from explorer.engine.data import preset",
-    "made = app(preset('moons', n=8))",
-    "play.go(made.session, 'train')",
-    "train.jump_to_exact(made.session)",
-    "play.go(made.session, 'attack')",
-    "play.configure(made.session, m=8, steps=60)",
-    "play.go(made.session, 'landscape')",
-)
+# The landscape of eight points.
+LINK = link_of(
+    Run(preset("moons", n=8), TrainConfig(), attack_config=KKTConfig(m=8, steps=60), exact=True,
+        stage="landscape")
+)  # fmt: skip
 # The legend as it is while the map is computed: with its bar and its Cancel.
 COMPUTING = """el => el.querySelectorAll("[data-item=share], [data-item=stop]")
   .forEach(item => { item.hidden = false; })"""
 SHARES = re.compile(r"(\d+)% truth, (\d+)% unseen, (\d+)% noise")
-
-
-@pytest.fixture(scope="module")
-def landscape_server() -> Iterator[serve.Server]:
-    """A page that opens on the landscape of eight points."""
-    with serve.start(port=0, cells=("\n".join(CELLS),)) as server:
-        yield server
 
 
 class Triangle:
@@ -91,9 +77,12 @@ RAW = """(pad, [x, y]) => pad.dispatchEvent(
 
 
 def test_pictures_are_saved_the_handle_is_dragged_and_attacks_roll_from_it(
-    page: Page, landscape_server: serve.Server, tmp_path: Path
+    page: Page, voila_server: serve.Server, tmp_path: Path
 ) -> None:
-    page.goto(landscape_server.url)
+    know_the_marks(page)
+    page.goto(f"{voila_server.url}#{LINK}", wait_until="commit")
+    expect(page.locator(".mx-tab[aria-selected=true]")).to_have_text("4 Landscape")
+    expect(page.locator(".mx-starts .mx-triangle-view, .mx-strip-view").first).to_be_visible()
     triangle = Triangle(page)
     every_picture_has_a_menu_that_saves_it(page, tmp_path)
     the_handle_is_dragged_by_mouse_and_by_keys(triangle)
