@@ -264,7 +264,9 @@ def test_an_attack_that_refuses_the_points_says_why_and_another_setting_helps(
     assert session.frame.starts is not None and session.frame.no_starts == ""
 
 
-def test_three_classes_have_a_triangle_and_its_tabs_of_one_point_say_why_not(coarse: None) -> None:
+def test_three_classes_have_a_triangle_and_the_tab_of_a_split_says_why_it_is_empty(
+    coarse: None,
+) -> None:
     made = page_in("attack", preset("three-blobs"), 600)
     session = made.session
     play.configure(session, m=12, steps=20)
@@ -276,7 +278,7 @@ def test_three_classes_have_a_triangle_and_its_tabs_of_one_point_say_why_not(coa
     press(panel(made).here, "go")
     held = session.frame.starts
     assert held.trail[0].energy == pytest.approx(session.frame.starts.landscape.energy((0, 0, 1)))
-    landscape.show_map(session, "point")
+    landscape.show_map(session, "split")
     assert "two classes" in headline(session.frame).words
 
 

@@ -289,6 +289,19 @@ DROP = 1e-3  # of the path weight: lighter neurons go, and with them most kinks;
 SLICE_OF_PAIRS = 100  # splits at first, each of which has the rays of two points; arbitrary
 
 
+def refusal(kind: str, net: Network) -> str:
+    """Return why there is no map of this kind of weights with several outputs; "" where there is.
+
+    `kind`: a key of MAPS.
+    """
+    if net.outputs == 1 or kind in OF_CLASSES:
+        return ""
+    return (
+        f"This map is known of two classes alone; these weights tell {net.outputs} apart. "
+        f"Choose “{MAPS['point']}”."
+    )
+
+
 class Answers:
     """Answers questions about one page's weights, keeping the merged network."""
 
@@ -338,11 +351,9 @@ class Answers:
         }  # fmt: skip
         if q.kind not in kinds:
             raise ValueError(f"a map is one of {', '.join(MAPS)}; got {q.kind!r}")
-        if net.outputs > 1 and q.kind not in OF_CLASSES:
-            raise ValueError(
-                f"This map is known of two classes alone; these weights tell {net.outputs} apart. "
-                f"Choose “{MAPS['point']}”."
-            )
+        why = refusal(q.kind, net)
+        if why:
+            raise ValueError(why)
         found: Picture = kinds[q.kind](q, net, size, progress)
         if not found.archetype:
             return found

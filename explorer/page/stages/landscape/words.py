@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from explorer.engine.energy.landscape import Weights
+from explorer.engine.energy.questions import refusal
 from explorer.engine.energy.starts import NAMES, mix_weights
 from explorer.engine.number_words import count
 from explorer.engine.roster import ROSTER, by_key
@@ -162,7 +163,8 @@ def map_words(frame: Frame) -> tuple[str, str]:
     """Return what the map of one point on screen shows, or of its halves."""
     halves, made = frame.map_kind == "split", frame.point_map
     if made is None:
-        return HALVES if halves else WHERE, "Its map is on its way."
+        why = "" if frame.target is None else refusal(frame.map_kind, frame.target.net)
+        return HALVES if halves else WHERE, why or "Its map is on its way."
     look = "Low places of the curve" if made.values is None else "Bright places"
     if frame.map_kind in ("ridge", "last"):
         return WHERE, f"{look} train to nearly the same weights, with the others where they are."
