@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import dataclass, fields, is_dataclass
 from typing import Any, Self, TypeVar
 
 import numpy as np
@@ -12,6 +12,7 @@ from torch import Tensor, cat
 from explorer.engine.arrays import Flags, Index
 
 T = TypeVar("T")
+ARRAYS = (np.ndarray, Tensor)
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,11 +61,17 @@ def map_arrays(change: Callable[..., Any], first: T, *others: T, into: type = Ro
     Returns:
         The value; what is no array is that of the first.
     """
+    if isinstance(first, ARRAYS):
+        return change(first, *others)  # type: ignore[no-any-return]
     if isinstance(first, list | tuple):
         each = zip(first, *others, strict=True)
         return type(first)([map_arrays(change, *some, into=into) for some in each])
     if isinstance(first, into) and is_dataclass(first):
-        rows = {f.name: [getattr(v, f.name) for v in (first, *others)] for f in fields(first)}
-        made: Any = {k: map_arrays(change, *row, into=into) for k, row in rows.items()}
-        return replace(first, **made)  # type: ignore[type-var]
-    return change(first, *others) if isinstance(first, Tensor | np.ndarray) else first
+        made: Any = {
+            f.name: map_arrays(
+                change, getattr(first, f.name), *[getattr(v, f.name) for v in others], into=into
+            )
+            for f in fields(first)
+        }
+        return type(first)(**made)  # type: ignore[misc]
+    return first

@@ -35,7 +35,7 @@ import torch
 from torch import Tensor
 
 from explorer.engine import linear_programs
-from explorer.engine.arrays import Array, signed_points
+from explorer.engine.arrays import Array, as_array, signed_points
 from explorer.engine.exact.faces import (
     EPS,
     Faces,
@@ -145,7 +145,7 @@ def maximum_margin(
 
 def _distinct_points(x: Tensor, y: Tensor) -> tuple[Array, Array, Index]:
     """Return distinct points, their labels, and the index of each given point's distinct one."""
-    if bool((y.abs() > 1).any()):
+    if (np.abs(as_array(y)) > 1).any():
         raise ValueError("the exact solution is known for two classes only; train instead")
     points, labels = signed_points(x, y)
     n, d = points.shape

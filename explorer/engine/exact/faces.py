@@ -156,8 +156,9 @@ def distinct_points(points: Array, labels: Array) -> tuple[Array, Array, Index]:
 
 def directions(vectors: Array) -> Array:
     """Return each row at length one; rows of zeros stay."""
-    length = np.linalg.norm(vectors, axis=1, keepdims=True)
-    return np.asarray(vectors / np.where(length > 0, length, 1.0))
+    length: Array = np.linalg.norm(vectors, axis=1, keepdims=True)
+    length[length == 0] = 1.0
+    return vectors / length
 
 
 def _cuts(phase: Array) -> tuple[Array, float]:

@@ -131,14 +131,13 @@ def _pull(p: Array, signed: Array, row: Array, net: TwoLayers, work: Sums, margi
         made1, made2, made0, made_r = 0.0, 0.0, 0.0, 0.0
         for j in range(m):
             z = w1 * x1[j] + w2 * x2[j] + w0
-            r[j] = z
+            r[j] = 0.0 if z < 0 else z
             s[j] = sigmoid(z)
-        for j in range(m):
+        for j in range(m):  # sums alone: beside a row that is written, their order would vary
             cs = c[j] * s[j]
             made0 += cs
             made1 += cs * x1[j]
             made2 += cs * x2[j]
-            r[j] = 0.0 if r[j] < 0 else r[j]
             made_r += c[j] * r[j]
         left1, left2 = w[k, 0] - made1 * times[k, 0], w[k, 1] - made2 * times[k, 1]
         left0, left_v = w[k, 2] - made0 * times[k, 2], v[k] / alpha - made_r / (alpha * alpha)
