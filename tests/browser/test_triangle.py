@@ -28,11 +28,11 @@ SHARES = re.compile(r"(\d+)% truth, (\d+)% unseen, (\d+)% noise")
 class Triangle:
     """The triangle on a page, and what it says."""
 
-    def __init__(self, page: Page) -> None:
+    def __init__(self, page: Page, at: str = "100% noise") -> None:
         self.page, view = page, page.locator(".mx-triangle-view").first
         self.pad, self.said = view.get_by_role("application"), view.locator(".mx-said[aria-live]")
         self.pad.wait_for()
-        expect(self.said).to_contain_text("100% noise")
+        expect(self.said).to_contain_text(at)
         self.pad.scroll_into_view_if_needed()
 
     @property
@@ -43,7 +43,7 @@ class Triangle:
         assert box is not None
         # As triangle.js lays it out: 28 px aside, 26 above and below, less where it is narrow.
         width, height = box["width"], box["height"]
-        aside, above = (10, 20) if width < 300 else (28, 26)
+        aside, above = (10, 20) if width < 300 or height < 140 else (28, 26)
         side = min(width - 2 * aside, (height - 2 * above) * 2 / 3**0.5)
         high = side * 3**0.5 / 2
         x, y = box["x"] + width / 2, box["y"] + above + (height - 2 * above - high) / 2

@@ -335,14 +335,21 @@ def test_cancel_goes_back_to_the_points_and_another_network_ends_the_act(
     asyncio.run(run())
 
 
-def test_the_cone_is_made_while_explain_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("name", ["ExplainPanel", "Scoreboard"])
+def test_the_places_are_found_while_one_looks(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def late(*_: object, **__: object) -> None:
         raise AssertionError("made at the press")
 
     async def run() -> None:
         app = opened("explain", "alternating-line", n=5)
-        await app.panel("ExplainPanel").ahead.wait()
+        if name == "Scoreboard":
+            play.go(app.session, "attack")
+            play.step(app.session, 2000)
+            await app.panel(name).job.wait()
+        await app.panel(name).ahead.wait()
         monkeypatch.setattr(assumptions, "assumed_cone", late)
+        monkeypatch.setattr(proof, "needed_places", late)
+        play.go(app.session, "explain")
         proof.begin(app.session)
         await panel(app).places.wait()
         assert panel(app).places.error is None and app.session.frame.proof.done

@@ -13,6 +13,7 @@ import pytest
 
 from explorer.commands.share import export
 from explorer.page.recording.story import KEPT, WORDS, story_page
+from explorer.page.stages.landscape import words
 from explorer.page.stages.landscape.energy_words import ENDS, MARKS
 from scripts.story import RECORDERS
 from tests.page.test_document import data_of
@@ -89,6 +90,12 @@ def test_its_recordings_are_what_the_recorders_make() -> None:
         assert said == [{name: frame.words[name] for name in SAID} for frame in made.frames]
     named = [tuple(row[:3]) for row in kept["landscape"]["starts"]["counts"]]
     assert named == [(mark, colour, name) for name, (mark, colour) in zip(ENDS, MARKS, strict=True)]
+
+
+def test_the_landscape_says_what_the_page_says() -> None:
+    starts = json.loads(KEPT.read_text(encoding="utf-8"))["landscape"]["starts"]
+    said = (words.TITLE, words.LABEL, words.unit("kkt", "log"))
+    assert (starts["title"], starts["label"], starts["unit"]) == said
 
 
 def test_the_verb_exports_it(tmp_path: Any) -> None:

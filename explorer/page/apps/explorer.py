@@ -34,6 +34,7 @@ from explorer.page.sharing import game
 from explorer.page.sharing.panel import SharePanel
 from explorer.page.stages.draw import commands as draw
 from explorer.page.stages.draw.tools import Tools
+from explorer.page.stages.landscape.panel import LandscapeTabs
 from explorer.page.view.bundle import Bundle
 from explorer.research.game import is_challenge
 from explorer.research.state import read_link
@@ -73,7 +74,8 @@ class App(Instrument):
         self.plane = PlanePanel(self.session)
         share = SharePanel(self.session, False, self._on_link)
         shown: tuple[type[Panel], ...] = (
-            Tools, Notice, BandPanel, HeadlinePanel, *CARDS, TransportPanel, LessonPanel,
+            Tools, Notice, BandPanel, HeadlinePanel, *CARDS, LandscapeTabs, TransportPanel,
+            LessonPanel,
         )  # fmt: skip
         made = [header, Keeping(self.session), self.plane, *(kind(self.session) for kind in shown)]
         for kind in (kind for kinds in FOLDS.values() for kind in kinds):
@@ -107,7 +109,8 @@ class App(Instrument):
         """Head, plane and side, transport: the grid itself is in page.css."""
         box = {name: panel.box for name, panel in self.panels.items() if panel.on_screen}
         plane = w.Box([box[name] for name in PLANE]).add_class("mx-stage")
-        side = w.Box([box["HeadlinePanel"], self.cards, self.drawer, self.folds])
+        foot = w.Box([self.folds, self.panels["LandscapeTabs"].box]).add_class("mx-foot")
+        side = w.Box([box["HeadlinePanel"], self.cards, self.drawer, foot])
         lesson, band = (self.panels[name].box for name in ("LessonPanel", "BandPanel"))
         main = w.Box([lesson, plane, band, side.add_class("mx-side")]).add_class("mx-main")
         unseen = [w.HTML(CSS), self.access, self.welcome, box["Keeping"]]

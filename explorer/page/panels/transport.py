@@ -69,7 +69,7 @@ class TransportPanel(Panel):
             running=self.session.running, speed=speed_place(self.session.steps_per_second),
             able=list(able),
             time=0 if state is None else min(TICKS, TICKS * state.t // last),
-            where="step –" if state is None else f"step {state.t:,} of {end:,}",
+            where="" if state is None else f"step {state.t:,} of {end:,}",
             branches=[self._mark(i, one, last) for i, one in enumerate(self.session.branches)]
             if len(self.session.branches) > 1 else [],
         )  # fmt: skip

@@ -103,7 +103,7 @@ const buildPage = ({ data, recording, starts }) => {
     const last = frames.length - 1, picture = frames[player.at];
     time({
       running: player.running, speeds: SPEEDS.map((v) => `${v} ×`), speed: SPEEDS.indexOf(player.speed), able: ["reset", "play", "step", "time", "speed"],
-      time: last ? Math.round((TICKS_OF_TIME * player.at) / last) : 0, where: picture.step || "step –", branches: [],
+      time: last ? Math.round((TICKS_OF_TIME * player.at) / last) : 0, where: picture.step || "", branches: [],
     });
   };
   const legend = attachLegend(plane);

@@ -48,7 +48,7 @@ const figureOf = (recording, number, { asked = recording.frames.length, told = (
     const running = player.running;
     write(title, picture.title);
     write(words, running ? picture.words : picture.still);
-    write(where, picture.step || "step –");
+    write(where, picture.step || "");
     time.value = String(Math.round((TICKS * i) / Math.max(1, last())));
     time.style.setProperty("--at", `${time.value / 10}%`);
     attribute(time, "aria-valuetext", `${picture.step}. ${picture.title}`);

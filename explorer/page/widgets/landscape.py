@@ -13,7 +13,6 @@ from explorer.engine.controls import Controls, control_sets
 from explorer.engine.data import Dataset
 from explorer.engine.energy.landscape import Weights
 from explorer.engine.roster import DEFAULT, by_key
-from explorer.page.controls.row import Item
 from explorer.page.frame import Aim
 from explorer.page.panels.notice import Notice
 from explorer.page.session import Session
@@ -23,14 +22,6 @@ from explorer.page.view.canvases import weights_in
 from explorer.page.widgets.alone import Alone, as_points
 
 NEAR = 1e-6  # of a sum of 1; arbitrary: rounding of three shares
-
-
-class LoneStarts(StartsPanel):
-    """The panel of the starts where all points move, and nothing else."""
-
-    def tabs(self) -> Item:
-        """Return the tabs, out of sight."""
-        return replace(super().tabs(), hidden=True)
 
 
 class Landscape(Alone):
@@ -86,7 +77,7 @@ class Landscape(Alone):
         self.session.put(stage="landscape", aim=Aim(target.net, target, truth, controls))
         landscape.begin(self.session)
         landscape.starts(self.session)
-        self.panels = (LoneStarts(self.session), Notice(self.session))
+        self.panels = (StartsPanel(self.session), Notice(self.session))
         boxes = [panel.box for panel in self.panels]
         super().__init__(boxes, "mx-alone-starts", **traits)
         self._take(None)

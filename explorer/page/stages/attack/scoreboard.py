@@ -18,6 +18,7 @@ from explorer.engine.progress import Progress
 from explorer.engine.roster import AttackState
 from explorer.engine.scoring import RADII, RecallCurve, Verdict, recall_curve
 from explorer.page import play
+from explorer.page.ahead import Ahead
 from explorer.page.ask import Ask
 from explorer.page.controls.row import Item, Row
 from explorer.page.frame import Aim, Frame
@@ -90,6 +91,7 @@ class Scoreboard(Panel):
         self.job = Ask(self)
         self._asked: AttackState | None = None  # whose claims were asked for last
         self.job.observe(self._tell)
+        self.ahead = Ahead(self)
         self.view = FoundView()
         self.view.curve.on("handle", self._set_radius)
         self.view.dots.on("hover", lambda i: self.session.choose(pointed=i))
@@ -132,6 +134,7 @@ class Scoreboard(Panel):
     def retire(self, frame: Frame) -> None:
         """End the work on another stage."""
         self.job.cancel()
+        self.ahead.cancel()
         self._asked = None
 
     def _certify(self, frame: Frame) -> None:
@@ -148,6 +151,8 @@ class Scoreboard(Panel):
             and not obstacle(target)
         )  # fmt: skip
         waits = new and IN_CLASS and self._wanted is not state
+        if state is not None and self._rests(frame, state) and known_of(frame) is not None:
+            self.ahead.look(frame)
         self.view.children = [self.view.curve, self.view.dots, *([self.ask] if waits else [])]
         if not new or waits or state is None:
             return

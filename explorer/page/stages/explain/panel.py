@@ -20,13 +20,13 @@ from explorer.engine.explanations.others import OtherSet, Rivals, farthest_set, 
 from explorer.engine.number_words import percent
 from explorer.engine.progress import Progress, part_progress
 from explorer.page import play
+from explorer.page.ahead import Ahead
 from explorer.page.aim import limit_of
-from explorer.page.ask import Ask, Question
+from explorer.page.ask import Question
 from explorer.page.controls.row import Item, Row, choices
 from explorer.page.frame import Certain, Frame
-from explorer.page.job import JobState, once, page_waits
+from explorer.page.job import JobState, once
 from explorer.page.panels.base import Panel
-from explorer.page.session import IN_CLASS
 from explorer.page.stages.explain import commands as explain
 from explorer.page.stages.explain import words
 from explorer.page.view.chart import ChartView
@@ -93,7 +93,7 @@ class ExplainPanel(Panel):
         )
         self.radii = Question(self, words.LIKELY, RADII_TIP, self._press_radii)
         self.questions = (self.radii, self.farthest, self.forced)
-        self.ahead = Ask(self, self.weights)
+        self.ahead = Ahead(self)
         self._asked = (False, False)  # whether masses, and the farthest set, are on the plane
         self.hand = self._hand()
         rows = [question.row for question in self.questions]
@@ -116,6 +116,16 @@ class ExplainPanel(Panel):
             redo=("↷", "Do it again (Ctrl+Y on the plane)", play.redo),
             truth=("To the truth", "Show the points it was trained on", explain.reset),
         ))  # fmt: skip
+
+    def _offer(self, state: Explained, past: bool, future: bool) -> None:
+        """Show the buttons that have something to act on: a point in hand, a change."""
+        held, changed = state.selected is not None, past or future
+        with self.hand.at_once():
+            self.hand.put("free", value=state.free)
+            for name, seen in (("split", held), ("merge", held), ("truth", past)):
+                self.hand.put(name, hidden=not seen)
+            self.hand.put("undo", hidden=not changed, disabled=not past)
+            self.hand.put("redo", hidden=not changed, disabled=not future)
 
     def _pull(self, at: float) -> None:
         """Drag the point by the line of the chart."""
@@ -226,22 +236,10 @@ class ExplainPanel(Panel):
         explain.take_farthest(self.session, part[1])
         self.farthest.say(folded_html(explanations.farthest_set(part[1])))
 
-    def _prepare(self, frame: Frame) -> None:
-        """Make the cone of all explanations while one looks: the last act then answers at once.
-
-        It takes seconds of a processor: in a class it waits until a visitor asks.
-        """
-        target, aim = frame.target, frame.aim
-        if target is None or aim is None or target is self.ahead.of:
-            return
-        if IN_CLASS or not page_waits() or target.unit != 1 or obstacle(target):
-            return
-        self.ahead.begin(once(partial(cone_around, target, aim.truth)))
-
     # --- what is seen -------------------------------------------------------------------------
     def render(self, frame: Frame) -> None:
         """Show which points can move, and the curve of the present drag."""
-        self._prepare(frame)
+        self.ahead.look(frame)
         for question in self.questions:
             question.drop_old()
         drawn = frame.certain
@@ -262,7 +260,7 @@ class ExplainPanel(Panel):
             if was and not now and not question.busy:  # what it said is gone from the plane
                 question.say("")
         self._asked = asked
-        self.hand.put("free", value=state.free)
+        self._offer(state, bool(frame.explain.past), bool(frame.explain.future))
         self.dots.draw(points_chart(state))
         self.drag.draw(drag_chart(state))
 

@@ -14,10 +14,10 @@ from explorer.page import play
 from explorer.page.ask import Ask
 from explorer.page.controls.row import Item, Row, choices, pick, pick_options
 from explorer.page.frame import Frame
+from explorer.page.panels.base import Panel
 from explorer.page.session import Session
 from explorer.page.stages.landscape import census_words as words
 from explorer.page.stages.landscape import commands as landscape
-from explorer.page.stages.landscape.panel import LandscapePanel
 from explorer.page.view.canvases import Arrays
 from explorer.research.census import Census, CensusConfig, census, surface_of
 from explorer.research.census.basins import Kind
@@ -58,7 +58,7 @@ class CensusBox:
         pick: the list of ends.
     """
 
-    def __init__(self, panel: LandscapePanel, draw: Callable[[bool], None]) -> None:
+    def __init__(self, panel: Panel, draw: Callable[[bool], None]) -> None:
         """`draw` shows what is known now; it is told whether that is a new census."""
         self.session: Session = panel.session
         self.found: Found | None = None

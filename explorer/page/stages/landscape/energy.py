@@ -28,6 +28,7 @@ from explorer.page.controls.row import Item, Row, choices
 from explorer.page.controls.settings import item_of
 from explorer.page.frame import Frame
 from explorer.page.job import Job, JobState, page_waits
+from explorer.page.panels.base import Panel
 from explorer.page.stages.landscape import commands as landscape
 from explorer.page.stages.landscape.energy_words import (
     COMPUTING,
@@ -40,7 +41,6 @@ from explorer.page.stages.landscape.energy_words import (
     picture_words,
     reference,
 )
-from explorer.page.stages.landscape.panel import LandscapePanel
 from explorer.page.view.chart import ChartView
 from explorer.page.words.statement import scale_html
 from explorer.research.pictures.charts import curve_chart, has_lowest_mark
@@ -174,8 +174,10 @@ class EnergyWork:
         return rungs
 
 
-class EnergyPanel(LandscapePanel):
+class EnergyPanel(Panel):
     """A map, one sentence on it, and the settings of both."""
+
+    stages = ("landscape",)
 
     def build(self) -> None:
         """Controls above, what is said of the map below; of a line its curve."""
@@ -194,7 +196,6 @@ class EnergyPanel(LandscapePanel):
         session, anew = self.session, lambda _: self._draw(self.session.frame)
         kinds = choices(*((MAPS[key], key) for key in KINDS))
         return {
-            "tabs": self.tabs(),
             "point": Item("select", "point", "Whose map; or click it on the plane", value=0,
                           options=choices(("1", 0)),
                           call=partial(self.do, landscape.map_point, session)),
@@ -238,7 +239,6 @@ class EnergyPanel(LandscapePanel):
 
     def render(self, frame: Frame) -> None:
         """Ask for the map of the present frame; the same question is not asked twice."""
-        self.row.put("tabs", value=self.tab_of(frame))
         q = self._question(frame)
         if q is None or frame.landscape is None:
             self.work.forget()

@@ -24,10 +24,10 @@ from explorer.page.ask import Ask
 from explorer.page.controls.row import Item, Row, choices
 from explorer.page.controls.settings import item_of
 from explorer.page.frame import Frame, Handle, Passed
+from explorer.page.panels.base import Panel
 from explorer.page.stages.landscape import census_words, words
 from explorer.page.stages.landscape import commands as landscape
 from explorer.page.stages.landscape.census_box import CensusBox
-from explorer.page.stages.landscape.panel import LandscapePanel
 from explorer.page.stages.landscape.runs_box import CANCEL, RunsBox
 from explorer.page.stages.landscape.start_energies import StartEnergies
 from explorer.page.view.canvases import Arrays, StripView, TriangleView
@@ -46,9 +46,10 @@ FILLS = choices(
 SAMPLES = 60  # of a run from the handle, for its trail and its timeline; arbitrary
 
 
-class StartsPanel(LandscapePanel):
+class StartsPanel(Panel):
     """The triangle with what is read at its handle, the profile, and the buttons that attack."""
 
+    stages = ("landscape",)
     look = ("mx-starts-box",)  # two cards and a row of buttons
 
     def build(self) -> None:
@@ -129,7 +130,6 @@ class StartsPanel(LandscapePanel):
         self.further = Row(
             more=Item("button", "More", "How many places, how long, and the runs as files",
                       value=False, call=lambda _: self.render(self.session.frame)),
-            tabs=self.tabs(),
         )  # fmt: skip
         rows = [self.here, self.runs.go, self.census.go, self.further]
         self.buttons = w.HBox(rows, _dom_classes=["mx-row"])
@@ -202,7 +202,6 @@ class StartsPanel(LandscapePanel):
             self._show_place(self._passed)  # all else is as at the place before
             self._draw_strip()
             return
-        self.further.put("tabs", value=self.tab_of(frame))
         self._set_attack(frame.attack.name)
         count = self.session.entry.candidate_count(self.session.attack_config)
         self.runs.settings.put("m", value=count, hidden=self.session.entry.own is not None)
@@ -230,16 +229,14 @@ class StartsPanel(LandscapePanel):
         self.aside.put("read", value=read)
 
     def _refuse(self, choose: bool) -> None:
-        """Offer the other maps and attacks; the headline says why there are no starts."""
-        self.refusal.put("tabs", value=self.tab_of(self.session.frame))
+        """Offer the other attacks; the headline says why there are no starts."""
         self.refusal.put("attack", hidden=not choose)
-        self.whole.children = (self.refusal,)
+        self.whole.children = (self.refusal,) if choose else ()
 
     @cached_property
     def refusal(self) -> Row:
-        """Return the other maps and attacks, where there are no starts."""
-        now = self.runs.settings.items["attack"]
-        return Row(tabs=self.tabs(), line=Item("break"), attack=now)
+        """Return the other attacks, where there are no starts."""
+        return Row(attack=self.runs.settings.items["attack"])
 
     def _set_attack(self, name: str) -> None:
         for row in (self.runs.settings, self.refusal):

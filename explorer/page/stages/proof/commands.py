@@ -76,10 +76,17 @@ def take(session: Session, made: Needed | Cone) -> None:
 
 def finish(session: Session, cone: Cone) -> None:
     """Show that these are all, and keep them with the weights; the eraser has its cone."""
-    held, aim = proof(session), session.frame.aim
-    if aim is not None:
-        session.put(aim=replace(aim, needed=held.needed))
+    held = proof(session)
+    if held.needed is not None:
+        keep(session, held.needed)
     session.show(asked=replace(held, cone=cone))
+
+
+def keep(session: Session, made: Needed) -> None:
+    """Keep the places with the weights that they are of."""
+    aim = session.frame.aim
+    if aim is not None:
+        session.put(aim=replace(aim, needed=made))
 
 
 def reveal(session: Session) -> None:

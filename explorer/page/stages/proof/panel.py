@@ -23,6 +23,7 @@ from explorer.page.stages.proof import commands as proof
 from explorer.page.stages.proof import words
 from explorer.page.view.chart import ChartView
 
+WIDE = 4  # the axis of the gauge over the limit; arbitrary
 STILL_S = 0.08  # a disc that rests so long is refitted to the end; arbitrary
 
 
@@ -116,7 +117,8 @@ def gauge(held: Proof) -> Chart:
     if held.needed is None or held.cone is None or held.centre is None or held.refit is None:
         return NOTHING
     least, now = held.cone.least.high, held.refit.high
-    top = next_step(1.15 * max(now, held.needed.limit, least))
+    # Room for a disc anywhere: the axis stays while one drags.
+    top = next_step(max(1.15 * now, WIDE * held.needed.limit, WIDE * least))
     series = [
         Series([least, now], [0, 0], "", colour="accent", look={"width": 6}),
         Series([least], [0], words.LEAST, "dots", colour="ink2", look={"size": 5},

@@ -150,5 +150,7 @@ def _argument(frame: Frame, held: Proof) -> Statement:
             "and none is in the disc."
         )
         return Statement(title, words, "warn", fold, action)
-    words = f"About what {whose}, {limit}: nothing follows yet."
+    words = f"More than {whose}, {limit}, but no proof says that none leaves less."
+    if not held.exact:
+        words = f"More than {whose}, {limit}, so far: let the disc rest for the proof."
     return Statement(title, words, "", fold, action)
