@@ -147,7 +147,7 @@ MOVES: dict[int, tuple[Move, ...]] = {
     10: (play, other_page(least_dimension)),
     11: (play, play),
     12: (nothing, other_page(two_attacks_on_images)),
-    13: (play,) * 7,
+    13: (play,) * 8,
     14: (compare, press("3 Attack")),
 }  # fmt: skip
 
