@@ -122,11 +122,20 @@ def proof(app: Explorer) -> None:
 
 
 def two_attacks_on_images(page: Page) -> None:
-    """Train, attack and guess; then once more from small first weights."""
-    page.get_by_role("button", name="Train", exact=True).click()
-    page.get_by_role("button", name="Attack", exact=True).click()
-    page.get_by_role("button", name="Play", exact=True).click()
-    settled(page.locator(".mx-verdict"))
+    """Train and attack; then once more from small first weights."""
+
+    def train_and_attack() -> None:
+        for name in ("Train", "Attack"):
+            button = page.get_by_role("button", name=name, exact=True)
+            button.click()
+            expect(page.get_by_role("button", name="Cancel")).to_have_count(0)
+            expect(button).to_be_enabled()
+
+    train_and_attack()
+    for field, value in (("first scale", "0.0001"), ("steps", "4000")):
+        page.get_by_role("spinbutton", name=field, exact=True).fill(value)
+        page.keyboard.press("Tab")
+    train_and_attack()
 
 
 MOVES: dict[int, tuple[Move, ...]] = {

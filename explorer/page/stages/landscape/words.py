@@ -224,9 +224,8 @@ def arrival_words(made: Arrivals, those: str) -> tuple[str, str]:
         rest.append(f"{made.stuck} {'is' if made.stuck == 1 else 'are'} stuck")
     others = f"{', '.join(rest)}. " if rest else ""
     falling = made.ended - made.level
-    still = f"{falling} still fall{_s(falling)} by more than" if falling else "All fall by at most"
-    words = f"{began}{others}{still} {LEVEL:g} in the last tenth. "
-    words += f"{those[:1].upper()}{those[1:]} each; to find is to end within {RADIUS:g} on average."
+    still = f"{falling} still fall{_s(falling)}" if falling else "All ended level"
+    words = f"{began}{others}{still}; found is within {RADIUS:g} on average, with {those}."
     took = f" in {made.steps:,} steps" if made.steps else ""
     return f"{which.get(made.truth, some)}{took}", words
 
