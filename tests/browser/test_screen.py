@@ -109,7 +109,7 @@ BREAKS = {
         ".mx-screen, .mx-explorer {height: 1200px !important;}",
         ".mx-stage {aspect-ratio: 2 !important;}", ".mx-palette {display: none !important;}",
     ),
-    "barriers": (".mx-where {color: #666 !important;}", ".mx-title {color: #444 !important;}"),
+    "barriers": (".mx-tab {color: #444 !important;}", ".mx-title {color: #444 !important;}"),
     "patches": (
         ".mx-transport {background: #fff !important;}", "body {background: #fff !important;}",
     ),
