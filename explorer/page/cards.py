@@ -35,9 +35,9 @@ FOLDS = {
     "Tune": ("stages.attack.tuner.Tuner",),
     "Another set": ("stages.attack.other.OtherPanel",),
     SHARE: (
+        "sharing.hall_panel.HallPanel",
         "sharing.panel.SharePanel",
         "sharing.game_panel.GamePanel",
-        "sharing.hall_panel.HallPanel",
         "sharing.files_panel.Files",
         "keeping.panel.KeptDrawings",
     ),

@@ -234,6 +234,8 @@ def test_a_notice_leaves_by_itself_and_a_refusal_stays(
     app.message.hover()
     page.clock.fast_forward(60_000)
     settled(app.message)
+    page.keyboard.press("Control+z")  # a command takes the words away, once the pointer leaves
+    app.expect_points(20)
     expect(app.message).to_have_text(said)
     page.mouse.move(*app.at((0.5, 0.9)))
     page.clock.fast_forward(60_000)

@@ -301,6 +301,19 @@ def test_a_round_goes_step_by_step_and_the_seal_fits(panel: HallPanel) -> None:
     assert panel.view.state["round"] is None
 
 
+@pytest.mark.parametrize("shown", [True, False])
+def test_a_round_that_ends_before_the_truth_leaves_it_shown_as_it_was(
+    panel: HallPanel, shown: bool
+) -> None:
+    play.set_truth_shown(panel.session, shown)
+    press(panel, "begin")
+    assert not panel.session.truth_shown
+    press(panel, "end")
+    assert panel.session.truth_shown is shown
+    press(panel, "end")  # a second press changes nothing
+    assert panel.session.truth_shown is shown
+
+
 @pytest.mark.parametrize("given", ["nothing", "points", "a start"])
 def test_claims_of_an_attack_that_knew_points_are_not_the_machines(
     panel: HallPanel, given: str

@@ -78,7 +78,7 @@ const build = (el, send, onClose) => {
     put(title, "textContent", { taps: "Where are the points?", claims: "The machine claims", places: "Here a point must be", truth: "The truth" }[at]);
     put(said, "textContent", now.said);
     const local = told.letters && !told.place && !total;
-    put(where, "textContent", local ? "Phones cannot come here: this page is served to this machine alone. Start it with margin-explorer serve --host 0.0.0.0." : (told.place || "").replace(/^http:\/\//, ""));
+    put(where, "textContent", local ? now.only_here : (told.place || "").replace(/^http:\/\//, ""));
     where.classList.toggle("bad", Boolean(local));
     put(code, "textContent", told.letters || "");
     put(count, "textContent", `${total} ${total === 1 ? "phone" : "phones"}, ${tapped} ${tapped === 1 ? "tap" : "taps"}`);

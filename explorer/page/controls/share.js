@@ -3,7 +3,7 @@ const build = (el, send, onClose, onMessage) => {
   const title = (words) => make("div", "mx-chart-title", { textContent: words });
   const link = copyLine("Link to this moment", "Copy link", "Points, settings, seeds, steps and stage, for another browser, Python or the command");
   link.button.className = "mx-action";
-  const note = make("p", "mx-note", {});
+  const note = make("p", "mx-note", {}), only = make("p", "mx-note bad", { hidden: true });
   const paste = pasteLine("Paste a link or a challenge", "Open", (text) => send("open", text));
   const tabs = make("div", "mx-segments", { role: "group", "aria-label": "Language" });
   const code = make("textarea", "mx-code", { readOnly: true, spellcheck: false, rows: 4, "aria-label": "Code", wrap: "off" });
@@ -15,12 +15,14 @@ const build = (el, send, onClose, onMessage) => {
     tabs.append(b);
     return [key, b];
   });
-  el.append(title("Link"), link.root, note, paste.root, title("Save: points, pictures, films, the run"), files,
+  el.append(title("Link"), link.root, only, note, paste.root, title("Save: points, pictures, films, the run"), files,
     make("div", "mx-share-head", {}, title("The same in code"), tabs, copyCode), code);
   const show = () => {
     link.set(now.link ? addressOf(now.link) : "");
     put(link.button, "disabled", !now.link);
     put(note, "textContent", now.note);
+    put(only, "textContent", now.only_here);
+    put(only, "hidden", !/^https?:\/\/(localhost|127\.[\d.]+|\[::1\])[:/]/.test(link.field.value));
     put(code, "value", now[language] || "");
     code.classList.toggle("mx-wrap", language === "command");
     for (const [key, b] of languages) attribute(b, "aria-pressed", String(key === language));

@@ -159,9 +159,10 @@ def said_of(held: HallRound) -> str:
 
 
 class HallPanel(Panel):
-    """In the drawer of Share; the taps are of the browser and the server until the end."""
+    """On top of the drawer of Share; the taps are of the browser and the server until the end."""
 
     round: HallRound | None = None
+    before = True  # whether the truth was shown when the round began
 
     def build(self) -> None:
         """One control; machine and proof work beside the page while the hall taps."""
@@ -177,6 +178,7 @@ class HallPanel(Panel):
 
     def _begin(self) -> None:
         held = self.round = new_round(self.session)
+        self.before = self.session.truth_shown
         play.set_truth_shown(self.session, False)
         self.job.begin(partial(answers, held), self._take, self._show)
         self._show()
@@ -220,8 +222,11 @@ class HallPanel(Panel):
         self.scoring.begin(once(lambda _: score_hall(held.truth, taps, machine)), take)
 
     def _end(self) -> None:
+        if self.round is None:
+            return
         self.round = None
         self.job.cancel()
+        play.set_truth_shown(self.session, self.before)
         self._show()
 
     def _show(self) -> None:
@@ -240,6 +245,7 @@ class HallPanel(Panel):
         busy = str(self.job.error or self.scoring.error or busy)  # the page's head is covered
         self.view.show(
             words=words.HALL, served=SERVED, round=held.shown, busy=busy, said=said_of(held),
+            only_here=words.ONLY_HERE,
             ready={"claims": held.claims is not None, "places": held.proven},
             rows=[] if held.score is None else words.hall_rows(held.score),
         )  # fmt: skip

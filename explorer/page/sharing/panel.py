@@ -18,7 +18,15 @@ from explorer.page.recording.landscape import KnownStarts
 from explorer.page.session import Session
 from explorer.page.sharing import files
 from explorer.page.sharing.run import film_of, gap, made_of, run_of_page
-from explorer.page.sharing.words import FILES, MAKING, MAKING_PAGE, NO_VIDEO, RECORDING, size_of
+from explorer.page.sharing.words import (
+    FILES,
+    MAKING,
+    MAKING_PAGE,
+    NO_VIDEO,
+    ONLY_HERE,
+    RECORDING,
+    size_of,
+)
 from explorer.research.code import command_of, notebook_of, python_of
 from explorer.research.pictures import painting, planes
 from explorer.research.run_report import page_of
@@ -61,7 +69,7 @@ class SharePanel(Panel):
         self.view.show(
             link=link, note=(link and gap(self.session)) or size_of(link, run), files=_rows(frame),
             python=python_of(run) if link else "", command=command_of(run) if link else "",
-            notebook=notebook_of(run) if link else "",
+            notebook=notebook_of(run) if link else "", only_here=ONLY_HERE,
         )  # fmt: skip
 
     def _on_recorded(self, made: Any) -> None:  # noqa: ANN401 - from a browser

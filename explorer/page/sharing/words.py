@@ -71,6 +71,12 @@ def size_of(link: str, run: Run) -> str:
     )
 
 
+ONLY_HERE = (
+    "Only this computer opens this address. For a class start margin-explorer serve --host 0.0.0.0 "
+    "--class 30, and open the page at the address that it prints."
+)
+
+
 # --- The game of two ---------------------------------------------------------------------------
 
 NO_GAME = "Hide your points in a network and give away its weights alone: can somebody guess them?"
@@ -100,8 +106,8 @@ def hider_row(who: str, made: GuessScore) -> list[str]:
 # --- The hall attacks --------------------------------------------------------------------------
 
 HALL = (
-    "Phones see the boundary and the needles of these weights, and tap where they believe the "
-    "points are. Then come the machine's claims, the places that must hold a point, and the truth."
+    "The class taps on phones where it believes the points are; then come the machine's claims, "
+    "the proof and the truth."
 )
 NOT_SERVED = (
     "Phones need an address to come to: start the page with margin-explorer serve "
