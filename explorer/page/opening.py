@@ -80,6 +80,8 @@ def _shares(session: Session, run: Run, what: str, words: str, seconds: float) -
     session.mix = run.mix or (0.0, 0.0)
     if run.dataset.n or run.dataset.d != session.frame.dataset.d or session.frame.dataset.n:
         draw.load(session, run.dataset)
+        # The other branches are of the points before; an undo finds their run on this one.
+        session.branches, session.branch_index = [replace(session.branch, name="main")], 0
     if trains and run.dataset.n:
         for share in training_as(session, run, seconds):
             held: tuple[Any, Any] = session.frame.dataset, session.train_config

@@ -14,7 +14,9 @@ const tabsOf = (send) => {
       if (!buttons.has(key)) {
         const [number, ...words] = title.split(" ");
         const made = makeButton("mx-tab", undefined, undefined, () => send("stage", key), { role: "tab" });
-        made.append(make("span", "mx-tab-number", { textContent: number }), " ", words.join(" "));
+        const name = make("span", "mx-tab-name", { textContent: words.join(" ") });
+        name.dataset.name = name.textContent;
+        made.append(make("span", "mx-tab-number", { textContent: number }), " ", name);
         buttons.set(key, made);
         list.append(made);
       }

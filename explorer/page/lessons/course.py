@@ -41,7 +41,7 @@ from explorer.page.lessons.file import (
     read,
     write,
 )
-from explorer.page.lessons.goals import ELSEWHERE, KINDS
+from explorer.page.lessons.goals import ELSEWHERE, KINDS, MET_BY
 from explorer.page.opening import attacking_as, training_as
 from explorer.page.session import LIVE_STEPS, Session
 from explorer.page.stages.landscape import commands as landscape
@@ -113,6 +113,19 @@ def walk_of(session: Session) -> Walk:
     if not isinstance(session.lesson, Walk):
         raise ValueError("No lesson is open: choose one from the menu Lessons.")
     return session.lesson
+
+
+def leads(session: Session, key: str, label: str) -> bool:
+    """Return whether an action of the headline is next: beside an unmet goal, if it leads there.
+
+    Where the words of the step name a button, no other one is.
+    """
+    walk = session.lesson
+    if not isinstance(walk, Walk) or walk.step.goal is None or walk.at in walk.done:
+        return True
+    if "“" in walk.step.caption:
+        return f"“{label}”" in walk.step.caption
+    return walk.step.goal.name in MET_BY.get(key, ())
 
 
 def cards_of(session: Session) -> frozenset[str] | None:

@@ -242,6 +242,20 @@ KINDS: dict[str, Task] = {
     ELSEWHERE: Task("Do it there: this page hears of it", lambda frame, _: False),
 }  # fmt: skip
 
+# The goals that an action of the headline leads to, by its key (`page.play.ACTIONS`).
+_TRAINED = ("trained at least", "separated", "on the margin at least", "off the margin at least",
+            "all points at the margin", "normalised margin at least",
+            "residual at most")  # fmt: skip
+_ATTACKED = ("attacked at least", "recovered at least", "recovered at most", "p at most",
+             "proven at least", "needed at least", "upper loss at most")  # fmt: skip
+MET_BY: dict[str, tuple[str, ...]] = {
+    "train": _TRAINED, "attack": (*_ATTACKED, TURNED), "play": _ATTACKED, "reseed": _ATTACKED,
+    "restart": _ATTACKED, "candidates": _ATTACKED, "compare": ("attacks compared",),
+    "points": ("points at least", "points of each class at least"),
+    "other-class": ("points of each class at least",),
+    "places": ("places needed at least", "region needed"), "reveal-points": ("region needed",),
+}  # fmt: skip
+
 if TYPE_CHECKING:
     Name = str
 else:

@@ -16,7 +16,7 @@ class HeadlinePanel(Panel):
     """Title and sentence of the present frame, its tone as a colour, its next action."""
 
     look = ("mx-headline-box",)
-    follows = ("running", "opening")
+    follows = ("running", "opening", "lesson")
 
     def build(self) -> None:
         """One control."""
@@ -37,6 +37,7 @@ class HeadlinePanel(Panel):
             fold=[list(pair) for pair in made.fold],
             action="" if action is None else action.label,
             key="" if action is None else action.key,
+            aside=action is not None and not course.leads(self.session, action.key, action.label),
         )  # fmt: skip
 
     @property

@@ -39,6 +39,7 @@
 
 const TRAIL = 24; // places of a candidate that are remembered
 const FADED = 0.15; // opacity of a candidate that is no claim
+const MANY = 20; // thin paths: where there are more, each is paler
 const paintOf = (label, paints) =>
   ({ 1: paints.pos, "-1": paints.neg, 3: paints.third, 4: paints.fourth })[label] || paints.ink2;
 const isDark = (paints) => { const [r, g, b] = rgb(paints.card); return r + g + b < 384; };
@@ -341,7 +342,10 @@ const paintUnder = (context, frame, paints, { X, Y, unit }, size) => {
     context.fillStyle = faded(paints.good, 0.16); context.fill();
     context.strokeStyle = paints.good; context.lineWidth = 1.5; context.stroke();
   }
-  for (const [path, colour, width] of [[frame.lines, faded(paints.ink2, 0.8), 1], [frame.strong, paints.good, 2.5]]) {
+  let paths = 1;
+  eachRow(frame.lines, ([x]) => { paths += Number.isNaN(x); });
+  const pale = Math.min(0.8, MANY / paths); // a hundred of them would hide what they join
+  for (const [path, colour, width] of [[frame.lines, faded(paints.ink2, pale), 1], [frame.strong, paints.good, 2.5]]) {
     if (!path) continue;
     polyline(context, path, X, Y);
     context.strokeStyle = colour; context.lineWidth = width; context.stroke();

@@ -13,7 +13,7 @@ from explorer.research.words import explanations
 
 LIKELY = "How certain is a point here?"
 TITLE, NOTE = "Can this point be somewhere else?", "a dot for each filled point"
-DRAG, WALL = "While you drag", "wall: a neuron switches"
+DRAG, WALL = "While you drag", "wall"
 UP_TO_WALL = "up to the wall both halves explain the weights as well"
 
 
