@@ -45,6 +45,15 @@ def share(value: float) -> str:
     return f"{plain(f'{100 * value:.0e}')}%" if value >= 1e-5 else plain(f"{value:.0e}")
 
 
+def coarse_share(value: float) -> str:
+    """Return a share in per cent for a headline, where what is tiny is as good as nothing.
+
+    >>> coarse_share(0.21), coarse_share(5e-12)
+    ('21.0%', 'less than 0.01%')
+    """
+    return share(value) if value >= PLAIN else "less than 0.01%"
+
+
 def per_cent_above(value: float) -> str:
     """Return a share in per cent with two digits, never below it."""
     if value == 0:

@@ -453,6 +453,7 @@ def proofs(explain: Frame) -> Iterator[tuple[str, Frame]]:
         "begun": begun, "first": replace(begun, needed=made.until(1)), "all": every,
         "revealed": replace(every, revealed=True), "none": none,
         "none, revealed": replace(none, revealed=True),
+        "none, some open": replace(every, needed=replace(made.until(0), spared=5)),
     }  # fmt: skip
     for name, low, high in (("needed", 0.2, 0.21), ("edge", 0.09, 0.11), ("free", 0.07, 0.08),
                             ("nothing", 0.05, 0.06)):  # fmt: skip
@@ -558,6 +559,8 @@ def of_research() -> Named:
     boards = ([one], [one, other], [replace(other, found=(0, 0, 0))], [other], [few])
     for k, board in enumerate(boards):
         yield f"arena, title {k}", arena_words.title(board)
+    for k, board in enumerate((*boards, [line(p_value=0.4, p_adjusted=0.4)])):
+        yield f"arena, under its title {k}", arena_words.sentence(board, titled=True)
     yield "arena, determined", arena_words.sentence([line(determined=15, sure=11)])
     yield "arena, word", one.word
     yield "arena, word of chance", few.word
@@ -694,9 +697,17 @@ def attacked_frames() -> Iterator[tuple[str, Frame]]:
     yield "found, three layers", frame(net=DEEP)
     explain = replace(frame(), stage="explain")
     assert explain.target is not None
-    for name, top, done in (("so far", 0.01, False), ("none", 0.1, True), ("some", 0.3, True)):
+    for name, top, done in (("so far", 0.01, False), ("none", 0.1, True), ("some", 0.3, True),
+                            ("nothing", 1e-11, True)):  # fmt: skip
         rays = RadiusMap(
-            np.full((2, 3), top), *np.array([[-1.0], [1.0]]), 0.3, 0.0, 0.01, 0.15, 2.5, 1.01
+            np.full((2, 3), top),
+            *np.array([[-1.0], [1.0]]),
+            0.3,
+            0.0,
+            min(top, 0.01),
+            0.15,
+            2.5,
+            1.01,
         )
         for known, map_ in (("", rays), (", points known", replace(rays, truth=0.2))):
             yield (

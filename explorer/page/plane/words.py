@@ -10,8 +10,8 @@ FIRST = "Click to place a point, drag to spray, or take a preset."
 FIRST_ALONE = "Click to place a point, drag to spray."  # where a lesson hides the presets
 FIRST_ON_LINE = "Click above the axis to place a ● point, below it to place a ▲."
 EXPLAIN_KEYS = (
-    "Drag a filled point along its green line; with Shift, anywhere. Keyboard: Tab chooses a "
-    "point, arrows drag it (Shift: further), Enter lets go, F frees the drag, M merges, "
+    "Click a filled point and drag it along the green line; with Shift, anywhere. Keyboard: Tab "
+    "chooses a point, arrows drag it (Shift: further), Enter lets go, F frees the drag, M merges, "
     "Ctrl+Z undo, Ctrl+Y redo."
 )
 LANDSCAPE_KEYS = (

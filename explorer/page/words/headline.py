@@ -18,7 +18,7 @@ from explorer.engine.explanations.assumptions import obstacle
 from explorer.engine.explanations.certainty import CERTIFIED, Certainty
 from explorer.engine.explanations.certainty import LIKELY as LIKELY_WORD
 from explorer.engine.explanations.cone import scope
-from explorer.engine.number_words import count, digits, percent, share
+from explorer.engine.number_words import PLAIN, coarse_share, count, digits, percent, share
 from explorer.engine.statement import Action, Statement
 from explorer.engine.status import Status
 from explorer.engine.training import TrainState
@@ -29,7 +29,7 @@ from explorer.page.stages.explain.words import LIKELY
 from explorer.page.stages.landscape import energy_words as energy
 from explorer.page.stages.landscape import words as starts
 from explorer.page.stages.proof import words as proof
-from explorer.page.words.screen import ASK
+from explorer.page.words.screen import ASK, JUMP
 from explorer.page.words.statement import ON_THE_WAY, explained_share
 from explorer.research.explained import FARTHEST, Explained, misfit
 from explorer.research.words import weights
@@ -193,8 +193,10 @@ def _nearness(part: Training, state: TrainState) -> tuple[str, str, bool]:
     if part.growth is not None and abs(part.growth) < STILL:
         words += (
             " The last nine tenths of the steps changed the normalised margin by "
-            f"{share(abs(part.growth))}: you may jump."
+            f"{share(abs(part.growth))}."
         )
+        if len(state.net.weights) == 2 and state.net.d <= 2:
+            words += f" Press “{JUMP}” to go to the end at once."
     return words, "good" if made.light is Light.NEAR else "", made.light is not Light.SEPARATED
 
 
@@ -232,7 +234,7 @@ def _landscape(frame: Frame) -> Statement:
     if frame.starts is None if mixed else frame.landscape is None:
         return Statement("These weights have no energy", energy.nothing(frame), "warn")
     if found is not None:
-        return Statement(*found)
+        return Statement(*found, fold=starts.numbers(frame))
     return Statement(
         "Which starts lead to the truth?",
         "Each place is a start: a mix of training points, unseen points and noise. Drag the "
@@ -260,27 +262,36 @@ def _certain(shown: Certain) -> Statement:
         ("largest radius so far", percent(top)),
         (f"{sure} from", share(made.limit)),
         ("half width of a place", f"{made.half:.2g}"),
+        ("among sets with", scope(made.box, made.top)),
     )
     if len(places):
         title = f"{count(len(places), 'place')} {sure} to hold a training point"
         title += "" if shown.done else ", so far"
-        why = f"more than your points do, {share(made.limit)}"
+        least = float(places[:, -1].min())
+        missed = f"{percent(least)} of the weights or more" if least >= PLAIN else "more"
+        why = f"Your points miss {coarse_share(made.limit)}."
         if made.truth is None:
-            why = f"so likely by a threshold ({share(made.limit)}), not certified"
+            why = f"Likely is above {share(made.limit)}, a threshold: not certified."
         words = (
-            f"Ringed: without a point within {made.half + made.reach:.2g} every set with "
-            f"{scope(made.box, made.top)} misses {percent(float(places[:, -1].min()))} of the "
-            f"weights or more, at best {share(made.least)}: {why}."
+            f"Ringed: without a point within {made.half + made.reach:.2g} every set misses "
+            f"{missed}. {why}"
         )
         return Statement(title, words, "good", fold)
     if not shown.done:
         return Statement(LIKELY, "From the weights alone, place by place.", "", fold)
     words = (made.why if made.truth is None else "") or (
-        f"Some set misses {share(made.least)} of them. Without a point in the brightest "
-        f"place {percent(top)} or more are missed, by {scope(made.box, made.top)}; a place "
-        f"is {sure} above {share(made.limit)}."
+        f"Some set misses {coarse_share(made.least)} of the weights. {_brightest(top)}"
     )
+    if (made.truth is not None or not made.why) and made.limit >= PLAIN:
+        words += f" A place is {sure} above {share(made.limit)}."
     return Statement(f"No place is {sure} to hold a point", words, "", fold)
+
+
+def _brightest(top: float) -> str:
+    """Return what a set misses at least without a point in the place where that is most."""
+    if top < PLAIN:
+        return "Of no place is it proven that sets without a point there miss 0.01% or more."
+    return f"Without a point in the brightest place every set misses {percent(top)} or more."
 
 
 def _explain(state: Explained, sure: Certainty | None) -> Statement:
@@ -295,7 +306,7 @@ def _explain(state: Explained, sure: Certainty | None) -> Statement:
     if broken := _misfit(state, fold):
         return broken
     if state.now is not state.truth:
-        words = f"{count(n, 'point')} leave {share(state.left)} unexplained. {state.words}"
+        words = f"{count(n, 'point')} leave {coarse_share(state.left)} unexplained. {state.words}"
         if state.base > EXPLAINING:  # neither set explains the weights
             return Statement("Other points leave as much unexplained", words.rstrip(), "warn", fold)
         return Statement("Other points, the same weights", words.rstrip(), "good", fold)
@@ -321,7 +332,8 @@ def _explain(state: Explained, sure: Certainty | None) -> Statement:
         return Statement(title, words, "", fold, Action("compare", "Compare attacks"))
     return Statement(
         f"{n - still} of {n} points that carry the weights can become two",
-        "Drag one along its line: it becomes two that explain the same weights, until the wall.",
+        "Click a filled point, and drag it a little along the line that appears: it becomes two "
+        "that explain the same weights.",
         "",
         fold,
     )
@@ -333,8 +345,8 @@ def _misfit(state: Explained, fold: tuple[tuple[str, str], ...]) -> Statement | 
     if off == "residual" and state.words.startswith(FARTHEST):
         return Statement(
             "This set explains the weights less well",
-            f"It leaves {share(state.left)} unexplained, your points {share(state.base)}. "
-            f"{state.words}",
+            f"It leaves {coarse_share(state.left)} unexplained, your points "
+            f"{coarse_share(state.base)}. {state.words}",
             "warn",
             fold,
         )

@@ -17,6 +17,7 @@ KEYS = (
     ("Ctrl+Z, Ctrl+Y", "on the plane: undo, redo"),
 )
 ASK = "Where must a point be?"
+JUMP = "Jump to the exact solution"
 HELP = (
     "Draw points, train a network on them, and let an attack look for them in its weights alone. "
     "Underlined words say what they mean; Legend, on the plane, says it of each mark."

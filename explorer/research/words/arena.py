@@ -30,22 +30,27 @@ def _first(ran: Sequence[ArenaLine]) -> ArenaLine | None:
     return best([line for line in ran if line.p_adjusted <= CHANCE]) or best(ran)
 
 
-def sentence(lines: Sequence[ArenaLine]) -> str:
-    """Return the result as a sentence, with its numbers."""
+def sentence(lines: Sequence[ArenaLine], titled: bool = False) -> str:
+    """Return the result as a sentence, with its numbers; `titled`: `title` stands above it."""
     ran = [line for line in lines if line.runs]
     if not ran:
         return "No attack has run yet." if not lines else "No attack could run: see its row."
     first = _first(ran)
     if first is None:
         reached = " that is in reach" if any(line.hits for line in ran) else ""
-        text = (
-            f"None of {count(len(ran), 'attack')} found a point{reached} within {ran[0].radius:g}."
-        )
+        of = count(len(ran), "attack")
+        text = f"None of {of} found a point{reached} within {ran[0].radius:g}."
+        if titled:
+            text = f"A point counts as found within {ran[0].radius:g}, and {of} ran."
         return text + _open_questions(ran[0])
     chance = first.control[first.at] * first.n
     of_all = f" as the best of {count(len(ran), 'attack')}" if len(ran) > 1 else ""
+    beaten = first.p_adjusted > CHANCE
+    lead = f"{first.title}: " if beaten else "" if titled else f"{first.title} does best: "
+    if beaten and not titled:
+        lead = f"No attack is shown to do better than chance. {lead}"
     text = (
-        f"{first.title} does best: {first.hits} of {first.n} points within {first.radius:g} over "
+        f"{lead}{first.hits} of {first.n} points within {first.radius:g} over "
         f"{count(first.runs, 'run')}, {first.hits} of {first.claims} claims right; chance "
         f"finds {chance:.2g}"
     )
@@ -58,8 +63,6 @@ def sentence(lines: Sequence[ArenaLine]) -> str:
         text += f" Others found: {', '.join(others)}."
     if any(line.hits > first.hits for line in ran):
         text += " Best is whose points found and whose right claims are many alike."
-    if first.p_adjusted > CHANCE:
-        text = f"No attack is shown to do better than chance. {text.replace(' does best', '')}"
     if known and least_p(len(first.chance)) > CHANCE:
         text += verdicts.doubt(first.p_adjusted, len(first.chance))
     return text + _open_questions(first)

@@ -92,7 +92,7 @@ def end_of_training(made: Finished) -> str:
             f"The best network found {where}: none of them at margin 1 has a ‖θ‖² smaller by "
             f"more than {per_cent_above(made.gap)}."
         )
-    return f"{text} Cells farther away may hold a larger margin: finishing again looks there."
+    return f"{text} A network farther away may have a larger margin: finish again to look for it."
 
 
 def training_errors(wrong: int, n: int) -> str:

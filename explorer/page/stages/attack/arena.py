@@ -203,7 +203,7 @@ class Arena(Panel):
         claims = None if line is None else arena.claims_of(self.rows, line, self.target.net.d)
         key = "" if claims is None or line is None else line.key
         lines = self.lines()
-        self._put(key, claims, arena_words.sentence(lines), arena_words.title(lines))
+        self._put(key, claims, arena_words.sentence(lines, titled=True), arena_words.title(lines))
 
     def _put(self, key: str, claims: Report | None, words: str, title: str = "") -> None:
         if self.target is not None:

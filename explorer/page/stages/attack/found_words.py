@@ -28,9 +28,7 @@ def within(here: RecallCurve) -> str:
     truth = f"{int(here.found[0])} of {here.n} points"
     if not here.controls:
         return f"{truth}; no unseen points to compare with"
-    chance, low, high = (float(v[0]) for v in (here.chance, here.low, here.high))
-    span = f", {low:.0f} to {high:.0f} in 90% of the sets" if high > low else ""
-    return f"{truth}; of as many unseen points {chance:.2g}{span}"
+    return f"{truth}; of as many unseen points {float(here.chance[0]):.2g} on average"
 
 
 def points_found(here: RecallCurve, made: Certainty | None = None) -> list[str]:

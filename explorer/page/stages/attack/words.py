@@ -34,7 +34,7 @@ MOST = 800  # arbitrary: candidates of one attack
 NEAR = (Light.NEAR, Light.EXACT)
 ANEW = Action("restart", "Attack again")
 ELSEWHERE = "Could they be elsewhere?"
-OTHERS = "See which others explain them"
+OTHERS = "Ask what else explains the weights"
 ALTERNATE = Action("points", "Try points that alternate")
 
 
@@ -177,9 +177,14 @@ def _against(frame: Frame, made: Verdict) -> str:
     alone = "" if _own(frame) else ", from the weights alone"
     alone = "" if _truth_share(frame) else alone
     chance = "none" if not made.chance else f"{made.chance:.2g} on average"
+    off = made.claims - made.found
+    wrong = ""
+    if off > 0:
+        meets = "claim meets" if off == 1 else "claims meet"
+        wrong = f" {off} {meets} no training point of {'its' if off == 1 else 'their'} own."
     return (
-        f"Each within {made.radius:g}{alone}. On {_sets(made)} the same claims match {chance} "
-        f"(p = {made.p_value:.2g})."
+        f"Each within {made.radius:g}{alone}.{wrong} On {_sets(made)} the same claims "
+        f"match {chance} (p = {made.p_value:.2g})."
     )
 
 

@@ -21,7 +21,7 @@ BY_HEIGHT = {"sign": "↕", "name": "by height", "tip": "above the axis +1, belo
 CHIPS = {
     "map": ("Map", "Sign and size of Φ as colour, with a line where it is 0"),
     "margins": ("Margins", "Thin lines where Φ is the margin"),
-    "lines": ("Neurons", "Lines on which a neuron switches, by path weight"),
+    "lines": ("Kinks", "Lines on which a neuron switches, by path weight"),
     "trails": ("Trails", "Where the candidates come from"),
 }
 FIT = ("Fit", "Let the plane show all points large")

@@ -17,7 +17,7 @@ from explorer.engine.explanations.assumptions import obstacle
 from explorer.engine.explanations.certainty import Certainty, RadiusMap, radius_map
 from explorer.engine.explanations.masses import forced_points
 from explorer.engine.explanations.others import OtherSet, Rivals, farthest_set, forced_mass
-from explorer.engine.number_words import percent
+from explorer.engine.number_words import PLAIN, coarse_share, percent
 from explorer.engine.progress import Progress, part_progress
 from explorer.page import play
 from explorer.page.ahead import Ahead
@@ -267,9 +267,12 @@ class ExplainPanel(Panel):
 
 def radius_legend(drawn: RadiusMap) -> str:
     """Return the legend of a map of radii: colours with shares in per cent, and what they mean."""
-    low, top = (percent(end) for end in radius_span(drawn))
+    least, most = radius_span(drawn)
+    low, top = percent(least), percent(most)
     if low == top:  # one colour has no scale
-        return f"<div>{escape(words.all_alike(low))}</div>"
+        return f"<div>{escape(words.all_alike(coarse_share(least)))}</div>"
+    if least < PLAIN:
+        low = "0%"
     return f"{scale_html(SHADING, (low, top))}<div>{escape(words.radii(drawn))}</div>"
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from explorer.engine.explanations.certainty import Certainty, RadiusMap
 from explorer.engine.explanations.cone import scope
 from explorer.engine.explanations.others import RADIUS, Rivals
-from explorer.engine.number_words import plain, share
+from explorer.engine.number_words import PLAIN, plain, share
 from explorer.research.explained import Explained
 from explorer.research.words import explanations
 
@@ -43,7 +43,7 @@ def hand(state: Explained) -> str:
     if state.selected is None and bool(state.pinned.all()):
         return "No point has a line to go along: choose Anywhere, and drag a filled point."
     if state.selected is None:
-        return "Click a filled point on the plane and drag it along its green line."
+        return "Click a filled point on the plane: a green line appears to drag it along."
     i = state.selected
     if bool(state.pinned[i]):
         return f"Point {i + 1} cannot be split: {_freedom(state.net.d, state.kinks(i))}."
@@ -103,8 +103,9 @@ def certified_words(count: int, of: int, made: Certainty, left: float) -> tuple[
         sure = made.tight and made.limit <= explanations.VOID
         return told, some if sure else "That does not say that they could be missing."
     each = "it" if count == 1 else "each"
+    little = f", {share(left)}," if left >= PLAIN else ""
     return told, (
         f"Every set with {scope(made.box, made.top)} that leaves as little of the weights "
-        f"unexplained as these points, {share(left)}, has a point within {near} of {each}, with at "
-        "least the share of λ written there."
+        f"unexplained as these points{little} has a point within {near} of {each}, with at least "
+        "the share of λ written there."
     )

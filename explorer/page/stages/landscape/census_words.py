@@ -47,14 +47,24 @@ def census_words(made: Census, end: int = -1) -> tuple[str, str]:
     if end >= 0:
         return end_words(made.basins[end], end, len(made.basin))
     n, off = len(made.basin), made.truth[1]
-    where = "at the truth" if off <= RADIUS else f"where one from the truth does, {off:.2f} off it"
+    where = "at the truth"
+    if off > RADIUS:
+        where = f"where a descent from the truth ends, {off:.2f} off the truth"
     level = "" if made.level == n else f" {count(n - made.level, 'descent')} did not end level."
     words = (
-        f"{per_cent(made.home)} of the descents end {where}; by Good–Turing, basins not seen hold "
-        f"{per_cent(made.unseen.volume)} of all.{level} Each has "
+        f"{made.home.value:.0%} of the descents end {where}. Of further starts about "
+        f"{made.unseen.volume.value:.0%} would come to ends not seen yet.{level} Each has "
         f"{count(len(made.basins[0].x), 'candidate')}."
     )
     return f"{count(len(made.basins), 'distinct end')} from {n} starts", words
+
+
+def census_numbers(made: Census) -> tuple[tuple[str, str], ...]:
+    """Return the shares of a census with their intervals."""
+    return (
+        ("end there", per_cent(made.home)),
+        ("starts of ends not seen, by Good–Turing", per_cent(made.unseen.volume)),
+    )
 
 
 def end_words(one: Basin, k: int, total: int) -> tuple[str, str]:

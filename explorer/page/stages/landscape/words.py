@@ -16,7 +16,7 @@ from explorer.engine.energy.starts import NAMES, mix_weights
 from explorer.engine.number_words import count
 from explorer.engine.roster import ROSTER, by_key
 from explorer.page.frame import Frame, Handle
-from explorer.page.stages.landscape.census_words import census_words
+from explorer.page.stages.landscape.census_words import census_numbers, census_words
 from explorer.page.stages.landscape.energy_words import (
     ENDS,
     UNIT_BILEVEL,
@@ -63,7 +63,7 @@ PROFILES = {
     "edges": "Along the edges",
 }
 DRAWN = "with drawn multipliers and annealed slopes the first steps leave the start."
-OWN_LOSS = "a run lowers its own loss, with softened slopes and a pull onto the margin."
+OWN_LOSS = "the attack lowers a loss of its own, not this energy."
 OVERSHOT = "its steps have a length of their own, and can overshoot."
 BESIDE = 0.5  # share of the truth above which a start is beside it; arbitrary
 
@@ -129,6 +129,15 @@ def headline(frame: Frame) -> tuple[str, str] | None:
     return here_words(held, title(held.energies, own)[0], noise_words(held.energies))
 
 
+def numbers(frame: Frame) -> tuple[tuple[str, str], ...]:
+    """Return the names and values of the numbers under the headline of a census; else none."""
+    held = frame.starts
+    alone = held is not None and frame.map_kind == "starts" and len(held.trail) <= 1
+    if not alone or held is None or held.census is None or held.moved or held.end >= 0:
+        return ()
+    return census_numbers(held.census)
+
+
 def here_words(held: Handle, whole: str, more: str = "") -> tuple[str, str]:
     """Return what the start at the handle leaves of the weights, and what the `whole` map shows."""
     own = by_key(held.problem.of.attack).own is not None
@@ -142,14 +151,14 @@ def here_words(held: Handle, whole: str, more: str = "") -> tuple[str, str]:
 
 
 def noise_words(energies: NDArray[np.float64]) -> str:
-    """Return that noise explains the weights better than the truth, where it does, and why."""
+    """Return that noise explains the weights, where it does, why, and where it beats the truth."""
     noise, truth = float(energies[-1, 0]), float(energies[0, -1])
-    if not noise < truth <= EXPLAINED:
+    if noise > EXPLAINED:
         return ""
-    return (
-        f" Less is not nearer: noise leaves {number(noise)}, the truth, on the points alone, "
-        f"{number(truth)}."
-    )
+    words = f" Noise leaves {number(noise)}: so many candidates explain the weights in many ways."
+    if noise < truth <= EXPLAINED:
+        words += f" Less is not nearer: the truth, on the points alone, leaves {number(truth)}."
+    return words
 
 
 def beside(held: Handle) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from explorer.engine.data import Dataset
 from explorer.engine.explanations.cone import FINE, scope
 from explorer.engine.explanations.needed import Needed
-from explorer.engine.number_words import count, percent, share
+from explorer.engine.number_words import coarse_share, count, percent, share
 from explorer.engine.statement import Action, Statement
 from explorer.page.frame import Frame, Proof
 from explorer.page.words.screen import ASK
@@ -48,12 +48,21 @@ def claim(frame: Frame, held: Proof) -> str:
     """Return what is proven of the places, in full."""
     made = held.needed
     assert made is not None
-    as_good = f"as well as {_limit(frame, held)}"
-    if made.limit <= FINE:
-        as_good = f"but for {share(made.limit)}"
     return (
-        f"Every set that explains the weights {as_good} has a point of its class in each place: "
-        f"proven for {scope(made.box, made.top)}."
+        f"Every set that explains the weights {_as_good(frame, held)} has a point of its class in "
+        f"each place: proven for {scope(made.box, made.top)}.{_attack_counts(frame)}"
+    )
+
+
+def _attack_counts(frame: Frame) -> str:
+    """Return why another number of points is certified in the attack; "" where none is known."""
+    known = frame.certainty
+    if known is None or not _has_points(frame):
+        return ""
+    near, sure = f"{known.half + known.reach:.2g}", int(known.certain.sum())
+    return (
+        f" A place is as wide as drawn; Attack counts the {count(sure, 'point')} certified to "
+        f"within {near}."
     )
 
 
@@ -65,10 +74,13 @@ def _has_points(frame: Frame) -> bool:
     return frame.truth is not None and frame.truth.n > 0
 
 
-def _limit(frame: Frame, held: Proof) -> str:
+def _as_good(frame: Frame, held: Proof) -> str:
     assert held.needed is not None
+    limit = share(held.needed.limit)
+    if held.needed.limit <= FINE:
+        return f"but for {limit}"
     own = "your points do" if _has_points(frame) else "a threshold asks"
-    return f"{own} ({share(held.needed.limit)} unexplained)"
+    return f"as well as {own} ({limit} unexplained)"
 
 
 def _numbers(held: Proof) -> tuple[tuple[str, str], ...]:
@@ -88,23 +100,21 @@ def _numbers(held: Proof) -> tuple[tuple[str, str], ...]:
 def _none(frame: Frame, held: Proof, fold: tuple[tuple[str, str], ...]) -> Statement:
     made = held.needed
     assert made is not None
-    which = f"each of the {count(made.asked, 'place')}"
+    which, rest = "each", ""
     if made.spared < made.asked:
-        which = f"{made.spared} of the {count(made.asked, 'place')}"
+        which, rest = f"{made.spared} of them", " Of the others nothing is proven."
     words = (
-        f"They could be elsewhere: around {which} where the best set has points, a set as good as "
-        f"{share(made.limit)} unexplained does without one. {FORBID}"
+        f"The best set has points in {count(made.asked, 'place')}. For {which} another set, with "
+        f"none there, explains the weights {_as_good(frame, held)}.{rest} {FORBID}"
     )
     return Statement("No place must hold a point", words, "warn", fold, _reveal(frame, held))
 
 
 def _revelation(frame: Frame, held: Proof, fold: tuple[tuple[str, str], ...]) -> Statement:
-    made, truth, known = held.needed, frame.truth, frame.certainty
+    made, truth = held.needed, frame.truth
     assert made is not None and truth is not None
     right, words = right_count(made, truth), place_words(made, truth)
-    if known is not None:
-        near, sure = f"{known.half + known.reach:.2g}", int(known.certain.sum())
-        words += f" Attack counts the {sure} of {truth.n} certified to within {near}."
+    words += _attack_counts(frame)
     if right < truth.n:
         rest = truth.n - right
         without = "has no place of its own" if rest == 1 else "have no place of their own"
@@ -134,10 +144,17 @@ def _argument(frame: Frame, held: Proof) -> Statement:
     made, bound, cone = held.needed, held.refit, held.cone
     assert bound is not None and cone is not None and made is not None
     least = cone.least.high
-    fold = (*_numbers(held), ("proven without a point there", percent(bound.low)))
-    title = f"Without a point here: {share(bound.high)} unexplained, not {share(least)}"
+    fold = (
+        *_numbers(held),
+        ("left without a point there", share(bound.high)),
+        ("proven without a point there", percent(bound.low)),
+    )
+    left = coarse_share(bound.high)
+    title = f"Without a point here {left} of the weights is missed, not {coarse_share(least)}"
+    if left == coarse_share(least):
+        title = f"Without a point here {left} of the weights is missed"
     if bound.high <= 1.02 * least:
-        title = f"Without a point here: no more unexplained, {share(bound.high)}"
+        title = "Without a point here no more of the weights is missed"
     exact = made.limit <= FINE
     whose = "your points leave" if _has_points(frame) and not exact else "is allowed"
     limit, action = share(made.limit), _reveal(frame, held)

@@ -17,9 +17,9 @@ from explorer.page.controls.row import Item, Row
 from explorer.page.job import JobState, once
 from explorer.page.panels.base import WIDTHS, Form
 from explorer.page.stages.train import commands as train
+from explorer.page.words.screen import JUMP
 from explorer.research import runs
 
-JUMP = "Jump to the exact solution"
 JUMP_TIP = "Solve for the exact maximum-margin network: two layers, 1-D and 2-D"
 FINISH = "Train to the end"
 FINISH_TIP = (
