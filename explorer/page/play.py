@@ -44,7 +44,7 @@ def go(session: Session, stage: Stage) -> None:
         return
     if stage in BESIDE_TRUTH and now.training.given and (session.guessing or not now.dataset.n):
         raise ValueError(NO_DATA)
-    session.running = False
+    session.running, session.editing = False, False
     if stage == "train" and now.training.state is None:
         train.begin(session)
     elif stage not in BEFORE and not now.newest:

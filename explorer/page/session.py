@@ -52,6 +52,7 @@ class Session(HasTraits):
     seed = Int(0, min=0)
     mix = Tuple(Float(0.0), Float(0.0), default_value=(0.0, 0.0), help="mix_truth, mix_data")
     tool = Enum(("place", "move", "erase"), "place")
+    editing = Bool(False, help="whether the tools are unfolded in 2 Train: a press edits points")
     label = Enum((1, -1, 3, 4, 0), 1, help="class to place; 0: by height, in 1-D")
     classes = Int(len(CLASSES), min=2, max=len(CLASSES), help="how many can be drawn on the plane")
     truth_shown = Bool(True)

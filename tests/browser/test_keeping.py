@@ -81,15 +81,22 @@ class Kept:
             self.bar.get_by_role("button", name="Download").click()
         assert download.value.path().read_text() == self.text
 
+    def click(self, place: tuple[float, float]) -> None:
+        """Place a point, with the pencil where the tools are folded."""
+        pencil = self.app.button("Edit the points")
+        if pencil.is_visible():
+            pencil.click()
+        self.app.click(place)
+
     def click_meanwhile(self) -> None:
         """A sixth point, which comes later."""
-        self.app.click((0.5, 0.55))
+        self.click((0.5, 0.55))
 
     def goes_on(self) -> None:
         """The page is still there, with what was pressed meanwhile."""
         expect(self.bar).to_be_hidden()
         self.app.expect_points(6)
-        self.app.click((0.4, 0.6))
+        self.click((0.4, 0.6))
         self.app.expect_points(7)
         self.kept("7 points")
 
@@ -109,7 +116,7 @@ def test_a_drawing_is_offered_again_after_a_reload(page: Page, voila_server: ser
     # Another drawing is kept beside it.
     drawn.app.press("Clear")
     drawn.app.expect_points(0)
-    drawn.app.click((0.5, 0.5))
+    drawn.click((0.5, 0.5))
     drawn.kept("1 point")
     drawn.app.fold("Share")
     rows = page.locator(".mx-kept-list .mx-kept-row")
@@ -129,7 +136,7 @@ def test_a_duplicated_tab_keeps_a_drawing_of_its_own(
     second.is_offered().click()
     second.app.expect_points(5)
     for drawn, place in ((first, (0.5, 0.55)), (second, (0.4, 0.6)), (second, (0.55, 0.3))):
-        drawn.app.click(place)
+        drawn.click(place)
     first.kept_among("6 points")
     second.kept_among("7 points")
     for drawn, words in ((first, "6 points"), (second, "7 points")):
@@ -138,7 +145,7 @@ def test_a_duplicated_tab_keeps_a_drawing_of_its_own(
     first.bar.get_by_role("button", name="Take up").click()  # nobody else writes on its row now
     first.app.expect_points(6)
     for place in ((0.25, 0.75), (0.75, 0.25)):
-        first.app.click(place)
+        first.click(place)
     first.kept_among("8 points")
     assert len(page.evaluate(ROWS)) == 2
     second.page.close()

@@ -132,3 +132,21 @@ def test_places_outside_the_surface_are_clamped_to_the_plane() -> None:
     session = Session()
     hand({"kind": "down", "x": 7.0, "y": -3.0, "gesture": 1}, session=session)
     assert points(session) == [([2.0, -2.0], 1.0)]
+
+
+def test_beyond_draw_a_press_edits_once_the_pencil_is_taken() -> None:
+    session = Session(preset("two-points"))
+    play.go(session, "train")
+    play.step(session, 5)
+    state = session.frame.training.state
+    hand(at("down", 1, 1), at("up", 1, 1), at("erase", 1, 1), session=session)
+    assert session.frame.dataset.n == 2 and session.frame.training.state is state
+    session.editing = True
+    hand(at("down", 1, 1), at("up", 1, 1), session=session)
+    assert session.frame.dataset.n == 3
+    play.go(session, "draw")
+    play.go(session, "train")
+    assert not session.editing
+    hand(at("down", 1.5, 1), session=session)
+    hand(at("undo", 0, 0), session=session)  # needs no pencil
+    assert session.frame.dataset.n == 2

@@ -1,6 +1,6 @@
 // Tools on the plane's left edge, folded to one pencil where nobody draws; layers at its foot.
 const build = (el, send) => {
-  let unfolded = false, last = "", now = {};
+  let now = {};
   const palette = make("div", "mx-palette", { role: "toolbar", "aria-label": "Drawing tools", "aria-orientation": "vertical" });
   const chips = make("div", "mx-chips", { role: "group", "aria-label": "What the plane shows" });
   el.append(palette, chips);
@@ -16,10 +16,8 @@ const build = (el, send) => {
     const { classes, label, tool: held, drawing } = now;
     const named = (b) => b.dataset.layer ?? b.getAttribute("aria-label"); // the words of a layer may change when it is pressed
     const focused = el.contains(document.activeElement) ? named(document.activeElement) : null;
-    if (!drawing) {
-      palette.replaceChildren(tool(icon("pencil"), "Edit the points", "Edit the points: back to Draw", null, () => send("edit")));
-    } else if (now.folded && !unfolded) {
-      palette.replaceChildren(tool(icon("pencil"), "Edit the points", "Edit the points: the run goes on with them", null, () => { unfolded = true; draw(); }));
+    if (!drawing || now.folded) {
+      palette.replaceChildren(tool(icon("pencil"), "Edit the points", `Edit the points: ${drawing ? "the run goes on with them" : "back to Draw"}`, null, () => send("edit", true)));
     } else {
       const tools = [["place", "Place", "pencil", "Place: a click adds a point, a drag sprays (P)"],
         ["move", "Move", "move", "Move: drag a point (M)"], ["erase", "Erase", "eraser", "Erase: click or drag over points (E)"]];
@@ -32,7 +30,7 @@ const build = (el, send) => {
         tool(icon("redo"), "Redo", "Do the undone edit again (Ctrl+Y on the plane)", null, () => send("redo")),
         tool(icon("bin"), "Clear", "Erase all points; undo brings them back", null, () => send("clear")),
       );
-      if (now.folded) palette.append(line(), tool(icon("close"), "Fold the tools", "Fold the tools", null, () => { unfolded = false; draw(); }));
+      if (now.stage !== "draw") palette.append(line(), tool(icon("close"), "Fold the tools", "Fold the tools: a press on the plane edits nothing", null, () => send("edit", false)));
     }
     chips.replaceChildren(...now.chips.map(({ key, name, tip, on }) =>
       makeButton(`mx-chip${on ? " on" : ""}`, name, tip, () => send("layer", key), { "aria-pressed": String(on), data: { layer: key } })));
@@ -40,8 +38,6 @@ const build = (el, send) => {
   };
   return (state) => {
     if (!state.classes) return;
-    if (state.stage !== last) unfolded = false;
-    last = state.stage;
     now = state;
     draw();
   };

@@ -164,6 +164,11 @@ class DrawHand(Hand):
             "erase-tool": lambda _: self._tool("erase"),
         }
 
+    def handle(self, content: Any) -> None:  # noqa: ANN401 - a message from a browser
+        """Act on one message; with the tools folded, undo and redo alone."""
+        self.acts = self.table() if draw.is_open(self.session) else super().table()
+        super().handle(content)
+
     def points(self) -> Tensor:
         """Return the drawn points (n, d)."""
         return self.session.frame.dataset.x

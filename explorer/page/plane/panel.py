@@ -17,6 +17,7 @@ from explorer.page.plane.hands import DrawHand, ExplainHand, Hand, LandscapeHand
 from explorer.page.plane.scene import KeptBackdrop, Look, network, scene
 from explorer.page.plane.shapes import pointed_at, shapes_of
 from explorer.page.session import Session
+from explorer.page.stages.draw import commands as draw
 from explorer.page.view.canvases import PlaneView
 from explorer.style import CLASSES
 
@@ -44,7 +45,9 @@ class PlanePanel(Panel):
         self.view.on("events", self._on_events)
         self.view.on("drawn", self._on_drawn)
         self.widget = self.view.add_class("mx-plane")
-        session.observe(self._on_tool, names=["tool", "label", "truth_shown", "layers", "pointed"])
+        session.observe(
+            self._on_tool, names=["tool", "label", "truth_shown", "layers", "pointed", "editing"]
+        )
         self._on_tool(None)
 
     def _on_events(self, content: dict[str, Any]) -> None:
@@ -70,9 +73,11 @@ class PlanePanel(Panel):
         self._draw(session.frame)
 
     def _tool_of(self, session: Session) -> None:
+        is_open = draw.is_open(session)
+        cursor = {"place": "crosshair", "move": "grab", "erase": "cell"}[session.tool]
         self.view.spacing = SPACING[session.tool]
-        self.view.echo = session.tool == "place"
-        self.view.cursor = {"place": "crosshair", "move": "grab", "erase": "cell"}[session.tool]
+        self.view.echo = is_open and session.tool == "place"
+        self.view.cursor = cursor if is_open else "default"
 
     def render(self, frame: Frame) -> None:
         """Show network, points and candidates, and what the stage draws: one message."""
@@ -106,6 +111,8 @@ class PlanePanel(Panel):
         keys, places = words.KEYS, 0
         if frame.proof is not None:
             keys, places = words.PROOF_KEYS, int(frame.proof.done)
+        elif not frame.is_aimed and not draw.is_open(self.session):
+            keys = words.FOLDED_KEYS
         elif explain is not None:
             keys, places = words.EXPLAIN_KEYS, explain.present.now.n
         elif landscape is not None:
@@ -116,7 +123,7 @@ class PlanePanel(Panel):
             self.view.wheel = frame.proof is not None and frame.proof.centre is not None
             if places:
                 self.view.echo, self.view.spacing, self.view.cursor = False, 2, "grab"
-            elif self.view.spacing != SPACING[self.session.tool]:
+            else:
                 self._tool_of(self.session)
             self.view.hint = self.first_words(frame) * (not n and self.session.game is None)
             self.view.tip = keys

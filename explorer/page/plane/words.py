@@ -6,6 +6,7 @@ KEYS = (
     "Click to place, drag to spray. Keyboard: arrows move the cursor (Shift: further), Enter acts, "
     "Delete erases, 1 to 4 choose the class, P place, M move, E erase, Ctrl+Z undo, Ctrl+Y redo."
 )
+FOLDED_KEYS = "The pencil edits the points. Keyboard: Ctrl+Z undo, Ctrl+Y redo."
 FIRST = "Click to place a point, drag to spray, or take a preset."
 FIRST_ALONE = "Click to place a point, drag to spray."  # where a lesson hides the presets
 FIRST_ON_LINE = "Click above the axis to place a ● point, below it to place a ▲."

@@ -191,6 +191,11 @@ def _begin_anew(session: Session, history: History[Dataset]) -> None:
     session.show()
 
 
+def is_open(session: Session) -> bool:
+    """Return whether a press on the plane edits the points: beyond 1 Draw it takes the pencil."""
+    return session.frame.stage == "draw" or session.editing or not session.frame.dataset.n
+
+
 def _go_on(session: Session, history: History[Dataset]) -> None:
     """Show the points of `history`; training goes on with them, from the present weights."""
     dataset = history.present

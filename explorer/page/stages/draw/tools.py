@@ -38,7 +38,7 @@ class Tools(Panel):
 
     look = ("mx-tools-box",)
     every_place = False
-    follows = ("tool", "label", "classes", "layers", "truth_shown", "band")
+    follows = ("tool", "label", "classes", "layers", "truth_shown", "band", "editing")
 
     def build(self) -> None:
         """One control over the plane."""
@@ -46,8 +46,8 @@ class Tools(Panel):
         self.view = self.widget = Palette({
             "label": self._on_label,
             "tool": self.command_among(TOOLS, lambda tool: session.choose(tool=tool)),
-            **self.commands(undo=play.undo, redo=play.redo, clear=draw.clear,
-                            edit=lambda session: play.go(session, "draw")),
+            **self.commands(undo=play.undo, redo=play.redo, clear=draw.clear),
+            "edit": self.command_of(bool, self._on_edit),
             "layer": self.command_among(
                 (TRUTH, FIT_KEY, AXIS_KEY, BAND_KEY, *LAYERS), self._on_layer
             ),
@@ -56,6 +56,13 @@ class Tools(Panel):
     def _on_label(self, value: Any) -> None:  # noqa: ANN401 - from a browser
         if value in [row["value"] for row in classes_of(self.session)]:
             self.session.choose(label=value)
+
+    def _on_edit(self, unfolded: bool) -> None:
+        """Unfold the tools, or fold them; in stages that attack, turn back to 1 Draw."""
+        if self.session.frame.is_aimed:
+            play.go(self.session, "draw")
+        else:
+            self.session.choose(editing=unfolded)
 
     def _on_layer(self, key: str) -> None:
         session = self.session
@@ -75,7 +82,7 @@ class Tools(Panel):
         """Show the drawing tools in drawing stages, and the switch of the truth in the attack."""
         session = self.session
         self.view.show(
-            stage=frame.stage, drawing=not frame.is_aimed, folded=frame.stage != "draw",
+            stage=frame.stage, drawing=not frame.is_aimed, folded=not draw.is_open(session),
             classes=classes_of(session), label=session.label,
             tool=session.tool, chips=self._chips(frame),
         )  # fmt: skip
