@@ -98,7 +98,7 @@ class Explorer:
     def lesson(self, title: str) -> None:
         """Open a lesson by the menu, and wait until it stands there."""
         self.press("Lessons")
-        self.page.locator(".mx-lessons .mx-menu-row", has_text=title).click()
+        self.page.locator(".mx-lessons button.mx-menu-row", has_text=title).click()
         expect(self.page.locator(".mx-lesson-title")).to_have_text(title)
 
     def leave_lesson(self) -> None:

@@ -110,7 +110,8 @@ def test_a_relief_has_the_landscapes_of_other_steps_of_training(
     drawn = view.frame
     first, here, exact = drawn["ages"]
     assert drawn["present"] == 1 and len(drawn["names"]) == 3
-    rows = {one.steps: one.energies for one in ages.landscape_ages(held.problem.of, plan)}
+    *_, whole = ages.landscape_ages(held.problem.of, plan)
+    rows = {one.steps: one.energies for one in whole}
     shown = between_places(panel(made).energies.values, ages.FINE)
     np.testing.assert_array_equal(here, start_shades(shown, "log"))
     step = (ages.FINE - 1) // (ages.COARSE - 1)

@@ -233,19 +233,20 @@ function render({ model, el }) {
   const steps = make("input", "", { type: "range", min: 0, step: 0.05, ariaLabel: "Steps of training", title: AGES_TIP });
   const older = make("label", "mx-ages", { hidden: true }, steps, make("span"));
   const aged = (whole) => {
-    if (older.hidden || +steps.value === whole.present) return whole;
+    if (older.hidden || !whole.ages || +steps.value === whole.present) return whole;
     const { data, shape: [, side] } = whole.ages, at = +steps.value, below = Math.floor(at), share = at - below, size = side * side;
     const byte = (k, i) => data[Math.min(k, steps.max) * size + i];
     const mixed = Uint8Array.from({ length: size }, (_, i) => Math.round((1 - share) * byte(below, i) + share * byte(below + 1, i)));
     return { ...whole, fill: { data: mixed, shape: [side, side] }, trails: null, ends: null, handle: null };
   };
+  let told = [];
   const age = () => {
-    const many = frame.ages ? frame.ages.shape[0] : 0, stayed = +steps.max === many - 1;
-    older.hidden = !raised() || many < 2;
-    put(steps, "max", Math.max(0, many - 1));
-    if (older.hidden || !stayed) steps.value = frame.present || 0;
-    const at = +steps.value, low = Math.floor(at);
-    const here = at === frame.present ? ", on screen" : "", names = frame.names || [];
+    const names = frame.names || [], stops = frame.ages ? frame.ages.shape[0] : 0, was = told[+steps.value];
+    older.hidden = !raised() || !names.length; steps.hidden = stops < 2;
+    put(steps, "max", Math.max(0, stops - 1));
+    if (older.hidden || names.length !== told.length) steps.value = names.includes(was) ? names.indexOf(was) : frame.present || 0;
+    told = names;
+    const at = +steps.value, low = Math.floor(at), here = at === frame.present ? ", on screen" : "";
     write(older.lastChild, low === at ? (names[at] || "") + here : `${names[low]} – ${names[low + 1]}`);
     attribute(steps, "aria-valuetext", older.lastChild.textContent);
   };

@@ -33,25 +33,32 @@ class Age:
     energies: Array
 
 
-def landscape_ages(of: Grid, run: Run, progress: Progress = no_progress) -> Iterator[Age]:
-    """Yield the landscape of each of `AGES` at which the weights have an energy, then finer ones.
+def landscape_ages(
+    of: Grid, run: Run, progress: Progress = no_progress
+) -> Iterator[tuple[Age, ...]]:
+    """Yield the landscapes of those of `AGES` at which the weights have an energy, then finer ones.
+
+    The earliest comes last: its weights hardly merge, so that it takes as long as all others.
 
     Args:
         of: the starts, with an attack on given weights.
         run: the points, the settings of training, and its seed.
         progress: is told the share that is done.
     """
-    known: dict[int | None, tuple[StartLandscape, float]] = {}
-    for k, steps in enumerate(AGES):
+    known: dict[int | None, tuple[StartLandscape, Age, float]] = {}
+    for k, steps in enumerate(reversed(AGES)):
         found, begun = _landscape_at(of, run, steps), perf_counter()
         if found is not None:
             part = part_progress(progress, k / 2 / len(AGES), (k + 1) / 2 / len(AGES))
-            yield Age(steps, found.lattice(COARSE, part))
-            known[steps] = found, (perf_counter() - begun) * (FINE / COARSE) ** 2
-    for k, (steps, (found, expected)) in enumerate(known.items()):
+            made = Age(steps, found.lattice(COARSE, part))
+            known[steps] = found, made, (perf_counter() - begun) * (FINE / COARSE) ** 2
+        if k >= len(AGES) - 2:
+            yield tuple(age for _, age, _ in known.values())
+    for k, (steps, (found, _, expected)) in enumerate(known.items()):
         if expected < MOST_S:
             part = part_progress(progress, (1 + k / len(known)) / 2, (1 + (k + 1) / len(known)) / 2)
-            yield Age(steps, found.lattice(FINE, part))
+            known[steps] = found, Age(steps, found.lattice(FINE, part)), expected
+            yield tuple(age for _, age, _ in known.values())
 
 
 def _landscape_at(of: Grid, run: Run, steps: int | None) -> StartLandscape | None:

@@ -57,7 +57,7 @@ class StartsPanel(Panel):
         self.energies = StartEnergies(self._on_energies, self._on_energies)
         self.attack_job = Ask(self)
         self.ages_job = Ask(self, self._landscape)
-        self.ages: list[Age] = []  # that `ages_job` has found so far
+        self.ages: tuple[Age, ...] = ()  # that `ages_job` has found so far
         self.census = CensusBox(self, self._on_census)
         self._shown: tuple[Any, ...] = ()  # what the triangle's frame was made of
         self._passed: Handle | None = None  # in the frame before, where a drag passed it
@@ -88,13 +88,12 @@ class StartsPanel(Panel):
         self.view.on("handle", self._on_handle)
         self.view.on("rest", self._on_rest)
         self.view.on("ball", self._on_ball)
-        self.view.on("tilt", self._ask_ages)
+        self.view.on("tilt", self._on_tilt)
         self.aside = Row(
             ("mx-starts-aside",),
             title=Item("words", value=""),
             share=Item("bar", tip="Share of the map computed", job=self.energies.job),
             stop=Item("cancel", CANCEL, "Keep the map as it is", job=self.energies.job),
-            aged=Item("bar", tip="Share of the other steps of training", job=self.ages_job),
             fill=Item("segments", "Energies", value="start", options=FILLS[:2],
                       call=self._on_fill),
             colours=Item("select", "colours", words.COLOURS_TIP, "log", choices(*words.COLOURS),
@@ -155,18 +154,23 @@ class StartsPanel(Panel):
         held = self.session.frame.starts
         return None if held is None else held.landscape
 
-    def _ask_ages(self, tilted: bool = True) -> None:
+    def _on_tilt(self, tilted: bool) -> None:
+        if tilted:
+            self._shown = ()
+            self._draw_fill()
+
+    def _ask_ages(self) -> None:
         """Compute, for the slider of the relief, the energies at other steps of this training."""
         now, job = self.session.frame, self.ages_job
-        if not tilted or now.starts is None or job.of is self._landscape():
+        if now.starts is None or job.of is self._landscape():
             return
         of, plan = now.starts.problem.of, now.training.plan
-        self.ages = []
+        self.ages = ()
         if plan is not None and now.truth is not None and by_key(of.attack).own is None:
             job.begin(lambda progress: landscape_ages(of, plan, progress=progress), self._age)
 
-    def _age(self, made: Age) -> None:
-        self.ages = [one for one in self.ages if one.steps != made.steps] + [made]
+    def _age(self, made: tuple[Age, ...]) -> None:
+        self.ages = made
         self._shown = ()
         self._draw_fill()
 
@@ -326,6 +330,8 @@ class StartsPanel(Panel):
                 self._ask_ages()
             if filled is self.energies.values and colours != "rank" and self.ages:
                 arrays["ages"], aged = self._all_ages(filled, colours)
+            elif self.ages_job.busy:
+                aged = {"names": [words.AGES_COMING]}
         self.view.show(arrays, sea=sea, **aged)
         counts = self.runs.counts()
         rolling = 0 if self.runs.found is None else len(self.runs.found.rolling)

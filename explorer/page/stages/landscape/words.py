@@ -30,6 +30,7 @@ from explorer.research.grid.landscape import EQUAL, EXPLAINED, LEVEL, Arrivals, 
 from explorer.research.runs import RADIUS
 
 SETS = ("truth", "unseen", "noise")
+AGES_COMING = "other steps of training are computed"
 TITLE, AFTER = "Energy of all starts", "Energy where the runs end"
 UNIT = "share of ‖θ‖² that the candidates do not explain"
 BRIGHT = {"log": "bright is low", "linear": "bright is low", "rank": "colours by rank"}
