@@ -128,6 +128,7 @@ def two_attacks_on_images(page: Page) -> None:
         for name in ("Train", "Attack"):
             button = page.get_by_role("button", name=name, exact=True)
             button.click()
+            page.wait_for_timeout(1000)  # its Cancel is there by then
             expect(page.get_by_role("button", name="Cancel")).to_have_count(0)
             expect(button).to_be_enabled()
 
