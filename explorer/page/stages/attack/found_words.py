@@ -28,7 +28,8 @@ def within(here: RecallCurve) -> str:
     truth = f"{int(here.found[0])} of {here.n} points"
     if not here.controls:
         return f"{truth}; no unseen points to compare with"
-    return f"{truth}; of as many unseen points {float(here.chance[0]):.2g} on average"
+    of = " on average" if here.controls > 1 else ""
+    return f"{truth}; of as many unseen points {float(here.chance[0]):.2g}{of}"
 
 
 def points_found(here: RecallCurve, made: Certainty | None = None) -> list[str]:
