@@ -50,7 +50,7 @@ def drag(start: Place, end: Place) -> Move:
 
 
 def place(at: Place) -> Move:
-    return in_turn(press("Edit the points", "Place"), click(at))
+    return in_turn(press("Place"), click(at))
 
 
 def in_turn(*moves: Move) -> Move:
