@@ -83,6 +83,9 @@ def presses(content: Any, points: Tensor, axes: Axes) -> Iterator[tuple[Event, i
 Act = Callable[[Event], None]
 
 
+RETRACING = ("undo", "redo")  # kinds of events that every hand takes
+
+
 class Hand:
     """Turns events of the pad into commands, by a table of what each kind of event does.
 
@@ -111,6 +114,10 @@ class Hand:
         """Return whether there is anything to act on."""
         return True
 
+    def takes(self, kind: str) -> bool:
+        """Return whether events of a kind are acted on now."""
+        return True
+
     def points(self) -> Tensor:
         """Return the points that can be grabbed (n, d)."""
         raise NotImplementedError
@@ -122,7 +129,8 @@ class Hand:
             return
         for given, after in zip(events, [*events[1:], {}], strict=True):
             kind = str(given.get("kind"))
-            event, act = event_of(given, self.session.axes), self.acts.get(kind)
+            event = event_of(given, self.session.axes)
+            act = self.acts.get(kind) if self.takes(kind) else None
             skipped = kind in self.fleeting and after.get("kind") == kind
             if event is not None and act is not None and not skipped:
                 act(event)
@@ -164,10 +172,9 @@ class DrawHand(Hand):
             "erase-tool": lambda _: self._tool("erase"),
         }
 
-    def handle(self, content: Any) -> None:  # noqa: ANN401 - a message from a browser
-        """Act on one message; with the tools folded, undo and redo alone."""
-        self.acts = self.table() if draw.is_open(self.session) else super().table()
-        super().handle(content)
+    def takes(self, kind: str) -> bool:
+        """Return whether events of a kind are acted on: with the tools folded, undo and redo."""
+        return kind in RETRACING or draw.is_open(self.session)
 
     def points(self) -> Tensor:
         """Return the drawn points (n, d)."""

@@ -25,6 +25,7 @@ from explorer.page.stages.landscape.energy_words import (
     number,
 )
 from explorer.page.words.statement import scale_html
+from explorer.research.census import Census
 from explorer.research.grid import grid_attacks
 from explorer.research.grid.landscape import EQUAL, EXPLAINED, LEVEL, Arrivals, Key
 from explorer.research.runs import RADIUS
@@ -116,8 +117,9 @@ def headline(frame: Frame) -> tuple[str, str] | None:
     own = by_key(held.problem.of.attack).own is not None
     if len(held.trail) > 1:
         return run_words(held, own)
-    if held.census is not None and not held.moved:
-        return census_words(held.census, held.end)
+    told = _told_census(held)
+    if told is not None:
+        return census_words(told, held.end)
     if held.arrivals is not None and not held.moved:
         return arrival_words(held.arrivals, beside(held))
     if held.census is not None:
@@ -133,10 +135,15 @@ def headline(frame: Frame) -> tuple[str, str] | None:
 def numbers(frame: Frame) -> tuple[tuple[str, str], ...]:
     """Return the names and values of the numbers under the headline of a census; else none."""
     held = frame.starts
-    alone = held is not None and frame.map_kind == "starts" and len(held.trail) <= 1
-    if not alone or held is None or held.census is None or held.moved or held.end >= 0:
+    if held is None or frame.map_kind != "starts" or held.end >= 0:
         return ()
-    return census_numbers(held.census)
+    told = _told_census(held)
+    return () if told is None else census_numbers(told)
+
+
+def _told_census(held: Handle) -> Census | None:
+    """Return the census that the headline tells; None where it tells of a run or of a place."""
+    return None if held.census is None or held.moved or len(held.trail) > 1 else held.census
 
 
 def here_words(held: Handle, whole: str, more: str = "") -> tuple[str, str]:
