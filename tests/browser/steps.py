@@ -211,6 +211,22 @@ def know_the_marks(page: Page) -> None:
     page.add_init_script("try { localStorage.setItem('mx-marks-seen', '1') } catch {}")
 
 
+def drag_by_finger(page: Page, start: Place, end: Place, moves: int = 5) -> None:
+    """One finger down, along a line of the screen, and up. Playwright itself only taps."""
+    fingers = page.context.new_cdp_session(page)
+    (x, y), (u, v) = start, end
+    for i in range(moves + 1):
+        share = i / moves
+        finger = {"x": x + share * (u - x), "y": y + share * (v - y)}
+        kind = "touchMove" if i else "touchStart"
+        fingers.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": [finger]})
+    # The finger rests before it is lifted: the first tap after a fling only ends the fling.
+    page.wait_for_timeout(200)
+    fingers.send("Input.dispatchTouchEvent", {"type": "touchMove", "touchPoints": [finger]})
+    fingers.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+    fingers.detach()
+
+
 def settled(locator: Locator) -> None:
     """Wait until an element has kept its box for 20 drawn frames, a third of a second."""
     locator.evaluate(

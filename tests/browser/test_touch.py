@@ -5,7 +5,7 @@ from __future__ import annotations
 from playwright.sync_api import Page, expect
 
 from explorer.serve import server
-from tests.browser.steps import NEAR_KKT, NEGATIVE, Explorer, Place, on_plane
+from tests.browser.steps import NEAR_KKT, NEGATIVE, Explorer, Place, drag_by_finger, on_plane
 from tests.browser.test_triangle import the_handle_is_dragged_by_touch
 
 SWIPE = ((0.3, 0.9), (0.3, 0.2))  # upward, as one scrolls a page down
@@ -55,6 +55,7 @@ def test_tap_adds_swipe_sprays_and_forbids(touch_page: Page, voila_server: serve
 def points_are_forbidden_by_touch(app: Explorer) -> None:
     touch_page = app.page
     app.button("1 Draw").tap()
+    expect(touch_page.locator(".mx-tab[aria-selected=true]")).to_have_text("1 Draw")
     app.preset("Two points")
     app.button("2 Train").tap()
     app.button("Jump to the exact solution").tap()
@@ -77,19 +78,8 @@ def points_are_forbidden_by_touch(app: Explorer) -> None:
 
 
 def swipe(app: Explorer, start: Place, end: Place) -> None:
-    """One finger down, along a line, and up. Playwright itself only taps."""
-    fingers = app.page.context.new_cdp_session(app.page)
-    (x, y), (u, v) = app.at(start), app.at(end)
-    for i in range(MOVES + 1):
-        share = i / MOVES
-        finger = {"x": x + share * (u - x), "y": y + share * (v - y)}
-        kind = "touchMove" if i else "touchStart"
-        fingers.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": [finger]})
-    # The finger rests before it is lifted: the first tap after a fling only ends the fling.
-    app.page.wait_for_timeout(200)
-    fingers.send("Input.dispatchTouchEvent", {"type": "touchMove", "touchPoints": [finger]})
-    fingers.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
-    fingers.detach()
+    """One finger along a line of the plane."""
+    drag_by_finger(app.page, app.at(start), app.at(end), MOVES)
 
 
 def a_word_is_explained_at_a_touch(app: Explorer) -> None:

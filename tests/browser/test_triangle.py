@@ -12,7 +12,7 @@ from playwright.sync_api import Page, expect
 from explorer import KKTConfig, Run, TrainConfig, link_of, preset
 from explorer.page.view.canvases import RELIEF
 from explorer.serve import server as serve
-from tests.browser.steps import know_the_marks, saved, settled
+from tests.browser.steps import drag_by_finger, know_the_marks, saved, settled
 
 # The landscape of eight points.
 LINK = link_of(
@@ -249,13 +249,7 @@ def the_triangle_tilts_and_is_flat_again(triangle: Triangle) -> None:
 
 def the_handle_is_dragged_by_touch(page: Page) -> None:
     triangle = Triangle(page)
-    fingers = page.context.new_cdp_session(page)
-    start, end = triangle.at(0, 0, 1), triangle.at(0.3, 0.4, 0.3)
-    for i in range(6):
-        x, y = (a + i / 5 * (b - a) for a, b in zip(start, end, strict=True))
-        kind = "touchMove" if i else "touchStart"
-        fingers.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": [{"x": x, "y": y}]})
-    fingers.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+    drag_by_finger(page, triangle.at(0, 0, 1), triangle.at(0.3, 0.4, 0.3))
     triangle.rests_at(30, 40, 30)
 
 
