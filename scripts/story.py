@@ -9,7 +9,6 @@ are read when a page of it is made.
 
 from __future__ import annotations
 
-import base64
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -18,12 +17,11 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
-from torch import Tensor
 
 from explorer.engine import training
 from explorer.engine.arrays import Array
 from explorer.engine.data import preset
-from explorer.engine.data.images import Choice, draw
+from explorer.engine.data.images import Choice
 from explorer.engine.multipliers import Fit
 from explorer.engine.number_words import percent, share
 from explorer.engine.roster import by_key
@@ -41,9 +39,10 @@ from explorer.page.recording.frames import (
     pictures,
     recorded_axes,
 )
+from explorer.page.recording.images import image_frames
 from explorer.page.recording.landscape import starts_data, starts_of
 from explorer.page.recording.opening import RECORDED, known_of_opening
-from explorer.page.recording.packing import recording
+from explorer.page.recording.packing import recording_text
 from explorer.page.recording.story import KEPT
 from explorer.page.stages.landscape import words as landscape_words
 from explorer.page.stages.proof import words as proof_words
@@ -80,9 +79,8 @@ def record() -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield the key of each scene with what is kept of it, made from seeds."""
     for key, recorder in RECORDERS.items():
         made = recorder()
-        frames = base64.b64encode(recording(made.frames)).decode()
         yield key, {"asked": made.asked, "facts": made.facts, "starts": made.starts,
-                    "recording": frames}  # fmt: skip
+                    "recording": recording_text(made.frames)}  # fmt: skip
 
 
 # --- runs ---------------------------------------------------------------------------------------
@@ -249,47 +247,8 @@ def _proof() -> Recorded:
 
 def _images() -> Recorded:
     several = next(key for key in image_runs.picture_attacks() if by_key(key).needs.several)
-    run = image_runs.ImageRun(choice=Choice(task="ten"), attack=several)
-    given = draw(run.choice)
-    trained = runs.train(run.run_on(given), keep=1)
-    aimed = image_runs.aim(given, run, trained.states[-1])
-    start = image_runs.start_of(given, run, aimed.net.outputs)
-    done = runs.attack(aimed.target, run.config, run.seed, name=run.attack, start=start, keep=60)
-    made = image_runs.assess(given, aimed, done.states[-1:])
-    verdict, nearest = made.verdict, made.truth.nearest
-    truth = _bytes(given.pictures(given.train.x))
-    p_value = f"{verdict.p_value:.1g}"
-    given_before = (("digits", str(verdict.n)), ("pixels a side", str(truth.shape[1])),
-                    ("neurons", str(run.widths[0])),
-                    ("candidates", str(len(made.found))))  # fmt: skip
-    fold = (*given_before, ("found", f"{verdict.found} of {verdict.n}"), ("p", p_value),
-            ("of unseen digits", f"{share(verdict.of_controls)} of {verdict.unseen}"))  # fmt: skip
-    frames = []
-    for state in done.states:
-        now = _bytes(given.pictures(state.x.detach().double())[nearest])
-        noise, step = "They begin as noise.", f"step {state.t:,}"
-        words = {"title": "Candidates on their way", "words": noise, "still": noise, "tone": "",
-                 "step": step}  # fmt: skip
-        frames.append(RecordedFrame("attack", {"found": now}, {"images": True}, words, state.t,
-                                    given_before))  # fmt: skip
-    title = f"{verdict.found} of {verdict.n} digits found"
-    words = {**frames[-1].words, "title": title, "words": "", "tone": "good",
-             "still": "Above the digit, below it the nearest candidate."}  # fmt: skip
-    arrays = {"found": frames[-1].arrays["found"], "truth": truth,
-              "matched": numbers(made.matched.double())}  # fmt: skip
-    end = RecordedFrame("end", arrays, {"images": True}, words, frames[-1].t, fold)
-    facts = {
-        "n": str(verdict.n), "found": str(verdict.found), "side": str(truth.shape[1]),
-        "width": str(run.widths[0]), "candidates": str(len(made.found)),
-        "unseen": str(verdict.unseen), "chance": share(verdict.of_controls), "p": p_value,
-    }  # fmt: skip
-    return Recorded([*frames, *[end] * STANDS], 1, facts)
-
-
-def _bytes(images: Tensor) -> Array:
-    """Return pictures (m, 1, h, w) in [0, 1] as bytes (m, h, w); others are cut."""
-    made: Array = (255 * numbers(images[:, 0]).clip(0, 1)).round().astype(np.uint8)
-    return made
+    frames, facts = image_frames(image_runs.ImageRun(choice=Choice(task="ten"), attack=several), 60)
+    return Recorded(frames, 1, facts)
 
 
 def _defence() -> Recorded:

@@ -18,19 +18,23 @@ import pytest
 from explorer import Run, TrainConfig, preset
 from explorer.commands.share import export
 from explorer.engine.attacks.kkt import KKTConfig
+from explorer.engine.data.images import Choice
 from explorer.engine.roster import ROSTER
 from explorer.engine.store import StoreError
 from explorer.page.lessons.file import Goal, Lesson, LessonError, State, Step, write
 from explorer.page.lessons.file import read_link as read_lesson_link
+from explorer.page.lessons.goals import ELSEWHERE
 from explorer.page.recording import document
 from explorer.page.recording.document import CUT, document_of, page_that_plays
 from explorer.page.recording.frames import frames_of, recorded_axes
+from explorer.page.recording.images import image_frames
 from explorer.page.recording.landscape import SIDE, KnownStarts
 from explorer.page.recording.lesson import TRAINED, lesson_that_plays, played_run
 from explorer.page.recording.packing import UNIT
 from explorer.page.sharing.words import ANEW
 from explorer.page.stages.landscape import energy_words, words
 from explorer.research import runs
+from explorer.research.image_runs import ImageRun
 from explorer.research.state import read_link
 from tests.page.test_recording import read
 
@@ -252,6 +256,25 @@ def test_a_step_of_compare_shows_the_claims_of_each_attack() -> None:
     state = State(points=SQUARE, train={"widths": [6]}, network="trained", steps=400, stage="arena")
     titles = [f["title"] for f in recorded_step(state) if f["scene"] == "arena"]
     assert len(set(titles)) > 1 and all(titles)
+
+
+def test_a_task_of_the_page_of_images_plays_candidates_beside_digits(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    small = ImageRun(choice=Choice(n=4), widths=(40,), steps=6)
+    made, facts = image_frames(small, 3)
+    assert [f.scene for f in made[:5]] == ["attack"] * 4 + ["end"]
+    n, side = int(facts["n"]), int(facts["side"])
+    assert made[0].arrays["found"].shape == (n, side, side) == made[-1].arrays["truth"].shape
+    assert made[-1].arrays["matched"].sum() == int(facts["found"])
+    monkeypatch.setattr("explorer.page.recording.lesson.task_frames", lambda _: made)
+    step = Step(caption="A", goal=Goal(name=ELSEWHERE))
+    there, elsewhere = (Lesson(title="Mine", steps=(step,), pages=(page,))
+                        for page in ("digits", "membership"))  # fmt: skip
+    (told,) = data_of(lesson_that_plays(there))["steps"]
+    frames = read(base64.b64decode(told["recording"]))
+    assert frames[-1]["title"] == made[-1].words["title"] and frames[-1]["values"]["images"]
+    assert data_of(lesson_that_plays(elsewhere))["steps"][0]["recording"] == ""
 
 
 def test_play_comes_as_far_as_a_step_asks_for() -> None:

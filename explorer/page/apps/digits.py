@@ -29,6 +29,7 @@ from explorer.page.controls.remembered import Remembered
 from explorer.page.controls.row import Item, Row, choices
 from explorer.page.controls.settings import item_of
 from explorer.page.job import Job
+from explorer.page.lessons.goals import SMALL_SCALE
 from explorer.page.stages.attack.found_words import images
 from explorer.page.view.brush import BrushView
 from explorer.page.view.chart import ChartView
@@ -252,9 +253,6 @@ def _found_words(found: ImageComparison) -> str:
 def _measure_words(found: ImageComparison) -> str:
     """Return the numbers of the chosen measure alone: the page has a choice of them."""
     return verdicts.images({found.measure: found.verdict}, found.measure)
-
-
-SMALL_SCALE = 1e-4  # of the second network of lesson 12
 
 
 class DigitsApp(SidePage):

@@ -30,6 +30,7 @@ from explorer.page.frame import STAGES, Frame
 from explorer.research.explained import FARTHEST, Explained, misfit
 
 ELSEWHERE = "task of its page"  # not of the frame: that page tells it, `course.note_done`
+SMALL_SCALE = 1e-4  # of the second network that the task of the page of images asks for
 TURNED = "turned to stage"
 FORMER = "page opened"  # its name in lesson files of before
 

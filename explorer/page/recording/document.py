@@ -29,7 +29,7 @@ from explorer.page.aim import made_at
 from explorer.page.frame import Frame
 from explorer.page.recording.frames import DRAWN, MOST, frames_of, pictures, recorded_axes
 from explorer.page.recording.landscape import KnownStarts, starts_data, starts_of
-from explorer.page.recording.packing import recording
+from explorer.page.recording.packing import recording_text
 from explorer.page.sharing.words import ANEW, size_of
 from explorer.page.words import glossary
 from explorer.research import report
@@ -89,7 +89,7 @@ def page_that_plays(
     made = made_at(end, without_states(run))
     data = {
         "format": FORMAT, "version": VERSION, "title": title_of(made), "what": what_of(made),
-        "recording": base64.b64encode(recording(every)).decode(),
+        "recording": recording_text(every),
         "charts": {name: chart_data(chart) for name, chart in _charts(run).items()},
         "about": _about(run, end),
         "landscape": starts_data(starts, end, axes) if isinstance(starts, KnownStarts) else None,

@@ -6,7 +6,6 @@ each run that keeps its states.
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
@@ -21,7 +20,7 @@ from explorer.engine.store import Run, StoreError
 from explorer.page.aim import aim_at, at_state, first_handle, passed_by, starts_grid, with_place
 from explorer.page.frame import Attacking, Frame, Handle
 from explorer.page.recording.frames import RecordedFrame, config_of, pictures, spread
-from explorer.page.recording.packing import recording
+from explorer.page.recording.packing import recording_text
 from explorer.page.stages.landscape import words
 from explorer.page.stages.landscape.energy_words import ENDS, MARKS, number
 from explorer.research.grid.landscape import SIDES, Key, Runs
@@ -110,7 +109,7 @@ def starts_data(made: KnownStarts, end: Frame, axes: Axes) -> dict[str, Any]:
     counts = [[mark, colour, name, ends.count(k)] for k, (name, (mark, colour)) in
               enumerate(zip(ENDS, MARKS, strict=True))]  # fmt: skip
     return {
-        "recording": base64.b64encode(recording(told)).decode(),
+        "recording": recording_text(told),
         "at": list(made.held.weights), "nodes": [list(at) for at in places],
         "runs": spans, "shown": shown,
         "fill": [] if filled is None else start_shades(filled, "log").ravel().tolist(),

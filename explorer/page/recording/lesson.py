@@ -5,7 +5,6 @@ What a step puts the page to is recorded as a run is, and played by the player o
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -22,13 +21,19 @@ from explorer.page.aim import point_map
 from explorer.page.frame import STAGES, Frame, first_candidates
 from explorer.page.history import History
 from explorer.page.lessons.file import Lesson, State, Step, is_link, link_of, read, read_link
-from explorer.page.lessons.goals import TURNED
+from explorer.page.lessons.goals import ELSEWHERE, TURNED
 from explorer.page.plane.weights import shown_of
 from explorer.page.recording.band import band_arrays
 from explorer.page.recording.document import FORMAT, VERSION, chart_data, document_of
-from explorer.page.recording.frames import config_of, frames_of, pictures, recorded_axes
+from explorer.page.recording.frames import (
+    config_of,
+    frames_of,
+    pictures,
+    recorded_axes,
+)
+from explorer.page.recording.images import task_frames
 from explorer.page.recording.landscape import starts_data, starts_of, with_aim
-from explorer.page.recording.packing import recording
+from explorer.page.recording.packing import recording_text
 from explorer.page.recording.stages import compared_frames, explained_frames
 from explorer.research.pictures.axes import Axes
 from explorer.research.pictures.charts import margins_chart, unexplained_chart
@@ -62,7 +67,7 @@ def lesson_that_plays(lesson: Lesson, progress: Progress = no_progress) -> str:
         {
             "caption": step.caption.split("\n\n"), "question": step.question,
             "answer": step.answer, "goal": "" if step.goal is None else step.goal.words,
-            **_step_parts(step),
+            **_step_parts(step, lesson.pages),
         }
         for step in with_progress(iter(lesson.steps), len(lesson.steps), progress)
     ]  # fmt: skip
@@ -82,11 +87,13 @@ def lesson_of(place: str) -> Lesson:
     return read_link(place) if is_link(place) else read(read_file(Path(place)))
 
 
-def _step_parts(step: Step) -> dict[str, Any]:
+def _step_parts(step: Step, pages: Sequence[str]) -> dict[str, Any]:
     """Return the recording of what a step asks for, and the landscape where it shows that.
 
-    `NO_PICTURE` where nothing is drawn there.
+    `NO_PICTURE` where nothing is drawn there. `pages` belong to the lesson.
     """
+    if step.goal is not None and step.goal.name == ELSEWHERE and "digits" in pages:
+        return {**NO_PICTURE, "recording": recording_text(task_frames(MOST))}
     state = played_state(step)
     run = None if state is None else played_run(state)
     if state is None or run is None or not run.dataset.n:
@@ -113,7 +120,7 @@ def _step_parts(step: Step) -> dict[str, Any]:
         at = list(mix_weights(*state.mix))  # where the handle stands
         known = starts_of(replace(made, mix=None), end)
         starts = {**starts_data(known, end, axes), "at": at}
-    return {"recording": base64.b64encode(recording(told)).decode(), "starts": starts}
+    return {"recording": recording_text(told), "starts": starts}
 
 
 def _with_map(end: Frame, state: State, axes: Axes) -> Frame:

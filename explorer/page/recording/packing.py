@@ -7,6 +7,7 @@ them. `player.js` reads it.
 
 from __future__ import annotations
 
+import base64
 import gzip
 import json
 from collections.abc import Iterable
@@ -60,3 +61,8 @@ def recording(every: Iterable[RecordedFrame], rate: int = RATE) -> bytes:
         )  # fmt: skip
     head = json.dumps({"rate": rate, "unit": UNIT, "frames": frames}, ensure_ascii=False)
     return gzip.compress(f"{head}\n".encode() + b"".join(body), 9, mtime=0)
+
+
+def recording_text(every: Iterable[RecordedFrame]) -> str:
+    """Return pictures as JSON holds them."""
+    return base64.b64encode(recording(every)).decode()
