@@ -101,7 +101,7 @@ def told(widget, *names):
     return label
 display(pad, told(pad, "tool", "selected"), plane, told(plane, "selected"), margins,
         told(margins, "selected"), recall, told(recall, "found"), triangle, told(triangle, "start"),
-        play, other, told(play, "t", "over"))
+        play, other, told(play, "t", "over"), pad._display_())
 """
 # Numbers that a canvas on screen holds: see `plane.js`.
 POINTS = "e => e.querySelector('canvas')?.mxFrame?.points?.shape[0] ?? 0"
@@ -141,14 +141,15 @@ def test_figures_widgets_pages_and_a_recording_work_in_cells_of_one_notebook(
 
 def each_public_widget_stands_alone(page: Page) -> None:
     alone = page.locator(".jp-OutputArea .mx-alone")
-    expect(alone).to_have_count(7)
-    pad, plane, margins, recall, triangle, play, other = (alone.nth(k) for k in range(7))
+    expect(alone).to_have_count(8)
+    pad, plane, margins, recall, triangle, play, other, mirror = (alone.nth(k) for k in range(8))
     labels = page.locator(".jp-OutputArea .told")
     surface = pad.locator(".mx-pad-surface")
     expect(surface).to_be_visible()
     press_at(surface, 0.5, 0.5)
     holds(pad, 1)
-    press_at(surface, 0.75, 0.25)
+    press_at(mirror.locator(".mx-pad-surface"), 0.75, 0.25)  # as marimo shows the pad
+    holds(mirror, 2)
     holds(pad, 2)
     pad.get_by_role("button", name="Erase").click()
     expect(labels.nth(0)).to_have_text("tool erase selected 1")

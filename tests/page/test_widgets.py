@@ -261,3 +261,27 @@ def test_every_widget_shows_an_example_that_holds(name: str) -> None:
     runner = doctest.DocTestRunner(verbose=False)
     assert examples and examples[0].examples
     assert runner.run(examples[0]).failed == 0
+
+
+def test_a_mirror_holds_what_the_boxes_of_a_widget_hold() -> None:
+    landscape = Landscape(Target.of(maximum_margin(CIRCLE.x, CIRCLE.y).net, 1.0), CIRCLE)
+    mirror = landscape._display_()
+
+    def models(part: Any) -> list[str]:
+        _, _, held = part
+        if isinstance(held, list):
+            return [name for one in held for name in models(one)]
+        return [held["model"]] if isinstance(held, dict) else []
+
+    def views(box: Any) -> list[str]:
+        held = getattr(box, "children", None)
+        if held is None:
+            return [f"anywidget:{box.model_id}"] if hasattr(box, "_esm") else []
+        return [name for one in held for name in views(one)]
+
+    before = models(mirror.parts)
+    assert before == views(landscape) and len(before) > 7
+    assert {"widget-box", "mx-app", "mx-alone"} <= set(mirror.parts[0])
+    send(landscape.panels[0].further, kind="set", value=["more", True])
+    assert models(mirror.parts) == views(landscape) != before
+    landscape.close()
