@@ -84,6 +84,7 @@ WIDGETS = """
 import ipywidgets as w
 from explorer import Target, TrainConfig, maximum_margin, preset
 from explorer.engine.store import Run
+from explorer.page.widgets.mirror import Mirror
 from explorer.research.runs import training_states
 from explorer.widgets import DrawingPad, Landscape, Margins, Plane, Play, Recall
 data = preset("alternating-circle", n=6)
@@ -101,7 +102,7 @@ def told(widget, *names):
     return label
 display(pad, told(pad, "tool", "selected"), plane, told(plane, "selected"), margins,
         told(margins, "selected"), recall, told(recall, "found"), triangle, told(triangle, "start"),
-        play, other, told(play, "t", "over"), pad._display_())
+        play, other, told(play, "t", "over"), Mirror(pad))
 """
 # Numbers that a canvas on screen holds: see `plane.js`.
 POINTS = "e => e.querySelector('canvas')?.mxFrame?.points?.shape[0] ?? 0"

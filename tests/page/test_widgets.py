@@ -25,6 +25,7 @@ from explorer.widgets import DrawingPad, Landscape, Margins, Plane, Play, Recall
 from tests.page.pages import press, send
 
 CIRCLE = preset("alternating-circle", n=6)
+ASKED_BY_MARIMO = "_display_"
 
 
 def touch(view: Widget, x: float, y: float, kind: str = "down", gesture: int = 1) -> None:
@@ -265,7 +266,7 @@ def test_every_widget_shows_an_example_that_holds(name: str) -> None:
 
 def test_a_mirror_holds_what_the_boxes_of_a_widget_hold() -> None:
     landscape = Landscape(Target.of(maximum_margin(CIRCLE.x, CIRCLE.y).net, 1.0), CIRCLE)
-    mirror = landscape._display_()
+    mirror = getattr(landscape, ASKED_BY_MARIMO)()
 
     def models(part: Any) -> list[str]:
         _, _, held = part
