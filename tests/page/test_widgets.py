@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from anywidget import AnyWidget
 from ipywidgets import Widget, dlink, link
 from traitlets import TraitError
 
@@ -277,7 +278,7 @@ def test_a_mirror_holds_what_the_boxes_of_a_widget_hold() -> None:
     def views(box: Any) -> list[str]:
         held = getattr(box, "children", None)
         if held is None:
-            return [f"anywidget:{box.model_id}"] if hasattr(box, "_esm") else []
+            return [f"anywidget:{box.model_id}"] if isinstance(box, AnyWidget) else []
         return [name for one in held for name in views(one)]
 
     before = models(mirror.parts)
