@@ -17,36 +17,57 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from explorer.engine import training
-    from explorer.engine.attacks import kkt
-    from explorer.engine.attacks.kkt import KKTConfig, KKTState, Report, Start
-    from explorer.engine.attacks.target import Target
-    from explorer.engine.certificate import Certificate, Light, certify
-    from explorer.engine.classes import class_labels
-    from explorer.engine.controls import Controls, Origin, control_sets
-    from explorer.engine.data import (
-        PRESETS,
-        DataError,
-        Dataset,
-        Source,
-        empty,
-        heldout,
-        preset,
-        read_csv,
-        unit_of,
-        write_csv,
-    )
-    from explorer.engine.energy.starts import mix_init
-    from explorer.engine.exact import Exact, maximum_margin
-    from explorer.engine.margin import normalise, q_of
-    from explorer.engine.merging import merge_neurons
-    from explorer.engine.network import Network, phi, scaled_network
-    from explorer.engine.roster import ROSTER, by_key
-    from explorer.engine.scoring import RADII, Kind, Score, Verdict, judge, score
-    from explorer.engine.status import Status
-    from explorer.engine.store import Run, StoreError, import_weights, load_run, save_run
-    from explorer.engine.torch_models import ModelError, network_of
-    from explorer.engine.training import TrainConfig, TrainState
+    from explorer.engine import training as training
+    from explorer.engine.attacks import kkt as kkt
+    from explorer.engine.attacks.kkt import KKTConfig as KKTConfig
+    from explorer.engine.attacks.kkt import KKTState as KKTState
+    from explorer.engine.attacks.kkt import Report as Report
+    from explorer.engine.attacks.kkt import Start as Start
+    from explorer.engine.attacks.target import Target as Target
+    from explorer.engine.certificate import Certificate as Certificate
+    from explorer.engine.certificate import Light as Light
+    from explorer.engine.certificate import certify as certify
+    from explorer.engine.classes import class_labels as class_labels
+    from explorer.engine.controls import Controls as Controls
+    from explorer.engine.controls import Origin as Origin
+    from explorer.engine.controls import control_sets as control_sets
+    from explorer.engine.data import PRESETS as PRESETS
+    from explorer.engine.data import DataError as DataError
+    from explorer.engine.data import Dataset as Dataset
+    from explorer.engine.data import Source as Source
+    from explorer.engine.data import empty as empty
+    from explorer.engine.data import heldout as heldout
+    from explorer.engine.data import preset as preset
+    from explorer.engine.data import read_csv as read_csv
+    from explorer.engine.data import unit_of as unit_of
+    from explorer.engine.data import write_csv as write_csv
+    from explorer.engine.energy.starts import mix_init as mix_init
+    from explorer.engine.exact import Exact as Exact
+    from explorer.engine.exact import maximum_margin as maximum_margin
+    from explorer.engine.margin import normalise as normalise
+    from explorer.engine.margin import q_of as q_of
+    from explorer.engine.merging import merge_neurons as merge_neurons
+    from explorer.engine.network import Network as Network
+    from explorer.engine.network import phi as phi
+    from explorer.engine.network import scaled_network as scaled_network
+    from explorer.engine.roster import ROSTER as ROSTER
+    from explorer.engine.roster import by_key as by_key
+    from explorer.engine.scoring import RADII as RADII
+    from explorer.engine.scoring import Kind as Kind
+    from explorer.engine.scoring import Score as Score
+    from explorer.engine.scoring import Verdict as Verdict
+    from explorer.engine.scoring import judge as judge
+    from explorer.engine.scoring import score as score
+    from explorer.engine.status import Status as Status
+    from explorer.engine.store import Run as Run
+    from explorer.engine.store import StoreError as StoreError
+    from explorer.engine.store import import_weights as import_weights
+    from explorer.engine.store import load_run as load_run
+    from explorer.engine.store import save_run as save_run
+    from explorer.engine.torch_models import ModelError as ModelError
+    from explorer.engine.torch_models import network_of as network_of
+    from explorer.engine.training import TrainConfig as TrainConfig
+    from explorer.engine.training import TrainState as TrainState
     from explorer.page.apps.digits import digits as digits
     from explorer.page.apps.explorer import app as app
     from explorer.page.apps.instrument import link as link
@@ -54,79 +75,17 @@ if TYPE_CHECKING:
     from explorer.page.apps.membership import membership as membership
     from explorer.page.recording.notebook import play as play
     from explorer.page.view.figure import figure as figure
-    from explorer.research.audit import audit
-    from explorer.research.audit.result import Audit
-    from explorer.research.repeat import Repeated, repeat
-    from explorer.research.starts import Starts, attack_starts
-    from explorer.research.state import link_of, read_link
-    from explorer.research.words import sentence
+    from explorer.research.audit import audit as audit
+    from explorer.research.audit.result import Audit as Audit
+    from explorer.research.repeat import Repeated as Repeated
+    from explorer.research.repeat import repeat as repeat
+    from explorer.research.starts import Starts as Starts
+    from explorer.research.starts import attack_starts as attack_starts
+    from explorer.research.state import link_of as link_of
+    from explorer.research.state import read_link as read_link
+    from explorer.research.words import sentence as sentence
 
 __version__ = "0.1.0"
-
-__all__ = [
-    "PRESETS",
-    "RADII",
-    "ROSTER",
-    "Audit",
-    "Certificate",
-    "Controls",
-    "DataError",
-    "Dataset",
-    "Exact",
-    "KKTConfig",
-    "KKTState",
-    "Kind",
-    "Light",
-    "ModelError",
-    "Network",
-    "Origin",
-    "Repeated",
-    "Report",
-    "Run",
-    "Score",
-    "Source",
-    "Start",
-    "Starts",
-    "Status",
-    "StoreError",
-    "Target",
-    "TrainConfig",
-    "TrainState",
-    "Verdict",
-    "__version__",
-    "attack_starts",
-    "audit",
-    "by_key",
-    "certify",
-    "class_labels",
-    "control_sets",
-    "empty",
-    "heldout",
-    "import_weights",
-    "judge",
-    "kkt",
-    "link_of",
-    "load_run",
-    "maximum_margin",
-    "merge_neurons",
-    "mix_init",
-    "network_of",
-    "normalise",
-    "phi",
-    "play",
-    "preset",
-    "q_of",
-    "read_csv",
-    "read_link",
-    "repeat",
-    "save_run",
-    "scaled_network",
-    "score",
-    "sentence",
-    "training",
-    "unit_of",
-    "write_csv",
-]
 
 # The public names by the module that holds them. Each is imported at its first use, so that the
 # command starts at once and the engine works without a widget library.
@@ -168,7 +127,10 @@ _PAGES = {
     "link": "explorer.page.apps.instrument",
     "membership": "explorer.page.apps.membership",
 }
-_HOMES = {name: home for home, names in _NAMES.items() for name in names.split()} | _PAGES
+_OWN = {name: home for home, names in _NAMES.items() for name in names.split()}
+_HOMES = _OWN | _PAGES
+
+__all__ = sorted(["__version__", "kkt", "training", *_OWN])
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401 (the module's attributes have every type)

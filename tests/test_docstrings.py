@@ -34,9 +34,7 @@ TOLD = {
     "explorer.engine.attacks.claims": "merge_candidates",
     "explorer.engine.attacks.shapes": "Shapes places",
     "explorer.engine.data.images": "draw",
-    "explorer.engine.images": (
-        "ncc_distance ssim vote_image only_best best_matches image_scores image_verdict"
-    ),
+    "explorer.engine.images": "ncc_distance ssim vote_image image_scores image_verdict",
     "explorer.engine.membership.law": (
         "MemberRule Isolation bounded_margin decide isolation known_margin leaked_point"
     ),

@@ -23,7 +23,7 @@ from typing import Literal
 import numpy as np
 import torch
 from torch import Tensor
-from torch.nn.functional import conv2d, interpolate, pad
+from torch.nn.functional import conv2d, pad
 
 from explorer.engine.controls import Origin
 from explorer.engine.scoring import LEVEL, Doubt, Kind, Unknowable, Verdict
@@ -37,26 +37,7 @@ FLAT = 1e-12  # arbitrary: a channel of smaller standard deviation counts as con
 Vote = Literal["min", "mean", "median"]
 
 
-@dataclass(frozen=True, eq=False)
-class Matches:
-    """Reconstructions for each training image, the best training image first.
-
-    Attributes:
-        images: what stands for each training image (n, c, h, w), in [0, 1]; in order of `order`.
-        order: indices of the training images by falling SSIM (n,).
-        nearest: reconstruction nearest to each of them, or -1 where none is left (n,).
-        distance: its NCC distance (n,); inf where none is left.
-        ssim: of `images` with the training images (n,); -1 where none is left.
-    """
-
-    images: Tensor
-    order: Tensor
-    nearest: Tensor
-    distance: Tensor
-    ssim: Tensor
-
-
-def ncc_distance(truth: Tensor, found: Tensor, parts: int = 1) -> Tensor:
+def ncc_distance(truth: Tensor, found: Tensor) -> Tensor:
     """Return the NCC distance of every pair of images.
 
     It is the mean of (z - z')^2 over pixels and channels, each channel standardised. A constant
@@ -65,13 +46,12 @@ def ncc_distance(truth: Tensor, found: Tensor, parts: int = 1) -> Tensor:
     Args:
         truth: training images (n, c, h, w).
         found: reconstructions (m, c, h, w).
-        parts: 2 and 4 compare at half and a quarter of the resolution (bicubic), as published.
 
     Returns:
         The distances (n, m), from 0 to below 4.
 
     Raises:
-        ValueError: where the images differ in shape, or too few pixels are left.
+        ValueError: where the images differ in shape.
 
     Source: Haim et al. 2022, section 5 and their code.
 
@@ -88,8 +68,8 @@ def ncc_distance(truth: Tensor, found: Tensor, parts: int = 1) -> Tensor:
         raise ValueError(
             f"images must have one shape; got {tuple(truth.shape[1:])} and {tuple(found.shape[1:])}"
         )
-    a, flat_a = _z_scores(_block_means(truth, parts))
-    b, flat_b = _z_scores(_block_means(found, parts))
+    a, flat_a = _z_scores(truth)
+    b, flat_b = _z_scores(found)
     pixels = a.shape[2]
     inner = torch.einsum("ncp,mcp->nmc", a, b) / (pixels - 1)
     both = flat_a[:, None] & flat_b[None]
@@ -195,77 +175,6 @@ def vote_image(found: Tensor, distances: Tensor, vote: Vote = "min") -> Tensor:
     return heard.mean(0) if vote == "mean" else heard.quantile(0.5, dim=0)
 
 
-def only_best(distances: Tensor) -> Tensor:
-    """Return the distances with each reconstruction kept at its nearest truth only.
-
-    Args:
-        distances: of each training image to each reconstruction (n, m).
-
-    Returns:
-        The distances (n, m), inf elsewhere.
-
-    Source: Haim et al. 2022, their code.
-
-    Example:
-        >>> import torch
-        >>> from explorer.engine.images import only_best
-        >>> only_best(torch.tensor([[1.0, 4.0], [2.0, 3.0]]))
-        tensor([[1., inf],
-                [inf, 3.]])
-    """
-    best = torch.zeros_like(distances, dtype=torch.bool)
-    if distances.numel():
-        best[distances.argmin(0), torch.arange(distances.shape[1])] = True
-    return distances.masked_fill(~best, torch.inf)
-
-
-def best_matches(
-    truth: Tensor, found: Tensor, *, vote: Vote = "min", parts: int = 1, one_truth: bool = False
-) -> Matches:
-    """Return the reconstruction that stands for each training image, best SSIM first.
-
-    Args:
-        truth: training images (n, c, h, w), pixels in [0, 1].
-        found: reconstructions (m, c, h, w), of the same scale.
-        vote: see `vote_image`.
-        parts: see `ncc_distance`.
-        one_truth: whether a reconstruction may serve one training image only.
-
-    Returns:
-        The matches, in order of falling SSIM.
-
-    Raises:
-        ValueError: where the images differ in shape, or there is no such vote.
-
-    Source: Haim et al. 2022, section 5 and their code.
-
-    Example:
-        >>> import torch
-        >>> from explorer.engine.images import best_matches
-        >>> truth = torch.rand(2, 1, 4, 4, generator=torch.Generator().manual_seed(0))
-        >>> match = best_matches(truth, truth.flip(0))  # the second is the first image
-        >>> match.nearest[match.order.argsort()]
-        tensor([1, 0])
-    """
-    distances = ncc_distance(truth, found, parts)
-    return _matches_at(only_best(distances) if one_truth else distances, truth, found, vote)
-
-
-def _matches_at(distances: Tensor, truth: Tensor, found: Tensor, vote: Vote) -> Matches:
-    """Return the matches at these distances (n, m), inf where a pair is not allowed."""
-    pictures, targets = found.clamp(0, 1), truth.clamp(0, 1)
-    nearest = torch.full((len(truth),), -1)
-    distance = truth.new_full((len(truth),), torch.inf)
-    images = torch.full_like(targets, 0.5)
-    for i, row in enumerate(distances):
-        if bool(torch.isfinite(row).any()):
-            nearest[i], distance[i] = row.argmin(), row.min()
-            images[i] = vote_image(pictures, row, vote)
-    score = ssim(targets, images).masked_fill(nearest < 0, -1.0)
-    order = score.argsort(descending=True, stable=True)
-    return Matches(images[order], order, nearest[order], distance[order], score[order])
-
-
 def _window_means(images: Tensor) -> Tensor:
     """Return the Gaussian mean around each pixel, in rows along them. (m, c, h, w), as given."""
     reach = WINDOW // 2
@@ -283,17 +192,6 @@ def _check(images: Tensor) -> None:
             f"images must be (m, c, h, w) of two pixels or more; got {tuple(images.shape)}. "
             "Reshape flat points: x.reshape(m, c, h, w)."
         )
-
-
-def _block_means(images: Tensor, parts: int) -> Tensor:
-    if parts == 1:
-        return images
-    h, w = images.shape[2] // max(parts, 1), images.shape[3] // max(parts, 1)
-    if parts < 1 or h * w < 2:
-        raise ValueError(
-            f"parts must leave two pixels of {tuple(images.shape[2:])}; got parts={parts}. Try 2."
-        )
-    return interpolate(images, size=(h, w), mode="bicubic", align_corners=False)
 
 
 def _z_scores(images: Tensor) -> tuple[Tensor, Tensor]:
@@ -410,16 +308,25 @@ def image_scores(
     distances = ncc_distance(torch.cat(list(sets)), found)
     least = distances.unflatten(1, (-1, m)).amin(1) if shifts else distances
     named, apart = _nearest_of_all(least, found).split(sizes), distances.split(sizes)
-    made = []
-    for k, truth in enumerate(sets):
-        match = _matches_at(apart[k], truth, found, vote)
-        back = match.order.argsort()
-        ncc = 1 - match.distance * _per_distance(truth)
-        made.append(ImageScore(
-            match.ssim[back], ncc[back].clamp(-1, 1), match.nearest[back], match.images[back],
-            named[k], classes[k] if len(classes) else torch.zeros(len(truth)),
-        ))  # fmt: skip
-    return made
+    of = classes if len(classes) else [torch.zeros(size) for size in sizes]
+    parts = zip(sets, apart, named, of, strict=True)
+    return [_score_of(truth, found, distances, vote, *more) for truth, distances, *more in parts]
+
+
+def _score_of(
+    truth: Tensor, found: Tensor, distances: Tensor, vote: Vote, named: Tensor, classes: Tensor
+) -> ImageScore:
+    """Return the score of one set of images, at these distances (n, m); -1 stands for none."""
+    pictures, targets = found.clamp(0, 1), truth.clamp(0, 1)
+    nearest = torch.full((len(truth),), -1)
+    least = truth.new_full((len(truth),), torch.inf)
+    images = torch.full_like(targets, 0.5)
+    for i, row in enumerate(distances if len(found) else ()):
+        nearest[i], least[i] = row.argmin(), row.min()
+        images[i] = vote_image(pictures, row, vote)
+    score = ssim(targets, images).masked_fill(nearest < 0, -1.0)
+    ncc = (1 - least * _per_distance(truth)).clamp(-1, 1)
+    return ImageScore(score, ncc, nearest, images, named, classes)
 
 
 def _per_distance(images: Tensor) -> float:

@@ -36,22 +36,12 @@ def test_ncc_sees_neither_brightness_nor_contrast() -> None:
     assert float(post.ncc_distance(a, -a).diagonal().min()) == pytest.approx(4 * 19 / 20)
 
 
-def test_ncc_at_reduced_resolution_forgives_fine_noise() -> None:
-    smooth = torch.linspace(0, 1, 64, dtype=torch.float64).reshape(1, 1, 8, 8)
-    checks = ((torch.arange(8)[:, None] + torch.arange(8)) % 2).double() - 0.5
-    full, half, quarter = (post.ncc_distance(smooth, smooth + 2 * checks, p) for p in (1, 2, 4))
-    assert float(full) > 1
-    assert float(half) < 0.1
-    assert float(quarter) < 0.1
-    with pytest.raises(ValueError, match="parts"):
-        post.ncc_distance(smooth, smooth, 16)
-
-
 def test_constant_images_never_give_nan() -> None:
     flat, other = torch.full((1, *SHAPE), 2.0, dtype=torch.float64), images(2)
     assert float(post.ncc_distance(flat, flat)) == 0
     assert float(post.ncc_distance(flat, other)[0, 0]) == pytest.approx(2 * 19 / 20)
-    assert bool(torch.isfinite(post.best_matches(torch.cat([flat, other]), other).ssim).all())
+    (score,) = post.image_scores([torch.cat([flat, other])], other)
+    assert bool(torch.isfinite(score.ssim).all())
 
 
 def test_ssim_of_an_image_with_itself_is_one() -> None:
@@ -102,34 +92,24 @@ def test_voting_hears_those_within_a_tenth_of_the_nearest() -> None:
         post.vote_image(found, near, "max")
 
 
-def test_one_truth_per_reconstruction() -> None:
-    got = post.only_best(torch.tensor([[1.0, 3.0, 0.1], [2.0, 0.5, 0.2]]))
-    inf = torch.inf
-    assert got.tolist() == [[1.0, inf, pytest.approx(0.1)], [inf, 0.5, inf]]
-
-
-def test_ranking_finds_hidden_copies_and_sorts_by_ssim() -> None:
+def test_scoring_finds_hidden_copies() -> None:
     truth = images(5).sigmoid()
     noise = images(5, seed=3)
     found = torch.cat([images(4, seed=4), truth[2:3], truth[4:5] + 0.1 * noise[:1]])
-    got = post.best_matches(truth, found)
-    assert got.order[0] == 2
-    assert got.nearest[0] == 4
-    assert float(got.ssim[0]) == pytest.approx(1)
-    assert float(got.distance[0]) < 1e-12
-    assert got.order[1] == 4
-    assert got.nearest[1] == 5
-    assert sorted(got.order.tolist()) == list(range(5))
-    assert bool((got.ssim[:-1] >= got.ssim[1:]).all())
-    assert torch.allclose(got.images[0], truth[2])
+    (got,) = post.image_scores([truth], found)
+    assert got.ssim.argsort(descending=True)[:2].tolist() == [2, 4]
+    assert got.nearest[[2, 4]].tolist() == [4, 5]
+    assert float(got.ssim[2]) == pytest.approx(1)
+    assert float(got.ncc[2]) == pytest.approx(1)
+    assert torch.allclose(got.images[2], truth[2])
 
 
-def test_ranking_leaves_training_images_empty_where_each_serves_one() -> None:
+def test_nothing_stands_for_an_image_where_nothing_was_found() -> None:
     truth = images(3).sigmoid()
-    got = post.best_matches(truth, truth[:1], one_truth=True)
-    assert got.nearest.tolist() == [0, -1, -1]
-    assert got.ssim.tolist() == [pytest.approx(1), -1, -1]
-    assert bool(torch.isinf(got.distance[1:]).all())
+    (got,) = post.image_scores([truth], truth[:0])
+    assert got.nearest.tolist() == [-1] * 3
+    assert got.ssim.tolist() == [-1] * 3
+    assert not got.named.any()
 
 
 def test_shapes_that_are_no_images_are_refused() -> None:
