@@ -27,7 +27,9 @@ settings.load_profile("project")
 
 ROOT = Path(__file__).resolve().parents[1]
 FEWEST, MOST = 3, 4  # workers, arbitrary: one waits for its browser while others compute
-# Folders whose tests share servers and a browser, which take long to start: each is one worker's.
+# Files whose tests share servers and a browser, which take long to start: one worker takes each of
+# these groups. The files of `browser` are two groups of about equal length, split by name.
+SPLIT = "tests/browser/test_m"
 TOGETHER = ("tests/browser/", "tests/serve/")
 
 
@@ -67,7 +69,8 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
     class ByFolder(LoadFileScheduling):
         def _split_scope(self, nodeid: str) -> str:
-            return next(filter(nodeid.startswith, TOGETHER), nodeid.partition("::")[0])
+            group = next(filter(nodeid.startswith, TOGETHER), nodeid.partition("::")[0])
+            return f"{group} {nodeid < SPLIT}"
 
     config.option.loadscopereorder = False  # in the order of `pytest_collection_modifyitems`
     return ByFolder(config, log)
@@ -76,10 +79,10 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """What takes a worker longest comes first: none is left with it while the others have ended."""
-    folders = [*TOGETHER, "tests/page/", "tests/engine/"]
+    folders = [*TOGETHER, "tests/", "tests/page/", "tests/engine/"]  # at last the shortest files
 
     def place(item: pytest.Item) -> int:
-        return next((k for k, name in enumerate(folders) if item.nodeid.startswith(name)), 9)
+        return folders.index(max(filter(item.nodeid.startswith, folders), key=len))
 
     items.sort(key=place)
 

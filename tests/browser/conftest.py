@@ -7,14 +7,16 @@ an error on the page's console, unless the test takes it out of `console_errors`
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import re
 import shutil
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
+import nbformat
 import pytest
 
 from benchmarks import lab
@@ -109,15 +111,27 @@ def browser(chromium_path: str) -> Iterator[sync_api.Browser]:
         chromium.close()
 
 
-@pytest.fixture(scope="package")
-def scripts(browser: sync_api.Browser) -> Iterator[sync_api.BrowserContext]:
-    """Where a test's first visitor comes: the scripts of all pages are there, and nothing else.
+class Visitors:
+    """Contexts that tests use in turn: the scripts of all pages are there, and nothing else.
 
     To load and compile them anew is two fifths of what it costs to open a page.
     """
-    context = browser.new_context(viewport=WIDE)
-    yield context
-    context.close()
+
+    def __init__(self, browser: sync_api.Browser) -> None:
+        self.browser = browser
+        self.known: dict[str, list[sync_api.BrowserContext]] = {}
+
+    def context(self, k: int, options: dict[str, object]) -> sync_api.BrowserContext:
+        """That of a test's k-th visitor with these options of Playwright."""
+        alike = self.known.setdefault(repr(options), [])
+        if k == len(alike):
+            alike.append(self.browser.new_context(**{"viewport": WIDE, **options}))
+        return alike[k]
+
+
+@pytest.fixture(scope="package")
+def visitors(browser: sync_api.Browser) -> Visitors:
+    return Visitors(browser)
 
 
 @pytest.fixture(scope="package")
@@ -137,28 +151,24 @@ def small_server() -> Iterator[serve.Server]:
 
 @pytest.fixture(scope="package")
 def lab_server() -> Iterator[serve.Server]:
-    """JupyterLab with the app's notebook and the lab; see `open_in_lab`."""
-    with lab.lab_server("explorer.ipynb", "lab.ipynb") as server:
+    """JupyterLab with the app's notebook; see `open_in_lab`."""
+    with lab.lab_server("explorer.ipynb") as server:
         yield server
 
 
 @pytest.fixture
 def open_in_lab(lab_server: serve.Server) -> Callable[..., Path]:
-    """Open a notebook in JupyterLab on a page, or one with the cells given; run the first cell.
+    """Open the app's notebook in JupyterLab, with cells added to it, and run its own cell.
 
-    Returns the folder in which it lies.
+    Returns the folder in which it lies, as `given.ipynb`.
     """
     work = Path(lab_server.folder.name) / "work"
 
-    def open_(page: sync_api.Page, *cells: str, name: str = "explorer.ipynb") -> Path:
-        if cells:
-            book = json.loads((work / name).read_text())
-            first, name = book["cells"][0], "given.ipynb"
-            book["cells"] = [
-                {**first, "id": f"cell-{k}", "source": lines} for k, lines in enumerate(cells)
-            ]
-            (work / name).write_text(json.dumps(book))
-        page.goto(f"{lab_server.url}lab/tree/{name}?reset")
+    def open_(page: sync_api.Page, *cells: str) -> Path:
+        book = nbformat.read(work / "explorer.ipynb", as_version=4)
+        book.cells += [nbformat.v4.new_code_cell(lines) for lines in cells]
+        nbformat.write(book, work / "given.ipynb")
+        page.goto(f"{lab_server.url}lab/tree/given.ipynb?reset")
         # The kernel is named in the toolbar once it is there; before that a run is lost.
         page.locator(".jp-NotebookPanel .jp-Toolbar-kernelName", has_text="Python 3").wait_for()
         cell = page.locator(".jp-Notebook .jp-CodeCell").first
@@ -183,23 +193,36 @@ def console_errors() -> list[str]:
 
 @pytest.fixture
 def new_page(
-    request: pytest.FixtureRequest,
-    browser: sync_api.Browser,
-    scripts: sync_api.BrowserContext,
-    console_errors: list[str],
+    request: pytest.FixtureRequest, visitors: Visitors, console_errors: list[str]
 ) -> Iterator[Callable[..., sync_api.Page]]:
-    """A function that opens a page as a new visitor; its arguments are Playwright's for one."""
+    """A function that opens a page as a new visitor; its arguments are Playwright's for one.
+
+    `own`: in a context that nobody used before, and nobody uses again.
+    """
     requests: list[str] = []
     pages: list[sync_api.Page] = []
+    owned: list[sync_api.BrowserContext] = []
+    alike: Counter[str] = Counter()
 
     def note(asked: sync_api.Request | sync_api.WebSocket) -> None:
         requests.append(asked.url)
 
-    def open_(**options: object) -> sync_api.Page:
-        alone = pages or options
-        context = browser.new_context(**{"viewport": WIDE, **options}) if alone else scripts
-        pages.append(watched(context, note, console_errors))
-        return pages[-1]
+    def open_(own: bool = False, **options: Any) -> sync_api.Page:
+        media = {name: options.pop(name) for name in MEDIA if name in options}
+        size = None if "is_mobile" in options else options.pop("viewport", None)
+        if own:
+            context = visitors.browser.new_context(viewport=WIDE, **options)
+            owned.append(context)
+        else:
+            context = visitors.context(alike[repr(options)], options)
+            alike[repr(options)] += 1
+        page = watched(context, note, console_errors)
+        pages.append(page)
+        if size:
+            page.set_viewport_size(size)
+        if media:
+            page.emulate_media(**media)
+        return page
 
     yield open_
     if request.node.stash.get(FAILED, False):
@@ -207,11 +230,10 @@ def new_page(
             if not page.is_closed():
                 keep(page, f"{request.node.name}-{number}")
     for page in pages:
-        if page.context != scripts:
-            leave(page)
-            continue
         forget(page, requests)
-        scripts.remove_listener("request", note)
+        page.context.remove_listener("request", note)
+    for context in owned:
+        context.close()
     assert [url for url in requests if not is_ours(url)] == [], "asked another host"
     assert console_errors == []
 
@@ -236,11 +258,12 @@ def leave(page: sync_api.Page) -> None:
     page.context.close()
 
 
+MEDIA = ("color_scheme", "reduced_motion")  # what a page can be told at any time
 STORED = "cookies,local_storage,indexeddb,cache_storage,service_workers"
 
 
 def forget(page: sync_api.Page, requests: list[str]) -> None:
-    """Leave the context of scripts as one who was never there: all that pages stored goes."""
+    """Leave the context as one who was never there: all that pages stored goes."""
     context = page.context
     if not page.is_closed():
         page.goto("about:blank")

@@ -8,13 +8,20 @@ from playwright.sync_api import Page, expect
 
 from explorer.serve import server
 from tests.browser.steps import settled
+from tests.browser.test_themes import follows_the_system_and_has_no_barriers
 
 
-def test_a_digit_is_drawn_added_and_seen_large(
+def test_images_are_trained_on_attacked_and_drawn_on_one_page(
     new_page: Callable[..., Page], voila_server: server.Server
 ) -> None:
-    page = new_page(color_scheme="light")  # of its own: with scripts at hand the focus is lost
+    page = new_page(own=True, color_scheme="dark")  # with scripts at hand the focus is lost
     page.goto(f"{voila_server.url}voila/render/digits.ipynb?template=reveal")
+    follows_the_system_and_has_no_barriers(page)
+    the_handle_of_the_triangle_shows_the_images_of_a_start(page)
+    a_digit_is_drawn_added_and_seen_large(page)
+
+
+def a_digit_is_drawn_added_and_seen_large(page: Page) -> None:
     pad = page.locator(".mx-digit-pad canvas")
     pad.scroll_into_view_if_needed()
     place = pad.bounding_box()
@@ -53,11 +60,7 @@ def test_a_digit_is_drawn_added_and_seen_large(
     expect(page.get_by_role("button", name="Add", exact=True)).to_be_enabled()
 
 
-def test_the_handle_of_the_triangle_shows_the_images_of_a_start(
-    new_page: Callable[..., Page], voila_server: server.Server
-) -> None:
-    page = new_page()
-    page.goto(f"{voila_server.url}voila/render/digits.ipynb?template=reveal")
+def the_handle_of_the_triangle_shows_the_images_of_a_start(page: Page) -> None:
     page.get_by_role("button", name="Train", exact=True).click()
     triangle = page.locator("[aria-label^='Triangle of starts']").last
     expect(triangle).to_have_attribute("aria-disabled", "false")

@@ -14,10 +14,12 @@ PHONE = {"width": 390, "height": 844}
 
 
 def test_two_phones_attack_and_all_see_the_truth(
-    new_page: Callable[..., Page], voila_server: Server, console_errors: list[str]
+    app: Explorer,
+    new_page: Callable[..., Page],
+    voila_server: Server,
+    console_errors: list[str],
 ) -> None:
-    page = new_page()
-    app = Explorer(page).visit(voila_server.url)
+    page = app.page
     app.preset("XOR")
     app.press("2 Train")
     app.press("Jump to the exact solution")

@@ -101,7 +101,9 @@ class Kept:
         self.kept("7 points")
 
 
-def test_a_drawing_is_offered_again_after_a_reload(page: Page, voila_server: serve.Server) -> None:
+def test_a_drawing_is_offered_again_and_a_duplicated_tab_keeps_one_of_its_own(
+    page: Page, voila_server: serve.Server
+) -> None:
     drawn = Kept(page).draw(voila_server.url)
     look = page.locator(".mx-explorer:not(#opening)")
     expect(look).to_have_attribute("data-theme", "light")
@@ -113,23 +115,22 @@ def test_a_drawing_is_offered_again_after_a_reload(page: Page, voila_server: ser
     expect(look).to_have_attribute("data-theme", "dark")  # a choice is remembered too
     covers_nothing(drawn)
     drawn.take_up()
-    # Another drawing is kept beside it.
+    a_duplicated_tab_keeps_a_drawing_of_its_own(drawn)
+    # Another drawing is kept beside them.
     drawn.app.press("Clear")
     drawn.app.expect_points(0)
     drawn.click((0.5, 0.5))
     drawn.kept("1 point")
     drawn.app.fold("Share")
     rows = page.locator(".mx-kept-list .mx-kept-row")
-    expect(rows).to_have_count(2)
-    rows.nth(1).get_by_role("button", name="Take up").click()
-    drawn.app.expect_points(5)
+    expect(rows).to_have_count(3)
+    rows.filter(has_text="8 points").get_by_role("button", name="Take up").click()
+    drawn.app.expect_points(8)
 
 
-def test_a_duplicated_tab_keeps_a_drawing_of_its_own(
-    page: Page, voila_server: serve.Server
-) -> None:
+def a_duplicated_tab_keeps_a_drawing_of_its_own(first: Kept) -> None:
     """The browser copies the session storage, so both tabs think of one row as theirs."""
-    first = Kept(page).draw(voila_server.url)
+    page = first.page
     with page.context.expect_page() as opened:
         page.evaluate("() => void window.open(location.href)")
     second = Kept(opened.value)

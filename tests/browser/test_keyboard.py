@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from playwright.sync_api import Page, expect
 
-from explorer.serve import server
 from tests.browser.steps import Explorer
 
 MOST_TABS = 80  # arbitrary: above the number of controls on the page
@@ -24,9 +23,8 @@ UNREACHED = """() => [...window.unreached].map(
   e => (e.innerText || e.title || e.getAttribute('aria-label') || e.outerHTML).slice(0, 60))"""
 
 
-def test_tab_reaches_every_control_and_keys_draw(page: Page, voila_server: server.Server) -> None:
-    app = Explorer(page).visit(voila_server.url)
-    keys = page.keyboard
+def test_tab_reaches_every_control_and_keys_draw(app: Explorer) -> None:
+    page, keys = app.page, app.page.keyboard
     tab_to(page, "document.activeElement.matches('.mx-plane .mx-pad-surface')")
     cursor = page.locator(".mx-pad-surface canvas")
     expect(cursor).to_be_visible()
@@ -90,6 +88,8 @@ def test_tab_reaches_every_control_and_keys_draw(page: Page, voila_server: serve
     tab_to(page, "document.activeElement.closest('.mx-triangle-view') !== null")
     keys.press("t")
     expect(app.verdict).to_contain_text("3 of 3")
+    keys.press("n")  # as other tests of this page begin
+    expect(app.verdict).not_to_contain_text("3 of 3")
 
 
 def tab_to(page: Page, reached: str, back: bool = False) -> None:

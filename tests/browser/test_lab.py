@@ -1,4 +1,4 @@
-"""The same road in a cell of JupyterLab, and figures to work with in others."""
+"""A notebook in JupyterLab: the road in a cell, figures and widgets in others, and the lab's."""
 
 from __future__ import annotations
 
@@ -6,17 +6,38 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
+import nbformat
 from playwright.sync_api import Locator, Page, expect
 
+from benchmarks.lab import NOTEBOOKS
 from explorer.engine.store import load_run
 from explorer.serve.server import Server
 from tests.browser.steps import NEAR_KKT, STAGES, VERDICT, Explorer, barriers, know_the_marks
 from tests.browser.test_screen import wrong_with
 
+LAB = nbformat.read(NOTEBOOKS / "lab.ipynb", as_version=4)
 
-def test_road_in_a_cell(page: Page, open_in_lab: Callable[..., None]) -> None:
+
+def test_the_page_figures_widgets_the_lab_and_a_recording_work_in_cells_of_one_notebook(
+    page: Page, open_in_lab: Callable[..., Path], lab_server: Server, console_errors: list[str]
+) -> None:
+    """To load JupyterLab and to start a kernel there is most of what such a test costs."""
     know_the_marks(page)
-    open_in_lab(page)
+    lab = [cell.source for cell in LAB.cells if cell.cell_type == "code"]
+    work = open_in_lab(page, FIGURES, WIDGETS, FOUR, AGAIN, PLAYED, *lab)
+    the_road_is_walked_in_a_cell(page)
+    figures_show_their_marks_and_the_readers_own(page, run_cell(page, 1))
+    each_public_widget_stands_alone(page, run_cell(page, 2))
+    four_pages_live_side_by_side_and_a_cell_replaces_its_own_alone(page)
+    the_lab_is_a_notebook_that_a_mouse_works_on(page, work)
+    run_cell(page, 5)
+    a_recording_plays_on_when_the_kernel_is_gone(page, lab_server, work / "given.ipynb")
+    page.goto("about:blank")
+    # The pages in the other cells asked for the kernel that has ended.
+    console_errors[:] = [said for said in console_errors if "404" not in said]
+
+
+def the_road_is_walked_in_a_cell(page: Page) -> None:
     app = Explorer(page).ready()
     expect(page.locator(".mx-play")).to_have_css("border-radius", "50%")  # Lab rounds all alike
     assert wrong_with(page, "patches") == []
@@ -33,11 +54,13 @@ def test_road_in_a_cell(page: Page, open_in_lab: Callable[..., None]) -> None:
     app.wait_for_step(2000)
     expect(app.verdict).to_contain_text(VERDICT)
     # The cell holds each stage whole: the notebook scrolls, and nothing in the page does.
+    wide = page.viewport_size
     for width, height in ((1366, 900), (1280, 720)):
         page.set_viewport_size({"width": width, "height": height})
         for stage in STAGES:
             app.press(stage)
             page.wait_for_function(WHOLE)
+    page.set_viewport_size(wide)
 
 
 WHOLE = """() => [...document.querySelectorAll(".mx-cards, .mx-starts-box, .mx-lesson-body")]
@@ -64,8 +87,8 @@ display(w.VBox([proof, grid, figure(maps(3, rows), "data edge"), stems, said]))
 """
 
 
-def figures_show_their_marks_and_the_readers_own(page: Page) -> None:
-    proof, grid, edge, stems = (page.locator(".jp-OutputArea .bqplot").nth(k) for k in range(4))
+def figures_show_their_marks_and_the_readers_own(page: Page, output: Locator) -> None:
+    proof, grid, edge, stems = (output.locator(".bqplot").nth(k) for k in range(4))
     expect(proof.locator("path.dot")).to_have_count(6 + 2)
     expect(proof).to_contain_text("Multiplier of each point (exact")
     proof.locator("path.dot").nth(5).hover()  # six at one place: the top one
@@ -74,7 +97,7 @@ def figures_show_their_marks_and_the_readers_own(page: Page) -> None:
     expect(cells).to_have_count(9)
     assert len({cell.evaluate("e => e.style.fill") for cell in cells.all()}) == 2  # and unknown
     grid.locator(".heatmaprow").nth(2).locator("rect").nth(1).click()
-    expect(page.locator(".jp-OutputArea .widget-label").last).to_have_text("row 2, column 1")
+    expect(output.locator(".widget-label").last).to_have_text("row 2, column 1")
     expect(edge.locator("path.line").first).to_have_attribute("d", re.compile("^M.*L"))
     expect(stems.locator("path.line")).to_have_count(1)
     expect(stems.locator("path.line")).to_have_attribute("d", re.compile("^M[^M]*M[^M]*$"))
@@ -123,28 +146,11 @@ def press_at(surface: Locator, x: float, y: float) -> None:
     surface.click(position={"x": x * box["width"], "y": y * box["height"]})
 
 
-def test_figures_widgets_pages_and_a_recording_work_in_cells_of_one_notebook(
-    page: Page, open_in_lab: Callable[..., Path], lab_server: Server, console_errors: list[str]
-) -> None:
-    """To load JupyterLab and to start a kernel there is most of what such a test costs."""
-    work = open_in_lab(page, FIGURES, WIDGETS, FOUR, AGAIN, PLAYED)
-    figures_show_their_marks_and_the_readers_own(page)
-    run_cell(page, 1)
-    each_public_widget_stands_alone(page)
-    run_cell(page, 2)
-    four_pages_live_side_by_side_and_a_cell_replaces_its_own_alone(page)
-    run_cell(page, 4)
-    a_recording_plays_on_when_the_kernel_is_gone(page, lab_server, work / "given.ipynb")
-    page.goto("about:blank")
-    # The pages in the other cells asked for the kernel that has ended.
-    console_errors[:] = [said for said in console_errors if "404" not in said]
-
-
-def each_public_widget_stands_alone(page: Page) -> None:
-    alone = page.locator(".jp-OutputArea .mx-alone")
+def each_public_widget_stands_alone(page: Page, output: Locator) -> None:
+    alone = output.locator(".mx-alone")
     expect(alone).to_have_count(8)
     pad, plane, margins, recall, triangle, play, other, mirror = (alone.nth(k) for k in range(8))
-    labels = page.locator(".jp-OutputArea .told")
+    labels = output.locator(".told")
     surface = pad.locator(".mx-pad-surface")
     expect(surface).to_be_visible()
     press_at(surface, 0.5, 0.5)
@@ -195,33 +201,31 @@ def run_cell(page: Page, k: int) -> Locator:
     return cell.locator(".jp-OutputArea").first
 
 
-def test_the_lab_is_a_notebook_that_a_mouse_works_on(
-    page: Page, open_in_lab: Callable[..., Path]
-) -> None:
-    work = open_in_lab(page, name="lab.ipynb")
-    pad = page.locator(".jp-Notebook .jp-CodeCell").first.locator(".mx-alone")
+def the_lab_is_a_notebook_that_a_mouse_works_on(page: Page, work: Path) -> None:
+    pad, table, pages, slider, moving, proof, files = range(6, 13)
+    pad = run_cell(page, pad).locator(".mx-alone")
     holds(pad, 6)
     press_at(pad.locator(".mx-pad-surface"), 0.5, 0.93)
     holds(pad, 7)
-    expect(run_cell(page, 1).locator("tbody tr")).to_have_count(7)
+    expect(run_cell(page, table).locator("tbody tr")).to_have_count(7)
 
-    pair = run_cell(page, 2).locator(".mx-explorer")
+    pair = run_cell(page, pages).locator(".mx-explorer")
     expect(pair).to_have_count(2)
     for one in pair.all():
         expect(one.locator(".mx-where")).to_contain_text("step 600")
         holds(one, 7)
-    run_cell(page, 3).locator("[role=slider]").focus()
+    run_cell(page, slider).locator("[role=slider]").focus()
     page.keyboard.press("ArrowRight")
     expect(pair.first.locator(".mx-where")).to_contain_text("step 600")
 
-    views = run_cell(page, 4)
+    views = run_cell(page, moving)
     views.get_by_role("button", name="Play").click()
     expect(views.locator(".mx-where")).to_have_text("step 3,000 of 3,000")
     holds(views.locator(".mx-alone-plane"), 7)
-    expect(run_cell(page, 5).locator(".bqplot path.line").last).to_have_attribute(
+    expect(run_cell(page, proof).locator(".bqplot path.line").last).to_have_attribute(
         "d", re.compile("^M.*L")
     )
-    run_cell(page, 6)
+    run_cell(page, files)
     press_at(pad.locator(".mx-pad-surface"), 0.3, 0.93)  # one drawing: both pages have it
     for one in (pad, *pair.all()):
         holds(one, 8)
@@ -240,7 +244,7 @@ print([one.widget.comm is not None for one in pages])"""
 
 
 def four_pages_live_side_by_side_and_a_cell_replaces_its_own_alone(page: Page) -> None:
-    four = page.locator(".jp-Notebook .jp-CodeCell").nth(2).locator(".mx-explorer")
+    four = run_cell(page, 3).locator(".mx-explorer")
     expect(four).to_have_count(4)
     for one in four.all():
         holds(one, 6)
@@ -249,12 +253,12 @@ def four_pages_live_side_by_side_and_a_cell_replaces_its_own_alone(page: Page) -
     for one in four.all():
         holds(one, 7)
     for _ in range(2):
-        output = run_cell(page, 3)
+        output = run_cell(page, 4)
         expect(output.locator(".mx-explorer")).to_have_count(1)
         expect(output).to_contain_text("[True, True, True, True]")
-    run_cell(page, 2)
+    run_cell(page, 3)
     holds(four.first, 6)
-    expect(run_cell(page, 3)).to_contain_text("[True, True, True, True]")
+    expect(run_cell(page, 4)).to_contain_text("[True, True, True, True]")
 
 
 PLAYED = """from explorer import Run, TrainConfig, play, preset

@@ -218,7 +218,7 @@ def test_a_notice_leaves_by_itself_and_a_refusal_stays(
     new_page: Callable[..., Page], voila_server: server.Server
 ) -> None:
     """A minute later: unless the pointer is on it, or it says why a command was refused."""
-    page = new_page(color_scheme="light")  # by an option: its clock is its own
+    page = new_page(own=True)  # as is its clock
     page.clock.install()
     app = Explorer(page).visit(voila_server.url)
     app.press("Play")

@@ -1,4 +1,4 @@
-"""A link by a real mouse: copied here, opened there, the same numbers; and the game of two."""
+"""A link by a real mouse: copied here, opened there, the same numbers."""
 
 from __future__ import annotations
 
@@ -57,49 +57,13 @@ def test_a_link_is_copied_and_opens_for_another_visitor_with_the_same_numbers(
     expect(other.message).to_be_hidden()
 
 
-def test_two_players_by_links(new_page: Callable[..., Page], voila_server: server.Server) -> None:
-    page = new_page()
-    app = Explorer(page).visit(f"{voila_server.url}?theme=dark")
-    app.preset("XOR")
-    app.press("Play")
-    app.wait_for_step(500)
-    app.press("Pause")
-    app.fold("Share")
-    app.press("Hide these points")
-    challenge = page.get_by_label("Challenge to give away")
-    expect(challenge).to_have_value(re.compile(r"/\?theme=dark#mxc1\."))
-    reveal = page.get_by_label("Reveal to keep until the guess").input_value()
-
-    there = new_page()
-    know_the_marks(there)
-    there.goto(challenge.input_value(), wait_until="commit")
-    hand_in = there.get_by_role("button", name="Hand in my guess")
-    expect(hand_in).to_be_visible()
-    expect(there.locator("html")).to_have_attribute("data-theme", "dark")
-    guesser = Explorer(there)
-    guesser.expect_points(0)
-    guesser.click((0.4, 0.4))
-    guesser.expect_points(1)
-    hand_in.click()
-    guess = there.get_by_label("Your guess, to send")
-    expect(guess).to_have_value(re.compile("^mx1"))
-    there.get_by_label("Paste the reveal").fill(reveal)
-    there.get_by_role("button", name="Reveal", exact=True).click()
-    rows = there.locator(".mx-score-row")
-    expect(rows).to_have_count(3)  # both players, and the computer
-    page.get_by_label("Paste their guess").fill(guess.input_value())
-    page.get_by_role("button", name="Score it").click()
-    scores = page.locator(".mx-score-row")
-    expect(scores).to_have_count(2)
-    assert scores.locator("b").all_inner_texts() == rows.locator("b").all_inner_texts()[:2]
-
-
 def test_a_link_waits_at_a_full_room(
     new_page: Callable[..., Page], console_errors: list[str]
 ) -> None:
     with server.start(port=0, class_size=1) as full:
         first, second = new_page(), new_page()
-        Explorer(first).visit(full.url)
+        first.goto(f"{full.url}voila/render/lessons.ipynb")
+        expect(first.locator(".mx-index a").first).to_be_visible()
         run = Run(preset("xor"), TrainConfig(widths=(10,)), stage="train", steps=(70, 0))
         know_the_marks(second)
         second.goto(link_of(run, full.url), wait_until="commit")
