@@ -20,7 +20,7 @@ from tests.page.test_document import data_of
 from tests.page.test_recording import read
 
 SAID = ("title", "words", "still", "tone")
-MOST = 400_000  # bytes of a scene
+MOST = 200_000  # bytes of a scene
 # What a question names beforehand: a radius, how many runs, a step.
 PLANNED = {"theft": {"0.03"}, "landscape": {"21"}, "defence": {"400"}}
 NUMBER = re.compile(r"\d(?:[\d.,]*\d)?(?:e-\d+)?")

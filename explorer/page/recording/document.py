@@ -1,7 +1,7 @@
 """One file of HTML in which a run plays: no server, no kernel, no request to any host.
 
 The file holds the recording as data, which no browser runs: escaped JSON. With it stand the page's
-styles and scripts. A content security policy forbids every host, and every other script.
+styles and scripts, zipped. A content security policy forbids every host, and every other script.
 Its first words are a sentence for whoever gets it cut short; the script, which comes last, takes it
 away.
 """
@@ -9,6 +9,7 @@ away.
 from __future__ import annotations
 
 import base64
+import gzip
 import hashlib
 import json
 from collections.abc import Iterable
@@ -38,7 +39,7 @@ from explorer.research.pictures.charts import attack_chart, training_chart
 from explorer.research.run_report import PAPERS, bibtex_of, papers_of, title_of, what_of
 from explorer.research.state import link_of, without_states
 
-FORMAT, VERSION = "margin-explorer page", 1  # raise it when an older player cannot read the data
+FORMAT, VERSION = "margin-explorer page", 2  # raise it when an older player cannot read the data
 CUT = (
     "This page does not play: it was cut short on its way, or scripts are off here. Copy it again, "
     "or allow scripts."
@@ -99,10 +100,10 @@ def page_that_plays(
 
 def document_of(data: dict[str, Any], kind: str = "document") -> str:
     """Return the file that holds this data, its words escaped; `kind` names what builds it."""
-    css, script = _styles(), _script(kind)
+    css, script, start = _styles(), _script(kind), _start()
     policy = (
-        f"default-src 'none'; script-src '{_digest(script)}'; style-src '{_digest(css)}'; "
-        "img-src data:; base-uri 'none'; form-action 'none'"
+        f"default-src 'none'; script-src '{_digest(start)}' '{_digest(script)}'; "
+        f"style-src '{_digest(css)}'; img-src data:; base-uri 'none'; form-action 'none'"
     )
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
@@ -110,9 +111,15 @@ def document_of(data: dict[str, Any], kind: str = "document") -> str:
         '<meta name="viewport" content="width=device-width,initial-scale=1">'
         f"<title>{escape(data['title'])}</title></head><body>"
         f'<p id="mx-fault">{CUT}</p>'
-        f'<style>{css}</style><script type="application/json" id="mx-data">{_inert(data)}</script>'
-        f"<script>{script}</script></body></html>\n"
+        f'<script type="application/json" id="mx-data">{_inert(data)}</script>'
+        f'<script type="application/gzip" id="mx-code">{_zip_of(css, script)}</script>'
+        f"<script>{start}</script></body></html>\n"
     )
+
+
+def _zip_of(*texts: str) -> str:
+    """Return texts as the file holds them, in a third of their length; `start.js` reads them."""
+    return base64.b64encode(gzip.compress(json.dumps(texts).encode(), 9, mtime=0)).decode()
 
 
 def _inert(data: dict[str, Any]) -> str:
@@ -132,6 +139,11 @@ def _digest(text: str) -> str:
 def _styles() -> str:
     files = (PAGE.parent / "page.css", PAGE / "view" / "chart.css", HERE / "document.css")
     return "\n".join(path.read_text(encoding="utf-8") for path in files)
+
+
+@cache
+def _start() -> str:
+    return (HERE / "start.js").read_text(encoding="utf-8")
 
 
 @cache

@@ -1,6 +1,6 @@
 // What every file that plays without Python begins with: it is read, or leaves one sentence and runs
 // nothing. player.js stands before it. Words of the file are put in as text, never as markup.
-const VERSION = 1; // of the data, as in document.py
+const VERSION = 2; // of the data, as in document.py
 const DAMAGED = "What this page holds cannot be read: it was changed or cut short on its way. Export it again.";
 const LATER = "This page was made by a later version of Margin Explorer than what plays it. Export it again by one version.";
 const framesIn = async (text) => framesOf(await unzipped(new Blob([Uint8Array.from(atob(text), (c) => c.charCodeAt(0))]).stream()));

@@ -159,8 +159,8 @@ def pictures(
 
 
 def pale(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Return Phi over the margin as bytes: b for (b - 128) / 50."""
-    return np.clip(np.round(128 + 50 * values), 0, 255).astype(np.uint8)
+    """Return Phi over the margin as bytes: b for (b - 128) / 50, to 2 margins, the last shade."""
+    return np.clip(np.round(128 + 50 * values), 28, 228).astype(np.uint8)
 
 
 def _picture(

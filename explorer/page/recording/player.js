@@ -8,16 +8,28 @@ const unzipped = async (stream) =>
 const GAP = -(2 ** 15); // in a line
 const framesOf = (bytes) => {
   const end = bytes.indexOf(10), head = JSON.parse(new TextDecoder().decode(bytes.subarray(0, end)));
-  let at = end + 1;
-  const held = {};
+  const sizeOf = (shape) => shape.reduce((a, b) => a * b, 1), ints = {}, held = {};
+  let low = end + 1, high = head.frames.flatMap(({ arrays }) => arrays).reduce((sum, [, , shape]) => sum + sizeOf(shape), low);
+  const part = (at, size) => {
+    if (at + size > bytes.length) throw new Error("the recording ends too early");
+    return bytes.subarray(at, at + size);
+  };
+  // The numbers of an array: what is left of it, to which its neighbours and its last state are added.
+  const numbersOf = ([name, kind, shape, stride, lags, after]) => {
+    const size = sizeOf(shape), made = new (kind === "h" ? Int16Array : Uint8Array)(size), left = new made.constructor(part(low, size));
+    low += size;
+    if (kind === "h") {
+      part(high, size).forEach((b, i) => { const v = left[i] | (b << 8); left[i] = (v >>> 1) ^ -(v & 1); });
+      high += size;
+    }
+    for (const lag of lags) for (let i = lag; i < size; i++) left[i] += left[i - lag];
+    for (let k = 0, i = 0; k < stride; k++) for (let at = k; at < size; at += stride) made[at] = left[i++] + (after ? ints[name][at] : 0);
+    return made;
+  };
   const frames = head.frames.map(({ arrays, drop, values, ...words }) => {
-    for (const [name, kind, shape] of arrays) {
-      const size = shape.reduce((a, b) => a * b, 1), width = kind === "h" ? 2 : 1;
-      const part = bytes.slice(at, at + size * width);
-      if (part.length !== size * width) throw new Error("the recording ends too early");
-      at += size * width;
-      const data = kind === "h" ? Float32Array.from(new Int16Array(part.buffer), (v) => (v === GAP ? NaN : v / head.unit)) : part;
-      held[name] = { data, shape };
+    for (const row of arrays) {
+      const [name, kind, shape] = row, made = (ints[name] = numbersOf(row));
+      held[name] = { data: kind === "h" ? Float32Array.from(made, (v) => (v === GAP ? NaN : v / head.unit)) : made, shape };
     }
     for (const name of drop) delete held[name];
     return { ...words, frame: { ...values, ...held } };
