@@ -61,7 +61,7 @@ const buildPage = ({ data, recording, starts }) => {
     make("footer", "mx-transport-box", {}, bar)));
   document.getElementById("mx-fault").replaceWith(app);
 
-  const sceneOf = (i) => (frames[i].scene === "landscape" ? "landscape" : frames[i].scene === "end" ? (frames[i - 1] && data.charts.attack ? "attack" : "train") : frames[i].scene);
+  const sceneOf = (i) => { while (frames[i].scene === "end") i -= 1; return frames[i].scene; }; // the end is that of what came before
   const firstOf = (scene) => frames.findIndex((_, i) => sceneOf(i) === scene);
   const chartsOf = Object.fromEntries(Object.entries(data.charts).map(([scene, chart]) => [scene, { chart, ...chartOf((t) => seekStep(scene, t)) }]));
   const about = aboutOf(data.about);

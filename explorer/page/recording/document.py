@@ -175,8 +175,8 @@ def _plain(name: str) -> str:
 
 
 def _charts(run: Run) -> dict[str, Chart]:
-    """Return the curves of training and of the attack, where it has some."""
-    found = {"train": training_chart(run.train_states)}
+    """Return the curves of training, which an exact network has not, and of the attack."""
+    found = {} if len(run.train_states) == 1 else {"train": training_chart(run.train_states)}
     columns = by_key(run.attack_name).curves
     if run.attack_states and columns:
         found["attack"] = attack_chart(run.attack_states, columns)
