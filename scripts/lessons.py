@@ -13,7 +13,7 @@ import tempfile
 from dataclasses import replace
 from pathlib import Path
 
-from PIL import Image
+from PIL import Image, ImageOps
 from playwright.sync_api import Page, expect, sync_playwright
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
@@ -24,6 +24,7 @@ from scripts.pictures import FLAGS, SCREEN
 
 WIDTH, COLOURS = 360, 200  # of a picture; arbitrary: sharp in a card, 10 to 40 kB
 STEPS = 2000  # of an attack, to its end
+SMALL, COLUMNS = (176, 99), 5  # of the sheet of all, for the menu; as page.css reads it
 
 
 def still(lesson: Lesson) -> Lesson:
@@ -51,8 +52,19 @@ def shoot(page: Page, lesson: Lesson, folder: Path) -> Image.Image:
     return image.resize((WIDTH, WIDTH * image.height // image.width), Image.Resampling.LANCZOS)
 
 
+def sheet() -> None:
+    """Save all pictures, small, as one."""
+    wide, high = SMALL
+    files = sorted(PICTURES.glob("*.png"))
+    made = Image.new("RGB", (wide * COLUMNS, high * -(-len(files) // COLUMNS)))
+    for k, file in enumerate(files):
+        small = ImageOps.fit(Image.open(file).convert("RGB"), SMALL, Image.Resampling.LANCZOS)
+        made.paste(small, (wide * (k % COLUMNS), high * (k // COLUMNS)))
+    made.save(PICTURES / "all.webp", quality=70)
+
+
 def main() -> None:
-    """Serve the page, open each lesson, and save its picture."""
+    """Serve the page, open each lesson, and save its picture; then the sheet of all."""
     PICTURES.mkdir(exist_ok=True)
     chromium = os.environ.get("CHROMIUM") or shutil.which("chromium")
     with (
@@ -70,6 +82,7 @@ def main() -> None:
             image.save(PICTURES / f"{k:02d}.png", optimize=True)
             print(k, lesson.title, (PICTURES / f"{k:02d}.png").stat().st_size)
         browser.close()
+    sheet()
 
 
 if __name__ == "__main__":

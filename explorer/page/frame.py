@@ -218,6 +218,16 @@ class Proof:
         return self.cone is not None
 
     @property
+    def places(self) -> int:
+        """Return how many places are known to need a point."""
+        return 0 if self.needed is None else len(self.needed.rows)
+
+    @property
+    def limit(self) -> float:
+        """Return what an explanation may leave, a share of |theta|; 0 before it is known."""
+        return 0.0 if self.needed is None else self.needed.limit
+
+    @property
     def disc(self) -> tuple[float, ...]:
         """Return centre and radius of the disc; none for no disc."""
         return () if self.centre is None else (*self.centre, self.radius)

@@ -61,6 +61,10 @@ def test_three_marks_at_the_first_drawing_and_never_again(page: Page, voila_serv
     app.expect_points(20)
     expect(mark).to_have_count(0)  # the verdict is read first, and it is of another stage
     app.press("1 Draw")
+    plane = app.box()
+    expect(mark).to_contain_text("1 of")
+    lowest = plane["y"] + 0.76 * plane["height"]  # of the circle's points, with its mark
+    assert mark.evaluate("mark => mark.getBoundingClientRect().top") > lowest
     for k in (1, 2, 3):
         expect(mark).to_contain_text(f"{k} of")
         assert not page.evaluate(OVER)

@@ -315,6 +315,20 @@ def test_a_disc_over_a_point_costs_more_than_the_points_leave_and_beside_it_noth
     app.close()
 
 
+def test_where_no_place_needs_a_point_the_plane_shows_another_set_and_the_best() -> None:
+    app = asked("random-circle", n=8)
+    held, drawn = app.session.frame.proof, on_plane(app)
+    assert not held.places and "places" not in drawn
+    assert held.refit.high <= held.limit and held.refit.avoids(proof.hole_of(held.disc))
+    assert len(drawn["disc"]) == 1 and len(drawn["candidates"])
+    title = headline(app.session.frame).title
+    proof.allow(app.session)
+    drawn = on_plane(app)
+    assert "disc" not in drawn and len(drawn["candidates"])
+    assert headline(app.session.frame).title == title
+    app.close()
+
+
 def test_cancel_goes_back_to_the_points_and_another_network_ends_the_act(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import io
 import json
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from PIL import Image, ImageOps
 
 from explorer.engine.data import preset
 from explorer.engine.explanations.assumptions import assumed_cone
 from explorer.engine.explanations.certainty import truth_residual
 from explorer.page import play
 from explorer.page.apps.explorer import App, lesson_of
-from explorer.page.apps.lessons import LessonsApp, picture
+from explorer.page.apps.lessons import PICTURES, LessonsApp, picture
 from explorer.page.apps.membership import MembershipApp
 from explorer.page.apps.membership_scene import DIMS
 from explorer.page.cards import CARDS, class_name
@@ -209,6 +211,17 @@ def test_every_lesson_has_a_picture_in_the_index() -> None:
     assert all(picture(k).startswith(b"\x89PNG") for k in range(len(packaged_lessons())))
     assert all(lesson.steps[lesson.picture - 1].state for lesson in packaged_lessons())
     page.close()
+
+
+def test_the_sheet_of_the_menu_has_the_picture_of_each_lesson_in_its_place() -> None:
+    with Image.open(PICTURES / "all.webp") as whole:
+        wide, high = whole.width // 5, whole.height // 3
+        for k in range(len(contents())):
+            left, top = wide * (k % 5), high * (k // 5)
+            tile = whole.convert("RGB").crop((left, top, left + wide, top + high))
+            with Image.open(io.BytesIO(picture(k))) as one:
+                fit = ImageOps.fit(one.convert("RGB"), tile.size, Image.Resampling.LANCZOS)
+            assert np.abs(np.asarray(tile, float) - np.asarray(fit, float)).mean() < 8, k
 
 
 def test_every_card_of_a_lesson_is_one_of_the_page() -> None:

@@ -5,18 +5,23 @@ const rowOf = (title, words, click) => {
   made.append(make("b", "", { textContent: title }), make("span", "", { textContent: words }));
   return made;
 };
-// The lessons in their order, one line each; then those out of a file, and the other pages.
+// The lessons in their order, a picture each; then those out of a file, and the other pages.
 const lessonsOf = (state, send) => {
   const row = (title, words, call) => rowOf(title, words, () => { lessons.set(false); call(); });
   const take = async (chosen) => { lessons.set(false); send("lesson-file", await chosen.text()); };
   const file = fileField(".json", take, { "aria-label": "A lesson from a file" });
   const link = ({ page, title }) => make("a", "mx-menu-row", { href: address(page), target: "_blank", textContent: title });
   const first = ({ page }) => /^lessons|story$/.test(page);
-  const rows = state.lessons.map(({ title, line }, i) => row(`${i} ${title}`, line, () => send("lesson", i)));
+  const rows = state.lessons.map(({ title, line }, i) => {
+    const made = row(`${i} ${title}`, line, () => send("lesson", i));
+    made.lastChild.remove(); // the line is its tip
+    made.prepend(make("i", "mx-lesson-picture", { style: `--column:${i % 5};--row:${Math.floor(i / 5)}` }));
+    return made;
+  });
   const lessons = menu("mx-lessons", "Lessons", "Lessons and further pages", [
-    make("div", "mx-menu-head", { textContent: "Begin with the first; each takes five to ten minutes" }),
-    ...state.pages.filter(first).map(link),
-    ...rows,
+    make("div", "mx-lesson-top", {}, make("div", "mx-menu-head", { textContent: "Begin with the first; each takes five to ten minutes" }),
+      ...state.pages.filter(first).map(link)),
+    make("div", "mx-lesson-cards", {}, ...rows),
     make("div", "mx-menu-pair", {}, make("div", "", {},
       make("div", "mx-menu-head", { textContent: "Your own" }),
       row("Open a lesson…", "From a file", () => file.click()),
@@ -31,7 +36,7 @@ const lessonsOf = (state, send) => {
   lessons.tick = (i) => {
     const every = [...new Set([...done(), ...(i >= 0 ? [i] : [])])];
     if (i >= 0) attempt(() => localStorage.setItem("mx-lessons", JSON.stringify(every))); // else ticks of this page alone
-    for (const k of every) if (rows[k]) put(rows[k].firstChild, "textContent", `✓ ${k} ${state.lessons[k].title}`);
+    for (const k of every) if (rows[k]) put(rows[k].lastChild, "textContent", `✓ ${k} ${state.lessons[k].title}`);
   };
   return lessons;
 };

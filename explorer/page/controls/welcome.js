@@ -1,21 +1,24 @@
 // After the opening: tell the kernel what the visitor wished for; when a visitor draws for the first
-// time three marks, one after the other. They are never shown again; Escape or a click elsewhere ends them.
+// time three marks, one after the other. Once read they are never shown again; Escape or a click elsewhere ends them.
 const KEY = "mx-marks-seen";
 const seen = () => attempt(() => localStorage.getItem(KEY) !== null, true); // likewise without storage
-const GAP = 12;
+const GAP = 12, TOOLS = 60, FOOT = 44; // of the plane: as wide as the tools at its edge, as high as the chips at its foot
 
-const STYLE = `position:fixed;inset:auto;margin:0;border:0;max-width:280px;padding:12px 14px;border-radius:12px;font-size:14px;line-height:1.45;
+const STYLE = `position:fixed;inset:auto;margin:0;border:0;width:max-content;padding:8px 8px 8px 14px;border-radius:12px;font-size:14px;line-height:1.4;align-items:center;gap:12px;
   background:var(--mx-ink);color:var(--mx-card);box-shadow:0 8px 24px #00000040`;
-const BUTTON = `margin-left:auto;border:0;border-radius:8px;padding:4px 12px;font:inherit;font-weight:600;cursor:pointer;
+const BUTTON = `flex:none;border:0;border-radius:8px;padding:4px 12px;font:inherit;font-weight:600;cursor:pointer;
   background:var(--mx-card);color:var(--mx-ink)`;
 
-// In a large part near its foot; else where it covers no headline: under a part of the head, or to the left.
+// On the plane low between its tools and its legend, where few points are; else where it covers no headline:
+// under a part of the head, or to the left.
 const placeAt = (box, part) => {
-  const r = part.getBoundingClientRect(), b = box.getBoundingClientRect(), zoom = box.currentCSSZoom || 1;
+  const r = part.getBoundingClientRect(), zoom = box.currentCSSZoom || 1;
   const stand = (left, top) => { box.style.left = `${left / zoom}px`; box.style.top = `${top / zoom}px`; };
-  const large = r.width > 1.2 * b.width && r.height > 2 * b.height;
-  if (large) {
-    stand(r.left + (r.width - b.width) / 2, r.bottom - b.height - 6 * GAP);
+  const plane = part.matches(".mx-plane"), side = plane ? TOOLS : GAP;
+  box.style.maxWidth = `${Math.min(420, (plane ? r.width : innerWidth) - 2 * side) / zoom}px`;
+  const b = box.getBoundingClientRect();
+  if (plane) {
+    stand(r.left + (r.width - b.width) / 2, r.bottom - b.height - FOOT);
     return;
   }
   const fits = r.left > b.width + 2 * GAP && !part.closest(".mx-head");
@@ -24,6 +27,7 @@ const placeAt = (box, part) => {
   stand(Math.max(GAP, left), Math.min(Math.max(GAP, top), innerHeight - b.height - GAP));
 };
 
+// Show the marks; returned is what takes them away. A hand that closes them has read them.
 const showMarks = (app, marks, onClose) => {
   let at = -1, box = null, part = null;
   const place = () => { if (box && part) placeAt(box, part); };
@@ -32,36 +36,46 @@ const showMarks = (app, marks, onClose) => {
     box = null;
     ends.forEach((end) => end());
   };
+  const read = () => {
+    attempt(() => localStorage.setItem(KEY, "1"));
+    close();
+  };
   const key = (e) => { // another key than Tab goes on to where it was meant for
     if (e.key === "Tab" || (e.key !== "Escape" && box?.contains(e.target))) return;
     if (e.key === "Escape") e.stopPropagation();
-    close();
+    read();
   };
-  const outside = (e) => { if (!box?.contains(e.target)) close(); };
+  const outside = (e) => { if (!box?.contains(e.target)) read(); };
   const next = () => {
     box?.remove();
     do at += 1; while (at < marks.length && !(part = visible(app, marks[at][0])));
-    if (at >= marks.length) return void close();
+    if (at >= marks.length) return void read();
     const button = makeButton("", at + 1 < marks.length ? "Next" : "Done", undefined, next, { style: BUTTON });
-    const row = make("div", "", { style: "display:flex;align-items:center;gap:12px;margin-top:8px;font-size:12px" }, `${at + 1} of ${marks.length}`, button);
     box = make("div", "mx-mark-box", { role: "status", style: STYLE, popover: "manual" }, // over all, and cut by no cell of a notebook
-      make("div", "", { textContent: marks[at][1] }), row);
+      make("div", "", { textContent: marks[at][1], style: "flex:1 1 auto;text-wrap:balance" }), make("small", "", { textContent: `${at + 1} of ${marks.length}`, style: "flex:none" }), button);
     app.append(box);
     box.showPopover();
+    box.style.display = "flex";
     place();
   };
-  attempt(() => localStorage.setItem(KEY, "1"));
   const ends = [listen(document, "keydown", key, true), listen(document, "pointerdown", outside, true), listen(window, "resize", place)];
   onClose(close);
   next();
+  return close;
 };
-// At once where one draws already, else when one first turns to it, outside a lesson.
-const whenDrawing = (app, call, onClose) => {
+// At once where one draws already, else when one turns to it, outside a lesson and while nobody presents;
+// they leave with the stage, and come again until they are read.
+const whenDrawing = (app, show, onClose) => {
+  let hide = null;
   const look = () => {
-    if (app.querySelector(".mx-tab")?.classList.contains("now") && !visible(app, ".mx-lesson")) { watch.disconnect(); call(); }
+    const draws = app.querySelector(".mx-tab")?.classList.contains("now") && !visible(app, ".mx-lesson") && !app.classList.contains("mx-present");
+    if (draws && !hide && !seen()) hide = show();
+    if (!draws && hide) { hide(); hide = null; }
+    if (seen()) watch.disconnect();
   };
   const watch = new MutationObserver(look), tabs = app.querySelector(".mx-tabs");
   if (tabs) watch.observe(tabs, { subtree: true, attributes: true, attributeFilter: ["class"] });
+  watch.observe(app, { attributes: true, attributeFilter: ["class"] });
   onClose(() => watch.disconnect());
   look();
 };

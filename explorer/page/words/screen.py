@@ -41,7 +41,7 @@ RECORDED: dict[str, tuple[str | None, str]] = {
 MARKS = (
     (
         ".mx-plane",
-        "All happens on this plane: click to place points, or drag to spray them.",
+        "Click or drag to place points.",
     ),
     (".mx-action", "The filled button is always the next thing to do."),
     (".mx-tabs", "Six stages, from drawing to comparing attacks. Go back and forth as you like."),

@@ -24,6 +24,7 @@ SIZES = (0.02, 0.6)  # likewise, the least and the largest; arbitrary
 ROUGH = 2  # rounds of the search while the disc moves; arbitrary
 SAME_PLACE = 0.01  # of the plane's half width: mass so near is drawn as one point; arbitrary
 STEP_S = 0.04  # between two places that were known before; arbitrary: one sees them come
+RIVALS = 5  # points of the best set that are tried to do without, the heaviest first; arbitrary
 GROWN = 1.15  # times as wide by a turn of the wheel, or a key; arbitrary
 
 
@@ -75,11 +76,38 @@ def take(session: Session, made: Needed | Cone) -> None:
 
 
 def finish(session: Session, cone: Cone) -> None:
-    """Show that these are all, and keep them with the weights; the eraser has its cone."""
-    held = proof(session)
+    """Show that these are all, and keep them with the weights; the eraser has its cone.
+
+    Where there is no place, the plane shows another explanation, without a point of the best.
+    """
+    held = replace(proof(session), cone=cone)
     if held.needed is not None:
         keep(session, held.needed)
-    session.show(asked=replace(held, cone=cone))
+    session.show(asked=_rival(session, _at_rest(session, held)))
+
+
+def _rival(session: Session, held: Proof) -> Proof:
+    """Return the act with a disc that some explanation, as good, does without; as it is, if none.
+
+    Where there are places, none is looked for.
+    """
+    if held.cone is None or held.points is None:
+        return held
+    for row in held.points[:RIVALS]:
+        disc = replace(held, centre=tuple(row[:-2].tolist()), radius=DISC * session.axes.x[1])
+        made = held.cone.best_without(hole_of(disc.disc), rounds=ROUGH)
+        if made.high <= held.limit:
+            return _answer(session, disc, made, exact=False)
+    return held
+
+
+def _at_rest(session: Session, held: Proof) -> Proof:
+    """Return the act without a disc: where there is no place, the best set is drawn."""
+    points = None
+    if held.cone is not None and not held.places:
+        least = held.cone.least.take(held.cone.least.y != 0)
+        points = merged_points(least, SAME_PLACE * session.axes.x[1])
+    return replace(held, centre=None, refit=None, points=points, exact=True)
 
 
 def keep(session: Session, made: Needed) -> None:
@@ -125,8 +153,7 @@ def _answer(session: Session, held: Proof, made: Bound, exact: bool) -> Proof:
 
 def allow(session: Session) -> None:
     """Lift the disc: points may be anywhere again."""
-    held = proof(session)
-    session.show(asked=replace(held, centre=None, refit=None, points=None, exact=True))
+    session.show(asked=_at_rest(session, proof(session)))
 
 
 def take_refit(session: Session, disc: tuple[float, ...], made: Bound) -> None:

@@ -37,13 +37,14 @@ class ProofPanel(Panel):
         return frame.proof is not None
 
     def build(self) -> None:
-        """Make progress and Cancel, the gauge, and the buttons of the disc."""
+        """Make progress and Cancel, the hint, the gauge, and the buttons of the disc."""
         self.places = Ask(self, self.weights)
         self.exact = Ask(self, self.weights)
         self.row = Row(
             ("mx-question",),
             share=Item("bar", tip="Share done", job=self.places),
             cancel=Item("cancel", "Cancel", "Stop, and go back to the points", job=self.places),
+            said=Item("words"),
         )
         self.gauge = ChartView()
         self.hand = Row(**self.button_items(
@@ -65,6 +66,7 @@ class ProofPanel(Panel):
             self._ask(held.target, aim)
         if not held.exact:
             self._refine()
+        self.row.put("said", value=words.hint(frame, held))
         self.gauge.draw(gauge(held))
         for name in ("wider", "narrower", "lift"):
             self.hand.put(name, hidden=held.centre is None)

@@ -18,6 +18,7 @@ FORBID = "Press the plane to forbid points in a disc, and see what else explains
 GAUGE = "Unexplained without a point in the disc"
 LEAST, WITHOUT, YOURS = "least", "without a point there", "limit"
 SEARCHED = "so far"
+NOWHERE = "No place must hold a point"
 
 
 def statement(frame: Frame, held: Proof) -> Statement:
@@ -40,8 +41,14 @@ def statement(frame: Frame, held: Proof) -> Statement:
     title = f"{count(found, 'place')} must hold a training point"
     if not _has_points(frame):
         title = f"{count(found, 'place')} likely to hold a training point"
-    words = f"{claim(frame, held)} {FORBID}"
-    return Statement(title, words, "good", fold, _reveal(frame, held))
+    return Statement(title, claim(frame, held), "good", fold, _reveal(frame, held))
+
+
+def hint(frame: Frame, held: Proof) -> str:
+    """Return what can be done once all is known, and how the attack counts; "" else."""
+    if not held.done or held.centre is not None:
+        return ""
+    return FORBID + (_attack_counts(frame) if held.places else "")
 
 
 def claim(frame: Frame, held: Proof) -> str:
@@ -50,7 +57,7 @@ def claim(frame: Frame, held: Proof) -> str:
     assert made is not None
     return (
         f"Every set that explains the weights {_as_good(frame, held)} has a point of its class in "
-        f"each place: proven for {scope(made.box, made.top)}.{_attack_counts(frame)}"
+        f"each place: proven for {scope(made.box, made.top)}."
     )
 
 
@@ -104,22 +111,20 @@ def _none(frame: Frame, held: Proof, fold: tuple[tuple[str, str], ...]) -> State
     if made.spared < made.asked:
         which, rest = f"{made.spared} of them", " Of the others nothing is proven."
     words = (
-        f"The best set has points in {count(made.asked, 'place')}. For {which} another set, with "
-        f"none there, explains the weights {_as_good(frame, held)}.{rest} {FORBID}"
+        f"The best set, as drawn, has points in {count(made.asked, 'place')}. For {which} another "
+        f"set, with none there, explains the weights {_as_good(frame, held)}.{rest}"
     )
-    return Statement("No place must hold a point", words, "warn", fold, _reveal(frame, held))
+    return Statement(NOWHERE, words, "warn", fold, _reveal(frame, held))
 
 
 def _revelation(frame: Frame, held: Proof, fold: tuple[tuple[str, str], ...]) -> Statement:
     made, truth = held.needed, frame.truth
     assert made is not None and truth is not None
     right, words = right_count(made, truth), place_words(made, truth)
-    words += _attack_counts(frame)
     if right < truth.n:
         rest = truth.n - right
         without = "has no place of its own" if rest == 1 else "have no place of their own"
         words += f" {rest} of {truth.n} {without}."
-    words += f" {FORBID}"
     title = f"{right} of {truth.n} points must be in their place"
     return Statement(title, words, "good" if right == len(made.rows) else "bad", fold)
 
@@ -149,10 +154,7 @@ def _argument(frame: Frame, held: Proof) -> Statement:
         ("left without a point there", share(bound.high)),
         ("proven without a point there", percent(bound.low)),
     )
-    left = coarse_share(bound.high)
-    title = f"Without a point here {left} of the weights is missed, not {coarse_share(least)}"
-    if left == coarse_share(least):
-        title = f"Without a point here {left} of the weights is missed"
+    title = f"Without a point here {coarse_share(bound.high)} of the weights is missed"
     if bound.high <= 1.02 * least:
         title = "Without a point here no more of the weights is missed"
     exact = made.limit <= FINE
@@ -162,6 +164,7 @@ def _argument(frame: Frame, held: Proof) -> Statement:
         words = f"More than {whose}, {limit}, by proof: a training point is in the disc."
         return Statement(title, words, "good", fold, action)
     if bound.high <= made.limit:
+        title = title if held.places else NOWHERE
         words = (
             f"No more than {whose}, {limit}: the points drawn are another explanation, as good, "
             "and none is in the disc."
