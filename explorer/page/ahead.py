@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from functools import partial
 
+import ipywidgets as w
+
 from explorer.engine.attacks.target import Target
 from explorer.engine.explanations.assumptions import obstacle
 from explorer.engine.explanations.needed import Needed
@@ -16,25 +18,44 @@ from explorer.page.session import IN_CLASS
 from explorer.page.stages.proof import commands as proof
 
 
-class Ahead(Ask):
-    """The places of the weights on screen, computed beside a panel before they are asked for.
+class Ahead(Panel):
+    """The places of the weights on screen, computed before they are asked for; nothing is seen.
 
-    It takes seconds of a processor: in a class it waits until a visitor asks.
+    An attack that ended begins the search, and so does Explain; turning from one to the other lets
+    it go on. It takes seconds of a processor: in a class it waits until a visitor asks.
     """
 
-    def __init__(self, panel: Panel) -> None:
-        """Declare it, of the weights on screen."""
-        super().__init__(panel, panel.weights)
-        self.session = panel.session
+    stages = ("attack", "explain")
 
-    def look(self, frame: Frame) -> None:
+    def build(self) -> None:
+        """Declare the search, of the weights on screen."""
+        self.job = Ask(self, self.weights)
+        self.widget = w.Box()
+
+    def belongs(self, frame: Frame) -> bool:
+        """Return whether nobody asks where a point must be: then that act looks for itself."""
+        return super().belongs(frame) and frame.proof is None
+
+    def render(self, frame: Frame) -> None:
         """Begin, unless these weights were looked at before, or their places are known."""
         target, aim = frame.target, frame.aim
-        if target is None or aim is None or target is self.of or aim.needed is not None:
+        if target is None or aim is None or target is self.job.of or aim.needed is not None:
             return
         if IN_CLASS or not page_waits() or target.unit != 1 or obstacle(target):
             return
-        self.begin(once(partial(places, target, aim)), partial(proof.keep, self.session))
+        if frame.stage == "explain" or self._is_judged(frame):
+            self.job.begin(once(partial(places, target, aim)), partial(proof.keep, self.session))
+
+    def retire(self, frame: Frame) -> None:
+        """End the search elsewhere; it begins anew where one comes back."""
+        if self.job.busy:
+            self.job.cancel()
+            self.job.of = None
+
+    def _is_judged(self, frame: Frame) -> bool:
+        """Return whether an attack has ended, and how certain its points are is known."""
+        ended = frame.status.over and not self.session.running
+        return ended and self.session.truth_shown and frame.certainty_shown is not None
 
 
 def places(target: Target, aim: Aim, progress: Progress) -> Needed:

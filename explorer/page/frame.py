@@ -385,6 +385,11 @@ class Frame:
         return None if self.aim is None else self.aim.certainty
 
     @property
+    def certainty_shown(self) -> Certainty | None:
+        """Return how certain the points are, or the claims where nobody told those, if known."""
+        return self.certainty if self.truth is not None and self.truth.n else self.attack.certainty
+
+    @property
     def is_aimed(self) -> bool:
         """Return whether this stage looks at the attacked weights rather than at training."""
         return self.stage not in BEFORE

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import threading
+import time
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,7 +17,7 @@ from explorer.engine.explanations import assumptions
 from explorer.engine.explanations.certainty import Certainty
 from explorer.engine.number_words import percent
 from explorer.engine.training import TrainConfig
-from explorer.page import play
+from explorer.page import ahead, play
 from explorer.page.apps.explorer import App
 from explorer.page.job import JobState
 from explorer.page.opening import open_recorded
@@ -349,24 +352,59 @@ def test_cancel_goes_back_to_the_points_and_another_network_ends_the_act(
     asyncio.run(run())
 
 
-@pytest.mark.parametrize("name", ["ExplainPanel", "Scoreboard"])
-def test_the_places_are_found_while_one_looks(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("stage", ["explain", "attack"])
+def test_the_places_are_found_while_one_looks(stage: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def late(*_: object, **__: object) -> None:
         raise AssertionError("made at the press")
 
     async def run() -> None:
-        app = opened("explain", "alternating-line", n=5)
-        if name == "Scoreboard":
-            play.go(app.session, "attack")
-            play.step(app.session, 2000)
-            await app.panel(name).job.wait()
-        await app.panel(name).ahead.wait()
+        if stage == "attack":
+            app = await ended()
+            await board(app).job.wait()
+        else:
+            app = opened("explain", "alternating-line", n=5)
+        await app.panel("Ahead").job.wait()
         monkeypatch.setattr(assumptions, "assumed_cone", late)
         monkeypatch.setattr(proof, "needed_places", late)
         play.go(app.session, "explain")
         proof.begin(app.session)
         await panel(app).places.wait()
         assert panel(app).places.error is None and app.session.frame.proof.done
+        app.close()
+
+    asyncio.run(run())
+
+
+def test_explain_goes_on_with_the_search_that_the_attack_began(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    begun, may_end, search = [], threading.Event(), ahead.places
+
+    def slow(target: Any, aim: Any, progress: Any) -> Any:
+        begun.append(target)
+        while not may_end.is_set():
+            progress(0.0)
+            time.sleep(0.01)
+        return search(target, aim, progress)
+
+    monkeypatch.setattr(ahead, "places", slow)
+
+    async def run() -> None:
+        app = await ended()
+        await board(app).job.wait()
+        job = app.panel("Ahead").job
+        assert job.busy and len(begun) == 1
+        play.go(app.session, "explain")
+        play.go(app.session, "attack")
+        assert job.state is JobState.RUNNING, "it goes on"
+        play.go(app.session, "draw")
+        await job.wait()
+        assert job.state is JobState.CANCELLED and app.session.frame.aim.needed is None
+        play.go(app.session, "explain")
+        assert job.busy, "it begins anew"
+        may_end.set()
+        await job.wait()
+        assert len(begun) == 2 and app.session.frame.aim.needed is not None
         app.close()
 
     asyncio.run(run())

@@ -14,6 +14,7 @@ from explorer.engine.energy.landscape import SIDES, between_places, read_lattice
 from explorer.engine.energy.points import energy
 from explorer.page import branches, play
 from explorer.page.apps.explorer import App
+from explorer.page.job import JobState
 from explorer.page.stages.attack import commands as attack
 from explorer.page.stages.landscape import commands as landscape
 from explorer.page.stages.landscape import start_energies, words
@@ -27,6 +28,7 @@ from explorer.research.pictures.shades import NOISE, SCALES, start_shades, start
 from explorer.research.runs import RADIUS
 from tests.page.pages import (
     choose,
+    hold_jobs,
     no_failures,
     opened,
     page_in,
@@ -122,6 +124,29 @@ def test_a_relief_has_the_landscapes_of_other_steps_of_training(
     choose(panel(made).aside, "colours", "rank")
     assert "ages" not in view.frame  # ranks of two landscapes do not compare
     no_failures(made)
+
+
+def test_the_landscapes_of_other_steps_end_with_their_stage(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(ages, "AGES", (300, None))
+
+    async def run() -> None:
+        made = trained("landscape")
+        job = panel(made).ages_job
+        await panel(made).energies.job.wait()
+        hold_jobs(monkeypatch)
+        send(panel(made).view, kind="tilt", on=True)
+        assert job.state is JobState.RUNNING
+        play.go(made.session, "attack")
+        await job.wait()
+        assert job.state is JobState.CANCELLED
+        play.go(made.session, "landscape")
+        assert job.state is JobState.RUNNING, "it begins anew"
+        no_failures(made)
+        made.close()
+
+    asyncio.run(run())
 
 
 @pytest.mark.parametrize("name", CORNERS)

@@ -12,6 +12,7 @@ from explorer.engine.data import Dataset
 from explorer.engine.files import read_file
 from explorer.engine.threads import limit_threads
 from explorer.page import cards
+from explorer.page.ahead import Ahead
 from explorer.page.apps.instrument import Instrument
 from explorer.page.apps.page import show, under_voila
 from explorer.page.clock import Player
@@ -77,7 +78,8 @@ class App(Instrument):
             Tools, Notice, BandPanel, HeadlinePanel, *CARDS, LandscapeTabs, TransportPanel,
             LessonPanel,
         )  # fmt: skip
-        made = [header, Keeping(self.session), self.plane, *(kind(self.session) for kind in shown)]
+        unseen = [Keeping(self.session), Ahead(self.session)]
+        made = [header, *unseen, self.plane, *(kind(self.session) for kind in shown)]
         for kind in (kind for kinds in FOLDS.values() for kind in kinds):
             made.append(share if kind is SharePanel else kind(self.session, unfolded=False))
         self.panels: dict[str, Panel] = {type(panel).__name__: panel for panel in made}

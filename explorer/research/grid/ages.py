@@ -8,11 +8,11 @@ from time import perf_counter
 
 from explorer.engine.arrays import Array
 from explorer.engine.energy.landscape import SIDES, StartLandscape
-from explorer.engine.progress import Progress, no_progress, part_progress
+from explorer.engine.progress import Progress, Stopped, no_progress, part_progress
 from explorer.engine.store import Run
 from explorer.research.grid import Grid
 from explorer.research.grid.landscape import landscape_of
-from explorer.research.runs import train
+from explorer.research.runs import train, watch_of
 
 AGES = (100, 1000, 6000, None)  # steps of training; None: the exact maximum margin
 COARSE, FINE = SIDES[1:3]  # places a side
@@ -47,9 +47,11 @@ def landscape_ages(
     """
     known: dict[int | None, tuple[StartLandscape, Age, float]] = {}
     for k, steps in enumerate(reversed(AGES)):
-        found, begun = _landscape_at(of, run, steps), perf_counter()
+        begin, half, over = ((k + share) / 2 / len(AGES) for share in (0.0, 0.5, 1.0))
+        found = _landscape_at(of, run, steps, part_progress(progress, begin, half))
+        begun = perf_counter()
         if found is not None:
-            part = part_progress(progress, k / 2 / len(AGES), (k + 1) / 2 / len(AGES))
+            part = part_progress(progress, half, over)
             made = Age(steps, found.lattice(COARSE, part))
             known[steps] = found, made, (perf_counter() - begun) * (FINE / COARSE) ** 2
         if k >= len(AGES) - 2:
@@ -61,12 +63,16 @@ def landscape_ages(
             yield tuple(age for _, age, _ in known.values())
 
 
-def _landscape_at(of: Grid, run: Run, steps: int | None) -> StartLandscape | None:
+def _landscape_at(
+    of: Grid, run: Run, steps: int | None, progress: Progress
+) -> StartLandscape | None:
     """Return it after so many steps; None where no point is separated, or none is exact."""
     config = replace(run.train_config, steps=steps or 0)
     aged = replace(run, train_config=config, exact=steps is None, finish=None)
     try:
-        there = replace(of, target=train(aged, keep=1).target)
+        there = replace(of, target=train(aged, keep=1, watch=watch_of(progress)).target)
         return landscape_of(there.problem())
+    except Stopped:
+        raise
     except (RuntimeError, ValueError):
         return None

@@ -18,7 +18,6 @@ from explorer.engine.progress import Progress
 from explorer.engine.roster import AttackState
 from explorer.engine.scoring import RADII, RecallCurve, Verdict, recall_curve
 from explorer.page import play
-from explorer.page.ahead import Ahead
 from explorer.page.ask import Ask
 from explorer.page.controls.row import Item, Row
 from explorer.page.frame import Aim, Frame
@@ -91,7 +90,6 @@ class Scoreboard(Panel):
         self.job = Ask(self)
         self._asked: AttackState | None = None  # whose claims were asked for last
         self.job.observe(self._tell)
-        self.ahead = Ahead(self)
         self.view = FoundView()
         self.view.curve.on("handle", self._set_radius)
         self.view.dots.on("hover", lambda i: self.session.choose(pointed=i))
@@ -134,7 +132,6 @@ class Scoreboard(Panel):
     def retire(self, frame: Frame) -> None:
         """End the work on another stage."""
         self.job.cancel()
-        self.ahead.cancel()
         self._asked = None
 
     def _certify(self, frame: Frame) -> None:
@@ -146,13 +143,11 @@ class Scoreboard(Panel):
         part, target, truth = frame.attack, frame.target, frame.truth
         state, claims = part.judged, part.claims
         new = (
-            state is not None and self._rests(frame, state) and known_of(frame) is None
+            state is not None and self._rests(frame, state) and frame.certainty_shown is None
             and self._asked is not state and target is not None and page_waits()
             and not obstacle(target)
         )  # fmt: skip
         waits = new and IN_CLASS and self._wanted is not state
-        if state is not None and self._rests(frame, state) and known_of(frame) is not None:
-            self.ahead.look(frame)
         self.view.children = [self.view.curve, self.view.dots, *([self.ask] if waits else [])]
         if not new or waits or state is None:
             return
@@ -192,11 +187,6 @@ class Scoreboard(Panel):
         made = frame.certainty if self.session.entry.own is None else None
         share = self.job.share if self.job.state is JobState.RUNNING else None
         self.view.dots.draw(dots(self.view.met((self.radius,)), frame.target, made, share))
-
-
-def known_of(frame: Frame) -> Certainty | None:
-    """Return what is known of how certain the points are, or the claims where nobody told those."""
-    return frame.certainty if frame.truth is not None and frame.truth.n else frame.attack.certainty
 
 
 def controls_of(aim: Aim, verdict: Verdict) -> Controls:

@@ -20,7 +20,6 @@ from explorer.engine.explanations.others import OtherSet, Rivals, farthest_set, 
 from explorer.engine.number_words import PLAIN, coarse_share, percent
 from explorer.engine.progress import Progress, part_progress
 from explorer.page import play
-from explorer.page.ahead import Ahead
 from explorer.page.aim import limit_of
 from explorer.page.ask import Question
 from explorer.page.controls.row import Item, Row, choices
@@ -93,7 +92,6 @@ class ExplainPanel(Panel):
         )
         self.radii = Question(self, words.LIKELY, RADII_TIP, self._press_radii)
         self.questions = (self.radii, self.farthest, self.forced)
-        self.ahead = Ahead(self)
         self._asked = (False, False)  # whether masses, and the farthest set, are on the plane
         self.hand = self._hand()
         rows = [question.row for question in self.questions]
@@ -239,7 +237,6 @@ class ExplainPanel(Panel):
     # --- what is seen -------------------------------------------------------------------------
     def render(self, frame: Frame) -> None:
         """Show which points can move, and the curve of the present drag."""
-        self.ahead.look(frame)
         for question in self.questions:
             question.drop_old()
         drawn = frame.certain

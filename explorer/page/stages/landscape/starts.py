@@ -481,6 +481,9 @@ class StartsPanel(Panel):
         """Let runs go on out of sight, but end them if weights or points have changed."""
         self.energies.rest()
         self.attack_job.cancel()
+        if self.ages_job.busy:
+            self.ages_job.cancel()
+            self.ages_job.of, self._shown = None, ()  # asked anew where one comes back
         found = self.runs.found
         if found is None or not self.runs.busy or self.runs.ending:
             return
