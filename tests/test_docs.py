@@ -161,7 +161,7 @@ def labels() -> set[str]:
     app, others = App(preset("alternating-line", n=3)), (MembershipApp(), DigitsApp())
     found: set[str] = {*FOLDS, *BUTTONS.values()}
     train.jump_to_exact(app.session)
-    for stage, *_ in STAGES:
+    for stage in STAGES:
         play.go(app.session, stage)
         play.set_truth_shown(app.session, stage != "attack")
         for title in FOLDS:

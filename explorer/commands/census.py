@@ -12,6 +12,7 @@ from explorer.commands.options import option
 from explorer.engine.attacks.bilevel import BilevelConfig
 from explorer.engine.attacks.kkt import KKTConfig
 from explorer.engine.data import Dataset, heldout
+from explorer.engine.energy.starts import SIDE
 from explorer.engine.explanations.splitting import flat_directions, training_explanation
 from explorer.engine.number_words import digits
 from explorer.research import report, runs
@@ -22,7 +23,6 @@ from explorer.research.census.passes import ends_to_join, lowest_pass, split_pro
 from explorer.research.grid import Grid, Problem, even
 from explorer.research.report import Summary
 
-SIDE = 5  # of the grid that the problem is taken from; nothing depends on it
 TRAINED = options.TrainingOptions()
 CIRCLE = options.Weights(points=options.Points("alternating-circle"), training=TRAINED)
 CONFIG = CensusConfig()
@@ -66,7 +66,7 @@ def _grid(weights: options.Weights, config: CensusConfig, settings: list[str] | 
         points, net = weights.open()
         target = runs.aim(net, points, None)[0]
         hit = KKTConfig(m=even(points.n))
-        return Grid(target, points, heldout(points, 1), "kkt", hit, seed, SIDE)
+        return Grid(target, points, heldout(points, 1), "kkt", hit, seed, SIDE)  # of any side
     file, trained = weights.file, {"model": "hidden"}
     points = weights.points.draw() if file is None else runs.points_and_weights(file)[0]
     decay: Any = base.attack_config("bilevel", settings, **trained)

@@ -11,12 +11,10 @@ from explorer.commands import base, options
 from explorer.commands.options import option
 from explorer.commands.outputs import check_pictures
 from explorer.engine.attacks.target import Target
-from explorer.engine.certificate import TAU_TRAINED
 from explorer.engine.data import Dataset
 from explorer.engine.explanations.assumptions import obstacle
-from explorer.engine.explanations.cells import KINK
 from explorer.engine.explanations.masses import forced_points
-from explorer.engine.explanations.others import RADIUS, Rivals, farthest_set, forced_mass
+from explorer.engine.explanations.others import RADIUS, farthest_set, forced_mass
 from explorer.engine.explanations.safe_split import MARKS, SafeSplitConfig, in_space, safe_splits
 from explorer.research import explained, runs
 from explorer.research.determined import Determination, determination
@@ -89,8 +87,7 @@ def _explanations(
 ) -> None:
     state = first_explained(target, points)
     splits = _splits(state, extent)
-    tau = KINK if state.exact else TAU_TRAINED
-    rivals = Rivals.of(state.net, state.truth.x, state.truth.y, extent, tau)
+    rivals = explained.rivals_of(state, extent)
     found = farthest_set(rivals)
     with base.progress_bar("masses") as bar:
         mass = forced_mass(rivals, bar)

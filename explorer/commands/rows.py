@@ -7,13 +7,11 @@ import sys
 from collections import Counter
 from collections.abc import Generator, Sequence
 from pathlib import Path
-from typing import Any
 
 from tqdm import tqdm
 
+from explorer.research.records import Row
 from explorer.research.runs import RunFailed
-
-Row = dict[str, Any]
 
 
 def collect_rows(

@@ -13,6 +13,7 @@ from scipy.sparse.csgraph import maximum_bipartite_matching
 from torch import Tensor
 
 Array = NDArray[np.float64]
+Arrays = dict[str, NDArray[Any]]
 Flags = NDArray[np.bool_]
 Index = NDArray[np.int64]
 R = TypeVar("R", Tensor, NDArray[Any])

@@ -75,10 +75,11 @@ class Network:
 
     def __repr__(self) -> str:
         """Return one line, such as Network(2-100-1, order 2, 1 output, float64); no weights."""
-        shape = "-".join(map(str, (self.d, *self.widths, self.outputs)))
         order = f"order {self.order}" if self.homogeneous else "biases in several layers"
         outputs = f"{self.outputs} output{'s' * (self.outputs > 1)}"
-        return f"Network({shape}, {order}, {outputs}, {str(self.dtype).removeprefix('torch.')})"
+        return (
+            f"Network({self.shape}, {order}, {outputs}, {str(self.dtype).removeprefix('torch.')})"
+        )
 
     def __call__(self, x: Tensor) -> Tensor:
         """Return what the network says of points x (m, d): Phi (m,), or (m, C) with C > 1 outputs.
@@ -102,6 +103,11 @@ class Network:
     def widths(self) -> tuple[int, ...]:
         """Return the hidden widths, first layer first."""
         return tuple(w.shape[0] for w in self.weights[:-1])
+
+    @property
+    def shape(self) -> str:
+        """Return inputs, widths and outputs, such as 2-100-1."""
+        return "-".join(map(str, (self.d, *self.widths, self.outputs)))
 
     @property
     def depth(self) -> int:

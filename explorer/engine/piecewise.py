@@ -111,10 +111,9 @@ def _middles(breaks: Array) -> Array:
 def refusal(net: Network) -> str:
     """Return why a network has no description here, or an empty string."""
     if net.d != 1 or len(net.weights) != 2 or net.outputs != 1 or not net.homogeneous:
-        shape = "-".join(map(str, (net.d, *net.widths, net.outputs)))
         return (
-            f"this needs one input, one hidden layer and one output without a bias; got {shape}. "
-            "Draw points on a line (a 1-D preset) and train one hidden layer."
+            f"this needs one input, one hidden layer and one output without a bias; got "
+            f"{net.shape}. Draw points on a line (a 1-D preset) and train one hidden layer."
         )
     if net.biases[0] is None:
         return (

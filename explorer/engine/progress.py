@@ -28,7 +28,7 @@ def part_progress(progress: Progress, low: float, high: float) -> Progress:
     """Return the progress of a part of the work, which takes the share from `low` to `high`.
 
     >>> said = []
-    >>> half = between(said.append, 0.5, 1.0)
+    >>> half = part_progress(said.append, 0.5, 1.0)
     >>> half(0.0), half(0.5)
     (None, None)
     >>> said

@@ -71,9 +71,14 @@ def branch(session: Session) -> None:
     else:
         train, attack = train.up_to(train.nearest(state.t)), type(attack)()
     fresh = Branch(name, train.up_to(len(train.states) - 1), attack.up_to(len(attack.states) - 1))
+    _begin(session, fresh)
+    play.go(session, "attack") if now.rolled else session.show()
+
+
+def _begin(session: Session, fresh: Branch) -> None:
+    """Go on in a new branch."""
     session.branches = [*session.branches, fresh]
     session.branch_index = len(session.branches) - 1
-    play.go(session, "attack") if now.rolled else session.show()
 
 
 def select(session: Session, index: int) -> None:
@@ -123,9 +128,7 @@ def make_room(session: Session) -> str:
     session.running = False
     old.last = replace(_present(session), frame=replace(now, stage="attack"))
     name = f"branch {len(session.branches)}, a loaded run"
-    fresh = Branch(name, old.train.up_to(len(old.train.states) - 1))
-    session.branches = [*session.branches, fresh]
-    session.branch_index = len(session.branches) - 1
+    _begin(session, Branch(name, old.train.up_to(len(old.train.states) - 1)))
     return f" The run that was there is kept: branch “{old.name}” in 3 Attack."
 
 

@@ -139,20 +139,21 @@ class PointMap:
 
 
 Stage = str
-# Key, title and tooltip. All but the first two look at attacked weights.
-STAGES: tuple[tuple[Stage, str, str], ...] = (
-    ("draw", "1 Draw", "Draw points of two classes, on the plane up to four"),
-    ("train", "2 Train", "Train a network on them"),
-    ("attack", "3 Attack", "Recover them from its weights"),
-    ("landscape", "4 Landscape", "Run an attack from all starts at once, and see where it ends"),
-    ("explain", "5 Explain", "Which other points explain the same weights"),
-    ("arena", "6 Compare", "Set several attacks side by side on these weights"),
-)
+# Title and tooltip. All but the first two look at attacked weights.
+STAGES: dict[Stage, tuple[str, str]] = {
+    "draw": ("1 Draw", "Draw points of two classes, on the plane up to four"),
+    "train": ("2 Train", "Train a network on them"),
+    "attack": ("3 Attack", "Recover them from its weights"),
+    "landscape": ("4 Landscape", "Run an attack from all starts at once, and see where it ends"),
+    "explain": ("5 Explain", "Which other points explain the same weights"),
+    "arena": ("6 Compare", "Set several attacks side by side on these weights"),
+}
+TRAINED: tuple[Stage, ...] = tuple(STAGES)[1:]  # those that look at a network
 # What may be drawn behind the points, each with the stages that have it.
 LAYERS: dict[str, tuple[Stage, ...]] = {
-    "map": tuple(key for key, *_ in STAGES[1:]),
+    "map": TRAINED,
     "margins": ("train", "explain"),
-    "lines": tuple(key for key, *_ in STAGES[1:]),
+    "lines": TRAINED,
     "trails": ("attack", "landscape"),
 }
 BEFORE: tuple[Stage, ...] = ("draw", "train")
@@ -395,16 +396,19 @@ class Frame:
         return self.stage not in BEFORE
 
     @property
+    def handle(self) -> Handle | None:
+        """Return the handle of the starts, where the landscape shows it."""
+        return self.starts if self.stage == "landscape" and self.map_kind == "starts" else None
+
+    @property
     def rolled(self) -> bool:
         """Return whether the landscape shows a run from its handle."""
-        shown = self.stage == "landscape" and self.map_kind == "starts" and self.starts is not None
-        return shown and bool(self.starts.trail)  # type: ignore[union-attr]
+        return self.handle is not None and bool(self.handle.trail)
 
     @property
     def passing(self) -> bool:
         """Return whether a drag of the handle passes this place, and has not come to rest."""
-        held = self.starts if self.stage == "landscape" and self.map_kind == "starts" else None
-        return held is not None and held.rough
+        return self.handle is not None and self.handle.rough
 
     @property
     def newest(self) -> bool:

@@ -35,9 +35,9 @@ from explorer.engine.store import Run
 from explorer.engine.store.weights import from_state_dict
 from explorer.engine.training import TrainConfig
 from explorer.research import runs
+from explorer.research.runs import RADIUS
 from explorer.research.state import bytes_of, letters_of, link_of, read_link
 
-RADIUS = RADII[1]
 OFF = 0.01  # how far the smallest margin of revealed points may be from 1: rounding, not luck
 LONGEST_LINK = 8000  # characters; arbitrary: some programs cut longer ones
 MOST_TEXT, MOST_BYTES = 4 * 2**20, 4 * 2**20  # arbitrary: weights of a width of 300-300 fit

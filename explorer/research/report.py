@@ -103,7 +103,7 @@ def of_training(done: Trained) -> Summary:
     data, state, made = done.data, done.states[-1], done.certificate
     training = values(state, "t", "log_loss", "gamma_bar", "gamma_tilde", "q")
     training["q_min"] = done.q_min
-    rows = [("points", f"{data.n} in {data.d}-D"), ("network", shape_of(done.net)),
+    rows = [("points", f"{data.n} in {data.d}-D"), ("network", done.net.shape),
             ("steps", f"{state.t}")]  # fmt: skip
     if done.exact is not None:
         training["optimum"] = {
@@ -134,11 +134,6 @@ def of_training(done: Trained) -> Summary:
         ]
     parts = {"dataset": of_dataset(data), "network": of_network(done.net), "training": training}
     return Summary(rows, parts)
-
-
-def shape_of(net: Network) -> str:
-    """Return inputs, widths and outputs of a network, such as 2-100-1."""
-    return "-".join(map(str, (net.d, *net.widths, net.outputs)))
 
 
 def of_attack(done: Attacked) -> Summary:
@@ -229,7 +224,7 @@ def _network_rows(net: Network) -> Rows:
     if net.homogeneous:
         biases = "none" if all(b is None for b in net.biases) else "first layer"
     return [
-        ("network", shape_of(net)),
+        ("network", net.shape),
         ("biases", biases),
         ("norm", f"{float(net.rho):.6g}"),
         ("type", str(net.dtype).removeprefix("torch.")),

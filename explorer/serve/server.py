@@ -24,7 +24,7 @@ from types import FrameType, TracebackType
 from typing import NoReturn, Self
 
 from explorer.research.pages import write_pages
-from explorer.serve import COMPILING, TEACHER
+from explorer.serve import COMPILING, EVERYWHERE, TEACHER
 
 # Holds Voila's settings file, under nbconvert/templates the page's template, and under kernels
 # a Python kernel that keeps no history file and only logs errors.
@@ -34,7 +34,6 @@ CLASS = "MARGIN_EXPLORER_CLASS"  # signs scores of a class, else ""; read by pag
 FOLDERS = "MARGIN_EXPLORER_FOLDERS"  # read by page/apps/digits.py; likewise
 NICENESS = 5  # arbitrary: of a class's kernels, so that the server passes on clicks first
 MEMORY = 2**30  # arbitrary: twice what was measured after every part of the page was used
-EVERYWHERE = ("", "0.0.0.0", "::")
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 THEMES = ("light", "dark")
 DEFAULT_PORT = 8866  # Voila's own

@@ -154,14 +154,17 @@ class Parts:
     pictures: Pictures | None = None
     sets: tuple[Labelled, Labelled] | None = None
 
+    @property
+    def _sets(self) -> tuple[Labelled, Labelled]:
+        return self.sets or ((self.truth, self.y), (self.heldout, self.y))
+
     def start(self, mix_truth: float, mix_data: float) -> Tensor:
         """Return candidates at t = 0, (m, d)."""
         return mix_init(self.truth, self.heldout, self.noise, mix_truth, mix_data)
 
     def distances(self, x: Tensor) -> tuple[float, float, float]:
         """Return the mean distance of x (m, d) to the nearest truth, held-out and noise point."""
-        sets = self.sets or ((self.truth, self.y), (self.heldout, self.y))
-        truth, heldout = (self._mean(x, *one) for one in sets)
+        truth, heldout = (self._mean(x, *one) for one in self._sets)
         return truth, heldout, self._mean(x, self.noise, self.y)
 
     def _mean(self, x: Tensor, members: Tensor, y: Tensor) -> float:
@@ -177,9 +180,8 @@ class Parts:
         Of each: the mean distance to its nearest points, or that of its points to the nearest of
         these, whichever is larger: points that crowd on a few of a set are not the set.
         """
-        sets = self.sets or ((self.truth, self.y), (self.heldout, self.y))
         return tuple(  # type: ignore[return-value]
-            max(mean_nearest(x, y, *one), mean_nearest(*one, x, y)) for one in sets
+            max(mean_nearest(x, y, *one), mean_nearest(*one, x, y)) for one in self._sets
         )
 
     def weights(self, x: Tensor) -> tuple[float, float, float]:
@@ -215,8 +217,8 @@ class Parts:
 
     def _mean_distances(self, x: Tensor) -> Tensor:
         """Return mean distances of x (..., m, d) to the nearest of the three sets (..., 3)."""
-        sets = self.sets or ((self.truth, self.y), (self.heldout, self.y))
-        made = [mean_distances(x, self.y, *one) for one in (*sets, (self.noise, self.y))]
+        every = (*self._sets, (self.noise, self.y))
+        made = [mean_distances(x, self.y, *one) for one in every]
         return torch.stack(made, -1).double()
 
 

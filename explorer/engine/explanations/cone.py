@@ -143,13 +143,12 @@ def refusal(net: Network) -> str:
     """Return why no radius can be certified for a network, or an empty string."""
     bare = net.biases[0] is None
     if len(net.weights) < 2 or not net.homogeneous or net.d > 2 or bare:
-        shape = "-".join(map(str, (net.d, *net.widths, net.outputs)))
         biases = "" if net.homogeneous else " with biases in later layers"
         biases = " without biases in the first layer" if bare else biases
         return (
             "the certified radius needs one or two inputs, a hidden layer, and biases in the first "
-            f"layer alone; got {shape}{biases}. Draw points on the line or in the plane, and train "
-            "with the default biases."
+            f"layer alone; got {net.shape}{biases}. Draw points on the line or in the plane, and "
+            "train with the default biases."
         )
     return ""
 

@@ -24,7 +24,6 @@ from explorer.page.stages.train import commands as training
 from explorer.page.widgets.alone import Checked, as_points
 
 LOOK_S = 0.1  # between two frames of a run that a cell asks for; arbitrary
-FOLLOWED = ("network", "target", "claims", "verdict", "certificate", "energies")
 
 
 class MadeAnew(AnyTrait):
@@ -88,9 +87,9 @@ class Instrument(HasTraits):
         }  # fmt: skip
         with self.hold_trait_notifications():
             self.dataset = now.dataset
-            for name in FOLLOWED:
-                if getattr(self, name) is not held[name]:
-                    self.set_trait(name, held[name])
+            for name, value in held.items():
+                if getattr(self, name) is not value:
+                    self.set_trait(name, value)
         parts = (now.dataset, now.training.state, now.attack.state, now.stage)
         rests = self._heard and not self.session.running
         if rests and any(a is not b for a, b in zip(parts, self._told, strict=True)):
@@ -164,9 +163,8 @@ class Instrument(HasTraits):
         Raises:
             ValueError: for another stage, or where what it needs is not there yet.
         """
-        known = [key for key, *_ in STAGES]
-        if stage not in known:
-            raise ValueError(f"a stage is one of {', '.join(known)}; got {stage!r}")
+        if stage not in STAGES:
+            raise ValueError(f"a stage is one of {', '.join(STAGES)}; got {stage!r}")
         play.go(self.session, stage)
 
     def _advance(self, steps: int) -> None:

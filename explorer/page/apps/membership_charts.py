@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
+from explorer.engine.arrays import Array
 from explorer.engine.charts import Axis, Chart, Guide, Series
 from explorer.page.apps.membership_scene import Outcome, World
 from explorer.research.pictures.charts import FRESH, LIMIT, MEMBER
 
-Array = NDArray[np.float64]
 # Arbitrary, but no edge at 1, where members are; |Phi| / m beyond is counted in the last bin.
 BINS, WIDEST = 61, 2.5
 RHO_MIN, RHO_MAX = 1e-2, 1e2  # arbitrary: ends of the certificate's axis

@@ -41,7 +41,7 @@ from explorer.page.lessons.file import (
     read,
     write,
 )
-from explorer.page.lessons.goals import ELSEWHERE, KINDS, MET_BY
+from explorer.page.lessons.goals import ELSEWHERE, KINDS
 from explorer.page.opening import attacking_as, training_as
 from explorer.page.session import LIVE_STEPS, Session
 from explorer.page.stages.landscape import commands as landscape
@@ -125,7 +125,7 @@ def leads(session: Session, key: str, label: str) -> bool:
         return True
     if "“" in walk.step.caption:
         return f"“{label}”" in walk.step.caption
-    return walk.step.goal.name in MET_BY.get(key, ())
+    return key in KINDS[walk.step.goal.name].by
 
 
 def cards_of(session: Session) -> frozenset[str] | None:

@@ -46,6 +46,7 @@ class Task:
         high: the largest.
         usual: what the form proposes.
         percent: whether the number is a share, which the page writes in per cent.
+        by: the actions of the headline that lead to it, by key (`page.play.ACTIONS`).
     """
 
     words: str
@@ -54,6 +55,7 @@ class Task:
     high: float = math.inf
     usual: float = 0.0
     percent: bool = False
+    by: tuple[str, ...] = ()
 
     def number_of(self, value: float) -> float:
         """Return the number as the page writes it."""
@@ -170,7 +172,7 @@ def _of_each_class(frame: Frame) -> int:
 
 
 def _stage(frame: Frame, k: float) -> bool:
-    return frame.stage == STAGES[int(k) - 1][0]
+    return frame.stage == list(STAGES)[int(k) - 1]
 
 
 def _points_map(frame: Frame, _: float) -> bool:
@@ -185,37 +187,43 @@ def _most(read: Callable[[Frame], float]) -> Callable[[Frame, float], bool]:
     return lambda frame, value: bool(np.isfinite(read(frame)) and read(frame) <= value)
 
 
+_TRAINED, _ATTACKED = ("train",), ("attack", "play", "reseed", "restart", "candidates")
 KINDS: dict[str, Task] = {
-    "points at least": Task("Draw at least {} points", _least(lambda f: f.dataset.n), 1, 200, 4),
+    "points at least": Task("Draw at least {} points", _least(lambda f: f.dataset.n), 1, 200, 4,
+                             by=("points",)),
     "points of each class at least": Task("Draw at least {} points of each class",
-                                          _least(_of_each_class), 1, 100, 2),
-    TURNED: Task("Turn to stage {}", _stage, 1, len(STAGES), 2),
+                                          _least(_of_each_class), 1, 100, 2,
+                                          by=("points", "other-class")),
+    TURNED: Task("Turn to stage {}", _stage, 1, len(STAGES), 2, by=("attack",)),
     "trained at least": Task("Train for at least {} steps", _least(lambda f: f.training.t), 1,
-                             usual=100),
+                             usual=100, by=_TRAINED),
     "separated": Task("All points on the side of their class",
-                      lambda f, _: _margins(f) is not None),
+                      lambda f, _: _margins(f) is not None, by=_TRAINED),
     "on the margin at least": Task("At least {} points hold the margin",
-                                   _least(_on_margin), 1, 200, 4),
+                                   _least(_on_margin), 1, 200, 4, by=_TRAINED),
     "off the margin at least": Task("At least {} points do not hold the margin",
-                                    _least(lambda f: _on_margin(f, off=True)), 1, 200, 1),
+                                    _least(lambda f: _on_margin(f, off=True)), 1, 200, 1,
+                                    by=_TRAINED),
     "all points at the margin": Task("All points hold the margin", lambda f, _: (
-        _margins(f) is not None and not _on_margin(f, off=True))),
+        _margins(f) is not None and not _on_margin(f, off=True)), by=_TRAINED),
     "normalised margin at least": Task("A normalised margin of at least {}", _least(_gamma), 0, 1,
-                                       0.1),
+                                       0.1, by=_TRAINED),
     "residual at most": Task("The points leave at most {}% of the weights unexplained",
-                             _most(_residual), 0, 1, 0.05, percent=True),
+                             _most(_residual), 0, 1, 0.05, percent=True, by=_TRAINED),
     "attacked at least": Task("Attack for at least {} steps", _least(lambda f: f.attack.t), 1,
-                              usual=100),
-    "recovered at least": Task("Recover at least {} points", _least(_found_count), 1, 200, 4),
+                              usual=100, by=_ATTACKED),
+    "recovered at least": Task("Recover at least {} points", _least(_found_count), 1, 200, 4,
+                               by=_ATTACKED),
     "recovered at most": Task("A whole attack that recovers at most {} points", _at_most, 0, 200,
-                              0),
-    "p at most": Task("Recover more than chance does: p at most {}", _most(_p), 0, 1, 0.05),
+                              0, by=_ATTACKED),
+    "p at most": Task("Recover more than chance does: p at most {}", _most(_p), 0, 1, 0.05,
+                       by=_ATTACKED),
     "proven at least": Task("Prove at least {} points or places",
-                            _least(lambda f: _count(f, "proven")), 1, 200, 1),
+                            _least(lambda f: _count(f, "proven")), 1, 200, 1, by=_ATTACKED),
     "needed at least": Task("Find at least {} places that the weights need",
-                            _least(lambda f: _count(f, "needed")), 1, 200, 1),
+                            _least(lambda f: _count(f, "needed")), 1, 200, 1, by=_ATTACKED),
     "upper loss at most": Task("Bring ½‖θ(x) − θ*‖² to at most {}",
-                               _most(lambda f: _count(f, "l_upper")), 0, usual=1e-3),
+                               _most(lambda f: _count(f, "l_upper")), 0, usual=1e-3, by=_ATTACKED),
     "energies known": Task("The energy of all starts is on screen", lambda f, _: (
         f.starts is not None and f.starts.energies is not None)),
     "starts counted": Task("A census of the starts is on screen", lambda f, _: (
@@ -235,26 +243,14 @@ KINDS: dict[str, Task] = {
     "certain points known": Task("It is known which points are certified",
                                  _of_explanation(lambda e: e.forced is not None)),
     "places needed at least": Task("Find at least {} places that must hold a point",
-                                   _least(_needed_places), 1, 200, 1),
-    "region needed": Task("Forbid a region that needs a point", lambda f, _: _needs_region(f)),
+                                   _least(_needed_places), 1, 200, 1, by=("places",)),
+    "region needed": Task("Forbid a region that needs a point", lambda f, _: _needs_region(f),
+                          by=("places", "reveal-points")),
     "farthest set": Task("The farthest other set is on screen", _of_explanation(
         lambda e: e.words.startswith(FARTHEST) and not misfit(e))),
-    "attacks compared": Task("The claims of a compared attack are on screen", _has_comparison),
+    "attacks compared": Task("The claims of a compared attack are on screen", _has_comparison,
+                             by=("compare",)),
     ELSEWHERE: Task("Do it there: this page hears of it", lambda frame, _: False),
-}  # fmt: skip
-
-# The goals that an action of the headline leads to, by its key (`page.play.ACTIONS`).
-_TRAINED = ("trained at least", "separated", "on the margin at least", "off the margin at least",
-            "all points at the margin", "normalised margin at least",
-            "residual at most")  # fmt: skip
-_ATTACKED = ("attacked at least", "recovered at least", "recovered at most", "p at most",
-             "proven at least", "needed at least", "upper loss at most")  # fmt: skip
-MET_BY: dict[str, tuple[str, ...]] = {
-    "train": _TRAINED, "attack": (*_ATTACKED, TURNED), "play": _ATTACKED, "reseed": _ATTACKED,
-    "restart": _ATTACKED, "candidates": _ATTACKED, "compare": ("attacks compared",),
-    "points": ("points at least", "points of each class at least"),
-    "other-class": ("points of each class at least",),
-    "places": ("places needed at least", "region needed"), "reveal-points": ("region needed",),
 }  # fmt: skip
 
 if TYPE_CHECKING:

@@ -52,7 +52,7 @@ def short(caption: str, i: int) -> str:
 
 def state(made: State) -> str:
     """Return where a recorded step begins, in a line."""
-    stage = dict((key, title) for key, title, _ in STAGES)[made.stage]
+    stage = STAGES[made.stage][0]
     n = made.dataset().n
     kind = {"none": "no network", "exact": "the exact network"}.get(
         made.network, f"a network after {made.steps:,} steps"

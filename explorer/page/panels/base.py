@@ -60,6 +60,10 @@ class Panel:
     def unfold(self, unfolded: bool) -> None:
         """Put it in sight, or out of it, whatever the stage."""
         self.unfolded = unfolded
+        self.redraw()
+
+    def redraw(self) -> None:
+        """Draw the frame on screen again: something else that is shown here has changed."""
         self._draw(self.session.frame)
 
     def build(self) -> None:

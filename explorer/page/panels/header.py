@@ -49,7 +49,7 @@ class Header(Panel):
         session = self.session
         self.job = Ask(self, in_thread=False, pause_s=BREATH_S)  # it works on the session
         self.view = self.widget = Head(
-            {"stage": self.command_among([key for key, *_ in STAGES], partial(play.go, session)),
+            {"stage": self.command_among(tuple(STAGES), partial(play.go, session)),
              "example": self.command_among(tuple(SCENARIOS), self.open),
              "share": lambda _: self._share(),
              "lesson": self.command_among(
@@ -111,7 +111,7 @@ class Header(Panel):
             stages=[
                 {"key": key, "title": title, "tip": stage_tip(frame, key, tip),
                  "state": _state(frame, key)}
-                for key, title, tip in STAGES
+                for key, (title, tip) in STAGES.items()
             ],
         )  # fmt: skip
 

@@ -14,7 +14,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from explorer.engine.arrays import Array
+from explorer.engine.arrays import Array, Arrays
 from explorer.engine.attacks.claims import Report
 from explorer.engine.data import Dataset
 from explorer.engine.explanations.certainty import Certainty
@@ -26,7 +26,6 @@ from explorer.research.pictures.axes import Axes
 from explorer.research.pictures.fields import numbers, places_of
 from explorer.research.runs import judged_places
 
-Arrays = dict[str, NDArray[Any]]
 # Keys by their number in the arrays `claims` and `marks`, as in `plane.js`.
 MARKS = ("wrong", "found", "certified", "likely", "beside", "unknown", "fixed")
 WRONG, FOUND, CERTIFIED, LIKELY, BESIDE, UNKNOWN, FIXED = (float(i) for i in range(len(MARKS)))

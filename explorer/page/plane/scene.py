@@ -10,10 +10,9 @@ from typing import Any, cast
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
-from explorer.engine.arrays import Array
+from explorer.engine.arrays import Array, Arrays
 from explorer.engine.attacks.attack import OwnModel
 from explorer.engine.attacks.claims import MERGE_RADIUS, Report
 from explorer.engine.attacks.shapes import Shapes
@@ -42,7 +41,6 @@ from explorer.research.pictures.fields import (
 )
 from explorer.research.pictures.shades import radius_shades, shades
 
-Arrays = dict[str, NDArray[Any]]
 PLAIN = -1.0  # in place of a share: a point without a multiplier
 
 
@@ -94,7 +92,7 @@ def _own_model(frame: Frame) -> OwnModel | None:
     own, state = by_key(frame.attack.name).own, frame.attack.state
     if frame.stage == "attack" and own is not None and state is not None:
         return own.model(state)
-    held = frame.starts if frame.stage == "landscape" and frame.map_kind == "starts" else None
+    held = frame.handle
     if held is None or by_key(held.problem.of.attack).own is None:
         return None
     return cast(OwnModel, held.problem.target)

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from explorer.engine import training
+from explorer.engine.arrays import Arrays
 from explorer.engine.data import Dataset
 from explorer.engine.explanations.certainty import Certainty
 from explorer.engine.roster import by_key
@@ -16,7 +17,7 @@ from explorer.engine.store import Run, StoreError
 from explorer.page.aim import aim_at, with_verdict
 from explorer.page.frame import Attacking, Frame, Training, certificate_of
 from explorer.page.history import History
-from explorer.page.plane.scene import Arrays, KeptBackdrop, Look, network, scene
+from explorer.page.plane.scene import KeptBackdrop, Look, network, scene
 from explorer.page.plane.shapes import shapes_of
 from explorer.page.words.headline import headline
 from explorer.page.words.screen import PLAYED

@@ -163,7 +163,7 @@ def played_state(step: Step) -> State | None:
     state, goal = step.state, step.goal
     if state is None or state.network == "none" or goal is None or goal.name != TURNED:
         return state
-    stages: list[Any] = [key for key, *_ in STAGES]
+    stages: list[Any] = list(STAGES)
     asked = int(goal.value or 1) - 1
     return replace(state, stage=stages[max(stages.index(state.stage), asked)])
 

@@ -192,7 +192,7 @@ def _open(run: Run) -> Session:
     session.attack_config = run.attack_config or by_key(run.attack_name).config()
     for state in run.train_states:
         session.branch.train.append(state, numbers, always=True)
-    if run.stage not in ("", *(key for key, *_ in STAGES)):
+    if run.stage not in ("", *STAGES):
         raise store.StoreError(f"there is no stage {safe_name(run.stage)}")
     if not run.train_states:
         if run.steps[0]:

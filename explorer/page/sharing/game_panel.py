@@ -54,18 +54,15 @@ class GamePanel(Panel):
         self.tell(words.COMPUTER_HIDES)
 
         take = partial(self.session.attempt, game.take_computers, self.session)
-        self.job.begin(once(lambda _: computer_hides(seed)), take, self._show)
-        self._show()
+        self.job.begin(once(lambda _: computer_hides(seed)), take, self.redraw)
+        self.redraw()
 
     def _ask_machine(self) -> None:
         """Let the computer guess too, once the truth is known."""
         now = self.session.game
         if now is not None and now.score is not None:
             take = partial(self.session.attempt, game.score_machine, self.session, now)
-            self.job.begin(once(lambda _: game.machine_guess(now)), take, self._show)
-
-    def _show(self) -> None:
-        self._draw(self.session.frame)
+            self.job.begin(once(lambda _: game.machine_guess(now)), take, self.redraw)
 
     def _save(self) -> None:
         now = self.session.game

@@ -180,13 +180,13 @@ class HallPanel(Panel):
         held = self.round = new_round(self.session)
         self.before = self.session.truth_shown
         play.set_truth_shown(self.session, False)
-        self.job.begin(partial(answers, held), self._take, self._show)
-        self._show()
+        self.job.begin(partial(answers, held), self._take, self.redraw)
+        self.redraw()
 
     def _take(self, part: dict[str, Any]) -> None:
         if self.round is not None:
             self.round = with_answer(replace(self.round, **part))
-            self._show()
+            self.redraw()
 
     def _claims(self) -> None:
         held = self.round
@@ -203,7 +203,7 @@ class HallPanel(Panel):
     def _add(self, **parts: Any) -> None:  # noqa: ANN401 - rows
         if self.round is not None:
             self.round = replace(self.round, shown={**self.round.shown, **parts})
-            self._show()
+            self.redraw()
 
     def _truth(self, found: dict[str, Any]) -> None:
         """Score the taps in a thread, then show the points."""
@@ -217,7 +217,7 @@ class HallPanel(Panel):
             if self.round is not None:
                 self.round = with_answer(with_truth(self.round, made))
                 play.set_truth_shown(self.session, True)
-                self._show()
+                self.redraw()
 
         self.scoring.begin(once(lambda _: score_hall(held.truth, taps, machine)), take)
 
@@ -227,10 +227,7 @@ class HallPanel(Panel):
         self.round = None
         self.job.cancel()
         play.set_truth_shown(self.session, self.before)
-        self._show()
-
-    def _show(self) -> None:
-        self._draw(self.session.frame)
+        self.redraw()
 
     def render(self, frame: Frame) -> None:
         """Show where the round stands."""

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 from explorer.engine import store
 from explorer.engine.data import write_csv, write_npz
-from explorer.engine.progress import Progress
+from explorer.engine.progress import Progress, with_progress
 from explorer.page.ask import Ask
 from explorer.page.controls.control import ShareBox
 from explorer.page.frame import Frame
+from explorer.page.job import once
 from explorer.page.panels.base import Panel
 from explorer.page.recording.document import page_that_plays
 from explorer.page.recording.landscape import KnownStarts
@@ -93,15 +94,15 @@ class SharePanel(Panel):
             known = KnownStarts(held, held.runs)
         self.tell(MAKING_PAGE)
 
-        def work(progress: Progress) -> Iterator[bytes]:
+        def make(progress: Progress) -> bytes:
             certainty = None if aim is None else aim.certainty
-            yield page_that_plays(run, certainty, progress, known or False).encode()
+            return page_that_plays(run, certainty, progress, known or False).encode()
 
         def take(made: bytes) -> None:
             self.tell("")
             self.view.hand_over("run.html", "text/html", made)
 
-        self.job.begin(work, take)
+        self.job.begin(once(make), take)
 
     def _film(self, of: str, name: str, kind: str) -> None:
         """Draw a film in a thread, frame by frame; one without a `kind` is made by the browser."""
@@ -109,12 +110,9 @@ class SharePanel(Panel):
         count, frames = film_of(self.session, of, size)
         self.tell(MAKING)
 
-        def work(progress: Progress) -> Iterator[tuple[Any, list[int]]]:
-            drawn = []
-            for frame in frames:
-                drawn.append(frame)
-                progress(len(drawn) / count)
-            yield planes.gif(drawn) if kind else planes.jpegs(drawn), planes.times(drawn)
+        def make(progress: Progress) -> tuple[Any, list[int]]:
+            drawn = list(with_progress(frames, count, progress))
+            return planes.gif(drawn) if kind else planes.jpegs(drawn), planes.times(drawn)
 
         def take(made: tuple[Any, list[int]]) -> None:
             content, times = made
@@ -124,7 +122,7 @@ class SharePanel(Panel):
             else:
                 self.view.send({"kind": "frames", "name": name, "times": times}, content)
 
-        self.job.begin(work, take)
+        self.job.begin(once(make), take)
 
     def picture(self, kind: str) -> bytes:
         """Return the plane and the margins as matplotlib draws them for paper."""

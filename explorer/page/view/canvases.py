@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from traitlets import Bool, Float, Int, List, Tuple, Unicode
 
 from explorer.engine.energy.landscape import Weights
@@ -16,7 +16,6 @@ from explorer.page.view.base import CanvasView, script
 from explorer.page.view.export import Export, of_chart, of_plane, of_triangle
 from explorer.research.pictures.charts import strip_chart
 
-Arrays = dict[str, NDArray[Any]]
 PAD = Path(__file__).with_name("pad.js").read_text()  # defines `attachPad(model, el)`
 RELIEF = Path(__file__).with_name("relief.js").read_text()  # a module of its own, sent when asked
 

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from traitlets import Int, Tuple, observe
 
+from explorer.engine.arrays import Arrays
 from explorer.engine.attacks.shapes import Shapes
 from explorer.engine.data import Dataset
 from explorer.engine.margin import q_of
@@ -19,7 +20,6 @@ from explorer.page.frame import LAYERS
 from explorer.page.plane import marks
 from explorer.page.plane.hands import presses
 from explorer.page.plane.scene import (
-    Arrays,
     KeptBackdrop,
     Look,
     candidate_rows,

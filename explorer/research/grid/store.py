@@ -30,7 +30,7 @@ from explorer.engine.store import own_version
 from explorer.engine.store.codec import before
 from explorer.research.grid import Grid, own_labels
 from explorer.research.grid.landscape import Key, Runs
-from explorer.research.records import RowFile, RowKind, csv_of, plain, rows_in, text_of
+from explorer.research.records import Row, RowFile, RowKind, csv_of, plain, rows_in, text_of
 
 KEEP = "MARGIN_EXPLORER_KEEP"  # "1": kept on disk, for everybody who opens a page on this machine
 MOST_FILES = 50  # arbitrary: problems kept; a file of 21 cells has about 60 kB
@@ -47,8 +47,6 @@ WHAT = {
 }  # fmt: skip
 
 MOST_DISTANCE = 1e100  # arbitrary: sums of such numbers are finite still
-
-Row = dict[str, Any]
 
 
 def cell_of(row: Row) -> Row:

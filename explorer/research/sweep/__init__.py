@@ -22,7 +22,7 @@ from time import perf_counter
 from typing import Any
 
 from explorer.engine.threads import limit_threads
-from explorer.research.records import RowKind, plain, write_csv, writing
+from explorer.research.records import Row, RowKind, plain, write_csv, writing
 from explorer.research.sweep.executors import Make, Pool, dask_client, is_lost, processes, threads
 from explorer.research.sweep.experiment import (
     Experiment,
@@ -46,7 +46,6 @@ __all__ = [
     "write_csv",
 ]
 
-Row = dict[str, Any]
 IN_FLIGHT = 8  # arbitrary: enough to keep four workers busy, few enough to cancel at once
 ROWS = RowKind("sweep", ("key", "status", "message", "trial", "result", "seconds"))
 RETRIES = 2  # arbitrary: Dask's own default is 3 deaths

@@ -25,7 +25,7 @@ from explorer.engine.attacks.target import Target
 from explorer.engine.certificate import SUPPORT, TAU_TRAINED, Certificate, in_reach
 from explorer.engine.classes import margins
 from explorer.engine.controls import COUNT, Controls, Origin, control_sets, meeting_counts
-from explorer.engine.data import Dataset, preset
+from explorer.engine.data import PLANE, Dataset, preset
 from explorer.engine.data.highdim import cube
 from explorer.engine.explanations.assumptions import obstacle
 from explorer.engine.explanations.others import OtherSet, Rivals, farthest_set
@@ -49,8 +49,6 @@ from explorer.research.runs import (
 )
 from explorer.research.starts import attack_starts
 from explorer.research.words import explanations, verdicts
-
-PLANE = 2.0  # half width of the plane on the page: the other set is looked for in sight first
 
 
 @dataclass(frozen=True, eq=False)

@@ -25,6 +25,8 @@ from voila.tornado.handler import TornadoVoilaHandler
 from voila.tornado.kernel_websocket_handler import VoilaKernelWebsocketHandler
 from voila.tornado.treehandler import TornadoVoilaTreeHandler
 
+from explorer.serve import EVERYWHERE
+
 # --- sockets ----------------------------------------------------------------------------------
 PROTOCOL = "v1.kernel.websocket.jupyter.org"
 CHANNELS = (b"shell", b"control", b"stdin")  # iopub is for listening alone
@@ -210,7 +212,6 @@ class PageSocket(VoilaKernelWebsocketHandler):
 
 
 # --- host names -------------------------------------------------------------------------------
-EVERYWHERE = ("", "0.0.0.0", "::")
 
 
 class OtherHost(Matcher):

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from explorer.engine.arrays import Arrays
 from explorer.engine.progress import Progress, part_progress
 from explorer.page import play
 from explorer.page.ask import Ask
@@ -18,7 +19,6 @@ from explorer.page.panels.base import Panel
 from explorer.page.session import Session
 from explorer.page.stages.landscape import census_words as words
 from explorer.page.stages.landscape import commands as landscape
-from explorer.page.view.canvases import Arrays
 from explorer.research.census import Census, CensusConfig, census, surface_of
 from explorer.research.census.basins import Kind
 from explorer.research.census.passes import LowestPass, ends_to_join, lowest_pass

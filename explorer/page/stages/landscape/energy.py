@@ -193,7 +193,7 @@ class EnergyPanel(Panel):
         self.widget = self.whole
 
     def _items(self) -> dict[str, Item]:
-        session, anew = self.session, lambda _: self._draw(self.session.frame)
+        session, anew = self.session, lambda _: self.redraw()
         kinds = choices(*((MAPS[key], key) for key in KINDS))
         return {
             "point": Item("select", "point", "Whose map; or click it on the plane", value=0,

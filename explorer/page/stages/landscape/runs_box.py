@@ -12,12 +12,12 @@ import ipywidgets as w
 import numpy as np
 from torch import Tensor
 
+from explorer.engine.arrays import Arrays
 from explorer.engine.energy.starts import NAMES, places_of
 from explorer.engine.progress import Progress
 from explorer.page.controls.row import Item, Row, choices, pick, pick_options
 from explorer.page.job import Job, JobState
 from explorer.page.stages.landscape import words
-from explorer.page.view.canvases import Arrays
 from explorer.research.grid import Grid
 from explorer.research.grid.landscape import SIDES, Arrivals, Key, Runs
 from explorer.research.grid.store import CellStore

@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from time import perf_counter, sleep
 
-import numpy as np
-from numpy.typing import NDArray
-
+from explorer.engine.arrays import Array
 from explorer.engine.energy.landscape import SIDES, StartLandscape
 from explorer.engine.progress import Progress
 from explorer.page.job import Job, page_waits
 
-Array = NDArray[np.float64]
 MOST_S = 20.0  # of computing: a finer lattice that would take longer is left out; arbitrary
 REST_S = 0.25  # after the hand has moved: the processor is its own so long; arbitrary
 AT_ONCE = 2  # lattices where no page waits, as in a script: enough to see the shape

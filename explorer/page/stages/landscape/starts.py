@@ -12,6 +12,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from explorer.engine.arrays import Array, Arrays
 from explorer.engine.energy.landscape import Weights, between_places, path, read_lattice
 from explorer.engine.energy.starts import mix_from_weights
 from explorer.engine.known import knowledge_of
@@ -30,13 +31,12 @@ from explorer.page.stages.landscape import commands as landscape
 from explorer.page.stages.landscape.census_box import CensusBox
 from explorer.page.stages.landscape.runs_box import CANCEL, RunsBox
 from explorer.page.stages.landscape.start_energies import StartEnergies
-from explorer.page.view.canvases import Arrays, StripView, TriangleView
+from explorer.page.view.canvases import StripView, TriangleView
 from explorer.research.grid import Grid, grid_attacks
 from explorer.research.grid.ages import COARSE, Age, landscape_ages
 from explorer.research.grid.landscape import EXPLAINED, Key, Runs, level_states
 from explorer.research.pictures.shades import NOISE, SHADING, start_shades, start_top
 
-Array = NDArray[np.float64]
 HERE_TIP = "Run the attack from the handle: its trail rolls over the triangle"
 FILLS = choices(
     ("start", "start"), ("end", "end"), ("basins", "basins"),
