@@ -50,15 +50,15 @@ def the_road_is_walked_in_a_cell(page: Page) -> None:
 
     app.press("3 Attack")
     expect(page.locator(".mx-found > .mx-dots")).to_have_count(1)  # what is made late has its look
-    app.press("Play")
-    app.wait_for_step(2000)
+    app.press("Step × n")
     expect(app.verdict).to_contain_text(VERDICT)
+    page.keyboard.press("Escape")
     # The cell holds each stage whole: the notebook scrolls, and nothing in the page does.
     wide = page.viewport_size
-    for width, height in ((1366, 900), (1280, 720)):
-        page.set_viewport_size({"width": width, "height": height})
-        for stage in STAGES:
-            app.press(stage)
+    for stage in STAGES:
+        app.press(stage)
+        for size in (wide, {"width": 1280, "height": 720}):
+            page.set_viewport_size(size)
             page.wait_for_function(WHOLE)
     page.set_viewport_size(wide)
 
@@ -128,8 +128,8 @@ display(pad, told(pad, "tool", "selected"), plane, told(plane, "selected"), marg
         play, other, told(play, "t", "over"), Mirror(pad))
 """
 # Numbers that a canvas on screen holds: see `plane.js`.
-POINTS = "e => e.querySelector('canvas')?.mxFrame?.points?.shape[0] ?? 0"
-HAS_MAP = "e => Boolean(e.querySelector('canvas')?.mxFrame?.map)"
+POINTS = "([e, n]) => (e.querySelector('canvas')?.mxFrame?.points?.shape[0] ?? 0) === n"
+HAS_MAP = "([e]) => Boolean(e.querySelector('canvas')?.mxFrame?.map)"
 
 
 def holds(plane: Locator, n: int) -> None:
@@ -137,7 +137,13 @@ def holds(plane: Locator, n: int) -> None:
     expect(plane.locator(".mx-pad-surface")).to_have_attribute(
         "aria-label", re.compile(rf"^Plane with {n} points\.")
     )
-    assert plane.locator(".mx-plane").evaluate(POINTS) == n
+    draws(plane, POINTS, n)
+
+
+def draws(plane: Locator, what: str, *numbers: int) -> None:
+    """Wait until the canvas of a plane draws what is asked, a frame after its words say so."""
+    canvas = plane.locator(".mx-plane").element_handle()
+    plane.page.wait_for_function(what, arg=[canvas, *numbers])
 
 
 def press_at(surface: Locator, x: float, y: float) -> None:
@@ -161,7 +167,7 @@ def each_public_widget_stands_alone(page: Page, output: Locator) -> None:
     pad.get_by_role("button", name="Erase").click()
     expect(labels.nth(0)).to_have_text("tool erase selected 1")
 
-    assert plane.locator(".mx-plane").evaluate(HAS_MAP)
+    draws(plane, HAS_MAP)
     press_at(plane.locator(".mx-pad-surface"), 0.75, 0.5)
     expect(labels.nth(1)).to_have_text("selected 0")
 
@@ -187,7 +193,7 @@ def each_public_widget_stands_alone(page: Page, output: Locator) -> None:
     play.get_by_role("button", name="Play").click()
     expect(labels.nth(5)).to_have_text("t 400 over True")
     expect(play.locator(".mx-where")).to_have_text("step 400 of 400")
-    assert other.locator(".mx-plane").evaluate(HAS_MAP)
+    draws(other, HAS_MAP)
     assert barriers(page, ".jp-OutputArea .mx-alone") == []
 
 

@@ -8,10 +8,11 @@ import pytest
 
 from explorer.serve import server as serve
 
-TELLS = """
+FORKED = "print('forked:', b'explorer.serve.warm' in open('/proc/self/cmdline', 'rb').read())"
+TELLS = f"""
 import builtins, os, random, sys
 import ipywidgets, numpy, torch
-print('forked:', b'explorer.serve.warm' in open('/proc/self/cmdline', 'rb').read())
+{FORKED}
 print('numbers:', random.random(), numpy.random.rand(), torch.rand(1).item())
 print('seen:', (getattr(builtins, 'left_here', None), os.environ.get('LEFT_HERE')))
 builtins.left_here = os.environ['LEFT_HERE'] = 'mine'
@@ -24,4 +25,24 @@ CELLS = (TELLS, "ipywidgets.Button(description='Hello')")
 def plain_server() -> Iterator[serve.Server]:
     """A server as it starts by itself, with a page that tells of its kernel."""
     with serve.start(port=0, cells=CELLS) as running:
+        yield running
+
+
+BUTTON = ("import ipywidgets", "ipywidgets.Button(description='Hello')")
+# A page with a picture of a megabyte, whose kernel works for ten minutes when it is told to.
+WORKS = (
+    *BUTTON,
+    "import ipykernel.comm, time, comm",
+    "ipywidgets.Image(value=bytes(10**6))",
+    "comm.get_comm_manager().register_target('work', lambda *_: time.sleep(600))",
+)
+CULL_AFTER_S, CULL_EVERY_S = 3, 1
+
+
+@pytest.fixture(scope="package")
+def server() -> Iterator[serve.Server]:
+    """A server that soon ends kernels without a page."""
+    with serve.start(
+        port=0, cells=WORKS, cull_after_s=CULL_AFTER_S, cull_every_s=CULL_EVERY_S
+    ) as running:
         yield running

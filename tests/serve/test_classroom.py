@@ -18,6 +18,7 @@ pytest.importorskip("voila")
 import websocket
 
 from explorer import Run, TrainConfig, link_of, preset
+from explorer.page.apps.scene import check_scene
 from explorer.serve import server as serve
 from tests.serve.visits import (
     CLOSE,
@@ -213,16 +214,22 @@ def test_a_scene_is_given_once_to_who_is_there(join: Join, teacher: Any) -> None
     assert hear(late) == {"frozen": False, "number": before + 1}, "who comes later has their own"
 
 
-@pytest.mark.parametrize("scene", [SCENE[:-9], WIDE, "mx1.AAAA", "mxl1.AAAA", "mxc1.AAAA", "v1"])
-def test_what_pages_would_refuse_is_given_to_none(join: Join, teacher: Any, scene: str) -> None:
+def test_what_pages_would_refuse_is_given_to_none(join: Join, teacher: Any) -> None:
     student = join()
     before = hear(student)["number"]
-    say(teacher, scene=scene)
+    say(teacher, scene=WIDE)
     while not (said := hear(teacher).get("said")):
         pass
     assert len(said) > 40  # the reason
     say(teacher, freeze=False)
     assert hear(student)["number"] == before
+
+
+@pytest.mark.parametrize("scene", [SCENE[:-9], WIDE, "mx1.AAAA", "mxl1.AAAA", "mxc1.AAAA", "v1"])
+def test_a_link_that_pages_would_refuse_has_a_reason(scene: str) -> None:
+    check_scene(SCENE)
+    with pytest.raises(ValueError, match=r".{20}"):
+        check_scene(scene)
 
 
 @pytest.mark.parametrize("message", [

@@ -258,13 +258,16 @@ def test_names_of_this_machine_are_answered(alone: Server, name: str) -> None:
     assert visits.ask(f"{alone.url}voila/static/voila.js", Host=name)[0] == 200
 
 
-def test_the_operator_names_further_hosts_and_closes_the_folders() -> None:
+def test_named_hosts_are_answered_folders_closed_and_a_failure_shows_no_path() -> None:
     named = ("class.example.org", "10.1.2.3")
-    with serve.start(port=0, cells=TELLS, allow_hosts=named) as server:
+    fails = "open('/nowhere/of/this/machine')"
+    with serve.start(port=0, cells=(*TELLS, fails), allow_hosts=named) as server:
         files = f"{server.url}voila/static/voila.js"
         assert {visits.ask(files, Host=n)[0] for n in (*named, "Class.Example.ORG:80")} == {200}
         assert visits.ask(files, Host="other.example.org")[0] == 403
-        assert "folders: 0" in read_page(server)
+        page = read_page(server)
+        assert "folders: 0" in page
+        a_failure_shows_no_path(server, page)
 
 
 def test_on_all_interfaces_any_address_and_the_machine_are_answered_and_folders_closed() -> None:
@@ -338,13 +341,11 @@ def test_a_wrong_address_ends_in_a_plain_sentence(alone: Server, address: str) -
     assert not [path for path in paths(alone) if path in words]
 
 
-def test_a_failure_shows_no_path() -> None:
+def a_failure_shows_no_path(server: Server, page: str) -> None:
     """The notebook is gone, then its cell fails: neither the folder nor a traceback is shown."""
-    with serve.start(port=0, cells=("open('/nowhere/of/this/machine')",)) as server:
-        page = read_page(server)
-        assert "nowhere" not in page and "Traceback" not in page and serve.__file__ not in page
-        assert "log says" in page
-        shutil.rmtree(server.folder.name)
-        code, _, words = visits.ask(server.url)
-        assert code >= 400
-        assert server.folder.name not in words and "Traceback" not in words
+    assert "nowhere" not in page and "Traceback" not in page and serve.__file__ not in page
+    assert "log says" in page
+    shutil.rmtree(server.folder.name)
+    code, _, words = visits.ask(server.url)
+    assert code >= 400
+    assert server.folder.name not in words and "Traceback" not in words

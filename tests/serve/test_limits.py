@@ -35,11 +35,6 @@ from tests.serve.visits import (
     within,
 )
 
-WORKS = (
-    "import ipykernel.comm, time, comm",
-    "import ipywidgets; ipywidgets.Image(value=bytes(10**6))",
-    "comm.get_comm_manager().register_target('work', lambda *_: time.sleep(600))",
-)
 resource = pytest.importorskip("resource", reason="bounds open files")
 WORK = {"comm_id": "w", "target_name": "work", "data": {}}
 STATES = {"comm_id": "all", "target_name": "jupyter.widget.control", "data": {}}
@@ -113,6 +108,7 @@ def test_with_few_files_one_client_takes_half_of_the_connections_and_no_log() ->
     with subprocess.Popen(
         [sys.executable, "-c", LITTLE],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        env={**os.environ, warm.FORK: "0"},  # no page is opened
     ) as parent:  # fmt: skip
         assert parent.stdout is not None
         url = parent.stdout.readline().strip()
@@ -150,12 +146,6 @@ for word in ("first", *sys.argv[1:]):
 
 
 # --- what is sent -------------------------------------------------------------------------------
-@pytest.fixture(scope="module")
-def server() -> Iterator[serve.Server]:
-    with serve.start(port=0, cells=WORKS, cull_after_s=3, cull_every_s=1) as running:
-        yield running
-
-
 def memory(server: serve.Server) -> int:
     """Bytes of the server and its kernels, the children of its one child, which still imports."""
     own = psutil.Process(server.process.pid)

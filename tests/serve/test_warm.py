@@ -17,7 +17,7 @@ import psutil
 from explorer.engine import compiling
 from explorer.serve import server as serve
 from explorer.serve import warm
-from tests.serve.conftest import CELLS
+from tests.serve.conftest import FORKED
 from tests.serve.visits import (
     PATIENCE_S,
     answers,
@@ -85,7 +85,7 @@ print('taken:', numpy.ones(10**6).sum(), 'cores:', os.sched_getaffinity(0))
 """
 
 
-def test_a_kernel_of_a_class_has_a_core_and_so_much_memory_and_lives_on() -> None:
+def test_a_kernel_of_a_class_has_a_core_and_so_much_memory_and_ends_with_its_server() -> None:
     with serve.start(port=0, cells=(TAKES,), class_size=5, memory=300 * 10**6) as server:
         pages = [read_page(server) for _ in range(2)]
         assert all(page.count("sentence: True") == 2 for page in pages)
@@ -93,6 +93,15 @@ def test_a_kernel_of_a_class_has_a_core_and_so_much_memory_and_lives_on() -> Non
         assert len(set(cores)) == min(2, len(os.sched_getaffinity(0)))
         assert int(re.findall(r"nice: (-?\d+)", pages[0])[0]) > os.nice(0)
         assert answers(server, kernel_of(pages[0]))
+        all_end_with_a_killed_server(server)
+
+
+def all_end_with_a_killed_server(server: serve.Server) -> None:
+    left = [warm_one(server), *kernels(server)]
+    assert len(left) == 3
+    server.process.kill()
+    _, alive = psutil.wait_procs(left, PATIENCE_S)
+    assert not alive
 
 
 def test_a_killed_warm_process_is_replaced_and_its_kernels_live_on(
@@ -118,21 +127,11 @@ def test_a_killed_kernel_is_told_as_gone(plain_server: serve.Server) -> None:
         assert within(PATIENCE_S, lambda: ask(address)[0] == 404)
 
 
-def test_kernels_and_the_warm_process_end_with_a_killed_server() -> None:
-    with serve.start(port=0, cells=CELLS) as server:
-        read_page(server)
-        left = [warm_one(server), *kernels(server)]
-        assert len(left) == 2
-        server.process.kill()
-        _, alive = psutil.wait_procs(left, PATIENCE_S)
-        assert not alive
-
-
 def test_where_no_kernel_can_be_forked_they_start_as_ever_and_the_log_says_so_once(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv(warm.FORK, "0")
-    with serve.start(port=0, cells=CELLS) as server:
+    with serve.start(port=0, cells=(FORKED,)) as server:
         for _ in range(2):
             assert "forked: False" in read_page(server)
     assert capfd.readouterr().err.count(WORDS) == 1
