@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
 from pathlib import Path
 
-import nbformat
 from playwright.sync_api import Locator, Page, expect
 
 from benchmarks.lab import NOTEBOOKS
@@ -15,7 +15,7 @@ from explorer.serve.server import Server
 from tests.browser.steps import NEAR_KKT, STAGES, VERDICT, Explorer, barriers, know_the_marks
 from tests.browser.test_screen import wrong_with
 
-LAB = nbformat.read(NOTEBOOKS / "lab.ipynb", as_version=4)
+LAB = json.loads((NOTEBOOKS / "lab.ipynb").read_text())["cells"]
 
 
 def test_the_page_figures_widgets_the_lab_and_a_recording_work_in_cells_of_one_notebook(
@@ -23,7 +23,7 @@ def test_the_page_figures_widgets_the_lab_and_a_recording_work_in_cells_of_one_n
 ) -> None:
     """To load JupyterLab and to start a kernel there is most of what such a test costs."""
     know_the_marks(page)
-    lab = [cell.source for cell in LAB.cells if cell.cell_type == "code"]
+    lab = ["".join(cell["source"]) for cell in LAB if cell["cell_type"] == "code"]
     work = open_in_lab(page, FIGURES, WIDGETS, FOUR, AGAIN, PLAYED, *lab)
     the_road_is_walked_in_a_cell(page)
     figures_show_their_marks_and_the_readers_own(page, run_cell(page, 1))

@@ -56,10 +56,10 @@ def test_one_scrolls_it_sees_guesses_and_is_shown(page: Page, file: Path) -> Non
     keep(page, "story-asks")
     term = first.get_by_role("button", name="candidates")
     term.hover()
-    lit = "() => document.querySelector('#theft .mx-plane canvas').mxLit.term"
-    assert page.evaluate(lit) == "candidate"
+    lit = "term => document.querySelector('#theft .mx-plane canvas').mxLit.term === term"
+    page.wait_for_function(lit, arg="candidate")
     page.mouse.move(300, 400)
-    assert page.evaluate(lit) == ""
+    page.wait_for_function(lit, arg="")
     first.get_by_role("button", name="All of them").click()
     expect(link).to_have_class(re.compile("good"))
     expect(first.locator(".mx-lesson-answer").first).to_be_visible()

@@ -12,9 +12,6 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-
-pytest.importorskip("voila")
-
 import websocket
 
 from explorer import Run, TrainConfig, link_of, preset

@@ -15,12 +15,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-import pytest
-
-pytest.importorskip("voila")
-pytest.importorskip("websocket")
-
 import psutil
+import pytest
 
 from explorer.serve import server as serve
 from explorer.serve.server import Server

@@ -11,9 +11,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-
-pytest.importorskip("voila")
-
 import websocket
 
 from explorer.serve import hall

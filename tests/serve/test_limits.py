@@ -12,11 +12,8 @@ from types import SimpleNamespace
 from typing import Any
 from urllib.parse import urlsplit
 
-import pytest
-
-pytest.importorskip("voila")
-pytest.importorskip("websocket")
 import psutil
+import pytest
 
 from explorer.serve import limits, log, warm
 from explorer.serve import server as serve

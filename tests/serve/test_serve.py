@@ -21,10 +21,6 @@ import pytest
 from traitlets.config import Config
 from traitlets.config.loader import PyFileConfigLoader
 
-pytest.importorskip("voila")
-pytest.importorskip("websocket")
-
-
 from explorer.research.pages import pages
 from explorer.serve import server as serve
 from explorer.serve import warm

@@ -7,12 +7,8 @@ import re
 import subprocess
 import sys
 
-import pytest
-
-pytest.importorskip("voila")
-pytest.importorskip("websocket")
-
 import psutil
+import pytest
 
 from explorer.engine import compiling
 from explorer.serve import server as serve
