@@ -29,7 +29,7 @@ ROOT = Path(__file__).resolve().parents[1]
 FEWEST, MOST = 3, 4  # workers, arbitrary: one waits for its browser while others compute
 # Files whose tests share servers and a browser, which take long to start: one worker takes each of
 # these groups. The files of `browser` are two groups of about equal length, split by name.
-SPLIT = "tests/browser/test_m"
+SPLIT = "tests/browser/test_r"
 TOGETHER = ("tests/browser/", "tests/serve/")
 
 
