@@ -30,6 +30,7 @@ from explorer.engine.sums import sum_of
 from explorer.engine.threads import limit_threads
 from explorer.engine.training import TrainConfig
 from explorer.page.frame import Frame, Proof
+from explorer.page.opening import RECORDED, known_of_opening
 from explorer.page.plane.weights import shown_of
 from explorer.page.recording.band import band_arrays
 from explorer.page.recording.frames import (
@@ -41,7 +42,6 @@ from explorer.page.recording.frames import (
 )
 from explorer.page.recording.images import image_frames
 from explorer.page.recording.landscape import starts_data, starts_of
-from explorer.page.recording.opening import RECORDED, known_of_opening
 from explorer.page.recording.packing import recording_text
 from explorer.page.recording.story import KEPT
 from explorer.page.stages.landscape import words as landscape_words

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
+import numpy as np
+import torch
+
+from explorer.engine.explanations.certainty import Certainty
+from explorer.engine.explanations.needed import Needed
 from explorer.engine.roster import by_key
 from explorer.engine.store import Run
 from explorer.page import play
-from explorer.page.recording.opening import RECORDED, known_of_opening
 from explorer.page.session import LIVE_STEPS, Session
 from explorer.page.sharing import files
 from explorer.page.stages.attack import commands as attack
@@ -21,6 +27,17 @@ from explorer.research.scenarios import by_name
 
 # Of training while a visitor sees it, and between slices; arbitrary.
 SLICE_S, BREATH_S = 0.15, 0.03
+# The run of the opening, and beside it what is known of it; scripts/opening.py makes both.
+RECORDED = Path(__file__).with_name("opening.safetensors")
+
+
+def known_of_opening() -> tuple[Certainty, Needed]:
+    """Return how certain the points of the opening's run are, and the places that need one."""
+    told = json.loads(RECORDED.with_suffix(".json").read_text(encoding="utf-8"))
+    radius = torch.tensor(told["certainty"]["radius"], dtype=torch.float64)
+    log = np.array(told["needed"]["log"]).reshape(-1, 6)
+    made = Certainty(**{**told["certainty"], "radius": radius})
+    return made, Needed(**{**told["needed"], "log": log})
 
 
 def open_recorded(session: Session) -> None:

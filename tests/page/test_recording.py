@@ -18,11 +18,10 @@ from explorer.engine.arrays import Arrays
 from explorer.page import branches, play
 from explorer.page.apps.explorer import App
 from explorer.page.frame import Frame
-from explorer.page.opening import open_recorded
+from explorer.page.opening import RECORDED, open_recorded
 from explorer.page.plane.scene import KeptBackdrop, Look, network, scene
 from explorer.page.plane.shapes import shapes_of
 from explorer.page.recording.frames import RecordedFrame, frames_of, pictures, recorded_axes
-from explorer.page.recording.opening import RECORDED
 from explorer.page.recording.packing import (
     GAP,
     MOST,

@@ -171,10 +171,6 @@ def _of_each_class(frame: Frame) -> int:
     return min((y.count(label) for label in set(y)), default=0) if len(set(y)) > 1 else 0
 
 
-def _stage(frame: Frame, k: float) -> bool:
-    return frame.stage == list(STAGES)[int(k) - 1]
-
-
 def _points_map(frame: Frame, _: float) -> bool:
     return frame.stage == "landscape" and frame.map_kind == "point" and frame.point_map is not None
 
@@ -194,7 +190,8 @@ KINDS: dict[str, Task] = {
     "points of each class at least": Task("Draw at least {} points of each class",
                                           _least(_of_each_class), 1, 100, 2,
                                           by=("points", "other-class")),
-    TURNED: Task("Turn to stage {}", _stage, 1, len(STAGES), 2, by=("attack",)),
+    TURNED: Task("Turn to stage {}", lambda f, k: f.stage == list(STAGES)[int(k) - 1],
+                 1, len(STAGES), 2, by=("attack",)),
     "trained at least": Task("Train for at least {} steps", _least(lambda f: f.training.t), 1,
                              usual=100, by=_TRAINED),
     "separated": Task("All points on the side of their class",
