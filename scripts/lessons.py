@@ -24,7 +24,7 @@ from scripts.pictures import FLAGS, SCREEN
 
 WIDTH, COLOURS = 360, 200  # of a picture; arbitrary: sharp in a card, 10 to 40 kB
 STEPS = 2000  # of an attack, to its end
-SMALL, COLUMNS = (176, 99), 5  # of the sheet of all, for the menu; as page.css reads it
+SMALL, COLUMNS = (176, 88), 5  # of the sheet of all, for the menu; as page.css reads it
 
 
 def still(lesson: Lesson) -> Lesson:

@@ -13,7 +13,7 @@ change of training, attack, certificates or of what a headline says.
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -82,7 +82,8 @@ def needed(session: Session) -> Needed:
 
 def plain(made: Certainty | Needed) -> dict[str, Any]:
     """Its fields, arrays as lists."""
-    return {k: v.tolist() if hasattr(v, "tolist") else v for k, v in vars(made).items()}
+    held = {field.name: getattr(made, field.name) for field in fields(made)}
+    return {k: v.tolist() if hasattr(v, "tolist") else v for k, v in held.items()}
 
 
 def opening() -> tuple[bytes, bytes, list[RecordedFrame], Session]:

@@ -72,6 +72,7 @@ def the_handle_of_the_triangle_shows_the_images_of_a_start(page: Page) -> None:
 
 def a_lasso_shows_those_images_alone(page: Page) -> None:
     """Attack for a few steps, and draw a lasso around the images of one class."""
+    page.get_by_role("button", name="More settings").click()
     page.get_by_role("spinbutton", name="attack steps").fill("60")
     page.get_by_role("button", name="Attack", exact=True).click()
     expect(page.get_by_text("step 60,")).to_be_visible()

@@ -60,6 +60,12 @@ def the_road_is_walked_in_a_cell(page: Page) -> None:
         for size in (wide, {"width": 1280, "height": 720}):
             page.set_viewport_size(size)
             page.wait_for_function(WHOLE)
+    app.press("5 Explain")
+    for question in ("How certain is a point here?", "Farthest other set"):
+        app.press(question)
+        expect(page.locator(".mx-question .mx-item-words:not(:empty)").first).to_be_visible()
+        expect(page.locator(".mx-question .mx-bar:visible")).to_have_count(0, timeout=60_000)
+    page.wait_for_function(WHOLE)
     page.set_viewport_size(wide)
 
 

@@ -68,6 +68,9 @@ TRAIN, ATTACK = "Train", "Attack"
 IMAGES = ("kind", "folder", "task", "n", "seed")
 NETWORK = ("widths", "train_steps", "init_scale")
 ATTACKS = ("attack", "start", "starts", "steps", "measure")
+# What stands in sight, what "More settings" opens, and where its lines end.
+FIRST = ("kind", "folder", "task", "n", "train", "attack", "go", "more")
+FOLDED = ("1", "seed", *NETWORK, "2", "start", "starts", "steps", "measure", "vote")
 FOLDERS = "MARGIN_EXPLORER_FOLDERS"  # "1" or "0"; `serve` sets it where nobody has
 
 
@@ -87,7 +90,7 @@ class ImageControls(Row):
         attack: Callable[[], None], score: Callable[[], None], train: Callable[[], None],
         go: Callable[[], None],
     ) -> None:  # fmt: skip
-        """Three lines; `train` and `go` begin work on `job`."""
+        """One line, two more in a fold, and progress; `train` and `go` begin work on `job`."""
         parts = ((IMAGES, images), (NETWORK, network), (ATTACKS, attack), (("vote",), score))
         self._calls = {name: call for names, call in parts for name in names}
         made = {name: self._field(name, start) for name in self._calls}
@@ -95,10 +98,12 @@ class ImageControls(Row):
                              call=lambda _: train(), filled=True)  # fmt: skip
         made["go"] = Item("job", ATTACK, "Attack the trained weights", job=job, disabled=True,
                           call=lambda _: go())  # fmt: skip
+        made["more"] = Item("button", "More settings", "Seed, network, start and score", False,
+                            call=lambda _: self._arrange())  # fmt: skip
         made |= {"said": Item("words", value=""), "share": Item("bar", tip="Share done", job=job)}
         made |= {line: Item("break") for line in "123"}
-        order = (*IMAGES, "1", *NETWORK, "train", "2", *ATTACKS, "go", "vote", "3", "share", "said")
-        super().__init__(("mx-card",), **{name: made[name] for name in order})
+        order = (*FIRST, *FOLDED, "3", "share", "said")
+        super().__init__(("mx-card", "mx-run"), **{name: made[name] for name in order})
         self._arrange()
 
     def _field(self, name: str, start: ImageRun) -> Item:
@@ -130,14 +135,17 @@ class ImageControls(Row):
         self._calls[name]()
 
     def _arrange(self) -> None:
-        """Show the folder if files are read; ten classes and inversion determine other fields."""
+        """Show the folder if files are read, and what is unfolded; settle what others determine."""
         self.put("folder", hidden=self.value("kind") == "digits")
         if self.value("task") == "ten" and not by_key(self.value("attack")).needs.several:
             self.put("attack", value=next(k for k in picture_attacks() if by_key(k).needs.several))
         if not by_key(self.value("attack")).takes_start:
             self.put("start", value="noise")
+        for name in FOLDED:
+            self.put(name, hidden=not self.value("more"))
         noise = self.value("start") == "noise"
-        self.put("starts", hidden=not noise, value=self.value("starts") if noise else 1)
+        shown = noise and self.value("more")
+        self.put("starts", hidden=not shown, value=self.value("starts") if noise else 1)
 
     def choice(self) -> Choice:
         """Return the choice of images. ValueError if there can be none."""
@@ -225,7 +233,7 @@ class Board:
         self._compared = None
         for chart in (self.shares, self.rates):
             chart.draw(replace(NOTHING, foot=NO_ATTACK))
-        self.outputs.draw(NOTHING)
+        self.outputs.draw(replace(NOTHING, foot=NO_ATTACK))
         self.believed.clear()
         if draw is not None:
             self.gallery.only(draw)

@@ -1,6 +1,8 @@
 // What the hosts of a page leave out: its height and its letters, landmarks, keys, the theme of a page
 // without a switch, the words that are explained in notes, and what pictures show.
 const LARGE = [1920, 1080]; // px of a window above which all grows with it; arbitrary: a common screen
+// How high a page may be that has two columns, as page.css has it.
+const mostHigh = (wide) => (wide >= 900 ? 1000 : wide >= 700 ? wide / 0.9 - 1 : wide - 1);
 const render = ({ model, el }) => {
   el.style.cssText = "position:absolute;visibility:hidden";
   const letter = make("div", "", { style: "width:1rem;height:1px" }); // as large as the visitor's text
@@ -37,16 +39,17 @@ const render = ({ model, el }) => {
     return alone ? null : around;
   };
   // In a cell of a notebook it grows until no part of it scrolls in itself, as long as that helps and it
-  // stays wider than high where it is narrow; it shrinks with another stage alone, so that little jumps.
+  // stays in two columns where it is narrow; it shrinks with another stage alone, so that little jumps.
   let stage = "";
   const grow = () => {
     const app = el.closest(".mx-explorer"), now = app?.querySelector(".mx-tab.now")?.textContent;
     if (now !== stage) { stage = now; grown = 0; }
     if (!app || !fit()) return;
     const parts = () => [...app.querySelectorAll(".mx-cards, .mx-starts-box, .mx-lesson-body")];
+    for (const e of parts().flatMap((e) => [e, ...e.children])) if (!noted.has(e)) { noted.add(e); inner.observe(e); }
     const hidden = () => Math.ceil(Math.max(0, ...parts().map((e) => e.scrollHeight - e.clientHeight)));
     for (let over = hidden(), rest; over > 1; over = rest) {
-      const most = app.clientWidth < 900 ? app.clientWidth - 1 : 1000, more = Math.min(over, most - app.clientHeight);
+      const more = Math.min(over, mostHigh(app.clientWidth) - app.clientHeight);
       if (more <= 0) return;
       grown += more;
       fit();
@@ -89,6 +92,8 @@ const render = ({ model, el }) => {
   let timer = null;
   const soon = () => { timer = timer || setTimeout(() => { timer = null; mend(); grow(); }, 500); };
   const watch = new MutationObserver(soon);
+  // A headline of one line more, or what is shown late, changes heights and no children.
+  const inner = new ResizeObserver(soon), noted = new WeakSet();
   const begin = () => {
     const app = el.closest(".mx-app");
     if (!app) return void setTimeout(begin, 200);
@@ -105,7 +110,7 @@ const render = ({ model, el }) => {
   };
   begin();
   return () => {
-    watch.disconnect(); sized.disconnect(); clearTimeout(timer);
+    watch.disconnect(); sized.disconnect(); inner.disconnect(); clearTimeout(timer);
     ends.forEach((end) => end());
   };
 };

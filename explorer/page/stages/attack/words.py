@@ -112,7 +112,7 @@ def _verdict_statement(frame: Frame, made: Verdict, running: bool) -> Statement:
     reason, action = (own.words, own.action) if own else _reason(frame, made)
     if made.kind is Kind.FOUND and made.chance < made.found:
         return Statement(
-            _met_words(made), f"{_against(frame, made)}{_sure(frame, made)}{_traceless(made)}",
+            _met_words(made), f"{_against(frame, made)}{_open(frame, made)}{_traceless(made)}",
             "good",
             action=None if _at_work(frame) else _elsewhere_asked(frame),
         )  # fmt: skip
@@ -196,19 +196,14 @@ def _traceless(made: Verdict) -> str:
     return f" {rest} of {made.n} {which} no trace."
 
 
-def _sure(frame: Frame, made: Verdict) -> str:
-    """Return what certified means, and what is to be said of the others."""
+def _open(frame: Frame, made: Verdict) -> str:
+    """Return why no point is certified; "" where one is, which Numbers tell, or none is asked."""
     known = frame.certainty
-    if made.certified is None or known is None:
+    if made.certified is None or made.certified or known is None:
         return ""
     if known.limit > VOID:
         return f" None is certified: {UNMET}."
-    if not made.certified:
-        return f" None is certified: {found.NOT_ALONE if known.tight else ONE_SIDED}."
-    return (
-        " Certified: every explanation as good as your points, within the limits under Numbers, "
-        f"has a point within {known.half + known.reach:.2g}."
-    )
+    return f" None is certified: {found.NOT_ALONE if known.tight else ONE_SIDED}."
 
 
 def _sets(made: Verdict) -> str:

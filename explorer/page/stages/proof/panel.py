@@ -55,7 +55,9 @@ class ProofPanel(Panel):
             lift=(words.LIFT, "Points may be anywhere again (Delete)", proof.allow),
             leave=(words.LEAVE, "Leave the proof: drag, split and merge points", proof.leave),
         ))  # fmt: skip
-        self.widget = w.VBox([self.row, self.gauge, self.hand], _dom_classes=["mx-explain"])
+        self.widget = w.VBox(
+            [self.row, self.gauge, self.hand], _dom_classes=["mx-explain", "mx-proof"]
+        )
 
     def render(self, frame: Frame) -> None:
         """Begin what the act asks, and draw the gauge."""
