@@ -26,7 +26,11 @@ HALF = ("attack", "start")  # these two stand side by side
 # What opens over the side; a title is in sight while one of its panels belongs to the stage.
 SHARE = "Share"
 FOLDS = {
-    "More settings": ("stages.train.form.TrainMore", "stages.attack.form.AttackForm"),
+    "More settings": (
+        "stages.train.form.TrainMore",
+        "stages.train.private.PrivatePanel",
+        "stages.attack.form.AttackForm",
+    ),
     "More curves": (
         "stages.train.curves.MarginCurves",
         "stages.attack.own.OwnCurve",
