@@ -251,14 +251,17 @@ def _two_layers(net: Prepared, projected: bool) -> tuple[Any, ...]:
     """Return the fields of `compiled_two_inputs.TwoLayers`."""
     w, block, v = net.weights[0], net.blocks[0], net.weights[1][0].double().numpy()
     d, biased = w.shape[1], block is not w
-    first, times = np.zeros((3, len(v))), np.zeros((3, len(v)))
-    first[:d], times[:d] = w.numpy().T, v
+    k, width = len(v), len(v) + (0 if projected else len(v) % 2)
+    first, times, second = np.zeros((3, width)), np.zeros((3, width)), np.zeros(width)
+    first[:d, :k], times[:d, :k], second[:k] = w.numpy().T, v, v
     if biased:
-        first[2], times[2] = block[:, -1].numpy(), v
-    slopes = np.ones(len(v)) if net.slopes is None else net.slopes[0].double().numpy()
+        first[2, :k], times[2, :k] = block[:, -1].numpy(), v
+    slopes = np.ones(width)
+    if net.slopes is not None:
+        slopes[:k] = net.slopes[0].double().numpy()
     if not projected:
         first, times = (np.ascontiguousarray(rows.T) for rows in (first, times))
-    return first, times, np.ascontiguousarray(v), slopes, float(biased)
+    return first, times, second, slopes, float(biased)
 
 
 def _rows(x: Tensor, share: Tensor) -> Array:

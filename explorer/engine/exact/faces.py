@@ -196,19 +196,18 @@ def _arrange_plane(unit: Array) -> _Listed:
 
 def _arrange_space(unit: Array, progress: Progress) -> _Listed:
     sides, kinks, corners, corner_edge, edges, blur = [], [], [], [], 0, 0.0
-    for i, normal in enumerate(unit):
+    p = directions(np.cross(unit, np.eye(3)[np.argmin(np.abs(unit), axis=1)]))
+    planes = np.stack([p, np.cross(unit, p)], axis=1)
+    for i, plane in enumerate(planes):
         progress(i / len(unit))
-        p = np.cross(normal, np.eye(3)[np.argmin(np.abs(normal))])
-        p /= np.linalg.norm(p)
-        q = np.cross(normal, p)
-        others = np.delete(unit, i, axis=0)
-        phase = np.arctan2(others @ q, others @ p)
+        along, across = plane @ np.delete(unit, i, axis=0).T
+        phase = np.arctan2(across, along)
         cuts, merged = _cuts(phase)
         blur = max(blur, merged)
         halves = _halves(cuts) if len(cuts) else np.zeros(1)
-        side = _on_circle(halves) @ np.stack([p, q]) @ unit.T > 0
+        side = _on_circle(halves) @ plane @ unit.T > 0
         side[:, i] = False
-        corner = _on_circle(cuts) @ np.stack([p, q])
+        corner = _on_circle(cuts) @ plane
         # A corner lies on several circles; the lowest of its hyperplanes reports it.
         new = ~(np.abs(corner @ unit[:i].T) < 10 * COINCIDENT).any(axis=1)
         sides.append(side)
@@ -377,9 +376,11 @@ def summits(faces: Faces, weight: Array, found: Peaks) -> Peaks:
     lift = signs * weight[edge] * np.linalg.norm(faces.xt[edge], axis=1)
     level = _level(faces, weight)
     highest[on_edge] = (back + lift <= level) & (-back <= level)
-    for i in np.flatnonzero(found.kink == CORNER):
+    at = np.flatnonzero(found.kink == CORNER)
+    beside = directions(found.u[at] * faces.stretch) @ faces.flat.T
+    for i, side in zip(at, beside, strict=True):
         sign = float(np.sign(found.h[i]))
-        highest[i] = _corner_is_highest(faces, weight, found.u[i], sign, level)
+        highest[i] = _corner_is_highest(faces, weight, found.u[i], side, sign, level)
     return found.take(highest)
 
 
@@ -388,8 +389,10 @@ def _level(faces: Faces, weight: Array) -> float:
     return _LEVEL + 16 * EPS * float(np.abs(weight) @ np.linalg.norm(faces.xt, axis=1))
 
 
-def _corner_is_highest(faces: Faces, weight: Array, u: Array, sign: float, level: float) -> bool:
-    side = faces.flat @ directions((u * faces.stretch)[None])[0]
+def _corner_is_highest(
+    faces: Faces, weight: Array, u: Array, side: Array, sign: float, level: float
+) -> bool:
+    """Return whether |h| falls from corner u on; `side` (n,): u . x~ of the points, stretched."""
     kink = np.abs(side) <= 100 * COINCIDENT
     rays = faces.unit[kink]
     if len(u) == 3:

@@ -8,8 +8,8 @@ and v for the weight of a neuron whose first weights and bias are w:
     dl/dx_j = -2 c_j sum over neurons of alpha w u_j + (v left + alpha w left_v) s_j
     dl/dc_j = -2     sum over neurons of t_j + left_v r_j
 
-A step goes through the neurons once: of each, the row of m candidates stays in the processor's
-first cache from z~ to its share of the gradients.
+A step goes through the neurons once, two at a time: of each, the row of m candidates stays in the
+processor's first cache from z~ to its share of the gradients.
 
 Shapes: p, mean, square, grad (b, 3, m), rows being the coordinates of x and lam / mean; w,
 times = v (k, 3), the last column that of the bias, 0 where there is none; v, slopes (k,); signed
@@ -48,6 +48,8 @@ SHARE = 2  # the row of lam / mean
 class TwoLayers(NamedTuple):
     """The weights as the loops want them; (3, k) instead of (k, 3) for projected multipliers.
 
+    For joint ones k is even: a neuron of zeros may be the last.
+
     Attributes:
         w: of the first layer, the last column that of the bias, 0 where there is none (k, 3).
         times: v in each of these columns that there is (k, 3).
@@ -81,7 +83,7 @@ class RunOutcome(NamedTuple):
 
 
 class Sums(NamedTuple):
-    """Rows (m,): c, r and s of one neuron, then sums over all.
+    """Rows (m,): c, r and s of two neurons, then sums over all.
 
     These are the gradient on x and on c, Phi and its slopes.
     """
@@ -89,6 +91,8 @@ class Sums(NamedTuple):
     c: Array
     r: Array
     s: Array
+    r_next: Array
+    s_next: Array
     on_1: Array
     on_2: Array
     on_c: Array
@@ -100,8 +104,8 @@ class Sums(NamedTuple):
 @njit(**INNER)
 def _sums(m: int) -> Sums:
     """Return room for the sums of m candidates."""
-    rows = np.empty((9, m))
-    return Sums(rows[0], rows[1], rows[2], rows[3], rows[4], rows[5], rows[6], rows[7], rows[8])
+    v = np.empty((11, m))
+    return Sums(v[0], v[1], v[2], v[3], v[4], v[5], v[6], v[7], v[8], v[9], v[10])
 
 
 @njit(**INNER)
@@ -114,50 +118,72 @@ def _move(held: Held, b: int, row: Array, rule: DescentRule) -> None:
 
 
 @njit(**INNER)
-def _pull(p: Array, signed: Array, row: Array, net: TwoLayers, work: Sums, margin: bool) -> float:
-    """Return what the neurons pull, into `work`, Phi with it if `margin`.
+def _lay_row(net: TwoLayers, k: int, alpha: float, p: Array, r: Array, s: Array) -> None:
+    """Write relu(z~) of a neuron into r (m,), its slopes into s (m,)."""
+    w1, w2, w0 = alpha * net.w[k, 0], alpha * net.w[k, 1], alpha * net.w[k, 2]
+    x1, x2 = p[0], p[1]
+    for j in range(len(r)):
+        z = w1 * x1[j] + w2 * x2[j] + w0
+        r[j] = 0.0 if z < 0 else z
+        s[j] = sigmoid(z)
 
-    What is left of ||theta||^2.
-    """
-    w, times, v, slopes = net.w, net.times, net.v, net.slopes
-    m, total = p.shape[1], 0.0
-    x1, x2, (c, r, s, on1, on2, on_c, phi, phi1, phi2) = p[0], p[1], work
-    for j in range(m):
+
+@njit(**INNER)
+def _left_of(
+    net: TwoLayers, k: int, alpha: float, made: tuple[float, float, float, float]
+) -> tuple[float, float, float, float, float]:
+    """Return v left and left_v of a neuron, `made` being its sums; and what is left, squared."""
+    w, times, v = net.w, net.times, net.v
+    left1, left2 = w[k, 0] - made[0] * times[k, 0], w[k, 1] - made[1] * times[k, 1]
+    left0, left_v = w[k, 2] - made[2] * times[k, 2], v[k] / alpha - made[3] / (alpha * alpha)
+    square = left1 * left1 + left2 * left2 + left0 * left0 + (left_v * alpha) * (left_v * alpha)
+    return left1 * times[k, 0], left2 * times[k, 1], left0 * times[k, 2], left_v, square
+
+
+@njit(**INNER)
+def _pull(p: Array, signed: Array, row: Array, net: TwoLayers, work: Sums, margin: bool) -> float:
+    """Return what is left of ||theta||^2; what the neurons pull into `work`, Phi if `margin`."""
+    w, x1, x2, c, total = net.w, p[0], p[1], work.c, 0.0
+    r, s, q, o, on1, on2, on_c = work.r, work.s, work.r_next, work.s_next, *work[5:8]
+    for j in range(len(c)):
         c[j] = p[SHARE, j] * signed[j]
-        on1[j] = on2[j] = on_c[j] = phi[j] = phi1[j] = phi2[j] = 0.0
-    for k in range(len(v)):
-        alpha = row[ALPHA] * slopes[k]
-        w1, w2, w0 = alpha * w[k, 0], alpha * w[k, 1], alpha * w[k, 2]
-        made1, made2, made0, made_r = 0.0, 0.0, 0.0, 0.0
-        for j in range(m):
-            z = w1 * x1[j] + w2 * x2[j] + w0
-            r[j] = 0.0 if z < 0 else z
-            s[j] = sigmoid(z)
-        for j in range(m):  # sums alone: beside a row that is written, their order would vary
-            cs = c[j] * s[j]
-            made0 += cs
-            made1 += cs * x1[j]
-            made2 += cs * x2[j]
-            made_r += c[j] * r[j]
-        left1, left2 = w[k, 0] - made1 * times[k, 0], w[k, 1] - made2 * times[k, 1]
-        left0, left_v = w[k, 2] - made0 * times[k, 2], v[k] / alpha - made_r / (alpha * alpha)
-        total += left1 * left1 + left2 * left2 + left0 * left0
-        total += (left_v * alpha) * (left_v * alpha)
-        left1, left2, left0 = left1 * times[k, 0], left2 * times[k, 1], left0 * times[k, 2]
-        line1, line2 = left1 + w1 * left_v, left2 + w2 * left_v
-        for j in range(m):
-            t = (left1 * x1[j] + left2 * x2[j] + left0) * s[j]
-            u = t - t * s[j]
-            on1[j] += w1 * u + line1 * s[j]
-            on2[j] += w2 * u + line2 * s[j]
-            on_c[j] += t + left_v * r[j]
+        on1[j] = on2[j] = on_c[j] = work.phi[j] = work.phi_1[j] = work.phi_2[j] = 0.0
+    for k in range(0, len(w), 2):
+        alpha, beta = row[ALPHA] * net.slopes[k], row[ALPHA] * net.slopes[k + 1]
+        _lay_row(net, k, alpha, p, r, s)
+        _lay_row(net, k + 1, beta, p, q, o)
+        a1, a2, a0, a, b1, b2, b0, b = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+        for j in range(len(c)):  # sums alone: beside a row that is written, their order would vary
+            cs, co = c[j] * s[j], c[j] * o[j]
+            a1, a2, a0, a = a1 + cs * x1[j], a2 + cs * x2[j], a0 + cs, a + c[j] * r[j]
+            b1, b2, b0, b = b1 + co * x1[j], b2 + co * x2[j], b0 + co, b + c[j] * q[j]
+        a1, a2, a0, a, square = _left_of(net, k, alpha, (a1, a2, a0, a))
+        b1, b2, b0, b, more = _left_of(net, k + 1, beta, (b1, b2, b0, b))
+        total += square + more
+        w1, w2, v1, v2 = alpha * w[k, 0], alpha * w[k, 1], beta * w[k + 1, 0], beta * w[k + 1, 1]
+        d1, d2, e1, e2 = a1 + w1 * a, a2 + w2 * a, b1 + v1 * b, b2 + v2 * b
+        for j in range(len(c)):
+            t, f = (a1 * x1[j] + a2 * x2[j] + a0) * s[j], (b1 * x1[j] + b2 * x2[j] + b0) * o[j]
+            u, g = t - t * s[j], f - f * o[j]
+            on1[j] += (w1 * u + d1 * s[j]) + (v1 * g + e1 * o[j])
+            on2[j] += (w2 * u + d2 * s[j]) + (v2 * g + e2 * o[j])
+            on_c[j] += (t + a * r[j]) + (f + b * q[j])
         if margin:
-            along1, along2, phi_of = w[k, 0] * times[k, 0], w[k, 1] * times[k, 1], v[k] / alpha
-            for j in range(m):
-                phi[j] += phi_of * r[j]
-                phi1[j] += along1 * s[j]
-                phi2[j] += along2 * s[j]
+            _add_phi(net, k, alpha, beta, work)
     return total
+
+
+@njit(**INNER)
+def _add_phi(net: TwoLayers, k: int, alpha: float, beta: float, work: Sums) -> None:
+    """Add what two neurons give to Phi and its slopes."""
+    r, s, q, o, phi, phi1, phi2 = work.r, work.s, work.r_next, work.s_next, *work[8:]
+    w, times, a, b = net.w, net.times, net.v[k] / alpha, net.v[k + 1] / beta
+    a1, a2 = w[k, 0] * times[k, 0], w[k, 1] * times[k, 1]
+    b1, b2 = w[k + 1, 0] * times[k + 1, 0], w[k + 1, 1] * times[k + 1, 1]
+    for j in range(len(phi)):
+        phi[j] += a * r[j] + b * q[j]
+        phi1[j] += a1 * s[j] + b1 * o[j]
+        phi2[j] += a2 * s[j] + b2 * o[j]
 
 
 @njit(**INNER)
