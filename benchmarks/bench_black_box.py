@@ -6,6 +6,11 @@
 Set s has 3 to 10 points, uniform on [-1, 1], labels at random with both classes there; s seeds all.
 Only places within a ten-thousandth of a training point count as right. The graphs are networks with
 random neurons, whose 10 breakpoints lie in [-2, 2].
+
+    python benchmarks/bench_black_box.py --plane    lines of neurons, 2-h-1, 100 networks a width
+
+There first weights and output weights are normal, and each neuron's line goes through a place drawn
+from [-1, 1]^2. A line is found if normal and offset are within 1e-4.
 """
 
 from __future__ import annotations
@@ -17,6 +22,7 @@ import numpy as np
 import torch
 
 from explorer.engine.attacks.black_box import ATTACK, BlackBoxConfig, shown_graph
+from explorer.engine.attacks.black_box.plane import found_lines
 from explorer.engine.attacks.target import Target
 from explorer.engine.exact import maximum_margin
 from explorer.engine.network import Network
@@ -92,10 +98,44 @@ def on_graphs(graphs):
     )
 
 
+def on_planes(seeds, neurons, probes):
+    """Print how many lines of random networks are found, by how many queries, and how far off."""
+    shares, errors, queries, wrong = [], [], [], 0
+    for seed in seeds:
+        g = np.random.default_rng(seed)
+        w, through, v = (
+            g.normal(size=(neurons, 2)),
+            g.uniform(-1, 1, (neurons, 2)),
+            g.normal(size=neurons),
+        )
+        b = -(w * through).sum(1)
+        found = found_lines(lambda x, w=w, b=b, v=v: np.maximum(x @ w.T + b, 0) @ v, probes=probes)
+        size = np.linalg.norm(w, axis=1) * np.where(w[:, 0] < 0, -1, 1)
+        away = np.abs((w / size[:, None])[:, None] - found.normal).max(2)
+        away += np.abs((-b / size)[:, None] - found.offset)
+        best = away.min(1)
+        shares.append((best < RIGHT).mean())
+        errors.append(best[best < RIGHT].max(initial=0))
+        wrong += int((away.min(0) >= RIGHT).sum())
+        queries.append(found.queries)
+    print(
+        f"2-{neurons}-1, {probes} probes, {len(queries)} networks: lines found "
+        f"{np.mean(shares):.4f}, least {min(shares):.2f}, wrong {wrong}, the largest error "
+        f"{max(errors):.1e}; queries median {np.median(queries):.0f}, most {max(queries)}",
+        flush=True,
+    )
+
+
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sets", type=int, default=300)
+    parser.add_argument("--plane", action="store_true")
     asked = parser.parse_args()
+    if asked.plane:
+        for probes in (1, 3):
+            for neurons in (5, 10, 20, 40):
+                on_planes(range(100), neurons, probes)
+        raise SystemExit
     on_graphs(range(100))
     for digits in FEWER:
         on_sets(range(min(50, asked.sets)), digits)

