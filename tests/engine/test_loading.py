@@ -56,8 +56,9 @@ def test_where_loops_cannot_be_had_there_are_none(why, name, monkeypatch):
     import_module(whole)
     compiled_module.cache_clear()
     with monkeypatch.context() as patch:
-        patch.delitem(sys.modules, whole)
-        patch.delattr(kernels, name)
+        for own in (whole, jit.__name__):
+            patch.delitem(sys.modules, own)
+            patch.delattr(kernels, own.rpartition(".")[2])
         if why == "missing":
             patch.setitem(sys.modules, "numba", None)
         elif why == "broken":

@@ -12,18 +12,17 @@ so that E has a gradient everywhere, and this is it.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from explorer.engine.arrays import Array
 from explorer.engine.kernels.compiled_nonnegative import active_set
 from explorer.engine.kernels.compiled_terms import sigmoid
-from explorer.engine.kernels.jit import INNER, keep_compiled
+from explorer.engine.kernels.jit import compile_inner, keep_compiled
 
 _TOLERANCE = 1e-12  # arbitrary: of the largest product with theta, a gain that is rounding
 _FAR = 36.0  # e^-36 is below the rounding of 1
 
 
-@njit(**INNER)
+@compile_inner
 def _columns(
     a: Array, y: Array, w: Array, v: Array, alpha: float, s: Array, r: Array, vs: Array,
     right: Array,
@@ -49,7 +48,7 @@ def _columns(
         right[j] = total * y[j]
 
 
-@njit(**INNER)
+@compile_inner
 def _gram(a: Array, y: Array, r: Array, vs: Array, right: Array, gram: Array, size: Array) -> None:
     """Products of the columns at length one (m, m), and their lengths; `right` goes with them."""
     for j in range(len(a)):
@@ -69,7 +68,7 @@ def _gram(a: Array, y: Array, r: Array, vs: Array, right: Array, gram: Array, si
             gram[q, j] = gram[j, q]
 
 
-@njit(**INNER)
+@compile_inner
 def _remainder(
     a: Array, w: Array, v: Array, r: Array, vs: Array, c: Array, left: Array, left_v: Array
 ) -> float:
@@ -113,7 +112,7 @@ def energies(
             above[j] = guess[e, j] * size[j]
             tol = max(tol, _TOLERANCE * abs(right[j]))
         grad[e], value[e] = np.nan, np.nan
-        if not active_set(gram, right, m, above, ridge, tol, low):
+        if not active_set(gram, right, m, above, ridge, tol, low, 0):
             continue
         for j in range(m):
             guess[e, j] = above[j] / size[j]

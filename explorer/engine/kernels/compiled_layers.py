@@ -27,7 +27,7 @@ from numba import njit
 
 from explorer.engine.kernels.compiled_nonnegative import active_set, factor, solve
 from explorer.engine.kernels.compiled_terms import move, on_box, on_floor, slope_of
-from explorer.engine.kernels.jit import INNER, keep_compiled
+from explorer.engine.kernels.jit import INNER, compile_inner, keep_compiled
 from explorer.engine.kernels.steps import (
     ALPHA,
     MARGIN,
@@ -135,7 +135,7 @@ class Residual(NamedTuple):
     beside: Array
 
 
-@njit(**INNER)
+@compile_inner
 def _weights(net: LayerArrays) -> list[Array]:
     """Return the weights of each layer (k, e)."""
     at, made = 0, []
@@ -146,7 +146,7 @@ def _weights(net: LayerArrays) -> list[Array]:
     return made
 
 
-@njit(**INNER)
+@compile_inner
 def _take(room: Array, used: Array, rows: int, columns: int) -> Array:
     """Return the next (rows, columns) of the room."""
     first = used[0]
@@ -154,7 +154,7 @@ def _take(room: Array, used: Array, rows: int, columns: int) -> Array:
     return room[first : first + rows * columns].reshape(rows, columns)
 
 
-@njit(**INNER)
+@compile_inner
 def _arrays(ws: list[Array], m: int, p: int, room: Array) -> tuple[LayerPass, LayerSignals, Work]:
     """Return arrays for a pass of m candidates, signals of p covectors, and the residual."""
     at = np.zeros(1, np.int64)
@@ -173,7 +173,7 @@ def _arrays(ws: list[Array], m: int, p: int, room: Array) -> tuple[LayerPass, La
     return LayerPass(a, z, s), LayerSignals(cover, outer, b), work
 
 
-@njit(**INNER)
+@compile_inner
 def _lay(x: Array, alpha: float, ws: list[Array], slopes: Array, at: LayerPass, phi: Array) -> None:
     """Go up: fill the pass, and the outputs phi (m, C)."""
     first, zero = 0, slopes.dtype.type(0)
@@ -193,7 +193,7 @@ def _lay(x: Array, alpha: float, ws: list[Array], slopes: Array, at: LayerPass, 
     _copy(np.dot(at.a[-1], ws[-1].T), phi)
 
 
-@njit(**INNER)
+@compile_inner
 def _steep(alpha: float, slopes: Array, first: int, k: int) -> Array:
     """Return alpha of k neurons from the first one on."""
     steep = np.empty(k, slopes.dtype)
@@ -202,7 +202,7 @@ def _steep(alpha: float, slopes: Array, first: int, k: int) -> Array:
     return steep
 
 
-@njit(**INNER)
+@compile_inner
 def _copy(v: Array, out: Array) -> None:
     """Write v into out, of the same shape; assigning a slice would compile for seconds."""
     for i in range(len(v)):
@@ -210,7 +210,7 @@ def _copy(v: Array, out: Array) -> None:
             out[i, j] = v[i, j]
 
 
-@njit(**INNER)
+@compile_inner
 def _send(ws: list[Array], at: LayerPass, signals: LayerSignals) -> None:
     """Go down: fill the signals of the covectors there, of each candidate one after another."""
     depth = len(signals.b)
@@ -224,7 +224,7 @@ def _send(ws: list[Array], at: LayerPass, signals: LayerSignals) -> None:
                 b[p, j] = outer[p, j] * slope[j]
 
 
-@njit(**INNER)
+@compile_inner
 def _inner_products(at: LayerPass, signals: LayerSignals, phi: Array, inner: Array) -> float:
     """Write <theta, g> of each multiplier's gradient g (p,); return the sum of all ||g||^2."""
     depth, q, total = len(at.z), len(inner) // len(phi), 0.0
@@ -249,7 +249,7 @@ def _inner_products(at: LayerPass, signals: LayerSignals, phi: Array, inner: Arr
     return total
 
 
-@njit(**INNER)
+@compile_inner
 def _rows(v: Array, at: Array) -> Array:
     """Return rows `at` of v, which are v itself where they are all in order."""
     whole = len(at) == len(v)
@@ -264,7 +264,7 @@ def _rows(v: Array, at: Array) -> Array:
     return out
 
 
-@njit(**INNER)
+@compile_inner
 def _products(at: LayerPass, signals: LayerSignals, some: Array, beside: Array, out: Array) -> None:
     """Write <g_i, g_j> of the multipliers `some`, in rows, and those `beside`."""
     depth, q = len(at.z), len(signals.cover) // len(at.a[0])
@@ -278,7 +278,7 @@ def _products(at: LayerPass, signals: LayerSignals, some: Array, beside: Array, 
                 out[i, j] = value if layer == 0 else out[i, j] + value
 
 
-@njit(**INNER)
+@njit(inline="always", **INNER)
 def _solve(
     coef: Array, floor: float, ridge: float, kind: Multipliers, basis: Array, at: LayerPass,
     signals: LayerSignals, ws: list[Array], squares: Array, work: Work, right: Array,
@@ -317,7 +317,7 @@ def _solve(
             if not factor(gram, every, 0, n, ridge, low):
                 return False, some[:0], gram
             solve(right, every, n, low, above)
-        elif not active_set(gram, asked, most, above, ridge, tol, low):
+        elif not active_set(gram, asked, most, above, ridge, tol, low, 0):
             return False, some[:0], gram
         for i in range(most):
             coef[some[i]] = floor + above[i]
@@ -340,7 +340,7 @@ def _solve(
     return True, some[:most], gram
 
 
-@njit(**INNER)
+@compile_inner
 def _pulls(coef: Array, on: Array, signals: LayerSignals, q: int, exact: bool) -> LayerSignals:
     """Return the signals of what the candidates `on` pull with: coef (p,) times their own.
 
@@ -354,7 +354,7 @@ def _pulls(coef: Array, on: Array, signals: LayerSignals, q: int, exact: bool) -
     return LayerSignals(cover, outer, b)
 
 
-@njit(**INNER)
+@compile_inner
 def _weighted_sums(coef: Array, on: Array, v: Array, q: int) -> Array:
     """Return the sums of rows of v, q of each candidate, times coef."""
     out = np.zeros((len(on), v.shape[1]), v.dtype)
@@ -367,7 +367,7 @@ def _weighted_sums(coef: Array, on: Array, v: Array, q: int) -> Array:
     return out
 
 
-@njit(**INNER)
+@compile_inner
 def _less(out: Array, v: Array) -> float:
     """Write v - out into out; its squared norm."""
     square = 0.0
@@ -378,7 +378,7 @@ def _less(out: Array, v: Array) -> float:
     return square
 
 
-@njit(**INNER)
+@compile_inner
 def _dot_rows(a: Array, b: Array) -> float:
     """Return the sum of all products of entries."""
     total = 0.0
@@ -388,7 +388,7 @@ def _dot_rows(a: Array, b: Array) -> float:
     return total
 
 
-@njit(**INNER)
+@compile_inner
 def _residual(
     on: Array, pull: LayerSignals, at: LayerPass, ws: list[Array], squares: Array, exact: bool,
     work: Work,
@@ -437,7 +437,7 @@ def _residual(
     return Residual(square, onto, np.dot(pull.cover, r), pulled, turned, beside)
 
 
-@njit(**INNER)
+@compile_inner
 def _gram(v: Array, room: Array) -> Array:
     """Return v v' (n, n) in `room`; of many rows each product but those in strips is made once."""
     n = len(v)
@@ -454,7 +454,7 @@ def _gram(v: Array, room: Array) -> Array:
     return out
 
 
-@njit(**INNER)
+@compile_inner
 def _add(v: Array, out: Array) -> None:
     """Add v to out."""
     for i in range(len(v)):
@@ -462,7 +462,7 @@ def _add(v: Array, out: Array) -> None:
             out[i, j] += v[i, j]
 
 
-@njit(**INNER)
+@compile_inner
 def _gain(left: Residual, on: Array, basis: Array, gain: Array) -> None:
     """Write <what is left, g> of the multipliers of the candidates `on`."""
     q = basis.shape[1]
@@ -474,7 +474,7 @@ def _gain(left: Residual, on: Array, basis: Array, gain: Array) -> None:
             gain[on[i] * q + k] = total
 
 
-@njit(**INNER)
+@njit(inline="always", **INNER)
 def _improve(
     coef: Array, floor: float, some: Array, gram: Array, ridge: float, basis: Array, at: LayerPass,
     signals: LayerSignals, ws: list[Array], squares: Array, work: Work,
@@ -508,7 +508,7 @@ def _improve(
     return True
 
 
-@njit(**INNER)
+@compile_inner
 def _down(
     on: Array, left: Residual, at: LayerPass, ws: list[Array], slopes: Array, alpha: float,
     work: Work,
@@ -531,7 +531,7 @@ def _down(
     return left.turned[0]
 
 
-@njit(**INNER)
+@compile_inner
 def _runner_up(values: Array, own: int) -> int:
     """Return the largest output of another class."""
     best = 0 if own else 1
@@ -541,7 +541,7 @@ def _runner_up(values: Array, own: int) -> int:
     return best
 
 
-@njit(**INNER)
+@compile_inner
 def _rivals(phi: Array, own: Array, basis: Array) -> None:
     """Write the covectors to the runner-up of each candidate."""
     for i in range(len(phi)):
@@ -550,7 +550,7 @@ def _rivals(phi: Array, own: Array, basis: Array) -> None:
         basis[i, 0, _runner_up(phi[i], own[i])] = -1.0
 
 
-@njit(**INNER)
+@compile_inner
 def _margins(
     phi: Array, seen: CandidateArrays, weight: float, terms: LossTerms, push: Array, contrast: Array
 ) -> float:
@@ -577,7 +577,7 @@ def _margins(
     return total
 
 
-@njit(**INNER)
+@compile_inner
 def _push_all(push: Array, contrast: Array, ws: list[Array], scale: float, top: Array) -> None:
     """Add the margin's gradient on what the last layer reads to that of all candidates."""
     last = ws[-1]
@@ -589,7 +589,7 @@ def _push_all(push: Array, contrast: Array, ws: list[Array], scale: float, top: 
                     top[i, j] += along * last[c, j]
 
 
-@njit(**INNER)
+@compile_inner
 def _margin_signals(push: Array, contrast: Array, basis: Array, b: Array) -> Array:
     """Return push times the first layer's signals of the margins (m, k); may overwrite b (p, k)."""
     q, rows = basis.shape[1], np.empty(len(push), np.int64)
@@ -609,7 +609,7 @@ def _margin_signals(push: Array, contrast: Array, basis: Array, b: Array) -> Arr
     return out
 
 
-@njit(**INNER)
+@compile_inner
 def _onto_points(
     on: Array, left: Residual, turned: Array, pushed: Array, w: Array, scale: float, work: Work,
     grad: Array, d: int,
@@ -640,7 +640,7 @@ def _onto_points(
             grad[on[i], e] = own + rest * left.pulled[0][i, e]
 
 
-@njit(**INNER)
+@compile_inner
 def _finish(
     x: Array, coef: Array, gain: Array, seen: CandidateArrays, terms: LossTerms, kind: Multipliers,
     grad: Array, shares: Array, grad_coef: Array, losses: Array,
@@ -668,7 +668,7 @@ def _finish(
     losses[1], losses[2] = l_dual, l_prior
 
 
-@njit(**INNER)
+@njit(inline="always", **INNER)
 def _step(
     points: Array, shares: Array, basis: Array, seen: CandidateArrays, row: Array, net: LayerArrays,
     ws: list[Array], at: LayerPass, signals: LayerSignals, work: Work, terms: LossTerms,
@@ -733,7 +733,7 @@ def _step(
     return True
 
 
-@njit(**INNER)
+@compile_inner
 def _carriers(coef: Array, m: int) -> Array:
     """Return the candidates with a multiplier."""
     q, n, on = len(coef) // m, 0, np.empty(m, np.int64)
@@ -747,7 +747,7 @@ def _carriers(coef: Array, m: int) -> Array:
     return on[:n]
 
 
-@njit(**INNER)
+@compile_inner
 def _pull_with(coef: Array, basis: Array, cover: Array) -> None:
     """Write the covector with which each candidate pulls, (m, C)."""
     q = basis.shape[1]

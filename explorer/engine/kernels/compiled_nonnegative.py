@@ -7,15 +7,14 @@ loops stands in `engine.nonnegative`.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from explorer.engine.arrays import Array
-from explorer.engine.kernels.jit import INNER, keep_compiled
+from explorer.engine.kernels.jit import compile_inner, keep_compiled
 
 _NOTHING = 1e-14  # arbitrary: the share of a multiplier that is left of one that goes to 0
 
 
-@njit(**INNER)
+@compile_inner
 def factor(gram: Array, at: Array, first: int, n: int, ridge: float, low: Array) -> bool:
     """Return rows `first` to n of the lower factor of gram[at, at] + ridge.
 
@@ -36,7 +35,7 @@ def factor(gram: Array, at: Array, first: int, n: int, ridge: float, low: Array)
     return True
 
 
-@njit(**INNER)
+@compile_inner
 def solve(right: Array, at: Array, n: int, low: Array, best: Array) -> None:
     """What solves the equations of a factor, into best[:n]."""
     for a in range(n):
@@ -50,10 +49,10 @@ def solve(right: Array, at: Array, n: int, low: Array, best: Array) -> None:
             best[q] -= low[a, q] * s
 
 
-@njit(**INNER)
+@compile_inner
 def active_set(
     gram: Array, right: Array, n: int, above: Array, ridge: float, tol: float, low: Array,
-    first: int = 0,
+    first: int,
 ) -> bool:  # fmt: skip
     """Return least 1/2 above' (gram + ridge) above - right' above, above >= 0, on from `above`.
 
@@ -130,7 +129,7 @@ def settle(
 # --- Lawson and Hanson's inner loop, the factor kept while columns leave -------------------------
 
 
-@njit(**INNER)
+@compile_inner
 def _without(low: Array, r: int, n: int, turns: Array) -> None:
     """The lower factor (n, n) without row and column r of what it is the factor of, in place."""
     for j in range(r, n - 1):

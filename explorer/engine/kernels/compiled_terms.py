@@ -12,7 +12,7 @@ from llvmlite import ir
 from numba import njit, types
 from numba.extending import intrinsic, overload
 
-from explorer.engine.kernels.jit import INNER
+from explorer.engine.kernels.jit import INNER, compile_inner
 from explorer.engine.kernels.steps import RATE, SECOND, DescentRule, LossTerms
 
 Array = npt.NDArray[Any]
@@ -89,7 +89,7 @@ def _slope_of(z) -> Callable[..., float]:  # type: ignore[no-untyped-def] # noqa
     return lambda z: sigmoid(z)
 
 
-@njit(**INNER)
+@compile_inner
 def move(
     p: Array, mean: Array, square: Array, grad: Array, columns: int, rate: float, row: Array,
     rule: DescentRule, live: bool,
@@ -110,21 +110,21 @@ def move(
                 p[i, j] += mean[i, j]
 
 
-@njit(**INNER)
+@compile_inner
 def on_box(x: float, terms: LossTerms) -> float:
     """Return the gradient of the weighted box on a coordinate."""
     far = x - terms.prior if x > terms.prior else x + terms.prior if x < -terms.prior else 0.0
     return 2 * terms.weight_prior * far
 
 
-@njit(**INNER)
+@compile_inner
 def on_floor(share: float, terms: LossTerms) -> float:
     """Return the gradient of the weighted floor on a multiplier over its mean."""
     low = share - terms.lam_min
     return 0.0 if low > 0 else 2 * terms.weight_dual * low
 
 
-@njit(**INNER)
+@compile_inner
 def on_margin(phi: float, signed: float, weight: float, terms: LossTerms) -> float:
     """Return the gradient of the weighted margin on Phi of a candidate with this label."""
     off = phi - (terms.level if signed > 0 else -terms.level)

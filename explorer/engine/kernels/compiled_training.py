@@ -18,7 +18,7 @@ import numpy as np
 from numba import njit
 
 from explorer.engine.arrays import Array, Flags
-from explorer.engine.kernels.jit import INNER, keep_compiled
+from explorer.engine.kernels.jit import INNER, compile_inner, keep_compiled
 from explorer.engine.kernels.steps import TrainRule
 
 Arrays = tuple[Array, Array, Array]
@@ -33,7 +33,7 @@ _LN2 = math.log(2.0)
 # belongs to four points alone stays in registers.
 
 
-@njit(**INNER)
+@compile_inner
 def _copy(flat: Array, rows: Array, d: int, k: int, biased: bool, back: bool) -> None:
     """Weights in the order of `Network.theta` into rows, or back."""
     size = len(rows) - 1
@@ -52,7 +52,7 @@ def _copy(flat: Array, rows: Array, d: int, k: int, biased: bool, back: bool) ->
                 rows[i, j] = flat[first + j * stride]
 
 
-@njit(**INNER)
+@compile_inner
 def _before_relu(w: Array, a: Array, j: int, z: Array) -> None:
     """What the neurons take from four points from j on, z (4, K)."""
     w0, w1, w2, z0, z1, z2, z3 = w[0], w[1], w[2], z[0], z[1], z[2], z[3]
@@ -74,7 +74,7 @@ def _before_relu(w: Array, a: Array, j: int, z: Array) -> None:
             z3[k] += wi[k] * a3
 
 
-@njit(**INNER)
+@njit(inline="always", **INNER)
 def _forward(w: Array, a: Array, lengths: Array, z: Array, q: Array, norms: Array) -> None:
     """Write Phi into q, || grad Phi ||^2 into norms (n,); lengths (n,) are those of the points."""
     v, z0, z1, z2, z3 = w[len(a)], z[0], z[1], z[2], z[3]
@@ -98,7 +98,7 @@ def _forward(w: Array, a: Array, lengths: Array, z: Array, q: Array, norms: Arra
         norms[j + 2], norms[j + 3] = s2 + lengths[j + 2] * t2, s3 + lengths[j + 3] * t3
 
 
-@njit(**INNER)
+@compile_inner
 def _onto(z: Array, a: Array, pull: Array, j: int, first: int, g: Array) -> None:
     """Add what four points from j on pull on the coordinates first to first + 2, where on."""
     g0, g1, g2, z0, z1, z2, z3 = g[first], g[first + 1], g[first + 2], z[0], z[1], z[2], z[3]
@@ -114,7 +114,7 @@ def _onto(z: Array, a: Array, pull: Array, j: int, first: int, g: Array) -> None
         g2[k] += (c0 if n0 else o) + (c1 if n1 else o) + (c2 if n2 else o) + (c3 if n3 else o)
 
 
-@njit(**INNER)
+@njit(inline="always", **INNER)
 def _backward(w: Array, a: Array, pull: Array, z: Array, g: Array) -> tuple[float, float]:
     """Write g = sum_i pull_i grad Phi(x_i), rows; return <g, g> and <g, theta>.
 
@@ -139,12 +139,12 @@ def _backward(w: Array, a: Array, pull: Array, z: Array, g: Array) -> tuple[floa
     return gg, gt
 
 
-@njit(**INNER)
+@compile_inner
 def _softplus(t: float) -> float:
     return t if t > _STEEP else math.log1p(math.exp(t))
 
 
-@njit(**INNER)
+@compile_inner
 def _log_sum(values: Array, n: int) -> float:
     """Log of the sum of exp of the first n values, which become their shares of it."""
     most = -np.inf
@@ -161,7 +161,7 @@ def _log_sum(values: Array, n: int) -> float:
     return most + math.log(total)
 
 
-@njit(**INNER)
+@compile_inner
 def pulls(
     q: Array, norms: Array, y: Array, pull: Array, n: int, order: int, rule: TrainRule, now: Array
 ) -> None:
@@ -190,7 +190,7 @@ def pulls(
         pull[i] *= y[i]
 
 
-@njit(**INNER)
+@compile_inner
 def choose(pull: Array, masks: Array, row: int) -> None:
     """The share of a mini-batch in the pulls."""
     if len(masks):
@@ -198,7 +198,7 @@ def choose(pull: Array, masks: Array, row: int) -> None:
             pull[i] *= masks[row, i]
 
 
-@njit(**INNER)
+@compile_inner
 def factors(rule: TrainRule, now: Array, order: int, gg: float, gt: float) -> tuple[float, float]:
     """By how much the next displacement follows g = grads, and by how much theta decays.
 
@@ -228,7 +228,7 @@ def factors(rule: TrainRule, now: Array, order: int, gg: float, gt: float) -> tu
     return follow * share, decay * share
 
 
-@njit(**INNER)
+@compile_inner
 def rescale(theta: Array, velocity: Array, square: float, rule: TrainRule, now: Array) -> bool:
     """Bring the norm back to [1, 2) where it left its range; False where it is not finite."""
     rho = math.sqrt(square)
@@ -245,7 +245,16 @@ def rescale(theta: Array, velocity: Array, square: float, rule: TrainRule, now: 
     return True
 
 
-@njit(**INNER)
+@compile_inner
+def _product(v: Array, w: Array) -> float:
+    """Return <v, w>."""
+    total = 0.0
+    for i in range(len(v)):
+        total += v[i] * w[i]
+    return total
+
+
+@compile_inner
 def push(
     theta: Array, velocity: Array, g: Array, follow: float, decay: float, momentum: float
 ) -> float:
@@ -258,7 +267,7 @@ def push(
     return square
 
 
-@njit(**INNER)
+@compile_inner
 def heat(q: Array, n: int, t: int, order: int, rule: TrainRule, now: Array) -> None:
     """The log_scale of the ascent at margins q; see `training._ascent_scale`."""
     mean = 0.0
@@ -298,9 +307,12 @@ def train(
     for i in range(3):
         _copy(held[i], rows[i], d, k, biased, False)
     w, velocity, g = rows[0], rows[1], rows[2]
-    z, lengths = np.empty((4, wide)), (a * a).sum(0)
+    z, lengths = np.empty((4, wide)), np.zeros(len(y))
+    for i in range(len(a)):
+        for j in range(len(y)):
+            lengths[j] += a[i, j] * a[i, j]
     pull, norms = np.zeros(len(y)), np.empty(len(y))
-    gg, gt = np.sum(g * g), np.sum(g * w)
+    gg, gt = _product(g.ravel(), g.ravel()), _product(g.ravel(), w.ravel())
     taken, sound = 0, True
     while taken < steps and sound:
         follow, decay = factors(rule, now, 2, gg, gt)
@@ -341,7 +353,7 @@ def train(
 FEW = 8  # inputs; below it no vector is filled by a product's row; arbitrary, 4 at least
 
 
-@njit(**INNER)
+@compile_inner
 def _up(w: Array, shift: Array, u: Array, r: int, relu: bool, out: Array) -> None:
     """What the neurons r to r + 3 give at all points, into their columns of out (n, k)."""
     k, last = len(w), len(w) - 1
@@ -365,7 +377,7 @@ def _up(w: Array, shift: Array, u: Array, r: int, relu: bool, out: Array) -> Non
                 out[j + q, r + i] = value if value > 0 or not relu else 0.0
 
 
-@njit(**INNER)
+@compile_inner
 def _gradient(b: Array, pull: Array, u: Array, r: int, g: Array) -> None:
     """The gradient on the weights of the neurons r to r + 3, into g (4, k')."""
     g0, g1, g2, g3 = g[0], g[1], g[2], g[3]
@@ -386,7 +398,7 @@ def _gradient(b: Array, pull: Array, u: Array, r: int, g: Array) -> None:
             g3[i] += c30 * y0 + c31 * y1 + c32 * y2 + c33 * y3
 
 
-@njit(**INNER)
+@compile_inner
 def _up_few(w: Array, shift: Array, u: Array, relu: bool, out: Array) -> None:
     """As `_up` for all neurons (k, k'), of few inputs: loops run along the neurons."""
     turned, least = np.empty((w.shape[1], len(w))), 0.0 if relu else -np.inf
@@ -405,7 +417,7 @@ def _up_few(w: Array, shift: Array, u: Array, relu: bool, out: Array) -> None:
             row[i] = row[i] if row[i] > least else least
 
 
-@njit(**INNER)
+@compile_inner
 def _gradient_few(b: Array, pull: Array, u: Array, k: int, g: Array) -> None:
     """As `_gradient` for all k neurons, of few inputs, into g (k k')."""
     some = np.zeros((u.shape[1], k))
@@ -420,7 +432,7 @@ def _gradient_few(b: Array, pull: Array, u: Array, k: int, g: Array) -> None:
             g[i * len(some) + c] = some[c, i]
 
 
-@njit(**INNER)
+@compile_inner
 def _down(w: Array, b: Array, on: Array, out: Array) -> None:
     """Write b w into the first columns of out where `on` (n, k') is not 0, and 0 elsewhere."""
     last, below = len(w) - 1, w.shape[1]
@@ -444,7 +456,7 @@ def _down(w: Array, b: Array, on: Array, out: Array) -> None:
             out[j, i] = out[j, i] if on[j, i] > 0 else 0.0
 
 
-@njit(**INNER)
+@compile_inner
 def _margins(phi: Array, y: Array, n: int, q: Array) -> None:
     """The margins of the outputs phi (n, C); y holds labels, or numbers of classes from 0."""
     for i in range(n):
@@ -457,7 +469,7 @@ def _margins(phi: Array, y: Array, n: int, q: Array) -> None:
         q[i] = phi[i, own] - best
 
 
-@njit(**INNER)
+@njit(inline="always", **INNER)
 def _covers(phi: Array, y: Array, gain: float, q: Array, smooth: Array, cover: Array) -> None:
     """Covectors into the first columns of `cover`, and the margins that have them into `smooth`."""
     cover[:] = 0.0
@@ -479,7 +491,7 @@ def _covers(phi: Array, y: Array, gain: float, q: Array, smooth: Array, cover: A
         smooth[i] -= math.log(total) / gain
 
 
-@njit(**INNER)
+@njit(inline="always", **INNER)
 def _signals(theta: Array, widths: Array, biased: Flags, a: Array, b: Array, n: int) -> None:
     """Fill `b` from the covectors in its last rows down."""
     at, read, sent = len(theta), len(a), len(b) - -(-widths[-1] // 4) * 4 * n
@@ -494,7 +506,7 @@ def _signals(theta: Array, widths: Array, biased: Flags, a: Array, b: Array, n: 
         _down(w, above, on.reshape(n, below), out)
 
 
-@njit(**INNER)
+@njit(inline="always", **INNER)
 def _lengths(
     a: Array, b: Array, widths: Array, biased: Flags, phi: Array, pairs: bool
 ) -> tuple[Array, Array, Array]:
@@ -524,7 +536,7 @@ def _lengths(
     return norms, along, kernel
 
 
-@njit(**INNER)
+@compile_inner
 def _on_shift(b: Array, pull: Array, r: int, g: Array) -> None:
     """The gradient on the biases of the neurons from r on, into g."""
     for i in range(len(g)):
@@ -533,7 +545,7 @@ def _on_shift(b: Array, pull: Array, r: int, g: Array) -> None:
             g[i] += pull[j] * b[j, r + i]
 
 
-@njit(**INNER)
+@njit(inline="always", **INNER)
 def _each_layer(
     held: Arrays, widths: Array, biased: Flags, reads_of: tuple[Array, Array], b: Array,
     pull: Array, g: Array, how: tuple[bool, bool, float, float, float],
@@ -583,7 +595,7 @@ def _each_layer(
     return square, phi
 
 
-@njit(**INNER)
+@njit(inline="always", **INNER)
 def _write(
     grads: Array, widths: Array, biased: Flags, a: Array, b: Array, pull: Array, g: Array
 ) -> float:
@@ -607,7 +619,7 @@ def _write(
         if biased[layer]:
             made = grads[at : at + k]
             _on_shift(v, pull, 0, made)
-            square += np.sum(made * made)
+            square += _product(made, made)
             at += k
         read, sent = read + below * n, sent + filled * n
     return square

@@ -32,7 +32,7 @@ from explorer.engine.kernels.compiled_terms import (
     on_margin,
     sigmoid,
 )
-from explorer.engine.kernels.jit import INNER, keep_compiled
+from explorer.engine.kernels.jit import INNER, compile_inner, keep_compiled
 from explorer.engine.kernels.steps import (
     ALPHA,
     MARGIN,
@@ -101,14 +101,14 @@ class Sums(NamedTuple):
     phi_2: Array
 
 
-@njit(**INNER)
+@compile_inner
 def _sums(m: int) -> Sums:
     """Return room for the sums of m candidates."""
     v = np.empty((11, m))
     return Sums(v[0], v[1], v[2], v[3], v[4], v[5], v[6], v[7], v[8], v[9], v[10])
 
 
-@njit(**INNER)
+@compile_inner
 def _move(held: Held, b: int, row: Array, rule: DescentRule) -> None:
     """Take one step of a start, in place."""
     p, mean, square, grad = held.p[b], held.mean[b], held.square[b], held.grad[b]
@@ -117,7 +117,7 @@ def _move(held: Held, b: int, row: Array, rule: DescentRule) -> None:
     move(p[to], mean[to], square[to], grad[to], m, row[RATE_LAM], row, rule, True)
 
 
-@njit(**INNER)
+@compile_inner
 def _lay_row(net: TwoLayers, k: int, alpha: float, p: Array, r: Array, s: Array) -> None:
     """Write relu(z~) of a neuron into r (m,), its slopes into s (m,)."""
     w1, w2, w0 = alpha * net.w[k, 0], alpha * net.w[k, 1], alpha * net.w[k, 2]
@@ -128,7 +128,7 @@ def _lay_row(net: TwoLayers, k: int, alpha: float, p: Array, r: Array, s: Array)
         s[j] = sigmoid(z)
 
 
-@njit(**INNER)
+@compile_inner
 def _left_of(
     net: TwoLayers, k: int, alpha: float, made: tuple[float, float, float, float]
 ) -> tuple[float, float, float, float, float]:
@@ -140,7 +140,7 @@ def _left_of(
     return left1 * times[k, 0], left2 * times[k, 1], left0 * times[k, 2], left_v, square
 
 
-@njit(**INNER)
+@compile_inner
 def _pull(p: Array, signed: Array, row: Array, net: TwoLayers, work: Sums, margin: bool) -> float:
     """Return what is left of ||theta||^2; what the neurons pull into `work`, Phi if `margin`."""
     w, x1, x2, c, total = net.w, p[0], p[1], work.c, 0.0
@@ -173,7 +173,7 @@ def _pull(p: Array, signed: Array, row: Array, net: TwoLayers, work: Sums, margi
     return total
 
 
-@njit(**INNER)
+@compile_inner
 def _add_phi(net: TwoLayers, k: int, alpha: float, beta: float, work: Sums) -> None:
     """Add what two neurons give to Phi and its slopes."""
     r, s, q, o, phi, phi1, phi2 = work.r, work.s, work.r_next, work.s_next, *work[8:]
@@ -186,7 +186,7 @@ def _add_phi(net: TwoLayers, k: int, alpha: float, beta: float, work: Sums) -> N
         phi2[j] += a2 * s[j] + b2 * o[j]
 
 
-@njit(**INNER)
+@compile_inner
 def _gather(
     p: Array, grad: Array, signed: Array, margin: float, terms: LossTerms, work: Sums
 ) -> None:
@@ -203,7 +203,7 @@ def _gather(
         grad[SHARE, j] = work.on_c[j] * signed[j] * share_of + on_floor(p[SHARE, j], terms)
 
 
-@njit(**INNER)
+@compile_inner
 def _put(v: Array, out: Array) -> None:
     for j in range(len(v)):
         out[j] = v[j]
@@ -246,7 +246,7 @@ def descend(
 _TOLERANCE = 1e-13  # arbitrary: of the largest gain, above which a candidate becomes active
 
 
-@njit(**INNER)
+@njit(inline="always", **INNER)
 def _lay(
     p: Array, row: Array, net: TwoLayers, s: Array, r: Array, work: Sums, size: Array,
     inner: Array,
@@ -276,7 +276,7 @@ def _lay(
         size[j] = square_s * (net.bias + x1 * x1 + x2 * x2) + square_r
 
 
-@njit(**INNER)
+@compile_inner
 def _remainder(c: Array, p: Array, net: TwoLayers, s: Array, r: Array, left: Array) -> float:
     """Return what c leaves of theta, as it pulls, into left (4, k); its squared norm."""
     first, times, v = net.w, net.times, net.v
@@ -312,7 +312,7 @@ def _remainder(c: Array, p: Array, net: TwoLayers, s: Array, r: Array, left: Arr
     return total
 
 
-@njit(**INNER)
+@compile_inner
 def _gains(
     p: Array, s: Array, r: Array, left: Array, signed: Array, known: Array, gain: Array
 ) -> None:
@@ -327,7 +327,7 @@ def _gains(
         gain[j] = total * signed[j]
 
 
-@njit(**INNER)
+@njit(inline="always", **INNER)
 def _onto(
     p: Array, row: Array, net: TwoLayers, s: Array, r: Array, left: Array, work: Sums
 ) -> None:
@@ -347,7 +347,7 @@ def _onto(
         work.on_1[j], work.on_2[j] = on1, on2
 
 
-@njit(**INNER)
+@compile_inner
 def _inner(rows: Array, at: Array, before: int, most: int, out: Array) -> None:
     """<rows of at[before:most], rows of at[:most]> into out[before:most].
 
@@ -383,7 +383,7 @@ def _inner(rows: Array, at: Array, before: int, most: int, out: Array) -> None:
                     out[a + u, b + v] = sums[u][v]
 
 
-@njit(**INNER)
+@njit(inline="always", **INNER)
 def _fill(
     p: Array, at: Array, before: int, most: int, back: Array, r: Array, bias: float,
     signed: Array, gram: Array, values: Array,
@@ -404,7 +404,7 @@ def _fill(
             gram[a, b] = gram[b, a] = value
 
 
-@njit(**INNER)
+@njit(inline="always", **INNER)
 def _solve(
     p: Array, signed: Array, row: Array, net: TwoLayers, terms: LossTerms, work: Sums,
     active: Array, ridge: float,
@@ -445,7 +445,7 @@ def _solve(
                     back[j, k] = net.v[k] * s[j, k]
                 most += 1
         _fill(p, at, before, most, back, r, net.bias, signed, gram, low)
-        if not active_set(gram, asked, most, above, ridge * trace, tol, low):
+        if not active_set(gram, asked, most, above, ridge * trace, tol, low, 0):
             return np.nan
         for a in range(most):
             p[SHARE, at[a]] = floor + above[a]

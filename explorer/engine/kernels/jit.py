@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import hashlib
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numba
+from numba import types
 from numba.misc import appdirs
 
 # Sums in any order, and no branch for a division by zero, are what lets loops take whole vectors;
@@ -52,6 +53,22 @@ def folder() -> Path:
             continue
         return made
     raise RuntimeError("no folder can be written to keep compiled loops in; set NUMBA_CACHE_DIR")
+
+
+def compile_inner(loop: Callable[..., Any]) -> Any:  # noqa: ANN401 - numba's own type
+    """Compile the loop for others that call it: once for all numbers, not for each constant again.
+
+    Numba would compile it for the constant 0 even where that is but the first value of a variable.
+    """
+    made: Any = numba.njit(**INNER)(loop)
+    template_of, plain = made.get_call_template, cast("Any", types.unliteral)
+
+    def of_types(args: Sequence[Any], kws: dict[str, Any]) -> Any:  # noqa: ANN401
+        named = {name: plain(kind) for name, kind in kws.items()}
+        return template_of(tuple(plain(kind) for kind in args), named)
+
+    made.get_call_template = of_types
+    return made
 
 
 def keep_compiled(loop: Callable[..., Any]) -> Any:  # noqa: ANN401 - numba's own type
