@@ -95,8 +95,8 @@ def told(model, x, y, k, rank, seed):
     low = LowRank(deepcopy(model), rank, seed)
     before = low.a.detach().clone()
     train(low, (low.a, low.b), x[200 : 200 + k], y[200 : 200 + k], 50)
-    change = low.a.detach() - before
-    away, others = (distance_to_span(change, one) for one in (x[200 : 200 + k], x[-UNSEEN:]))
+    after = low.a.detach()
+    away, others = (distance_to_span(before, after, z) for z in (x[200 : 200 + k], x[-UNSEEN:]))
     return float((away < others.min()).double().mean()), float(away.max())
 
 

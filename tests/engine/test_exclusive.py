@@ -72,16 +72,16 @@ def test_more_points_than_neurons_can_tell_apart_are_not_read() -> None:
 
 def test_the_change_spans_the_points_of_the_training_and_no_others() -> None:
     x = drawn(K, 3)
-    before, after = snapshots(x, 30, 3, 40)
-    assert before.biases[0] is not None and after.biases[0] is not None
-    change = torch.cat(
-        [after.weights[0] - before.weights[0], (after.biases[0] - before.biases[0])[:, None]], 1
-    )
-    assert distance_to_span(change, x).max() < 1e-8
-    assert distance_to_span(change, drawn(50, 4)).min() > 0.1
-    before, after = snapshots(x, 30, 3, 40, decay=0.01)  # adds the earlier weights
-    assert distance_to_span(after.weights[0] - before.weights[0], x).max() < 1e-8  # all of space
-    assert distance_to_span(after.weights[0] - before.weights[0], drawn(50, 4)).max() < 1e-8
+    first, last = map(with_biases, snapshots(x, 30, 3, 40))
+    assert distance_to_span(first, last, x).max() < 1e-8
+    assert distance_to_span(first, last, drawn(50, 4)).min() > 0.1
+    first, last = map(with_biases, snapshots(x, 30, 3, 40, decay=0.01))
+    assert distance_to_span(first, last, drawn(50, 4)).max() < 1e-8  # all of space
+
+
+def with_biases(net: Network) -> Tensor:
+    assert net.biases[0] is not None
+    return torch.cat([net.weights[0], net.biases[0][:, None]], 1)
 
 
 @pytest.mark.parametrize("rank", [1, K - 1, K, 2 * K])
@@ -104,7 +104,7 @@ def test_a_low_rank_update_tells_the_points_if_its_rank_is_their_number(rank: in
         made = torch.relu(x @ (fixed + low[1] @ low[0]).T) @ out
         nn.functional.softplus(-y * made).mean().backward()
         descent.step()
-    away = distance_to_span(low[0].detach() - first, x)
+    away = distance_to_span(first, low[0].detach(), x)
     assert bool((away < 1e-6).all()) == (rank >= K)
     assert rank >= K or away.max() > 0.1
 
@@ -118,5 +118,5 @@ def test_what_cannot_be_read_is_refused() -> None:
     with pytest.raises(ValueError, match="bias in the first layer"):
         exclusive_points(bare, bare)
     with pytest.raises(ValueError, match="12 columns"):
-        distance_to_span(torch.zeros(3, 5), drawn(2, 0))
+        distance_to_span(torch.zeros(3, 5), torch.zeros(3, 5), drawn(2, 0))
     assert not len(exclusive_points(net, net).x) and exclusive_points(net, net).rank == 0

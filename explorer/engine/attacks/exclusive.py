@@ -87,32 +87,34 @@ def exclusive_points(before: Network, after: Network) -> ExclusivePoints:
     return ExclusivePoints(rays[:, :-1] / rays[:, -1:], neurons, rank)
 
 
-def distance_to_span(change: Tensor, x: Tensor) -> Tensor:
+def distance_to_span(before: Tensor, after: Tensor, x: Tensor) -> Tensor:
     """Return how far points are from the span of a change, as shares of their lengths.
 
     Args:
-        change: of the first layer (h, d), or of the matrix A (r, d) of a low-rank update; its
-            biases beside it as one more column (h, d + 1), if it has some.
+        before: the first layer (h, d), or the matrix A (r, d) of a low-rank update; its biases
+            beside it as one more column (h, d + 1), if they are trained too.
+        after: the same, later.
         x: points (q, d).
 
     Returns:
         (q,) in [0, 1]; 0 for points of the training, up to rounding, and for no others but those
-        that lie in the span by chance, which takes as many dimensions as points.
+        that lie in the span by chance, which takes as many dimensions as points. A point whose
+        gradients are as small as rounding counts as none of them.
 
     Raises:
         ValueError: for another number of columns.
     """
-    if change.shape[1] not in (x.shape[1], x.shape[1] + 1):
+    if before.shape != after.shape or after.shape[1] not in (x.shape[1], x.shape[1] + 1):
         raise ValueError(
-            f"expected a change of {x.shape[1]} columns, or one more for biases; got "
-            f"{change.shape[1]}"
+            f"expected two matrices of {x.shape[1]} columns, or one more for biases; got "
+            f"{tuple(before.shape)} and {tuple(after.shape)}"
         )
-    ones = x.new_ones(len(x), change.shape[1] - x.shape[1])
+    ones = x.new_ones(len(x), after.shape[1] - x.shape[1])
     unit = torch.nn.functional.normalize(torch.cat([x, ones], 1), dim=1)
-    _, sizes, across = torch.linalg.svd(change, full_matrices=False)
-    basis = across[sizes > MOVED * sizes.max()] if len(sizes) else across
-    left: Tensor = unit - unit @ basis.T @ basis
-    away: Tensor = torch.linalg.vector_norm(left, dim=1)
+    _, sizes, across = torch.linalg.svd(after - before, full_matrices=False)
+    rounding = ROUNDING * torch.finfo(after.dtype).eps * after.norm()
+    basis = across[sizes > rounding]
+    away: Tensor = torch.linalg.vector_norm(unit - unit @ basis.T @ basis, dim=1)
     return away
 
 
