@@ -72,8 +72,7 @@ def test_the_index_leads_to_lesson_0_which_is_done_with_a_mouse(
     following.click()
     expect(app.verdict).to_contain_text("2 of 8 points hold the margin")
     ready(page)
-    app.press("Edit the points")
-    app.press("Place")
+    app.press("Place")  # it opens the tools
     app.click((0.85, 0.2))
     expect(done).to_have_count(4)
     expect(page.locator(".mx-lesson-answer")).to_be_hidden()
@@ -109,8 +108,8 @@ def test_a_lesson_is_recorded_saved_and_played(new_page, voila_server, tmp_path:
     app.preset("Blobs")
     app.press("Record this moment")
     form.get_by_label("Words: what is to be seen, what to do").fill("Train them.")
-    form.get_by_label("Goal of the step").select_option("separated")
     expect(form.locator(".mx-lesson-list")).to_contain_text("Train them.")
+    form.get_by_label("Goal of the step").select_option("separated")
     # What is written at once is of the new step, however slow the kernel.
     label = "Words: what is to be seen, what to do"
     page.evaluate(HURRY, ["Record this moment", label, "At once."])
