@@ -81,10 +81,9 @@ def what_of(made: Repeated) -> str:
     if made.attacked is not None:
         parts.append(f"{by_key(made.run.attack_name).title} on")
     if made.state is not None:
-        widths = "-".join(map(str, made.state.net.widths))
         end = "" if made.attacked is None else f" for {made.state.t:,} steps"
         how = "solved for" if made.run.exact else f"trained{end} on"
-        parts.append(f"a {data.d}-{widths}-{made.state.net.outputs} network {how}")
+        parts.append(f"a {made.state.net.shape} network {how}")
     what = " ".join([*parts, f"{data.n} points in {data.d} dimension{'s' * (data.d != 1)}"])
     return f"{what[0].upper()}{what[1:]}, {source_of(data)}."
 

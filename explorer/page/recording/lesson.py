@@ -25,12 +25,7 @@ from explorer.page.lessons.goals import ELSEWHERE, TURNED
 from explorer.page.plane.weights import shown_of
 from explorer.page.recording.band import band_arrays
 from explorer.page.recording.document import FORMAT, VERSION, chart_data, document_of
-from explorer.page.recording.frames import (
-    config_of,
-    frames_of,
-    pictures,
-    recorded_axes,
-)
+from explorer.page.recording.frames import config_of, frames_of, pictures, recorded_axes
 from explorer.page.recording.images import task_frames
 from explorer.page.recording.landscape import starts_data, starts_of, with_aim
 from explorer.page.recording.packing import recording_text

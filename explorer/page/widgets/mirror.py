@@ -9,6 +9,7 @@ import anywidget
 import ipywidgets as w
 from traitlets import List
 
+KINDS = ((w.Box, "widget-box"), (w.VBox, "widget-vbox"))  # classes that ipywidgets gives to boxes
 LAYOUT = ("display", "height", "width", "overflow")  # of a widget, as the browser's style has them
 
 
@@ -36,20 +37,20 @@ class Mirror(anywidget.AnyWidget):
         self.parts = self._part(self._box)
 
     def _part(self, widget: w.DOMWidget) -> list[Any]:
-        if widget not in self._followed:
-            self._followed.add(widget)
-            names = [name for name in ("children", "value", "_dom_classes") if name in widget.keys]
-            if not isinstance(widget, anywidget.AnyWidget):
-                widget.observe(self._look, names)
-                widget.layout.observe(self._look)
         style = {name: value for name in LAYOUT if (value := getattr(widget.layout, name))}
         kinds = [name for kind, name in KINDS if isinstance(widget, kind)]
-        held: Any = getattr(widget, "value", "")
         if isinstance(widget, anywidget.AnyWidget):
-            held = {"model": f"anywidget:{widget.model_id}"}
-        elif isinstance(widget, w.Box):
-            held = [self._part(child) for child in widget.children]
+            held: Any = {"model": f"anywidget:{widget.model_id}"}
+        else:
+            self._follow(widget)
+            boxed = isinstance(widget, w.Box)
+            held = [self._part(one) for one in widget.children] if boxed else widget.value
         return [[*kinds, *widget._dom_classes], style, held]
 
-
-KINDS = ((w.Box, "widget-box"), (w.VBox, "widget-vbox"))  # classes that ipywidgets gives to boxes
+    def _follow(self, widget: w.DOMWidget) -> None:
+        """Look again when a box, or words, change."""
+        if widget not in self._followed:
+            self._followed.add(widget)
+            names = {"children", "value", "_dom_classes"}.intersection(widget.keys)
+            widget.observe(self._look, [*names])
+            widget.layout.observe(self._look)

@@ -24,6 +24,7 @@ from explorer.engine.attacks.black_box.scan import (
     first_stretch,
     graph,
     of_pieces,
+    share_at,
 )
 from explorer.engine.attacks.claims import Report, in_units_of_data
 from explorer.engine.attacks.shapes import NONE, Shapes, places
@@ -38,7 +39,6 @@ from explorer.engine.status import Status
 from explorer.engine.threads import few_threads
 
 FIRM = 1e-5  # of the multipliers' sum; arbitrary, 100 times what an equation may be missed by
-GOLDEN = (5**0.5 - 1) / 2  # turns that never repeat: where a stretch is asked
 COARSE = 1e-4  # of breakpoints: with a larger error nothing is asked; arbitrary
 MOST_BREAKS = 12  # with more, the cases are too many; arbitrary
 
@@ -189,8 +189,7 @@ def _ask(target: Target, state: BlackBoxState, config: BlackBoxConfig) -> BlackB
         return replace(state, phase="done", over=True)
     row = state.open[-1].tolist()
     stretch: Stretch = (tuple(row[:4]), tuple(row[4:]))
-    share = 0.3 + 0.4 * (GOLDEN * (state.t + 1) % 1.0)
-    least = RESOLUTION * 2 * config.reach
+    share, least = share_at(state.t + 1), RESOLUTION * 2 * config.reach
     return _heard(state, target, config, lambda ask: cut(ask, stretch, share, config.noise, least))
 
 

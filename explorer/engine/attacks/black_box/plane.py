@@ -20,10 +20,16 @@ from typing import Annotated
 import numpy as np
 
 from explorer.engine.arrays import Array
-from explorer.engine.attacks.black_box.scan import RESOLUTION, cut, first_stretch, graph
+from explorer.engine.attacks.black_box.scan import (
+    GOLDEN,
+    RESOLUTION,
+    cut,
+    first_stretch,
+    graph,
+    share_at,
+)
 from explorer.engine.sizes import Size
 
-GOLDEN = (5**0.5 - 1) / 2  # of a turn, between probes, and of a stretch: never twice the same
 ASIDE = 0.37  # of the reach, from 0 to a probe: lines through 0 cross it apart; arbitrary
 ACROSS, HALVINGS = 0.1, 12  # of a piece, how far beside the probe is asked at first; arbitrary
 STRAIGHT = 1e-9  # of the steepest slope: two slopes across that differ by less are one; arbitrary
@@ -106,8 +112,8 @@ def _on_probe(
 
     stretches, breaks, t = [first_stretch(on, -reach, reach, 0.0)], [], 0
     while stretches:
-        share = 0.3 + 0.4 * (GOLDEN * (t := t + 1) % 1.0)
-        more, found = cut(on, stretches.pop(), share, 0.0, RESOLUTION * 2 * reach)
+        t += 1
+        more, found = cut(on, stretches.pop(), share_at(t), 0.0, RESOLUTION * 2 * reach)
         stretches += more
         breaks += found
     line, _ = graph(np.array(places), np.array(values), np.array(breaks), 0.0)

@@ -25,6 +25,7 @@ ROUNDING = 1e-13
 CLOSE, APART = 1e-3, 0.125  # of a stretch, where its slope is asked: exactly, with noise
 NEARER = 4.0 ** -np.arange(6)  # shares of the way to a breakpoint, where its lines are asked
 CLEAR = 8.0  # a change of slope so many times what it may be off is one; arbitrary
+GOLDEN = (5**0.5 - 1) / 2  # turns that never repeat
 
 Ask = Callable[[Array], Array]  # places (q,) -> outputs (q,)
 View = tuple[float, float, float, float]  # place, value, slope, and how far the slope may be off
@@ -42,6 +43,11 @@ def _view(ask: Ask, place: float, towards: float, noise: float) -> View:
     value, beside = ask(np.array([place, place + step]))
     off = 2 * (noise + ROUNDING * max(abs(value), abs(beside), 1.0)) / abs(step)
     return place, float(value), float(beside - value) / step, off
+
+
+def share_at(t: int) -> float:
+    """Return where the stretch of look t, from 1 on, is asked: never twice at one share."""
+    return 0.3 + 0.4 * (GOLDEN * t % 1.0)
 
 
 def cut(
