@@ -23,8 +23,7 @@ import numpy as np
 import torch
 
 from explorer.engine import training
-from explorer.engine.attacks import decoreco, kkt
-from explorer.engine.attacks.decoreco import DecoRecoConfig
+from explorer.engine.attacks import kkt
 from explorer.engine.attacks.kkt import KKTConfig
 from explorer.engine.attacks.target import Target
 from explorer.engine.data import preset
@@ -33,40 +32,54 @@ from explorer.engine.nonnegative import nonnegative
 from explorer.engine.threads import few_threads
 from explorer.engine.training import TrainConfig
 
-NETWORKS = ((4,), (4, 3))  # one for the loops of two layers, one for those of more
 _BEFORE = "Compiling loops for this machine; until then the first runs wait for them."
 _AFTER = "Compiled the loops in {:.0f} s; later starts load them."
 
 
 def compile_all() -> None:
-    """Take every road that loops are compiled for, on small networks: each in a process."""
+    """Take every road that loops are compiled for, on small networks: the half in a process."""
     command = (sys.executable, "-m", "explorer.engine.compiling")
-    others = {k: subprocess.Popen([*command, str(k)]) for k in range(1, len(NETWORKS))}
-    compile_for(NETWORKS[0])
+    others = {k: subprocess.Popen([*command, str(k)]) for k in range(1, len(HALVES))}
+    HALVES[0]()
     for k, process in others.items():
         if process.wait():
-            compile_for(NETWORKS[k])  # says what is wrong
+            HALVES[k]()  # says what is wrong
 
 
-def compile_for(widths: tuple[int, ...]) -> None:
-    """Take the roads of networks of so many layers."""
+def compile_training() -> None:
+    """Take the roads of training, of attacks on two layers and two inputs, and of least squares."""
     data = preset("moons", n=6)
     with few_threads():
-        config = TrainConfig(widths=widths, steps=2)
-        state = training.init(data, config, torch.Generator().manual_seed(0))
-        target = Target(training.advance(data, state, config, 2).net)
-        for multipliers in ("joint", "projected"):
-            attack = KKTConfig(m=4, steps=4, multipliers=multipliers)
-            found = kkt.init(target, attack, torch.Generator().manual_seed(0))
-            kkt.advance(target, found, attack, 4)
-        if len(widths) == 1:
-            several = DecoRecoConfig(m=4, steps=4)
-            seen = decoreco.init(target, several, torch.Generator().manual_seed(0))
-            decoreco.advance(target, seen, several, 4)
+        for widths in ((4, 3), (4,)):
+            config = TrainConfig(widths=widths, steps=2)
+            state = training.init(data, config, torch.Generator().manual_seed(0))
+            state = training.advance(data, state, config, 2)
+        _attack(Target(state.net))
     loops: Any = compiled_module("compiled_nonnegative")
-    if len(widths) == 1 and loops is not None:
+    if loops is not None:
         loops.positive(np.eye(2), np.ones(2), np.ones(2), 0.0)
         nonnegative(np.eye(2), np.ones(2))
+
+
+def compile_layers() -> None:
+    """Take the roads of attacks on layers of any number and any outputs, which share their loops."""
+    state = training.init(
+        preset("moons", n=6), TrainConfig(widths=(4, 3)), torch.Generator().manual_seed(0)
+    )
+    with few_threads():
+        _attack(Target(state.net))
+
+
+def _attack(target: Target) -> None:
+    """Attack by KKT, with multipliers that are moved and that are solved for."""
+    for multipliers in ("joint", "projected"):
+        config = KKTConfig(m=4, steps=4, multipliers=multipliers)
+        found = kkt.init(target, config, torch.Generator().manual_seed(0))
+        kkt.advance(target, found, config, 4)
+
+
+# Of about equal length, and no loop in both: each would compile it.
+HALVES = (compile_training, compile_layers)
 
 
 def all_kept() -> bool:
@@ -101,11 +114,11 @@ def _end_with_parent(parent: int) -> None:
 def main(only: Sequence[str] = ()) -> None:
     """Compile what is not yet kept, and say so; end when the process that asked for it does.
 
-    `only`: the number of one of `NETWORKS`, whose loops alone are compiled, without a word.
+    `only`: the number of one of `HALVES`, which alone is compiled, without a word.
     """
     threading.Thread(target=_end_with_parent, args=(os.getppid(),), daemon=True).start()
     if only:
-        compile_for(NETWORKS[int(only[0])])
+        HALVES[int(only[0])]()
         return
     stamp, begun = _stamp(), time.monotonic()
     if stamp is None or stamp.exists():

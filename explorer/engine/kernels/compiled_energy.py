@@ -15,7 +15,7 @@ import numpy as np
 
 from explorer.engine.arrays import Array
 from explorer.engine.kernels.compiled_nonnegative import active_set
-from explorer.engine.kernels.compiled_terms import sigmoid
+from explorer.engine.kernels.compiled_terms import put, sigmoid
 from explorer.engine.kernels.jit import compile_inner, keep_compiled
 
 _TOLERANCE = 1e-12  # arbitrary: of the largest product with theta, a gain that is rounding
@@ -73,8 +73,9 @@ def _remainder(
     a: Array, w: Array, v: Array, r: Array, vs: Array, c: Array, left: Array, left_v: Array
 ) -> float:
     """What c leaves of theta: of w into left (d, k), of v into left_v (k,); its squared norm."""
-    left[:] = w
-    left_v[:] = v
+    for i in range(len(w)):
+        put(w[i], left[i])
+    put(v, left_v)
     for j in range(len(a)):
         if c[j] == 0:
             continue
@@ -104,7 +105,8 @@ def energies(
     right, size, above, c, t = np.empty(m), np.empty(m), np.empty(m), np.empty(m), np.empty(n)
     square = np.sum(v * v) + np.sum(w * w)
     for e in range(b):
-        a[:, :d] = x[e]
+        for j in range(m):
+            put(x[e, j], a[j])
         _columns(a, y, w, v, alpha, s, r, vs, right)
         _gram(a, y, r, vs, right, gram, size)
         tol = 0.0

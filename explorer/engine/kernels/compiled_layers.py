@@ -26,7 +26,7 @@ import numpy.typing as npt
 from numba import njit
 
 from explorer.engine.kernels.compiled_nonnegative import active_set, factor, solve
-from explorer.engine.kernels.compiled_terms import move, on_box, on_floor, slope_of
+from explorer.engine.kernels.compiled_terms import move, on_box, on_floor, put, slope_of
 from explorer.engine.kernels.jit import INNER, compile_inner, keep_compiled
 from explorer.engine.kernels.steps import (
     ALPHA,
@@ -204,10 +204,9 @@ def _steep(alpha: float, slopes: Array, first: int, k: int) -> Array:
 
 @compile_inner
 def _copy(v: Array, out: Array) -> None:
-    """Write v into out, of the same shape; assigning a slice would compile for seconds."""
+    """Write v into out, of the same shape."""
     for i in range(len(v)):
-        for j in range(v.shape[1]):
-            out[i, j] = v[i, j]
+        put(v[i], out[i])
 
 
 @compile_inner
@@ -495,7 +494,7 @@ def _improve(
         if not left.square < least:
             break
         least = left.square
-        best[:] = coef
+        put(coef, best)
         if turn < _ROUNDS:
             _gain(left, each, basis, gain)
             for a in range(n):
@@ -504,7 +503,7 @@ def _improve(
             for a in range(size):
                 p = some[inside[a]]
                 coef[p] = max(coef[p] + more[a], floor)
-    coef[:] = best
+    put(best, coef)
     return True
 
 

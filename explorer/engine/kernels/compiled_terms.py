@@ -90,6 +90,13 @@ def _slope_of(z) -> Callable[..., float]:  # type: ignore[no-untyped-def] # noqa
 
 
 @compile_inner
+def put(v: Array, out: Array) -> None:
+    """Write v into out (n,); assigning a slice would compile for seconds."""
+    for i in range(len(v)):
+        out[i] = v[i]
+
+
+@compile_inner
 def move(
     p: Array, mean: Array, square: Array, grad: Array, columns: int, rate: float, row: Array,
     rule: DescentRule, live: bool,

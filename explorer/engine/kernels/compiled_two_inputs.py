@@ -30,6 +30,7 @@ from explorer.engine.kernels.compiled_terms import (
     on_box,
     on_floor,
     on_margin,
+    put,
     sigmoid,
 )
 from explorer.engine.kernels.jit import INNER, compile_inner, keep_compiled
@@ -203,12 +204,6 @@ def _gather(
         grad[SHARE, j] = work.on_c[j] * signed[j] * share_of + on_floor(p[SHARE, j], terms)
 
 
-@compile_inner
-def _put(v: Array, out: Array) -> None:
-    for j in range(len(v)):
-        out[j] = v[j]
-
-
 @keep_compiled
 def descend(
     held: Held, signed: Array, table: Array, net: TwoLayers, terms: LossTerms, rule: DescentRule,
@@ -229,8 +224,8 @@ def descend(
             margin = row[MARGIN] > 0 or t == last
             outs.left[b] = _pull(p, signed[b], row, net, work, margin)
             _gather(p, grad, signed[b], row[MARGIN], terms, work)
-        _put(grad[SHARE], outs.on_share[b])
-        _put(work.phi, outs.phi[b])
+        put(grad[SHARE], outs.on_share[b])
+        put(work.phi, outs.phi[b])
         if not outs.left[b] < np.inf:
             return False
     return True
@@ -434,7 +429,7 @@ def _solve(
     at, most = np.empty(m, np.int64), 0
     back, gram, low = np.empty((m, width)), np.empty((m, m)), np.empty((m, m))
     above, asked = np.empty(m), np.empty(m)
-    gain[:] = right
+    put(right, gain)
     wanted = active.copy() if active.any() else right > tol
     while wanted.any():
         before = most
@@ -487,7 +482,7 @@ def project(
             if not abs(outs.left[b]) < np.inf:
                 return False
             _gather(p, grad, signed[b], row[MARGIN], terms, work)
-            _put(grad[SHARE], outs.on_share[b])
-            _put(work.phi, outs.phi[b])
+            put(grad[SHARE], outs.on_share[b])
+            put(work.phi, outs.phi[b])
             grad[SHARE] = 0.0
     return True
