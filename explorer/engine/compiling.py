@@ -62,7 +62,7 @@ def compile_training() -> None:
 
 
 def compile_layers() -> None:
-    """Take the roads of attacks on layers of any number and any outputs, which share their loops."""
+    """Take the roads of attacks on layers of any number and outputs, which share loops."""
     state = training.init(
         preset("moons", n=6), TrainConfig(widths=(4, 3)), torch.Generator().manual_seed(0)
     )

@@ -163,13 +163,15 @@ BEFORE: tuple[Stage, ...] = ("draw", "train")
 class Shown:
     """Points on the plane beside the truth, such as claims on `target`, with what is said of them.
 
-    `title`: "" where the sentence stands below the question.
+    `title`: "" where the sentence stands below the question. `other`: whether they are another set
+    that explains the weights, and claim nothing.
     """
 
     target: Target
     sentence: str
     claims: Report | None = None
     title: str = ""
+    other: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -417,10 +419,15 @@ class Frame:
         return self.aim is not None and train is not None and self.aim.net is train.net
 
     @property
+    def beside(self) -> Shown | None:
+        """Return what attack and arena draw beside the truth, if it is of these weights."""
+        shown = {"arena": self.arena, "attack": self.attack.other}.get(self.stage)
+        return shown if shown is not None and shown.target is self.target else None
+
+    @property
     def claims(self) -> Report | None:
-        """Return the points that the arena draws on the plane, if they are of these weights."""
-        shown = self.arena if self.stage == "arena" else None
-        return shown.claims if shown is not None and shown.target is self.target else None
+        """Return the claims that the arena draws on the plane, if they are of these weights."""
+        return None if self.beside is None or self.beside.other else self.beside.claims
 
     @property
     def candidates(self) -> Report | AttackState | None:
@@ -434,9 +441,8 @@ class Frame:
 
     @property
     def other_set(self) -> Report | None:
-        """Return another set that explains the attacked weights, if the attack stage shows it."""
-        shown = self.attack.other if self.stage == "attack" else None
-        return shown.claims if shown is not None and shown.target is self.target else None
+        """Return another set that explains the attacked weights, if it is shown."""
+        return self.beside.claims if self.beside is not None and self.beside.other else None
 
     @property
     def certain(self) -> Certain | None:

@@ -15,6 +15,7 @@ from explorer.engine.roster import ROSTER
 from explorer.engine.scoring import score
 from explorer.page import play
 from explorer.page.apps.explorer import App
+from explorer.page.plane.marks import FOUND
 from explorer.page.stages.attack.arena import CANCEL, RUN
 from explorer.page.stages.attack.other import OPEN, SURE, OtherPanel
 from explorer.research.runs import FINE, RADIUS
@@ -78,11 +79,16 @@ def test_runs_fill_the_rows_with_the_numbers_of_the_scoreboard(app: App) -> None
     send(panel.table, kind="choose", key="inversion")
     claims = app.session.frame.claims
     assert claims is not None and panel.table.chosen == "inversion"
-    assert len(on_plane(app)["candidates"]) == len(claims.x)
+    drawn, right = on_plane(app), next(r for r in panel.lines() if r.key == "inversion")
+    assert len(drawn["candidates"]) == len(drawn["claims"]) == len(claims.x)
+    best = max(r["result"]["found"][right.at] for r in panel.rows
+               if r["trial"]["attack"] == "inversion")  # fmt: skip
+    assert (drawn["claims"][:, 2] == FOUND).sum() == best == len(drawn.get("links", ()))
     shown = app.session.frame.arena
     assert app.panels["HeadlinePanel"].text == f"{shown.title} {shown.sentence}" and shown.title
     send(panel.table, kind="choose", key="other")  # another set that explains the weights
-    assert app.session.frame.claims is panel.other.other
+    assert app.session.frame.other_set is panel.other.other and app.session.frame.claims is None
+    assert {"candidates", "claims"}.isdisjoint(on_plane(app)) and "other" in on_plane(app)
     assert "other points" in app.session.frame.arena.sentence
     send(panel.table, kind="choose", key="hinge")  # it did not run: nothing to draw
     assert panel.table.chosen == "other"

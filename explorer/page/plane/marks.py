@@ -20,11 +20,12 @@ from explorer.engine.data import Dataset
 from explorer.engine.explanations.certainty import Certainty
 from explorer.engine.explanations.needed import Needed
 from explorer.engine.number_words import percent
+from explorer.engine.scoring import score
 from explorer.page.frame import Frame, Proof
 from explorer.page.plane.words import ROWS
 from explorer.research.pictures.axes import Axes
 from explorer.research.pictures.fields import numbers, places_of
-from explorer.research.runs import judged_places
+from explorer.research.runs import RADIUS, judged_places
 
 # Keys by their number in the arrays `claims` and `marks`, as in `plane.js`.
 MARKS = ("wrong", "found", "certified", "likely", "beside", "unknown", "fixed")
@@ -60,6 +61,20 @@ def claim_marks(frame: Frame, axes: Axes, values: dict[str, Any]) -> Arrays:
         holds, sure = (numbers(which) > 0 for which in places)
         kinds, made = np.where(holds, np.where(sure, CERTIFIED, LIKELY), WRONG), None
     return truth_marks(claims, truth, kinds, match, made, axes, values)
+
+
+def shown_marks(
+    claims: Report, truth: Dataset | None, axes: Axes, values: dict[str, Any]
+) -> Arrays:
+    """Return a mark at each claim of an attack of the arena, and lines to the points they met."""
+    if truth is None or not truth.n or not len(claims.x):
+        return {}
+    match: NDArray[np.int64] = score(truth, claims.x, claims.y, (RADIUS,)).matches[0].numpy()
+    kinds = claim_kinds(claims, truth, match, RADIUS)
+    return {
+        **truth_marks(claims, truth, kinds, match, None, axes, values),
+        **joined(claims, truth, match, axes),
+    }
 
 
 def truth_marks(
@@ -130,9 +145,14 @@ def matches(frame: Frame) -> NDArray[np.int64]:
 
 def links(frame: Frame, axes: Axes) -> Arrays:
     """Return a line from each claim to the point that it met."""
-    claims, truth, match = frame.attack.claims, frame.truth, matches(frame)
+    claims, truth = frame.attack.claims, frame.truth
     if claims is None or truth is None:
         return {}
+    return joined(claims, truth, matches(frame), axes)
+
+
+def joined(claims: Report, truth: Dataset, match: NDArray[np.int64], axes: Axes) -> Arrays:
+    """Return a line from each claim to the point that it met, by the claim of each point (n,)."""
     met = np.flatnonzero(match >= 0)
     ends = shares_of(truth.x, truth.y, axes)[met]
     return {"links": np.column_stack([shares_of(claims.x, claims.y, axes)[match[met]], ends])}
@@ -197,7 +217,7 @@ def legend(
 ) -> list[list[str]]:  # fmt: skip
     """Return a row for each glyph that these arrays draw: its key, its name, what it means.
 
-    `names`: what paths and areas are here, of `Shapes`.
+    `names`: what paths, areas and candidates are here, of `Shapes`.
     """
     keys: list[str] = []
     if "points" in arrays:
@@ -214,11 +234,9 @@ def legend(
         keys += [key for key in [values["placesAre"]] if key not in keys]
     keys += ["disc"] * ("disc" in arrays)
     keys += [key for name, key in PLACED.items() if name in arrays and key not in keys]
-    rows, told = [[key, *ROWS[key]] for key in keys], dict(names)
-    for key in (name for name in PATHS if name in arrays):
-        words = told.get(key)
-        said = (words, f"{words[0].upper()}{words[1:]}.") if words else ROWS[key]
-        rows.append([key, *said])
+    told = {key: (words, f"{words[0].upper()}{words[1:]}.") for key, words in names if words}
+    keys += [name for name in PATHS if name in arrays]
+    rows = [[key, *told.get(key, ROWS[key])] for key in keys]
     behind = [key for key in BEHIND if key in arrays]
     behind += ["trail"] * ("trail" in values and "candidates" in arrays)
     if "map" in arrays and "energy" not in arrays:

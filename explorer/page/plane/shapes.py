@@ -22,6 +22,7 @@ from explorer.research.pictures.fields import places_of
 
 ASIDE = 0.055  # of the half width: where words stand beside a point; arbitrary
 CELL, FREE = "no neuron switches here", "line along which it splits"
+FILLED = ("candidate", "point of the set that explains the weights")
 WORDS = 0.28  # likewise: what a word and its distance take on the narrowest plane; arbitrary
 
 
@@ -42,7 +43,7 @@ def explain_shapes(state: Explained, axes: Axes) -> Shapes:
     flat = state.net.d == 1
     texts = _masses(state, axes)
     if state.selected is None:
-        return Shapes(texts=tuple(texts))
+        return Shapes(texts=tuple(texts), names=(FILLED,))
     e, i = (state.now, state.selected)
     if state.slide is not None:
         e, i = state.slide.before, state.slide.i
@@ -53,12 +54,12 @@ def explain_shapes(state: Explained, axes: Axes) -> Shapes:
     corners = cell_corners(cell, e.x[i], axes.reach)
     if flat:
         spans = tuple((float(low), float(high)) for low, high in corners.reshape(-1, 2))
-        return Shapes(spans=spans, hands=hand, texts=tuple(texts), names=(("spans", CELL),))
+        return Shapes(spans=spans, hands=hand, texts=tuple(texts), names=(FILLED, ("spans", CELL)))
     lines = np.vstack([corners, corners[:1]]) if len(corners) > 2 else NONE
     return Shapes(
         area=lines, strong=_line(state, axes), hands=hand,
         lines=hand if halves else NONE, texts=tuple(texts),
-        names=(("area", CELL), ("lines", "two halves of a point"), ("strong", FREE)),
+        names=(FILLED, ("area", CELL), ("lines", "two halves of a point"), ("strong", FREE)),
     )  # fmt: skip
 
 
@@ -84,10 +85,15 @@ def _shares(
 ) -> list[tuple[float, float, str]]:
     """Return what share of the multiplier each half has."""
     lam = [float(state.now.lam[i]) for i in halves]
-    right = places[:, 0].max()
+    middle, half = axes.x
+    top = places[:, 1].argmax()  # its words stand above it, those of the other below
     return [
-        (_aside(x, axes, x < right), y - ASIDE * axes.y[1], f"{own / sum(lam):.0%} of λ")
-        for own, (x, y) in zip(lam, places.tolist(), strict=False)
+        (
+            min(max(x - WORDS * half / 2, middle - half), middle + (1 - WORDS) * half),
+            y + (2 if k == top else -2) * ASIDE * axes.y[1],
+            f"{own / sum(lam):.0%} of λ",
+        )
+        for k, (own, (x, y)) in enumerate(zip(lam, places.tolist(), strict=False))
     ]
 
 
@@ -115,11 +121,10 @@ def _masses(state: Explained, axes: Axes) -> list[tuple[float, float, str]]:
     return out
 
 
-def _aside(x: float, axes: Axes, left: bool = False) -> float:
-    """Where a word right or `left` of a point begins: on the other side if it would leave."""
+def _aside(x: float, axes: Axes) -> float:
+    """Where a word right of a point begins: on the other side if it would leave."""
     centre, half = axes.x
-    room = x > centre - (1 - WORDS) * half if left else x < centre + (1 - WORDS) * half
-    return x + (-WORDS if left == room else ASIDE) * half
+    return x + (ASIDE if x < centre + (1 - WORDS) * half else -WORDS) * half
 
 
 # --- The candidates of the landscape stage on the plane: in hand, and how far from the truth ----

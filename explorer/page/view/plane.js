@@ -230,8 +230,12 @@ const paintResults = (context, frame, paints, { X, Y, unit }) => {
   eachRow(frame.links, ([x, y, a, b]) => {
     context.beginPath(); context.moveTo(X(x), Y(y)); context.lineTo(X(a), Y(b)); context.stroke();
   });
+  const whole = (v, at) => { // a mark at the very edge stands whole within it
+    const [low, high] = [at(-1), at(1)].sort((a, b) => a - b), room = 8 * unit;
+    return Math.abs(v) > 1.001 ? at(v) : Math.min(Math.max(at(v), low + room), high - room);
+  };
   for (const rows of [frame.marks, frame.claims])
-    eachRow(rows, ([x, y, kind]) => GLYPHS[MARKS[kind]](context, X(x), Y(y), paints, unit));
+    eachRow(rows, ([x, y, kind]) => GLYPHS[MARKS[kind]](context, whole(x, X), whole(y, Y), paints, unit));
 };
 // One glyph, one meaning: `page/plane/marks.py` says which is where, `page/plane/words.py` what each
 // means, and the legend draws its rows with these same functions.
@@ -292,7 +296,13 @@ const GLYPHS = {
     c.font = `700 ${11 * unit}px ${FONT}`; c.textAlign = "center"; c.textBaseline = "middle";
     c.fillText("?", x, y + 0.5 * unit);
   },
-  fixed: (c, x, y, paints, unit) => edged(c, paints.ink, 2, paints, unit, () => { circle(c, x, y, 6.5 * unit); c.moveTo(x - 6.5 * unit, y); c.lineTo(x + 6.5 * unit, y); }),
+  fixed: (c, x, y, paints, unit) => { // a small badge beside the point, whose class stays in sight
+    const [bx, by] = [x + 7.5 * unit, y + 7.5 * unit];
+    c.beginPath(); circle(c, bx, by, 4.5 * unit);
+    c.fillStyle = paints.card; c.fill();
+    c.strokeStyle = paints.ink; c.lineWidth = 1.2 * unit; c.stroke();
+    c.beginPath(); c.moveTo(bx - 2.5 * unit, by); c.lineTo(bx + 2.5 * unit, by); c.stroke();
+  },
   other: (c, x, y, paints, unit, colour = paints.pos) => edged(c, colour, 2, paints, unit, () => { // a star
     for (let i = 0; i <= 10; i++) { const r = (i % 2 ? 4.5 : 10) * unit, t = (i * Math.PI) / 5; c[i ? "lineTo" : "moveTo"](x + r * Math.sin(t), y - r * Math.cos(t)); }
   }),
@@ -381,9 +391,10 @@ const paintOver = (context, frame, paints, { X, Y, unit }) => {
   for (const [rows, key] of [[frame.rings, "ring"], [frame.likely, "likely"], [frame.diamonds, "diamond"], [frame.hands, "hand"]])
     eachRow(rows, ([x, y]) => GLYPHS[key](context, X(x), Y(y), paints, unit));
   context.font = `12px ${FONT}`; context.textAlign = "left"; context.textBaseline = "middle";
-  for (const [x, y, words] of frame.texts || []) {
-    context.strokeStyle = paints.card; context.lineWidth = 3; context.lineJoin = "round";
-    context.strokeText(words, X(x), Y(y));
+  for (const [x, y, words] of frame.texts || []) { // a chip: kinks and points run under it
+    const wide = context.measureText(words).width;
+    context.beginPath(); context.roundRect(X(x) - 5, Y(y) - 9, wide + 10, 18, 9);
+    context.fillStyle = faded(paints.card, 0.9); context.fill();
     context.fillStyle = paints.ink; context.fillText(words, X(x), Y(y));
   }
 };

@@ -4,15 +4,15 @@ const WIDE = "(100% - 12px)"; // of a cell of bars, less its padding
 const bar = (name, from, to) => {
   const made = make("i", name);
   made.style.left = `calc(6px + ${WIDE} * ${from})`;
-  made.style.width = `max(1px, calc(${WIDE} * ${Math.max(0, to - from)}))`;
+  made.style.width = `calc(${WIDE} * ${Math.max(0, to - from)})`;
   return made;
 };
 const bars = (row) => {
-  const made = [];
+  const made = row.share ? [bar("mx-track", 0, 1)] : [];
   for (const [kind, share] of [["found", row.share], ["chance", row.chance]]) {
     if (!share) continue;
     const [value, low, high] = share;
-    made.push(bar(`mx-${kind}-bar`, 0, value));
+    made.push(bar(`mx-${kind}-bar`, 0, value)); // none leaves the track empty
     if (high > low) made.push(bar(`mx-span mx-${kind}-span`, low, high));
   }
   return [...made, make("span", "mx-said", { textContent: row.said || "" })];

@@ -208,7 +208,8 @@ class Arena(Panel):
     def _put(self, key: str, claims: Report | None, words: str, title: str = "") -> None:
         if self.target is not None:
             self.table.chosen = key
-            attack.show_claims(self.session, Shown(self.target, words, claims, title))
+            shown = Shown(self.target, words, claims, title, other=key == OTHER)
+            attack.show_claims(self.session, shown)
 
     def render(self, frame: Frame) -> None:
         """Drop runs on weights that are no longer attacked."""

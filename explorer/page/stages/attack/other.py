@@ -93,7 +93,7 @@ class OtherPanel(Panel):
         target = self.session.frame.target
         assert target is not None
         said, claims = explanations.alike(found), as_claims(found) if found.other else None
-        attack.show_other(self.session, Shown(target, said, claims))
+        attack.show_other(self.session, Shown(target, said, claims, other=True))
         self.row.say(escape(said) + (f"<div>{LEGEND}</div>" if claims else ""))
 
     def _hide(self) -> None:
