@@ -91,6 +91,8 @@ class Handle:
             they are known.
         arrivals: where the runs from all places ended; None while none has.
         census: what was counted of the starts, where that was asked for after the runs.
+        counting: of a census under way: its starts, those that have ended, their distinct ends; it
+            is told until the handle moves.
         end: number of its end whose points are shown; -1 for none.
         runs: these runs.
     """
@@ -108,6 +110,7 @@ class Handle:
     energies: NDArray[np.float64] | None = None
     arrivals: Arrivals | None = None
     census: Census | None = None
+    counting: tuple[int, int, int] | None = None
     end: int = -1
     runs: Runs | None = None
 

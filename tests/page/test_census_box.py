@@ -122,6 +122,31 @@ def test_a_cancelled_census_ends_and_leaves_nothing(app: App) -> None:
     assert "cancelled" in app.session.message and starts.aside.value("fill") == "start"
 
 
+def test_a_census_under_way_shows_what_it_has_come_to(
+    app: App, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    starts, session, seen = panel(app), app.session, []
+    real = census_box.census
+
+    def watched(problem, config, progress, look):
+        def both(x, basin):
+            look(x, basin)
+            starts.census.job._tell()
+            drawn = starts.view.originals
+            seen.append((session.frame.starts.counting, len(drawn["trails"]), drawn["sizes"].sum()))
+
+        return real(problem, config, progress, both)
+
+    monkeypatch.setattr(census_box, "census", watched)
+    press(starts.census.go, "go")
+    counts = [one for one, *_ in seen]
+    assert counts[0][:2] == (MANY, 0) and counts[-1][:2] == (MANY, MANY)
+    assert [ended for _, ended, _ in counts] == sorted(ended for _, ended, _ in counts)
+    assert all(dots == n - ended + ends for (n, ended, ends), dots, _ in seen)
+    assert seen[-1][2] > seen[0][2]  # where one has ended is a dot, not a speck
+    assert session.frame.starts.counting is None and starts.census.going is None
+
+
 def test_other_weights_take_a_census_away(app: App) -> None:
     starts, session = panel(app), app.session
     press(starts.census.go, "go")

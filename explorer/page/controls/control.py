@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -24,12 +23,6 @@ def source(*names: str) -> str:
 def script(*names: str) -> str:
     """Return the browser's half of a control: its own files, and what all controls share."""
     return source(*names, "controls.js")
-
-
-def _sheet() -> str:
-    """Return the pictures of all lessons, made by scripts/lessons.py, as an address."""
-    path = HERE.parent / "lessons" / "pictures" / "all.webp"
-    return f"data:image/webp;base64,{base64.b64encode(path.read_bytes()).decode()}"
 
 
 class Control(View):
@@ -73,7 +66,6 @@ class Head(Control):
     """The name of the page, the tabs of its stages, and the menus beside them."""
 
     _esm = script("tabs.js", "head.js")
-    _css = f".mx-lesson-picture {{background-image: url('{_sheet()}');}}"
 
 
 class PageHead(Control):

@@ -33,7 +33,8 @@ const fitIn = (box, button) => {
   box.style.maxHeight = `${Math.max(room - air, 80) / zoom}px`;
 };
 // A button that opens a box below it; a click elsewhere, Escape and a choice close it; arrows go from row to row.
-const menu = (className, label, title, content) => {
+// `opened` is called whenever it opens.
+const menu = (className, label, title, content, opened = () => {}) => {
   const box = make("div", "mx-menu-box", { hidden: true, "aria-label": title, role: "group" }, ...content);
   const button = makeButton("mx-ghost", undefined, title, () => set(box.hidden), { "aria-expanded": "false" });
   button.append(label);
@@ -42,7 +43,7 @@ const menu = (className, label, title, content) => {
   const set = (open) => {
     box.hidden = !open;
     button.setAttribute("aria-expanded", String(open));
-    if (open) fitIn(box, button);
+    if (open) { opened(); fitIn(box, button); }
   };
   const fit = () => { if (!box.hidden) fitIn(box, button); };
   const outside = (e) => { if (!box.hidden && !e.composedPath().includes(root)) set(false); };

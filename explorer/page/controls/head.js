@@ -7,6 +7,8 @@ const rowOf = (title, words, click) => {
 };
 // The lessons in their order, a picture each; then those out of a file, and the other pages.
 const lessonsOf = (state, send) => {
+  let asked = false; // for the pictures, which come when the menu opens first
+  const opened = () => { if (!asked) send("pictures"); asked = true; };
   const row = (title, words, call) => rowOf(title, words, () => { lessons.set(false); call(); });
   const take = async (chosen) => { lessons.set(false); send("lesson-file", await chosen.text()); };
   const file = fileField(".json", take, { "aria-label": "A lesson from a file" });
@@ -30,7 +32,7 @@ const lessonsOf = (state, send) => {
       make("div", "mx-menu-head", { textContent: "Other pages" }),
       ...state.pages.filter((one) => !first(one)).map(link), file,
     )),
-  ]);
+  ], opened);
   // Which are done, the browser keeps: a tick before the name.
   const done = () => attempt(() => JSON.parse(localStorage.getItem("mx-lessons") || "[]"), []);
   lessons.tick = (i) => {
@@ -41,11 +43,14 @@ const lessonsOf = (state, send) => {
   return lessons;
 };
 
-const build = (el, send, onClose) => {
+const build = (el, send, onClose, onMessage) => {
   const tabs = tabsOf(send), look = themeOf(el);
   const right = make("div", "mx-head-right");
   el.append(brandOf(), tabs.list, right);
   onClose(look.close);
+  onMessage(({ kind }, [sheet] = []) => {
+    if (kind === "pictures") el.style.setProperty("--mx-lesson-sheet", `url(${URL.createObjectURL(new Blob([sheet], { type: "image/webp" }))})`);
+  });
   let built = false;
   const menus = (state) => {
     built = true;

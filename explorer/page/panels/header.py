@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import partial
 from html import escape
+from pathlib import Path
 from time import perf_counter
 from typing import Any
 
@@ -29,6 +30,7 @@ from explorer.research.state import read_link
 SHOWN_S = 0.5  # arbitrary: between two frames meanwhile; many may open a lesson at once
 GROUPS = {"train": "Train", "attack": "Attack", "landscape": "Landscape", "explain": "Explain",
           "arena": "Compare"}  # fmt: skip
+SHEET = Path(course.__file__).parent / "pictures" / "all.webp"  # made by scripts/lessons.py
 STORY = {"page": "../../story", "title": "A story one scrolls"}  # of the server, see voila.py
 
 
@@ -56,7 +58,8 @@ class Header(Panel):
                  range(len(contents())), lambda k: course.begin(session, packaged_lessons()[k])),
              "lesson-file": self.command_of(
                  str, lambda text: course.begin(session, read(text.encode()))),
-             "record": self.command(lambda: course.record(session))},
+             "record": self.command(lambda: course.record(session)),
+             "pictures": lambda _: self.view.send({"kind": "pictures"}, [SHEET.read_bytes()])},
             about=escape(HELP), examples=_examples(), keys=[list(row) for row in KEYS],
             lessons=[{"title": title, "line": line} for title, line in contents()],
             pages=[*[STORY] * SERVED, *({"page": one.name, "title": one.title} for one in pages())],

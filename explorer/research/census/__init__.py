@@ -12,6 +12,7 @@ jumps at a neuron's line, and where a candidate lies on one nothing is decided o
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, Literal
@@ -46,12 +47,18 @@ from explorer.research.census.descent import (
     Ends,
     Loss,
     PutBack,
+    Watch,
     descend,
     descend_with_returns,
+    watch_nothing,
 )
 from explorer.research.census.losses import OF_PAGE, Surface, kkt_surface, victim_surface
 from explorer.research.grid import Grid, Problem, even
 from explorer.research.runs import RADIUS
+
+Look = Callable[[Tensor, Index], None]
+"""Hears of a census under way: places of all starts (b, m, d), and the basin so far of each, -1
+where its descent goes on (b,)."""
 
 TOGETHER = 500  # descents side by side; arbitrary: their arrays stay near the processor
 
@@ -153,13 +160,17 @@ def census_starts(parts: Parts, config: CensusConfig) -> tuple[Tensor, Tensor]:
     return mixes, x + config.around * off
 
 
-def census(problem: Problem, config: CensusConfig, progress: Progress = no_progress) -> Census:
+def census(
+    problem: Problem, config: CensusConfig, progress: Progress = no_progress,
+    look: Look | None = None,
+) -> Census:  # fmt: skip
     """Return the basins that descents from many starts find.
 
     Args:
         problem: the weights, and the three sets that starts are mixed of (`Grid.problem`).
         config: the settings.
         progress: hears the share done.
+        look: hears several times which starts have come to an end, and to which.
 
     Raises:
         ValueError: for weights without this loss.
@@ -169,7 +180,8 @@ def census(problem: Problem, config: CensusConfig, progress: Progress = no_progr
     first = torch.cat([parts.truth.double()[None], x]).flatten(1)  # the truth's own end beside them
     put_back = _put_back(problem)
     part = part_progress(progress, 0.0, 0.8)
-    ends = _ends(surface.loss, first, config.steps, part, put_back)
+    watch = watch_nothing if look is None else _watch(surface, parts.truth.shape, look)
+    ends = _ends(surface.loss, first, config.steps, part, put_back, watch)
     places = ends.x.view(len(first), *parts.truth.shape)
     sets = [_points(surface, place) for place in places]
     group = same_ends(ends.value, sets)
@@ -199,6 +211,23 @@ def _points(surface: Surface, x: Tensor) -> WeightedSet:
     return merged_points(x, pull.sign(), pull.abs(), cells)
 
 
+def _watch(surface: Surface, shape: torch.Size, look: Look) -> Watch:
+    """Return what tells `look` to which basins the starts came; the first place is none of them."""
+    sets: dict[int, WeightedSet] = {}
+
+    def watch(x: Tensor, value: Tensor, level: Tensor) -> None:
+        places, ended = x[1:].view(-1, *shape), level[1:].nonzero()[:, 0]
+        for i in ended.tolist():
+            if i not in sets:
+                sets[i] = _points(surface, places[i])
+        basin = np.full(len(places), -1)
+        if len(ended):
+            basin[ended.numpy()] = same_ends(value[1:][ended], [sets[i] for i in ended.tolist()])
+        look(places, basin)
+
+    return watch
+
+
 def _lowest(value: Tensor, group: Index, k: int) -> int:
     """Return the lowest end of a group, the truth's own left out."""
     return min((np.flatnonzero(group[1:] == k) + 1).tolist(), key=lambda i: float(value[i]))
@@ -217,14 +246,23 @@ def _put_back(problem: Problem) -> PutBack | None:
     return back
 
 
-def _ends(loss: Loss, x: Tensor, most: int, progress: Progress, put_back: PutBack | None) -> Ends:
+def _ends(
+    loss: Loss, x: Tensor, most: int, progress: Progress, put_back: PutBack | None, watch: Watch
+) -> Ends:
     """Return the ends of all descents, some of them side by side."""
     made = []
+    whole = x.clone(), x.new_zeros(len(x)), torch.zeros(len(x), dtype=torch.bool)
     for low in range(0, len(x), TOGETHER):
-        some = x[low : low + TOGETHER]
-        part = part_progress(progress, low / len(x), (low + len(some)) / len(x))
+        some = slice(low, low + TOGETHER)
+        part = part_progress(progress, low / len(x), min(1.0, (low + TOGETHER) / len(x)))
+
+        def hear(*now: Tensor, some: slice = some) -> None:
+            for kept, new in zip(whole, now, strict=True):
+                kept[some] = new
+            watch(*whole)
+
         one = descend if put_back is None else partial(descend_with_returns, put_back)
-        made.append(one(loss, some, most, part))
+        made.append(one(loss, x[some], most, part, hear))
     names = ("x", "value", "gradient", "level", "steps")
     return Ends(*(torch.cat([getattr(one, name) for one in made]) for name in names))
 

@@ -17,9 +17,13 @@ PAIRS = 20  # that the quasi-Newton estimate is made of; measured: with 10 a thi
 PutBack = Callable[[Tensor], Tensor]
 """Places (b, p) -> the nearest ones that agree with what is known of the points."""
 
+Watch = Callable[[Tensor, Tensor, Tensor], None]
+"""Hears of descents under way: places (b, p), values (b,), and which of them are level (b,)."""
+
 REACH = 0.1  # longest step of a coordinate, in units of the data; arbitrary: no ridge is leapt over
 FALL = 1e-4  # of what the slope promises, that a step must bring; usual (Armijo)
 SHORTER, TRIES = 0.4, 30  # of a step that does not bring it; arbitrary
+WATCHED = 10  # steps between two looks of who watches; arbitrary: it divides `CALM`
 RETURN = 5  # steps between two returns to what is known; arbitrary: it divides `CALM`
 LEVEL, CALM = 1e-5, 50  # a value that falls by less in so many steps is level; arbitrary
 
@@ -43,7 +47,14 @@ class Ends:
     steps: Tensor
 
 
-def descend(loss: Loss, x: Tensor, most: int, progress: Progress = no_progress) -> Ends:
+def watch_nothing(x: Tensor, value: Tensor, level: Tensor) -> None:
+    """Look at no descent."""
+
+
+def descend(
+    loss: Loss, x: Tensor, most: int, progress: Progress = no_progress,
+    watch: Watch = watch_nothing,
+) -> Ends:  # fmt: skip
     """Return the ends of descents from places x (b, p), of which none sees another.
 
     Quasi-Newton steps (L-BFGS) that never rise, none longer than `REACH`. A descent is level where
@@ -55,6 +66,7 @@ def descend(loss: Loss, x: Tensor, most: int, progress: Progress = no_progress) 
         x: where to begin.
         most: steps of each.
         progress: hears which share is level.
+        watch: hears where they are, every `WATCHED` steps; what it gets changes after its return.
 
     Source: Nocedal 1980, restated; the bounds of the steps are our own.
     """
@@ -81,12 +93,15 @@ def descend(loss: Loss, x: Tensor, most: int, progress: Progress = no_progress) 
             level[going] |= checked[going] - value[going] <= LEVEL
             checked[going] = value[going]
         going = going[~level[going]]
+        if t % WATCHED == 0:
+            watch(x, value, level)
     return Ends(x, value, gradient, level, steps)
 
 
 def descend_with_returns(
-    put_back: PutBack, loss: Loss, x: Tensor, most: int, progress: Progress = no_progress
-) -> Ends:
+    put_back: PutBack, loss: Loss, x: Tensor, most: int, progress: Progress = no_progress,
+    watch: Watch = watch_nothing,
+) -> Ends:  # fmt: skip
     """Return the ends of descents whose places return to what is known of the points.
 
     As in attacks each is put back after some steps. It is level where that brings `LEVEL` or less
@@ -110,6 +125,7 @@ def descend_with_returns(
         steps[going] = t + CALM
         level[going] = before - value[going] <= LEVEL
         going = going[~level[going]]
+        watch(x, value, level)
     return Ends(x, value, gradient, level, steps)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from explorer.engine.arrays import Arrays
+from explorer.engine.arrays import Arrays, Index
 from explorer.engine.progress import Progress, part_progress
 from explorer.page import play
 from explorer.page.ask import Ask
@@ -19,7 +19,7 @@ from explorer.page.panels.base import Panel
 from explorer.page.session import Session
 from explorer.page.stages.landscape import census_words as words
 from explorer.page.stages.landscape import commands as landscape
-from explorer.research.census import Census, CensusConfig, census, surface_of
+from explorer.research.census import Census, CensusConfig, census, census_starts, surface_of
 from explorer.research.census.basins import Kind
 from explorer.research.census.passes import LowestPass, ends_to_join, lowest_pass
 from explorer.research.grid import Problem
@@ -29,6 +29,7 @@ ROUNDS = 500  # of a string, at most; arbitrary: a second or two
 COUNTED = 0.8  # share of the bar that the descents take; arbitrary
 MARKS: dict[Kind, int] = {"truth": 0, "explanation": 1}  # as the ends of runs; others are stuck
 COLOURS = 8  # of basins beside that of the truth, as in triangle.js; the rest is grey
+SPECK, ROLLING = 1.2, 3  # px: radius of a start; its mark, as of a run under way
 LARGEST, SMALLEST = 18.0, 2.0  # px: radius of a dot that all starts come to, and of one alone
 
 
@@ -49,11 +50,30 @@ class Found:
     ways: dict[str, LowestPass] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, eq=False)
+class Going:
+    """How far a census is.
+
+    Attributes:
+        places: of each start on the triangle (b, 3), or of its end where it has come to one.
+        basin: the number so far of that end (b,), -1 where the descent goes on.
+    """
+
+    places: np.ndarray
+    basin: Index
+
+    @property
+    def counts(self) -> tuple[int, int, int]:
+        """Return how many starts there are, how many have ended, and at how many ends."""
+        return len(self.basin), int((self.basin >= 0).sum()), int(self.basin.max(initial=-1)) + 1
+
+
 class CensusBox:
     """Counts the basins of the starts on screen; what it has found stays until the weights change.
 
     Attributes:
         found: of the weights on screen, or None.
+        going: how far the census is that goes on, or None.
         go: the button that counts, and cancels, with its bar.
         pick: the list of ends.
     """
@@ -62,8 +82,11 @@ class CensusBox:
         """`draw` shows what is known now; it is told whether that is a new census."""
         self.session: Session = panel.session
         self.found: Found | None = None
+        self.going: Going | None = None
+        self._told: Going | None = None
         self._draw = draw
         self.job = Ask(panel, panel.weights, words.ENDED)
+        self.job.observe(self._tell)
         self.go = Row(
             go=Item("job", words.CENSUS, words.TIP, call=panel.command(self._start), job=self.job),
             share=Item("bar", tip="Share of the census", job=self.job),
@@ -76,9 +99,20 @@ class CensusBox:
         problem = landscape.census_problem(self.session)
         config = CensusConfig(starts=STARTS, seed=self.session.seed)
         loss = surface_of(problem, config).loss  # what it refuses is said at once
+        places = census_starts(problem.parts, config)[0].numpy()
+        self.going = Going(places, np.full(STARTS, -1))
+
+        def look(x: Tensor, basin: Index) -> None:
+            nonlocal places
+            before = self.going
+            new = basin >= 0 if before is None else (basin >= 0) & (before.basin < 0)
+            places = places.copy()
+            for i in np.flatnonzero(new):
+                places[i] = problem.parts.weights(x[i])
+            self.going = Going(places, basin)
 
         def work(progress: Progress) -> Iterator[Found]:
-            made = census(problem, config, part_progress(progress, 0.0, COUNTED))
+            made = census(problem, config, part_progress(progress, 0.0, COUNTED), look)
             places = [problem.parts.weights(one.x) for one in made.basins]
             found = Found(problem, made, torch.tensor(places))
             yield found
@@ -92,9 +126,22 @@ class CensusBox:
                 found = replace(found, ways={**found.ways, key: way})
                 yield found
 
-        self.job.begin(work, self._take, lambda: self._draw(False))
+        self.job.begin(work, self._take, self._end)
+
+    def _tell(self) -> None:
+        """Show how far the census is, where that is another."""
+        if self.going is not None and self.going is not self._told:
+            self._told = self.going
+            landscape.note_counting(self.session, self.going.counts)
+            self._draw(False)
+
+    def _end(self) -> None:
+        self.going = self._told = None
+        landscape.note_counting(self.session, None)
+        self._draw(False)
 
     def _take(self, found: Found) -> None:
+        self.going = None
         new = self.found is None or self.found.census is not found.census
         self.found = found
         if new:
@@ -108,12 +155,17 @@ class CensusBox:
 
     # --- what is drawn --------------------------------------------------------------------------
     def arrays(self) -> Arrays:
-        """Return starts and ends as `TriangleView` takes them; none without a census."""
+        """Return starts and ends as `TriangleView` takes them; none without a census.
+
+        While it goes on: a speck where a start is, a dot where some have ended.
+        """
+        if self.going is not None:
+            return _going_arrays(self.going)
         if self.found is None:
             return {}
         made, n = self.found.census, len(self.found.census.basin)
         tints = np.array(_tints(made), dtype=np.uint8)
-        sizes = [SMALLEST + (LARGEST - SMALLEST) * (len(b.starts) / n) ** 0.5 for b in made.basins]
+        sizes = [_size(len(b.starts), n) for b in made.basins]
         return {
             "starts": made.mixes[::2].numpy().astype(np.float32),  # the others are off the triangle
             "basins": tints[made.basin[::2]],
@@ -134,6 +186,25 @@ class CensusBox:
         """Show an end: its points on the plane, and what it leaves."""
         if self.found is not None and 0 <= k < len(self.found.census.basins):
             landscape.show_end(self.session, self.found.problem.parts.y, self.found.census, k)
+
+
+def _size(came: int, n: int) -> float:
+    """Return the radius of an end to which so many of n starts came."""
+    return SMALLEST + (LARGEST - SMALLEST) * (came / n) ** 0.5
+
+
+def _going_arrays(going: Going) -> Arrays:
+    """Return specks of starts and dots of ends, as runs of one place each that still roll."""
+    ended = going.basin >= 0
+    first, came = np.unique(going.basin[ended], return_index=True, return_counts=True)[1:]
+    ends = going.places[ended][first]
+    places = np.concatenate([going.places[~ended], ends]).astype(np.float32)
+    sizes = [SPECK] * int((~ended).sum()) + [_size(int(k), len(ended)) for k in came]
+    return {
+        "trails": places[:, None],
+        "ends": np.full(len(places), ROLLING, dtype=np.uint8),
+        "sizes": np.array(sizes, dtype=np.float32),
+    }
 
 
 def _tints(made: Census) -> list[int]:

@@ -171,9 +171,18 @@ def census_problem(session: Session) -> Problem:
     return page_problem(now.target, now.truth, now.heldout, session.seed, knows)
 
 
+def note_counting(session: Session, counting: tuple[int, int, int] | None) -> None:
+    """Take over how far a census is, for the headline; None where none goes on any more."""
+    held = session.frame.starts
+    if held is not None and held.counting != counting:
+        moved = held.moved and held.counting is not None  # a new count is told, whatever was moved
+        session.show(starts=replace(held, counting=counting, moved=moved))
+
+
 def note_census(session: Session, made: Census) -> None:
     """Take over what a census counted, for the headline."""
-    session.show(starts=replace(starts(session), census=made, end=-1, moved=False))
+    held = starts(session)
+    session.show(starts=replace(held, census=made, counting=None, end=-1, moved=False))
 
 
 def show_end(session: Session, y: Tensor, made: Census, k: int) -> None:

@@ -175,12 +175,14 @@ class StartsPanel(Panel):
         self._draw_fill()
 
     def _on_ball(self, index: int) -> None:
-        (self.census.press if self.shows_basins else self.runs.press)(index)
+        if self.census.going is None:  # its dots stand for nothing that could be shown
+            (self.census.press if self.shows_basins else self.runs.press)(index)
 
     @property
     def shows_basins(self) -> bool:
         """Return whether the triangle is coloured by the basins of a census."""
-        return self.census.found is not None and self.aside.value("fill") == "basins"
+        known = self.census.found is not None and self.census.going is None
+        return known and self.aside.value("fill") == "basins"
 
     def _on_fill(self, chosen: str) -> None:
         if chosen == "basins" and self.census.found is not None:
@@ -302,7 +304,7 @@ class StartsPanel(Panel):
             rolled = len(found.rows), sum(len(t.places) for t in list(found.rolling.values()))
         shown = (
             values, chosen, rolled, len(held.trail_so_far), id(found), colours,
-            id(self.census.found), held.end,
+            id(self.census.found), self.census.going, held.end,
         )  # fmt: skip
         if not self._shown or values is not self._shown[0] or shown[1:] != self._shown[1:]:
             self._shown = shown
@@ -314,7 +316,9 @@ class StartsPanel(Panel):
             self._send_basins(held)
             return
         arrays: Arrays = {} if held.trail else self.runs.arrays()
-        if held.trail:
+        if self.census.going is not None:
+            arrays = self.census.arrays()
+        elif held.trail:
             places = np.array([one.place for one in held.trail_so_far], dtype=np.float32)
             arrays = {"trails": places[None], "ends": np.array([3], dtype=np.uint8)}
         self.view.energies = filled
@@ -333,8 +337,8 @@ class StartsPanel(Panel):
             elif self.ages_job.busy:
                 aged = {"names": [words.AGES_COMING]}
         self.view.show(arrays, sea=sea, **aged)
-        counts = self.runs.counts()
-        rolling = 0 if self.runs.found is None else len(self.runs.found.rolling)
+        counts = [] if self.census.going else self.runs.counts()
+        rolling = 0 if self.runs.found is None or not counts else len(self.runs.found.rolling)
         said = words.ends(counts, rolling, self.runs.busy) if sum(counts) + rolling else ""
         self.aside.put("counts", value=said)
 

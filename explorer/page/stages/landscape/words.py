@@ -60,9 +60,9 @@ ANSWERS = {  # by the archetype of the map
     "redundant": "This point could be anywhere",
 }
 PROFILES = {
-    "noise": "Noise to handle to truth",
-    "unseen": "Unseen to handle to truth",
-    "edges": "Along the edges",
+    "noise": "Energy on the way from noise to truth",
+    "unseen": "Energy on the way from unseen points to truth",
+    "edges": "Energy along the edges",
 }
 DRAWN = "with drawn multipliers and annealed slopes the first steps leave the start."
 OWN_LOSS = "the attack lowers a loss of its own, not this energy."
@@ -117,6 +117,8 @@ def headline(frame: Frame) -> tuple[str, str] | None:
     own = by_key(held.problem.of.attack).own is not None
     if len(held.trail) > 1:
         return run_words(held, own)
+    if held.counting is not None and not held.moved:
+        return counting_words(*held.counting)
     told = _told_census(held)
     if told is not None:
         return census_words(told, held.end)
@@ -130,6 +132,17 @@ def headline(frame: Frame) -> tuple[str, str] | None:
     if held.energies is None:
         return None
     return here_words(held, title(held.energies, own)[0], noise_words(held.energies))
+
+
+def counting_words(starts: int, ended: int, ends: int) -> tuple[str, str]:
+    """Return how far a census is, in a title and a sentence."""
+    title = f"{ended} of {starts} descents have ended"
+    if not ended:
+        return title, f"From {starts} starts the candidates go down the energy to where it is level."
+    if ended == starts:
+        return title, f"They came to {count(ends, 'distinct end')}. What each of them is comes next."
+    which = "the white dot on the triangle" if ends == 1 else "the white dots on the triangle"
+    return title, f"They came to {count(ends, 'distinct end')} so far: {which}."
 
 
 def numbers(frame: Frame) -> tuple[tuple[str, str], ...]:
@@ -337,9 +350,10 @@ def loaded_run(mix: tuple[float, float], t: int) -> str:
 
 def profile(kind: str, after: bool, passed: bool = True) -> str:
     """Return the title of the profile, as HTML; `passed`: whether it passes the handle."""
-    lines = "energy: dashed start" + (", solid end" if after else "")
-    lines += "" if passed else "; the handle lies within"
-    return f"<b>{escape(PROFILES[kind])}</b> <span class='mx-aside'>{lines}</span>"
+    lines = "dashed: start, solid: end" if after else ""
+    within = "" if passed else "the handle lies within"
+    said = "; ".join(filter(None, (lines, within)))
+    return f"<b>{escape(PROFILES[kind])}</b> <span class='mx-aside'>{said}</span>"
 
 
 def profile_label(
@@ -349,7 +363,7 @@ def profile_label(
     if not passed:
         return f"{PROFILES[kind]}: the handle is on none of them."
     after = f", after the run {number(now)}" if now != start else ""
-    return f"{PROFILES[kind]}: energy {energy_text(start, rough)} at the handle{after}."
+    return f"{PROFILES[kind]}: {energy_text(start, rough)} at the handle{after}."
 
 
 def ends(counts: Sequence[int], begun: int, going: bool = True, names: Sequence[str] = ENDS) -> str:
