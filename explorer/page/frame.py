@@ -167,7 +167,7 @@ class Shown:
     """Points on the plane beside the truth, such as claims on `target`, with what is said of them.
 
     `title`: "" where the sentence stands below the question. `other`: whether they are another set
-    that explains the weights, and claim nothing.
+    that explains the weights, and claim nothing. `runs`: those that are compared.
     """
 
     target: Target
@@ -175,6 +175,7 @@ class Shown:
     claims: Report | None = None
     title: str = ""
     other: bool = False
+    runs: tuple[dict[str, Any], ...] = ()
 
 
 @dataclass(frozen=True, eq=False)

@@ -129,10 +129,11 @@ def first_explained(target: Target, truth: Dataset, base: float | None = None) -
         base = share_left(target, truth.x, truth.y)
     net, e, exact = training_explanation(target, truth.x, truth.y)
     reference = remainder(net, e)
-    return Explained(
+    made = Explained(
         target=target, net=net, truth=e, exact=exact, base=base, left=base, reference=reference,
-        free=net.d == 1, **measures(net, e, reference),  # type: ignore[arg-type]
+        **measures(net, e, reference),  # type: ignore[arg-type]
     )  # fmt: skip
+    return replace(made, free=net.d == 1 or bool(made.pinned.all()))
 
 
 def rivals_of(state: Explained, extent: float) -> Rivals:

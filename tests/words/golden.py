@@ -747,6 +747,7 @@ def attacked_frames() -> Iterator[tuple[str, Frame]]:
         energies=None,
         arrivals=None,
         census=None,
+        counting=None,
         trail=(),
         problem=SimpleNamespace(of=SimpleNamespace(attack="kkt")),
     )
@@ -846,6 +847,9 @@ def starts_words(empty: Frame, begun: Frame, several: Frame) -> Named:
         held = Handle(None, None, place, report, 0.5, usual=usual)
         yield f"starts, {m} candidates for {usual}", says.beside(held)
     yield from census_words()
+    for ended, ends in ((0, 0), (1, 1), (90, 31), (200, 40)):
+        counted = says.counting_words(200, ended, ends)
+        yield f"starts, counting, {ended}", ": ".join(counted)
     yield "starts, readout", says.readout(place, 0.0123)
     yield "starts, readout of a run", says.readout(place, 1e-9, True)
     yield "starts, readout in passing", says.readout(place, 0.0123, rough=True)

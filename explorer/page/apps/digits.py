@@ -188,10 +188,10 @@ LASSO = "Draw a lasso around dots to see those images alone."
 
 
 class Board:
-    """Gallery, charts and first layer."""
+    """Gallery, charts and first layer; each is there as soon as it has something to show."""
 
-    def __init__(self, below: Sequence[w.Widget]) -> None:
-        """Make every view, empty; `below`: what stands below the gallery."""
+    def __init__(self, after: w.Widget, below: w.Widget) -> None:
+        """Make every view, empty; below the gallery stand `after`, after an attack, and `below`."""
         self.gallery, self.believed, self.neurons = Gallery(), Believed(), FirstLayer()
         self.outputs = BrushView("lasso", self._choose, LASSO)
         self.chosen: list[int] | None = None  # training images in the lasso
@@ -205,22 +205,28 @@ class Board:
                  (CONTROL, "guess")), self.rates),
         )  # fmt: skip
         pairs = [(w.HTML(text).add_class("mx-chart-title"), view) for text, view in titled]
-        charts = cards_of(pairs, "250px")
+        charts = w.VBox([cards_of(pairs, "250px")], layout=w.Layout(overflow="visible"))
         right = w.VBox(
             [charts, self.neurons.widget], layout=w.Layout(overflow="visible", grid_gap="12px")
         )
         left = w.VBox(
-            [self.gallery.widget, self.believed.widget, *below],
+            [self.gallery.widget, self.believed.widget, after, below],
             layout=w.Layout(overflow="visible", grid_gap="12px"),
         )
+        self._trained, self._attacked = (right,), (charts, self.believed.widget, after)
         body = columns([left, right], "560px")
         self.widget = w.VBox([body], layout=w.Layout(overflow="visible"))
 
     def nothing(self) -> None:
         """Show that there are no images."""
         self.gallery.clear()
-        self.neurons.clear()
+        self.forget()
         self.images(None)
+
+    def forget(self) -> None:
+        """Show no network."""
+        self.neurons.clear()
+        _put_in_sight((*self._trained, *self._attacked), False)
 
     def _choose(self, ids: list[int] | None) -> None:
         """Show the images in the lasso alone; all where there is none."""
@@ -241,10 +247,12 @@ class Board:
     def network(self, draw: Draw, net: Network) -> None:
         """Show the first layer, and how many numbers the weights hold."""
         self.neurons.draw(net, draw.shape, carried_numbers(net), draw.train.n * draw.train.d)
+        _put_in_sight(self._trained, True)
 
     def attack(self, draw: Draw, found: ImageComparison, partition: bool) -> None:
         """Show candidates beside their matches, and both charts."""
         self._compared = None
+        _put_in_sight(self._attacked, True)
         self.outputs.draw(output_chart(found))  # lets go of the images chosen, if others are drawn
         self._compared = draw, found
         self.gallery.compare(draw, found, self.chosen)
@@ -252,6 +260,11 @@ class Board:
         self.shares.draw(share_chart(found, partition))
         least = 1 / found.verdict.unseen
         self.rates.draw(roc_chart([("found", MATCHED, found.roc)], least=least))
+
+
+def _put_in_sight(parts: Sequence[w.Widget], shown: bool) -> None:
+    for part in parts:
+        part.layout.display = None if shown else "none"
 
 
 def _found_words(found: ImageComparison) -> str:
@@ -295,7 +308,7 @@ class DigitsApp(SidePage):
             lambda: self._again(), self.run_training, self.run_attack,
         )  # fmt: skip
         self.quiz, self.own = QuizCard(self._hide_truth), OwnCard(lambda: self.redraw())
-        self.board = Board([self.quiz.widget, self.own.widget])
+        self.board = Board(self.quiz.widget, self.own.widget)
         self.grid = DigitsGrid(self._ready, self._show_cell, self)
         # A folder on the server is named anew each time.
         kept = Remembered(self.controls, without=("kind", "folder"))
@@ -329,7 +342,7 @@ class DigitsApp(SidePage):
 
     def _forget_net(self) -> None:
         self.trained = None
-        self.board.neurons.clear()
+        self.board.forget()
         self.grid.grid.forget()
         self._forget_attack()
 

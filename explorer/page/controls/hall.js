@@ -75,14 +75,14 @@ const build = (el, send, onClose) => {
   const writeAll = () => {
     if (!now.round) return;
     const at = stage(), total = told.total || 0, tapped = Object.values(phones).reduce((sum, [own]) => sum + own.length, 0);
-    put(title, "textContent", { taps: "Where are the points?", claims: "The machine claims", places: "Here a point must be", truth: "The truth" }[at]);
+    put(title, "textContent", { taps: "Where are the points?", claims: "The machine claims", places: "Here a point must be", truth: now.result }[at]);
     put(said, "textContent", now.said);
     const local = told.letters && !told.place && !total;
     put(where, "textContent", local ? now.only_here : (told.place || "").replace(/^http:\/\//, ""));
     where.classList.toggle("bad", Boolean(local));
     put(code, "textContent", told.letters || "");
     put(count, "textContent", `${total} ${total === 1 ? "phone" : "phones"}, ${tapped} ${tapped === 1 ? "tap" : "taps"}`);
-    put(seal, "textContent", `Sealed before the first tap: ${now.round.seal.slice(0, 16)}…`);
+    put(seal, "textContent", `Sealed before the first tap: ${now.round.seal.slice(0, 16)}… ${now.sealed}`);
     dialog.dataset.stage = at;
     const label = { taps: "The machine's claims", claims: "Where a point must be", places: "Reveal the points" }[at];
     put(next, "textContent", label || "");

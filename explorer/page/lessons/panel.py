@@ -65,6 +65,8 @@ class LessonPanel(Panel):
             course.begin(self.session, packaged_lessons()[place + 1])
         else:
             course.leave(self.session)
+            if place is not None:
+                self.tell(words.FINISHED)
 
     def _on_words(self, value: Any) -> None:  # noqa: ANN401 - from a browser
         if isinstance(value, list) and len(value) == 2 and all(isinstance(v, str) for v in value):

@@ -15,6 +15,12 @@ PAGES = {
 }
 
 
+FINISHED = (
+    "That was the last lesson. Now train a network on points of your own, or read its weights by "
+    "the command audit; under Share a whole class attacks them."
+)
+
+
 def number(place: int | None, preview: bool) -> str:
     """Return what stands over the title of a lesson."""
     if preview:

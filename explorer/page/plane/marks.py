@@ -231,7 +231,7 @@ def legend(
     kinds = {int(k) for name in ("claims", "marks") if name in arrays for k in arrays[name][:, 2]}
     keys += [key for i, key in enumerate(MARKS) if i in kinds]
     if "places" in arrays:
-        keys += [key for key in [values["placesAre"]] if key not in keys]
+        keys += ["place", *(key for key in [values["placesAre"]] if key not in keys)]
     keys += ["disc"] * ("disc" in arrays)
     keys += [key for name, key in PLACED.items() if name in arrays and key not in keys]
     told = {key: (words, f"{words[0].upper()}{words[1:]}.") for key, words in names if words}

@@ -33,6 +33,7 @@ class BandContent:
         made: the weights as a sum over points, or None.
         certificate: the one whose residual is called unexplained; None where that is not known.
         t: the step that it is of, where it is an earlier one; -1.
+        tried: whether candidates of an attack add up, not the points.
         why: a sentence on why nothing adds up, or "".
     """
 
@@ -42,6 +43,7 @@ class BandContent:
     made: Sum | None = None
     certificate: Certificate | None = None
     t: int = -1
+    tried: bool = False
     why: str = ""
 
 
@@ -64,7 +66,7 @@ def shown_of(frame: Frame, config: Any, truth_shown: bool = True) -> BandContent
     if why:
         return BandContent(net, points, NONE, why=why)
     if tried is not None:
-        return BandContent(tried[0].net, points, tried[1], tried[0], None if hidden else known)
+        return BandContent(tried[0].net, points, tried[1], tried[0], tried=True)
     if frame.stage == "explain" and frame.explain is not None:
         held = frame.explain.present
         now = held.now
@@ -123,7 +125,12 @@ def can_show(frame: Frame) -> Network | None:
 
 
 def left_words(shown: BandContent) -> str:
-    """Return the one number of a network and its points, in words; "" where it is not known."""
+    """Return how much of the weights is left over, in words; "" where that is not known.
+
+    Of points it is the one number of a network; of an attack's candidates what glows.
+    """
+    if shown.tried and shown.made is not None:
+        return words.miss_words(share(shown.made.left))
     if shown.certificate is None:
         return ""
     when = f" at step {shown.t:,}" if shown.t >= 0 else ""

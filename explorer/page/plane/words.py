@@ -51,6 +51,7 @@ ROWS: dict[str, tuple[str, str]] = {
     "cross": ("looked at", "A place that the attack looks at, or has looked at."),
     "ring": ("chosen place", "A place that the attack on screen has chosen; its words say why."),
     "diamond": ("explains most", "Of all places looked at, a point here explains most."),
+    "place": ("place of a point", "Somewhere in this square a training point of its class lies."),
     "disc": ("forbidden", "The disc in which no point may be: the others explain what they can."),
     "hand": ("in hand", "The point in hand, or under the pointer in a chart."),
     "links": ("claim and point", "Joins a claim to the training point that it found."),
@@ -80,6 +81,11 @@ def band_title(n: int, many: bool) -> str:
     if many:
         return f"The weights θ in {n} directions"
     return f"The weights θ of {n} neurons" if n > 1 else "The weights θ of one neuron"
+
+
+def miss_words(left: str) -> str:
+    """Return how much of the weights the candidates of an attack leave over."""
+    return f"the candidates miss {left}"
 
 
 def band_label(k: int) -> str:

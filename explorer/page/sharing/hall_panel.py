@@ -150,7 +150,7 @@ def with_answer(held: HallRound) -> HallRound:
 def said_of(held: HallRound) -> str:
     """Return the sentence under the question, as far as the round is shown."""
     if held.score is not None:
-        return words.REVEALED
+        return words.hall_result(held.score)[1]
     if "places" in held.shown:
         return words.hall_places(held.needed)
     if "claims" in held.shown and held.claims is not None:
@@ -242,7 +242,8 @@ class HallPanel(Panel):
         busy = str(self.job.error or self.scoring.error or busy)  # the page's head is covered
         self.view.show(
             words=words.HALL, served=SERVED, round=held.shown, busy=busy, said=said_of(held),
-            only_here=words.ONLY_HERE,
+            only_here=words.ONLY_HERE, sealed="" if held.score is None else words.SEALED,
+            result="" if held.score is None else words.hall_result(held.score)[0],
             ready={"claims": held.claims is not None, "places": held.proven},
             rows=[] if held.score is None else words.hall_rows(held.score),
         )  # fmt: skip

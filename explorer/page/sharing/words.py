@@ -121,7 +121,7 @@ TAPPING = (
     "they draw. Tap where the training points are."
 )
 WITHIN = ". Found is within {:g}, near within {:g}.".format(*HALL_RADII)
-REVEALED = "The seal is the SHA-256 of these points and a salt; each phone shows both."
+SEALED = "The seal is the SHA-256 of these points and a salt; each phone shows both."
 
 
 def hall_claims(count: int) -> str:
@@ -153,6 +153,12 @@ def hall_rows(made: HallScore) -> list[list[str]]:
         cells = [f"{hits} of {met.n}|by chance {chance:.1f}" for hits, chance in counts]
         rows.append([f"{who}|{by.n} places", *cells])
     return rows
+
+
+def hall_result(made: HallScore) -> tuple[str, str]:
+    """Return who found how many, in a title and a sentence."""
+    hall, machine = (int(one.found[0]) for one in (made.hall, made.machine))
+    return f"The machine {machine}, the hall {hall}", f"Of {made.hall.n} points, as found below."
 
 
 def hall_question(t: int) -> str:

@@ -7,7 +7,7 @@
 //
 //   view        [cx, cy, hx, hy]: centre and half sizes, in units of the data, for the ticks
 //   flat        true on a line: the height is Phi over the margin, and there are no level lines
-//   scale       factor of point sizes, 1 unless given; 1.6 to present
+//   scale       factor of point sizes, 1 unless given; 1.25 to present
 //   map         (s, s): Phi over the margin, first row on top, first and last samples on the edges;
 //               or (C, s, s): each class's lead over the best rival, classes 1, -1, 3, 4.
 //               Float32, or Uint8 b for (b - 128) / 50, so that a recording is small
@@ -337,6 +337,7 @@ const GLYPHS = {
   boundary: (c, x, y, paints, unit) => stroke(c, x, y, unit, paints.ink, 2),
   margins: (c, x, y, paints, unit) => { stroke(c, x, y - 4 * unit, unit, paints.pos, 1.4, 0); stroke(c, x, y + 4 * unit, unit, paints.neg, 1.4, 0); },
   breakpoints: (c, x, y, paints, unit) => { c.fillStyle = paints.ink2; c.fillRect(x - 0.8, y - 8 * unit, 1.6, 16 * unit); },
+  place: (c, x, y, paints, unit) => edged(c, paints.good, 2, paints, unit, () => c.roundRect(x - 10 * unit, y - 9 * unit, 20 * unit, 18 * unit, 4 * unit)),
   area: (c, x, y, paints, unit) => { patch(c, x, y, unit, [faded(paints.good, 0.16)]); c.strokeStyle = paints.good; c.lineWidth = 1.5; c.strokeRect(x - 13 * unit, y - 9 * unit, 26 * unit, 18 * unit); },
   spans: (c, x, y, paints, unit) => patch(c, x, y, unit, [faded(paints.good, 0.12), faded(paints.good, 0.22)]),
   map: (c, x, y, paints, unit) => patch(c, x, y, unit, [faded(paints.neg, 0.36), faded(paints.pos, 0.36)]),
@@ -370,10 +371,12 @@ const paintPlaces = (context, frame, paints, { X, Y, unit }, size) => {
     context.beginPath(); box();
     context.fillStyle = faded(paintOf(label, paints), Math.min(0.55, 0.1 + (4 * unit) / Math.min(rx, ry))); context.fill();
     if (frame.placesAre === "likely") edged(context, paints.good, 2.2, paints, unit, box, [3, 3]);
-    else {
-      edged(context, paints.good, 2.4, paints, unit, box);
-      tick(context, px + rx - 2 * unit, py - ry + 2 * unit, paints, unit);
-    }
+    else edged(context, paints.good, 2.4, paints, unit, box);
+  });
+  if (frame.placesAre === "likely") return;
+  eachRow(frame.places, ([x, y, w, h]) => { // over all squares: none cuts the tick of another
+    const [rx, ry] = [Math.max((w * size.width) / 2, 10 * unit), Math.max((h * size.height) / 2, 10 * unit)];
+    tick(context, X(x) + rx - 2 * unit, Y(y) - ry + 2 * unit, paints, unit);
   });
 };
 const paintDisc = (context, frame, paints, { X, Y, unit }, size) => {

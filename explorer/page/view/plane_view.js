@@ -4,7 +4,7 @@ function render({ model, el }) {
   let frame = null;
   const behind = keepBackdrop();
   const paint = (context, size, paints, ...from) => {
-    const scale = model.get("present") ? 1.6 : 1;
+    const scale = model.get("present") ? 1.25 : 1;
     if (frame) paintPlane(context, { ...frame, scale, lit }, size, paints, ...from);
   };
   const shown = surface(el, (...given) => paint(...given, behind), true);

@@ -212,7 +212,7 @@ def _points(surface: Surface, x: Tensor) -> WeightedSet:
 
 
 def _watch(surface: Surface, shape: torch.Size, look: Look) -> Watch:
-    """Return what tells `look` to which basins the starts came; the first place is none of them."""
+    """Return what tells `look` to which basins starts have come; the first place is no start."""
     sets: dict[int, WeightedSet] = {}
 
     def watch(x: Tensor, value: Tensor, level: Tensor) -> None:

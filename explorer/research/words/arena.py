@@ -11,8 +11,16 @@ from explorer.research.sweep.arena import ArenaLine, best
 from explorer.research.words import explanations, verdicts
 
 
-def title(lines: Sequence[ArenaLine]) -> str:
-    """Return the result in a few words, as the title of `sentence`; "" where no attack has run."""
+def title(lines: Sequence[ArenaLine], so_far: bool = False) -> str:
+    """Return the result in a few words, as the title of `sentence`; "" where no attack has run.
+
+    `so_far`: whether more runs are to come.
+    """
+    told = _title(lines)
+    return f"{told}, so far" if told and so_far else told
+
+
+def _title(lines: Sequence[ArenaLine]) -> str:
     ran = [line for line in lines if line.runs]
     if not ran:
         return ""
@@ -61,11 +69,20 @@ def sentence(lines: Sequence[ArenaLine], titled: bool = False) -> str:
     others = [f"{line.title} {line.hits}" for line in ran if line is not first]
     if others:
         text += f" Others found: {', '.join(others)}."
-    if any(line.hits > first.hits for line in ran):
-        text += " Best is whose points found and whose right claims are many alike."
+    text += _more_but_false(first, max(ran, key=lambda line: line.hits))
     if known and least_p(len(first.chance)) > CHANCE:
         text += verdicts.doubt(first.p_adjusted, len(first.chance))
     return text + _open_questions(first)
+
+
+def _more_but_false(first: ArenaLine, most: ArenaLine) -> str:
+    """Return why the attack that finds most is not the best; "" where it is."""
+    false = most.claims - most.hits
+    if most.hits <= first.hits:
+        return ""
+    if not false:
+        return " Best is whose points found and whose right claims are many alike."
+    return f" {most.title} finds more, but {false} of its {most.claims} claims are false."
 
 
 def _open_questions(line: ArenaLine) -> str:

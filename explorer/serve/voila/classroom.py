@@ -186,9 +186,9 @@ class _WithKey(RequestHandler):
 class TeacherPage(_WithKey):
     """The page itself."""
 
-    def initialize(self, key: str) -> None:
-        """Keep the key."""
-        self.key = key
+    def initialize(self, key: str, network: str = "") -> None:
+        """Keep the key, and this machine's address on its network."""
+        self.key, self.network = key, network
 
     def get(self) -> None:
         """Answer with the page; its address, which holds the key, is told to no other."""
@@ -196,7 +196,8 @@ class TeacherPage(_WithKey):
         self.set_header("Referrer-Policy", "no-referrer")
         self.set_header("Cache-Control", "no-store")
         styles = STYLES.read_text(encoding="utf-8")
-        self.finish(PAGE.read_text(encoding="utf-8").replace("/* page.css */", styles))
+        page = PAGE.read_text(encoding="utf-8").replace("/* page.css */", styles)
+        self.finish(page.replace("/* network */", self.network))
 
 
 class TeacherSocket(_WithKey, SmallSocket):
@@ -252,11 +253,16 @@ class TeacherSocket(_WithKey, SmallSocket):
         self.room.teachers.discard(self)
 
 
-def handlers(base: str, key: str, sign: str = "", kernels: Container[str] = ()) -> list[Any]:
-    """Return the addresses of a class: students' socket, the teacher's page and its socket."""
+def handlers(
+    base: str, key: str, sign: str = "", kernels: Container[str] = (), network: str = ""
+) -> list[Any]:
+    """Return the addresses of a class: students' socket, the teacher's page and its socket.
+
+    `network`: this machine's address on its network, "" where it has none.
+    """
     room = Classroom(sign, kernels)
     return [
         (f"{base}class/student", StudentSocket, {"room": room}),
         (f"{base}class/teacher", TeacherSocket, {"room": room, "key": key}),
-        (f"{base}teacher", TeacherPage, {"key": key}),
+        (f"{base}teacher", TeacherPage, {"key": key, "network": network}),
     ]

@@ -143,9 +143,9 @@ def _guard(server: Any) -> None:
         here = guard.OtherHost(self.ip, named)
         base = f"{self.server_url.rstrip('/')}/"
         sign = os.environ.get("MARGIN_EXPLORER_CLASS", "")
-        own = (re.escape(base), _TEACHER, sign, rooms)
-        our_pages = classroom.handlers(*own) if _TEACHER else []
         network = address_on_network() if self.ip in EVERYWHERE else ""
+        own = (re.escape(base), _TEACHER, sign, rooms, network)
+        our_pages = classroom.handlers(*own) if _TEACHER else []
         our_pages += hall.handlers(re.escape(base), hall.Hall(rooms, base, network))
         our_pages.append((f"{re.escape(base)}story/?", story.Story))
         pages = _further_pages(self, _repair(made(self)))

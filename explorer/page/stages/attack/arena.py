@@ -203,21 +203,26 @@ class Arena(Panel):
         claims = None if line is None else arena.claims_of(self.rows, line, self.target.net.d)
         key = "" if claims is None or line is None else line.key
         lines = self.lines()
-        self._put(key, claims, arena_words.sentence(lines, titled=True), arena_words.title(lines))
+        title = arena_words.title(lines, so_far=len(self.rows) < len(self.planned))
+        self._put(key, claims, arena_words.sentence(lines, titled=True), title)
 
     def _put(self, key: str, claims: Report | None, words: str, title: str = "") -> None:
         if self.target is not None:
             self.table.chosen = key
-            shown = Shown(self.target, words, claims, title, other=key == OTHER)
+            runs = tuple(self.rows)
+            shown = Shown(self.target, words, claims, title, other=key == OTHER, runs=runs)
             attack.show_claims(self.session, shown)
 
     def render(self, frame: Frame) -> None:
-        """Drop runs on weights that are no longer attacked."""
+        """Drop runs on weights that are no longer attacked; take up those that the page shows."""
         if self.target is not None and frame.target is not self.target:
             self.job.cancel()
             self.target, self.rows, self.other, self.radius = None, [], None, RADIUS
             self.table.chosen = ""
             self.row.say("")
+        shown = frame.arena
+        if self.target is None and shown is not None and shown.target is frame.target:
+            self.target, self.rows, self.planned = shown.target, [*shown.runs], []
         self.draw()
 
 

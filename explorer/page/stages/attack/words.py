@@ -35,6 +35,7 @@ NEAR = (Light.NEAR, Light.EXACT)
 ANEW = Action("restart", "Attack again")
 ELSEWHERE = "Could they be elsewhere?"
 OTHERS = "Ask what else explains the weights"
+REST_ELSEWHERE = " The rest could be elsewhere: other points explain the weights nearly as well."
 ALTERNATE = Action("points", "Try points that alternate")
 
 
@@ -120,10 +121,8 @@ def _verdict_statement(frame: Frame, made: Verdict, running: bool) -> Statement:
         return Statement(_met_words(made), reason, action=None if running else action)
     luck = _by_chance(made)
     if made.kind is Kind.NOT_RECOVERABLE and made.in_reach is not None:
-        title = f"{made.n - made.in_reach} of {made.n} points leave no trace"
-        return Statement(
-            title, reason if luck is None else f"{reason} {luck[1]}", "warn", action=action
-        )
+        title, words = (_met_words(made), reason) if luck is None else (luck[0], f"{reason} {luck[1]}")
+        return Statement(title, words, "warn", action=action)
     if luck is not None:
         return Statement(luck[0], f"{luck[1]} {reason}", "warn", action=action)
     return Statement(_met_words(made), reason, "bad" if not made.found else "warn", action=action)
@@ -180,11 +179,10 @@ def _against(frame: Frame, made: Verdict) -> str:
     off = made.claims - made.found
     wrong = ""
     if off > 0:
-        meets = "claim meets" if off == 1 else "claims meet"
-        wrong = f" {off} {meets} no training point of {'its' if off == 1 else 'their'} own."
+        wrong = f"; {count(off, 'further claim')} {'is' if off == 1 else 'are'} wrong"
     return (
-        f"Each within {made.radius:g}{alone}.{wrong} On {_sets(made)} the same claims "
-        f"match {chance} (p = {made.p_value:.2g})."
+        f"Each within {made.radius:g}{alone}{wrong}. On {_sets(made)} the same claims match "
+        f"{chance}."
     )
 
 
@@ -256,10 +254,13 @@ def _reason(frame: Frame, made: Verdict) -> tuple[str, Action | None]:
         return f"{why}: training {how}.", Action("train", "Train on")
     apart = _elsewhere(frame, known)
     if made.kind is Kind.NOT_RECOVERABLE and made.in_reach is not None:
-        verbs = ("holds", "has") if made.in_reach == 1 else ("hold", "have")
-        only = f"Only {made.in_reach} of {made.n} {verbs[0]} the margin or {verbs[1]} a multiplier"
-        words = f"{only}, and the claims meet {made.reached} of them"
-        return f"{words}{f': {apart}' if apart else ''}.", ALTERNATE
+        gone = made.n - made.in_reach
+        leave = "leaves" if gone == 1 else "leave"
+        words = f"{gone} of {made.n} {leave} no trace: they are no part of the weights."
+        if gone == 1:
+            words = f"1 of {made.n} leaves no trace: it is no part of the weights."
+        met = f" Of the other {made.in_reach} the claims meet {made.reached}."
+        return f"{words}{REST_ELSEWHERE if apart else met}", ALTERNATE
     if 2 * made.found < made.claims and made.found:
         wrong = f"Only {made.found} of {made.claims} claims are right"
         return f"{wrong}{f': {apart}' if apart else ''}.", (

@@ -231,7 +231,8 @@ class ExplainPanel(Panel):
         self.forced.say(folded_html(said + explanations.edge(edge)))
 
     def _show_farthest(self, part: tuple[Rivals, OtherSet]) -> None:
-        explain.take_farthest(self.session, part[1])
+        if part[1].other:  # else there is none to be shown
+            explain.take_farthest(self.session, part[1])
         self.farthest.say(folded_html(explanations.farthest_set(part[1])))
 
     # --- what is seen -------------------------------------------------------------------------
@@ -301,15 +302,15 @@ def drag_chart(state: Explained) -> Chart:
     shown = min(slide.reach, max(1.6 * max([abs(e) for e in walls] or [2.0]), abs(slide.at)))
     x = Axis(-next_step(shown), next_step(shown), "dragged by", "dragged by")
     inside = np.abs(at) <= x.high
-    top = next_step(max(LEAST_TOP, 1.1 * float(off[inside].max(initial=0.0))))
+    top = min(1.0, next_step(max(LEAST_TOP, 1.1 * float(off[inside].max(initial=0.0)))))
     jumps = np.array([s for s in slide.jumps if abs(s[0]) <= x.high]).reshape(-1, 2)
     series = [
         Series(at[inside], np.clip(margin, 0, top)[inside], "margin error", colour="ink3", end=True,
                look={"width": 1.5, "dashed": True}),
-        Series(at[inside], off[inside], "change of the sum", end=True),
-        Series(jumps[:, 0], jumps[:, 1], "predicted jump", "dots", colour="good",
+        Series(at[inside], np.clip(off, 0, top)[inside], "change of the sum", end=True),
+        Series(jumps[:, 0], np.clip(jumps[:, 1], 0, top), "predicted jump", "dots", colour="good",
                look={"shape": "diamond", "size": 5}),
-        Series([slide.at], [state.change], "now", "dots", colour="accent", look={"size": 5}),
+        Series([slide.at], [min(state.change, top)], "now", "dots", colour="accent", look={"size": 5}),
     ]  # fmt: skip
     within = (at > -slide.extent.minus) & (at < slide.extent.plus)
     as_well = float(off[within].max(initial=0.0)) <= max(EXPLAINS, SAME * state.base)

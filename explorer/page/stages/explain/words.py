@@ -39,9 +39,11 @@ def hand(state: Explained) -> str:
             f"{v:.2f}" if np.isfinite(v) else "∞" for v in (slide.extent.minus, slide.extent.plus)
         ]
         by = f"{slide.at:+.2f}".replace("-", "−")
+        if ends == ["0.00", "0.00"]:
+            return f"Dragged by {by}. Any move makes a neuron switch."
         return f"Dragged by {by}: no neuron switches from −{ends[0]} to +{ends[1]}."
     if state.selected is None and bool(state.pinned.all()):
-        return "No point has a line to go along: choose Anywhere, and drag a filled point."
+        return "No point has a line to go along: drag a filled point anywhere."
     if state.selected is None:
         return "Click a filled point on the plane: a green line appears to drag it along."
     i = state.selected

@@ -50,10 +50,10 @@ class StartsPanel(Panel):
     """The triangle with what is read at its handle, the profile, and the buttons that attack."""
 
     stages = ("landscape",)
-    look = ("mx-starts-box",)  # two cards and a row of buttons
+    look = ("mx-starts-box",)  # a row of buttons and two cards
 
     def build(self) -> None:
-        """Card 1, card 2, the buttons; what is folded is built when it is opened."""
+        """The buttons, card 1, card 2; what is folded is built when it is opened."""
         self.energies = StartEnergies(self._on_energies, self._on_energies)
         self.attack_job = Ask(self)
         self.ages_job = Ask(self, self._landscape)
@@ -64,7 +64,7 @@ class StartsPanel(Panel):
         self.runs = RunsBox(self, self.command, None, self._take, **self._settings())
         self._cards()
         self._buttons()
-        parts = [self.card, self.profile, self.buttons]
+        parts = [self.buttons, self.card, self.profile]
         self.widget = self.whole = w.VBox(parts, _dom_classes=["mx-starts"])
 
     def _settings(self) -> dict[str, Item]:
@@ -103,7 +103,7 @@ class StartsPanel(Panel):
             counts=Item("words", value=""),
         )  # fmt: skip
         body = w.Box([self.view, self.aside], _dom_classes=["mx-starts-body"])
-        self.card = w.VBox([body], _dom_classes=["mx-card"])
+        self.card = w.VBox([body], _dom_classes=["mx-card", "mx-starts-main"])
         ways = choices(
             ("noise", "noise"), ("unseen", "unseen"), ("edges", "edges"),
             tips=tuple(words.PROFILES[key] for key in ("noise", "unseen", "edges")),
@@ -118,7 +118,7 @@ class StartsPanel(Panel):
                        call=lambda _: self._draw_strip()),
         )  # fmt: skip
         self.strip = StripView(layout=w.Layout(height="78px", width="100%"))
-        self.profile = w.VBox([self.path, self.strip], _dom_classes=["mx-card"])
+        self.profile = w.VBox([self.path, self.strip], _dom_classes=["mx-card", "mx-starts-profile"])
 
     def _buttons(self) -> None:
         self.here = Row(
@@ -220,7 +220,7 @@ class StartsPanel(Panel):
             self._refuse(choose=frame.target is not None)
             self.runs.take(None)
             return
-        children = (self.card, self.profile, self.buttons)
+        children = (self.buttons, self.card, self.profile)
         more = self.further.value("more")
         self.whole.children = (*children, self.runs.widget) if more else children
         self._show_place(held)

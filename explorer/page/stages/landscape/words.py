@@ -167,7 +167,7 @@ def here_words(held: Handle, whole: str, more: str = "") -> tuple[str, str]:
     return (
         read.format(number(held.energy)),
         # The same along a drag: nothing jumps.
-        f"Energy 0 {means}. {whole}. This start has {beside(held)}.{more}",
+        f"Energy 0 {means}. {whole}.{more} This start has {beside(held)}.",
     )
 
 
@@ -176,9 +176,9 @@ def noise_words(energies: NDArray[np.float64]) -> str:
     noise, truth = float(energies[-1, 0]), float(energies[0, -1])
     if noise > EXPLAINED:
         return ""
-    words = f" Noise leaves {number(noise)}: so many candidates explain the weights in many ways."
-    if noise < truth <= EXPLAINED:
-        words += f" Less is not nearer: the truth, on the points alone, leaves {number(truth)}."
+    words = " Noise does too: so many candidates explain them in many ways."
+    if noise < truth <= EXPLAINED and number(noise) != number(truth):
+        words += f" Less is not nearer: the truth leaves {number(truth)}."
     return words
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from functools import partial
 
 import ipywidgets as w
+import numpy as np
 
 from explorer.engine.attacks.target import Target
 from explorer.engine.charts import NOTHING, Axis, Chart, Guide, Series, next_step
@@ -22,6 +23,7 @@ from explorer.page.panels.base import Panel
 from explorer.page.stages.proof import commands as proof
 from explorer.page.stages.proof import words
 from explorer.page.view.chart import ChartView
+from explorer.style import CLASSES
 
 WIDE = 4  # the axis of the gauge over the limit; arbitrary
 STILL_S = 0.08  # a disc that rests so long is refitted to the end; arbitrary
@@ -46,7 +48,7 @@ class ProofPanel(Panel):
             cancel=Item("cancel", "Cancel", "Stop, and go back to the points", job=self.places),
             said=Item("words"),
         )
-        self.gauge = ChartView()
+        self.gauge, self.widths = ChartView(), ChartView(_dom_classes=["mx-widths"])
         self.hand = Row(**self.button_items(
             wider=(words.WIDER, "A wider disc (+, or the wheel)",
                    partial(proof.resize, wider=True)),
@@ -56,7 +58,7 @@ class ProofPanel(Panel):
             leave=(words.LEAVE, "Leave the proof: drag, split and merge points", proof.leave),
         ))  # fmt: skip
         self.widget = w.VBox(
-            [self.row, self.gauge, self.hand], _dom_classes=["mx-explain", "mx-proof"]
+            [self.row, self.gauge, self.hand, self.widths], _dom_classes=["mx-explain", "mx-proof"]
         )
 
     def render(self, frame: Frame) -> None:
@@ -70,6 +72,7 @@ class ProofPanel(Panel):
             self._refine()
         self.row.put("said", value=words.hint(frame, held))
         self.gauge.draw(gauge(held))
+        self.widths.draw(widths(held))
         for name in ("wider", "narrower", "lift"):
             self.hand.put(name, hidden=held.centre is None)
 
@@ -114,6 +117,24 @@ class ProofPanel(Panel):
 
         take = partial(proof.take_refit, self.session, disc)
         self.exact.begin(work, take, self._refine, gone)
+
+
+def widths(held: Proof) -> Chart:
+    """Return how near to the middle of each place a point lies, the narrowest place first."""
+    made = held.needed
+    if made is None or not len(made.rows):
+        return NOTHING
+    near, labels = made.rows[:, -3] + made.reach, made.rows[:, -2]
+    rank, wide = np.arange(1, len(near) + 1), float(np.clip(240 / len(near), 1, 8))  # px; arbitrary
+    series = [
+        Series(rank[mine], near[mine], shown.name, "stems", colour=shown.ink, look={"width": wide})
+        for label, shown in CLASSES.items()
+        if (mine := labels == label).any()
+    ]
+    return Chart(
+        series, Axis(0.0, len(near) + 1.0, hidden=True),
+        Axis(0.0, next_step(float(near.max())), short=words.WITHIN), words.CLOSED_IN, words.EACH,
+    )  # fmt: skip
 
 
 def gauge(held: Proof) -> Chart:

@@ -18,6 +18,8 @@ FORBID = "Press the plane to forbid points in a disc, and see what else explains
 GAUGE = "Unexplained without a point in the disc"
 LEAST, WITHOUT, YOURS = "least", "without a point there", "limit"
 SEARCHED = "so far"
+CLOSED_IN, EACH = "How far each place is closed in", "a stem for each, in the colour of its class"
+WITHIN = "a point lies within"
 NOWHERE = "No place must hold a point"
 
 
@@ -52,12 +54,10 @@ def hint(frame: Frame, held: Proof) -> str:
 
 
 def claim(frame: Frame, held: Proof) -> str:
-    """Return what is proven of the places, in full."""
-    made = held.needed
-    assert made is not None
+    """Return what is proven of the places; of which sets, stands under Numbers."""
     return (
         f"Every set that explains the weights {_as_good(frame, held)} has a point of its class in "
-        f"each place: proven for {scope(made.box, made.top)}."
+        "each place."
     )
 
 
@@ -83,11 +83,9 @@ def _has_points(frame: Frame) -> bool:
 
 def _as_good(frame: Frame, held: Proof) -> str:
     assert held.needed is not None
-    limit = share(held.needed.limit)
     if held.needed.limit <= FINE:
-        return f"but for {limit}"
-    own = "your points do" if _has_points(frame) else "a threshold asks"
-    return f"as well as {own} ({limit} unexplained)"
+        return f"but for {share(held.needed.limit)}"
+    return f"as well as {'your points do' if _has_points(frame) else 'a threshold asks'}"
 
 
 def _numbers(held: Proof) -> tuple[tuple[str, str], ...]:
@@ -97,6 +95,7 @@ def _numbers(held: Proof) -> tuple[tuple[str, str], ...]:
         ("places asked", str(made.asked)),
         ("an explanation may leave", share(made.limit)),
         ("least of any explanation", share(made.least)),
+        ("proven for", scope(made.box, made.top)),
     ]
     if len(made.rows):
         low, high = made.rows[0, -3] + made.reach, made.rows[-1, -3] + made.reach
@@ -156,7 +155,7 @@ def _argument(frame: Frame, held: Proof) -> Statement:
     )
     title = f"Without a point here {coarse_share(bound.high)} of the weights is missed"
     if bound.high <= 1.02 * least:
-        title = "Without a point here no more of the weights is missed"
+        title = "No point is needed here"
     exact = made.limit <= FINE
     whose = "your points leave" if _has_points(frame) and not exact else "is allowed"
     limit, action = share(made.limit), _reveal(frame, held)

@@ -19,6 +19,8 @@ const playOpening = (root, address) => {
     find(".mx-opening-now").className = `mx-opening-now ${picture.scene === "end" ? picture.tone : ""}`;
     const stage = picture.scene === "end" ? "attack" : picture.scene;
     for (const tab of root.querySelectorAll("[data-scene]")) tab.classList.toggle("now", tab.dataset.scene === stage);
+    const acts = [...root.querySelectorAll(".mx-opening-acts li")], at = acts.findIndex((act) => act.dataset.scene === stage);
+    acts.forEach((act, k) => act.classList.toggle("past", k < at || picture.scene === "end"));
     find(".mx-opening-bar").style.width = `${(100 * (i + 1)) / recording.frames.length}%`;
   };
   const open = () => makePlayer(find(".mx-opening-plane"), told, () => end());
