@@ -121,7 +121,9 @@ def _verdict_statement(frame: Frame, made: Verdict, running: bool) -> Statement:
         return Statement(_met_words(made), reason, action=None if running else action)
     luck = _by_chance(made)
     if made.kind is Kind.NOT_RECOVERABLE and made.in_reach is not None:
-        title, words = (_met_words(made), reason) if luck is None else (luck[0], f"{reason} {luck[1]}")
+        title, words = (
+            (_met_words(made), reason) if luck is None else (luck[0], f"{reason} {luck[1]}")
+        )
         return Statement(title, words, "warn", action=action)
     if luck is not None:
         return Statement(luck[0], f"{luck[1]} {reason}", "warn", action=action)

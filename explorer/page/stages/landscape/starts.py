@@ -118,7 +118,9 @@ class StartsPanel(Panel):
                        call=lambda _: self._draw_strip()),
         )  # fmt: skip
         self.strip = StripView(layout=w.Layout(height="78px", width="100%"))
-        self.profile = w.VBox([self.path, self.strip], _dom_classes=["mx-card", "mx-starts-profile"])
+        self.profile = w.VBox(
+            [self.path, self.strip], _dom_classes=["mx-card", "mx-starts-profile"]
+        )
 
     def _buttons(self) -> None:
         self.here = Row(

@@ -138,9 +138,15 @@ def counting_words(starts: int, ended: int, ends: int) -> tuple[str, str]:
     """Return how far a census is, in a title and a sentence."""
     title = f"{ended} of {starts} descents have ended"
     if not ended:
-        return title, f"From {starts} starts the candidates go down the energy to where it is level."
+        return (
+            title,
+            f"From {starts} starts the candidates go down the energy to where it is level.",
+        )
     if ended == starts:
-        return title, f"They came to {count(ends, 'distinct end')}. What each of them is comes next."
+        return (
+            title,
+            f"They came to {count(ends, 'distinct end')}. What each of them is comes next.",
+        )
     which = "the white dot on the triangle" if ends == 1 else "the white dots on the triangle"
     return title, f"They came to {count(ends, 'distinct end')} so far: {which}."
 
