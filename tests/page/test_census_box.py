@@ -131,8 +131,8 @@ def test_a_census_under_way_shows_what_it_has_come_to(
     def watched(problem, config, progress, look):
         def both(x, basin):
             look(x, basin)
-            starts.census.job._tell()
-            drawn = starts.view.originals
+            going, drawn = starts.census.going, starts.census.arrays()
+            landscape.note_counting(session, going.counts)
             seen.append((session.frame.starts.counting, len(drawn["trails"]), drawn["sizes"].sum()))
 
         return real(problem, config, progress, both)

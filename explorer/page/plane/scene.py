@@ -290,8 +290,10 @@ def _candidates(frame: Frame, axes: Axes, look: Look, values: dict[str, Any]) ->
     made: Arrays = {"candidates": candidate_rows(shown, axes, used)}
     if claims is not None and look.truth_shown and len(claims.x):
         made |= marks.claim_marks(frame, axes, values)
-    elif frame.claims is not None and look.truth_shown:
-        made |= marks.shown_marks(frame.claims, frame.truth, axes, values)
+    elif frame.claims is not None:
+        made["candidates"][:, 3] = PLAIN  # of several attacks: no multiplier compares
+        if look.truth_shown:
+            made |= marks.shown_marks(frame.claims, frame.truth, axes, values)
     return made
 
 

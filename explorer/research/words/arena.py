@@ -39,7 +39,7 @@ def _first(ran: Sequence[ArenaLine]) -> ArenaLine | None:
 
 
 def sentence(lines: Sequence[ArenaLine], titled: bool = False) -> str:
-    """Return the result as a sentence, with its numbers; `titled`: `title` stands above it."""
+    """Return the result as a sentence, with its numbers; `titled`: on the page, below `title`."""
     ran = [line for line in lines if line.runs]
     if not ran:
         return "No attack has run yet." if not lines else "No attack could run: see its row."
@@ -67,7 +67,7 @@ def sentence(lines: Sequence[ArenaLine], titled: bool = False) -> str:
         text += f" ({first.control_words}, p = {first.p_adjusted:.2g}{of_all})"
     text += "."
     others = [f"{line.title} {line.hits}" for line in ran if line is not first]
-    if others:
+    if others and not titled:
         text += f" Others found: {', '.join(others)}."
     text += _more_but_false(first, max(ran, key=lambda line: line.hits))
     if known and least_p(len(first.chance)) > CHANCE:

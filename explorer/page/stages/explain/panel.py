@@ -310,7 +310,8 @@ def drag_chart(state: Explained) -> Chart:
         Series(at[inside], np.clip(off, 0, top)[inside], "change of the sum", end=True),
         Series(jumps[:, 0], np.clip(jumps[:, 1], 0, top), "predicted jump", "dots", colour="good",
                look={"shape": "diamond", "size": 5}),
-        Series([slide.at], [min(state.change, top)], "now", "dots", colour="accent", look={"size": 5}),
+        Series([slide.at], [min(state.change, top)], "now", "dots", colour="accent",
+               look={"size": 5}),
     ]  # fmt: skip
     within = (at > -slide.extent.minus) & (at < slide.extent.plus)
     as_well = float(off[within].max(initial=0.0)) <= max(EXPLAINS, SAME * state.base)
