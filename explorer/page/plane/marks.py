@@ -73,7 +73,7 @@ def shown_marks(
     kinds = claim_kinds(claims, truth, match, RADIUS)
     return {
         **truth_marks(claims, truth, kinds, match, None, axes, values),
-        **joined(claims, truth, match, axes),
+        **links_of(claims, truth, match, axes),
     }
 
 
@@ -148,10 +148,10 @@ def links(frame: Frame, axes: Axes) -> Arrays:
     claims, truth = frame.attack.claims, frame.truth
     if claims is None or truth is None:
         return {}
-    return joined(claims, truth, matches(frame), axes)
+    return links_of(claims, truth, matches(frame), axes)
 
 
-def joined(claims: Report, truth: Dataset, match: NDArray[np.int64], axes: Axes) -> Arrays:
+def links_of(claims: Report, truth: Dataset, match: NDArray[np.int64], axes: Axes) -> Arrays:
     """Return a line from each claim to the point that it met, by the claim of each point (n,)."""
     met = np.flatnonzero(match >= 0)
     ends = shares_of(truth.x, truth.y, axes)[met]
