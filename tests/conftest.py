@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,8 @@ settings.register_profile(
 settings.load_profile("project")
 
 ROOT = Path(__file__).resolve().parents[1]
-FEWEST, MOST = 3, 4  # workers, arbitrary: one waits for its browser while others compute
+COLLECTED = ROOT / "tests" / "__pycache__" / "collected"  # there is rewritten code of all tests
+WORKERS = 4  # arbitrary: on two cores, as those with a browser or a server mostly wait
 # Files whose tests share servers and a browser, which take long to start: one worker takes each of
 # these groups. The files of `browser` are two groups of about equal length, split by name.
 SPLIT = "tests/browser/test_r"
@@ -35,21 +37,36 @@ TOGETHER = ("tests/browser/", "tests/serve/")
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
-    """Return the workers of `-n auto`: one a core that this process may use, within bounds."""
-    usable = getattr(os, "sched_getaffinity", None)  # Linux alone tells
-    cores = len(usable(0)) if usable else os.cpu_count() or 1
-    return min(max(cores, FEWEST), MOST)
+    """Return the workers of `-n auto`."""
+    return WORKERS
+
+
+def is_worker() -> bool:
+    return "PYTEST_XDIST_WORKER" in os.environ
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Before several workers need the compiled loops: compile while they collect the tests."""
-    if getattr(config.option, "dist", "no") != "no" and "PYTEST_XDIST_WORKER" not in os.environ:
+    if getattr(config.option, "dist", "no") != "no" and not is_worker():
         threading.Thread(target=compile_loops, daemon=True).start()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """In a fresh checkout: one worker rewrites the asserts of all tests, the others read them."""
+    if not is_worker() or sys.dont_write_bytecode or COLLECTED.exists():
+        return (yield)
+    with FileLock(Path(tempfile.gettempdir()) / "margin-explorer-collecting.lock"):
+        if not COLLECTED.exists():
+            found = yield
+            COLLECTED.touch()
+            return found
+    return (yield)
 
 
 def pytest_collection_finish() -> None:
     """In a worker: wait for the compiled loops, where no test's time runs."""
-    if "PYTEST_XDIST_WORKER" in os.environ:
+    if is_worker():
         compile_loops()
 
 
