@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from explorer.engine import training
-from explorer.engine.arrays import Array
+from explorer.engine.arrays import Array, as_array
 from explorer.engine.data import preset
 from explorer.engine.data.images import Choice
 from explorer.engine.multipliers import Fit
@@ -48,7 +48,6 @@ from explorer.page.stages.landscape import words as landscape_words
 from explorer.page.stages.proof import words as proof_words
 from explorer.research import image_runs, runs
 from explorer.research.pictures.axes import Axes
-from explorer.research.pictures.fields import numbers
 from explorer.research.runs import cone_around, in_own_unit
 
 DRAWN, TRAINED, ATTACKED = 10, 40, 48  # frames in which points appear, of training, of an attack
@@ -276,8 +275,8 @@ def _turn() -> Recorded:
     made = [p for p in _pictures(run, frames) if p.scene != "draw"]
     end = frames[-1][1]
     assert end.truth is not None and end.aim is not None
-    unseen = np.concatenate([numbers(one.x) for one in end.aim.controls.sets])
-    places, letter = _letters(axes, numbers(end.truth.x), unseen)
+    unseen = np.concatenate([as_array(one.x) for one in end.aim.controls.sets])
+    places, letter = _letters(axes, as_array(end.truth.x), unseen)
     named = zip(places.tolist(), LETTERS, strict=True)
     texts = [[x + 0.03, y + 0.07, name] for (x, y), name in named]
     asked = _first(made, "attack")

@@ -25,6 +25,16 @@ def as_array(values: Tensor) -> Array:
     return found
 
 
+def near_head(x: Tensor, y: Tensor, radius: float) -> Callable[[Tensor], Tensor]:
+    """Return for `greedy_groups` which points x (n, d) lie within the radius and have its label."""
+
+    def near(left: Tensor) -> Tensor:
+        apart: Tensor = (x[left] - x[left[0]]).norm(dim=1)
+        return (apart <= radius) & (y[left] == y[left[0]])
+
+    return near
+
+
 def greedy_groups(order: R, near: Callable[[R], R]) -> Iterator[R]:
     """Yield groups: the first of what is left, and those of the others that are near it.
 

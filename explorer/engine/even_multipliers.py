@@ -54,8 +54,7 @@ def even_multipliers(
     Two layers of one output, whose points have few enough kinks that all their rays are known.
     net, x (n, d), y (n,), tau and price (n,) as `fit_multipliers` was given them.
     """
-    few = len(net.weights) == 2 and net.outputs == 1 and len(x) > 0
-    if not few or fit.residual >= EXACT:
+    if not (net.has_signs and len(x)) or fit.residual >= EXACT:
         return fit
     net, x, y = in_double(net, x, y)
     made = set_rays(net, x, y, tau)

@@ -115,6 +115,11 @@ class Network:
         return len(self.weights)
 
     @property
+    def has_signs(self) -> bool:
+        """Return whether a neuron pulls by one number, and has its sign: 2 layers, 1 output."""
+        return self.depth == 2 and self.outputs == 1
+
+    @property
     def homogeneous(self) -> bool:
         """Return whether no layer but the first has a bias."""
         return all(b is None for b in self.biases[1:])

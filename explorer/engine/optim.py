@@ -80,7 +80,6 @@ def adam_step(
     lr: float | Sequence[float],
     *,
     beta_mean: float = 0.9,
-    beta_square: float = BETA_SQUARE,
     eps: float = 1e-8,
 ) -> tuple[Tensors, Moments]:
     """Adam with bias correction (Kingma and Ba 2015, algorithm 1, and its constants).
@@ -91,7 +90,6 @@ def adam_step(
         grads: one gradient per parameter.
         lr: one rate, or one per parameter.
         beta_mean: decay of the mean.
-        beta_square: decay of the mean square.
         eps: added to the root mean square.
 
     Returns:
@@ -101,9 +99,9 @@ def adam_step(
     rates = _rates(lr, params)
     mean = tuple(torch.lerp(g, m, beta_mean) for m, g in zip(moments.mean, grads, strict=True))
     square = tuple(
-        torch.lerp(g.square(), s, beta_square) for s, g in zip(moments.square, grads, strict=True)
+        torch.lerp(g.square(), s, BETA_SQUARE) for s, g in zip(moments.square, grads, strict=True)
     )
-    first, second = 1 - beta_mean**t, 1 - beta_square**t
+    first, second = 1 - beta_mean**t, 1 - BETA_SQUARE**t
     moved = tuple(
         torch.addcdiv(p, m, (s / second).sqrt_().add_(eps), value=-rate / first)
         for p, m, s, rate in zip(params, mean, square, rates, strict=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import torch
@@ -240,6 +240,9 @@ class Proof:
         return () if self.centre is None else (*self.centre, self.radius)
 
 
+H = TypeVar("H", Shown, Certain, Proof)  # what is of some weights
+
+
 @dataclass(frozen=True, eq=False)
 class Training:
     """The train stage: a run, and the newest certificate of it.
@@ -422,11 +425,16 @@ class Frame:
         train = self.training.state
         return self.aim is not None and train is not None and self.aim.net is train.net
 
+    def _of_weights(self, stage: Stage, held: H | None) -> H | None:
+        """Return what this stage alone shows, if it is of the attacked weights."""
+        shown = self.stage == stage and held is not None and held.target is self.target
+        return held if shown else None
+
     @property
     def beside(self) -> Shown | None:
         """Return what attack and arena draw beside the truth, if it is of these weights."""
         shown = {"arena": self.arena, "attack": self.attack.other}.get(self.stage)
-        return shown if shown is not None and shown.target is self.target else None
+        return self._of_weights(self.stage, shown)
 
     @property
     def claims(self) -> Report | None:
@@ -451,14 +459,12 @@ class Frame:
     @property
     def certain(self) -> Certain | None:
         """Return the map of radii, if the explain stage shows one of the attacked weights."""
-        held = self.radii if self.stage == "explain" else None
-        return held if held is not None and held.target is self.target else None
+        return self._of_weights("explain", self.radii)
 
     @property
     def proof(self) -> Proof | None:
         """Return the last act, if the explain stage shows it of the attacked weights."""
-        held = self.asked if self.stage == "explain" else None
-        return held if held is not None and held.target is self.target else None
+        return self._of_weights("explain", self.asked)
 
     @property
     def state(self) -> TrainState | AttackState | None:

@@ -91,13 +91,12 @@ def commitment_of(data: Dataset, salt: str) -> str:
     return hashlib.sha256(f"{salt}\n{write_csv(data)}".encode()).hexdigest()
 
 
-def hide(run: Run, net: Network, salt: str | None = None) -> Hidden:
+def hide(run: Run, net: Network) -> Hidden:
     """Return the challenge of weights that separate the points of `run`, and its reveal.
 
     Args:
         run: the points, and how the weights were trained where that is known.
         net: the trained weights.
-        salt: 32 hexadecimal digits; drawn by the system where left out.
 
     Raises:
         GameError: where the weights do not separate the points.
@@ -106,7 +105,7 @@ def hide(run: Run, net: Network, salt: str | None = None) -> Hidden:
     least = float(q_of(net, data.x, data.y).min()) if data.n else 0.0
     if not least > 0:
         raise GameError("these weights do not separate the points: train on, then hide them.")
-    salt = secrets.token_hex(16) if salt is None else salt
+    salt = secrets.token_hex(16)
     weights = Target.of(net.to(device="cpu", dtype=torch.float64), least).net
     return Hidden(Challenge(weights, commitment_of(data, salt)), f"mxr1.{salt}.{link_of(run)}")
 
@@ -222,13 +221,13 @@ def as_guess(claims: Report) -> Dataset:
     return Dataset(claims.x[best].double(), claims.y[best].double())
 
 
-def computer_guess(challenge: Challenge, seed: int = 0) -> Dataset:
+def computer_guess(challenge: Challenge) -> Dataset:
     """Return what the first attack that suits the weights claims, with its defaults."""
     target = Target.of(challenge.net, 1.0)
     name = next(key for key, row in ROSTER.items() if not row.refusal(target))
     if challenge.net.d == 1 and not by_key("univariate").refusal(target):
         name = "univariate"
-    return as_guess(runs.attack(target, by_key(name).config(), seed, name=name).claims)
+    return as_guess(runs.attack(target, by_key(name).config(), seed=0, name=name).claims)
 
 
 def computer_hides(seed: int) -> Hidden:

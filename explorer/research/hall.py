@@ -17,7 +17,7 @@ import torch
 from scipy.sparse import csr_matrix
 from scipy.spatial import cKDTree
 
-from explorer.engine.arrays import Array
+from explorer.engine.arrays import Array, as_array
 from explorer.engine.controls import control_sets
 from explorer.engine.data import Dataset
 from explorer.engine.network import Network, phi
@@ -25,7 +25,7 @@ from explorer.engine.number_words import count
 from explorer.engine.scoring import RADII, RecallCurve, recall_curve, score
 from explorer.research.game import Challenge, GameError
 from explorer.research.pictures.axes import Axes
-from explorer.research.pictures.fields import margin_map, neuron_lines, numbers
+from explorer.research.pictures.fields import margin_map, neuron_lines
 from explorer.research.pictures.needles import needles
 
 HALL_RADII = (RADII[1], RADII[2])  # a point is found within the first, near within the second
@@ -79,7 +79,7 @@ def rows_of(array: Array) -> list[list[float]]:
 
 def point_rows(data: Dataset, axes: Axes) -> list[list[float]]:
     """Return points (n, 2) as rows of JSON: place and class; those off the plane are left out."""
-    rows = np.column_stack([axes.shares(numbers(data.x)), numbers(data.y)])
+    rows = np.column_stack([axes.shares(as_array(data.x)), as_array(data.y)])
     return rows_of(rows[np.abs(rows[:, :2]).max(axis=1) <= 1])
 
 
@@ -122,7 +122,7 @@ def densest(taps: Sequence[Dataset], most: int) -> Dataset:
     once = [_apart(phone, within / 2) for phone in taps if phone.n]
     if not once:
         return Dataset(torch.zeros(0, 2, dtype=torch.float64), torch.zeros(0, dtype=torch.float64))
-    x, y = (np.concatenate([numbers(part) for part in parts]) for parts in zip(*once, strict=True))
+    x, y = (np.concatenate([as_array(part) for part in parts]) for parts in zip(*once, strict=True))
     pairs = cKDTree(x).query_pairs(within, output_type="ndarray")
     pairs = pairs[y[pairs[:, 0]] == y[pairs[:, 1]]]
     i, j = np.concatenate([pairs, pairs[:, ::-1], np.arange(len(x))[:, None].repeat(2, 1)]).T

@@ -456,16 +456,16 @@ def accuracy(net: Network, sets: Sequence[Dataset]) -> float:
     return float((q > 0).double().mean())
 
 
-def carried_numbers(net: Network, angle: float = MERGE_ANGLE) -> int:
+def carried_numbers(net: Network) -> int:
     """Return how many numbers the weights hold once parallel neurons are merged.
 
     For two layers k (d + 1), the cell moments of which a KKT point is made; deeper, all weights of
-    the merged network. `angle` in radians. A count, and no theorem: fewer than the n d numbers of
+    the merged network. A count, and no theorem: fewer than the n d numbers of
     the images say that the images are not determined, more do not say that they are.
     """
     if not net.homogeneous:
         return int(net.theta.numel())
-    merged = Target.of(net, 1.0).merged(angle)
+    merged = Target.of(net, 1.0).merged(MERGE_ANGLE)
     if merged.depth == 2:
         return merged.widths[0] * (merged.d + (merged.biases[0] is not None))
     return int(merged.theta.numel())

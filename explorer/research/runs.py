@@ -580,9 +580,7 @@ def judged_places(
     return holds[order], certified_places(state, known)[order]
 
 
-def with_certainty(
-    done: Attacked, truth: Dataset | None, progress: Progress = no_progress
-) -> Attacked:
+def with_certainty(done: Attacked, truth: Dataset | None) -> Attacked:
     """Return the attack with how certain the training points are, in its verdict as well.
 
     Where nobody knows them it is how certain the claims are.
@@ -591,8 +589,8 @@ def with_certainty(
         ValueError: where nothing can be certified.
     """
     if truth is None or not truth.n:
-        return replace(done, certainty=certify_claims(done.target, done.claims, progress=progress))
-    made = certified_points(done.target, truth, progress=progress)
+        return replace(done, certainty=certify_claims(done.target, done.claims))
+    made = certified_points(done.target, truth)
     if done.verdict is None:
         return replace(done, certainty=made)
     verdict = replace(done.verdict, certified=int(made.certain.sum()))

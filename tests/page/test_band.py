@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+from explorer.engine.arrays import as_array
 from explorer.engine.data import preset
 from explorer.engine.network import Network, init_network
 from explorer.engine.number_words import share
@@ -21,7 +22,7 @@ from explorer.page.stages.attack import commands as attack
 from explorer.page.stages.explain import commands as explain
 from explorer.page.stages.train import commands as train
 from explorer.research.pictures.axes import Axes
-from explorer.research.pictures.fields import breakpoints, neuron_lines, numbers
+from explorer.research.pictures.fields import breakpoints, neuron_lines
 from explorer.research.pictures.needles import BINS, MOST, needles
 from explorer.widgets import Needles
 from tests.page.pages import reached, send
@@ -102,7 +103,7 @@ def test_pulls_add_up_to_the_length_of_an_exact_networks_needles() -> None:
     train.jump_to_exact(session)
     shown = band(session)
     made = shown_of(session.frame, session.attack_config).made
-    lengths = np.linalg.norm(numbers(made.net.blocks[0]), axis=1)[shown["neurons"]]
+    lengths = np.linalg.norm(as_array(made.net.blocks[0]), axis=1)[shown["neurons"]]
     assert shown["pulls"].sum(0) == pytest.approx(lengths, rel=1e-5)
     assert shown["glow"].max() < 1e-6 * lengths.max()
     sure = session.frame.training.certificate.lam > 1e-9
@@ -157,7 +158,7 @@ def test_many_neurons_are_a_density_whose_sums_are_theirs() -> None:
     net = random(2, 1000)
     made, axes = needles(net, Axes()), Axes()
     assert len(made["needles"]) <= 2 * BINS and made["count"].sum() == 1000 > MOST
-    assert made["needles"].sum(0) == pytest.approx(numbers(net.weights[0]).sum(0), abs=1e-9)
+    assert made["needles"].sum(0) == pytest.approx(as_array(net.weights[0]).sum(0), abs=1e-9)
     assert made["out"].sum() == pytest.approx(float(net.weights[1].abs().sum()))
     few = needles(random(2, MOST), axes)
     assert "count" not in few and len(few["needles"]) == MOST

@@ -22,7 +22,7 @@ from typing import TypeVar
 import torch
 from torch import Tensor
 
-from explorer.engine.arrays import greedy_groups, one_to_one
+from explorer.engine.arrays import greedy_groups, near_head, one_to_one
 from explorer.engine.attacks.target import Target
 from explorer.engine.margin import q_of
 from explorer.engine.tables import Rowwise
@@ -96,13 +96,9 @@ def merge_candidates(x: Tensor, y: Tensor, lam: Tensor, radius: float) -> Report
         tensor([2., 1.])
     """
     lam = lam.clamp_min(0)
-
-    def near(left: Tensor) -> Tensor:
-        apart: Tensor = (x[left] - x[left[0]]).norm(dim=1)
-        return (apart <= radius) & (y[left] == y[left[0]])
-
+    order, near = torch.argsort(lam, descending=True, stable=True), near_head(x, y, radius)
     places, labels, weights = [], [], []
-    for group in greedy_groups(torch.argsort(lam, descending=True, stable=True), near):
+    for group in greedy_groups(order, near):
         total = lam[group].sum()
         share = lam[group] / total if bool(total > 0) else torch.ones_like(lam[group]) / len(group)
         places.append(share @ x[group])

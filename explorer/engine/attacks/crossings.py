@@ -24,7 +24,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from explorer.engine.arrays import greedy_groups
+from explorer.engine.arrays import greedy_groups, near_head
 from explorer.engine.network import Network, phi, preactivations
 from explorer.engine.tables import Rowwise
 
@@ -174,13 +174,8 @@ def sparse_vertices(net: Network, found: Vertices, spacing: float) -> Vertices:
     for part in torch.arange(len(x)).split(1000):  # memory: 1000 x N distances at a time
         near = torch.cdist(x[part], x) <= spacing / 2
         crowd[part] = (near & (found.kind == CROSSING)).sum(1).to(x.dtype)
-
-    def alike(left: Tensor) -> Tensor:
-        apart: Tensor = (x[left] - x[left[0]]).norm(dim=1)
-        return (apart <= spacing) & (label[left] == label[left[0]])
-
     order = torch.argsort(crowd, descending=True, stable=True)
-    heads = [int(group[0]) for group in greedy_groups(order, alike)]
+    heads = [int(group[0]) for group in greedy_groups(order, near_head(x, label, spacing))]
     return found.take(torch.tensor(heads, dtype=torch.long))
 
 

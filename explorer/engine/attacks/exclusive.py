@@ -81,7 +81,7 @@ def exclusive_points(before: Network, after: Network) -> ExclusivePoints:
     rows, off = _change(before, after)
     rays, neurons = _parallel(rows, off)
     rank = int((torch.linalg.svdvals(rows) > 4 * off.norm()).sum())
-    if _tells_signs(before):
+    if before.has_signs:
         kept = torch.tensor([_is_extreme(rays, k) for k in range(len(rays))], dtype=torch.bool)
         rays, neurons = rays[kept], neurons[kept]
     return ExclusivePoints(rays[:, :-1] / rays[:, -1:], neurons, rank)
@@ -129,11 +129,6 @@ def _check(before: Network, after: Network) -> None:
         )
 
 
-def _tells_signs(net: Network) -> bool:
-    """Return whether a neuron pulls at the output by one weight, whose sign is that of its pull."""
-    return len(net.weights) == 2 and net.outputs == 1
-
-
 def _change(before: Network, after: Network) -> tuple[Tensor, Tensor]:
     """Return how the rows that moved changed, as unit rays (k, d + 1), and how far each may be off.
 
@@ -147,7 +142,7 @@ def _change(before: Network, after: Network) -> tuple[Tensor, Tensor]:
     change, sizes = last - first, torch.maximum(first.norm(dim=1), last.norm(dim=1))
     length = change.norm(dim=1)
     moved = length > MOVED * sizes
-    if _tells_signs(before):
+    if before.has_signs:
         change = change * before.weights[1][0].double().sign()[:, None]
     rounding = ROUNDING * torch.finfo(before.dtype).eps
     return change[moved] / length[moved, None], rounding * (sizes / length)[moved]

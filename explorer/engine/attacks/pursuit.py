@@ -31,6 +31,8 @@ from explorer.engine.multipliers import (
 from explorer.engine.network import Network, phi
 from explorer.engine.tables import Rowwise
 
+LEAST_SCORE = 0.3  # of the best, for a candidate to join; arbitrary
+
 
 @dataclass(frozen=True, eq=False)
 class CandidatePool(Rowwise):
@@ -139,15 +141,13 @@ def best_explanation(
     return SparseFit(index[used], made.lam[used], made.residual, left)
 
 
-def newcomers(
-    pool: CandidatePool, score: Tensor, batch: int, apart: float, share: float = 0.3
-) -> Tensor:
+def newcomers(pool: CandidatePool, score: Tensor, batch: int, apart: float) -> Tensor:
     """Return the best `batch` candidates by score, `apart` from one another.
 
-    Those below `share` of the best score are left out.
+    Those below `LEAST_SCORE` of the best score are left out.
     """
     order = torch.argsort(score, descending=True, stable=True)
-    order = order[score[order] > max(share * float(score.max()), 0.0)]
+    order = order[score[order] > max(LEAST_SCORE * float(score.max()), 0.0)]
     groups = greedy_groups(
         order, lambda left: (pool.x[left] - pool.x[left[0]]).norm(dim=1) <= apart
     )

@@ -328,16 +328,12 @@ def _grouping(net: Network, made: Assumptions, most: int) -> tuple[float, float]
     middle of the box.
     """
     box = min(made.middle, made.box)
-    if not _can_group(net) or len(parts_of(net)[1]) <= most:
+    if not net.has_signs or len(parts_of(net)[1]) <= most:
         return 0.0, 0.0
     light = next(s for s in LIGHT if s == 0 or neuron_groups(net, 0.0, 0.0, box, s).slack <= WIDER)
     left = {a: len(neuron_groups(net, a, 0.0, box, light).v) for a in ANGLES}
     limit = most if min(left.values()) <= most else HEAVY
     return next((a for a in ANGLES if left[a] <= limit), ANGLES[-1]), light
-
-
-def _can_group(net: Network) -> bool:
-    return len(net.weights) == 2 and net.outputs == 1
 
 
 def groups_left(net: Network) -> int:
@@ -365,7 +361,7 @@ def obstacle(target: Target, asked: bool = False) -> str:
     if not target.separated:
         return "the points are not separated yet, so there is no margin: train on."
     minutes = "Choose the attack “Likely places”: it takes minutes."
-    if not _can_group(target.net):
+    if not target.net.has_signs:
         count = len(target.net.theta)
         if count <= weights[d]:
             return ""

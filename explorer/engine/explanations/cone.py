@@ -423,7 +423,7 @@ class Cone:
         why = refusal(net)
         if why:
             raise ValueError(why)
-        grouped = len(net.weights) == 2 and net.outputs == 1 and not assumed.decay
+        grouped = net.has_signs and not assumed.decay
         return cls._of_groups(net, assumed) if grouped else cls.of_layers(net, assumed)
 
     @classmethod

@@ -88,7 +88,7 @@ def _train(
 
 def _narrow(net: Network) -> bool:
     """Return whether loops over neurons take less than products of matrices."""
-    return net.depth == 2 and net.d <= MOST_INPUTS and net.outputs == 1 and net.homogeneous
+    return net.has_signs and net.d <= MOST_INPUTS and net.homogeneous
 
 
 def _padded_points(net: Network, x: Tensor, y: Tensor) -> tuple[Array, Array]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from explorer.engine.arrays import as_array
 from explorer.page.frame import Frame
 from explorer.page.panels.base import Panel
 from explorer.page.plane import words
 from explorer.page.plane.weights import BandContent, can_show, left_words, shown_of
 from explorer.page.view.canvases import BandView
 from explorer.research.pictures.axes import Axes
-from explorer.research.pictures.fields import numbers
 from explorer.research.pictures.needles import needles
 
 
@@ -37,9 +37,9 @@ class BandPanel(Panel):
 
 def show_needles(view: BandView, shown: BandContent, axes: Axes) -> None:
     """Show needles and sum: one message. `axes`: of the plane on which lines light up."""
-    arrays = needles(shown.net, axes, numbers(shown.x), shown.made)
+    arrays = needles(shown.net, axes, as_array(shown.x), shown.made)
     if shown.made is not None:
-        arrays["labels"] = numbers(shown.y)
+        arrays["labels"] = as_array(shown.y)
     view.label, view.flat = words.band_label(len(shown.net.weights[0])), shown.net.d == 1
     title = words.band_title(len(arrays["needles"]), "count" in arrays)
     view.show(arrays, title=title, left=left_words(shown), why=shown.why)

@@ -14,7 +14,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from explorer.engine.arrays import Array, Arrays
+from explorer.engine.arrays import Array, Arrays, as_array
 from explorer.engine.attacks.claims import Report
 from explorer.engine.data import Dataset
 from explorer.engine.explanations.certainty import Certainty
@@ -24,7 +24,7 @@ from explorer.engine.scoring import score
 from explorer.page.frame import Frame, Proof
 from explorer.page.plane.words import ROWS
 from explorer.research.pictures.axes import Axes
-from explorer.research.pictures.fields import numbers, places_of
+from explorer.research.pictures.fields import places_of
 from explorer.research.runs import RADIUS, judged_places
 
 # Keys by their number in the arrays `claims` and `marks`, as in `plane.js`.
@@ -58,7 +58,7 @@ def claim_marks(frame: Frame, axes: Axes, values: dict[str, Any]) -> Arrays:
     kinds = claim_kinds(claims, truth, match, None if verdict is None else verdict.radius)
     places = judged_places(frame.attack.state, truth, made)
     if places is not None:  # certified by themselves
-        holds, sure = (numbers(which) > 0 for which in places)
+        holds, sure = (as_array(which) > 0 for which in places)
         kinds, made = np.where(holds, np.where(sure, CERTIFIED, LIKELY), WRONG), None
     return truth_marks(claims, truth, kinds, match, made, axes, values)
 
@@ -95,7 +95,7 @@ def truth_marks(
     rows = [np.column_stack([shares_of(claims.x, claims.y, axes), kinds])]
     said = [""] * len(kinds)
     if made is not None and len(match) == truth.n:
-        sure = numbers(made.certain) > 0
+        sure = as_array(made.certain) > 0
         met = sure & (match >= 0)
         rows[0][match[met], 2] = CERTIFIED
         missed = sure & (match < 0)
@@ -110,7 +110,7 @@ def truth_marks(
 
 def _untold(made: Certainty | None, count: int) -> Array:
     """Return the kinds of claims whose truth nobody told: likely by a threshold, or not known."""
-    likely = np.zeros(count) if made is None else numbers(made.certain)
+    likely = np.zeros(count) if made is None else as_array(made.certain)
     return np.where(likely > 0, LIKELY, UNKNOWN)
 
 
@@ -121,9 +121,9 @@ def claim_kinds(
     count = len(claims.x)
     kinds = np.where(np.isin(np.arange(count), match), FOUND, WRONG)
     if radius is not None and len(match) == truth.n and count:
-        x, y = numbers(claims.x), numbers(claims.y)
-        apart = np.linalg.norm(x[:, None] - numbers(truth.x)[None], axis=2)
-        near = (apart <= ASIDE * radius) & (y[:, None] == numbers(truth.y)[None])
+        x, y = as_array(claims.x), as_array(claims.y)
+        apart = np.linalg.norm(x[:, None] - as_array(truth.x)[None], axis=2)
+        near = (apart <= ASIDE * radius) & (y[:, None] == as_array(truth.y)[None])
         kinds[(kinds == WRONG) & (near & (match >= 0)).any(1)] = BESIDE
     return kinds
 

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from explorer.engine.arrays import Array, Arrays
+from explorer.engine.arrays import Array, Arrays, as_array
 from explorer.engine.attacks.attack import OwnModel
 from explorer.engine.attacks.claims import MERGE_RADIUS, Report
 from explorer.engine.attacks.shapes import Shapes
@@ -34,7 +34,6 @@ from explorer.research.pictures.fields import (
     map_size,
     margin_map,
     neuron_lines,
-    numbers,
     samples,
     shape_arrays,
     text_rows,
@@ -175,7 +174,7 @@ def scene(
         arrays |= marks.links(frame, axes)
     if frame.other_set is not None:
         other = frame.other_set
-        arrays["other"] = np.column_stack([shares_of(other.x, other.y, axes), numbers(other.y)])
+        arrays["other"] = np.column_stack([shares_of(other.x, other.y, axes), as_array(other.y)])
     arrays |= _energy(frame, axes, values)
     arrays |= marks.explain_marks(frame, axes, look.truth_shown)
     return whole(arrays, values, shapes, axes)
@@ -230,7 +229,7 @@ def _points(frame: Frame, axes: Axes, look: Look) -> Array:
     data = frame.truth if frame.is_aimed and frame.truth is not None else frame.dataset
     made = frame.training.certificate
     known = made is not None and not frame.is_aimed and len(made.lam) == data.n
-    lam = numbers(made.lam) if known and made is not None else None
+    lam = as_array(made.lam) if known and made is not None else None
     return point_rows(data, axes, lam, _traceless(frame, look, data.n))
 
 
@@ -238,7 +237,7 @@ def point_rows(
     data: Dataset, axes: Axes, lam: Array | None = None, traceless: Array | None = None
 ) -> Array:
     """Return the points as `plane.js` takes them (n, 5), larger where they hold more of `lam`."""
-    place, y = shares_of(data.x, data.y, axes), numbers(data.y)
+    place, y = shares_of(data.x, data.y, axes), as_array(data.y)
     none = np.zeros(data.n) if traceless is None else traceless
     return np.column_stack([place, y, _weights(lam, data.n), none])
 
@@ -249,7 +248,7 @@ def _traceless(frame: Frame, look: Look, n: int) -> Array:
     if own or frame.aim is None or not _is_finished(frame, look):
         return np.zeros(n)
     reach = in_reach(frame.aim.certificate, n)
-    return np.zeros(n) if reach is None else 1.0 - numbers(reach)
+    return np.zeros(n) if reach is None else 1.0 - as_array(reach)
 
 
 def _is_finished(frame: Frame, look: Look) -> bool:
@@ -299,7 +298,7 @@ def _candidates(frame: Frame, axes: Axes, look: Look, values: dict[str, Any]) ->
 
 def candidate_rows(shown: Any, axes: Axes, used: Array) -> Array:  # noqa: ANN401 - has x, y, lam
     """Return candidates as `plane.js` takes them (m, 5); `used` (m,): 0 for those of no claim."""
-    y, lam = numbers(shown.y), numbers(shown.lam)
+    y, lam = as_array(shown.y), as_array(shown.lam)
     size = np.maximum(_weights(lam, len(y)), 0)
     return np.column_stack([shares_of(shown.x, shown.y, axes), y, size, used])
 
@@ -309,9 +308,9 @@ def _claimed_mask(
     claims: Report,
 ) -> Array:
     """Which candidates (m,) are part of a claim: of its label, and within the radius of merging."""
-    x, places = numbers(state.x), numbers(claims.x)
+    x, places = as_array(state.x), as_array(claims.x)
     apart = np.linalg.norm(x[:, None] - places[None], axis=2)
-    apart[numbers(state.y)[:, None] != numbers(claims.y)[None]] = np.inf
+    apart[as_array(state.y)[:, None] != as_array(claims.y)[None]] = np.inf
     near = (apart <= MERGE_RADIUS * (1 + 1e-9)).any(1)
-    used: Array = (near & (numbers(state.lam) > 0)).astype(float)
+    used: Array = (near & (as_array(state.lam) > 0)).astype(float)
     return used

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 from torch import Tensor
 
-from explorer.engine.arrays import Array
+from explorer.engine.arrays import Array, as_array
 from explorer.engine.data.images import Draw, draw
 from explorer.engine.number_words import share
 from explorer.engine.scoring import Kind
@@ -16,7 +16,6 @@ from explorer.page.recording.frames import RecordedFrame
 from explorer.page.stages.attack.found_words import images
 from explorer.research import image_runs, runs
 from explorer.research.image_runs import ImageComparison, ImageRun
-from explorer.research.pictures.fields import numbers
 
 SMALL_STEPS = 4000  # of training from so small a scale; with fewer it does not separate the images
 STANDS = 16  # frames that an end stands; arbitrary: a second
@@ -74,7 +73,7 @@ def _end(
              "words": still, "still": still,
              "tone": "good" if made.verdict.kind is Kind.FOUND else "warn"}  # fmt: skip
     arrays = {**last.arrays, "truth": _bytes(given.pictures(given.train.x)),
-              "matched": numbers(made.matched.double())}  # fmt: skip
+              "matched": as_array(made.matched.double())}  # fmt: skip
     fold = (*last.fold, ("found", f"{facts['found']} of {facts['n']}"), ("p", facts["p"]),
             ("of unseen digits", f"{facts['chance']} of {facts['unseen']}"))  # fmt: skip
     return replace(last, scene="end", arrays=arrays, words=words, fold=fold)
@@ -92,5 +91,5 @@ def task_frames(most: int) -> list[RecordedFrame]:
 
 def _bytes(pictures: Tensor) -> Array:
     """Return pictures (m, 1, h, w) in [0, 1] as bytes (m, h, w); others are cut."""
-    made: Array = (255 * numbers(pictures[:, 0]).clip(0, 1)).round().astype(np.uint8)
+    made: Array = (255 * as_array(pictures[:, 0]).clip(0, 1)).round().astype(np.uint8)
     return made

@@ -48,13 +48,8 @@ def packed_array(array: NDArray[Any], places: int | None = None) -> Ints:
     return np.where(np.isnan(held), GAP, np.clip(held, -MOST, MOST)).astype(np.int16)
 
 
-def recording(every: Iterable[RecordedFrame], rate: int = RATE) -> bytes:
-    """Return pictures as one gzip file; the same pictures give the same bytes.
-
-    Args:
-        every: the frames, in their order.
-        rate: how many are shown in a second.
-    """
+def recording(every: Iterable[RecordedFrame]) -> bytes:
+    """Return the frames in their order as one gzip file; the same ones give the same bytes."""
     frames, low, high, known = [], list[bytes](), list[bytes](), dict[str, Ints]()
     for one in every:
         rows = []
@@ -77,7 +72,7 @@ def recording(every: Iterable[RecordedFrame], rate: int = RATE) -> bytes:
             {"scene": one.scene, "t": one.t, "arrays": rows, "drop": dropped, "values": one.values,
              "fold": [list(row) for row in one.fold], **one.words}
         )  # fmt: skip
-    head = json.dumps({"rate": rate, "unit": UNIT, "frames": frames}, ensure_ascii=False)
+    head = json.dumps({"rate": RATE, "unit": UNIT, "frames": frames}, ensure_ascii=False)
     return gzip.compress(f"{head}\n".encode() + b"".join(low + high), 9, mtime=0)
 
 

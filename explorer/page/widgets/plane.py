@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from traitlets import Int, Tuple, observe
 
-from explorer.engine.arrays import Arrays
+from explorer.engine.arrays import Arrays, as_array
 from explorer.engine.attacks.shapes import Shapes
 from explorer.engine.data import Dataset
 from explorer.engine.margin import q_of
@@ -39,7 +39,7 @@ from explorer.page.widgets.alone import (
     instance_of,
 )
 from explorer.research.pictures.axes import Axes, axes_for
-from explorer.research.pictures.fields import numbers, places_of
+from explorer.research.pictures.fields import places_of
 from explorer.research.runs import RADIUS
 
 TIP = "Press a point to choose it."
@@ -123,7 +123,7 @@ class Plane(OfNetwork):
         values["hollow"] = self.candidates is not None or self.claims is not None
         arrays = dict(self._backdrop(data, axes))
         made = self.certificate
-        lam = numbers(made.lam) if made is not None and len(made.lam) == data.n else None
+        lam = as_array(made.lam) if made is not None and len(made.lam) == data.n else None
         arrays["points"] = point_rows(data, axes, lam)
         tried, claims = self.candidates, self.claims
         if tried is not None and tried.x.shape[1] == data.d:

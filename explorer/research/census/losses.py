@@ -41,6 +41,7 @@ from explorer.research.grid.landscape import PIXELS
 BOX = 2.0  # half width, in units of the data: that of the plane
 PRICE = 1e-6  # of multipliers, of columns at length one; arbitrary: two candidates of opposite
 # labels that come together would take ever larger ones
+WORKERS = 2  # threads; what is computed does not depend on them
 OF_PAGE = "kkt"  # of the weights of the page; the others are of weights that decay trained
 
 
@@ -62,14 +63,13 @@ class Surface:
     hard: Callable[[Tensor, Tensor], tuple[float, bool]] = lambda x, used: (math.nan, False)
 
 
-def kkt_surface(target: Target, y: Tensor, alpha: float, workers: int = 2) -> Surface:
+def kkt_surface(target: Target, y: Tensor, alpha: float) -> Surface:
     """Return the energy of candidates with labels y (m,), in compiled loops.
 
     Args:
         target: weights at margin 1, of two layers; parallel neurons are merged.
         y: labels in {-1, +1}.
         alpha: steepness of the slopes.
-        workers: threads; what is computed does not depend on them.
 
     Raises:
         ValueError: for other weights.
@@ -85,7 +85,7 @@ def kkt_surface(target: Target, y: Tensor, alpha: float, workers: int = 2) -> Su
         raise RuntimeError("a census needs compiled loops: install numba")
     w, v = net.blocks[0].T.contiguous().numpy(), net.weights[1][0].contiguous().numpy()
     w = w if len(w) > net.d else np.vstack([w, np.zeros(len(v))])
-    pool = ThreadPoolExecutor(workers)
+    pool = ThreadPoolExecutor(WORKERS)
 
     def part(places: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         x = places.reshape(len(places), len(y), -1).contiguous().numpy()
@@ -95,7 +95,7 @@ def kkt_surface(target: Target, y: Tensor, alpha: float, workers: int = 2) -> Su
         return torch.from_numpy(value), torch.from_numpy(flat), torch.from_numpy(lam)
 
     def loss(places: Tensor) -> tuple[Tensor, Tensor]:
-        value, gradient, _ = zip(*pool.map(part, places.chunk(workers)), strict=True)
+        value, gradient, _ = zip(*pool.map(part, places.chunk(WORKERS)), strict=True)
         return torch.cat(value), torch.cat(gradient)
 
     def lines(x: Tensor) -> Tensor:

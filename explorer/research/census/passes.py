@@ -32,6 +32,7 @@ from explorer.research.grid import Problem
 SETS = 24  # of the string, its ends left out; arbitrary
 BETWEEN = 8  # places between two of them at which the way is looked at; arbitrary
 STEP = 0.02  # the longest way of a set in one round at first, in units of the data; arbitrary
+SPLIT = 51  # places of a split at which the residual is asked; arbitrary
 LEAST = 1e-4  # of STEP: rounds that help no more; arbitrary
 
 
@@ -144,8 +145,8 @@ def _even(way: Tensor) -> Tensor:
     return made
 
 
-def split_profile(net: Network, e: Explanation, i: int, places: int = 51) -> Array | None:
-    """Return by what |theta - sum|^2 / |theta|^2 differs while point i splits, at places (p,).
+def split_profile(net: Network, e: Explanation, i: int) -> Array | None:
+    """Return by what |theta - sum|^2 / |theta|^2 differs while point i splits, at `SPLIT` places.
 
     Its halves go apart along the direction that keeps the margin, to the walls of the cell. With
     hard slopes this is rounding: the two explanations are connected by a flat way. None where no
@@ -159,8 +160,8 @@ def split_profile(net: Network, e: Explanation, i: int, places: int = 51) -> Arr
     far = float(e.x.abs().max())  # a cell without an end is left at the farthest point
     plus, minus = min(extent.plus, far), min(extent.minus, far)
     size, before = float(net.rho) ** 2, float(remainder(net, e).square().sum())
-    out = np.zeros(places)
-    for k, t in enumerate(np.linspace(0, 1, places)[1:], 1):
+    out = np.zeros(SPLIT)
+    for k, t in enumerate(np.linspace(0, 1, SPLIT)[1:], 1):
         now = split(net, e, i, u, float(t) * plus, float(t) * minus)
         out[k] = (float(remainder(net, now).square().sum()) - before) / size
     return out

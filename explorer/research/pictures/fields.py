@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from explorer.engine.arrays import Array
+from explorer.engine.arrays import Array, as_array
 from explorer.engine.attacks.shapes import PLACES, Level, Shapes, joined_paths
 from explorer.engine.network import Network, phi, phi_all
 from explorer.research.pictures.axes import Axes
@@ -161,16 +161,10 @@ def breakpoints(net: Network, axes: Axes) -> Array:
 
 
 # --- points, and what an attack or an explanation draws -------------------------------------------
-def numbers(values: torch.Tensor) -> Array:
-    """Return a tensor as numbers of float64."""
-    made: Array = values.detach().double().cpu().numpy()
-    return made
-
-
 def places_of(x: torch.Tensor, y: torch.Tensor) -> Array:
     """Return places (k, 2) of points; those of a line stand at the height of their label."""
-    places = numbers(x)
-    return places if x.shape[1] > 1 else np.column_stack([places, numbers(y)])
+    places = as_array(x)
+    return places if x.shape[1] > 1 else np.column_stack([places, as_array(y)])
 
 
 def shape_arrays(shapes: Shapes, axes: Axes) -> dict[str, Array]:

@@ -8,13 +8,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from explorer.engine.arrays import Array
+from explorer.engine.arrays import Array, as_array
 from explorer.engine.classes import labels
 from explorer.engine.merging import MERGE_ANGLE
 from explorer.engine.network import Network
 from explorer.engine.sums import Sum
 from explorer.research.pictures.axes import Axes
-from explorer.research.pictures.fields import lines_of, numbers
+from explorer.research.pictures.fields import lines_of
 
 MOST = 240  # needles that are drawn one by one; arbitrary: of more none is 2 px wide
 BINS = 120  # directions of a density; arbitrary
@@ -36,19 +36,19 @@ def needles(net: Network, axes: Axes, x: Array | None = None, made: Sum | None =
         The arrays that `view/band.js` names.
     """
     one = net.in_unit() if made is None else made.net
-    block, (ink, out) = numbers(one.blocks[0]), _outgoing(one)
+    block, (ink, out) = as_array(one.blocks[0]), _outgoing(one)
     drawn = block[:, :2] if block.shape[1] > 1 else np.column_stack([block, 0 * block])
     a, c, _ = lines_of(net, axes)
     lines = np.column_stack([a, c]) if net.d > 1 else np.column_stack([a, 0 * c, c])
     length = np.linalg.norm(block, axis=1)
     dead = length <= TINY * length.max(initial=0.0)
     if x is not None and len(x):
-        dead |= (x @ numbers(net.weights[0]).T + _bias(net) <= 0).all(0)
+        dead |= (x @ as_array(net.weights[0]).T + _bias(net) <= 0).all(0)
     order, group = _order(block, drawn, ink, dead)
     pulled = {} if made is None else _pulls(made, block, length)
     made_of = {
         "needles": drawn, "out": out, "ink": ink, "lines": lines, "dead": dead.astype(float),
-        "bias": numbers(one.biases[0]) if one.biases[0] is not None else 0 * length, **pulled,
+        "bias": as_array(one.biases[0]) if one.biases[0] is not None else 0 * length, **pulled,
     }  # fmt: skip
     if len(order) <= MOST:
         sort = {name: v[..., order] if name == "pulls" else v[order] for name, v in made_of.items()}
@@ -57,7 +57,7 @@ def needles(net: Network, axes: Axes, x: Array | None = None, made: Sum | None =
 
 
 def _bias(net: Network) -> Array:
-    return np.zeros(len(net.weights[0])) if net.biases[0] is None else numbers(net.biases[0])
+    return np.zeros(len(net.weights[0])) if net.biases[0] is None else as_array(net.biases[0])
 
 
 def _outgoing(net: Network) -> tuple[Array, Array]:
@@ -65,7 +65,7 @@ def _outgoing(net: Network) -> tuple[Array, Array]:
 
     Of one output the sign of v_j tells, of several the largest.
     """
-    above = numbers(net.weights[1])
+    above = as_array(net.weights[1])
     size = np.linalg.norm(above, axis=0)
     if len(net.weights) > 2:
         return np.zeros(len(size)), size
@@ -94,14 +94,14 @@ def _order(block: Array, drawn: Array, ink: Array, dead: NDArray[np.bool_]) -> t
 
 def _pulls(made: Sum, block: Array, length: Array) -> dict[str, Array]:
     """Return where the sum ends, what is left at each neuron, and each point's pull along it."""
-    into, out = (numbers(left) for left in made.rests())
+    into, out = (as_array(left) for left in made.rests())
     ends = (block - into)[:, :2]
     if ends.shape[1] < 2:
         ends = np.column_stack([ends, 0 * ends])
     along = block / np.maximum(length, 1e-300)[:, None]
     return {
         "ends": ends, "glow": np.sqrt((into**2).sum(1) + (out**2).sum(0)),
-        "pulls": numbers(made.pull) * (numbers(made.points) @ along.T),
+        "pulls": as_array(made.pull) * (as_array(made.points) @ along.T),
     }  # fmt: skip
 
 

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 from torch import Tensor
 
-from explorer.engine.arrays import Array
+from explorer.engine.arrays import Array, as_array
 from explorer.engine.attacks.claims import Report
 from explorer.engine.data import Dataset
 from explorer.engine.margin import q_of
@@ -18,7 +18,7 @@ from explorer.engine.roster import AttackState
 from explorer.engine.training import TrainState
 from explorer.research.pictures.axes import Axes, axes_for
 from explorer.research.pictures.charts import margins_chart
-from explorer.research.pictures.fields import graph, margin_map, numbers, places_of
+from explorer.research.pictures.fields import graph, margin_map, places_of
 from explorer.research.pictures.painting import (
     Sheet,
     add_legend,
@@ -87,21 +87,20 @@ def _rows(x: Tensor, y: Tensor, axes: Axes, lam: Tensor | None = None) -> Array:
     """Return x, y, class, share of the largest multiplier, 1; on a line at the label's height."""
     share = np.ones(len(y))
     if lam is not None and lam.shape == y.shape and float(lam.max()) > 0:
-        share = numbers((lam / lam.max()).clamp(0, 1))
-    return np.column_stack([axes.shares(places_of(x, y)), numbers(y), share, np.ones(len(y))])
+        share = as_array((lam / lam.max()).clamp(0, 1))
+    return np.column_stack([axes.shares(places_of(x, y)), as_array(y), share, np.ones(len(y))])
 
 
 def run_figure(
-    data: Dataset, net: Network | None, claims: Report | None = None, title: str = "",
-    size: tuple[float, float] = PAPER,
-) -> Sheet:  # fmt: skip
+    data: Dataset, net: Network | None, claims: Report | None = None, title: str = ""
+) -> Sheet:
     """Return truth and claims on the plane, and q per point; the points alone without a network.
 
     ImportError without matplotlib.
     """
     if net is None:
-        return plane_figure(plane_frame(data), size, title)
-    figure = new_figure(*size)
+        return plane_figure(plane_frame(data), PAPER, title)
+    figure = new_figure(*PAPER)
     plane, bars = figure.subplots(1, 2, width_ratios=(1.1, 1))
     paint_plane(plane, plane_frame(data, net, claims))
     paint_chart(bars, margins_chart(q_of(net, data.x, data.y), data.y))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from explorer.engine.arrays import as_array
 from explorer.engine.data import Dataset
 from explorer.engine.explanations.cone import FINE, scope
 from explorer.engine.explanations.needed import Needed
@@ -9,7 +10,6 @@ from explorer.engine.number_words import coarse_share, count, percent, share
 from explorer.engine.statement import Action, Statement
 from explorer.page.frame import Frame, Proof
 from explorer.page.words.screen import ASK
-from explorer.research.pictures.fields import numbers
 
 LEAVE, LIFT = "Back to the points", "Allow points again"
 WIDER, NARROWER = "Wider", "Narrower"
@@ -130,7 +130,7 @@ def _revelation(frame: Frame, held: Proof, fold: tuple[tuple[str, str], ...]) ->
 
 def right_count(made: Needed, truth: Dataset) -> int:
     """Return how many places hold a point of the truth."""
-    return int(made.holds(numbers(truth.x), numbers(truth.y)).sum())
+    return int(made.holds(as_array(truth.x), as_array(truth.y)).sum())
 
 
 def place_words(made: Needed, truth: Dataset) -> str:
