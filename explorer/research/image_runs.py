@@ -341,9 +341,7 @@ def aim(draw: Draw, run: ImageRun, state: TrainState | None) -> ImageTarget:
             "the images are not separated yet. Train for more steps, or attack all the same: "
             "errors=True, --errors on the command line."
         )
-    target = replace(
-        Target.of(state.net, usable_margin(state.q)), pixels=(-draw.mean, 1 - draw.mean)
-    )
+    target = replace(Target.of(state.net, usable_margin(state.q)), pixels=draw.pixel_range)
     return ImageTarget(target, target.net)
 
 

@@ -19,6 +19,7 @@ from explorer.engine.attacks.descent import (
     descent_status,
     descent_step,
     first_config,
+    first_state,
     on_pictures,
     put_back,
     start_config,
@@ -271,7 +272,9 @@ def init(
     drawn = torch.randn if config.contribution == "outputs" else torch.rand
     first = drawn(shape, generator=generator, dtype=torch.float64)
     share = (config.lam_start * first).to(net.weights[0])
-    state = _evaluate(target, first_config(config), 0, x, y, share, Moments.zero((x, share)))
+    state = first_state(target, config, x, lambda seen, x: _evaluate(
+        seen, first_config(config), 0, x, y, share, Moments.zero((x, share))
+    ))  # fmt: skip
     if not bool(_finite(state)):
         raise ValueError("the loss is not finite at the start; take candidates closer to the data")
     return state
@@ -346,8 +349,8 @@ def _advance_with_returns(
 ) -> DecoRecoState:
     return steps_with_returns(
         target, state, config, end, terminate,
-        lambda at, free, steps: advance(target, at, free, steps),
-        lambda at, x: _state_at(target, replace(at, x=x), config),
+        lambda seen, at, free, steps: advance(seen, at, free, steps),
+        lambda seen, at, x: _state_at(seen, replace(at, x=x), config),
     )  # fmt: skip
 
 

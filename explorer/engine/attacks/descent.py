@@ -313,26 +313,60 @@ def descent_status(state: Descending, steps: int, *grads: Tensor) -> Status:
     return Status.FINISHED if state.t >= steps else Status.RUNNING
 
 
-class Placed(Descending, Protocol):
-    """A state of a descent with candidates, as `steps_with_returns` reads it."""
-
-    @property
-    def x(self) -> Tensor:
-        """Return the candidates (..., m, d)."""
-
-    @property
-    def y(self) -> Tensor:
-        """Return their labels (..., m)."""
+S = TypeVar("S", bound=DescentState)
 
 
-P = TypeVar("P", bound=Placed)
+def _columns(target: Target, config: DescentConfig) -> Tensor | None:
+    """Return the coordinates that are not known to be 0; None where that is all of them."""
+    known = config.prior == "pixels" and config.knows == "nothing"
+    return target.columns if known else None
+
+
+def _narrowed(state: S, columns: Tensor) -> S:
+    """Return the state of these coordinates alone."""
+    (mean, *means), (square, *squares) = state.moments.mean, state.moments.square
+    moments = Moments(
+        state.moments.t, (mean[..., columns], *means), (square[..., columns], *squares)
+    )
+    x, grad_x = state.x[..., columns], state.grad_x[..., columns]
+    return replace(state, x=x, grad_x=grad_x, moments=moments)
+
+
+def _widened(state: S, columns: Tensor, d: int) -> S:
+    """Return the state of d coordinates; those that it has not are 0, and so are their moments."""
+
+    def wide(v: Tensor) -> Tensor:
+        return v.new_zeros(*v.shape[:-1], d).index_copy_(-1, columns, v)
+
+    (mean, *means), (square, *squares) = state.moments.mean, state.moments.square
+    moments = Moments(state.moments.t, (wide(mean), *means), (wide(square), *squares))
+    return replace(state, x=wide(state.x), grad_x=wide(state.grad_x), moments=moments)
+
+
+def first_state(
+    target: Target, config: DescentConfig, x: Tensor, evaluate: Callable[[Target, Tensor], S]
+) -> S:
+    """Return the first state, of candidates x (..., m, d) put back to what is known of them.
+
+    Args:
+        target: the attacked weights.
+        config: the settings.
+        x: where they begin.
+        evaluate: (target, x) -> the state there.
+    """
+    columns = _columns(target, config)
+    if columns is None:
+        return evaluate(target, x)
+    return _widened(evaluate(target.narrowed, x[..., columns]), columns, target.net.d)
 
 
 def steps_with_returns(
-    target: Target, state: P, config: C, end: int, terminate: Callable[[P, C], Status],
-    free_run: Callable[[P, C, int], P], moved: Callable[[P, Tensor], P],
-) -> P:  # fmt: skip
+    target: Target, state: S, config: C, end: int, terminate: Callable[[S, C], Status],
+    free_run: Callable[[Target, S, C, int], S], moved: Callable[[Target, S, Tensor], S],
+) -> S:  # fmt: skip
     """Return the state at step `end`: free steps, and returns to what is known of the points.
+
+    Coordinates that are known to be 0 are left out of both.
 
     Args:
         target: what grants it.
@@ -340,17 +374,22 @@ def steps_with_returns(
         config: the settings, which say that candidates return.
         end: the step to reach.
         terminate: (state, config) -> how the run stands.
-        free_run: (state, config, steps) -> the state so many steps on, by settings without a prior.
-        moved: (state, x) -> the state with these candidates.
+        free_run: (target, state, config, steps) -> the state so many steps on, by settings without
+            a prior.
+        moved: (target, state, x) -> the state with these candidates.
     """
+    columns = _columns(target, config)
+    if columns is not None:
+        state, rest = _narrowed(state, columns), (config, end, terminate, free_run, moved)
+        return _widened(steps_with_returns(target.narrowed, state, *rest), columns, target.net.d)
     box = None if config.prior == "pixels" else config.prior
     free = replace(config, prior=box, knows="nothing")
     while state.t < end and not terminate(state, config).over:
         due = min(PUT_BACK - state.t % PUT_BACK, max(1, config.steps - state.t))
-        state = free_run(state, free, min(due, end - state.t))
+        state = free_run(target, state, free, min(due, end - state.t))
         x = put_back(target, config, state.t, state.x, state.y)
         if x is not state.x and not state.diverged:
-            state = moved(state, x)
+            state = moved(target, state, x)
     return state
 
 

@@ -224,6 +224,32 @@ class Target:
         )
         return made
 
+    @cached_property
+    def columns(self) -> Tensor | None:
+        """Return the coordinates (d',) that `pixels` leave room for; None where that is all of d.
+
+        The others are 0 in every point, as a pixel is whose mean image is 0.
+        """
+        if self.pixels is None:
+            return None
+        low, high = self.pixels
+        free = ((low != 0) | (high != 0)).nonzero()[:, 0].to(self.net.device)
+        return free if 0 < len(free) < self.net.d else None
+
+    @cached_property
+    def narrowed(self) -> Target:
+        """Return the target whose points have the coordinates `columns` alone; itself without.
+
+        The other weights of the first layer are left out: no point reaches them.
+        """
+        if self.columns is None:
+            return self
+        assert self.pixels is not None  # else there are no columns
+        low, high = (end[self.columns.to(end.device)] for end in self.pixels)
+        before = None if self.before is None else _of_columns(self.before, self.columns)
+        net = _of_columns(self.net, self.columns)
+        return replace(self, net=net, before=before, pixels=(low, high))
+
     @property
     def inside(self) -> Target:
         """Return the same weights where places are not brought back into units of the data."""
@@ -319,6 +345,12 @@ class Target:
     def _merge(self, angle: float) -> Merged:
         made: Merged = self.kept(("merged", angle), lambda: _merge_on_cpu(self.net, angle))
         return made
+
+
+def _of_columns(net: Network, columns: Tensor) -> Network:
+    """Return the network that reads these coordinates alone."""
+    first, *others = net.weights
+    return replace(net, weights=(first[:, columns].contiguous(), *others))
 
 
 def _merge_on_cpu(net: Network, angle: float) -> Merged:

@@ -337,6 +337,19 @@ class Draw:
     own: Dataset | None = None
 
     @property
+    def pixel_range(self) -> tuple[Tensor, Tensor]:
+        """Return the least and the largest value of each pixel less the mean (d,).
+
+        A pixel whose mean is an end of [0, 1] is the same in all images; but one's own images have
+        no part in the mean.
+        """
+        low, high = -self.mean, 1 - self.mean
+        if self.own is not None:
+            return low, high
+        same = (self.mean == 0) | (self.mean == 1)
+        return low.masked_fill(same, 0.0), high.masked_fill(same, 0.0)
+
+    @property
     def trained(self) -> Dataset:
         """Return all images that the network is trained on."""
         if self.own is None:

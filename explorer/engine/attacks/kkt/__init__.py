@@ -40,6 +40,7 @@ from explorer.engine.attacks.descent import (
     descent_status,
     descent_step,
     first_config,
+    first_state,
     on_pictures,
     put_back,
     start_config,
@@ -131,8 +132,12 @@ def init(
         )
     x, y, share = (v.to(net.weights[0]) for v in (x, y, config.lam_start * uniform))
     x = put_back(target, config, 0, x, y)
-    lam = share * target.mass / x.shape[-2]
-    state = evaluate(target, first_config(config), 0, x, y, lam, Moments.zero((x, share)))
+
+    def at(seen: Target, x: Tensor) -> KKTState:
+        lam, moments = share * seen.mass / x.shape[-2], Moments.zero((x, share))
+        return evaluate(seen, first_config(config), 0, x, y, lam, moments)
+
+    state = first_state(target, config, x, at)
     if not bool(_finite(state).all()):
         raise ValueError("the loss is not finite at the start; take candidates closer to the data")
     return state
@@ -309,8 +314,8 @@ def _leap(
 def _leap_with_returns(target: Target, state: KKTState, config: KKTConfig, end: int) -> KKTState:
     return steps_with_returns(
         target, state, config, end, terminate,
-        lambda at, free, steps: _leap(target, at, free, steps, None)[0],
-        lambda at, x: _state_at(target, replace(at, x=x), config),
+        lambda seen, at, free, steps: _leap(seen, at, free, steps, None)[0],
+        lambda seen, at, x: _state_at(seen, replace(at, x=x), config),
     )  # fmt: skip
 
 
