@@ -243,6 +243,17 @@ def test_the_training_mean_is_taken_from_all_and_added_back():
     torch.testing.assert_close(pictures * 16, (pictures * 16).round())
 
 
+def test_a_pixel_that_is_nowhere_inked_has_a_range_of_one_value():
+    made = draw(Choice(n=20))
+    low, high = made.pixel_range
+    same = made.train.x.amin(0) == made.train.x.amax(0)
+    assert bool(same.any()) and torch.equal(low == high, same)
+    for x in (low, high):
+        assert bool(((x + made.mean >= 0) & (x + made.mean <= 1)).all())
+    drawn = made.with_own(torch.ones(1, 1, 8, 8), torch.tensor([1]))
+    assert bool((drawn.pixel_range[1] - drawn.pixel_range[0] == 1).all())
+
+
 def test_odd_digits_are_class_one():
     made = draw(Choice(n=10))
     from sklearn.datasets import load_digits

@@ -79,6 +79,26 @@ def test_wide_ranges_change_nothing(module, sizes, config) -> None:
     assert torch.equal(mine.x, theirs.x) and torch.equal(mine.loss, theirs.loss)
 
 
+@each
+def test_a_coordinate_that_is_known_to_be_zero_is_left_out(module, sizes, config) -> None:
+    wide = aimed((sizes[0] + 1, *sizes[1:]), 0.4)
+    assert wide.pixels is not None
+    low, high = (end.index_fill(0, torch.tensor(1), 0.0) for end in wide.pixels)
+    target, free = replace(wide, pixels=(low, high)), [0, *range(2, wide.net.d)]
+    x, y = draw(8, wide.net.d, seed=4), torch.tensor([1.0, -1.0]).double().repeat(4)
+    first = module.init(target, config, rng(5), module.Start(x, y))
+    small = module.init(target.narrow, config, rng(5), module.Start(x[:, free], y))
+    pairs = [(first, small)]
+    pairs.append((module.step(target, first, config), module.step(target.narrow, small, config)))
+    pairs.append(tuple(
+        module.advance(*at, config, config.steps)
+        for at in ((target, first), (target.narrow, small))
+    ))  # fmt: skip
+    for mine, theirs in pairs:
+        assert torch.equal(mine.x[:, free], theirs.x) and torch.equal(mine.loss, theirs.loss)
+        assert mine.x.shape == x.shape and not mine.x[:, 1].any()
+
+
 def test_ranges_are_in_units_of_the_data() -> None:
     target = replace(aimed((2, 9), 0.4), unit=2.0)
     x = target.put_back(10 * draw(6, 2))

@@ -326,7 +326,7 @@ def test_the_verb_prints_a_row_and_writes_the_picture(tmp_path):
     asked = tmp_path / "quiz.png"
     more = [*words, "--starts", "2", "--dtype", "float32", "--quiz", str(asked), "--json"]
     row = json.loads(CliRunner().invoke(command, [*more, "--out", str(out)]).stdout)
-    assert asked.read_bytes().startswith(b"\x89PNG") and row["chosen"] == 5
+    assert asked.read_bytes().startswith(b"\x89PNG") and 1 <= row["chosen"] <= 5
     assert 0 <= row["precision"] <= row["precision_knowing"] <= 1
     right = {int(place) for place in row["quiz_right"].split(", ")}
     assert len(right) == 4 and right <= set(range(1, 11))

@@ -322,7 +322,7 @@ def _columns(target: Target, config: DescentConfig) -> Tensor | None:
     return target.columns if known else None
 
 
-def _narrowed(state: S, columns: Tensor) -> S:
+def _narrow_state(state: S, columns: Tensor) -> S:
     """Return the state of these coordinates alone."""
     (mean, *means), (square, *squares) = state.moments.mean, state.moments.square
     moments = Moments(
@@ -332,7 +332,7 @@ def _narrowed(state: S, columns: Tensor) -> S:
     return replace(state, x=x, grad_x=grad_x, moments=moments)
 
 
-def _widened(state: S, columns: Tensor, d: int) -> S:
+def _wide_state(state: S, columns: Tensor, d: int) -> S:
     """Return the state of d coordinates; those that it has not are 0, and so are their moments."""
 
     def wide(v: Tensor) -> Tensor:
@@ -357,7 +357,7 @@ def first_state(
     columns = _columns(target, config)
     if columns is None:
         return evaluate(target, x)
-    return _widened(evaluate(target.narrowed, x[..., columns]), columns, target.net.d)
+    return _wide_state(evaluate(target.narrow, x[..., columns]), columns, target.net.d)
 
 
 def steps_with_returns(
@@ -380,8 +380,8 @@ def steps_with_returns(
     """
     columns = _columns(target, config)
     if columns is not None:
-        state, rest = _narrowed(state, columns), (config, end, terminate, free_run, moved)
-        return _widened(steps_with_returns(target.narrowed, state, *rest), columns, target.net.d)
+        state, rest = _narrow_state(state, columns), (config, end, terminate, free_run, moved)
+        return _wide_state(steps_with_returns(target.narrow, state, *rest), columns, target.net.d)
     box = None if config.prior == "pixels" else config.prior
     free = replace(config, prior=box, knows="nothing")
     while state.t < end and not terminate(state, config).over:

@@ -59,7 +59,8 @@ class Target:
             every place of a state of an attack, is of points divided by it. What an attack begins
             at and what it claims are in units of the data.
         pixels: the least and the largest value of each coordinate (d,), in units of the data, where
-            the attacker is granted them, such as [0, 1] less the mean image; else None.
+            the attacker is granted them, such as [0, 1] less the mean image; else None. Attacks
+            that are granted them leave out coordinates that are 0 in all points.
         known: what else the attacker is granted of the points, in units of the data, or None.
         before: earlier weights of the same network, from which training led to these, at the same
             scale; None where none were seen.
@@ -237,7 +238,7 @@ class Target:
         return free if 0 < len(free) < self.net.d else None
 
     @cached_property
-    def narrowed(self) -> Target:
+    def narrow(self) -> Target:
         """Return the target whose points have the coordinates `columns` alone; itself without.
 
         The other weights of the first layer are left out: no point reaches them.

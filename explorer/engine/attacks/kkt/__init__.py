@@ -16,7 +16,8 @@ raw loss with lam' = m lam: it is ||theta||^2 times ours with weight_dual = 5 ma
 weight_prior = 1 / rho^2, prior = 1, weight_margin = 0, lam_min = lam'_min / mass.
 
 Where the range of each coordinate is known exactly, as of pixels less a known mean, prior "pixels"
-takes the place of l_prior: every 25 steps candidates go to the nearest points within.
+takes the place of l_prior: every 25 steps candidates go to the nearest points within. A coordinate
+whose range is 0 alone stays there, and the weights that read it are left out of theta.
 
 Four things beyond the paper, each off by one setting, each known to an attacker: neurons that
 training made parallel are merged (`merge_angle`); alpha rises from `relu_alpha_start` (annealing,
