@@ -157,8 +157,8 @@ def _sum() -> Recorded:
             for p, (_, f) in zip(_pictures(run, plain), plain, strict=True)]  # fmt: skip
     last, end = _pictures(run, every)[-1], every[-1][1]
     whole, asked = shown_of(end, None), len(made)
-    assert whole is not None and whole.certificate is not None
-    fit = whole.certificate.fit
+    assert whole is not None and end.training.certificate is not None
+    fit = end.training.certificate.fit
     assert isinstance(fit, Fit)
     for size in np.linspace(0.0, 1.0, GROWN):
         part = sum_of(whole.net, whole.x, whole.y, replace(fit, weight=size * fit.weight))
@@ -193,9 +193,9 @@ def _failure() -> Recorded:
     made = _pictures(run, _frames(run))
     last = made[-1]
     found, n = _of(last, "points met")
-    reach = _of(last, "on the margin or with a multiplier")[0]
     facts = {
-        "n": n, "found": found, "reach": reach, "traceless": str(int(n) - int(reach)),
+        "n": n, "found": found, "reach": _of(last, "on the margin or with a multiplier")[0],
+        "traceless": last.words["title"].split()[0],
         "missed": _of(last, "missed by the candidates")[0],
         "unexplained": _of(last, "unexplained by the points")[0],
     }  # fmt: skip

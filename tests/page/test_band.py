@@ -1,4 +1,4 @@
-"""The band shows the weights of the frame and one number: the residual of the certificate."""
+"""The band shows the weights of the frame and one number: the share that glows."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import torch
 from explorer.engine.arrays import as_array
 from explorer.engine.data import preset
 from explorer.engine.network import Network, init_network
-from explorer.engine.number_words import share
 from explorer.engine.roster import ROSTER
 from explorer.page import play
 from explorer.page.apps.explorer import App
 from explorer.page.lessons import course
 from explorer.page.lessons.file import packaged_lessons
 from explorer.page.plane.band import BandPanel
-from explorer.page.plane.weights import can_show, left_words, shown_of
+from explorer.page.plane.weights import can_show, shown_of
+from explorer.page.plane.words import left_words
 from explorer.page.session import Session
 from explorer.page.stages.attack import commands as attack
 from explorer.page.stages.explain import commands as explain
@@ -50,27 +50,33 @@ def number(session: Session) -> float:
     return float(made.rest.norm() / made.net.rho)
 
 
-def test_the_number_shown_is_the_residual_and_the_norm_of_the_remainder_in_each_stage() -> None:
+def test_the_number_shown_is_the_norm_of_what_glows_in_each_stage() -> None:
     session = trained()
     residual = session.frame.training.certificate.residual
     for stage in ("train", "attack", "landscape", "explain", "arena"):
         play.go(session, stage)
-        made, said = (
-            shown_of(session.frame, session.attack_config),
-            left_words(shown_of(session.frame, session.attack_config)),
-        )
-        assert said == f"unexplained {share(residual)}", stage
-        assert band(session)["left"] == said
+        by, left = ("candidates", number(session)) if stage == "attack" else ("", residual)
+        assert band(session)["left"] == left_words(left, by=by), stage
         if stage not in ("attack", "explain"):
             assert number(session) == pytest.approx(residual, abs=1e-12)
-        assert made.certificate.residual == residual
 
 
 def test_a_number_of_an_earlier_step_says_which() -> None:
     session = trained(steps=900)
     play.advance(session, steps=30)
-    said = left_words(shown_of(session.frame, session.attack_config))
-    assert said.endswith("at step 900") and str(session.frame.t) == "930"
+    residual = session.frame.training.certificate.residual
+    assert band(session)["left"] == left_words(residual, 900) != left_words(residual)
+    assert session.frame.t == 930
+
+
+def test_where_an_attack_stands_on_kinks_its_candidates_leave_as_little_as_the_points() -> None:
+    session = Session(preset("alternating-line"), band=True)
+    train.jump_to_exact(session)
+    play.go(session, "attack")
+    attack.choose(session, "univariate")
+    play.step(session, 100)
+    assert number(session) < 1e-9
+    assert band(session)["left"] == left_words(number(session), by="candidates")
 
 
 @pytest.mark.parametrize("merge_angle", [0.0, 0.02])
@@ -110,11 +116,11 @@ def test_pulls_add_up_to_the_length_of_an_exact_networks_needles() -> None:
     assert not shown["pulls"][~sure.numpy()].any()
 
 
-def test_a_point_that_is_dragged_out_of_its_cell_tears_the_sum_open_and_leaves_the_number() -> None:
+def test_a_point_that_is_dragged_out_of_its_cell_tears_the_sum_open() -> None:
     session = Session(preset("blobs"), band=True)
     train.jump_to_exact(session)
     play.go(session, "explain")
-    before, said = number(session), band(session)["left"]
+    before = number(session)
     explain.choose(session, 0)
     start = session.frame.explain.present.now.x[0]
     for share_of_way in (0.05, 3.0):
@@ -122,7 +128,7 @@ def test_a_point_that_is_dragged_out_of_its_cell_tears_the_sum_open_and_leaves_t
         change = session.frame.explain.present.change
         assert number(session) == pytest.approx(change, rel=1e-6, abs=max(1e-12, 2 * before))
     assert number(session) > max(1e3 * before, 1e-3)
-    assert band(session)["left"] == said
+    assert band(session)["left"] == left_words(number(session), by="this set")
 
 
 def test_neurons_of_one_direction_stand_together_and_those_that_sleep_are_told() -> None:
@@ -200,7 +206,8 @@ def test_hidden_points_are_not_told_by_the_band() -> None:
     assert "pulls" not in panel.view.frame and panel.view.frame["left"] == ""
     assert not panel.view.frame["dead"].any()
     play.go(session, "attack")  # its candidates are in sight
-    assert "pulls" in panel.view.frame and panel.view.frame["left"] == ""
+    assert "pulls" in panel.view.frame
+    assert panel.view.frame["left"] == left_words(number(session), by="candidates")
 
 
 def test_the_band_is_folded_until_its_chip_is_pressed_and_costs_nothing_before() -> None:
@@ -240,7 +247,7 @@ def test_needles_stand_alone_and_follow_a_state_and_a_certificate() -> None:
     alone.state = part.state
     assert alone.network is part.state.net and "pulls" not in alone.view.frame
     alone.certificate = part.certificate
-    assert alone.view.frame["left"] == left_words(shown_of(session.frame, session.attack_config))
+    assert alone.view.frame["left"] == shown_of(session.frame, session.attack_config).left
     assert np.allclose(alone.view.frame["pulls"], band(session)["pulls"])
     alone.dataset = preset("two-points")  # of another dimension: what was shown stays
     assert alone.view.frame["pulls"].shape[0] == data.n

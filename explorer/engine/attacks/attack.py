@@ -10,7 +10,7 @@ stand in this folder, and those of other packages are found by their entry point
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import Field, dataclass
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
@@ -21,13 +21,13 @@ from explorer.engine.attack_panel import AttackPanel
 from explorer.engine.attacks.claims import Report
 from explorer.engine.attacks.shapes import EMPTY, Shapes
 from explorer.engine.attacks.target import NO_THEOREM, Target
-from explorer.engine.gradients import forward_signals
-from explorer.engine.network import Network
+from explorer.engine.certificate import TAU_EXACT
+from explorer.engine.multipliers import fit_multipliers
 from explorer.engine.sizes import Size
 from explorer.engine.statement import Judged, Statement
 from explorer.engine.status import Status
+from explorer.engine.sums import Sum, sum_over
 
-Terms = tuple[Network, Sequence[Tensor]]
 MOST_CURVES = 4  # as many as there are colours on the page
 # Of every state, without a declaration of its own.
 STATE_SIZES = {
@@ -213,9 +213,10 @@ class OwnVictim(Generic[T, C, S]):
     model: Callable[[S], OwnModel]
 
 
-def hard_slopes(target: Any, state: AttackState, config: AttackConfig) -> Terms:  # noqa: ANN401 - a Target, or what an attack made of one
-    """Return the weights with their own slopes at the candidates."""
-    return target.net, forward_signals(target.net, state.x.to(target.net.weights[0]))[2]
+def clarke_sum(target: Any, state: AttackState, config: AttackConfig) -> Sum:  # noqa: ANN401 - a Target, or what an attack made of one
+    """Return the weights as the sum over the candidates that leaves least, slopes free at kinks."""
+    net = target.net
+    return sum_over(net, state.x, state.y, fit_multipliers(net, state.x, state.y, TAU_EXACT))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -236,8 +237,8 @@ class Attack(Generic[T, C, S]):
         report: (target, state, config) -> what the attacker claims.
         curves: columns of `state.numbers()` with their names on screen, at most four.
         shapes: (the weights on screen, state) -> what the plane shows beside points and candidates.
-        sum_terms: (target, state, config) -> the network, and slopes (m, k_l) of each hidden layer,
-            with which its last step sums the gradients of its candidates.
+        sum_over: (target, state, config) -> the weights, of one output, as the sum over its
+            candidates that leaves least.
         words: (state, config) -> what the last step did, in a sentence.
         headline: (state, what is known of the run) -> what is said of its end; None: the page's own
             words.
@@ -275,7 +276,7 @@ class Attack(Generic[T, C, S]):
     report: Callable[[T, S, C], Report]
     curves: tuple[tuple[str, str], ...] = ()
     shapes: Callable[[Target, S], Shapes] = lambda target, state: EMPTY
-    sum_terms: Callable[[T, S, C], Terms] = hard_slopes
+    sum_over: Callable[[T, S, C], Sum] = clarke_sum
     words: Callable[[S, C], str] = lambda state, config: ""
     headline: Callable[[S, Judged], Statement | None] = lambda state, known: None
     panel: AttackPanel | None = None

@@ -6,7 +6,7 @@ from explorer.engine.arrays import as_array
 from explorer.page.frame import Frame
 from explorer.page.panels.base import Panel
 from explorer.page.plane import words
-from explorer.page.plane.weights import BandContent, can_show, left_words, shown_of
+from explorer.page.plane.weights import BandContent, can_show, shown_of
 from explorer.page.view.canvases import BandView
 from explorer.research.pictures.axes import Axes
 from explorer.research.pictures.needles import needles
@@ -42,4 +42,4 @@ def show_needles(view: BandView, shown: BandContent, axes: Axes) -> None:
         arrays["labels"] = as_array(shown.y)
     view.label, view.flat = words.band_label(len(shown.net.weights[0])), shown.net.d == 1
     title = words.band_title(len(arrays["needles"]), "count" in arrays)
-    view.show(arrays, title=title, left=left_words(shown), why=shown.why)
+    view.show(arrays, title=title, left=shown.left, why=shown.why)

@@ -12,9 +12,8 @@ from explorer.engine.attacks.target import Target
 from explorer.engine.certificate import Certificate
 from explorer.engine.data import Dataset
 from explorer.engine.network import Network
-from explorer.engine.number_words import share
 from explorer.engine.roster import by_key
-from explorer.engine.sums import OnePerPoint, Sum, best_sum, sum_of, sum_over
+from explorer.engine.sums import OnePerPoint, Sum, sum_of, sum_over
 from explorer.page.frame import Frame
 from explorer.page.plane import words
 from explorer.page.plane.scene import network
@@ -31,9 +30,7 @@ class BandContent:
         x: points that tell which neurons are dead, (n, d); of none (0, d).
         y: labels (n,) of the points that add up.
         made: the weights as a sum over points, or None.
-        certificate: the one whose residual is called unexplained; None where that is not known.
-        t: the step that it is of, where it is an earlier one; -1.
-        tried: whether candidates of an attack add up, not the points.
+        left: which share of the weights they leave unexplained, in words; "" where it is not known.
         why: a sentence on why nothing adds up, or "".
     """
 
@@ -41,9 +38,7 @@ class BandContent:
     x: Tensor
     y: Tensor
     made: Sum | None = None
-    certificate: Certificate | None = None
-    t: int = -1
-    tried: bool = False
+    left: str = ""
     why: str = ""
 
 
@@ -66,29 +61,32 @@ def shown_of(frame: Frame, config: Any, truth_shown: bool = True) -> BandContent
     if why:
         return BandContent(net, points, NONE, why=why)
     if tried is not None:
-        return BandContent(tried[0].net, points, tried[1], tried[0], tried=True)
+        assert frame.attack.state is not None  # its candidates add up
+        left = words.left_words(tried.left, by="candidates")
+        return BandContent(tried.net, points, frame.attack.state.y, tried, left)
+    if known is None:
+        return BandContent(net, truth.x, NONE)
     if frame.stage == "explain" and frame.explain is not None:
         held = frame.explain.present
         now = held.now
         made = sum_over(held.net, now.x, now.y, OnePerPoint(now.lam, now.slopes))
-        return BandContent(held.net, truth.x, now.y, made, known)
-    if known is None:
-        return BandContent(net, truth.x, NONE)
-    return BandContent(
-        net, truth.x, truth.y, sum_of(frame.aim.net, truth.x, truth.y, known.fit), known
-    )
+        left = words.left_words(known.residual)
+        if now is not held.truth:
+            left = words.left_words(made.left, by="this set")
+        return BandContent(held.net, truth.x, now.y, made, left)
+    made = sum_of(frame.aim.net, truth.x, truth.y, known.fit)
+    return BandContent(net, truth.x, truth.y, made, words.left_words(known.residual))
 
 
-def _of_candidates(frame: Frame, target: Target, config: Any) -> tuple[Sum, Tensor] | None:  # noqa: ANN401 - of its attack
-    """Return the sum over the candidates of the attack on screen, with their labels; None of none.
+def _of_candidates(frame: Frame, target: Target, config: Any) -> Sum | None:  # noqa: ANN401 - of its attack
+    """Return the sum over the candidates of the attack on screen; None of none.
 
     Of the network that it sums on, where parallel neurons may be merged.
     """
     state = frame.attack.state
     if frame.stage != "attack" or state is None or target.net.outputs > 1:
         return None
-    net, slopes = by_key(frame.attack.name).sum_terms(target, state, config)
-    return best_sum(net, state.x, state.y, slopes), state.y
+    return by_key(frame.attack.name).sum_over(target, state, config)
 
 
 def _of_points(frame: Frame, net: Network) -> BandContent:
@@ -107,7 +105,8 @@ def shown_with(net: Network, data: Dataset, made: Certificate | None, t: int = -
         return BandContent(net, NONE.reshape(0, net.d), NONE, why=why)
     if why or made is None or len(made.lam) != data.n:
         return BandContent(net, data.x, NONE, why=why)
-    return BandContent(net, data.x, data.y, sum_of(net, data.x, data.y, made.fit), made, t)
+    left = words.left_words(made.residual, t)
+    return BandContent(net, data.x, data.y, sum_of(net, data.x, data.y, made.fit), left)
 
 
 def _why_none(net: Network) -> str:
@@ -122,16 +121,3 @@ def can_show(frame: Frame) -> Network | None:
     net, _ = network(frame)
     fits = isinstance(net, Network) and net.d <= 2 and len(net.weights) > 1
     return net if fits else None  # type: ignore[return-value]
-
-
-def left_words(shown: BandContent) -> str:
-    """Return how much of the weights is left over, in words; "" where that is not known.
-
-    Of points it is the one number of a network; of an attack's candidates what glows.
-    """
-    if shown.tried and shown.made is not None:
-        return words.miss_words(share(shown.made.left))
-    if shown.certificate is None:
-        return ""
-    when = f" at step {shown.t:,}" if shown.t >= 0 else ""
-    return f"unexplained {share(shown.certificate.residual)}{when}"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from explorer.engine.number_words import share
+
 KEYS = (
     "Click to place, drag to spray. Keyboard: arrows move the cursor (Shift: further), Enter acts, "
     "Delete erases, 1 to 4 choose the class, P place, M move, E erase, Ctrl+Z undo, Ctrl+Y redo."
@@ -79,13 +81,18 @@ NO_POINTS = "The training points are not known, so nothing is known to add up."
 def band_title(n: int, many: bool) -> str:
     """Return what stands above n needles: of neurons, or of directions where they are `many`."""
     if many:
-        return f"The weights θ in {n} directions"
-    return f"The weights θ of {n} neurons" if n > 1 else "The weights θ of one neuron"
+        return f"Weights θ in {n} directions"
+    return f"Weights θ of {n} neurons" if n > 1 else "Weights θ of one neuron"
 
 
-def miss_words(left: str) -> str:
-    """Return how much of the weights the candidates of an attack leave over."""
-    return f"the candidates miss {left}"
+def left_words(left: float, t: int = -1, by: str = "") -> str:
+    """Return which share of the weights is unexplained: what glows in the band.
+
+    `t`: the step that it is of, where it is an earlier one. `by`: whose sum leaves it over, where
+    it is not that of the training points.
+    """
+    when, whose = f" at step {t:,}" if t >= 0 else "", f" by {by}" if by else ""
+    return f"unexplained{whose} {share(left)}{when}"
 
 
 def band_label(k: int) -> str:

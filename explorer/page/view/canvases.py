@@ -161,7 +161,7 @@ def weights_in(given: Any) -> Weights | None:  # noqa: ANN401 - from a browser
 class BandView(CanvasView):
     """Draws the first layer's weights as needles; what a frame holds stands in `band.js`.
 
-    Values are `title`, what stands above; `left`, the number that is called unexplained, in words;
+    Values are `title`, what stands above; `left`, the share that is unexplained, in words;
     `why`, a sentence on what is not drawn. A needle that is hovered, or chosen by the keys, lights
     its line on the plane of the same page, and a line its needle.
 

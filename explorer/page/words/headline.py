@@ -23,7 +23,7 @@ from explorer.engine.statement import Action, Statement
 from explorer.engine.status import Status
 from explorer.engine.training import TrainState
 from explorer.page.frame import Certain, Frame, Training
-from explorer.page.stages.attack.words import outcome
+from explorer.page.stages.attack.words import ALTERNATE, outcome
 from explorer.page.stages.explain import words as explain_words
 from explorer.page.stages.explain.words import LIKELY
 from explorer.page.stages.landscape import energy_words as energy
@@ -234,7 +234,8 @@ def _landscape(frame: Frame) -> Statement:
     if frame.starts is None if mixed else frame.landscape is None:
         return Statement("These weights have no energy", energy.nothing(frame), "warn")
     if found is not None:
-        return Statement(*found, fold=starts.numbers(frame))
+        way = ALTERNATE if starts.tells_nothing(frame) else None
+        return Statement(*found, fold=starts.numbers(frame), action=way)
     return Statement(
         "Which starts lead to the truth?",
         "Each place is a start: a mix of training points, unseen points and noise. Drag the "

@@ -100,7 +100,7 @@ def farthest_set(made: OtherSet) -> str:
             told = f"none lies over {made.at_most:.2g}"
         return (
             "No training set was found that explains the weights as well and lies over "
-            f"{made.distance:.1g} from the true one on average: {told} ({box})."
+            f"{made.distance:.2g} from the true one on average: {told} ({box})."
         )
     how, truly = "the same weights", ""
     missed = digits(made.residual, ".1e")

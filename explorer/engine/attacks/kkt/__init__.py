@@ -54,9 +54,9 @@ from explorer.engine.attacks.kkt.loops import KKTRun, serves
 from explorer.engine.attacks.kkt.loss import KKTState, evaluate
 from explorer.engine.attacks.target import Target
 from explorer.engine.gradients import forward_signals
-from explorer.engine.network import Network
 from explorer.engine.optim import Moments
 from explorer.engine.status import Status
+from explorer.engine.sums import Sum, best_sum
 from explorer.engine.tables import map_arrays
 from explorer.engine.threads import few_threads
 
@@ -445,15 +445,15 @@ def memory(target: Target, config: KKTConfig, m: int, dtype: torch.dtype | None)
     return start_bytes(target.net, m, kind, config.multipliers == "projected")
 
 
-def sum_terms(target: Target, state: KKTState, config: KKTConfig) -> tuple[Network, list[Tensor]]:
-    """Return the merged network, and its slopes at the candidates, as the last step has them."""
+def sum_over(target: Target, state: KKTState, config: KKTConfig) -> Sum:
+    """Return the merged network as a sum over the candidates, with the last step's slopes."""
     net = target.merged(config.merge_angle)
     alpha = config.alpha(config.steps, steepness(target, config))
     values = forward_signals(net, state.x.to(net.weights[0]))[1][:-1]
     factors = target.prepared_network(config.merge_angle, config.same_slopes).slopes
     if factors is not None:
         values = [f * z for f, z in zip(factors, values, strict=True)]
-    return net, [torch.sigmoid(alpha * z) for z in values]
+    return best_sum(net, state.x, state.y, [torch.sigmoid(alpha * z) for z in values])
 
 
 # Anywhere: on MPS, which has no float64, projected multipliers alone are solved for on the CPU. Not
@@ -462,7 +462,7 @@ ATTACK = Attack(
     place=0, key="kkt", title="KKT reconstruction", paper="Haim et al. 2022",
     sentence="Moves candidates until, each with its multiplier, they add up to the weights.",
     config=KKTConfig, state=KKTState,
-    first=init, step=step, terminate=terminate, report=report, sum_terms=sum_terms,
+    first=init, step=step, terminate=terminate, report=report, sum_over=sum_over,
     curves=(("l_stationary", "stationarity"), ("l_margin", "margin"), ("l_dual", "λ floor"),
             ("l_prior", "prior box")),
     needs=Needs(anywhere=True, non_homogeneous=True), starts=MixedStarts(start_config),

@@ -131,6 +131,8 @@ def headline(frame: Frame) -> tuple[str, str] | None:
         return here_words(held, arrival_words(held.arrivals, "")[0])
     if held.energies is None:
         return None
+    if tells_nothing(frame):
+        return all_words(held)
     return here_words(held, title(held.energies, own)[0], noise_words(held.energies))
 
 
@@ -186,6 +188,27 @@ def noise_words(energies: NDArray[np.float64]) -> str:
     if noise < truth <= EXPLAINED and number(noise) != number(truth):
         words += f" Less is not nearer: the truth leaves {number(truth)}."
     return words
+
+
+def tells_nothing(frame: Frame) -> bool:
+    """Return whether every start of the landscape explains the weights, and nothing ran since."""
+    held = frame.starts if frame.map_kind == "starts" else None
+    if held is None or held.energies is None or len(held.trail) > 1:
+        return False
+    if held.arrivals or held.census or held.counting:
+        return False
+    side, known = len(held.energies), held.energies[np.isfinite(held.energies)]
+    whole = 2 * len(known) == side * (side + 1) and by_key(held.problem.of.attack).own is None
+    return whole and float(known.max()) <= EXPLAINED
+
+
+def all_words(held: Handle) -> tuple[str, str]:
+    """Return that every start explains the weights, and what the start at the handle leaves."""
+    words = f"{beside(held)} anywhere, even noise, add up to these weights"
+    return (
+        "Every start explains these weights",
+        f"Energy cannot tell here: {words}. This start leaves {number(held.energy)} of ‖θ‖².",
+    )
 
 
 def beside(held: Handle) -> str:
