@@ -38,6 +38,13 @@ except ModuleNotFoundError as missing:
     advise_install(missing)
 
 
+def page_of(place: str, landscape: bool, bar: Any) -> str:  # noqa: ANN401 (a layer's own type)
+    """Return a page that plays, for the verb that writes one; see `page.recording.places`."""
+    from explorer.page.recording import places
+
+    return places.page_of(place, landscape, bar)
+
+
 def load_verb(verb: str) -> Any:  # noqa: ANN401 (typer's own class of commands has no public name)
     """Return the verb with its options: import its file, and set the number of threads."""
     try:
@@ -63,6 +70,7 @@ class Verbs(TyperGroup):
 
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:  # noqa: ANN401
         """Return the verb that is called, loaded, and its words."""
+        ctx.obj = page_of  # the verbs know no page
         verb, command, rest = super().resolve_command(ctx, args)
         if verb is None:
             return verb, command, rest

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
@@ -18,10 +16,10 @@ from explorer.engine.files import safe_name, write_file
 from explorer.engine.store import Run, thinned_run
 from explorer.research import report, runs
 from explorer.research.pictures import planes
-from explorer.research.repeat import Repeated, repeat, with_states
+from explorer.research.repeat import Repeated, repeat, share_of_steps
 from explorer.research.report import Summary
 from explorer.research.run_report import page_of
-from explorer.research.state import is_link, read_link
+from explorer.research.state import read_link
 
 
 def repeat_link(
@@ -35,8 +33,8 @@ def repeat_link(
     """Do again what a link holds: train, attack, judge; print the numbers of the page."""
     run = read_link(link)
     check_files(out, page)
-    with repeat_bar(run) as watch:
-        made = repeat(run, watch)
+    with base.progress_bar("repeat") as progress:
+        made = repeat(run, share_of_steps(run, progress))
     if out is not None:
         store.save_run(thinned_run(_with_states(made)), out)
     if page is not None:
@@ -47,18 +45,6 @@ def repeat_link(
     base.show(as_json, "Repeated", found)
 
 
-@contextmanager
-def repeat_bar(run: Run) -> Iterator[Callable[[str, int, int], None]]:
-    """Yield what shows on stderr how far a run is, if that is a terminal."""
-    with base.progress_bar("repeat") as bar:
-
-        def watch(part: str, done: int, last: int) -> None:
-            before = run.steps[0] if part == "attack" else 0
-            bar((before + done) / max(sum(run.steps), 1))
-
-        yield watch
-
-
 def _with_states(made: Repeated) -> Run:
     """Return the run with its last states, as a page opens it."""
     train = () if made.state is None else (made.state,)
@@ -66,7 +52,6 @@ def _with_states(made: Repeated) -> Run:
     return replace(made.run, train_states=train, attack_states=attack)
 
 
-STORY = "story"  # nine scenes that were recorded
 Part = StrEnum("Part", ["training", "attack"])  # what a film shows
 
 
@@ -102,6 +87,7 @@ def film(
 
 
 def export(
+    ctx: typer.Context,
     file: Annotated[
         str,
         typer.Argument(
@@ -126,52 +112,10 @@ def export(
             f"{out.with_suffix('.html').name}."
         )
     check_files(out)
-    page = _page_of(file, landscape)
+    page: str = ctx.obj(file, landscape, base.progress_bar)  # of `explorer.cli`
     write_file(out, page.encode())
     found = report.lines({"page": out, "bytes": len(page.encode())})
     base.show(as_json, "Page that plays", found)
-
-
-def _page_of(place: str, landscape: bool) -> str:
-    if place == STORY:
-        from explorer.page.recording.story import story_page
-
-        return story_page()
-    return _lesson_page(place) if _is_lesson(place) else _run_page(place, landscape)
-
-
-def _is_lesson(place: str) -> bool:
-    return place.lower().endswith(".json") or "mxl1." in place
-
-
-def _run_page(place: str, landscape: bool) -> str:
-    from explorer.page.recording.document import page_that_plays
-
-    run = _run_of(place)
-    with base.progress_bar("page") as progress:
-        return page_that_plays(run, progress=progress, starts=landscape)
-
-
-def _lesson_page(place: str) -> str:
-    from explorer.page.recording.lesson import lesson_of, lesson_that_plays
-
-    lesson = lesson_of(place)
-    with base.progress_bar("page") as progress:
-        return lesson_that_plays(lesson, progress)
-
-
-def _run_of(place: str) -> Run:
-    """Return the run of a file, or that of a link, run again."""
-    if is_link(place):
-        run = read_link(place)
-        with repeat_bar(run) as watch:
-            return with_states(run, watch)
-    held, _, _ = runs.open_run(Path(place))
-    if held is None:
-        raise ValueError(
-            f"{safe_name(Path(place).name)} holds weights, but no run. Save one by `train`."
-        )
-    return held
 
 
 VERBS = {"repeat": repeat_link, "film": film, "export": export}

@@ -17,6 +17,7 @@ from explorer.engine.certificate import Certificate, certify
 from explorer.engine.controls import control_sets
 from explorer.engine.energy.starts import attack_start
 from explorer.engine.exact.finish import Finished
+from explorer.engine.progress import Progress
 from explorer.engine.roster import by_key
 from explorer.engine.store import Run, StoreError
 from explorer.engine.store.check import check_run
@@ -121,6 +122,16 @@ def repeat(
     if not is_attacked(run):
         return done
     return replace(done, attacked=_attack(run, kept[0], state, proof, watch, keep))
+
+
+def share_of_steps(run: Run, progress: Progress) -> Callable[[str, int, int], None]:
+    """Return what watches a run that is repeated, and tells the share of its steps that is done."""
+
+    def watch(part: str, done: int, last: int) -> None:
+        before = run.steps[0] if part == "attack" else 0
+        progress((before + done) / max(sum(run.steps), 1))
+
+    return watch
 
 
 def with_states(run: Run, watch: Callable[[str, int, int], None] = lambda *_: None) -> Run:

@@ -7,6 +7,8 @@ import gzip
 import hashlib
 import json
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -17,9 +19,11 @@ import numpy as np
 import pytest
 
 from explorer import Run, TrainConfig, preset
-from explorer.commands.share import export
+from explorer.engine import store
 from explorer.engine.attacks.kkt import KKTConfig
+from explorer.engine.data import Dataset
 from explorer.engine.data.images import Choice
+from explorer.engine.progress import Progress, no_progress
 from explorer.engine.roster import ROSTER
 from explorer.engine.store import StoreError
 from explorer.page.lessons.file import Goal, Lesson, LessonError, State, Step, write
@@ -32,11 +36,13 @@ from explorer.page.recording.images import image_frames
 from explorer.page.recording.landscape import SIDE, KnownStarts
 from explorer.page.recording.lesson import TRAINED, lesson_that_plays, played_run
 from explorer.page.recording.packing import UNIT
+from explorer.page.recording.places import page_of
 from explorer.page.sharing.words import ANEW
 from explorer.page.stages.landscape import energy_words, words
 from explorer.research import runs
 from explorer.research.image_runs import ImageRun
-from explorer.research.state import read_link
+from explorer.research.repeat import with_states
+from explorer.research.state import link_of, read_link
 from tests.page.test_recording import read
 
 MARKUP = "</script><img src=x onerror=alert(1)><!--"
@@ -289,11 +295,26 @@ def test_play_comes_as_far_as_a_step_asks_for() -> None:
     assert played_run(replace(begun, steps=5_000)).steps == (5_000, 0)
 
 
-def test_the_verb_exports_a_lesson_of_a_file(tmp_path: Path) -> None:
-    given, out = tmp_path / "mine.json", tmp_path / "mine.html"
+@contextmanager
+def unseen(_: str) -> Iterator[Progress]:
+    yield no_progress
+
+
+def test_a_lesson_is_exported_of_its_file(tmp_path: Path) -> None:
+    given = tmp_path / "mine.json"
     given.write_bytes(write(Lesson(title="Mine", steps=(Step(caption="Read."),))))
-    export(str(given), out=out)
-    assert data_of(out.read_text(encoding="utf-8"))["title"] == "Mine"
+    assert data_of(page_of(str(given), False, unseen))["title"] == "Mine"
     given.write_text('{"title": "x", "steps": [{"capton": "y"}]}')
     with pytest.raises(LessonError, match="capton"):
-        export(str(given), out=out)
+        page_of(str(given), False, unseen)
+
+
+def test_a_link_plays_as_its_file_does_in_any_unit(tmp_path: Path) -> None:
+    data = preset("blobs", n=6)
+    asked = Run(
+        Dataset(300 * data.x, data.y), TrainConfig(widths=(8,)), stage="train", steps=(30, 0)
+    )
+    link, file = link_of(asked), tmp_path / "far.safetensors"
+    store.save_run(with_states(read_link(link)), file)
+    of_link, of_file = (data_of(page_of(str(p), False, unseen)) for p in (link, file))
+    assert of_link["recording"] == of_file["recording"]
