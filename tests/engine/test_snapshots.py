@@ -17,7 +17,7 @@ from explorer.engine.attacks.kkt import KKTConfig
 from explorer.engine.attacks.snapshots import Change, SnapshotsConfig, kept_margins
 from explorer.engine.attacks.target import Target
 from explorer.engine.data import heldout, preset
-from explorer.engine.network import Network, phi
+from explorer.engine.network import Network, init_network, phi
 from explorer.engine.roster import ROSTER
 from explorer.engine.scoring import score
 from explorer.engine.status import Status
@@ -112,6 +112,35 @@ def test_points_are_found_after_five_steps_and_unseen_ones_are_not() -> None:
     claims = snapshots.report(target, run[-1], config)
     assert int(score(CIRCLE, claims.x, claims.y).found[1]) >= 5
     assert int(score(heldout(CIRCLE, 1), claims.x, claims.y).found[1]) <= 1
+
+
+def test_points_that_neurons_saw_alone_are_read_before_any_step_and_stay() -> None:
+    states = states_of(CIRCLE, TrainConfig(widths=(600,), steps=20))
+    target, config = seen(states), SnapshotsConfig(steps=4, tried=200)
+    first = snapshots.init(target, config, rng(1))
+    assert first.read >= 2 and first.t == 0
+    away = torch.cdist(first.x, CIRCLE.x)
+    assert away.min(1).values.max() < 1e-9
+    assert torch.equal(first.y, CIRCLE.y[away.argmin(1)])
+    last, claims = attacked(snapshots.ATTACK, target, config)
+    assert torch.equal(last.x[: first.read], first.x) and len(last.x) > first.read
+    assert torch.cdist(first.x, claims.x).min(1).values.max() == 0
+    assert claims.lam.diff().max() <= 0
+
+
+def test_a_change_whose_points_are_all_read_needs_no_step() -> None:
+    """A fine-tuning on three points of four numbers, far from each other."""
+    first = init_network(4, (400,), generator=rng(5), first_scale=1.0)
+    x = 2 * torch.eye(4, dtype=torch.float64)[:3] - 0.3
+    points = replace(CIRCLE, x=x, y=torch.tensor([1.0, -1.0, 1.0], dtype=torch.float64))
+    config = TrainConfig(widths=(400,), steps=30)
+    begun = training.init(points, config, rng(1), first)
+    last = training.advance(points, begun, config, 30)
+    target = Target.of(last.net, last.q_min, before=training.earlier_weights(begun, last))
+    state = snapshots.init(target, SnapshotsConfig(), rng(0))
+    assert state.read == state.rank == 3 and state.whole
+    assert snapshots.terminate(state, SnapshotsConfig()) is Status.COMPLETE
+    assert torch.cdist(x, state.x).min(1).values.max() < 1e-8
 
 
 def test_a_scale_of_both_snapshots_changes_nothing() -> None:

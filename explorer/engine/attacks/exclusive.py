@@ -8,9 +8,15 @@ at which j is active. So after any number of steps, with any loss and any layers
 The change lies in the span of the points: its rank is at most their number, and `distance_to_span`
 tells a point of the fine-tuning from others. A neuron that was active at one point alone changes
 along (x_i, 1): two such neurons change in parallel, and the point is read to rounding
-(`exclusive_points`). Neurons of several points change in parallel only where their coefficients are
-in one ratio, as after a single step; with two layers and one output these are nonnegative sums of
-others, and are left out.
+(`exclusive_points`).
+
+Neurons of several points change in parallel too if they changed by one step alone, were alike
+before, or moved so little that rounding hides the difference. With two layers and one output this
+shows: how far a neuron of output weight v moved, over |v|, is then one number. Where it differs by
+a share s, later steps have turned rows of several points apart by some s^2, as their pulls do not
+stay in one ratio; that so many rows are parallel to rounding all the same has a small chance, and a
+point is read where it is below `CHANCES` and no other row is nearly parallel. In other networks s
+is how far the neurons moved and were apart: there a single step of several points is not told.
 
 In a low-rank update W + B A, A changes by a sum over all points, whichever neurons are active: of
 its r rows none is that of one point. Where A(0) is known they span the points if and only if r is
@@ -22,6 +28,7 @@ of one point give it away is known of gradients (Phong et al. 2018, Boenisch et 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -29,12 +36,14 @@ import torch
 from torch import Tensor
 
 from explorer.engine.network import Network
-from explorer.engine.nonnegative import nonnegative
 from explorer.engine.sizes import Size
 
-ROUNDING = 45.0  # times the rounding of a row's weights: how far off its change may be; arbitrary
-MOVED = 1e-9  # of the weights of a row, the least change; arbitrary
-LEFT = 1e-6  # of a ray, that a sum of others leaves: below it is that sum; arbitrary
+# How far off a change may be, times the rounding of its weights: of a row by some hundred steps, of
+# a whole matrix. Arbitrary.
+ROUNDING, OF_MATRIX = 8.0, 45.0
+PRECISE = 0.4  # power of the rounding: a row that may be further off tells nothing; arbitrary
+ALONE = 10.0  # times how far two rows may be off, and no third row is as near; arbitrary
+CHANCES = 3.0  # powers of ten; with it no claim of `benchmarks/bench_fine_tuning.py` was wrong
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +66,8 @@ def exclusive_points(before: Network, after: Network) -> ExclusivePoints:
 
     Args:
         before: the network with which the training began.
-        after: the network as it is later, trained by gradient descent without weight decay.
+        after: the network as it is later, trained by two steps or more of gradient descent without
+            weight decay.
 
     Raises:
         ValueError: for networks of other shapes, or without a bias in the first layer, where the
@@ -78,12 +88,10 @@ def exclusive_points(before: Network, after: Network) -> ExclusivePoints:
         (True, [2], 1)
     """
     _check(before, after)
-    rows, off = _change(before, after)
-    rays, neurons = _parallel(rows, off)
+    rows, off, moved = _change(before, after)
     rank = int((torch.linalg.svdvals(rows) > 4 * off.norm()).sum())
-    if before.has_signs:
-        kept = torch.tensor([_is_extreme(rays, k) for k in range(len(rays))], dtype=torch.bool)
-        rays, neurons = rays[kept], neurons[kept]
+    differ = _later_steps(before, after, moved)
+    rays, neurons = _parallel(rows, off, differ)
     return ExclusivePoints(rays[:, :-1] / rays[:, -1:], neurons, rank)
 
 
@@ -112,7 +120,7 @@ def distance_to_span(before: Tensor, after: Tensor, x: Tensor) -> Tensor:
     ones = x.new_ones(len(x), after.shape[1] - x.shape[1])
     unit = torch.nn.functional.normalize(torch.cat([x, ones], 1), dim=1)
     _, sizes, across = torch.linalg.svd(after - before, full_matrices=False)
-    rounding = ROUNDING * torch.finfo(after.dtype).eps * after.norm()
+    rounding = OF_MATRIX * torch.finfo(after.dtype).eps * after.norm()
     basis = across[sizes > rounding]
     away: Tensor = torch.linalg.vector_norm(unit - unit @ basis.T @ basis, dim=1)
     return away
@@ -129,36 +137,45 @@ def _check(before: Network, after: Network) -> None:
         )
 
 
-def _change(before: Network, after: Network) -> tuple[Tensor, Tensor]:
-    """Return how the rows that moved changed, as unit rays (k, d + 1), and how far each may be off.
+def _change(before: Network, after: Network) -> tuple[Tensor, Tensor, Tensor]:
+    """Return how the rows that moved changed, as unit rays (k, d + 1) with a last number >= 0.
 
-    A ray of two layers and one output is turned by the sign of its output weight: it is then a
-    nonnegative sum of the rays y_i (x_i, 1), the weight keeping its sign.
+    And how far each may be off (k,), and which rows they are (k,).
     """
-    first, last = (
-        torch.cat([net.weights[0], net.biases[0][:, None]], 1).double()  # type: ignore[index]
-        for net in (before, after)
-    )
+    first, last = (_with_biases(net) for net in (before, after))
     change, sizes = last - first, torch.maximum(first.norm(dim=1), last.norm(dim=1))
     length = change.norm(dim=1)
-    moved = length > MOVED * sizes
-    if before.has_signs:
-        change = change * before.weights[1][0].double().sign()[:, None]
-    rounding = ROUNDING * torch.finfo(before.dtype).eps
-    return change[moved] / length[moved, None], rounding * (sizes / length)[moved]
+    off = ROUNDING * torch.finfo(before.dtype).eps * sizes / length
+    moved = (off < torch.finfo(before.dtype).eps ** PRECISE).nonzero()[
+        :, 0
+    ]  # false where nothing moved, too
+    rows = change[moved] / length[moved, None]
+    return torch.where(rows[:, -1:] < 0, -rows, rows), off[moved], moved
 
 
-def _parallel(rows: Tensor, off: Tensor) -> tuple[Tensor, Tensor]:
+def _with_biases(net: Network) -> Tensor:
+    """Return the first layer in float64 (h, d + 1), biases at the end."""
+    w, b = net.weights[0], net.biases[0]
+    assert b is not None  # else it was refused
+    return torch.cat([w, b[:, None]], 1).double()
+
+
+def _parallel(
+    rows: Tensor, off: Tensor, differ: Callable[[int, Tensor], Tensor]
+) -> tuple[Tensor, Tensor]:
     """Return the rays that two rows or more have (m, d + 1), and how many have each (m,)."""
     away = torch.cdist(rows, rows, compute_mode="donot_use_mm_for_euclid_dist")
-    same = away <= off[:, None] + off
     rays, neurons, free = [], [], torch.ones(len(rows), dtype=torch.bool)
     for k in torch.argsort(off).tolist():
         if not free[k]:
             continue
-        group = same[k] & free
+        reach = off[k] + off
+        group = (away[k] <= reach) & free
         free &= ~group
-        if int(group.sum()) > 1 and abs(float(rows[k, -1])) > float(off[k]):
+        alone = not bool((away[k] <= reach + ALONE * off[k])[~group].any())
+        apart = differ(k, group).clamp_max(1) ** 2 / (ALONE * reach[group])
+        sure = float(apart.clamp_min(1).log10().sum()) > CHANCES
+        if alone and sure and float(rows[k, -1]) > float(off[k]):
             rays.append(rows[k])
             neurons.append(int(group.sum()))
     order = torch.argsort(torch.tensor(neurons), descending=True, stable=True)
@@ -166,10 +183,16 @@ def _parallel(rows: Tensor, off: Tensor) -> tuple[Tensor, Tensor]:
     return found, torch.tensor(neurons, dtype=torch.long)[order]
 
 
-def _is_extreme(rays: Tensor, k: int) -> bool:
-    """Return whether a ray is no nonnegative sum of the others."""
-    others = torch.cat([rays[:k], rays[k + 1 :]])
-    if not len(others):
-        return True
-    shares = torch.from_numpy(nonnegative((others @ others.T).numpy(), (others @ rays[k]).numpy()))
-    return bool((rays[k] - shares @ others).norm() > LEFT)
+def _later_steps(before: Network, after: Network, moved: Tensor) -> Callable[[int, Tensor], Tensor]:
+    """Return a function (row, rows) -> what later steps made of two changes, as shares (g,).
+
+    Rows are among those that moved. By as much neurons of several points would differ.
+    """
+    first, last = (_with_biases(net)[moved] for net in (before, after))
+    length, out = (last - first).norm(dim=1), before.weights[1][:, moved].double()
+    if before.has_signs:
+        pull = length / out[0].abs()
+        return lambda k, group: (pull[group] / pull[k] - 1).abs()
+    share = length / torch.maximum(first.norm(dim=1), last.norm(dim=1))
+    whole = torch.nn.functional.normalize(torch.cat([first, out.T], 1), dim=1)
+    return lambda k, group: share[group] * (whole[group] - whole[k]).norm(dim=1)

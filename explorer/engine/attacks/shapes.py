@@ -48,8 +48,8 @@ class Shapes:
         spans: shaded upright bands (low, high).
         texts: words at places (x, y, text).
         levels: functions over the plane, drawn as their lines at 0.
-        names: of `lines`, `strong`, `area`, `spans` and of a `candidate` what they are here,
-            as (array, words).
+        names: of arrays of places and paths, and of a `candidate`, what they are here, as (array,
+            words).
 
     Raises:
         ValueError: where an array of places is not (k, 2).

@@ -39,6 +39,7 @@ from explorer.engine.attacks.claims import (
     in_units_of_data,
     merge_candidates,
 )
+from explorer.engine.attacks.exclusive import ExclusivePoints, exclusive_points
 from explorer.engine.attacks.shapes import Shapes, places
 from explorer.engine.attacks.target import Target
 from explorer.engine.margin import q_of
@@ -96,12 +97,14 @@ class SnapshotsState:
 
     Attributes:
         t: steps taken, of one new place each.
-        x: places (m, d).
+        x: places (m, d), those first that are read out of the first layer.
         y: their labels (m,): the way in which they pulled.
         lam: the sums of their coefficients over the moments (m,).
         kappa: what is left of the earlier weights.
         residual: what is unexplained of the change that is no multiple of these, as a share of it.
         seed: of the places that are compared.
+        read: how many places are read, see `exclusive`; they stay.
+        rank: of the change of the first layer: no fewer points took part.
     """
 
     t: int
@@ -111,6 +114,13 @@ class SnapshotsState:
     kappa: float
     residual: float
     seed: int
+    read: int = 0
+    rank: int = 0
+
+    @property
+    def whole(self) -> bool:
+        """Return whether no point can have taken part but those that are read."""
+        return 0 < self.read == self.rank <= self.x.shape[1]
 
     def numbers(self) -> dict[str, float]:
         """Return the unexplained share and the number of places."""
@@ -204,21 +214,25 @@ def _best_fit(change: Change, x: Tensor, y: Tensor) -> _Fitted:
     return _Fitted(x, *change.fit(change.hidden_layer(x)[0], y))
 
 
-def _polish(change: Change, x: Tensor, y: Tensor, rounds: int) -> _Fitted:
-    """Return places after damped Gauss-Newton steps; what is left only falls (Marquardt 1963)."""
+def _polish(change: Change, x: Tensor, y: Tensor, rounds: int, read: int) -> _Fitted:
+    """Return places after damped Gauss-Newton steps; what is left only falls (Marquardt 1963).
+
+    The first `read` stay where they are.
+    """
     now, (damping, least, most) = _best_fit(change, x, y), DAMPING
     for _ in range(rounds):
         h, slope = change.hidden_layer(now.x)
-        pull = torch.einsum("qm,qmkd->mdk", now.coef, slope) * y[:, None, None]
+        pull = (torch.einsum("qm,qmkd->mdk", now.coef, slope) * y[:, None, None])[read:]
         used = torch.cat([(h * y[:, None]).flatten(0, 1)[now.coef.flatten() > 0], change.old[None]])
         rows = torch.cat([pull.flatten(0, 1), used])
         gram, inner = rows @ rows.T, rows @ now.left
         size = gram.diagonal().clamp_min(1e-14 * float(gram.diagonal().max()) + 1e-300)
         while damping <= most:
             move = torch.linalg.solve(gram + torch.diag(damping * size), inner)
-            move = move[: now.x.numel()].reshape(now.x.shape)
+            move = move[: pull.shape[:2].numel()].reshape(-1, now.x.shape[1])
             far = move.norm(dim=1, keepdim=True).clamp_min(1e-300)
-            after = _best_fit(change, now.x + move * (LONGEST / far).clamp_max(1), y)
+            x = now.x + torch.cat([0 * now.x[:read], move * (LONGEST / far).clamp_max(1)])
+            after = _best_fit(change, x, y)
             if float(after.left.norm()) < float(now.left.norm()):
                 now, damping = after, max(damping / 5, least)
                 break
@@ -252,11 +266,37 @@ def _size(change: Change) -> float:
 def init(
     target: Target, config: SnapshotsConfig, generator: torch.Generator, start: Start | None = None
 ) -> SnapshotsState:
-    """Return no place yet. It draws the seed of the places that are compared."""
-    _change(target, config)
-    none = torch.zeros(0, dtype=torch.float64)
+    """Return the places that are read. It draws the seed of the places that are compared."""
+    change, found = _change(target, config), _read(target)
+    x = found.x.to(dtype=torch.float64, device="cpu")
     seed = int(torch.randint(2**31, (), generator=generator))
-    return SnapshotsState(0, none.reshape(0, target.net.d), none, none, 1.0, 1.0, seed)
+    h, _ = change.hidden_layer(torch.cat([x, x]))
+    one = x.new_ones(len(x))
+    coef, _, _ = change.fit(h, torch.cat([one, -one]))
+    ways = coef.sum(0).reshape(2, -1)  # of each sign
+    y = torch.where(ways[0] < ways[1], -one, one)
+    now = _best_fit(change, x, y)
+    return SnapshotsState(0, x, y, now.coef.sum(0), now.kappa, _share(now, change), seed, len(x),
+                          found.rank)  # fmt: skip
+
+
+def _read(target: Target) -> ExclusivePoints:
+    """Return the points that neurons saw alone; none without a bias in the first layer."""
+    before, after = target.before, target.net
+    assert before is not None  # else it was refused
+    if before.biases[0] is None:
+        none = torch.zeros(0)
+        return ExclusivePoints(none.reshape(0, after.d), none, 0)
+    made: ExclusivePoints = target.kept(
+        "exclusive", lambda: exclusive_points(before.to(device="cpu"), after.to(device="cpu"))
+    )
+    return made
+
+
+def _share(now: _Fitted, change: Change) -> float:
+    """Return what is left as a share of the change that is no multiple of the earlier layer."""
+    size = _size(change)
+    return float(now.left.norm()) / size if size > 0 else 0.0
 
 
 @few_threads()
@@ -272,32 +312,38 @@ def step(target: Target, state: SnapshotsState, config: SnapshotsConfig) -> Snap
     best = int(score.abs().argmax())
     x = torch.cat([state.x, tried[best][None]])
     y = torch.cat([state.y, score[best].sign()[None]])
-    now = _polish(change, x, y, config.polish)
+    now = _polish(change, x, y, config.polish, state.read)
     lam = now.coef.sum(0)
     kept = lam > NOTHING_LEFT * float(lam.max())
-    size = _size(change)
-    residual = float(now.left.norm()) / size if size > 0 else 0.0
+    kept[: state.read] = True
     return replace(state, t=state.t + 1, x=now.x[kept], y=y[kept], lam=lam[kept], kappa=now.kappa,
-                   residual=residual)  # fmt: skip
+                   residual=_share(now, change))  # fmt: skip
 
 
 def terminate(state: SnapshotsState, config: SnapshotsConfig) -> Status:
     """Return how the run stands."""
-    if state.residual < EXPLAINED:
+    if state.residual < EXPLAINED or state.whole:
         return Status.COMPLETE
     return Status.FINISHED if state.t >= config.steps else Status.RUNNING
 
 
 @in_units_of_data
 def report(target: Target, state: SnapshotsState, config: SnapshotsConfig) -> Report:
-    """Return places with those close together made one, without negligible multipliers."""
-    merged = merge_candidates(state.x, state.y, state.lam, MERGE_RADIUS)
-    if not len(merged.x):
-        return merged
+    """Return the places that are read, and others: close ones made one, no negligible ones."""
+    read = Report(state.x, state.y, state.lam).take(torch.arange(len(state.x)) < state.read)
+    x, y, lam = (v[state.read :] for v in (state.x, state.y, state.lam))
+    other = merge_candidates(x, y, lam, MERGE_RADIUS)
+    if len(read.x):
+        other = other.take(torch.cdist(other.x, read.x).min(1).values > MERGE_RADIUS)
+    lam = torch.cat([read.lam, other.lam]).sort(descending=True).values
+    if not len(lam):
+        return other
     # The heaviest claims, down to this one, have a share of all multipliers. Not one half: labels
     # often balance, and rounding would choose.
-    usual = merged.lam[int((merged.lam.cumsum(0) < USUAL * merged.lam.sum()).sum())]
-    return merged.take(merged.lam >= CLAIMED * usual)
+    usual = lam[int((lam.cumsum(0) < USUAL * lam.sum()).sum())]
+    other = other.take(other.lam >= CLAIMED * usual)
+    both = Report(*(torch.cat([getattr(r, k) for r in (read, other)]) for k in ("x", "y", "lam")))
+    return both.take(torch.argsort(both.lam, descending=True, stable=True))
 
 
 def kept_margins(before: Network, after: Network, x: Tensor, y: Tensor) -> Tensor:
@@ -331,8 +377,11 @@ def kept_margins(before: Network, after: Network, x: Tensor, y: Tensor) -> Tenso
 
 
 def shapes(target: Target, state: SnapshotsState) -> Shapes:
-    """Return a diamond around the heaviest place."""
-    return Shapes(diamonds=places(target, _heaviest(state)))
+    """Return a diamond around the heaviest place, and rings around those that are read."""
+    read = places(target, state.x[: state.read])
+    return Shapes(
+        diamonds=places(target, _heaviest(state)), rings=read, names=(("rings", "read exactly"),)
+    )
 
 
 def _heaviest(state: SnapshotsState) -> Tensor:
@@ -342,13 +391,23 @@ def _heaviest(state: SnapshotsState) -> Tensor:
 
 def words(state: SnapshotsState, config: SnapshotsConfig) -> str:
     """Return what is explained so far."""
+    read = _read_words(state)
     if not state.t:
-        return "Nothing of the change between the two snapshots is explained yet."
+        return read or "Nothing of the change between the two snapshots is explained yet."
     many = count(len(state.x), "place")
     return (
-        f"{many} explain all but {state.residual:.1%} of the change of the last layer, beside "
-        f"{state.kappa:.3g} times the earlier weights."
-    )
+        f"{read} {many} explain all but {state.residual:.1%} of the change of the last layer, "
+        f"beside {state.kappa:.3g} times the earlier weights."
+    ).strip()
+
+
+def _read_words(state: SnapshotsState) -> str:
+    """Return how many points are read, in a sentence; empty for none."""
+    if not state.read:
+        return ""
+    rest = " The change holds no other point." if state.whole else ""
+    how = "is read exactly, by" if state.read == 1 else "are read exactly, each by"
+    return f"{count(state.read, 'point')} {how} neurons that saw no other.{rest}"
 
 
 def headline(state: SnapshotsState, known: Judged) -> Statement:
@@ -358,8 +417,8 @@ def headline(state: SnapshotsState, known: Judged) -> Statement:
     return Statement(
         f"The change gives away {known.found or 'none'} of {known.n} points",
         f"{known.found} of {count(known.claims, 'claim')} lie within {known.radius:g} of a point."
-        f"{first} The places explain all but {state.residual:.1%} of how the last layer changed "
-        "between the two snapshots; no margin is needed for that.",
+        f"{first} {_read_words(state)} The places explain all but {state.residual:.1%} of how the "
+        "last layer changed between the two snapshots; no margin is needed for that.",
         "warn" if known.found else "",
     )
 

@@ -217,7 +217,7 @@ def legend(
 ) -> list[list[str]]:  # fmt: skip
     """Return a row for each glyph that these arrays draw: its key, its name, what it means.
 
-    `names`: what paths, areas and candidates are here, of `Shapes`.
+    `names`: what shapes and candidates are here, of `Shapes`.
     """
     keys: list[str] = []
     if "points" in arrays:
@@ -234,7 +234,8 @@ def legend(
         keys += ["place", *(key for key in [values["placesAre"]] if key not in keys)]
     keys += ["disc"] * ("disc" in arrays)
     keys += [key for name, key in PLACED.items() if name in arrays and key not in keys]
-    told = {key: (words, f"{words[0].upper()}{words[1:]}.") for key, words in names if words}
+    told = {PLACED.get(name, name): (words, f"{words[0].upper()}{words[1:]}.")
+            for name, words in names if words}  # fmt: skip
     keys += [name for name in PATHS if name in arrays]
     rows = [[key, *told.get(key, ROWS[key])] for key in keys]
     behind = [key for key in BEHIND if key in arrays]
