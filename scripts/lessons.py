@@ -1,5 +1,7 @@
 """Make the pictures of the lessons anew, for their index: the plane at one step of each.
 
+Where a lesson leads to another page, the picture shows a part of that one.
+
 Where the step begins an attack, the picture shows its end. Run by `make pictures`.
 """
 
@@ -24,6 +26,7 @@ from scripts.pictures import FLAGS, SCREEN
 
 WIDTH, COLOURS = 360, 200  # of a picture; arbitrary: sharp in a card, 10 to 40 kB
 STEPS = 2000  # of an attack, to its end
+OTHER_PAGES = {"digits": ".mx-pictures", "membership": ".mx-charts .mx-chart-plot"}  # their parts
 SMALL, COLUMNS = (176, 88), 5  # of the sheet of all, for the menu; as page.css reads it
 
 
@@ -52,6 +55,23 @@ def shoot(page: Page, lesson: Lesson, folder: Path) -> Image.Image:
     return image.resize((WIDTH, WIDTH * image.height // image.width), Image.Resampling.LANCZOS)
 
 
+def shoot_page(page: Page, url: str, name: str) -> Image.Image:
+    """Return a part of the other page of a lesson, after its attack where it has one."""
+    page.goto(f"{url}voila/render/{name}.ipynb?theme=light")
+    part = page.locator(OTHER_PAGES[name]).first
+    part.wait_for(timeout=90_000)
+    for words in ("Train", "Attack") if name == "digits" else ():
+        button = page.locator(".mx-run button", has_text=words).first
+        expect(button).to_be_enabled(timeout=90_000)
+        button.click()
+        page.wait_for_timeout(1000)  # it says Cancel meanwhile
+        expect(page.locator(".mx-run button", has_text=words).first).to_be_enabled(timeout=300_000)
+    page.wait_for_timeout(2500)
+    image = Image.open(io.BytesIO(part.screenshot())).convert("RGB")
+    size, left = (WIDTH, WIDTH * 3 // 4), (0.0, 0.5)
+    return ImageOps.fit(image, size, Image.Resampling.LANCZOS, centering=left)
+
+
 def sheet() -> None:
     """Save all pictures, small, as one."""
     wide, high = SMALL
@@ -78,8 +98,12 @@ def main() -> None:
         page.locator(".mx-lesson-title").wait_for(timeout=90_000)
         page.wait_for_timeout(2000)
         for k, lesson in enumerate(packaged_lessons()):
-            image = shoot(page, lesson, Path(name)).quantize(COLOURS, kmeans=3)
-            image.save(PICTURES / f"{k:02d}.png", optimize=True)
+            image = shoot(page, lesson, Path(name))
+            if lesson.pages:
+                other = browser.new_page(viewport=SCREEN)
+                image = shoot_page(other, server.url, lesson.pages[0])
+                other.close()
+            image.quantize(COLOURS, kmeans=3).save(PICTURES / f"{k:02d}.png", optimize=True)
             print(k, lesson.title, (PICTURES / f"{k:02d}.png").stat().st_size)
         browser.close()
     sheet()

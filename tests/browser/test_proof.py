@@ -57,7 +57,8 @@ def test_without_motion_the_last_frame_leads_to_rings_the_truth_and_an_argument(
     expect(app.verdict).to_contain_text(LEFT)
     page.wait_for_function(FITTED)
     assert drawn(page, "candidates") > 0
-    expect(page.locator(".mx-explain .mx-chart-plot")).to_be_visible()  # the gauge
+    gauge = page.locator(".mx-proof > .mx-chart-view:not(.mx-widths) .mx-chart-plot")
+    expect(gauge).to_be_visible()
     width = "() => document.querySelector('.mx-plane canvas').mxFrame.disc.data[2]"
     before = page.evaluate(width)
     page.mouse.wheel(0, -100)
