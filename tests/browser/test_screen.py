@@ -258,10 +258,10 @@ def test_f_presents_and_escape_ends_it_but_not_while_one_types(app: Explorer) ->
     assert app.box()["height"] == before
     page.locator(".mx-tab").first.focus()
     page.keyboard.press("f")
-    expect(page.locator(".mx-presets")).to_be_hidden()
+    expect(page.locator(".mx-presets .mx-fields")).to_be_hidden()
     settled(app.plane)
     assert app.box()["height"] > before + 40
     gone = ["not in sight: .mx-tabs", "not in sight: .mx-palette"]
     assert wrong_with(page, "misplaced") == gone
     page.keyboard.press("Escape")
-    expect(page.locator(".mx-presets")).to_be_visible()
+    expect(page.locator(".mx-presets .mx-fields")).to_be_visible()

@@ -28,7 +28,7 @@ const paintHall = (canvas, round, { cloud = [], mine = [], aim = null } = {}) =>
   const [context, size] = hallCanvas(canvas), paints = colours(canvas), frame = hallFrame(canvas, round);
   const X = (x) => ((x + 1) / 2) * size.width, Y = (y) => ((1 - y) / 2) * size.height;
   const unit = Math.min(size.width, size.height) / 400, places = { X, Y, unit };
-  paintBackdrop(context, frame, size, paints, places);
+  paintBackdrop(context, frame, size, paints, places, { across: [], up: [] }); // phones have no ticks
   context.fillStyle = context.strokeStyle = paints.accent;
   context.lineWidth = 1.6 * unit;
   const few = Math.min(1, Math.sqrt(100 / Math.max(1, cloud.length))); // of many taps each is paler: they add up
