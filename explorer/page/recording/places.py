@@ -10,7 +10,6 @@ from explorer.engine.files import safe_name
 from explorer.engine.progress import Progress
 from explorer.engine.store import Run
 from explorer.page.recording.document import page_that_plays
-from explorer.page.recording.lesson import lesson_of, lesson_that_plays
 from explorer.page.recording.story import story_page
 from explorer.research import runs
 from explorer.research.repeat import share_of_steps, with_states
@@ -34,12 +33,22 @@ def page_of(place: str, landscape: bool, bar: Bar) -> str:
     if place == STORY:
         return story_page()
     if place.lower().endswith(".json") or "mxl1." in place:
-        lesson = lesson_of(place)
-        with bar("page") as progress:
-            return lesson_that_plays(lesson, progress)
+        return _lesson_page(place, bar)
     run = _run_of(place, bar)
     with bar("page") as progress:
         return page_that_plays(run, progress=progress, starts=landscape)
+
+
+def _lesson_page(place: str, bar: Bar) -> str:
+    """Return the page of a lesson, which is checked by the page's own commands: they ask traitlets.
+
+    So these are imported here alone: runs and the story play without.
+    """
+    from explorer.page.recording.lesson import lesson_of, lesson_that_plays
+
+    lesson = lesson_of(place)
+    with bar("page") as progress:
+        return lesson_that_plays(lesson, progress)
 
 
 def _run_of(place: str, bar: Bar) -> Run:
