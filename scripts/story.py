@@ -22,6 +22,7 @@ from explorer.engine import training
 from explorer.engine.arrays import Array, as_array
 from explorer.engine.data import preset
 from explorer.engine.data.images import Choice
+from explorer.engine.explanations.cone import scope
 from explorer.engine.multipliers import Fit
 from explorer.engine.number_words import percent, share
 from explorer.engine.roster import by_key
@@ -240,6 +241,7 @@ def _proof() -> Recorded:
         "n": str(end.truth.n), "right": str(proof_words.right_count(needed, end.truth)),
         "rings": str(len(needed.rows)), "low": low, "high": high,
         "claim": proof_words.claim(asks, whole).replace("your", "the training"),
+        "scope": scope(needed.box, needed.top),
     }  # fmt: skip
     return Recorded(made, asked, facts)
 

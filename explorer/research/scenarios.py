@@ -89,8 +89,8 @@ _ROWS = (
     _row("bilevel", "Train on candidates, move them until the weights agree: they soon do, and "
          "are elsewhere.", Source("blobs", 12, 0.35, 0), _LEVEL, BilevelConfig(lr_x=0.03),
          "bilevel", "attack"),
-    _row("energy maps", "Drag a point of moons and watch where another could be: needles, fans, "
-         "redundant points.", Source("moons", 10, 0.06, 0), stage="landscape"),
+    _row("energy maps", "Drag a point of moons and watch where else it could be: at one place, in "
+         "a region, anywhere.", Source("moons", 10, 0.06, 0), stage="landscape"),
     _row("grid of starts", "One attack from 21 mixtures of truth, held-out points and noise: see "
          "where each ends.", Source("moons", 12, 0.06, 0), stage="landscape"),
 )  # fmt: skip

@@ -279,7 +279,7 @@ def test_places_come_from_the_weights_alone_and_the_truth_comes_back_at_a_press(
     drawn = on_plane(app)
     rings = len(drawn["places"])
     assert rings == data.n and "points" not in drawn and "graph" not in drawn
-    assert drawn["placesAre"] == "certified"
+    assert drawn["placesAre"] == "place"
     said = headline(now)
     assert said.action is not None and str(rings) in said.title
     play.act(app.session, said.action.key)

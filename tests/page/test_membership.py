@@ -61,7 +61,7 @@ def test_false_positives_fall_as_d_grows_and_vanish_at_2000(app: MembershipApp) 
     assert sorted(rates, reverse=True) == rates
     assert rates[-1] == 0
     choose(app.controls, "d", 2000)
-    assert "proves nothing" in app.sentence.value
+    assert "says nothing" in app.sentence.value
     assert "good" in classes(app.verdict)
 
 

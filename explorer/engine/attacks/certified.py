@@ -310,9 +310,9 @@ def headline(state: CertifiedState, known: Judged) -> Statement:
     many, sure = len(state.x), known.certified
     if sure == many:
         each = "it holds" if many == 1 else "each holds"
-        title = f"{count(many, 'place')} certified: {each} a training point"
+        title = f"{count(many, 'place')} proven: {each} a training point"
     elif sure:
-        title = f"{sure} of {count(many, 'place')} certified, {many - sure} likely"
+        title = f"{sure} of {count(many, 'place')} proven, {many - sure} likely"
     else:
         title = f"{count(many, 'place')} likely to hold a training point"
     reach = f" or within {state.reach:.2g} of it" if state.reach else ""

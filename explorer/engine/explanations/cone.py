@@ -135,8 +135,8 @@ class Assumptions:
 def scope(box: float, top: float) -> str:
     """Return which explanations a radius speaks of: the box and the margins of their points."""
     if top == np.inf:
-        return f"points within ±{box:.2g} of all margins at the price of the weight decay"
-    return f"points within ±{box:.2g} and margins up to {top:.3g}"
+        return f"points within ±{box:.2g} of 0, of all margins at the price of the weight decay"
+    return f"points within ±{box:.2g} of 0 and margins up to {top:.3g} times the smallest"
 
 
 def refusal(net: Network) -> str:

@@ -201,7 +201,7 @@ class Board:
             ("Each training image by score and output", self.outputs),
             (key("Share found", (MATCHED, "training images"), (CONTROL, "unseen images"),
                  (STARTED, "images of the start")), self.shares),
-            (key("Training against unseen images, at every NCC", (MATCHED, "found"),
+            (key("Training against unseen images, at every likeness (NCC)", (MATCHED, "found"),
                  (CONTROL, "guess")), self.rates),
         )  # fmt: skip
         pairs = [(w.HTML(text).add_class("mx-chart-title"), view) for text, view in titled]

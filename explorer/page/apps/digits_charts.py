@@ -112,7 +112,7 @@ class Believed(Sheet):
     def __init__(self) -> None:
         """Make the sheet, empty."""
         super().__init__(
-            "<b>Without the truth.</b> Take two starts or more: what they agree on can be believed."
+            "<b>Without the truth</b>: run two starts or more. What they agree on can be believed."
         )
 
     def show_best(self, found: ImageComparison, secret: bool) -> None:

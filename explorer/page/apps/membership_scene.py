@@ -74,16 +74,16 @@ class MembershipScene:
         "Which rule the attacker uses", labels=tuple((words, key) for key, words in RULES.items()),
     )] = "known"
     share: Annotated[float, setting(
-        "Share of the margin that |Φ(x)| must reach; the paper takes ½", title="threshold / m",
-        form="sight", page=(0.05, 1), step=0.05,
+        "Share of the margin that |Φ(x)| must reach; the paper takes ½",
+        title="threshold, in margins", form="sight", page=(0.05, 1), step=0.05,
     )] = 0.5
     suspects: Annotated[int, setting(
         "Points of which one is a member; the largest |Φ| of them stands for m", form="sight",
         page=(1, 100), step=1,
     )] = 10
     low: Annotated[float, setting(
-        "What the attacker knows: m is at least this share of itself", title="lower bound / m",
-        form="sight", page=(0.1, 1), step=0.05,
+        "What the attacker knows: m is at least this share of itself",
+        title="lower bound, in margins", form="sight", page=(0.1, 1), step=0.05,
     )] = 0.8
     # fmt: on
 

@@ -45,12 +45,14 @@ def proof(there: World, found: Outcome) -> str:
     shown = "ρ = ∞" if math.isinf(rho) else f"ρ = {rho:.3g}"
     if there.proof.error_free and there.made.ok:
         return (
-            f"The certificate {shown} is below ½: at the threshold of half a margin an error on "
-            "these points is impossible."
+            f"Proven: {shown} is below ½, and at the threshold of half a margin an error on these "
+            "points is impossible."
         )
     if found.works:
-        return f"The certificate proves nothing at these sizes ({shown}), but the attack works."
-    return f"The certificate proves nothing here ({shown}), and the attack errs."
+        return (
+            f"The theorem takes a ρ below ½ and says nothing here ({shown}), but the attack works."
+        )
+    return f"The theorem takes a ρ below ½ and says nothing here ({shown}), and the attack errs."
 
 
 def network(there: World) -> str:

@@ -19,7 +19,7 @@ const hallFrame = (canvas, round) => {
   const table = (rows, more = []) => rows && { data: Float32Array.from(rows.flatMap((row) => [...row, ...more])), shape: [rows.length, 5] };
   const behind = round.places ? {} : { map: canvas.mxMap, neurons: table(round.lines) }; // the plane goes white for the proof
   return {
-    ...behind, places: table(round.places), placesAre: "certified",
+    ...behind, places: table(round.places), placesAre: "place",
     points: table(round.truth, [-1, 0]), hollow: true, candidates: table(round.claims, [0.8, 1]),
   };
 };

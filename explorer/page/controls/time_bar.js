@@ -20,7 +20,7 @@ const build = (el, send, onClose) => {
   const marks = make("div", "mx-marks", { role: "group", "aria-label": "Branches" });
   const line = make("div", "mx-timeline", {}, time, marks);
   const told = make("span", ""), where = make("span", "mx-where", { role: "status", "aria-live": "off" }, told);
-  const branch = makeButton("mx-flat", undefined, "Keep this run; go on from this moment on a new branch", () => send("branch"));
+  const branch = makeButton("mx-flat", undefined, "Branch: keep this run, and try another way from this moment. Both stay on the time line.", () => send("branch"));
   branch.innerHTML = icon("branch");
   branch.append(" ", "Branch");
   const present = makeButton("mx-square mx-presents", undefined, "Present: plane and pictures large, no settings (F)",

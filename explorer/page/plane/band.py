@@ -32,14 +32,18 @@ class BandPanel(Panel):
         """Show needles and sum of this frame: one message."""
         shown = shown_of(frame, self.session.attack_config, self.session.truth_shown)
         if shown is not None:
-            show_needles(self.view, shown, self.session.axes)
+            whole = frame.aim.net if frame.is_aimed and frame.aim is not None else shown.net
+            show_needles(self.view, shown, self.session.axes, len(whole.weights[0]))
 
 
-def show_needles(view: BandView, shown: BandContent, axes: Axes) -> None:
-    """Show needles and sum: one message. `axes`: of the plane on which lines light up."""
+def show_needles(view: BandView, shown: BandContent, axes: Axes, of: int = 0) -> None:
+    """Show needles and sum: one message.
+
+    `axes`: of the plane on which lines light up; `of`: neurons before parallel ones were merged.
+    """
     arrays = needles(shown.net, axes, as_array(shown.x), shown.made)
     if shown.made is not None:
         arrays["labels"] = as_array(shown.y)
     view.label, view.flat = words.band_label(len(shown.net.weights[0])), shown.net.d == 1
-    title = words.band_title(len(arrays["needles"]), "count" in arrays)
+    title = words.band_title(len(arrays["needles"]), "count" in arrays, of)
     view.show(arrays, title=title, left=shown.left, why=shown.why)

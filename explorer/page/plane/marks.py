@@ -183,7 +183,7 @@ def proof_marks(frame: Frame, held: Proof, axes: Axes, values: dict[str, Any]) -
     arrays: Arrays = {}
     if made is not None and len(made.rows):
         arrays["places"] = place_rows(made, axes)
-        values["placesAre"] = "certified" if truth is not None and truth.n else "likely"
+        values["placesAre"] = "place" if truth is not None and truth.n else "likely"
     if held.centre is not None:
         at = np.array([*held.centre, 0.0][:2])
         high = held.radius / axes.half
@@ -231,7 +231,7 @@ def legend(
     kinds = {int(k) for name in ("claims", "marks") if name in arrays for k in arrays[name][:, 2]}
     keys += [key for i, key in enumerate(MARKS) if i in kinds]
     if "places" in arrays:
-        keys += ["place", *(key for key in [values["placesAre"]] if key not in keys)]
+        keys += [key for key in [values["placesAre"]] if key not in keys]
     keys += ["disc"] * ("disc" in arrays)
     keys += [key for name, key in PLACED.items() if name in arrays and key not in keys]
     told = {PLACED.get(name, name): (words, f"{words[0].upper()}{words[1:]}.")

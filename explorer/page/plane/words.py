@@ -41,8 +41,8 @@ ROWS: dict[str, tuple[str, str]] = {
     ),
     "likely": ("likely", "Likely to hold a training point, by a threshold: it can be wrong."),
     "beside": (
-        "beside a found point",
-        "One claim more, beside a found point: counted as not right.",
+        "second claim",
+        "A second claim of a point that is found already: it counts as not right.",
     ),
     "unknown": ("claim", "A claim: no training points are known, so it may be right or wrong."),
     "fixed": (
@@ -78,8 +78,13 @@ HIDDEN_SUM = "The truth is hidden, and so is what its points add up to."
 NO_POINTS = "The training points are not known, so nothing is known to add up."
 
 
-def band_title(n: int, many: bool) -> str:
-    """Return what stands above n needles: of neurons, or of directions where they are `many`."""
+def band_title(n: int, many: bool, of: int = 0) -> str:
+    """Return what stands above n needles: of neurons, or of directions where they are `many`.
+
+    `of`: how many neurons there are before parallel ones are merged.
+    """
+    if not many and of > n:
+        return f"The weights θ of {n} different neurons of {of}"
     if many:
         return f"Weights θ in {n} directions"
     return f"Weights θ of {n} neurons" if n > 1 else "Weights θ of one neuron"

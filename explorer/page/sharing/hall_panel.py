@@ -155,7 +155,7 @@ def said_of(held: HallRound) -> str:
         return words.hall_places(held.needed)
     if "claims" in held.shown and held.claims is not None:
         return words.hall_claims(held.claims.n)
-    return words.TAPPING
+    return words.hall_tapping(held.truth.n)
 
 
 class HallPanel(Panel):

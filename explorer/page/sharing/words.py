@@ -116,12 +116,17 @@ NOT_SERVED = (
 NO_PLANE = "The hall taps on a plane of two classes: draw points of two classes on the plane."
 NO_WEIGHTS = "draw points and train a network on them; then let the hall attack it."
 CLAIMING, PROVING = "The machine attacks …", "The proof runs …"
-TAPPING = (
-    "The hall sees what the machine sees: the weights, a needle for each neuron, and the boundary "
-    "they draw. Tap where the training points are."
-)
 WITHIN = ". Found is within {:g}, near within {:g}.".format(*HALL_RADII)
 SEALED = "The seal is the SHA-256 of these points and a salt; each phone shows both."
+
+
+def hall_tapping(n: int) -> str:
+    """Return what the hall is to do, and how many points there are."""
+    where = f"the {n} training points are" if n > 1 else "the training point is"
+    return (
+        "The hall sees what the machine sees: the weights, a needle for each neuron, and the "
+        f"boundary they draw. Tap where {where}."
+    )
 
 
 def hall_claims(count: int) -> str:
@@ -163,10 +168,13 @@ def hall_result(made: HallScore) -> tuple[str, str]:
 
 def hall_question(t: int) -> str:
     """Return the question beside the taps."""
-    return f"After {t:,} steps more, will the machine find more of the points, or fewer?"
+    return (
+        f"The network learned for {t:,} steps. Had it learned twice as long, would the machine "
+        "find more of its points, or fewer?"
+    )
 
 
 def hall_answer(t: int, before: int, after: int) -> str:
     """Return its answer."""
     word = "more" if after > before else "fewer" if after < before else "as many"
-    return f"After {t:,} steps more: {word}, {after} in place of {before}."
+    return f"With {2 * t:,} steps: {word}, {after} in place of {before}."

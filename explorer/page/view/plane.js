@@ -363,7 +363,7 @@ const paintUnder = (context, frame, paints, { X, Y, unit }, size) => {
   }
   eachRow(frame.dots, ([x, y]) => GLYPHS.cross(context, X(x), Y(y), paints, unit));
 };
-// A place that holds a point: the ring of what is certified, or likely, as wide as the place.
+// A place that must hold a point, or is likely to: a square as wide as the place.
 const paintPlaces = (context, frame, paints, { X, Y, unit }, size) => {
   eachRow(frame.places, ([x, y, w, h, label]) => {
     const [px, py, rx, ry] = [X(x), Y(y), Math.max((w * size.width) / 2, 10 * unit), Math.max((h * size.height) / 2, 10 * unit)];
@@ -596,7 +596,6 @@ const paintTerm = (context, frame, size, paints, { X, Y, unit }, term) => {
   if (term === "claim") eachRow(frame.claims, ([x, y]) => halo(x, y, 16));
   if (term === "certified") {
     for (const rows of [frame.claims, frame.marks]) eachRow(rows, ([x, y, kind]) => { if (MARKS[kind] === "certified") halo(x, y, 16); });
-    edged(context, paints.accent, 2, paints, unit, () => eachRow(frame.places, ([x, y, half, tall]) => context.rect(X(x - half), Y(y + tall), X(half) - X(-half), Y(-tall) - Y(tall))));
   }
   const lines = (rows) => edged(context, paints.accent, 1.6, paints, unit, () => { for (const [x, y, a, b] of rows) { context.moveTo(x, y); context.lineTo(a, b); } });
   if (term === "kink") {

@@ -39,9 +39,20 @@ KKT(?: point)?s?
     The margin of a point is how clearly the network puts it on the side of its class; the
     margin of the network is the smallest of them.
 
-[Cc]ertificates?|[Cc]ertified
-    A certificate is a calculation that shows how near the weights are to a KKT point, or proves
-    a claim about training points on the margin.
+[Cc]ertificates?
+    A certificate is a calculation that shows how near the weights are to a KKT point.
+
+[Cc]ertified
+    A training point is certified if no set that explains the weights as well does without a
+    point there, proven within the limits under Numbers.
+
+NCC
+    NCC says how alike two images are: 1 where their pixels rise and fall together, 0 where they
+    have nothing to do with each other.
+
+ρ(?= [=<])
+    By proof the output at an unseen point is at most ρ margins: below ½ none is taken for a
+    training point.
 
 [Cc]andidates?
     A candidate is a point that the attack moves about until all of them explain the weights.

@@ -15,8 +15,7 @@ from explorer.engine.certificate import ON_MARGIN, Certificate, Light
 from explorer.engine.classes import labels
 from explorer.engine.data import Dataset
 from explorer.engine.explanations.assumptions import obstacle
-from explorer.engine.explanations.certainty import CERTIFIED, Certainty
-from explorer.engine.explanations.certainty import LIKELY as LIKELY_WORD
+from explorer.engine.explanations.certainty import Certainty
 from explorer.engine.explanations.cone import scope
 from explorer.engine.number_words import PLAIN, coarse_share, count, digits, percent, share
 from explorer.engine.statement import Action, Statement
@@ -178,7 +177,7 @@ def _nearness(part: Training, state: TrainState) -> tuple[str, str, bool]:
     if made is None or part.certified is None or made.light is Light.NOT_SEPARATED:
         return "All are on their side. Training now widens the smallest margin.", "", False
     now = part.certified is state
-    when = "" if now else "At the last certificate "  # its step is in the fold
+    when = "" if now else "At the last count "  # its step is in the fold
     if made.light is Light.EXACT:
         if now:
             return "They explain the weights up to rounding: a KKT point.", "good", True
@@ -186,7 +185,7 @@ def _nearness(part: Training, state: TrainState) -> tuple[str, str, bool]:
     where = {
         Light.NEAR: "close to a KKT point.",
         Light.APPROACHING: f"{ON_THE_WAY}.",
-        Light.SEPARATED: "far from a KKT point.",
+        Light.SEPARATED: "far from where training comes to rest.",
     }[made.light]
     verb = "The points explain" if now else f"{when}the points explained"
     words = f"{verb} {explained_share(made.residual)} of the weights: {where}"
@@ -209,7 +208,7 @@ def _train_numbers(part: Training, state: TrainState) -> tuple[tuple[str, str], 
     made = part.certificate
     if made is not None and part.certified is not None and made.light is not Light.NOT_SEPARATED:
         if part.certified is not state:
-            rows.append(("certified at step", f"{part.certified.t:,}"))
+            rows.append(("counted at step", f"{part.certified.t:,}"))
         rows += _certificate_numbers(made)
     return tuple(rows)
 
@@ -253,26 +252,27 @@ def _compare(frame: Frame) -> Statement:
 
 
 def _certain(shown: Certain) -> Statement:
-    """Return what the map of radii says: where a point is certified, or likely by a threshold."""
+    """Return what the map of radii says: where a point must be, or is likely by a threshold."""
     made = shown.map
-    places, sure = made.places, LIKELY_WORD if made.truth is None else CERTIFIED
+    places = made.places
+    sure, one = ("likely to", "is likely to") if made.truth is None else ("must", "must")
     known = made.values[np.isfinite(made.values)]
     top = float(known.max(initial=made.least))
     fold = (
         ("bound below any explanation", share(made.least)),
         ("largest radius so far", percent(top)),
-        (f"{sure} from", share(made.limit)),
+        (f"{sure} hold a point from", share(made.limit)),
         ("half width of a place", f"{made.half:.2g}"),
         ("among sets with", scope(made.box, made.top)),
     )
     if len(places):
-        title = f"{count(len(places), 'place')} {sure} to hold a training point"
+        title = f"{count(len(places), 'place')} {sure} hold a training point"
         title += "" if shown.done else ", so far"
         least = float(places[:, -1].min())
         missed = f"{percent(least)} of the weights or more" if least >= PLAIN else "more"
         why = f"Your points miss {coarse_share(made.limit)}."
         if made.truth is None:
-            why = f"Likely is above {share(made.limit)}, a threshold: not certified."
+            why = f"Likely is above {share(made.limit)}, a threshold: not proven."
         words = (
             f"Ringed: without a point within {made.half + made.reach:.2g} every set misses "
             f"{missed}. {why}"
@@ -284,8 +284,8 @@ def _certain(shown: Certain) -> Statement:
         f"Some set misses {coarse_share(made.least)} of the weights. {_brightest(top)}"
     )
     if (made.truth is not None or not made.why) and made.limit >= PLAIN:
-        words += f" A place is {sure} above {share(made.limit)}."
-    return Statement(f"No place is {sure} to hold a point", words, "", fold)
+        words += f" A place {one} hold one above {share(made.limit)}."
+    return Statement(f"No place {one} hold a point", words, "", fold)
 
 
 def _brightest(top: float) -> str:

@@ -400,7 +400,7 @@ HIGH = 1.72  # height of a group's words on a plane of half width 2; arbitrary
 
 
 def shapes(target: Target, state: UnivariateState) -> Shapes:
-    """Return spans for groups, with their rule. Thick, at the foot: the intervals looked at.
+    """Return spans for groups, which hold a point each. Thick, at the foot: those looked at.
 
     Rings: proven points. Dashed: likely ones. Crosses: the ends of a ramp by theorem 3.3.
     """
@@ -410,9 +410,9 @@ def shapes(target: Target, state: UnivariateState) -> Shapes:
         np.column_stack([state.x[kept, 0].numpy(), state.y[kept].numpy()])
         for kept in (state.proven, state.likely)
     )
+    held = "likely a point" if state.doubt else "holds a point"
     texts = tuple(
-        (_middle(g.low, g.high), HIGH - 0.16 * (i % 2), f"{i + 1}: rule {g.rule}")
-        for i, g in enumerate(state.groups)
+        (_middle(g.low, g.high), HIGH - 0.16 * (i % 2), held) for i, g in enumerate(state.groups)
     )
     return Shapes(
         strong=_below(line, state.looked), dots=np.array(ramps).reshape(-1, 2), rings=rings,

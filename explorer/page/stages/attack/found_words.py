@@ -45,7 +45,7 @@ def points_found(here: RecallCurve, made: Certainty | None = None) -> list[str]:
 def certainty(made: Certainty, i: int) -> str:
     """Return how certain point i is, or claim i where nobody told the points."""
     if bool(made.certain[i]):
-        return f"{made.word} to {percent(float(made.radius[i]))}"
+        return f"{made.word}: without it {percent(float(made.radius[i]))} or more is left"
     if made.limit > VOID or not made.tight:
         return "not certified"
     return NOT_ALONE
@@ -73,10 +73,10 @@ def why_none(target: Target) -> str:
     """Return in a few words why nothing is certified for these weights, or an empty string."""
     if not refusal(target.net) and obstacle(target):
         if target.decay is not None:
-            return "No certificate: weight decay is certified on the line alone."
+            return "Not certified: with weight decay points are on the line alone."
         several = len(target.net.weights) > 2 or target.net.outputs > 1
         many = "weights" if several else "neurons of different directions"
-        return f"No certificate at once: too many {many}."
+        return f"Not certified at once: too many {many}."
     return ""  # no theorem is spoken of here at all
 
 

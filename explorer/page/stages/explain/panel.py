@@ -53,8 +53,8 @@ RADII_TIP = (
 )
 FORCED = "Which points are certified?"
 FORCED_TIP = (
-    "Near which training points no set of the certificate’s box and margins that explains the "
-    "weights as well does without one, and how much of λ is there, at least"
+    "Near which training points every set that explains the weights as well has a point, within "
+    "the limits under Numbers, and how much of λ is there, at least"
 )
 FARTHEST_SET = "Farthest other set"
 FARTHEST_TIP = (
@@ -315,8 +315,9 @@ def drag_chart(state: Explained) -> Chart:
     ]  # fmt: skip
     within = (at > -slide.extent.minus) & (at < slide.extent.plus)
     as_well = float(off[within].max(initial=0.0)) <= max(EXPLAINS, SAME * state.base)
+    cut = ((0.0, "0%"), (0.5, "50%"), (1.0, "≥ 100%")) if top == 1.0 else None
     return Chart(
-        series, x, Axis(0.0, top, short="share", percent=True), words.DRAG,
+        series, x, Axis(0.0, top, short="share", percent=True, ticks=cut), words.DRAG,
         words.UP_TO_WALL if walls and as_well else "", foot, label=said,
         rules=[Guide(e, words.WALL if e * slide.at <= 0 or len(walls) == 1 else "", "x")
                for e in walls if abs(e) <= x.high],  # named once, away from the hand

@@ -33,7 +33,7 @@ OPEN_TIP = (
     "Cells that this page once offered: the grid goes on from there; cells of other weights, "
     "points or settings are refused"
 )
-FORGET = "Forget these cells"
+FORGET = "Delete these runs"
 FORGET_TIP = "Take the cells of this grid off the page, and off the disk where they are kept"
 GROWN = 1.2  # arbitrary: the downloads are made anew when a fifth more cells are there
 DRAW_S = 0.08  # arbitrary: between two looks at the runs while they roll
@@ -117,7 +117,7 @@ class RunsBox:
         self.list = Row(run=pick("run", RUN_TIP, self._press), said=Item("words", value=""))
         self.links = w.HTML()  # holds the files: sent when these change, and not else
         self.files = Row(
-            open=Item("file", "Take up saved cells", OPEN_TIP, accept=".jsonl",
+            open=Item("file", "Open saved runs", OPEN_TIP, accept=".jsonl",
                       call=lambda given: guard(lambda: self._take_up(*given))(None)),
             forget=Item("button", FORGET, FORGET_TIP, call=guard(self._on_forget)),
             kept=Item("words", value=""),

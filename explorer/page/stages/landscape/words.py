@@ -49,7 +49,7 @@ LABEL = (
     "Triangle of starts with truth, unseen points and noise at its corners. Arrows move the handle "
     "(Shift: further); T, U and N put it to a corner."
 )
-START = "Start"
+START = "Where the candidates begin"
 START_LABEL = f"{LABEL} Moving it starts the attack anew."
 RUNS_LABEL = "Triangle of starts with truth, unseen points and noise at its corners, and runs on it"
 WHERE_ENDS = "Where attacks end, over all starts"

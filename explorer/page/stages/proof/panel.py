@@ -154,6 +154,7 @@ def gauge(held: Proof) -> Chart:
     return Chart(
         series, Axis(0.0, top, percent=True), Axis(-1.0, 1.0, hidden=True), words.GAUGE,
         "" if held.exact else words.SEARCHED,
-        f"{share(least)} → {share(now)}", label=f"{words.GAUGE}: {share(now)}",
+        f"{words.LEAST} {share(least)} → {words.WITHOUT} {share(now)}",
+        label=f"{words.GAUGE}: {share(now)}",
         rules=[Guide(held.needed.limit, f"{words.YOURS} {share(held.needed.limit)}", "x")],
     )  # fmt: skip

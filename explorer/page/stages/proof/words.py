@@ -16,7 +16,7 @@ WIDER, NARROWER = "Wider", "Narrower"
 REVEAL = Action("reveal-points", "Reveal the points")
 FORBID = "Press the plane to forbid points in a disc, and see what else explains the weights."
 GAUGE = "Unexplained without a point in the disc"
-LEAST, WITHOUT, YOURS = "least", "without a point there", "limit"
+LEAST, WITHOUT, YOURS = "best set of all", "without a point in the disc", "limit"
 SEARCHED = "so far"
 CLOSED_IN, EACH = "How far each place is closed in", "a stem for each, in the colour of its class"
 WITHIN = "a point lies within"
@@ -68,8 +68,8 @@ def _attack_counts(frame: Frame) -> str:
         return ""
     near, sure = f"{known.half + known.reach:.2g}", int(known.certain.sum())
     return (
-        f" A place is as wide as drawn; Attack counts the {count(sure, 'point')} certified to "
-        f"within {near}."
+        f" A place is as wide as drawn. Attack calls a point certified if it is proven to within "
+        f"{near}: {sure} of {len(known.certain)} are."
     )
 
 
@@ -140,7 +140,7 @@ def place_words(made: Needed, truth: Dataset) -> str:
     if right < places:
         words = f"{right} of {places} places hold a point of yours"
     low, high = (f"{end + made.reach:.2g}" for end in (made.rows[0, -3], made.rows[-1, -3]))
-    return f"{words}: certified to within {low}" + (f" to {high}." if high != low else ".")
+    return f"{words}: proven to within {low}" + (f" to {high}." if high != low else ".")
 
 
 def _argument(frame: Frame, held: Proof) -> Statement:
