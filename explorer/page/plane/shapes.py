@@ -22,7 +22,7 @@ from explorer.research.pictures.fields import places_of
 
 ASIDE = 0.055  # of the half width: where words stand beside a point; arbitrary
 CELL, FREE = "no neuron switches here", "line along which it splits"
-FILLED = ("candidate", "point of the set that explains the weights")
+FILLED = ("candidate", "explains the weights")
 WORDS = 0.28  # likewise: what a word and its distance take on the narrowest plane; arbitrary
 
 
