@@ -194,9 +194,9 @@ def _failure() -> Recorded:
     made = _pictures(run, _frames(run))
     last = made[-1]
     found, n = _of(last, "points met")
+    reach = _of(last, "on the margin or with a multiplier")[0]
     facts = {
-        "n": n, "found": found, "reach": _of(last, "on the margin or with a multiplier")[0],
-        "traceless": last.words["title"].split()[0],
+        "n": n, "found": found, "reach": reach, "traceless": str(int(n) - int(reach)),
         "missed": _of(last, "missed by the candidates")[0],
         "unexplained": _of(last, "unexplained by the points")[0],
     }  # fmt: skip
