@@ -36,7 +36,7 @@ from explorer.research.words import explanations
 RUN, CANCEL = "Run the attacks", "Cancel the runs"
 RUN_TIP = "Run the ticked attacks on these weights; what is done stays"
 SEEDS_TIP = "Runs of each attack; their spread makes the interval, from three on"
-HEAD = ("recovered", "claims right", "false", "by chance", "CPU\u00a0s")
+HEAD = ("recovered", "claims right", "false", "by chance", "sec")
 NOTE = "lines: 95% intervals · grey: unseen points"
 BRUSH = "Click to set the distance within which the table counts."
 WITHIN_TIP = "Distance within which a claim counts; the sentence on top stays with 0.03"
