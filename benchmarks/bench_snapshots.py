@@ -73,7 +73,10 @@ def taken_on(data: Dataset, state: TrainState, steps: int) -> tuple[Network, Net
     """Return the weights with which training goes on with other points, and those after."""
     config = TrainConfig(widths=state.net.widths, steps=state.t + steps)
     begun = training.refresh(data, state, config)
-    return begun.net, true_net(training.advance(data, begun, config, steps))
+    last = training.advance(data, begun, config, steps)
+    before = training.earlier_weights(begun, last)  # at one scale
+    assert before is not None
+    return before, last.net
 
 
 def first_of(data: Dataset, k: int) -> Dataset:

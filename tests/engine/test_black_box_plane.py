@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import torch
 
 from explorer.engine.arrays import Array
+from explorer.engine.attacks.black_box import ATTACK, BlackBoxConfig
 from explorer.engine.attacks.black_box.plane import FoundLines, found_lines
+from explorer.engine.attacks.target import Target
+from explorer.engine.network import Network
 
 
 def network(seed: int, neurons: int) -> tuple[Array, Array, Array]:
@@ -62,3 +66,21 @@ def test_lines_beyond_the_reach_are_not_found_and_none_is_made_up() -> None:
         found_lines(lambda x: x[:, 0], probes=0)
     with pytest.raises(ValueError, match="reach above 0"):
         found_lines(lambda x: x[:, 0], reach=0.0)
+
+
+def test_the_attack_finds_the_lines_of_a_network_of_the_plane_and_claims_nothing() -> None:
+    w, b, v = network(3, 6)
+    layers = tuple(torch.from_numpy(part) for part in (w, v[None]))
+    target = Target(Network(layers, (torch.from_numpy(b), None)))
+    *_, last = ATTACK.states(target, BlackBoxConfig(), torch.Generator())
+    away = np.abs(lines_of(w, b, v)[:, None] - last.lines.numpy()).max(2)
+    assert away.shape == (6, 6) and away.min(1).max() < 1e-7
+    assert last.numbers()["queries"] == len(last.probed) > 0
+    assert ATTACK.report(target, last, BlackBoxConfig()).x.shape == (0, 2)
+    assert len(ATTACK.shapes(target, last).strong) == 3 * 6 - 1
+    *_, short = ATTACK.states(target, BlackBoxConfig(queries=10), torch.Generator())
+    assert short.t == 1 and len(short.lines) <= 6
+    wide = Target(Network((torch.ones(41, 2).double(), torch.ones(1, 41).double()),
+                          (torch.ones(41).double(), None)))  # fmt: skip
+    with pytest.raises(ValueError, match="at most 40 neurons"):
+        ATTACK.init(wide, BlackBoxConfig(), torch.Generator())

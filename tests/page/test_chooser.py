@@ -20,7 +20,6 @@ def test_an_attack_that_does_not_fit_says_so_and_the_present_one_stays(app: App)
     words = {row["key"]: row["name"] for row in chooser.view.state["options"]}
     assert [key for key, title in words.items() if title.endswith(UNFIT)] == [
         "univariate",
-        "black_box",
         "snapshots",  # the exact network was not trained: it has no weights from before
     ]
     before = app.session.frame.attack.state

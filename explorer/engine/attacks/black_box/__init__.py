@@ -1,14 +1,15 @@
 """Black box on the line: training points from the outputs of a network, without its weights.
 
 Queries of Phi find the graph (`scan`), and all networks at an exact KKT point that have this graph
-are looked at (`proof`): a place that none does without is a training point. Source: own.
+are looked at (`proof`): a place that none does without is a training point. In the plane queries
+find the lines of the neurons (`plane`), and nothing is claimed. Source: own.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Annotated, Literal
+from dataclasses import dataclass, field, replace
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import torch
@@ -16,6 +17,7 @@ from torch import Tensor
 
 from explorer.engine.arrays import Array
 from explorer.engine.attacks.attack import Attack, Needs
+from explorer.engine.attacks.black_box.plane import with_probe
 from explorer.engine.attacks.black_box.proof import Cases, nearness
 from explorer.engine.attacks.black_box.scan import (
     RESOLUTION,
@@ -27,7 +29,7 @@ from explorer.engine.attacks.black_box.scan import (
     share_at,
 )
 from explorer.engine.attacks.claims import Report, in_units_of_data
-from explorer.engine.attacks.shapes import NONE, Shapes, places
+from explorer.engine.attacks.shapes import NONE, Shapes, joined_paths, places
 from explorer.engine.attacks.target import Target
 from explorer.engine.attacks.univariate.intervals import distinct
 from explorer.engine.network import phi
@@ -35,14 +37,17 @@ from explorer.engine.number_words import count
 from explorer.engine.piecewise import Piecewise, refusal
 from explorer.engine.settings import setting, settings
 from explorer.engine.sizes import Size
+from explorer.engine.statement import Judged, Statement
 from explorer.engine.status import Status
 from explorer.engine.threads import few_threads
 
 FIRM = 1e-5  # of the multipliers' sum; arbitrary, 100 times what an equation may be missed by
 COARSE = 1e-4  # of breakpoints: with a larger error nothing is asked; arbitrary
 MOST_BREAKS = 12  # with more, the cases are too many; arbitrary
+PROBES, MOST_NEURONS = 3, 40  # in the plane, as measured in `benchmarks/bench_black_box.py`
+FAR = 100.0  # times the range: how far lines are drawn; arbitrary
 
-Phase = Literal["ask", "prove", "done"]
+Phase = Literal["ask", "prove", "probe", "done"]
 
 
 @settings
@@ -59,7 +64,7 @@ class BlackBoxConfig:
     )] = 1000
     digits: Annotated[int, setting(
         "Decimals of an output that are told", form="sight", place=3, ge=1, le=15,
-        note="15 are all that float64 has of numbers near 1.",
+        note="15 are all that float64 has of numbers near 1. In the plane all are told.",
     )] = 15
     reach: Annotated[float, setting(
         "Half the range that is asked, about 0: all points and breakpoints are taken to lie in it",
@@ -94,6 +99,8 @@ class BlackBoxState:
         cases: ways in which neurons can make the graph; 0 before, or where there is none.
         over: whether the queries did not suffice.
         rounded: whether outputs were told to fewer digits than float64 has.
+        lines: of neurons in the plane (l, 4): normal, offset and bend, see `plane`.
+        probed: places of the queries in the plane (p, 2).
     """
 
     t: int
@@ -111,11 +118,18 @@ class BlackBoxState:
     cases: int = 0
     over: bool = False
     rounded: bool = False
+    lines: Annotated[Tensor, Size("found four")] = field(
+        default_factory=lambda: torch.zeros(0, 4, dtype=torch.float64)
+    )
+    probed: Annotated[Tensor, Size("sent two")] = field(
+        default_factory=lambda: torch.zeros(0, 2, dtype=torch.float64)
+    )
 
     def numbers(self) -> dict[str, float]:
         """Return counts, for curves."""
         return {
-            "queries": float(len(self.asked)), "breaks": float(len(self.breaks)),
+            "queries": float(len(self.asked) + len(self.probed)),
+            "breaks": float(len(self.breaks) + len(self.lines)),
             "needed": float((self.lam > 0).sum()),
         }  # fmt: skip
 
@@ -125,13 +139,13 @@ class _Oracle:
 
     def __init__(self, target: Target, digits: int) -> None:
         self._target, self._digits = target, digits
-        self.asked: list[float] = []
+        self.asked: list[Any] = []
         self.heard: list[float] = []
 
     def __call__(self, x: Array) -> Array:
-        """Return the outputs at places (q,)."""
+        """Return the outputs at places (q,), or (q, 2) in the plane."""
         net = self._target.net
-        there = torch.from_numpy(x)[:, None].to(dtype=net.dtype, device=net.device)
+        there = torch.from_numpy(x.reshape(len(x), -1)).to(dtype=net.dtype, device=net.device)
         out = phi(net, there).detach().cpu().double().numpy()
         told = np.round(out, self._digits) if self._digits < 15 else out
         self.asked += x.tolist()
@@ -141,7 +155,17 @@ class _Oracle:
 
 def fits(target: Target) -> str:
     """Return why the attack cannot be used on this network, or an empty string."""
-    why = refusal(target.net)
+    net = target.net
+    if net.d == 2 and net.has_signs and net.homogeneous and net.biases[0] is not None:
+        return (
+            ""
+            if net.widths[0] <= MOST_NEURONS
+            else (
+                f"Queries find the lines of at most {MOST_NEURONS} neurons in the plane; this "
+                f"network has {net.widths[0]}. Finish it by Train to the end, which leaves few."
+            )
+        )
+    why = refusal(net)
     return why and f"The black box attack does not apply: {why}"
 
 
@@ -151,10 +175,12 @@ def init(
     """Return the state that knows both ends of the range. It draws nothing."""
     none = torch.zeros(0, dtype=torch.float64)
     state = BlackBoxState(
-        t=0, x=none[:, None], y=none, lam=none, asked=none, heard=none, breaks=none,
+        t=0, x=none.reshape(0, target.net.d), y=none, lam=none, asked=none, heard=none, breaks=none,
         open=none.reshape(0, 8), slope=none, intercept=none, phase="ask",
         rounded=config.noise > 0,
     )  # fmt: skip
+    if target.net.d == 2:
+        return replace(state, phase="probe")
     return _heard(state, target, config, lambda ask: ([
         first_stretch(ask, -config.reach, config.reach, config.noise)], []))  # fmt: skip
 
@@ -178,7 +204,7 @@ def _heard(
 @few_threads()
 def step(target: Target, state: BlackBoxState, config: BlackBoxConfig) -> BlackBoxState:
     """Return a look at one stretch; then the places with |Phi| = 1; then what all cases need."""
-    take = {"ask": _ask, "prove": _prove}.get(state.phase)
+    take = {"ask": _ask, "prove": _prove, "probe": _probe}.get(state.phase)
     return state if take is None else replace(take(target, state, config), t=state.t + 1)
 
 
@@ -236,6 +262,17 @@ def _prove(target: Target, state: BlackBoxState, config: BlackBoxConfig) -> Blac
     return replace(state, lam=lam if ways else 0 * state.y, cases=ways, phase="done")
 
 
+def _probe(target: Target, state: BlackBoxState, config: BlackBoxConfig) -> BlackBoxState:
+    """Return the state with the lines that one probe more crosses."""
+    ask = _Oracle(target, 15)
+    lines = with_probe(ask, state.lines.numpy(), state.t, config.reach / 4)
+    probed = torch.cat([state.probed, torch.tensor(ask.asked, dtype=torch.float64)])
+    over = state.t + 1 == PROBES or len(probed) >= config.queries
+    return replace(
+        state, lines=torch.from_numpy(lines), probed=probed, phase="done" if over else "probe"
+    )
+
+
 def terminate(state: BlackBoxState, config: BlackBoxConfig) -> Status:
     """Return how the run stands."""
     return Status.COMPLETE if state.phase == "done" else Status.RUNNING
@@ -250,7 +287,14 @@ def report(target: Target, state: BlackBoxState, config: BlackBoxConfig) -> Repo
 
 
 def shapes(target: Target, state: BlackBoxState) -> Shapes:
-    """Return dots where the network was asked, the open stretch, and rings at needed places."""
+    """Return dots where the network was asked, the open stretch, rings at needed places, lines."""
+    if target.net.d == 2:
+        normal, offset = state.lines[:, :2].numpy(), state.lines[:, 2:3].numpy()
+        along = FAR * np.stack([-normal[:, 1], normal[:, 0]], 1)
+        ends = [
+            np.stack(p) for p in zip(*(normal * offset + s * along for s in (-1, 1)), strict=True)
+        ]
+        return Shapes(strong=joined_paths(ends), names=(("strong", "line found by queries"),))
     spans = tuple((float(row[0]), float(row[4])) for row in state.open[-1:])
     needed = places(target, state.x[state.lam > 0])
     rings, likely = (NONE, needed) if state.rounded else (needed, NONE)
@@ -261,6 +305,12 @@ def shapes(target: Target, state: BlackBoxState) -> Shapes:
 
 def words(state: BlackBoxState, config: BlackBoxConfig) -> str:
     """Return what the last step did, in a sentence."""
+    if state.phase == "probe" or len(state.probed):
+        lines = f"{count(len(state.lines), 'line')} of neurons found"
+        return (
+            f"{len(state.probed)} outputs asked along {state.t} of {PROBES} probes: {lines}. "
+            "Lines alone name no training point."
+        )
     asked = f"{len(state.asked)} outputs asked"
     if state.phase == "ask":
         if not len(state.open):
@@ -296,11 +346,23 @@ def words(state: BlackBoxState, config: BlackBoxConfig) -> str:
     )
 
 
+def headline(state: BlackBoxState, known: Judged) -> Statement | None:
+    """Return how many lines of neurons were found; None on the line."""
+    if not len(state.probed):
+        return None
+    return Statement(
+        f"{len(state.probed):,} queries find {count(len(state.lines), 'line')} of neurons",
+        "At each the gradient of Φ jumps, at right angles to the line. To which side a neuron is "
+        "active stays open, so no training point is claimed. The true ones are the kinks.",
+    )
+
+
 ATTACK = Attack(
-    place=8, heavy=True, key="black_box", title="Black box, on the line", paper="own",
+    place=8, heavy=True, key="black_box", title="Black box", paper="own",
     sentence="Asks the network for outputs, without its weights: finds the graph of Φ by queries, "
-    "and the places that every network with these outputs at a KKT point needs.",
+    "and the places that every network with these outputs at a KKT point needs; in the plane the "
+    "lines of its neurons.",
     config=BlackBoxConfig, state=BlackBoxState, first=init, step=step, terminate=terminate,
-    report=report, needs=Needs(fits), shapes=shapes, words=words,
+    report=report, needs=Needs(fits), shapes=shapes, words=words, headline=headline,
     curves=(("queries", "queries"), ("breaks", "breakpoints"), ("needed", "needed places")),
 )  # fmt: skip

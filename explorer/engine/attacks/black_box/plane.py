@@ -76,8 +76,7 @@ def found_lines(outputs: Outputs, reach: float = 4.0, probes: int = 3) -> FoundL
     """
     if probes < 1 or not reach > 0:
         raise ValueError(f"expected a probe or more, and a reach above 0; got {probes}, {reach}")
-    rows: list[tuple[float, float, float, float]] = []
-    asked = 0
+    table, asked = np.zeros((0, 4)), 0
 
     def ask(x: Array) -> Array:
         nonlocal asked
@@ -85,15 +84,24 @@ def found_lines(outputs: Outputs, reach: float = 4.0, probes: int = 3) -> FoundL
         return np.asarray(outputs(x), dtype=float)
 
     for k in range(probes):
-        turn = np.pi * (GOLDEN * (k + 1) % 1.0)
-        along, across = np.array([[np.cos(turn), np.sin(turn)], [-np.sin(turn), np.cos(turn)]])
-        for normal, offset, bend in _on_probe(ask, along, across, reach):
-            known = [abs(a * normal[1] - b * normal[0]) + abs(c - offset) / reach < SAME
-                     for a, b, c, _ in rows]  # fmt: skip
-            if not any(known):
-                rows.append((*normal.tolist(), offset, bend))
-    table = np.array(rows).reshape(-1, 4)
+        table = with_probe(ask, table, k, reach)
     return FoundLines(table[:, :2], table[:, 2], table[:, 3], asked)
+
+
+def with_probe(ask: Outputs, known: Array, k: int, reach: float) -> Array:
+    """Return the lines that are known (m, 4), and those that only probe k crosses below them.
+
+    A row is normal, offset and bend; see `found_lines`.
+    """
+    turn = np.pi * (GOLDEN * (k + 1) % 1.0)
+    along, across = np.array([[np.cos(turn), np.sin(turn)], [-np.sin(turn), np.cos(turn)]])
+    rows = known.tolist()
+    for normal, offset, bend in _on_probe(ask, along, across, reach):
+        same = [abs(a * normal[1] - b * normal[0]) + abs(c - offset) / reach < SAME
+                for a, b, c, _ in rows]  # fmt: skip
+        if not any(same):
+            rows.append([*normal.tolist(), offset, bend])
+    return np.array(rows).reshape(-1, 4)
 
 
 def _on_probe(
