@@ -10,8 +10,9 @@ from functools import cache
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
-from explorer.commands.share import export
+from explorer import cli
 from explorer.page.recording.story import KEPT, WORDS, story_page
 from explorer.page.stages.landscape import words
 from explorer.page.stages.landscape.energy_words import ENDS, MARKS
@@ -99,5 +100,6 @@ def test_the_landscape_says_what_the_page_says() -> None:
 
 
 def test_the_verb_exports_it(tmp_path: Any) -> None:
-    export("story", out=tmp_path / "story.html")
+    said = CliRunner().invoke(cli.app, ["export", "story", "--out", str(tmp_path / "story.html")])
+    assert said.exit_code == 0, said.output
     assert (tmp_path / "story.html").read_text(encoding="utf-8") == page()
