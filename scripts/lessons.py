@@ -1,8 +1,10 @@
 """Make the pictures of the lessons anew, for their index: the plane at one step of each.
 
-Where a lesson leads to another page, the picture shows a part of that one.
+Where a lesson leads to another page, the picture shows a part of that one; where its place is not
+the plane, that place.
 
-Where the step begins an attack, the picture shows its end. Run by `make pictures`.
+Where the step begins an attack, the picture shows its end. Run by `make pictures`; numbers of
+lessons behind `scripts/lessons.py` make these alone.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from PIL import Image, ImageOps
-from playwright.sync_api import Page, expect, sync_playwright
+from playwright.sync_api import Locator, Page, expect, sync_playwright
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from explorer.page.apps.lessons import PICTURES
@@ -27,6 +29,8 @@ from scripts.pictures import FLAGS, SCREEN
 WIDTH, COLOURS = 360, 200  # of a picture; arbitrary: sharp in a card, 10 to 40 kB
 STEPS = 2000  # of an attack, to its end
 OTHER_PAGES = {"digits": ".mx-pictures", "membership": ".mx-charts .mx-chart-plot"}  # their parts
+# Lessons whose place is not the plane, by number, and that place.
+PLACES = {5: ".mx-triangle-view", 14: ".mx-table table"}
 SMALL, COLUMNS = (176, 88), 5  # of the sheet of all, for the menu; as page.css reads it
 
 
@@ -55,6 +59,24 @@ def shoot(page: Page, lesson: Lesson, folder: Path) -> Image.Image:
     return image.resize((WIDTH, WIDTH * image.height // image.width), Image.Resampling.LANCZOS)
 
 
+def shoot_place(page: Page, lesson: Lesson, selector: str, folder: Path) -> Image.Image:
+    """Return a place beside the plane at the lesson's first step, after its comparison."""
+    shoot(page, replace(lesson, picture=1), folder)
+    go = page.get_by_role("button", name="Run the attacks")
+    if go.count():
+        go.click()
+        page.wait_for_timeout(1000)  # it says Cancel meanwhile
+        expect(go).to_be_enabled(timeout=300_000)
+    return fitted(page.locator(selector).first, (0.5, 0.0))
+
+
+def fitted(part: Locator, centring: tuple[float, float]) -> Image.Image:
+    """Return a part of a page as a picture of a lesson."""
+    image = Image.open(io.BytesIO(part.screenshot())).convert("RGB")
+    size = WIDTH, WIDTH * 3 // 4
+    return ImageOps.fit(image, size, Image.Resampling.LANCZOS, centering=centring)
+
+
 def shoot_page(page: Page, url: str, name: str) -> Image.Image:
     """Return a part of the other page of a lesson, after its attack where it has one."""
     page.goto(f"{url}voila/render/{name}.ipynb?theme=light")
@@ -67,9 +89,7 @@ def shoot_page(page: Page, url: str, name: str) -> Image.Image:
         page.wait_for_timeout(1000)  # it says Cancel meanwhile
         expect(page.locator(".mx-run button", has_text=words).first).to_be_enabled(timeout=300_000)
     page.wait_for_timeout(2500)
-    image = Image.open(io.BytesIO(part.screenshot())).convert("RGB")
-    size, left = (WIDTH, WIDTH * 3 // 4), (0.0, 0.5)
-    return ImageOps.fit(image, size, Image.Resampling.LANCZOS, centering=left)
+    return fitted(part, (0.0, 0.5))
 
 
 def sheet() -> None:
@@ -97,8 +117,14 @@ def main() -> None:
         page.goto(f"{server.url}?theme=light&lesson=0")
         page.locator(".mx-lesson-title").wait_for(timeout=90_000)
         page.wait_for_timeout(2000)
+        wanted = {int(number) for number in sys.argv[1:]}
         for k, lesson in enumerate(packaged_lessons()):
-            image = shoot(page, lesson, Path(name))
+            if wanted and k not in wanted:
+                continue
+            if k in PLACES:
+                image = shoot_place(page, lesson, PLACES[k], Path(name))
+            else:
+                image = shoot(page, lesson, Path(name))
             if lesson.pages:
                 other = browser.new_page(viewport=SCREEN)
                 image = shoot_page(other, server.url, lesson.pages[0])

@@ -29,7 +29,8 @@ class Series:
         ids: (n,) what a pointer on a dot or stem gives back, from 0; -1 for nothing.
         colour: name of a colour of the page: "ink", "ink3", "good" ...
         value: newest value in words, beside the name at the end of a line.
-        look: what else the painter knows: dashed, steps, width, opacity, shape, size, hollow, core.
+        look: what else the painter knows: dashed, steps, measured, width, opacity,
+            shape, size, hollow, core.
         end: whether the name stands at the end of the line.
     """
 

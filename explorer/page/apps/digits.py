@@ -279,6 +279,7 @@ def _measure_words(found: ImageComparison) -> str:
 class DigitsApp(SidePage):
     """One visitor's page."""
 
+    question = "Can the training images be read out of a network’s weights?"
     steps = (
         HeadStep(
             "images",

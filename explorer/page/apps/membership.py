@@ -158,6 +158,7 @@ class TrainedControls(Row):
 class MembershipApp(SidePage):
     """One visitor's page."""
 
+    question = "Was this point in the training set?"
     steps = (
         HeadStep(
             "points",

@@ -57,6 +57,7 @@ class SidePage:
     """A page beside the explorer: its head, a verdict, what it shows, its failures.
 
     Attributes:
+        question: what the page is about; it stands above the verdict.
         steps: what is done on it, in order.
         head: the way back, its name, its steps.
         asks: the jobs of the page; they end with it.
@@ -67,6 +68,7 @@ class SidePage:
     """
 
     widget: w.Widget
+    question = ""
     steps: tuple[HeadStep, ...] = ()
 
     def __init__(self, title: str) -> None:
@@ -92,7 +94,8 @@ class SidePage:
         """Show the verdict, and more of it below; tone "good", "warn", "bad" or ""."""
         rest = f"<p class='mx-words'>{escape(more)}</p>" if more else ""
         title = f"<h1 class='mx-title'>{escape(words)}</h1>"
-        self.sentence.value = f"<div aria-live='polite'>{title}{rest}</div>"
+        asked = f"<p class='mx-asked'>{escape(self.question)}</p>"
+        self.sentence.value = f"{asked}<div aria-live='polite'>{title}{rest}</div>"
         self.tell_steps()
         for known in ("good", "warn", "bad"):
             mark = self.verdict.add_class if known == tone else self.verdict.remove_class

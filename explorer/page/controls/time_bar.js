@@ -48,6 +48,7 @@ const build = (el, send, onClose) => {
     if (speed.options.length !== state.speeds.length)
       speed.replaceChildren(...state.speeds.map((words) => make("option", "", { textContent: words })));
     put(speed, "selectedIndex", state.speed);
+    el.classList.toggle("mx-idle", !state.able.length); // a stage without a run
     for (const [name, b] of Object.entries({ reset, play, step, further: further.button, time, branch, speed })) put(b, "disabled", !state.able.includes(name));
     if (!held) put(time, "value", String(state.time));
     fill();

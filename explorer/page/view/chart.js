@@ -118,7 +118,8 @@ const paintAxes = (c, frame, at, paints) => {
   let free = -1e9;
   const ticks = ticksOf(frame.x, Math.max(2, Math.floor((at.right - at.left) / 80)));
   const held = frame.handle ? at.X(frame.handle.at) : -1e9; // its knob stands there, and its words say the value
-  for (const [v, words] of ticks) {
+  for (const [i, [v, number]] of ticks.entries()) {
+    const words = i || at.named || !frame.x.short ? number : `${frame.x.short} ${number}`; // what the axis is, where its name has no room
     const x = at.X(v), half = at.width(words) / 2;
     if (Math.abs(x - held) < half + SIZES.handle) continue;
     if (x < at.left - 1 || x > at.right + 1 || x - half < free) continue;
@@ -129,6 +130,16 @@ const paintAxes = (c, frame, at, paints) => {
   if (at.named) {
     c.textAlign = "center";
     c.fillText(frame.x.name, (at.left + at.right) / 2, at.bottom + 30);
+  }
+};
+// Dots where a line was measured; between them it is drawn straight. Dots that would touch are left out.
+const paintMeasured = (c, points, width) => {
+  const size = 1 + width;
+  let last = -1e9;
+  for (const [x, y] of points) {
+    if (x - last < 3 * size) continue;
+    last = x;
+    c.beginPath(); c.arc(x, y, size, 0, 2 * Math.PI); c.fill();
   }
 };
 const paintSeries = (c, s, rows, at, paints, lit) => {
@@ -156,6 +167,7 @@ const paintSeries = (c, s, rows, at, paints, lit) => {
       before = p;
     }
     draw();
+    if (s.measured) paintMeasured(c, points, s.width);
   } else if (s.kind === "band" && points.length) {
     c.globalAlpha = s.opacity ?? 0.18;
     c.beginPath();

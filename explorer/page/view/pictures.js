@@ -31,7 +31,9 @@ function render({ model, el }) {
     }
     card.replaceChildren(pair, make("div", "mx-pictures-words", { textContent: given.words || "" }));
     card.showPopover();
-    standAt(card, tiles[i]);
+    // Beside all of them: it covers none.
+    const ends = tiles.map((tile) => tile.getBoundingClientRect());
+    if (!standBeside(card, { right: Math.max(...ends.map((r) => r.right)), top: ends[0].top, bottom: ends.at(-1).bottom })) standAt(card, tiles[i]);
   };
   const move = (e, i) => {
     const wide = Math.max(1, tiles.filter((tile) => tile.offsetTop === tiles[0].offsetTop).length);

@@ -406,15 +406,18 @@ const paintOver = (context, frame, paints, { X, Y, unit }) => {
 const ICON = 30, SAID = "Point at a row, or at a mark on the plane."; // px
 // The chip of the legend: a button, and a list with a row of each glyph that is on the plane.
 const attachLegend = (el) => {
-  const rowsOf = make("ul", ""), said = make("p", ""), list = make("div", "mx-legend", { hidden: true }, said, rowsOf); // above them: it grows upward, and no row moves
+  const rowsOf = make("ul", ""), said = make("p", ""), list = make("div", "mx-legend", { popover: "manual" }, said, rowsOf); // above them: it grows upward, and no row moves
   const say = (e) => put(said, "textContent", e.target.closest("li")?.title || SAID); // what the title says, by keys as well
   for (const kind of ["pointerover", "focusin"]) rowsOf.addEventListener(kind, say);
-  const chip = makeButton("mx-legend-chip", "Legend", "What the marks on the plane mean", () => open(list.hidden), { "aria-expanded": "false" });
+  const chip = makeButton("mx-legend-chip", "Legend", "What the marks on the plane mean", () => open(!isOpen()), { "aria-expanded": "false" });
   el.append(chip, list);
+  const isOpen = () => list.matches(":popover-open");
+  // Beside the plane, which it explains; where there is no room, below or above it.
+  const place = () => { if (isOpen() && !standBeside(list, el.getBoundingClientRect())) standAt(list, el); };
   let rows = [], shown = "";
   const fill = () => {
     const paints = colours(el), key = JSON.stringify(rows) + paints.card;
-    if (list.hidden || key === shown) return;
+    if (!isOpen() || key === shown) return;
     shown = key;
     put(said, "textContent", SAID);
     rowsOf.style.columnCount = rows.length > 6 ? 2 : 1;
@@ -425,11 +428,13 @@ const attachLegend = (el) => {
       GLYPHS[name](context, ICON / 2 - 1, ICON / 2 + 1, paints, 0.8);
       return make("li", "", { title: sentence, tabIndex: 0, data: { glyph: name } }, icon, words);
     }));
+    place();
   };
-  const open = (wanted) => { list.hidden = !wanted; chip.setAttribute("aria-expanded", String(wanted)); fill(); };
-  el.addEventListener("keydown", (e) => { if (e.key === "Escape" && !list.hidden) { open(false); chip.focus(); } });
-  const take = (legend) => { rows = legend || []; chip.hidden = !rows.length; if (chip.hidden) list.hidden = true; fill(); };
-  return { take, fill };
+  const open = (wanted) => { list.togglePopover(wanted); chip.setAttribute("aria-expanded", String(wanted)); fill(); place(); };
+  el.addEventListener("keydown", (e) => { if (e.key === "Escape" && isOpen()) { open(false); chip.focus(); } });
+  const take = (legend) => { rows = legend || []; chip.hidden = !rows.length; if (chip.hidden && isOpen()) open(false); fill(); };
+  const ends = [listen(window, "resize", place), listen(window, "scroll", place, true)];
+  return { take, fill, close: () => ends.forEach((end) => end()) };
 };
 // The sentence of the glyph at a place of the plane (shares): the uppermost within its radius; "".
 const sentenceAt = (frame, u, v, size) => {
@@ -472,6 +477,7 @@ const niceTicks = (centre, half, most) => {
   for (let i = first; i <= last; i++) ticks.push([i * step, words(i * step).replace("-", "−")]);
   return ticks;
 };
+const TICK = 40; // px at the right edge for the words of a tick: the levels of a graph end there
 const EDGE = 22; // px of a side in which no tick stands: its words would leave the plane
 const ticksOf = (frame, size) => {
   const [cx, cy, hx, hy] = frame.view;
@@ -509,7 +515,7 @@ const paintGraph = (context, frame, paints, { X, Y }, size) => {
   if (frame.graph) levels.push([margin, paints.pos, 1.4, [6, 4]], [-margin, paints.neg, 1.4, [6, 4]]);
   for (const [level, colour, width, dash] of levels) {
     context.strokeStyle = colour; context.lineWidth = width; context.setLineDash(dash);
-    context.beginPath(); context.moveTo(0, Y(level)); context.lineTo(size.width, Y(level)); context.stroke();
+    context.beginPath(); context.moveTo(0, Y(level)); context.lineTo(size.width - TICK, Y(level)); context.stroke();
   }
   context.setLineDash([]);
   context.strokeStyle = paints.ink2;

@@ -1,10 +1,11 @@
 // The plane on a page with a kernel: the newest frame on a canvas, with pad, legend and lights.
+const USUAL = 560; // px a side, of a plane whose marks have the usual size
 function render({ model, el }) {
   const memory = {}, lit = { line: null, ink: 0, pulls: [], point: -1, term: "" };
   let frame = null;
   const behind = keepBackdrop();
   const paint = (context, size, paints, ...from) => {
-    const scale = model.get("present") ? 1.25 : 1;
+    const scale = model.get("present") ? Math.min(1.4, Math.max(1, size.width / USUAL)) : 1; // marks grow as the plane does
     if (frame) paintPlane(context, { ...frame, scale, lit }, size, paints, ...from);
   };
   const shown = surface(el, (...given) => paint(...given, behind), true);
@@ -42,6 +43,6 @@ function render({ model, el }) {
     pad.answer();
   };
   const unfollow = follow(model, shown.redraw, take, el);
-  const ends = [unfollow, unlight, unsave, pad.close, shown.close, heed(model, "change:present", shown.redraw)];
+  const ends = [unfollow, unlight, unsave, legend.close, pad.close, shown.close, heed(model, "change:present", shown.redraw)];
   return () => ends.forEach((end) => end());
 }

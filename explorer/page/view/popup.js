@@ -6,6 +6,15 @@ const standAt = (box, at) => {
   box.style.left = `${left / zoom}px`;
   box.style.top = `${(below ? b.bottom + 6 : Math.max(8, b.top - r.height - 6)) / zoom}px`;
 };
+// Put an open box to the right of a place, level with its foot, a higher one with its head; return whether
+// there is room.
+const standBeside = (box, { right, top, bottom }) => {
+  const r = box.getBoundingClientRect(), zoom = box.currentCSSZoom || 1;
+  if (right + 10 + r.width > innerWidth - 8) return false;
+  box.style.left = `${(right + 10) / zoom}px`;
+  box.style.top = `${Math.max(8, Math.min(Math.max(bottom - r.height, top), innerHeight - 8 - r.height)) / zoom}px`;
+  return true;
+};
 // A box that opens over everything at its button, however the boxes around it clip and scroll. A
 // press elsewhere, Escape and a second press close it.
 const popup = (button, box) => {

@@ -12,7 +12,7 @@ const bars = (row) => {
   for (const [kind, share] of [["found", row.share], ["chance", row.chance]]) {
     if (!share) continue;
     const [value, low, high] = share;
-    made.push(bar(`mx-${kind}-bar`, 0, value)); // none leaves the track empty
+    made.push(bar(`mx-${kind}-bar`, kind === "found" ? 0 : value, value)); // none found leaves the track empty; chance is a mark
     if (high > low) made.push(bar(`mx-span mx-${kind}-span`, low, high));
   }
   return [...made, make("span", "mx-said", { textContent: row.said || "" })];

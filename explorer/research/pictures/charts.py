@@ -99,10 +99,12 @@ def known_values(curves: Sequence[Curve]) -> Array:
     return np.concatenate([v[np.isfinite(v)] for *_, v in curves] or [np.zeros(0)])
 
 
-def step_series(curves: Sequence[Curve], upright: Axis, said: Sequence[str]) -> list[Series]:
+def step_series(
+    curves: Sequence[Curve], upright: Axis, said: Sequence[str], measured: bool = False
+) -> list[Series]:
     """Return a line a curve, named at its end with what is said of it.
 
-    What has no place on a log axis is a gap.
+    What has no place on a log axis is a gap. `measured`: dots show where the lines were measured.
     """
 
     def heights(v: Array) -> Array:
@@ -110,7 +112,7 @@ def step_series(curves: Sequence[Curve], upright: Axis, said: Sequence[str]) -> 
 
     return [
         Series(t, heights(v), name, colour=colour, value=words, end=True,
-               look={"dashed": dashed, "width": 2 if i == 0 else 1.5})
+               look={"dashed": dashed, "width": 2 if i == 0 else 1.5, "measured": measured})
         for i, ((name, t, v), words, (colour, dashed))
         in enumerate(zip(curves, said, LINES, strict=False))
     ]  # fmt: skip
@@ -151,8 +153,9 @@ def unexplained_chart(known: Sequence[tuple[int, float]], now: int, last: int) -
     upright, steps = unexplained_axis(known_values(curves)), step_axis(last)
     said = share(known[-1][1]) if known else ""
     handle = min(max(float(now), steps.low), steps.high)
-    return Chart(step_series(curves, upright, [said]), steps, upright, *UNEXPLAINED, handle=handle,
-                 handle_name="step", label=f"{UNEXPLAINED[0]}: {said}")  # fmt: skip
+    lines = step_series(curves, upright, [said], measured=True)
+    return Chart(lines, steps, upright, *UNEXPLAINED, handle=handle, handle_name="step",
+                 label=f"{UNEXPLAINED[0]}: {said}")  # fmt: skip
 
 
 def _steps_chart(

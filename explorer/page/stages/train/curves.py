@@ -48,11 +48,13 @@ class CurvesPanel(ChartPanel):
     Attributes:
         columns: each with its name on screen.
         ratios: whether steps stand on a log axis.
+        measured: whether dots show at which steps there are values.
     """
 
     title, note = "", ""
     columns: tuple[tuple[str, str], ...] = ()
     ratios = True
+    measured = False
 
     def build(self) -> None:
         """A drag of the line is a drag of the time slider."""
@@ -76,7 +78,7 @@ class CurvesPanel(ChartPanel):
         values = known_values(curves)
         axis = self.upright(values)
         said = [self.end_value(frame, axis, v) for *_, v in curves]
-        series = step_series(curves, axis, said)
+        series = step_series(curves, axis, said, self.measured)
         state = frame.state
         x = step_axis(max(self.session.timeline.last_t, 1), self.ratios)
         now = None if state is None or not len(values) else float(np.clip(state.t, x.low, x.high))
@@ -130,6 +132,7 @@ class ResidualCurves(CurvesPanel):
     stages = ("train",)
     title, note = UNEXPLAINED
     columns = (("unexplained", "unexplained"),)
+    measured = True
 
     def build(self) -> None:
         """Make what fills the curve."""
