@@ -189,7 +189,11 @@ AnyWhere = Annotated[Device | None, option("--device", _DEVICE)]
 Type = Annotated[Dtype, option("--dtype", "Floating type of the training.")]
 AttackType = Annotated[
     Dtype | None,
-    option("--dtype", "Floating type of the attack, in place of float64, where it has a choice."),
+    option(
+        "--dtype",
+        "Floating type of the attack, where it has a choice. Left away: float32 of images, else "
+        "float64.",
+    ),
 ]
 Json = Annotated[bool, option("--json", "Print JSON, and nothing else, on stdout.")]
 Candidates = Annotated[int | None, setting_option("--m", KKTConfig, "m")]

@@ -37,13 +37,13 @@ _AFTER = "Compiled the loops in {:.0f} s; later starts load them."
 
 
 def compile_all() -> None:
-    """Take every road that loops are compiled for, on small networks: the half in a process."""
+    """Take every road that loops are compiled for, on small networks: each part in a process."""
     command = (sys.executable, "-m", "explorer.engine.compiling")
-    others = {k: subprocess.Popen([*command, str(k)]) for k in range(1, len(HALVES))}
-    HALVES[0]()
+    others = {k: subprocess.Popen([*command, str(k)]) for k in range(1, len(PARTS))}
+    PARTS[0]()
     for k, process in others.items():
         if process.wait():
-            HALVES[k]()  # says what is wrong
+            PARTS[k]()  # says what is wrong
 
 
 def compile_training() -> None:
@@ -61,13 +61,18 @@ def compile_training() -> None:
         nonnegative(np.eye(2), np.ones(2))
 
 
-def compile_layers() -> None:
+def compile_layers(dtype: torch.dtype = torch.float64) -> None:
     """Take the roads of attacks on layers of any number and outputs, which share loops."""
     state = training.init(
         preset("moons", n=6), TrainConfig(widths=(4, 3)), torch.Generator().manual_seed(0)
     )
     with few_threads():
-        _attack(Target(state.net))
+        _attack(Target(state.net.to(dtype=dtype)))
+
+
+def compile_single() -> None:
+    """Take the same roads in float32, as attacks on images do."""
+    compile_layers(torch.float32)
 
 
 def _attack(target: Target) -> None:
@@ -78,8 +83,8 @@ def _attack(target: Target) -> None:
         kkt.advance(target, found, config, 4)
 
 
-# Of about equal length, and no loop in both: each would compile it.
-HALVES = (compile_training, compile_layers)
+# Of about equal length, and no loop in two: each would compile it.
+PARTS = (compile_training, compile_layers, compile_single)
 
 
 def all_kept() -> bool:
@@ -114,11 +119,11 @@ def _end_with_parent(parent: int) -> None:
 def main(only: Sequence[str] = ()) -> None:
     """Compile what is not yet kept, and say so; end when the process that asked for it does.
 
-    `only`: the number of one of `HALVES`, which alone is compiled, without a word.
+    `only`: the number of one of `PARTS`, which alone is compiled, without a word.
     """
     threading.Thread(target=_end_with_parent, args=(os.getppid(),), daemon=True).start()
     if only:
-        HALVES[int(only[0])]()
+        PARTS[int(only[0])]()
         return
     stamp, begun = _stamp(), time.monotonic()
     if stamp is None or stamp.exists():

@@ -37,7 +37,7 @@ from explorer.engine.settings import setting, settings
 from explorer.engine.store import Run
 from explorer.engine.training import TrainConfig, TrainState
 from explorer.research import runs
-from explorer.research.devices import to_cpu, wide_on
+from explorer.research.devices import target_on, to_cpu, wide_on
 from explorer.research.rates import Roc, roc
 from explorer.research.runs import Watch, no_watch
 
@@ -61,6 +61,7 @@ FIRST_SCALES = (0.8, 0.24)  # of the first layer, times 1/√d: of two layers, o
 # as long finds fewer of them; CIFAR-10 leaves 4% to 8% (docs/measured/images-of-mnist.md).
 STEPS_PER_IMAGE, FIRST_STEPS = 10, {"digits": 100, "mnist": 1000, "cifar": 1000}
 DEEP_STEPS = 100  # an image, where there are more layers: three take longer
+ATTACK_TYPE = torch.float32  # of attacks that have a choice; docs/measured/images-of-mnist.md
 
 
 def usual_scale(widths: tuple[int, ...], kind: Kind) -> float:
@@ -368,12 +369,11 @@ def runs_of(run: ImageRun) -> list[ImageRun]:
 
 
 def attack(draw: Draw, run: ImageRun, aimed: ImageTarget) -> Iterator[AttackState]:
-    """Return the states of the attack, the first included."""
+    """Return the states of the attack, the first included; in `ATTACK_TYPE`, if it has a choice."""
     start = start_of(draw, run, aimed.net.outputs)
-    generator = torch.Generator().manual_seed(run.seed)
-    states: Iterator[AttackState] = by_key(run.attack).states(
-        aimed.target, run.config, generator, start
-    )
+    generator, entry = torch.Generator().manual_seed(run.seed), by_key(run.attack)
+    target = target_on(aimed.target, entry, "cpu", ATTACK_TYPE)
+    states: Iterator[AttackState] = entry.states(target, run.config, generator, start)
     return states
 
 
@@ -381,7 +381,7 @@ def train_and_attack(
     draw: Draw, run: ImageRun, watch: Watch[Any] = no_watch, device: str = "cpu",
     dtype: torch.dtype | None = None,
 ) -> tuple[ImageComparison, Network]:  # fmt: skip
-    """Train, attack, score; with the attacked weights. `dtype` is the attack's, None its own.
+    """Train, attack, score; with the attacked weights. `dtype` is the attack's, if not the usual.
 
     Raises:
         RunFailed: where the images are not separated, or the attack diverges.
@@ -399,7 +399,7 @@ def train_and_attack(
         start = start_of(draw, each, aimed.net.outputs)
         done = runs.attack(
             aimed.target, run.config, each.seed, name=run.attack, start=start, keep=1, watch=watch,
-            device=device, dtype=dtype,
+            device=device, dtype=dtype or ATTACK_TYPE,
         )  # fmt: skip
         states.append(done.states[-1])
     return assess(draw, aimed, states, run.vote, run.measure), aimed.net

@@ -116,6 +116,17 @@ def test_where_nothing_is_left_multipliers_are_as_fine(more: dict, no_single_ste
     torch.testing.assert_close(block.coef, single.coef, rtol=0, atol=1e-6 * target.mass)
 
 
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_loops_in_single_precision_take_the_steps_of_torch(case: dict) -> None:
+    target, config, state = begun(**case, dtype=torch.float32)
+    assert decoreco.serves(target, state, config)
+    for _ in range(12):
+        mine, state = in_block(target, state, config), one_by_one(target, state, config)
+        torch.testing.assert_close(mine.x, state.x, rtol=0, atol=1e-5)
+        torch.testing.assert_close(mine.loss, state.loss, rtol=1e-3, atol=0)
+        assert {getattr(mine, name).dtype for name in NUMBERS} == {torch.float32}
+
+
 def in_block(target: Target, state: DecoRecoState, config: DecoRecoConfig) -> DecoRecoState:
     return decoreco.advance(target, state, config, 1)
 
@@ -152,10 +163,7 @@ def test_a_run_diverges_where_single_steps_do() -> None:
     assert end.t == plain.t
 
 
-def test_what_has_no_loops_takes_single_steps(monkeypatch) -> None:
-    """float32, and all without numba."""
-    target, config, first = begun(dtype=torch.float32)
-    assert torch.equal(in_block(target, first, config).x, one_by_one(target, first, config).x)
+def test_without_numba_it_takes_single_steps(monkeypatch) -> None:
     monkeypatch.setattr(decoreco, "compiled_module", lambda _: None)
     target, config, first = begun()
     assert torch.equal(in_block(target, first, config).x, one_by_one(target, first, config).x)

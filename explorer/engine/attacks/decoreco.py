@@ -322,7 +322,7 @@ def advance(
 ) -> DecoRecoState:
     """Return the state after so many steps, or the last one where the run is over before.
 
-    The steps are those of `step`, to rounding. In float64 on the CPU compiled loops take them;
+    The steps are those of `step`, to rounding. On the CPU compiled loops take them;
     on a device numbers are read after a block, see `deferred_checks`.
     """
     return _advance(target, state, config, steps, None)[0]
@@ -475,12 +475,12 @@ MOST = 1000  # multipliers of any sign: beyond it LAPACK makes their factor soon
 
 
 def serves(target: Target, state: DecoRecoState, config: DecoRecoConfig) -> bool:
-    """Return whether compiled loops take these steps: in float64, on the CPU."""
+    """Return whether compiled loops take these steps: in float64 or float32, on the CPU."""
     net = target.net
     dense = config.contribution == "outputs" and config.multipliers == "projected"
     return (
         net.device.type == state.x.device.type == "cpu"
-        and net.dtype == state.x.dtype == torch.float64
+        and net.dtype == state.x.dtype and net.dtype in TOLERANCE
         and not (dense and state.coef.numel() > MOST)
         and compiled_module(LAYERS) is not None
     )
@@ -511,8 +511,10 @@ def _run_from(target: Target, state: DecoRecoState, config: DecoRecoConfig) -> L
     )  # fmt: skip
     signed = config.contribution == "outputs"
     runner_up = config.rivals == "runner-up" and several and not signed
-    gain = TOLERANCE[torch.float64]
-    kind = Multipliers(signed, not joint, runner_up, unit, RIDGE, 0.0, gain, FINE, _ROUNDING)
+    dtype = state.x.dtype
+    rounding = 0.0 if dtype == torch.float64 else state.coef.numel() * torch.finfo(dtype).eps
+    gain = TOLERANCE[dtype]
+    kind = Multipliers(signed, not joint, runner_up, unit, RIDGE, rounding, gain, FINE, _ROUNDING)
     basis = _basis(state.x.new_zeros(len(state.x), net.outputs), state.y, config)
     own = class_numbers(state.y) - 1 if several else torch.zeros_like(state.y).long()
     rho2, loss = float(layers[3].sum()), state.loss[None]
@@ -522,9 +524,9 @@ def _run_from(target: Target, state: DecoRecoState, config: DecoRecoConfig) -> L
 def _state_of(run: LayersRun, state: DecoRecoState, config: DecoRecoConfig) -> DecoRecoState:
     """Return the state that a run from `state` has come to."""
     made, signed = run.numbers(), config.contribution == "outputs"
-    l_stationary, l_dual, l_prior, l_margin, loss = torch.from_numpy(made.losses[:, 0])
+    l_stationary, l_dual, l_prior, l_margin, loss = torch.from_numpy(made.losses[:, 0]).to(state.x)
     coef = tensor(made.params[1] * run.mean, state.coef)
-    pull = (coef[:, :, None] * torch.from_numpy(run.basis[0])).sum(1)
+    pull = (coef[:, :, None] * torch.from_numpy(run.basis[0]).to(coef)).sum(1)
     y, lam = (_towards(pull), pull.norm(dim=1)) if signed else (state.y, coef.sum(1))
     return DecoRecoState(
         run.t, tensor(made.params[0], state.x), y, lam, l_stationary, l_dual, l_prior, l_margin,
