@@ -480,7 +480,8 @@ def serves(target: Target, state: DecoRecoState, config: DecoRecoConfig) -> bool
     dense = config.contribution == "outputs" and config.multipliers == "projected"
     return (
         net.device.type == state.x.device.type == "cpu"
-        and net.dtype == state.x.dtype and net.dtype in TOLERANCE
+        and net.dtype == state.x.dtype
+        and net.dtype in TOLERANCE
         and not (dense and state.coef.numel() > MOST)
         and compiled_module(LAYERS) is not None
     )
