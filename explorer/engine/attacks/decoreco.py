@@ -32,6 +32,7 @@ from explorer.engine.attacks.descent_loops import (
     Begin,
     LayersRun,
     lay,
+    sum_rounding,
     tensor,
 )
 from explorer.engine.attacks.kkt.config import KKTConfig, Knobs
@@ -513,8 +514,7 @@ def _run_from(target: Target, state: DecoRecoState, config: DecoRecoConfig) -> L
     signed = config.contribution == "outputs"
     runner_up = config.rivals == "runner-up" and several and not signed
     dtype = state.x.dtype
-    rounding = 0.0 if dtype == torch.float64 else state.coef.numel() * torch.finfo(dtype).eps
-    gain = TOLERANCE[dtype]
+    rounding, gain = sum_rounding(state.coef.numel(), dtype), TOLERANCE[dtype]
     kind = Multipliers(signed, not joint, runner_up, unit, RIDGE, rounding, gain, FINE, _ROUNDING)
     basis = _basis(state.x.new_zeros(len(state.x), net.outputs), state.y, config)
     own = class_numbers(state.y) - 1 if several else torch.zeros_like(state.y).long()

@@ -38,6 +38,11 @@ Pair = tuple[Tensor, Tensor]  # of x (b, m, d) and of the multipliers over their
 _PRODUCT = 16  # weights that a product takes in the time of a slope; arbitrary
 
 
+def sum_rounding(m: int, dtype: torch.dtype) -> float:
+    """Return how much rounding a sum over m multipliers may have, as a share; in float64 none."""
+    return 0.0 if dtype == torch.float64 else m * torch.finfo(dtype).eps
+
+
 class Begin(NamedTuple):
     """What a run begins with; the labels y are (b, m)."""
 

@@ -15,6 +15,7 @@ from explorer.engine.attacks.descent_loops import (
     LoopRun,
     TwoInputsRun,
     lay,
+    sum_rounding,
     tensor,
 )
 from explorer.engine.attacks.kkt.config import KKTConfig
@@ -97,10 +98,9 @@ def _layers_run(
     target: Target, config: KKTConfig, begin: Begin, net: Prepared, mean: float, state: KKTState
 ) -> LayersRun:
     dtype, m = state.x.dtype, state.x.shape[-2]
-    rounding = 0.0 if dtype == torch.float64 else m * torch.finfo(dtype).eps
     kind = Multipliers(
-        False, config.multipliers == "projected", False, mean, RIDGE, rounding, TOLERANCE[dtype],
-        0.0, -1.0,
+        False, config.multipliers == "projected", False, mean, RIDGE, sum_rounding(m, dtype),
+        TOLERANCE[dtype], 0.0, -1.0,
     )  # fmt: skip
     key = ("layers", config.merge_angle, config.same_slopes)
     layers = target.kept(key, lambda: lay(net.blocks, net.slopes))
