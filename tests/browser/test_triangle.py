@@ -74,6 +74,16 @@ class Triangle:
 
 RAW = """(pad, [x, y]) => pad.dispatchEvent(
   new PointerEvent("pointerrawupdate", {clientX: x, clientY: y, bubbles: true}))"""
+# The candidates that the plane paints after such a move, and the number of its newest frame.
+FOLLOWED = f"""(pad, place) => new Promise(done => {{
+  const plane = document.querySelector(".mx-plane canvas"), {{number}} = plane.mxFrame;
+  ({RAW})(pad, place);
+  requestAnimationFrame(() => done([number, [...plane.mxPainted.candidates.data]]));
+}})"""
+TOLD = """number => {
+  const {mxFrame} = document.querySelector(".mx-plane canvas");
+  return mxFrame.number > number && [...mxFrame.candidates.data];
+}"""
 
 
 def test_pictures_are_saved_the_handle_is_dragged_and_attacks_roll_from_it(
@@ -156,7 +166,9 @@ def told_before_the_next_animation_frame(triangle: Triangle) -> None:
     assert triangle.shares() == (0, 0, 100)
     triangle.page.mouse.move(*triangle.corners["noise"])
     triangle.page.mouse.down()
-    triangle.pad.evaluate(RAW, place)
+    number, followed = triangle.pad.evaluate(FOLLOWED, place)
+    told = triangle.page.wait_for_function(TOLD, arg=number).json_value()
+    assert followed == pytest.approx(told, abs=1e-6)  # the plane was where the kernel then said
     triangle.rests_at(20, 30, 50)
     triangle.page.mouse.up()
 

@@ -14,7 +14,7 @@ from explorer.page.lessons import course
 from explorer.page.panels.base import Panel
 from explorer.page.plane import words
 from explorer.page.plane.hands import DrawHand, ExplainHand, Hand, LandscapeHand, ProofHand
-from explorer.page.plane.scene import KeptBackdrop, Look, network, scene
+from explorer.page.plane.scene import KeptBackdrop, Look, network, scene, start_rows
 from explorer.page.plane.shapes import pointed_at, shapes_of
 from explorer.page.session import Session
 from explorer.page.stages.draw import commands as draw
@@ -93,6 +93,8 @@ class PlanePanel(Panel):
         finally:  # or a run would wait for a page that does not answer
             behind = self._behind.of(*network(frame), session.axes, look)
             arrays, values = scene(frame, session.axes, look, shapes, behind)
+            if frame.handle is not None:
+                arrays["starts"] = start_rows(frame.handle.problem.parts, session.axes)
             if frame.passing and not session.running:
                 values["unasked"] = True  # no run waits until it is drawn
             self._sent.append((self.view.show(arrays, **values), session.shown))

@@ -18,6 +18,7 @@ from explorer.engine.attacks.claims import MERGE_RADIUS, Report
 from explorer.engine.attacks.shapes import Shapes
 from explorer.engine.certificate import in_reach
 from explorer.engine.data import Dataset
+from explorer.engine.energy.starts import Parts
 from explorer.engine.explanations.certainty import RadiusMap
 from explorer.engine.network import Network
 from explorer.engine.roster import AttackState, by_key
@@ -301,6 +302,12 @@ def candidate_rows(shown: Any, axes: Axes, used: Array) -> Array:  # noqa: ANN40
     y, lam = as_array(shown.y), as_array(shown.lam)
     size = np.maximum(_weights(lam, len(y)), 0)
     return np.column_stack([shares_of(shown.x, shown.y, axes), y, size, used])
+
+
+def start_rows(parts: Parts, axes: Axes) -> Array:
+    """Return where each candidate stands at truth, unseen points and noise (m, 6)."""
+    corners = (parts.truth, parts.heldout, parts.noise)
+    return np.column_stack([shares_of(x, parts.y, axes) for x in corners])
 
 
 def _claimed_mask(

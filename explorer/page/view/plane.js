@@ -21,6 +21,7 @@
 //               trace in the weights. A class is 1, -1, 3 or 4
 //   hollow      true while the points are the truth of an attack
 //   candidates  (m, 5): x, y, class, share of the largest multiplier, 1 unless it is unused
+//   starts      (m, 6): where each candidate stands at truth, unseen and noise: a start is their mix
 //   trail       step of the run: `remember` joins the candidates of successive steps to trails
 //   trails      [(m, 5)]: earlier places of the candidates, oldest first (made by `remember`)
 //   claims      (c, 3): x, y, a number of MARKS; certain [text]: to how many per cent, or ""
@@ -54,6 +55,18 @@ const remember = (memory, frame) => {
   memory.places = memory.places.slice(-TRAIL);
   Object.assign(memory, { step: frame.trail, count: now.shape[0], view });
   return { ...frame, trails: memory.places };
+};
+
+// The frame with its candidates at a start, the mix of `starts` with these three weights.
+const atStart = (frame, weights) => {
+  const { data, shape: [m] } = frame.starts, candidates = new Float32Array(5 * m), lines = new Float32Array(6 * m);
+  for (let i = 0; i < m; i++) {
+    const ends = data.subarray(6 * i, 6 * i + 6), label = frame.candidates.data[5 * i + 2];
+    const [x, y] = [0, 1].map((c) => weights.reduce((sum, w, k) => sum + w * ends[2 * k + c], 0));
+    candidates.set([x, y, label, 1, 1], 5 * i);
+    lines.set([ends[0], ends[1], x, y, NaN, NaN], 6 * i);
+  }
+  return { ...frame, trails: null, candidates: { data: candidates, shape: [m, 5] }, lines: { data: lines, shape: [3 * m, 2] } };
 };
 
 // --- the map ----------------------------------------------------------------------------------

@@ -2,11 +2,12 @@
 const USUAL = 560; // px a side, of a plane whose marks have the usual size
 function render({ model, el }) {
   const memory = {}, lit = { line: null, ink: 0, pulls: [], point: -1, term: "" };
-  let frame = null;
+  let frame = null, start = null; // a start that a hand holds: drawn before the kernel tells of it
   const behind = keepBackdrop();
+  const now = () => (start && frame.starts ? atStart(frame, start) : frame);
   const paint = (context, size, paints, ...from) => {
     const scale = model.get("present") ? Math.min(1.4, Math.max(1, size.width / USUAL)) : 1; // marks grow as the plane does
-    if (frame) paintPlane(context, { ...frame, scale, lit }, size, paints, ...from);
+    if (frame) paintPlane(context, { ...(shown.canvas.mxPainted = now()), scale, lit }, size, paints, ...from);
   };
   const shown = surface(el, (...given) => paint(...given, behind), true);
   const pad = attachPad(model, el);
@@ -31,6 +32,7 @@ function render({ model, el }) {
   surfaceOf.addEventListener("blur", leave);
   surfaceOf.addEventListener("mx-cursor", (e) => { const r = rectOf(surfaceOf); look([e.detail[0] * r.width, (1 - e.detail[1]) * r.height], r); });
   const unlight = onLight(el, (what) => {
+    if (what.start !== undefined) start = what.start;
     const { line, ink, pulls, point, term } = { ...lit, ...what };
     Object.assign(lit, { line, ink, pulls, point, term });
     shown.canvas.mxLit = lit; // for tests

@@ -282,15 +282,15 @@ function render({ model, el }) {
     waiting = null; number += 1; sentAt = performance.now();
     model.send({ kind: "handle", weights, number, dragged });
   };
+  const hold = (weights) => { local = weights; tellLight(el, { start: weights }); redraw(); }; // the plane follows at once
   const move = (weights) => {
-    local = weights; redraw();
+    hold(weights);
     if (number <= model.get("taken") || performance.now() - sentAt > 2000) send(weights);
     else waiting = weights;
   };
   const taken = () => {
     if (waiting) send(waiting);
-    else if (!down) local = null;
-    redraw();
+    else if (!down) hold(null);
   };
 
   // A drag comes to rest where the pointer is let go, or stays: what was read in passing is made exact.
@@ -343,7 +343,7 @@ function render({ model, el }) {
     if (down) drag(e);
     else pad.style.cursor = !model.get("enabled") ? "default" : ballAt(at(e)) >= 0 ? "pointer" : "grab";
   });
-  const up = () => { if (down) { down = false; rest(); if (!waiting && number <= model.get("taken")) local = null; redraw(); } };
+  const up = () => { if (down) { down = false; rest(); if (!waiting && number <= model.get("taken")) hold(null); else redraw(); } };
   pad.addEventListener("pointerup", up);
   pad.addEventListener("pointercancel", up);
   const arrows = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
@@ -373,7 +373,7 @@ function render({ model, el }) {
     redraw();
   };
   const rows = () => { behind.hidden = !model.get("rows").length; fillRows(table, "The distinct ends of the census", model.get("rows")); };
-  const place = () => { if (!down && !waiting && number <= model.get("taken")) local = null; redraw(); };
+  const place = () => { if (!down && !waiting && number <= model.get("taken")) hold(null); else redraw(); };
   const ends = [
     () => clearTimeout(resting),
     ...["label", "say", "enabled", "small"].map((name) => heed(model, `change:${name}`, text)),
