@@ -42,11 +42,13 @@ ORIGIN = re.compile(r"https?://[\w.:\[\]-]{1,200}")
 GUESSES = ("", "more", "same", "fewer")
 # What phones may see of a round, and what its values are: rows of so many numbers at most, or text.
 ROWS = {"lines": 5, "needles": 3, "claims": 3, "places": 5, "truth": 3, "guess": 3}
-TEXTS = {"seal": 64, "map": 20_000, "question": 300, "answer": 300, "within": 100, "sealed": 60_000}
+TEXTS = {"seal": 64, "map": 20_000, "within": 100, "sealed": 60_000, "task": 100,
+         "question": 300, "answer": 300, "right": 4}  # fmt: skip
 PAGE = Path(__file__).with_name("hall.html")
 PARTS = PAGE.parents[1]
 PAINTER = ("view/dom.js", "view/base.js", "view/plane.js", "controls/hall_plane.js")
-GONE = "This round is over, or there is none of this code. Look at the projector."
+NONE = "No round has this code. Look at the projector."
+OVER = "This round is over. The next one opens here by itself."
 FULL = "This round has as many phones as it may. Look on with a neighbour."
 FAST = "Too fast: your taps are kept, and sent again."
 WRONG = "Not as this page sends it. Reload the page."
@@ -135,6 +137,7 @@ class Hall:
         """`rooms` holds the pages' kernels; `network`: this machine's address there, or ""."""
         self.rooms, self.base, self.network = rooms, base, network
         self.rounds: dict[str, Round] = {}
+        self.past: dict[str, str] = {}  # the kernel of a code whose round is over, its page open
 
     def find(self, code: str) -> Round | None:
         """Return the round of a code, while its page is open."""
@@ -144,6 +147,13 @@ class Hall:
             return None
         return found
 
+    def after(self, code: str) -> str | None:
+        """Return the code of the page's next round, or "" before it; None for no round's code."""
+        kernel = self.past.get(code)
+        if kernel is None or kernel not in self.rooms:
+            return None
+        return next((r.code for r in self.rounds.values() if r.kernel == kernel), "")
+
     def of(self, kernel: str, seal: str) -> Round:
         """Return the round of a page with this seal; one of another seal before it ends."""
         for held in [*self.rounds.values()]:
@@ -151,7 +161,7 @@ class Hall:
                 return held
         self.end(kernel)
         code = ""
-        while not code or code in self.rounds:
+        while not code or code in self.rounds or code in self.past:
             code = "".join(secrets.choice(LETTERS) for _ in range(4))
         self.rounds[code] = Round(code, kernel)
         return self.rounds[code]
@@ -159,7 +169,9 @@ class Hall:
     def end(self, kernel: str) -> None:
         """End the round of a page, and those of pages that are gone."""
         gone = (kernel, *(r.kernel for r in self.rounds.values() if r.kernel not in self.rooms))
-        self.rounds = {code: r for code, r in self.rounds.items() if r.kernel not in gone}
+        past = {code: r.kernel for code, r in self.rounds.items() if r.kernel in gone}
+        self.rounds = {code: r for code, r in self.rounds.items() if code not in past}
+        self.past = {c: k for c, k in {**self.past, **past}.items() if k in self.rooms}
 
     def join_address(self, origin: str) -> str:
         """Return where phones find their page, as the projector's page was opened; "" if none can.
@@ -260,7 +272,11 @@ class PhoneTaps(RequestHandler):
     def _take(self, code: str, token: str, sent: tuple[str, Any, str], seen: int) -> None:
         held, rooms = self.hall.find(code), self.hall.rooms
         if held is None:
-            self.refuse(404, GONE)
+            after = self.hall.after(code)
+            if after is None:
+                self.refuse(404, NONE)
+            else:
+                self.finish(json.dumps({"said": OVER, "next": after}))
             return
         phone = held.phone(token, rooms.address_of(self.request), rooms.most_each)
         now = time.monotonic()

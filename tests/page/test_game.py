@@ -281,7 +281,7 @@ def test_a_round_goes_step_by_step_and_the_seal_fits(panel: HallPanel) -> None:
     press(panel, "begin")
     state = panel.view.state
     assert not session.truth_shown and state["ready"] == {"claims": True, "places": True}
-    assert set(state["round"]) == {"seal", "size", "map", "lines", "needles", "question"}
+    assert set(state["round"]) == {"seal", "size", "map", "lines", "needles", "task", "question"}
     press(panel, "claims")
     assert panel.view.state["round"]["claims"] == truth[:4]
     press(panel, "places")

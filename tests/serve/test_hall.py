@@ -99,8 +99,12 @@ def test_a_round_ends_with_its_page_or_another_seal() -> None:
     assert other.code != first.code
     again = halls.of("kernel", "6" * 64)
     assert halls.find(first.code) is None and halls.find(again.code) is again
+    assert halls.after(first.code) == again.code and halls.after("BBBB") is None
+    halls.end("kernel")
+    assert halls.after(first.code) == halls.after(again.code) == ""
     rooms.remove("kernel")
     assert halls.find(again.code) is None and halls.find(other.code) is other
+    assert halls.after(first.code) is None
 
 
 @pytest.mark.parametrize("wrong", [
@@ -216,7 +220,20 @@ def test_what_no_phone_sends_is_refused(projector: Any, post: Post, sent: dict[s
 
 
 def test_without_a_round_there_is_nothing_to_tap_at(post: Post) -> None:
-    assert post(code="BBBB") == (404, {"said": hall.GONE})
+    assert post(code="BBBB") == (404, {"said": hall.NONE})
+
+
+def test_a_phone_is_told_of_the_next_round_of_the_same_page(projector: Any, post: Post) -> None:
+    first = projector.code
+    projector.say(end=True)
+    waiting = (200, {"said": hall.OVER, "next": ""})
+    while (told := post(code=first)) != waiting:  # until the server has heard it
+        assert told[0] in (200, 429)  # it is still open, or asked too soon
+    projector.say(round={**BOARD, "seal": "6" * 64})
+    while (told := post(code=first)) == waiting:
+        pass
+    assert told[0] == 200 and told[1]["next"] not in ("", first)
+    assert post(code=told[1]["next"])[0] == 200
 
 
 def test_only_a_page_of_this_server_begins_a_round(plain_server: serve.Server) -> None:

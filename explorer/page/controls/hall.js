@@ -10,7 +10,7 @@ const build = (el, send, onClose) => {
   const title = make("h2", "", {}), where = make("p", "mx-hall-address", {}), code = make("p", "mx-hall-code", {});
   const qr = make("canvas", "mx-hall-qr", { role: "img", "aria-label": "QR code of the address", hidden: true });
   const count = make("p", "mx-hall-count", { role: "status" }), table = make("table", "mx-hall-score", { hidden: true });
-  const said = make("p", "mx-hall-said", { role: "status" });
+  const said = make("p", "mx-hall-said", { role: "status" }), scope = make("small", "mx-hall-seal", {});
   const asked = make("div", "mx-hall-asked", { hidden: true }), best = make("ol", "mx-hall-best", { hidden: true });
   const seal = make("small", "mx-hall-seal", {}), busy = make("small", "mx-hall-busy", { role: "status" });
   const next = makeButton("mx-action", "", undefined, () => step());
@@ -19,7 +19,8 @@ const build = (el, send, onClose) => {
   const join = make("div", "mx-hall-join", {}, make("div", "", {}, where, code), qr);
   const dialog = make("dialog", "mx-hall-screen", { "aria-label": "The hall attacks" },
     make("div", "mx-hall-left", {}, plane, needles),
-    make("div", "mx-hall-right", {}, title, said, join, count, table, best, asked, make("span", "mx-hall-gap"), seal, make("div", "mx-hall-steps", {}, next, skip, leave), busy));
+    make("div", "mx-hall-right", {}, title, said, scope, join, count, table, best, asked, make("span", "mx-hall-gap"), seal, busy,
+      make("div", "mx-hall-steps", {}, next), make("div", "mx-hall-steps", {}, skip, leave))); // what ends it is never under the hand that goes on
   el.append(dialog);
 
   let now = {}, phones = {}, told = {}, socket = null, cloud = [], moving = 0, shown = "";
@@ -66,7 +67,7 @@ const build = (el, send, onClose) => {
   };
   const votes = () => {
     const all = Object.values(phones).map(([, guess]) => guess).filter(Boolean), rows = [["more", "more"], ["same", "as many"], ["fewer", "fewer"]];
-    asked.hidden = !now.round.question || (!all.length && !now.round.answer);
+    asked.hidden = !now.round.question || !["taps", "truth"].includes(stage()) || (!all.length && !now.round.answer);
     asked.replaceChildren(make("p", "", { textContent: now.round.answer || now.round.question || "" }), ...(all.length ? rows : []).map(([key, name]) => {
       const some = all.filter((guess) => guess === key).length;
       return make("div", "", {}, make("span", "", { textContent: name }), make("i", "", {}, make("b", "", { style: `width:${(100 * some) / all.length}%` })), make("span", "", { textContent: some }));
@@ -77,6 +78,7 @@ const build = (el, send, onClose) => {
     const at = stage(), total = told.total || 0, tapped = Object.values(phones).reduce((sum, [own]) => sum + own.length, 0);
     put(title, "textContent", { taps: "Where are the points?", claims: "The machine claims", places: "Here a point must be", truth: now.result }[at]);
     put(said, "textContent", now.said);
+    put(scope, "textContent", now.scope);
     const local = told.letters && !told.place && !total;
     put(where, "textContent", local ? now.only_here : (told.place || "").replace(/^http:\/\//, ""));
     where.classList.toggle("bad", Boolean(local));

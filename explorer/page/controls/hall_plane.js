@@ -17,9 +17,9 @@ const hallFrame = (canvas, round) => {
     canvas.mxMap = { seal: round.seal, data, shape: [round.size, round.size] };
   }
   const table = (rows, more = []) => rows && { data: Float32Array.from(rows.flatMap((row) => [...row, ...more])), shape: [rows.length, 5] };
-  const behind = round.places ? {} : { map: canvas.mxMap, neurons: table(round.lines) }; // the plane goes white for the proof
+  const behind = round.places && !round.truth ? {} : { map: canvas.mxMap, neurons: table(round.lines) }; // the plane goes white for the proof
   return {
-    ...behind, places: table(round.places), placesAre: "place",
+    ...behind, places: round.truth ? undefined : table(round.places), placesAre: "place",
     points: table(round.truth, [-1, 0]), hollow: true, candidates: table(round.claims, [0.8, 1]),
   };
 };
@@ -32,7 +32,7 @@ const paintHall = (canvas, round, { cloud = [], mine = [], aim = null } = {}) =>
   context.fillStyle = context.strokeStyle = paints.accent;
   context.lineWidth = 1.6 * unit;
   const few = Math.min(1, Math.sqrt(100 / Math.max(1, cloud.length))); // of many taps each is paler: they add up
-  for (const [x, y, age] of cloud) { // a tap falls in as a ring that closes, and stays as a soft disc
+  for (const [x, y, age] of round.truth ? [] : cloud) { // a tap falls in as a ring that closes, and stays as a soft disc
     context.globalAlpha = (round.claims ? 0.45 : 0.7) * few;
     context.beginPath(); circle(context, X(x), Y(y), 6 * unit); context.fill();
     if (age >= 0.7) continue;

@@ -83,7 +83,7 @@ def new_round(session: Session) -> HallRound:
     if part.state is None or not data.n or part.given:
         raise GameError(words.NO_WEIGHTS)
     hidden = hide(run_of_page(session), part.state.net)
-    shown = board(hidden.challenge, session.axes)
+    shown = board(hidden.challenge, session.axes) | {"task": words.hall_task(data.n)}
     aim = frame.aim
     if aim is None or aim.net is not part.state.net:
         aim = aim_at(part, data, part.certificate)
@@ -143,8 +143,10 @@ def with_answer(held: HallRound) -> HallRound:
     """Return a round with the answer to its question, once it is revealed and that is known."""
     if held.score is None or held.later is None or held.claims is None:
         return held
-    answer = words.hall_answer(held.state.t, _hits(held.truth, held.claims), held.later)
-    return replace(held, shown={**held.shown, "answer": answer})
+    before = _hits(held.truth, held.claims)
+    answer = words.hall_answer(held.state.t, before, held.later)
+    right = words.hall_later(before, held.later)
+    return replace(held, shown={**held.shown, "answer": answer, "right": right})
 
 
 def said_of(held: HallRound) -> str:
@@ -242,6 +244,7 @@ class HallPanel(Panel):
         busy = str(self.job.error or self.scoring.error or busy)  # the page's head is covered
         self.view.show(
             words=words.HALL, served=SERVED, round=held.shown, busy=busy, said=said_of(held),
+            scope=words.hall_scope(held.needed) if "places" in held.shown else "",
             only_here=words.ONLY_HERE, sealed="" if held.score is None else words.SEALED,
             result="" if held.score is None else words.hall_result(held.score)[0],
             ready={"claims": held.claims is not None, "places": held.proven},

@@ -72,8 +72,8 @@ def size_of(link: str, run: Run) -> str:
 
 
 ONLY_HERE = (
-    "Only this computer opens this address. For a class start margin-explorer serve --host 0.0.0.0 "
-    "--class 30, and open the page at the address that it prints."
+    "Only this computer opens this address. For a class open the page at the address on the "
+    "network that margin-explorer serve --host 0.0.0.0 --class 30 prints."
 )
 
 
@@ -129,6 +129,12 @@ def hall_tapping(n: int) -> str:
     )
 
 
+def hall_task(n: int) -> str:
+    """Return what a phone is asked."""
+    which = f"{n} training points are" if n > 1 else "training point is"
+    return f"Tap where you believe the {which}"
+
+
 def hall_claims(count: int) -> str:
     """Return what the machine claims."""
     return f"{count} places, read out of the weights alone."
@@ -140,10 +146,20 @@ def hall_places(made: Needed | None) -> str:
         return "Nothing can be proven of these weights."
     if not len(made.rows):
         return "No place must hold a point: around each some explanation does without one."
+    which = f"each of these {len(made.rows)} places" if len(made.rows) > 1 else "this place"
     return (
-        f"Every set with {scope(made.box, made.top)} that leaves no more of the weights "
-        f"unexplained than the true points, {share(made.limit)}, has a point of its class in each "
-        f"of these {len(made.rows)} places."
+        "Every set that explains the weights as well as the true points has a point of its class "
+        f"in {which}."
+    )
+
+
+def hall_scope(made: Needed | None) -> str:
+    """Return of which sets that is proven, in small print; "" where nothing is."""
+    if made is None or not len(made.rows):
+        return ""
+    return (
+        f"Proven for sets with {scope(made.box, made.top)} that leave at most "
+        f"{share(made.limit)} of the weights unexplained."
     )
 
 
@@ -151,19 +167,23 @@ def hall_rows(made: HallScore) -> list[list[str]]:
     """Return a head, and the rows of hall and machine: who, points found and near, with chance."""
     found, near = (f"within {radius:g}" for radius in HALL_RADII)
     rows = [["", f"found|{found}", f"near|{near}"]]
-    for who, met, by in (
-        ("+ The hall", made.hall, made.guess), ("● ▲ The machine", made.machine, made.claims),
+    for who, met, which in (
+        ("+ The hall", made.hall, f"{made.guess.n} places where most meet"),
+        ("● ▲ The machine", made.machine, f"{made.claims.n} places"),
     ):  # fmt: skip
         counts = zip(met.found.tolist(), met.chance.tolist(), strict=True)
         cells = [f"{hits} of {met.n}|by chance {chance:.1f}" for hits, chance in counts]
-        rows.append([f"{who}|{by.n} places", *cells])
+        rows.append([f"{who}|{which}", *cells])
     return rows
 
 
 def hall_result(made: HallScore) -> tuple[str, str]:
     """Return who found how many, in a title and a sentence."""
     hall, machine = (int(one.found[0]) for one in (made.hall, made.machine))
-    return f"The machine {machine}, the hall {hall}", f"Of {made.hall.n} points, as found below."
+    title = f"Of {made.hall.n} points the machine found {machine}, the hall {hall}"
+    best = max((found for found, _ in made.each.values()), default=0)
+    alone = f" One phone alone found {best}: it tapped where few others did." if best > hall else ""
+    return title, f"The hall names as many places as the machine, where most phones meet.{alone}"
 
 
 def hall_question(t: int) -> str:
@@ -174,7 +194,15 @@ def hall_question(t: int) -> str:
     )
 
 
+def hall_later(before: int, after: int) -> str:
+    """Return the right answer to it, as a phone names it."""
+    return "more" if after > before else "fewer" if after < before else "same"
+
+
 def hall_answer(t: int, before: int, after: int) -> str:
-    """Return its answer."""
-    word = "more" if after > before else "fewer" if after < before else "as many"
-    return f"With {2 * t:,} steps: {word}, {after} in place of {before}."
+    """Return its answer in words."""
+    word = {"same": "as many"}.get(found := hall_later(before, after), found)
+    return (
+        f"After {2 * t:,} steps the machine finds {after} of the points, after {t:,} it found "
+        f"{before}: {word}."
+    )
