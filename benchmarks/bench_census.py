@@ -174,7 +174,7 @@ def truth_row(data: str, exact: bool, seed: int = 0) -> str:
 
 
 def runs_row(points: int = 20) -> str:
-    """Return how the runs of **Attack from all 21 starts** end, and how long they take."""
+    """Return how the runs of **Attack from 21 starts** end, and how long they take."""
     data, kkt = preset(CIRCLE, points), by_key("kkt")
     target = train(Run(data, TrainConfig(widths=(WIDTH,), steps=STEPS)), keep=1).target
     config = kkt.suit(KKTConfig(m=MOST_CANDIDATES), 1.0)

@@ -168,7 +168,7 @@ def with_place(held: Handle, weights: Weights, passing: bool = False) -> Handle:
     Where a drag is `passing`, the energy is read from the map, once that is known.
     """
     placed = handle_at(held.problem, held.landscape, weights, held.energies if passing else None)
-    known = ("energies", "arrivals", "usual", "runs", "census", "counting")
+    known = ("energies", "finest", "arrivals", "usual", "runs", "census", "counting")
     return replace(placed, moved=True, **{name: getattr(held, name) for name in known})
 
 

@@ -89,6 +89,7 @@ class Handle:
         usual: candidates that the attack stage takes.
         energies: of all starts on a lattice (side, side), row noise and column truth; None before
             they are known.
+        finest: whether no finer lattice is computed.
         arrivals: where the runs from all places ended; None while none has.
         census: what was counted of the starts, where that was asked for after the runs.
         counting: of a census under way: its starts, those that have ended, their distinct ends; it
@@ -108,6 +109,7 @@ class Handle:
     moved: bool = False
     usual: int = 0
     energies: NDArray[np.float64] | None = None
+    finest: bool = True
     arrivals: Arrivals | None = None
     census: Census | None = None
     counting: tuple[int, int, int] | None = None

@@ -14,6 +14,7 @@ from explorer.engine.energy.landscape import SIDES, between_places, read_lattice
 from explorer.engine.energy.points import energy
 from explorer.page import branches, play
 from explorer.page.apps.explorer import App
+from explorer.page.frame import Passed
 from explorer.page.job import JobState
 from explorer.page.stages.attack import commands as attack
 from explorer.page.stages.landscape import commands as landscape
@@ -186,6 +187,7 @@ def test_the_energy_at_a_place_is_that_of_the_map(app: App) -> None:
 
 def test_the_map_begins_with_a_sketch_and_a_cancel_keeps_it(app: App) -> None:
     energies, seen = panel(app).energies, []
+    finest: list[bool] = []
 
     async def go() -> None:
         play.choose_attack(app.session, "decoreco")
@@ -194,6 +196,7 @@ def test_the_map_begins_with_a_sketch_and_a_cancel_keeps_it(app: App) -> None:
         while energies.job.busy:
             if energies.values is not None and len(energies.values) not in seen:
                 seen.append(len(energies.values))
+                finest.append(app.session.frame.starts.finest)
             if len(seen) == 2:
                 press(panel(app).aside, "stop")
             await asyncio.sleep(0.001)
@@ -202,6 +205,7 @@ def test_the_map_begins_with_a_sketch_and_a_cancel_keeps_it(app: App) -> None:
     asyncio.run(go())
     assert seen[0] == SIDES[0] and len(seen) < len(SIDES)
     assert np.isfinite(energies.values).any()
+    assert not finest[1] and app.session.frame.starts.finest
 
 
 def test_another_attack_has_its_own_energies_and_one_without_a_start_says_so(app: App) -> None:
@@ -465,7 +469,9 @@ def test_the_profile_of_the_edges_marks_the_handle_only_where_it_is_on_an_edge(a
         at, energy = strip.frame["handle"]
         assert at == pytest.approx(along) and energy == app.session.frame.starts.energy
         line = strip.frame["start"]
-        assert float(line[np.abs(line[:, 0] - at).argmin(), 1]) == pytest.approx(energy)
+        read = float(line[np.abs(line[:, 0] - at).argmin(), 1])
+        known = read_lattice(app.session.frame.starts.energies, np.array([weights]))
+        assert read == pytest.approx(float(known[0])), "the line is of the map"
         assert "within" not in panel(app).path.value("title")
     choose(panel(app).path, "along", "noise")  # this line bends to pass it, wherever it is
     drag(app, 0.4, 0.3, 0.3)
@@ -598,6 +604,22 @@ def test_a_run_that_rises_says_why(app: App) -> None:
     press(panel(app).here, "go")
     said, trail = headline(session.frame).words, session.frame.starts.trail
     assert ("rose" in said) == (max(one.energy for one in trail) > trail[0].energy + LEVEL)
+
+
+def test_a_run_whose_energy_rises_again_says_so(app: App) -> None:
+    held = app.session.frame.starts
+    went = [Passed(held.weights, energy, t) for t, energy in enumerate((0.4, 0.01, 0.03))]
+    below, above = (
+        words.run_words(replace(held, trail=tuple(went), t=t, energy=went[t].energy), False)[1]
+        for t in (1, 2)
+    )
+    assert words.OWN_LOSS in above and words.OWN_LOSS not in below
+
+
+def test_nothing_is_said_of_all_starts_before_the_finest_map() -> None:
+    values = np.array([[0.5, 0.5, 0.001], [0.5, 0.5, np.nan], [0.5, np.nan, np.nan]])
+    whole, so_far = words.title(values)[0], words.title(values, finest=False)[0]
+    assert so_far.startswith("1 of") and not whole.startswith("1 of")
 
 
 def test_runs_are_those_of_the_attack_stage_unless_changed(app: App) -> None:

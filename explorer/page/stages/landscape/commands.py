@@ -143,11 +143,11 @@ def place_handle(session: Session, weights: Weights, passing: bool = False) -> N
     session.show(starts=with_place(starts(session), weights, passing))
 
 
-def know(session: Session, energies: NDArray[np.float64]) -> None:
+def know(session: Session, energies: NDArray[np.float64], finest: bool) -> None:
     """Take over the energies of all starts (side, side), for the headline."""
     held = starts(session)
-    if held.energies is not energies:
-        session.show(starts=replace(held, energies=energies))
+    if held.energies is not energies or held.finest is not finest:
+        session.show(starts=replace(held, energies=energies, finest=finest))
 
 
 def note_runs(session: Session, found: Runs | None, arrivals: Arrivals | None) -> None:

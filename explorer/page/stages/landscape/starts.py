@@ -264,10 +264,12 @@ class StartsPanel(Panel):
 
     # --- what is drawn --------------------------------------------------------------------------
     def _on_energies(self) -> None:
-        """Draw the map; the headline tells what a complete one shows."""
-        values = self.energies.values
-        if self.energies.complete and values is not None and self.session.frame.starts is not None:
-            landscape.know(self.session, values)  # no act of a hand: what the page says stays
+        """Draw the map; the headline tells what the newest complete one shows."""
+        held = self.session.frame.starts
+        if held is not None:
+            values = self.energies.values if self.energies.complete else held.energies
+            if values is not None:  # no act of a hand: what the page says stays
+                landscape.know(self.session, values, finest=not self.energies.job.busy)
         self._draw_fill()
 
     def _ends(self) -> Array | None:
@@ -406,8 +408,6 @@ class StartsPanel(Panel):
             if known is None:
                 continue
             read = read_lattice(known, line.places)
-            if name == "start" and line.handle is not None:
-                read[int(np.abs(line.along - line.handle).argmin())] = here
             if np.isfinite(read).any():
                 top = max(top, float(np.nanmax(read)))
                 arrays[name] = np.column_stack([line.along, read]).astype(np.float32)

@@ -60,13 +60,15 @@ ANSWERS = {  # by the archetype of the map
     "redundant": "This point could be anywhere",
 }
 PROFILES = {
-    "noise": "Energy on the way from noise to truth",
-    "unseen": "Energy on the way from unseen points to truth",
+    "noise": "Energy from noise to truth by the handle",
+    "unseen": "Energy from unseen points to truth by the handle",
     "edges": "Energy along the edges",
 }
 DRAWN = "with drawn multipliers and annealed slopes the first steps leave the start."
 OWN_LOSS = "the attack lowers a loss of its own, not this energy."
+OTHER_ENDS = " A descent lowers this energy alone; the attacks lower a loss of their own."
 OVERSHOT = "its steps have a length of their own, and can overshoot."
+MORE_STARTS = " The energies of more starts are computed."
 BESIDE = 0.5  # share of the truth above which a start is beside it; arbitrary
 
 
@@ -121,7 +123,8 @@ def headline(frame: Frame) -> tuple[str, str] | None:
         return counting_words(*held.counting)
     told = _told_census(held)
     if told is not None:
-        return census_words(told, held.end)
+        title_, said = census_words(told, held.end)
+        return title_, said + (OTHER_ENDS if held.arrivals is not None and held.end < 0 else "")
     if held.arrivals is not None and not held.moved:
         return arrival_words(held.arrivals, beside(held))
     if held.census is not None:
@@ -133,7 +136,8 @@ def headline(frame: Frame) -> tuple[str, str] | None:
         return None
     if tells_nothing(frame):
         return all_words(held)
-    return here_words(held, title(held.energies, own)[0], noise_words(held.energies))
+    more = noise_words(held.energies) if held.finest else MORE_STARTS
+    return here_words(held, title(held.energies, own, held.finest)[0], more)
 
 
 def counting_words(starts: int, ended: int, ends: int) -> tuple[str, str]:
@@ -195,7 +199,7 @@ def tells_nothing(frame: Frame) -> bool:
     held = frame.starts if frame.map_kind == "starts" else None
     if held is None or held.energies is None or len(held.trail) > 1:
         return False
-    if held.arrivals or held.census or held.counting:
+    if held.arrivals or held.census or held.counting or not held.finest:
         return False
     side, known = len(held.energies), held.energies[np.isfinite(held.energies)]
     whole = 2 * len(known) == side * (side + 1) and by_key(held.problem.of.attack).own is None
@@ -252,6 +256,8 @@ def run_words(held: Handle, own: bool) -> tuple[str, str]:
         drawn = held.problem.of.drawn
         why = OVERSHOT if own else DRAWN if drawn else OWN_LOSS
         words += f" It rose to {number(top.energy)} by step {top.t:,}: {why}"
+    elif held.energy > (low := min(held.trail_so_far, key=attrgetter("energy"))).energy + LEVEL:
+        words += f" It was {number(low.energy)} at step {low.t:,}: {OVERSHOT if own else OWN_LOSS}"
     before, now = number(first), number(held.energy)
     same = f"The energy was and is {now}"  # one line, where both are less than 0.0001
     return same if before == now else f"From energy {before} to {now}", words
@@ -294,17 +300,22 @@ def _s(n: int) -> str:
     return "s" if n == 1 else ""
 
 
-def title(values: NDArray[np.float64], own: bool = False) -> tuple[str, str]:
+def title(values: NDArray[np.float64], own: bool = False, finest: bool = True) -> tuple[str, str]:
     """Return what the energies of all starts show, in a title and a sentence.
 
-    `values` (side, side): row noise and column truth; `own`: whether the attack has an energy of
-    its own, by training on the start.
+    Args:
+        values: energies (side, side), row noise and column truth.
+        own: whether the attack has an energy of its own, by training on the start.
+        finest: whether no more starts are computed; before, those so far are counted.
     """
     known = np.isfinite(values)
     last = len(values) - 1
     truth = np.broadcast_to(np.arange(last + 1) / max(last, 1), values.shape)[known]
     low = values[known] <= EXPLAINED
     count, total = int(low.sum()), int(known.sum())
+    if not finest:
+        which = f"{count} of the first {total} starts"
+        return f"{which} explain{_s(count)} the weights", f"They {_leave(own)}."
     if not count:
         least = float(values[known].min())
         left = f"misses the weights by {least:.0%}" if own else f"has energy {least:.2g}"
@@ -348,7 +359,7 @@ def scale(top: float, how: str, stops: Sequence[str]) -> str:
 
 def attack_all(count: int) -> str:
     """Return the label of the button that attacks from all places."""
-    return f"Attack from all {count} starts"
+    return f"Attack from {count} starts"
 
 
 def first(why: str) -> str:
