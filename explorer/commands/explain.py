@@ -54,20 +54,18 @@ def explain(
         return
     data, net = weights.open()
     target = runs.aim(net, data, None, weights.trained)[0]
-    if net.outputs == 1 and target.decay is None:
+    if target.decay is None:
         _explanations(data, target, extent, out, as_json)
         return
     if out is not None:
-        raise ValueError(
-            "the picture is of two classes and weights trained without decay. Leave --out away."
-        )
+        raise ValueError("the picture is of weights trained without decay. Leave --out away.")
     if obstacle(target):
         raise ValueError(obstacle(target))
     base.show(as_json, "Explanations", _over_all(determination(target, data), data, target))
 
 
 def _over_all(made: Determination, points: Dataset, target: Target) -> Summary:
-    """Return what all explanations share, where no point splits: several classes, or decay."""
+    """Return what all explanations share, of weights trained with decay, where no point splits."""
     sure = made.certainty.certain
     rows = [
         ("unexplained by the points", f"{made.certainty.truth:.2%}"),
@@ -104,7 +102,7 @@ def _explanations(
         "over_all": None if over is None else asdict(over),
     }  # fmt: skip
     rows = [
-        ("points that carry the weights", f"{state.truth.n} of {points.n}"),
+        ("points that carry the weights", f"{len(state.truth.origin.unique())} of {points.n}"),
         ("unexplained by the points", f"{state.base:.1e}"),
         ("cannot be split", f"{content['pinned']} of {state.truth.n}"),
         ("split as far as they go", str(splits["points"])),

@@ -73,4 +73,7 @@ def even_multipliers(
     weight = torch.from_numpy(c)
     left = float((net.theta - weight @ rows).norm() / net.rho)
     lam = torch.zeros(len(x), dtype=x.dtype).index_add(0, made.owner, weight)
-    return replace(fit, lam=lam, residual=left, point=made.owner, weight=weight, slopes=(slopes,))
+    return replace(
+        fit, lam=lam, residual=left, point=made.owner, weight=weight, cover=y[made.owner, None],
+        slopes=(slopes,),
+    )  # fmt: skip

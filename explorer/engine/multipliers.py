@@ -63,6 +63,7 @@ class Fit:
             rho^2 / order or less (two layers; deeper it is an estimate, as pricing is local).
         point: index of each column's point (C,).
         weight: weight of each column (C,); lam sums them by point.
+        cover: covector of each column's margin (C, outputs); see `classes`.
         slopes: one (C, k_l) tensor of 0/1 slopes per hidden layer.
         n_kinks: how many (neuron, point) pairs had a free slope.
     """
@@ -72,6 +73,7 @@ class Fit:
     gap: float
     point: Tensor
     weight: Tensor
+    cover: Tensor
     slopes: tuple[Tensor, ...]
     n_kinks: int
 
@@ -329,7 +331,8 @@ def fit_multipliers(
     point = owner[columns.point]
     lam = x.new_zeros(len(x)).index_add(0, point, weight)
     n_kinks = int(sum(int(k.sum()) for k in p.kinks))
-    return Fit(lam, residual, gap, point, weight, tuple(columns.slopes), n_kinks)
+    cover = cover[columns.point]
+    return Fit(lam, residual, gap, point, weight, cover, tuple(columns.slopes), n_kinks)
 
 
 # --- Networks that are exact: what explains them whole ------------------------------------------
@@ -382,7 +385,8 @@ def exact_multipliers(net: Network, x: Tensor, y: Tensor, tau: float) -> Fit | N
     left = float(np.linalg.norm(theta - table @ part) / np.linalg.norm(theta))
     slopes = ((z > 0) & ~kink)[on].astype(float)
     slopes[kink[on]] = part[len(on) :] / np.maximum(part[own], 1e-300)
-    return Fit(lam, left, math.nan, point, weight, (torch.from_numpy(slopes),), int(kink.sum()))
+    cover, found = y[point, None].double(), (torch.from_numpy(slopes),)
+    return Fit(lam, left, math.nan, point, weight, cover, found, int(kink.sum()))
 
 
 def _with_bias(net: Network, x: Tensor, y: Tensor) -> tuple[Array, Array, Array, Array]:

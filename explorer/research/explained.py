@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -139,7 +140,9 @@ def first_explained(target: Target, truth: Dataset, base: float | None = None) -
 def rivals_of(state: Explained, extent: float) -> Rivals:
     """Return all training sets in the box of this half width that explain the weights as well."""
     tau = KINK if state.exact else TAU_TRAINED
-    return Rivals.of(state.net, state.truth.x, state.truth.y, extent, tau)
+    _, first = np.unique(state.truth.origin, return_index=True)  # of each pair of classes one
+    points = state.truth.take(first)
+    return replace(Rivals.of(state.net, points.x, points.y, extent, tau), truth=state.truth)
 
 
 def certified_masses(
@@ -224,7 +227,7 @@ def slide_along(
         own_a, other = (a, b) if sign > 0 else (b, a)
         lam = float(before.lam[i]) * other / (own_a + other)
         x = before.x[i] + sign * own * u
-        jump = predicted_jump(net, x, lam, walls_here, before.at(i))
+        jump = predicted_jump(net, x, lam, walls_here, before.at(i), before.cover[i])
         jumps.append((sign * own, float((jump**2 + base**2) ** 0.5)))
     curve = torch.tensor(rows, dtype=torch.float64)
     return Slide(before, i, u, extent, at, reach, curve, tuple(jumps))

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 import torch
 
 from explorer.engine.certificate import TAU_TRAINED
+from explorer.engine.classes import class_labels, contrast
 from explorer.engine.data import preset
 from explorer.engine.explanations.cells import (
     cell_corners,
@@ -42,7 +44,8 @@ from explorer.engine.explanations.splitting import (
     with_point_at,
 )
 from explorer.engine.gradients import gradient
-from explorer.engine.network import phi
+from explorer.engine.margin import q_of
+from explorer.engine.network import phi, phi_all, scaled_network
 from explorer.engine.training import TrainConfig
 from tests.engine.closed_forms import TABLE, tensor
 from tests.engine.draws import aimed, draw, exact_set, make, rng, trained
@@ -65,7 +68,7 @@ def exact(seed, n=8, d=2):
 def movable(net, e):
     """(i, direction, extent) of every point that can be split along its level line."""
     for i in range(e.n):
-        basis = level_directions(net, e.x[i], e.at(i))
+        basis = level_directions(net, e.x[i], e.at(i), cover=e.cover[i])
         for u in basis.T:
             extent = extent_at(net, e, i, u)
             if min(extent.plus, extent.minus) > 1e-6:
@@ -93,9 +96,9 @@ def test_points_off_the_margin_are_left_out_where_others_explain_the_weights(see
 def test_what_does_not_fit_is_refused() -> None:
     net, e = exact(0)
     with pytest.raises(ValueError, match="not negative"):
-        Explanation(e.x, e.y, -e.lam, e.slopes, e.origin)
+        replace(e, lam=-e.lam)
     with pytest.raises(ValueError, match=r"expected x \(n, d\)"):
-        Explanation(e.x, e.y[1:], e.lam, e.slopes, e.origin)
+        replace(e, y=e.y[1:])
     with pytest.raises(ValueError, match="no point 99"):
         e.at(99)
     with pytest.raises(ValueError, match="no multiplier is positive"):
@@ -106,7 +109,8 @@ def test_margin_and_slackness_count_what_has_a_multiplier() -> None:
     net, x = make((3,), seed=2), draw(3, 2, seed=8)
     y = torch.where(phi(net, x) < 0, -1.0, 1.0).double()
     q = (y * phi(net, x)).tolist()
-    e = Explanation(x, y, tensor([2.0, 0.0, 1.0]), slopes_at(net, x), torch.arange(3))
+    lam, slopes = tensor([2.0, 0.0, 1.0]), slopes_at(net, x)
+    e = Explanation(x, y, lam, slopes, torch.arange(3), y[:, None])
     assert slackness(net, e) == pytest.approx((2 * (q[0] - 1) + (q[2] - 1)) / 3)
     far = e.take(torch.tensor([0, 2]))
     assert margin_error(net, e) == margin_error(net, far) == max(abs(q[0] - 1), abs(q[2] - 1))
@@ -310,7 +314,8 @@ def test_a_signed_merge_keeps_the_sum_and_breaks_slackness(lam) -> None:
     net = make((6,), seed=4)
     x = torch.stack([tensor([0.1, 0.2]), tensor([0.1001, 0.2])])
     slopes = tuple(s[:1].expand(2, -1) for s in slopes_at(net, x))
-    e = Explanation(x, tensor([1.0, -1.0]), tensor(lam), slopes, torch.arange(2))
+    y = tensor([1.0, -1.0])
+    e = Explanation(x, y, tensor(lam), slopes, torch.arange(2), y[:, None])
     before = gradients(net, e).T @ e.lam
     made = merge(net, e, 0, 1)
     after = gradients(net, made.explanation).T @ made.explanation.lam
@@ -440,3 +445,114 @@ def test_points_that_span_everything_and_wrong_settings_are_refused() -> None:
     for wrong in ({"width": 0}, {"init_scale": 0.0}, {"low": 1.0}, {"share": 1.0}):
         with pytest.raises(ValueError, match=next(iter(wrong)) if "low" not in wrong else "box"):
             SafeSplitConfig(**wrong)
+
+
+# --- several classes --------------------------------------------------------------------------
+def pulls(net, x, cover):
+    """The gradient (P,) of <cover, Phi(x)> by torch's own derivatives."""
+    parameters = [p.clone().requires_grad_() for p in net.parameters]
+    made = phi_all(net.with_parameters(parameters), x[None])[0] @ cover
+    return torch.cat([g.flatten() for g in torch.autograd.grad(made, parameters)])
+
+
+@pytest.mark.parametrize("name", ["three-blobs", "spiral-arms", "four-blobs", "pie"])
+def test_of_several_classes_a_split_keeps_the_sum_and_every_margin(name: str) -> None:
+    data = preset(name)
+    net = aimed(trained(data, TrainConfig(widths=(40,), steps=2000))).net
+    e = explanation_of(net, data.x, data.y)
+    assert residual(net, e) < 0.4 and len(e.cover[0]) == data.outputs
+    assert torch.equal(e.y, data.y[e.origin]) and torch.equal(e.x, data.x[e.origin])
+    before, kept, moved = q_of(net, e.x, e.y), 0, 0
+    for i in range(e.n):
+        level = level_directions(net, e.x[i], e.at(i), cover=e.cover[i]).T
+        for k, u in enumerate([*level, *draw(3, 2, seed=i)]):
+            extent = extent_at(net, e, i, u)
+            a, b = (min(v, REACH) for v in (extent.plus, extent.minus))
+            if min(a, b) < 1e-9:
+                continue
+            s = split(net, e, i, u, a, b)
+            assert abs(residual(net, s) - residual(net, e)) < 1e-10
+            halves = torch.tensor([i, e.n])
+            own, q = margins(net, s)[halves], q_of(net, s.x, s.y)[halves]
+            slope = float(cell_of(net, e.x[i], e.at(i), e.cover[i]).gradient @ u)
+            error = float((own - margins(net, e)[i]).abs().max())
+            assert error == pytest.approx(max(a, b) * abs(slope), abs=1e-9)
+            if k < len(level):
+                assert error < 1e-9 and float(q.min()) > min(float(before[i]), 1) - 1e-9
+                kept += 1
+            else:  # the third class stays away, its own rival does not
+                assert float((q - torch.minimum(own, tensor(1.0))).min()) > -1e-9
+                moved += 1
+    assert kept and moved
+
+
+@pytest.mark.parametrize("widths", [(9,), (6, 5)])
+def test_of_several_outputs_both_halves_pull_as_one_up_to_a_neuron_or_a_third_class(widths) -> None:
+    stops = set()
+    for seed in range(8):
+        net, x = make(widths, seed=seed, outputs=3), draw(2, seed=seed)
+        y = class_labels([int(phi_all(net, x[None])[0].argmax())], 3)[0]
+        net = scaled_network(net, float(q_of(net, x[None], y)) ** (-1 / net.order))
+        cover, u = contrast(phi_all(net, x[None]), y)[0], draw(2, seed=seed + 50)
+        extent = cell_extent(net, x, u, cover=cover)
+        a, b = (min(v, REACH) * (1 - 1e-9) for v in (extent.plus, extent.minus))
+        ends = pulls(net, x + a * u, cover) * b + pulls(net, x - b * u, cover) * a
+        assert torch.allclose(ends, (a + b) * pulls(net, x, cover), atol=1e-10)
+        third = torch.tensor([1.0, 1, 1]).double() - cover.abs()
+        for end, sign, walls in ((extent.plus, 1, extent.walls_plus),
+                                 (extent.minus, -1, extent.walls_minus)):  # fmt: skip
+            if end == math.inf:
+                continue
+            values = phi_all(net, (x + sign * end * u)[None])[0]
+            clear = float(values[cover > 0] - values[third > 0])
+            assert clear > 1 - 1e-9
+            assert walls or clear == pytest.approx(1, abs=1e-9)
+            stops.add(bool(walls))
+    assert stops == {True, False}
+
+
+@pytest.mark.parametrize("widths", [(9,), (6, 5)])
+def test_the_jump_of_several_outputs_is_the_change_of_what_a_point_pulls(widths) -> None:
+    net, x, u = make(widths, seed=2, outputs=3), draw(2, seed=5), tensor([1.0, 0.3])
+    first = int(phi_all(net, x[None])[0].argmax())
+    net = scaled_network(net, 1e3)  # no third class is near
+    cover = contrast(phi_all(net, x[None]), class_labels([first], 3)[0])[0]
+    extent = cell_extent(net, x, u, cover=cover)
+    place = x + extent.plus * u
+    change = pulls(net, place + 1e-9 * u, cover) - pulls(net, place - 1e-9 * u, cover)
+    slopes = [s[0] for s in slopes_at(net, (place - 1e-9 * u)[None])]
+    found = predicted_jump(net, place, 1.0, extent.walls_plus, slopes, cover)
+    assert found == pytest.approx(float(change.norm() / net.rho), rel=1e-5) and found > 0
+
+
+def test_only_points_of_one_pair_of_classes_merge() -> None:
+    net, x = make((6,), seed=4, outputs=3), draw(2, seed=3).expand(2, -1)
+    slopes = tuple(s.expand(2, -1) for s in slopes_at(net, x[:1]))
+    y, lam = tensor([1.0, 1.0]), tensor([2.0, 1.0])
+    one, other = tensor([1.0, -1.0, 0.0]), tensor([1.0, 0.0, -1.0])
+    apart = Explanation(x, y, lam, slopes, torch.arange(2), torch.stack([one, other]))
+    with pytest.raises(ValueError, match="different pairs"):
+        merge(net, apart, 0, 1)
+    with pytest.raises(ValueError, match="different pairs"):
+        merge(net, replace(apart, y=tensor([1.0, 3.0]), cover=torch.stack([one, other])), 0, 1)
+    for cover, label, mass in ((one, 1.0, 3.0), (-one, -1.0, 1.0)):
+        e = replace(apart, y=tensor([1.0, label]), cover=torch.stack([one, cover]))
+        made = merge(net, e, 0, 1)
+        assert made.explanation.mass == mass and made.signed == (label < 0)
+        assert torch.allclose(
+            gradients(net, made.explanation).T @ made.explanation.lam, gradients(net, e).T @ e.lam
+        )
+
+
+def test_where_two_classes_tie_no_line_of_the_plane_is_left() -> None:
+    net, x = make((9,), seed=3, outputs=3), draw(2, seed=3)
+    values = phi_all(net, x[None])[0]
+    own, near, far = values.argsort(descending=True).tolist()
+    last = net.weights[1].clone()
+    last[far] *= values[near] / values[far]
+    net = net.with_parameters([*net.parameters[:-1], last])
+    cover = torch.eye(3).double()[own] - torch.eye(3).double()[near]
+    net = scaled_network(net, float(phi_all(net, x[None])[0] @ cover) ** (-1 / net.order))
+    assert level_directions(net, x, cover=cover).shape == (2, 0)
+    free = net.with_parameters([*net.parameters[:-1], net.weights[1] * (1 + cover.abs())[:, None]])
+    assert level_directions(free, x, cover=cover).shape == (2, 1)

@@ -9,7 +9,8 @@ from scipy.optimize import linprog, nnls
 
 from explorer.engine import training
 from explorer.engine.attacks.target import Target
-from explorer.engine.certificate import certify
+from explorer.engine.certificate import TAU_TRAINED, certify
+from explorer.engine.classes import from_numbers
 from explorer.engine.data import Dataset, preset
 from explorer.engine.energy.questions import forced_share
 from explorer.engine.exact import maximum_margin
@@ -24,20 +25,22 @@ from explorer.engine.explanations.masses import (
 )
 from explorer.engine.explanations.others import AS_WELL, RADIUS, Rivals, farthest_set, forced_mass
 from explorer.engine.explanations.splitting import (
+    TRAINED_MARGIN,
     explanation_of,
     margin_error,
     pinned_points,
     residual,
+    training_explanation,
 )
 from explorer.engine.gradients import gradient
-from explorer.engine.margin import normalise
+from explorer.engine.margin import normalise, q_of
 from explorer.engine.network import Network, init_network, phi
 from explorer.engine.progress import Stopped
 from explorer.engine.store import Run
 from explorer.engine.training import TrainConfig
 from explorer.research.runs import train
 from tests.engine.closed_forms import TABLE, chains, tensor
-from tests.engine.draws import draw, exact_set, make, rng
+from tests.engine.draws import aimed, draw, exact_set, make, rng, trained
 from tests.engine.test_certainty import exact as exact_of
 from tests.engine.test_certainty import points
 
@@ -179,6 +182,24 @@ def test_a_trained_network_has_sets_as_good_and_says_what_both_leave(deep) -> No
     assert found.distance <= found.at_most and margin_error(net, found.explanation) <= 0.05
     share = forced_share(net, data)
     assert share is not None and len(share) == data.n
+
+
+@pytest.mark.parametrize("name", ["three-blobs", "spiral-arms", "four-blobs"])
+def test_of_several_classes_the_farthest_set_is_as_good_and_forced_mass_is_there(name) -> None:
+    data = preset(name, n=12)
+    target = aimed(trained(data, TrainConfig(widths=(20,), steps=2000)))
+    net, e, _ = training_explanation(target, data.x, data.y)
+    points = e.origin.unique()
+    rivals = Rivals.of(net, data.x[points], data.y[points], 2.0, TAU_TRAINED)
+    found = farthest_set(rivals)
+    made, q = found.explanation, q_of(net, found.explanation.x, found.explanation.y)
+    assert found.other and found.distance <= found.at_most <= 1.1 * found.distance
+    assert residual(net, made) == found.residual <= rivals.allowed * (1 + 1e-6)
+    assert float(q.min()) > 1 - TRAINED_MARGIN - 1e-6 and margin_error(net, made) <= TRAINED_MARGIN
+    assert torch.equal(made.y, from_numbers(made.cover.argmax(1) + 1))
+    given = rivals.truth
+    near = (torch.cdist(given.x, given.x) <= RADIUS) & (given.y[:, None] == given.y)
+    assert bool((forced_mass(rivals) <= near.double() @ given.lam * (1 + 1e-6)).all())
 
 
 def test_what_the_given_points_miss_widens_what_others_may() -> None:

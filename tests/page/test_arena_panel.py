@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from explorer.engine.confidence import share
-from explorer.engine.data import Dataset, preset
+from explorer.engine.data import preset
 from explorer.engine.explanations.splitting import explanation_of, margin_error, residual
 from explorer.engine.roster import ROSTER
 from explorer.engine.scoring import score
@@ -196,18 +196,7 @@ def test_points_that_the_weights_tell_have_no_other_set() -> None:
     assert "No training" in other.row.text and not drawn(app)
 
 
-def test_three_classes_and_biases_everywhere_are_refused_in_a_sentence() -> None:
-    three = Dataset(
-        torch.tensor([[-1.0, -1], [1, -1], [0, 1]]).double(), torch.tensor([1.0, -1, 3]).double()
-    )
-    app = App(three)
-    play.go(app.session, "train")
-    while not float(app.session.frame.training.state.q.min()) > 0:
-        play.step(app.session, 200)
-    play.go(app.session, "attack")
-    other = panel(app)
-    assert other.row.items["shown"].disabled and "one output" in other.row.text
-    app.close()
+def test_biases_everywhere_are_refused_in_a_sentence() -> None:
     app = App(preset("moons", n=6))
     play.configure(app.session, all_biases=True)
     play.go(app.session, "train")

@@ -10,16 +10,21 @@ from explorer.engine import training
 from explorer.engine.attacks import decoreco
 from explorer.engine.attacks.target import Target
 from explorer.engine.data import empty, preset, read_csv, write_csv
+from explorer.engine.explanations.others import farthest_set
 from explorer.engine.network import init_network
 from explorer.engine.roster import ROSTER
 from explorer.engine.training import TrainConfig
 from explorer.page import play
 from explorer.page.apps.explorer import App
 from explorer.page.plane.hands import DrawHand
+from explorer.page.plane.shapes import shapes_of
 from explorer.page.session import Session
 from explorer.page.stages.attack import commands as attack
 from explorer.page.stages.draw import commands as draw
+from explorer.page.stages.explain import commands as explain
+from explorer.page.stages.explain import words
 from explorer.page.stages.proof import commands as proof
+from explorer.research.explained import misfit, rivals_of
 from explorer.research.pictures.fields import leads
 from explorer.style import CLASSES
 from tests.page.pages import of_class, on_plane, page_in, reached
@@ -79,15 +84,32 @@ def test_the_road_with_three_classes() -> None:
         attack.choose(session, "kkt")
 
 
+def test_three_classes_split_and_have_another_set() -> None:
+    session = trained("spiral-arms")
+    play.step(session, 2400)
+    play.go(session, "explain")
+    state = explain.explanation(session)
+    assert len(set(words.points(state))) == state.now.n >= len(state.truth.origin.unique())
+    i = int((~state.pinned).nonzero()[0])
+    explain.choose(session, i)
+    assert len(shapes_of(session.frame, session.axes).strong)
+    explain.split_widest(session)
+    made = explain.explanation(session)
+    assert made.now.n == state.now.n + 1 and made.change < 1e-10
+    assert made.margin_error == pytest.approx(state.margin_error, abs=1e-9)
+    assert not misfit(made)
+    explain.take_farthest(session, farthest_set(rivals_of(made, session.extent)))
+    far = explain.explanation(session)
+    assert not misfit(far) and set(far.now.y.tolist()) == {1, -1, 3}
+
+
 def test_three_classes_are_asked_where_a_point_must_be() -> None:
-    """No point splits there, and places are certified all the same."""
     app = App(preset("three-blobs"))
     session = app.session
     session.train_config = TrainConfig(widths=(40,))
     play.go(session, "train")
     play.step(session, 3000)
     play.go(session, "explain")
-    assert session.frame.explain is None
     proof.begin(session)
     held, data = session.frame.proof, session.frame.truth
     assert held is not None and held.needed is not None and held.done

@@ -124,7 +124,8 @@ IMAGES = ImageVerdict(
     kind=Kind.FOUND, p_value=0.0002, n=10, claims=0, found=6, of_controls=0.125,
     origin=Origin.HELD_OUT, controls=19, unseen=190, most=3, which=torch.arange(10) < 6,
 )  # fmt: skip
-OTHERS = Explanation(torch.zeros(7, 2), torch.ones(7), torch.ones(7), (), torch.zeros(7))
+ONES = torch.ones(7)
+OTHERS = Explanation(torch.zeros(7, 2), ONES, ONES, (), torch.zeros(7), ONES[:, None])
 PAIR = OTHERS.take(torch.arange(7) < 2)
 FARTHEST = OtherSet(OTHERS, 0.52, 0.531, 3e-7, 1e-8, 2.0)
 NONE_FAR = replace(FARTHEST, distance=0.0123, at_most=0.0131)

@@ -26,6 +26,7 @@ from explorer.engine.gradients import forward_signals, hard
 from explorer.engine.network import Network, one_output
 
 KINK = 1e-6  # |z| up to this share of |w~| |a| is a kink; measured: exactly built networks
+TIED = 1e-6  # arbitrary: a margin over another class so little above 1 is on the margin, too
 _STILL = 1e-9  # arbitrary: |J u| up to this share of |J| |u| is rounding
 _FREE = 1e-6  # arbitrary: singular values below this share of the largest are zeros
 
@@ -34,6 +35,9 @@ _FREE = 1e-6  # arbitrary: singular values below this share of the largest are z
 class Cell:
     """The cell of one point, one row per hidden neuron of all layers, first layer first.
 
+    With several outputs Phi is the difference of the two that the point's margin is of, Phi_y -
+    Phi_c, and the point stays clear of the other classes c' as well: Phi_y - Phi_c' >= 1.
+
     Attributes:
         z: values before the ReLU (K,).
         jacobian: dz/dx on the cell (K, d).
@@ -41,6 +45,8 @@ class Cell:
         gradient: grad_x Phi on the cell (d,).
         sizes: |w~| |a| of each neuron (K,), the unit in which z is counted as a kink.
         widths: hidden widths, to tell the layer of a row.
+        spare: by how much the margin over each other class exceeds 1 (r,).
+        spare_gradients: how that changes with x on the cell (r, d).
     """
 
     z: Tensor
@@ -49,6 +55,8 @@ class Cell:
     gradient: Tensor
     sizes: Tensor
     widths: tuple[int, ...]
+    spare: Tensor
+    spare_gradients: Tensor
 
     @property
     def kinks(self) -> Tensor:
@@ -73,7 +81,8 @@ class Extent:
     Attributes:
         plus: largest a >= 0 with x + a u in the closed cell; infinite where nothing stops it.
         minus: largest b >= 0 with x - b u in it.
-        walls_plus: (layer, neuron) of all that switch at x + plus u; none at infinity.
+        walls_plus: (layer, neuron) of all that switch at x + plus u; none at infinity, nor where
+            another class stops it.
         walls_minus: the same at x - minus u.
         kinks: how many free slopes the line would break: with any, both extents are 0.
     """
@@ -109,13 +118,20 @@ def slopes_at(net: Network, x: Tensor) -> tuple[Tensor, ...]:
     return tuple(forward_signals(net, x, hard)[2])
 
 
-def cell_of(net: Network, x: Tensor, slopes: Sequence[Tensor] | None = None) -> Cell:
+def cell_of(
+    net: Network, x: Tensor, slopes: Sequence[Tensor] | None = None, cover: Tensor | None = None
+) -> Cell:
     """Return the cell of a point x (d,) with given slopes, (k_l,) of each layer, or torch's own.
 
+    `cover` (C,): of which margin the point is, +-1 of one output, e_y - e_c of several.
+
     Raises:
-        ValueError: for a point of another dimension, several outputs, or no hidden layer.
+        ValueError: for a point of another dimension, no hidden layer, or no covector where there
+            are several outputs.
     """
-    one_output(net)
+    if cover is None:
+        one_output(net)
+        cover = torch.ones(1, dtype=x.dtype)
     if x.shape != (net.d,):
         raise ValueError(f"a point of this network is ({net.d},); got {tuple(x.shape)}")
     if net.depth < 2:
@@ -129,28 +145,32 @@ def cell_of(net: Network, x: Tensor, slopes: Sequence[Tensor] | None = None) -> 
             jacobian = net.weights[layer] @ (used[layer - 1][0][:, None] * jacobian)
         rows.append(jacobian)
         sizes.append(w.norm(dim=1) * inputs[layer][0].norm())
-    gradient = (net.weights[-1] @ (used[-1][0][:, None] * jacobian))[0]
+    outputs = net.weights[-1] @ (used[-1][0][:, None] * jacobian)
+    others = (cover > 0).to(cover) - torch.eye(len(cover), dtype=cover.dtype)[cover == 0]
     return Cell(
         torch.cat([v[0] for v in values[:-1]]), torch.cat(rows),
-        torch.cat([s[0] for s in used]), gradient, torch.cat(sizes), net.widths,
+        torch.cat([s[0] for s in used]), cover @ outputs, torch.cat(sizes), net.widths,
+        others @ values[-1][0] - 1, others @ outputs,
     )  # fmt: skip
 
 
 def cell_extent(
-    net: Network, x: Tensor, u: Tensor, slopes: Sequence[Tensor] | None = None, tau: float = KINK
-) -> Extent:
-    """Return how far x + a u and x - b u stay in the closed cell of x.
+    net: Network, x: Tensor, u: Tensor, slopes: Sequence[Tensor] | None = None, tau: float = KINK,
+    cover: Tensor | None = None,
+) -> Extent:  # fmt: skip
+    """Return how far x + a u and x - b u stay in the closed cell of x, and clear of other classes.
 
     a = min_j { -z_j / (J_j u) : z_j (J_j u) < 0 }, likewise b; both 0 where the line would leave
     a kink of free slope. A neuron within `tau` of its line whose slope is 0 or 1 counts as on it.
 
     Args:
-        net: two layers or more, one output.
+        net: two layers or more.
         x: a point (d,).
         u: a direction (d,), not zero; the extents are counted in its length.
         slopes: the slopes of x, one (k_l,) per layer; None takes torch's own, and counts a neuron
             within `tau` of its line as a kink of free slope.
         tau: relative distance of a kink.
+        cover: of which margin the point is (C,); see `cell_of`.
 
     Raises:
         ValueError: for a direction of another dimension, or a zero one.
@@ -160,10 +180,8 @@ def cell_extent(
             f"expected a direction {tuple(x.shape)} that is not zero; "
             f"got {tuple(u.shape)} of norm {float(u.norm()):g}"
         )
-    cell = cell_of(net, x, slopes)
-    speed = cell.jacobian @ u
-    still = speed.abs() <= _STILL * cell.jacobian.norm(dim=1) * u.norm()
-    speed = torch.where(still, torch.zeros_like(speed), speed)
+    cell = cell_of(net, x, slopes, cover)
+    speed, passing = (_speeds(rows, u) for rows in (cell.jacobian, cell.spare_gradients))
     on = cell.z.abs() <= tau * cell.sizes
     free = torch.zeros_like(on)
     free[cell.kinks] = True
@@ -179,12 +197,20 @@ def cell_extent(
     for sign in (1.0, -1.0):
         leaving = (sign * side * speed < 0) & ~free
         limits = torch.where(leaving, depth / speed.abs(), torch.inf)
-        limit = float(limits.min())
+        ends = (cell.spare.clamp_min(0) / passing.abs())[sign * passing < 0]
+        limit = min([float(limits.min()), *ends.tolist()])
         near = limits <= limit * (1 + _STILL)
         rows = tuple(cell.neuron(row) for row in near.nonzero().flatten().tolist())
         found.append((limit, rows if math.isfinite(limit) else ()))
     (plus, walls_plus), (minus, walls_minus) = found
     return Extent(plus, minus, walls_plus, walls_minus, 0)
+
+
+def _speeds(rows: Tensor, u: Tensor) -> Tensor:
+    """Return rows (r, d) times u, 0 where that is rounding. -> (r,)."""
+    speed = rows @ u
+    still = speed.abs() <= _STILL * rows.norm(dim=1) * u.norm()
+    return torch.where(still, torch.zeros_like(speed), speed)
 
 
 def null_space(rows: Tensor) -> Tensor:
@@ -198,23 +224,24 @@ def null_space(rows: Tensor) -> Tensor:
 
 
 def level_directions(
-    net: Network, x: Tensor, slopes: Sequence[Tensor] | None = None, margin: bool = True
-) -> Tensor:
+    net: Network, x: Tensor, slopes: Sequence[Tensor] | None = None, margin: bool = True,
+    cover: Tensor | None = None,
+) -> Tensor:  # fmt: skip
     """Return directions to split x along: orthogonal to grad_x Phi and every kink's normal.
 
     Without `margin` only the kinks count: stationarity survives, the margin does not. In two
     dimensions this is the level line through x, or nothing; in a cell where Phi is constant, all.
+    With several outputs orthogonal to the gradients of the margins over classes that tie, too.
 
     x (d,) -> (d, f) with orthonormal columns; f = 0 is a pinned point.
     """
-    cell = cell_of(net, x, slopes)
+    cell = cell_of(net, x, slopes, cover)
     normals = cell.jacobian[cell.kinks]
-    normals = normals / normals.norm(dim=1, keepdim=True)
-    size = float(cell.gradient.norm())
-    reach = float(cell.sizes.max()) * float(net.weights[-1].abs().max()) if net.depth else 0.0
-    if margin and size > _STILL * max(reach, 1e-300):
-        normals = torch.cat([normals, cell.gradient[None] / size])
-    return null_space(normals)
+    if margin:
+        reach = float(cell.sizes.max()) * float(net.weights[-1].abs().max()) if net.depth else 0.0
+        rows = torch.cat([cell.gradient[None], cell.spare_gradients[cell.spare <= TIED]])
+        normals = torch.cat([normals, rows[rows.norm(dim=1) > _STILL * max(reach, 1e-300)]])
+    return null_space(normals / normals.norm(dim=1, keepdim=True))
 
 
 # --- The cell of a point in view: a polygon on the plane, an interval on the line ---------------
@@ -231,12 +258,13 @@ def cell_corners(cell: Cell, x: Tensor, extent: float) -> Array:
     """
     piece, at = whole(extent, len(x)), x.detach().numpy()
     kinks = set(cell.kinks.tolist())
-    for row in range(len(cell.z)):
-        normal, z = cell.jacobian[row].numpy(), float(cell.z[row])
+    normals = torch.cat([cell.jacobian, cell.spare_gradients]).numpy()
+    values = torch.cat([cell.z, cell.spare.clamp_min(0)]).tolist()
+    sides = torch.where(cell.slopes > 0.5, 1.0, -1.0).tolist() + [1.0] * len(cell.spare)
+    for row, (normal, z, side) in enumerate(zip(normals, values, sides, strict=True)):
         size = float(np.linalg.norm(normal))
         if size == 0:
             continue
-        side = 1.0 if float(cell.slopes[row]) > 0.5 else -1.0
         for sign in (side, -side) if row in kinks else (side,):
             piece = cut(piece, sign * (z + (piece - at) @ normal) / size, _THROUGH)[0]
     return piece.reshape(-1, len(x))

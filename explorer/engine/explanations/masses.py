@@ -26,7 +26,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from explorer.engine.arrays import Array, Flags, as_array
+from explorer.engine.arrays import Array, as_array
 from explorer.engine.explanations.cone import (
     COARSE,
     ROUNDS,
@@ -159,8 +159,8 @@ def farthest(cone: Cone, x: Tensor, residual: float, progress: Progress = no_pro
 
 def farthest_rays(
     cone: Cone, x: Tensor, residual: float, progress: Progress = no_progress
-) -> tuple[Farthest, Array, Flags]:
-    """Return `farthest`, its points' rays (a, P), and which neurons are active there (a, K)."""
+) -> tuple[Farthest, Array, Places]:
+    """Return `farthest`, its points' rays (a, P), and the pieces that they are on (a of them)."""
     _check(cone, residual)
     given = as_array(x)
     if not len(given):
@@ -176,7 +176,7 @@ def farthest_rays(
         total, max(-bound / mass, total), _residual(cone, found), residual,
         *(torch.from_numpy(v.copy()) for v in (found.x, found.y, found.lam)),
     )  # fmt: skip
-    return made, found.columns, own.on[found.piece]
+    return made, found.columns, own.take(found.piece)
 
 
 def _nearest_parts(of: Places, x: Array) -> Places:

@@ -16,19 +16,21 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from explorer.engine.arrays import Array, Flags
+from explorer.engine.arrays import Array
 from explorer.engine.explanations.cells import KINK
 from explorer.engine.explanations.cone import Assumptions, Cone
 from explorer.engine.explanations.masses import SLACK, Farthest, farthest_rays, forced_masses
+from explorer.engine.explanations.places import Places
 from explorer.engine.explanations.regions import Layers
 from explorer.engine.explanations.splitting import (
     TRAINED_MARGIN,
     USED,
     Explanation,
     fitted_explanation,
+    margins,
     residual,
 )
-from explorer.engine.network import Network, one_output, phi, preactivations
+from explorer.engine.network import Network, preactivations
 from explorer.engine.nonnegative import nonnegative
 from explorer.engine.progress import Progress, no_progress
 
@@ -64,7 +66,7 @@ class Rivals:
         """Return the rivals of given points.
 
         Args:
-            net: at margin 1, one output, d = 1 or 2. Merge the parallel neurons of a trained one
+            net: at margin 1, d = 1 or 2. Merge the parallel neurons of a trained one
                 first (`Target.merged`): every neuron has a line of its own here.
             x: the points that it was trained on (n, d).
             y: their labels (n,).
@@ -75,7 +77,6 @@ class Rivals:
         Raises:
             ValueError: for other networks, or where the points explain nothing.
         """
-        one_output(net)
         if net.d not in (1, 2) or net.depth < 2:
             raise ValueError(
                 "other sets are looked for on the line or the plane, of a network with hidden "
@@ -99,9 +100,9 @@ class Rivals:
 
 def _as_given(net: Network, truth: Explanation, extent: float, tau: float) -> Assumptions:
     """Return the band and the free slopes of the given points, as what all others may have."""
-    margins = truth.y * phi(net, truth.x)
-    low = min(max(1 - float(margins.min()), 0.0), TRAINED_MARGIN)
-    high = min(max(float(margins.max()) - 1, 0.0), TRAINED_MARGIN)
+    off = margins(net, truth) - 1
+    low = min(max(-float(off.min()), 0.0), TRAINED_MARGIN)
+    high = min(max(float(off.max()), 0.0), TRAINED_MARGIN)
     free = 0.0
     if net.depth == 2:
         z = preactivations(net, truth.x)[0]
@@ -146,8 +147,8 @@ class OtherSet:
 
 def farthest_set(rivals: Rivals, progress: Progress = no_progress) -> OtherSet:
     """Return the rival whose points are farthest from the given ones, on average."""
-    far, columns, on = farthest_rays(rivals.cone, rivals.truth.x, rivals.allowed, progress)
-    made = _explanation(rivals, far, columns, on)
+    far, columns, pieces = farthest_rays(rivals.cone, rivals.truth.x, rivals.allowed, progress)
+    made = _explanation(rivals, far, columns, pieces)
     gap = torch.cdist(made.x, rivals.truth.x).amin(dim=1)
     distance = float(gap @ made.lam) / rivals.mass
     return OtherSet(
@@ -162,7 +163,7 @@ def forced_mass(rivals: Rivals, progress: Progress = no_progress) -> Tensor:
     return forced_masses(rivals.cone, x, y, RADIUS, rivals.allowed, progress)
 
 
-def _explanation(rivals: Rivals, far: Farthest, columns: Array, on: Flags) -> Explanation:
+def _explanation(rivals: Rivals, far: Farthest, columns: Array, pieces: Places) -> Explanation:
     """Return a set of rays as points with slopes; of two layers rays of one place are one point."""
     net, layers, lam = rivals.net, rivals.cone.neurons, far.lam
     assert isinstance(layers, Layers)
@@ -172,19 +173,20 @@ def _explanation(rivals: Rivals, far: Farthest, columns: Array, on: Flags) -> Ex
         )
     used = lam > USED * lam.sum()
     x, y, lam = far.x[used], far.y[used], lam[used]
-    rays, active = (torch.from_numpy(rows)[used].double() for rows in (columns, on))
+    rays, active = (torch.from_numpy(rows)[used].double() for rows in (columns, pieces.on))
+    cover = y[:, None] if pieces.cover is None else torch.from_numpy(pieces.cover)[used]
     slopes = active.split(net.widths, dim=1)
     if net.depth == 2 and len(x):
-        w, v = layers.weights[0], net.weights[1][0]
+        w, v = layers.weights[0], cover @ net.weights[1]
         ends = torch.cat([x, torch.full((len(x), 1), float(layers.biased))], dim=1)
-        blocks = rays[:, : w.size].reshape(len(x), *w.shape)  # y v s (x, 1) of each neuron
+        blocks = rays[:, : w.size].reshape(len(x), *w.shape)  # v s (x, 1) of each neuron
         own = torch.einsum("akd,ad->ak", blocks, ends) / (ends**2).sum(1, keepdim=True)
-        key = torch.cat([(x / (MERGED * rivals.extent)).round(), y[:, None]], dim=1)
+        key = torch.cat([(x / (MERGED * rivals.extent)).round(), cover], dim=1)
         of = key.unique(dim=0, return_inverse=True)[1]
         share = torch.zeros(int(of.max()) + 1, len(x)).double()
         share[of, torch.arange(len(x))] = lam
         lam = share.sum(1)
         share /= lam[:, None]
-        slopes = [(share @ (own / torch.where(v == 0, 1.0, y[:, None] * v))).clamp(0, 1)]
-        x, y = share @ x, (share @ y).sign()
-    return Explanation(x, y, lam, tuple(slopes), torch.full((len(x),), -1))
+        slopes = [(share @ (own / torch.where(v == 0, 1.0, v))).clamp(0, 1)]
+        x, y, cover = share @ x, (share @ y).round(), (share @ cover).round()
+    return Explanation(x, y, lam, tuple(slopes), torch.full((len(x),), -1), cover)

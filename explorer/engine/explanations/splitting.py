@@ -10,8 +10,10 @@ On one cell (`cells`) grad Phi is affine in x. So a point may be replaced by two
 
 and two points of one label and one cell by their centroid: the sum does not change. The margin
 holds where <grad_x Phi, u> = 0, and else errs by a <grad_x Phi, u>. Beyond the wall of a neuron j
-the sum jumps by lam |v_j| |(x, 1)|. "No Prior, No Leakage" (Refael et al.), lemmas 2 to 4,
-restated, see the paper for the original; walls, kinks and jumps (`splitting`) are derived in
+the sum jumps by lam |v_j| |(x, 1)|. With several outputs a point has a multiplier for each other
+class c, and counts as one point for each: Phi_y - Phi_c takes the place of y Phi, and both halves
+stay where Phi_y - Phi_c' >= 1 for the others. "No Prior, No Leakage" (Refael et al.), lemmas
+2 to 4, restated, see the paper for the original; walls, kinks and jumps are derived in
 docs/explanations.md.
 """
 
@@ -38,9 +40,10 @@ from explorer.engine.explanations.cells import (
 )
 from explorer.engine.gradients import gradient
 from explorer.engine.gradients import residual as residual_vector
+from explorer.engine.margin import q_of
 from explorer.engine.merging import MERGE_ANGLE
-from explorer.engine.multipliers import Fit, fit_multipliers
-from explorer.engine.network import Network, phi, scaled_network
+from explorer.engine.multipliers import fit_multipliers
+from explorer.engine.network import Network, one_output, phi_all, scaled_network
 from explorer.engine.tables import Rowwise
 
 USED = 1e-6  # arbitrary: multipliers below this share of their sum are not points of an explanation
@@ -53,10 +56,11 @@ class Explanation(Rowwise):
 
     Attributes:
         x: points (n, d).
-        y: labels (n,) in {-1, +1}.
+        y: labels (n,); see `Dataset`.
         lam: multipliers (n,), not negative.
         slopes: one (n, k_l) per hidden layer, in [0, 1]: the cell that each point counts to.
         origin: (n,) index of the point each one descends from; -1 for none.
+        cover: covector of each point's margin (n, C): y of one output, e_y - e_c of several.
     """
 
     x: Tensor
@@ -64,6 +68,7 @@ class Explanation(Rowwise):
     lam: Tensor
     slopes: tuple[Tensor, ...]
     origin: Tensor
+    cover: Tensor
 
     def __post_init__(self) -> None:
         """Refuse shapes that do not match, and negative multipliers."""
@@ -72,11 +77,11 @@ class Explanation(Rowwise):
             self.y.shape,
             self.lam.shape,
             self.origin.shape,
-            *(s.shape[:1] for s in self.slopes),
+            *(s.shape[:1] for s in (self.cover, *self.slopes)),
         ]
         if self.x.ndim != 2 or any(shape != (n,) for shape in shapes):
             raise ValueError(
-                f"expected x (n, d), y, lam and origin (n,) and slopes (n, k_l); "
+                f"expected x (n, d), y, lam and origin (n,), cover (n, C) and slopes (n, k_l); "
                 f"got {tuple(self.x.shape)} and {[tuple(s) for s in shapes]}"
             )
         if n and not bool((self.lam >= 0).all() & torch.isfinite(self.lam).all()):
@@ -142,9 +147,9 @@ def training_explanation(target: Target, x: Tensor, y: Tensor) -> tuple[Network,
     if residual(net, e) < EXACT:
         return net, e, True
     net = target.merged(MERGE_ANGLE).to(dtype=torch.float64, device="cpu")
-    low = float((y * phi(net, x)).min())
+    low = float(q_of(net, x, y).min())
     net = scaled_network(net, low ** (-1 / net.order)) if low > 0 else net
-    near = y * phi(net, x) <= 1 + TRAINED_MARGIN  # a trained margin is never quite level
+    near = q_of(net, x, y) <= 1 + TRAINED_MARGIN  # a trained margin is never quite level
     e = explanation_of(net, x[near], y[near], TAU_TRAINED)
     e = replace(e, origin=near.nonzero().squeeze(1)[e.origin])  # in the whole set
     if net.depth > 2:
@@ -155,39 +160,35 @@ def training_explanation(target: Target, x: Tensor, y: Tensor) -> tuple[Network,
 def fitted_explanation(
     net: Network, x: Tensor, y: Tensor, tau: float = KINK
 ) -> tuple[Explanation, Tensor]:
-    """Return `explanation_of`, and the gradients (n', P) times labels that attain the residual."""
+    """Return `explanation_of`, and the gradients (n', P) of margins that attain the residual."""
     net = net.to(dtype=torch.float64)
     x, y = x.detach().cpu().double(), y.detach().cpu().double()
     # Multipliers are seldom unique: points off the margin pay, as in `certificate.certify`.
-    price = SLACK_PRICE * net.order * (y * phi(net, x) - 1).clamp_min(0)
+    price = SLACK_PRICE * net.order * (q_of(net, x, y) - 1).clamp_min(0)
     fit = fit_multipliers(net, x, y, tau, price=price)
     fit = even_multipliers(net, x, y, tau, fit, price)
-    hard = slopes_at(net, x)
-    slopes = []
-    for own, columns in zip(hard, fit.slopes, strict=True):
-        mean = _means(fit, columns)
-        slopes.append(torch.where(fit.lam[:, None] > 0, mean.clamp(0, 1), own))
-    used = fit.lam > USED * fit.lam.sum()
+    key = torch.cat([fit.point[:, None].to(x), fit.cover], dim=1)
+    rows, of = key.unique(dim=0, return_inverse=True)
+    lam = x.new_zeros(len(rows)).index_add(0, of, fit.weight)
+    used = lam > USED * lam.sum()
     if not bool(used.any()):
         raise ValueError("these points explain no part of the weights: no multiplier is positive")
-    everyone = torch.arange(len(x))
-    made = Explanation(x, y, fit.lam, tuple(slopes), everyone).take(used)
+
+    def means(columns: Tensor) -> Tensor:  # of each point, by their weights
+        total = columns.new_zeros(len(rows), columns.shape[1])
+        total.index_add_(0, of, fit.weight[:, None] * columns)
+        return (total / lam.clamp_min(1e-300)[:, None])[used]
+
+    slopes, at = tuple(means(s).clamp(0, 1) for s in fit.slopes), rows[used, 0].long()
+    made = Explanation(x[at], y[at], lam[used], slopes, at, rows[used, 1:])
     if net.depth == 2:
         return made, gradients(net, made)
-    rows = y[fit.point][:, None] * gradient(net, x[fit.point], fit.slopes)
-    return made, _means(fit, rows)[used]
-
-
-def _means(fit: Fit, columns: Tensor) -> Tensor:
-    """Return the mean of each point's columns (C, k), by their weights. -> (n, k)."""
-    total = columns.new_zeros(len(fit.lam), columns.shape[1])
-    total.index_add_(0, fit.point, fit.weight[:, None] * columns)
-    return total / fit.lam.clamp_min(1e-300)[:, None]
+    return made, means(gradient(net, x[fit.point], fit.slopes, fit.cover))
 
 
 def gradients(net: Network, e: Explanation) -> Tensor:
     """Return rows y_i grad_theta Phi(x_i) with the slopes of the explanation. -> (n, P)."""
-    return e.y[:, None] * gradient(net, e.x, e.slopes)
+    return gradient(net, e.x, e.slopes, e.cover)
 
 
 def residual(net: Network, e: Explanation) -> float:
@@ -197,13 +198,17 @@ def residual(net: Network, e: Explanation) -> float:
 
 def margins(net: Network, e: Explanation) -> Tensor:
     """Return y_i Phi(x_i), 1 on the margin. -> (n,)."""
-    return e.y * phi(net, e.x)
+    return (e.cover * phi_all(net, e.x)).sum(1)
 
 
 def margin_error(net: Network, e: Explanation) -> float:
-    """Return max_i |y_i Phi(x_i) - 1| over the points of positive multiplier; 0 for none."""
-    used = e.lam > 0
-    return float((margins(net, e)[used] - 1).abs().max()) if bool(used.any()) else 0.0
+    """Return max_i |y_i Phi(x_i) - 1| over the points of positive multiplier; 0 for none.
+
+    With several outputs the margin over any class counts where it is below 1.
+    """
+    e = e.take(e.lam > 0)
+    off = torch.maximum((margins(net, e) - 1).abs(), 1 - q_of(net, e.x, e.y))
+    return float(off.max()) if e.n else 0.0
 
 
 def slackness(net: Network, e: Explanation) -> float:
@@ -295,7 +300,8 @@ class Merging:
 
     Attributes:
         explanation: the set with one point less.
-        signed: whether the two had opposite labels: stationarity stays, slackness does not.
+        signed: whether the two had opposite labels, or classes: stationarity stays, slackness
+            does not.
         q: y Phi at the point that took their place; 1 on the margin.
     """
 
@@ -312,7 +318,8 @@ def merge(net: Network, e: Explanation, i: int, j: int) -> Merging:
     is in the cell, and is off the margin unless Phi vanishes.
 
     Raises:
-        ValueError: for one point twice, different cells, or opposite labels of equal multipliers.
+        ValueError: for one point twice, different cells, different pairs of classes, or opposite
+            labels of equal multipliers.
     """
     if i == j:
         raise ValueError("a merge takes two different points")
@@ -323,21 +330,28 @@ def merge(net: Network, e: Explanation, i: int, j: int) -> Merging:
             "Only points of one closed cell can be merged."
         )
     signed = bool(e.y[i] != e.y[j])
+    if not torch.equal(e.cover[i], -e.cover[j] if signed else e.cover[j]):
+        raise ValueError(
+            "these two points are on the margins of different pairs of classes. Only points of one "
+            "pair can be merged."
+        )
     li, lj = float(e.lam[i]), -float(e.lam[j]) if signed else float(e.lam[j])
     total = li + lj
     if abs(total) <= 1e-9 * (li + abs(lj)):
         raise ValueError("equal multipliers of opposite labels cancel; nothing is left to place")
     place = (li * e.x[i] + lj * e.x[j]) / total
     out = with_point_at(net, e, i, place)
-    lam, y = e.lam.clone(), e.y.clone()
-    lam[i], y[i] = abs(total), e.y[i] if total > 0 else e.y[j]
-    kept = torch.arange(e.n) != j
-    merged = replace(out, lam=lam, y=y).take(kept)
-    return Merging(merged, signed, float(y[i] * phi(net, place[None])[0]))
+    lam, whose = e.lam.clone(), torch.arange(e.n)
+    lam[i], whose[i] = abs(total), i if total > 0 else j
+    merged = replace(out, lam=lam, y=e.y[whose], cover=e.cover[whose])
+    q = float(margins(net, merged)[i])
+    return Merging(merged.take(torch.arange(e.n) != j), signed, q)
 
 
-def predicted_jump(net: Network, x: Tensor, lam: float, walls: Sequence[tuple[int, int]],
-                   slopes: Sequence[Tensor] | None = None) -> float:  # fmt: skip
+def predicted_jump(
+    net: Network, x: Tensor, lam: float, walls: Sequence[tuple[int, int]],
+    slopes: Sequence[Tensor] | None = None, cover: Tensor | None = None,
+) -> float:  # fmt: skip
     r"""Return by how much |sum - theta| / |theta| jumps when a point at x crosses these walls.
 
     Two layers: lam (sum_j v_j^2 |(x, 1)|^2)^(1/2) / |theta|, the point being on the walls. Deeper:
@@ -348,13 +362,15 @@ def predicted_jump(net: Network, x: Tensor, lam: float, walls: Sequence[tuple[in
         return 0.0
     if net.depth == 2:
         size = float(x.square().sum()) + (net.biases[0] is not None)
-        v2 = sum(float(net.weights[1][0, j]) ** 2 for _, j in walls)
+        v = net.weights[1][0] if cover is None else cover @ net.weights[1]
+        v2 = sum(float(v[j]) ** 2 for _, j in walls)
         return lam * math.sqrt(v2 * size) / float(net.rho)
     near = [s[None] for s in (slopes or [s[0] for s in slopes_at(net, x[None])])]
     far = [s.clone() for s in near]
     for layer, j in walls:
         far[layer][0, j] = 1 - far[layer][0, j]
-    rows = [gradient(net, x[None], chosen)[0] for chosen in (near, far)]
+    of = None if cover is None else cover[None]
+    rows = [gradient(net, x[None], chosen, of)[0] for chosen in (near, far)]
     return lam * float((rows[0] - rows[1]).norm() / net.rho)
 
 
@@ -368,7 +384,7 @@ def relative_change(net: Network, e: Explanation, left: Tensor) -> float:
 
 def remainder(net: Network, e: Explanation) -> Tensor:
     """Return theta - sum_i lam_i y_i grad Phi(x_i), with the slopes of the explanation. -> (P,)."""
-    return residual_vector(net, e.x, e.lam * e.y, e.slopes)
+    return residual_vector(net, e.x, e.lam, e.slopes, e.cover)
 
 
 def free_direction(net: Network, e: Explanation, i: int) -> tuple[Tensor, Extent] | None:
@@ -380,7 +396,7 @@ def free_direction(net: Network, e: Explanation, i: int) -> tuple[Tensor, Extent
     halves. A wall of the cell that runs through the point leaves none.
     """
     least = ROOM * float(e.x.abs().max())
-    for u in level_directions(net, e.x[i], e.at(i)).T:
+    for u in level_directions(net, e.x[i], e.at(i), cover=e.cover[i]).T:
         extent = extent_at(net, e, i, u)
         if min(extent.plus, extent.minus) > least:
             return u, extent
@@ -405,6 +421,7 @@ def flat_directions(net: Network, e: Explanation) -> int:
     sum_i y_i s_ij u_i of u_i = lam_i (x_i, 1). Points on a neuron's line stay there. With 0 the
     points are isolated, but for splits of one in two.
     """
+    one_output(net)
     n, d, slopes = e.n, net.d, e.slopes[0].double()
     alive = net.weights[1][0] != 0
     one = torch.eye(d + 1, dtype=torch.float64)
@@ -420,9 +437,9 @@ def flat_directions(net: Network, e: Explanation) -> int:
 
 def kinks_at(net: Network, e: Explanation, i: int) -> int:
     """Return how many neurons stand on point i with a slope strictly between 0 and 1."""
-    return len(cell_of(net, e.x[i], e.at(i)).kinks)
+    return len(cell_of(net, e.x[i], e.at(i), e.cover[i]).kinks)
 
 
 def extent_at(net: Network, e: Explanation, i: int, u: Tensor) -> Extent:
     """Return `cell_extent` of point i with the slopes of the explanation."""
-    return cell_extent(net, e.x[i], u, e.at(i), ROUNDING)
+    return cell_extent(net, e.x[i], u, e.at(i), ROUNDING, e.cover[i])

@@ -47,7 +47,7 @@ def explain_shapes(state: Explained, axes: Axes) -> Shapes:
     e, i = (state.now, state.selected)
     if state.slide is not None:
         e, i = state.slide.before, state.slide.i
-    cell = cell_of(state.net, e.x[i], e.at(i))
+    cell = cell_of(state.net, e.x[i], e.at(i), e.cover[i])
     halves = _halves(state)
     hand = places_of(state.now.x, state.now.y)[halves or [state.selected]]
     texts += _shares(state, halves, hand, axes)
@@ -114,9 +114,11 @@ def _masses(state: Explained, axes: Axes) -> list[tuple[float, float, str]]:
     if state.forced is None:
         return []
     out, truth = [], places_of(state.truth.x, state.truth.y).tolist()
+    of, lam = state.truth.origin, state.truth.lam
+    whole = lam.new_zeros(int(of.max()) + 1).index_add(0, of, lam)[of]
     for i in forced_points(state.forced, state.target.mass)[0].nonzero().flatten().tolist():
         x, y = truth[i]
-        share = float(state.forced[i] / state.truth.lam[i])
+        share = float(state.forced[i] / whole[i])
         out.append((_aside(x, axes), y - 2 * ASIDE * axes.y[1], f"≥ {min(share, 1):.0%}"))
     return out
 

@@ -46,7 +46,7 @@ from explorer.research.pictures.charts import (
     trained_chart,
     trials_chart,
 )
-from explorer.research.pictures.fields import graph, shape_arrays, text_rows
+from explorer.research.pictures.fields import graph, places_of, shape_arrays, text_rows
 from explorer.research.pictures.painting import SMALL, Plot
 from explorer.research.pictures.planes import plane_frame
 from explorer.research.pictures.shades import shades, span_of
@@ -112,7 +112,7 @@ def sets(path: Path, state: Explained, other: Explanation, mass: Tensor, extent:
     axes = Axes((0.0, extent), (0.0, extent))
     frame = plane_frame(truth, state.net, other, axes=axes)
     forced = forced_points(mass, state.target.mass)[0]
-    frame["rings"] = frame["points"][forced.numpy(), :2]
+    frame["rings"] = axes.shares(places_of(state.truth.x, state.truth.y)[forced.numpy()])
     frame["names"] = {"points": "the truth", "candidates": "another set", "rings": "forced"}
     painting.save_figure(path, painting.plane_figure(frame, TALL))
 

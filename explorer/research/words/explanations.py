@@ -77,11 +77,6 @@ def no_other(target: Target, truth: Dataset, made: Certificate | None) -> str:
             "With biases beyond its first layer the network is not homogeneous: no theorem says "
             "that a training set explains its weights."
         )
-    if truth.outputs != 1:
-        return (
-            "With more than two classes there is no program for other sets: it needs a network of "
-            "one output."
-        )
     if not float(made.lam.max()) > 0:
         return "The points explain no part of these weights: no multiplier is positive."
     if truth.d > MOST_INPUTS:

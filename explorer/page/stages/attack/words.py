@@ -327,7 +327,7 @@ def _left_by_candidates(frame: Frame) -> float | None:
 def _explain(frame: Frame, label: str) -> Action | None:
     """Return the way to the other explanations, where these weights have any."""
     net = None if frame.target is None else frame.target.net
-    return Action("explain", label) if net and net.homogeneous and net.outputs == 1 else None
+    return Action("explain", label) if net and net.homogeneous else None
 
 
 def _elsewhere_asked(frame: Frame) -> Action | None:

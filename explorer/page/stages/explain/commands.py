@@ -46,8 +46,8 @@ def history(session: Session) -> History[Explained]:
     held = session.frame.explain
     if held is None and session.frame.stage == "explain":
         raise ValueError(
-            "No point splits here: that is known of two classes with all points on their side. Ask "
-            "where a point must be."
+            "No point splits here: that is known where all points are on their side. Ask where a "
+            "point must be."
         )
     if held is None:
         raise ValueError("Nothing to explain yet: train a network, then turn to Explain.")
@@ -62,8 +62,8 @@ def explanation(session: Session) -> Explained:
 def begin(session: Session) -> None:
     """Find the explanation of the attacked weights by the points they were trained on.
 
-    Of several outputs, and of weights with errors, no point splits here; what every explanation
-    shares can be asked all the same.
+    Of weights with errors no point splits here; what every explanation shares can be asked all
+    the same.
 
     Raises:
         ValueError: for weights of which nothing can be said.
@@ -76,7 +76,7 @@ def begin(session: Session) -> None:
             "Explanations are of homogeneous networks: of weights with biases beyond the first "
             "layer no theorem says that points explain them."
         )
-    if now.target.net.outputs != 1 or not now.target.separated:
+    if not now.target.separated:
         why = obstacle(now.target)
         if why:
             raise ValueError(f"{why[0].upper()}{why[1:]}")
@@ -145,7 +145,7 @@ def _direction(net: Network, e: Explanation, i: int, offset: Tensor, free: bool)
         return offset / size if size > LEAST else torch.eye(len(offset), dtype=offset.dtype)[0]
     found = free_direction(net, e, i)
     if found is None:
-        raise ValueError(words.cannot(net.d, kinks_at(net, e, i)))
+        raise ValueError(words.cannot(net, kinks_at(net, e, i)))
     return found[0]
 
 

@@ -286,7 +286,7 @@ def points_chart(state: Explained) -> Chart:
     lit = -1 if state.selected is None else state.selected
     title, foot = words.TITLE, words.counts(state)
     return dot_chart(
-        n, kinds, title=title, note=words.NOTE, foot=foot, tips=words.points(state), lit=lit,
+        n, kinds, title=title, note=words.note(state), foot=foot, tips=words.points(state), lit=lit,
         label=f"{title} {foot}",
     )  # fmt: skip
 

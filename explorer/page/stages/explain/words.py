@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import numpy as np
 
+from explorer.engine.classes import label_of
 from explorer.engine.explanations.certainty import Certainty, RadiusMap
 from explorer.engine.explanations.cone import scope
 from explorer.engine.explanations.others import RADIUS, Rivals
+from explorer.engine.network import Network
 from explorer.engine.number_words import PLAIN, plain, share
 from explorer.research.explained import Explained
 from explorer.research.words import explanations
+from explorer.style import CLASSES
 
 LIKELY = "How certain is a point here?"
 TITLE, NOTE = "Can this point be somewhere else?", "a dot for each filled point"
+NOTE_OF_CLASSES = "a dot for each filled point and class that it borders on"
 DRAG, WALL = "While you drag", "wall"
 UP_TO_WALL = "up to the wall both halves explain the weights as well"
 
@@ -26,9 +30,22 @@ def counts(state: Explained) -> str:
 def points(state: Explained) -> list[str]:
     """Return of each point whether it can be split, and its multiplier."""
     return [
-        f"point {i + 1}: {'cannot be split' if fixed else 'can become two'}, λ = {float(lam):.3g}"
+        f"point {i + 1}{_beside(state, i)}: {'cannot be split' if fixed else 'can become two'}, "
+        f"λ = {float(lam):.3g}"
         for i, (fixed, lam) in enumerate(zip(state.pinned, state.now.lam, strict=True))
     ]
+
+
+def note(state: Explained) -> str:
+    """Return what each dot stands for."""
+    return NOTE if state.net.outputs == 1 else NOTE_OF_CLASSES
+
+
+def _beside(state: Explained, i: int) -> str:
+    """Return the class that point i borders on, where there are several."""
+    if state.net.outputs == 1:
+        return ""
+    return f", beside {CLASSES[label_of(int(state.now.cover[i].argmin()))].sign}"
 
 
 def hand(state: Explained) -> str:
@@ -41,33 +58,35 @@ def hand(state: Explained) -> str:
         by = f"{slide.at:+.2f}".replace("-", "−")
         if ends == ["0.00", "0.00"]:
             return f"Dragged by {by}. Any move makes a neuron switch."
-        return f"Dragged by {by}: no neuron switches from −{ends[0]} to +{ends[1]}."
+        clear = "" if state.net.outputs == 1 else " and no third class comes nearer"
+        return f"Dragged by {by}: no neuron switches{clear} from −{ends[0]} to +{ends[1]}."
     if state.selected is None and bool(state.pinned.all()):
         return "No point has a line to go along: drag a filled point anywhere."
     if state.selected is None:
         return "Click a filled point on the plane: a green line appears to drag it along."
     i = state.selected
     if bool(state.pinned[i]):
-        return f"Point {i + 1} cannot be split: {_freedom(state.net.d, state.kinks(i))}."
+        return f"Point {i + 1} cannot be split: {_freedom(state.net, state.kinks(i))}."
     return f"Point {i + 1} is in hand: drag it along its green line."
 
 
-def cannot(d: int, kinks: int) -> str:
-    """Return why a point of d coordinates with so many kinks is not split."""
+def cannot(net: Network, kinks: int) -> str:
+    """Return why a point with so many kinks is not split."""
     return (
-        f"This point cannot be split: {_freedom(d, kinks)}. Drag it anywhere (Shift) to see what "
+        f"This point cannot be split: {_freedom(net, kinks)}. Drag it anywhere (Shift) to see what "
         "breaks."
     )
 
 
-def _freedom(d: int, kinks: int) -> str:
-    if d == 1:
+def _freedom(net: Network, kinks: int) -> str:
+    if net.d == 1:
         return "on a line the margin is made of points"
     if kinks > 1:
         return f"{kinks} neurons stand on it"
     if kinks == 1:
         return "a neuron stands on it, across the level line"
-    return "a neuron’s line runs through it, across the level line"
+    third = "" if net.outputs == 1 else ", or a third class is as near"
+    return f"a neuron’s line runs through it, across the level line{third}"
 
 
 def radii(drawn: RadiusMap) -> str:
