@@ -8,19 +8,22 @@ and even digits (--public steps, rate 0.1, momentum 0.9, logistic loss), then on
 "Read": of these images within a thousandth of a claim, as a share of its length; "wrong": claims
 that meet none. Low rank: the first layer is W + B A with r rows of A, A drawn at random and known,
 B zero; the other weights stay. "Told": images that are nearer to the span of A's change than all of
-500 unseen ones, with the farthest of them.
+500 unseen ones, with the farthest of them. With --files K no table is printed: before.pt and
+after.pt are written, 20 steps on K images apart, and truth.csv with these images.
 """
 
 from __future__ import annotations
 
 import argparse
 from copy import deepcopy
+from pathlib import Path
 from statistics import median
 
 import torch
 from torch import nn
 
 from explorer.engine.attacks.exclusive import distance_to_span, exclusive_points
+from explorer.engine.data import Dataset, write_csv
 from explorer.engine.data.images import all_images
 from explorer.engine.network import Network
 
@@ -72,6 +75,15 @@ def read(model, x, y, k, steps):
     return int(met[:k].sum()), wrong, found.rank, int(met[k:].sum())
 
 
+def write(model, x, y, k, folder=Path()):
+    """Write the weights before and after 20 steps on k images, and these images."""
+    torch.save(model.state_dict(), folder / "before.pt")
+    x, y = x[200 : 200 + k], y[200 : 200 + k]
+    train(model, model.parameters(), x, y, 20)
+    torch.save(model.state_dict(), folder / "after.pt")
+    (folder / "truth.csv").write_text(write_csv(Dataset(x, y)))
+
+
 class LowRank(nn.Module):
     """A model whose first layer is W + B A."""
 
@@ -106,7 +118,12 @@ def main():
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--public", type=int, default=500)
     parser.add_argument("--dtype", default="float64", choices=("float32", "float64"))
+    parser.add_argument("--files", type=int, default=0, metavar="K")
     asked = parser.parse_args()
+    if asked.files:
+        x, y = drawn(asked.images, 0, getattr(torch, asked.dtype))
+        write(public(x, y, 0, asked.public), x, y, asked.files)
+        return
     made = []
     for seed in range(asked.seeds):
         x, y = drawn(asked.images, seed, getattr(torch, asked.dtype))

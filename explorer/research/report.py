@@ -166,6 +166,7 @@ def of_attack(done: Attacked) -> Summary:
     rows = [
         ("attack steps", f"{state.t}"),
         *_unexplained_rows(done, "theta unexplained"),
+        *_read_rows(done),
         ("claims", f"{len(claims.x)} of {len(state.x)} candidates"),
         *_judged_rows(done),
     ]
@@ -295,6 +296,15 @@ def _unexplained_rows(done: Attacked, name: str) -> Rows:
     """Return the share of ||theta||^2 left over, of attacks that explain theta."""
     share = done.states[-1].numbers().get("l_stationary")
     return [] if share is None else [(name, f"{share:.2%}")]
+
+
+def _read_rows(done: Attacked) -> Rows:
+    """Return how many points are read to rounding out of a change, of attacks that read any."""
+    numbers = done.states[-1].numbers()
+    read, rank = (int(numbers.get(name, 0)) for name in ("read", "rank"))
+    if not read:
+        return []
+    return [("read exactly", f"{read} of {rank} or more" if rank > read else f"{read}")]
 
 
 # --- HTML ---

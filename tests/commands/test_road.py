@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -156,6 +157,14 @@ def test_attack_says_how_certain_each_claim_is(call) -> None:
     call("train --preset blobs --n 4 --widths 4,4 --steps 50 --out deep")
     told = call("attack deep --m 4 --steps 2").out
     assert told.count("certified") == 1  # that there is no certificate, once
+
+
+def test_attack_says_how_many_points_it_read_out_of_two_snapshots(call) -> None:
+    call("train --preset alternating-circle --n 6 --widths 300 --steps 20 --out early")
+    line = "attack early --attack snapshots --steps 1"
+    made = call(f"{line} --json").json["attack"]
+    assert 6 >= made["read"] > 0 and made["rank"] == 3  # of a plane, with the biases
+    assert re.search(rf"read exactly\D+{made['read']:.0f}\D", call(line).out)
 
 
 def test_many_starts_are_attacked_at_one_call(call) -> None:

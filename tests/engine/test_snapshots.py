@@ -126,6 +126,8 @@ def test_points_that_neurons_saw_alone_are_read_before_any_step_and_stay() -> No
     assert torch.equal(last.x[: first.read], first.x) and len(last.x) > first.read
     assert torch.cdist(first.x, claims.x).min(1).values.max() == 0
     assert claims.lam.diff().max() <= 0
+    told = last.numbers()
+    assert (told["read"], told["rank"]) == (first.read, first.rank)
 
 
 def test_a_change_whose_points_are_all_read_needs_no_step() -> None:

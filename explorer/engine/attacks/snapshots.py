@@ -123,8 +123,9 @@ class SnapshotsState:
         return 0 < self.read == self.rank <= self.x.shape[1]
 
     def numbers(self) -> dict[str, float]:
-        """Return the unexplained share and the number of places."""
-        return {"residual": self.residual, "places": float(len(self.x))}
+        """Return the unexplained share, the number of places, of those read, and the rank."""
+        told = {"places": len(self.x), "read": self.read, "rank": self.rank}
+        return {"residual": self.residual, **{name: float(told[name]) for name in told}}
 
 
 @dataclass(frozen=True, eq=False)
