@@ -114,11 +114,13 @@ const build = (el, send, onClose) => {
     context.fillStyle = "#000000";
     rows.forEach((row, i) => [...row].forEach((bit, j) => { if (bit === "1") context.fillRect(j + 2, i + 2, 1, 1); }));
   };
-  const watch = new ResizeObserver(() => { redraw(); if (now.round && dialog.open) paintNeedleRow(needles, now.round); });
+  const repaint = () => { redraw(); if (now.round && dialog.open) paintNeedleRow(needles, now.round); };
+  const watch = new ResizeObserver(repaint);
   watch.observe(dialog);
   dialog.addEventListener("keydown", (e) => e.stopPropagation()); // the page's own keys wait
   dialog.addEventListener("cancel", (e) => e.preventDefault()); // what the attack found lies below
-  onClose(() => { watch.disconnect(); now = {}; socket?.close(); });
+  const untheme = listen(systemTheme, "change", repaint);
+  onClose(() => { untheme(); watch.disconnect(); now = {}; socket?.close(); });
   return (state) => {
     if (!state.words) return;
     now = state;

@@ -160,6 +160,12 @@ def said_of(held: HallRound) -> str:
     return words.hall_tapping(held.truth.n)
 
 
+def scope_of(held: HallRound) -> str:
+    """Return of which sets the proof is, in small print while it is shown."""
+    proof = "places" in held.shown and held.score is None
+    return words.hall_scope(held.needed) if proof else ""
+
+
 class HallPanel(Panel):
     """On top of the drawer of Share; the taps are of the browser and the server until the end."""
 
@@ -244,7 +250,7 @@ class HallPanel(Panel):
         busy = str(self.job.error or self.scoring.error or busy)  # the page's head is covered
         self.view.show(
             words=words.HALL, served=SERVED, round=held.shown, busy=busy, said=said_of(held),
-            scope=words.hall_scope(held.needed) if "places" in held.shown else "",
+            scope=scope_of(held),
             only_here=words.ONLY_HERE, sealed="" if held.score is None else words.SEALED,
             result="" if held.score is None else words.hall_result(held.score)[0],
             ready={"claims": held.claims is not None, "places": held.proven},
