@@ -101,10 +101,11 @@ def _explanations(
         "farthest_residual": found.residual, "farthest_points": found.explanation.n,
         "over_all": None if over is None else asdict(over),
     }  # fmt: skip
+    each = "" if state.net.outputs == 1 else ", each once for a class beside it"
     rows = [
         ("points that carry the weights", f"{len(state.truth.origin.unique())} of {points.n}"),
         ("unexplained by the points", f"{state.base:.1e}"),
-        ("cannot be split", f"{content['pinned']} of {state.truth.n}"),
+        ("cannot be split", f"{content['pinned']} of {state.truth.n}{each}"),
         ("split as far as they go", str(splits["points"])),
         ("change of the sum by the splits", f"{splits['change']:.1e}"),
         (

@@ -19,7 +19,8 @@ from explorer.page.plane.marks import FOUND
 from explorer.page.stages.attack.arena import CANCEL, RUN
 from explorer.page.stages.attack.other import OPEN, SURE, OtherPanel
 from explorer.research.runs import FINE, RADIUS
-from tests.page.pages import choose, label, on_plane, opened, press, send, trained
+from explorer.research.sweep.experiment import other_set
+from tests.page.pages import choose, label, on_plane, opened, page_in, press, send, trained
 
 app = pytest.fixture(lambda: trained("arena"))
 
@@ -194,6 +195,15 @@ def test_points_that_the_weights_tell_have_no_other_set() -> None:
     press(other.row, "shown")
     assert other.found is not None and not other.found.other
     assert "No training" in other.row.text and not drawn(app)
+
+
+def test_of_three_classes_another_set_is_offered() -> None:
+    app = page_in("attack", preset("three-blobs", n=9), 1000)
+    assert not panel(app).row.items["shown"].disabled
+    target, truth = app.session.frame.target, app.session.frame.truth
+    found = other_set(target, truth, app.session.frame.training.certificate)
+    assert found.other and found.as_well
+    assert set(found.explanation.y.tolist()) == {1, -1, 3}
 
 
 def test_biases_everywhere_are_refused_in_a_sentence() -> None:
