@@ -47,7 +47,7 @@ def compile_all() -> None:
 
 
 def compile_training() -> None:
-    """Take the roads of training, of attacks on two layers and two inputs, and of least squares."""
+    """Take the roads of training, of attacks on two layers and two inputs, and of energies."""
     data = preset("moons", n=6)
     with few_threads():
         for widths in ((4, 3), (4,)):
@@ -59,6 +59,10 @@ def compile_training() -> None:
     if loops is not None:
         loops.positive(np.eye(2), np.ones(2), np.ones(2), 0.0)
         nonnegative(np.eye(2), np.ones(2))
+    loops = compiled_module("compiled_energy")
+    if loops is not None:
+        x, y, w, v = np.ones((1, 2, 2)), np.ones(2), np.ones((3, 2)), np.ones(2)
+        loops.energies(x, y, w, v, 1.0, 1.0, np.ones((1, 2)), np.empty(1), np.empty_like(x))
 
 
 def compile_layers(dtype: torch.dtype = torch.float64) -> None:

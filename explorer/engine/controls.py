@@ -20,7 +20,7 @@ from scipy.spatial import cKDTree
 from torch import Tensor
 
 from explorer.engine.arrays import as_array
-from explorer.engine.data import Dataset, heldout
+from explorer.engine.data import Dataset, heldouts
 from explorer.engine.data.drawings import (
     followed_copies,
     rephased_copies,
@@ -193,7 +193,7 @@ def control_sets(truth: Dataset, count: int = COUNT) -> Controls:
         (3, 6)
     """
     truth = truth.to(device="cpu")
-    sets = tuple(heldout(truth, seed) for seed in range(1, count + 1))
+    sets = heldouts(truth, range(1, count + 1))
     if truth.source is not None:
         return Controls(sets, Origin.HELD_OUT, truth=truth)
     ways = {Origin.SHIFTED: shifted_copies, Origin.SLID: slid_copies}

@@ -21,6 +21,7 @@ from explorer.engine.data import (
     Source,
     empty,
     heldout,
+    heldouts,
     preset,
     read_csv,
     read_npz,
@@ -105,6 +106,9 @@ def test_the_bootstrap_keeps_counts_and_follows_the_classes(d: int) -> None:
     far = Dataset(data.x + 100 * data.y[:, None], data.y)
     control = heldout(far, seed=1)
     assert torch.equal(control.y, far.y)
+    first, second = heldouts(far, (1, 2))
+    assert torch.equal(first.x, control.x) and torch.equal(second.x, heldout(far, 2).x)
+    assert not bool((first.x == second.x).any())
     assert float(torch.cdist(control.x, far.x).min()) > 0
     assert bool((control.x.sign() == far.y[:, None]).all())  # class by class, not pooled
 

@@ -5,8 +5,10 @@ One import for all of it; the parts live in `dataset`, `presets`, `drawings` and
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from explorer.engine.data.dataset import Dataset, Source, empty
-from explorer.engine.data.drawings import bootstrap_points, generator_of
+from explorer.engine.data.drawings import bootstrap_copies, generator_of
 from explorer.engine.data.files import DataError, read_csv, read_npz, write_csv, write_npz
 from explorer.engine.data.presets import BOX, MAX_POINTS, PRESETS, Preset, fold
 from explorer.engine.data.unit import in_unit, unit_of
@@ -21,6 +23,7 @@ __all__ = [
     "Source",
     "empty",
     "heldout",
+    "heldouts",
     "in_unit",
     "preset",
     "read_csv",
@@ -95,16 +98,23 @@ def heldout(dataset: Dataset, seed: int = 0) -> Dataset:
         >>> control.n, bool((control.x == data.x).all(1).any())
         (10, False)
     """
+    return heldouts(dataset, (seed,))[0]
+
+
+def heldouts(dataset: Dataset, seeds: Sequence[int]) -> tuple[Dataset, ...]:
+    """Return the controls of these seeds: `heldout` of each, for less."""
     source = dataset.source
     if source is None:
-        return _bootstrap(dataset, seed)
-    generator = generator_of(seed, source.seed, 2)
-    x, y = PRESETS[source.preset].draw(source.n, source.noise, generator, True)
-    return Dataset(x, y).to(dtype=dataset.x.dtype, device=dataset.x.device)
+        return _bootstraps(dataset, seeds)
+    draw, made = PRESETS[source.preset].draw, []
+    for seed in seeds:
+        x, y = draw(source.n, source.noise, generator_of(seed, source.seed, 2), True)
+        made.append(Dataset(x, y).to(dtype=dataset.x.dtype, device=dataset.x.device))
+    return tuple(made)
 
 
-def _bootstrap(dataset: Dataset, seed: int) -> Dataset:
-    fresh = bootstrap_points(dataset, seed)
+def _bootstraps(dataset: Dataset, seeds: Sequence[int]) -> tuple[Dataset, ...]:
+    fresh = bootstrap_copies(dataset, seeds)
     if bool((dataset.x.abs() <= PLANE).all()):
         fresh = fold(fresh, PLANE)  # a set drawn on the plane keeps its control on the plane
-    return Dataset(fresh.to(dataset.x), dataset.y)
+    return tuple(Dataset(x, dataset.y) for x in fresh.to(dataset.x))

@@ -11,6 +11,7 @@ clicks in even steps on open and crossing curves. Each keeps how many points a c
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -35,27 +36,31 @@ def generator_of(*seeds: int) -> torch.Generator:
     return torch.Generator().manual_seed(int(np.random.SeedSequence(seeds).generate_state(1)[0]))
 
 
-def bootstrap_points(dataset: Dataset, seed: int) -> Tensor:
-    """Return points (n, d) of a smoothed bootstrap of each class.
+def bootstrap_copies(dataset: Dataset, seeds: Sequence[int]) -> Tensor:
+    """Return the points of smoothed bootstraps of each class, one a seed. (n, d) -> (K, n, d).
 
     The bandwidth is Silverman's (1986, eq. 4.14) or, where that is less, the distance of a point's
     nearest neighbour: Silverman's alone smears groups that stand close together.
     """
-    generator = generator_of(seed, dataset.n, 1)
+    generators = [generator_of(seed, dataset.n, 1) for seed in seeds]
     x, d = dataset.x.to("cpu", torch.float64), dataset.d
-    fresh = x.clone()
+    fresh = x.repeat(len(generators), 1, 1)
     for label in sorted({-1.0, 1.0, *dataset.y.tolist()}):
         members = (dataset.y.to("cpu") == label).nonzero().squeeze(1)
-        count = members.numel()
-        if not count:
+        own, count = x[members], members.numel()
+        if not count or not generators:
             continue
-        width = (4 / ((d + 2) * count)) ** (1 / (d + 4)) * x[members].std(0, correction=0)
-        apart = torch.cdist(x[members], x[members]).fill_diagonal_(torch.inf)
+        width = (4 / ((d + 2) * count)) ** (1 / (d + 4)) * own.std(0, correction=0)
+        apart = torch.cdist(own, own).fill_diagonal_(torch.inf)
         apart = apart.masked_fill(apart == 0, torch.inf).amin(1)  # of points at one place, the next
         width = torch.minimum(width, apart[:, None]).clamp_min(MIN_BANDWIDTH)
-        chosen = torch.randint(count, (count,), generator=generator)
-        noise = torch.randn(count, d, generator=generator, dtype=torch.float64)
-        fresh[members] = x[members][chosen] + width[chosen] * noise
+        drawn = [
+            (torch.randint(count, (count,), generator=one),
+             torch.randn(count, d, generator=one, dtype=torch.float64))
+            for one in generators
+        ]  # fmt: skip
+        chosen, noise = (torch.stack(parts) for parts in zip(*drawn, strict=True))
+        fresh[:, members] = own[chosen] + width[chosen] * noise
     return fresh
 
 

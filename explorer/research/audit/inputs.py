@@ -269,12 +269,10 @@ def _random_sets(
 ) -> tuple[Dataset, ...]:
     """Sets of a pool, each with as many points of a class as `like`, or all that there are."""
     generator = generator_of(seed, like.n, stream)
+    members = [(pool.y == label, int((like.y == label).sum())) for label in like.y.unique()]
     sets = []
     for _ in range(count):
         order = torch.randperm(pool.n, generator=generator)
-        kept = torch.cat([
-            order[pool.y[order] == label][: int((like.y == label).sum())]
-            for label in like.y.unique()
-        ])  # fmt: skip
+        kept = torch.cat([order[own[order]][:most] for own, most in members])
         sets.append(Dataset(pool.x[kept], pool.y[kept]))
     return tuple(sets)
