@@ -284,14 +284,13 @@ def nothing_false_is_said(x, y):
 @pytest.mark.parametrize("offset", [0, 20, 300])
 def test_what_is_polished_is_beaten_by_no_solver(offset):
     polished = [
-        nothing_false_is_said(*far_set(5, d, seed, offset, scale, pair)).polished
-        for seed in range(2)
+        nothing_false_is_said(*far_set(5, d, 0, offset, scale, pair)).polished
         for d in (1, 2)
         for scale in (1e-2, 1, 1e2)
         for pair in (False, True)
     ]
-    assert len(polished) == 24
-    assert sum(polished) >= 16  # or the law above is of nothing
+    assert len(polished) == 12
+    assert sum(polished) >= 8  # or the law above is of nothing
 
 
 @pytest.mark.slow

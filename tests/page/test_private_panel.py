@@ -45,7 +45,10 @@ def test_the_slider_tells_of_the_network_at_its_epsilon(app: App) -> None:
     no_failures(app)
 
 
-def test_other_points_drop_what_was_told_and_none_are_refused(app: App) -> None:
+def test_other_points_drop_what_was_told_and_none_are_refused(
+    app: App, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(epsilons, "EPSILONS", (CLIPPED,))
     held = panel(app)
     press(held.row, "go")
     play.go(app.session, "attack")

@@ -399,7 +399,7 @@ def test_weights_with_errors_are_attacked_and_certified_on_the_line() -> None:
         state = state or training.init(data, config, torch.Generator().manual_seed(1))
         for following in training.iterate(data, state, config):
             state = following
-    made = audit(state.net, data, steps=300)
+    made = audit(state.net, data, steps=40)
     wrong = int((made.q <= 0).sum())
     assert wrong and [one.key for one in made.tried] == ["kkt", "certified_places"]
     assert made.decay == pytest.approx(0.03, rel=0.05)
@@ -423,7 +423,7 @@ def test_a_model_that_does_more_than_its_layers_is_refused() -> None:
 def test_several_classes(three: tuple[Dataset, Network]) -> None:
     data, net = three
     words = ["abc"[k] for k in (class_numbers(data.y) - 1).tolist()]
-    made = audit(net, data.x, words, steps=100)
+    made = audit(net, data.x, words, steps=20)
     assert [one.key for one in made.tried] == ["decoreco", "certified_places"]
     assert made.classes == ("a", "b", "c") and made.determined is not None
     assert [row["class"] for row in made.rows] == words
@@ -481,19 +481,18 @@ def test_what_is_certified_names_its_box_and_its_band() -> None:
 
 
 @cache
-def digits(seed: int) -> tuple[Dataset, Dataset, Network]:
+def digits() -> tuple[Dataset, Dataset, Network]:
     """Twenty images, 400 others, and the network that learnt the first."""
-    run = ImageRun(Choice(n=20, seed=seed), seed=seed)
+    run = ImageRun(Choice(n=20))
     drawn = draw(run.choice)
     sets = (drawn.other, *drawn.controls)
     unseen = Dataset(torch.cat([s.x for s in sets]), torch.cat([s.y for s in sets]))
     return drawn.train, unseen, runs.train(run.run_on(drawn), keep=1).net
 
 
-@pytest.mark.parametrize("seed", [0, 1])
-def test_a_leak_of_images_is_said(seed: int) -> None:
+def test_a_leak_of_images_is_said() -> None:
     """Claims miss every image by a third of the distance between images, and yet know them."""
-    data, unseen, net = digits(seed)
+    data, unseen, net = digits()
     made = audit(net, data, heldout=unseen, steps=STEPS)
     assert "give away" in made.sentence and made.p_value <= 0.05
     assert sum(row["KKT reconstruction: found"] for row in made.rows) == sum(made.found) > 1
@@ -501,7 +500,7 @@ def test_a_leak_of_images_is_said(seed: int) -> None:
 
 def test_of_images_that_were_not_learnt_no_leak_is_said() -> None:
     """Binomial: two of two at 5% once in 400 times."""
-    _, unseen, net = digits(0)
+    _, unseen, net = digits()
     right = unseen.y * net(unseen.x) > 0
     said = 0
     for k in range(2):
@@ -518,7 +517,7 @@ def test_of_images_that_were_not_learnt_no_leak_is_said() -> None:
 
 
 def test_a_leak_of_images_is_counted_where_columns_are_pixels() -> None:
-    data, unseen, net = digits(0)
+    data, unseen, net = digits()
     x, other = (s.x.reshape(-1, 8, 8).numpy() for s in (data, unseen))  # the shape says it
     said = audit(net, x, data.y.numpy(), (other, unseen.y.numpy()), steps=STEPS, attacks=("kkt",))
     assert sum(said.found) >= 8 and said.p_value <= 1e-4
@@ -533,7 +532,7 @@ def test_a_leak_of_images_is_counted_where_columns_are_pixels() -> None:
 
 
 def test_held_out_points_that_are_few_none_or_of_another_source_leave_it_open() -> None:
-    data, unseen, net = digits(0)
+    data, unseen, net = digits()
     g = torch.Generator().manual_seed(0)
     x = 10 * torch.randn(unseen.x.shape, generator=g, dtype=torch.float64)
     noise = Dataset(x, torch.where(net(x) > 0, 1.0, -1.0).double())
