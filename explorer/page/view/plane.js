@@ -133,22 +133,34 @@ const energyPicture = (energy) => {
 
 // Where a grid (s, s) of a map is `level`: marching squares, each piece x, y, x, y of its own, in
 // steps of the grid. Kept with the map, which is painted many times while only points move.
+// Where more lines meet than the samples tell apart, as in the middle of a star, pieces would close to
+// a ring that is not there: none is drawn.
+const CROWD = 2, MOST_CUT = 15; // samples on each side of a cell, and how many of those 25 cells lines may cut: two lines cut some 10; arbitrary
 const cutsOf = (map, start, s, level) => {
   const kept = (map.cuts ||= {}), key = `${start} ${level}`;
   if (kept[key]) return kept[key];
-  const f = valuesOf(map), cuts = (kept[key] = []);
+  const f = valuesOf(map), cut = new Uint8Array(s * s), pieces = [];
   for (let row = 0; row < s - 1; row++) {
     for (let k = 0, at = start + row * s; k < s - 1; k++, at++) {
       const a = f[at] - level, b = f[at + 1] - level, d = f[at + s] - level, e = f[at + s + 1] - level;
       const top = a > 0 !== b > 0, right = b > 0 !== e > 0, low = d > 0 !== e > 0, left = a > 0 !== d > 0;
       if (!(top || right || low || left)) continue;
-      if (top) cuts.push(k + a / (a - b), row);
-      if (right) cuts.push(k + 1, row + b / (b - e));
-      if (low) cuts.push(k + d / (d - e), row + 1);
-      if (left) cuts.push(k, row + a / (a - d));
+      const ends = [];
+      if (top) ends.push(k + a / (a - b), row);
+      if (right) ends.push(k + 1, row + b / (b - e));
+      if (low) ends.push(k + d / (d - e), row + 1);
+      if (left) ends.push(k, row + a / (a - d));
+      cut[row * s + k] = 1;
+      pieces.push([row, k, ends]);
     }
   }
-  return cuts;
+  const crowded = (row, k) => {
+    let count = 0;
+    for (let i = Math.max(0, row - CROWD); i <= Math.min(s - 1, row + CROWD); i++)
+      for (let j = Math.max(0, k - CROWD); j <= Math.min(s - 1, k + CROWD); j++) count += cut[i * s + j];
+    return count > MOST_CUT;
+  };
+  return (kept[key] = pieces.flatMap(([row, k, ends]) => (crowded(row, k) ? [] : ends)));
 };
 const paintLevels = (context, frame, size, paints) => {
   const map = frame.map, s = map.shape[map.shape.length - 1];
@@ -419,10 +431,10 @@ const paintOver = (context, frame, paints, { X, Y, unit }) => {
 const ICON = 30, SAID = "Point at a row, or at a mark on the plane."; // px
 // The chip of the legend: a button, and a list with a row of each glyph that is on the plane.
 const attachLegend = (el) => {
-  const rowsOf = make("ul", ""), said = make("p", ""), list = make("div", "mx-legend", { popover: "manual" }, said, rowsOf); // above them: it grows upward, and no row moves
+  const rowsOf = make("ul", ""), said = make("p", ""), list = make("div", "mx-legend", { popover: "auto" }, said, rowsOf); // above them: it grows upward, and no row moves
   const say = (e) => put(said, "textContent", e.target.closest("li")?.title || SAID); // what the title says, by keys as well
   for (const kind of ["pointerover", "focusin"]) rowsOf.addEventListener(kind, say);
-  const chip = makeButton("mx-legend-chip", "Legend", "What the marks on the plane mean", () => open(!isOpen()), { "aria-expanded": "false" });
+  const chip = makeButton("mx-legend-chip", "Legend", "What the marks on the plane mean", undefined, { popoverTargetElement: list }); // a press elsewhere and Escape close it: it covers what it stands on
   el.append(chip, list);
   const isOpen = () => list.matches(":popover-open");
   // Beside the plane, which it explains; where there is no room, below or above it.
@@ -443,9 +455,8 @@ const attachLegend = (el) => {
     }));
     place();
   };
-  const open = (wanted) => { list.togglePopover(wanted); chip.setAttribute("aria-expanded", String(wanted)); fill(); place(); };
-  el.addEventListener("keydown", (e) => { if (e.key === "Escape" && isOpen()) { open(false); chip.focus(); } });
-  const take = (legend) => { rows = legend || []; chip.hidden = !rows.length; if (chip.hidden && isOpen()) open(false); fill(); };
+  list.addEventListener("toggle", () => { fill(); place(); });
+  const take = (legend) => { rows = legend || []; chip.hidden = !rows.length; if (chip.hidden && isOpen()) list.hidePopover(); fill(); };
   const ends = [listen(window, "resize", place), listen(window, "scroll", place, true)];
   return { take, fill, close: () => ends.forEach((end) => end()) };
 };
