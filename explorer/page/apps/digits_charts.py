@@ -20,31 +20,32 @@ TRUE, READ = "training image", "closest reconstruction"
 
 
 class Sheet:
-    """Tiles with text above them; without images there is only the text."""
+    """Tiles under a title, and below them what their marks mean; else only the words of none."""
 
     def __init__(self, words: str) -> None:
         """Make it with the text of the empty state."""
         self._empty = words
-        self.title = w.HTML(words).add_class("mx-note")
+        self.title, self.key = (w.HTML(said).add_class("mx-note") for said in (words, ""))
         self.view = PicturesView()
         self.widget = w.VBox([self.title], layout=w.Layout(min_width="0")).add_class("mx-card")
 
     def show(
         self, title: str, rows: Sequence[Tensor], captions: Sequence[str], marks: Sequence[str],
-        words: Sequence[str], on: Sequence[bool] = (),
+        words: Sequence[str], on: Sequence[bool] = (), key: str = "",
     ) -> None:  # fmt: skip
         """Show images (n, c, h, w), a row for each caption, each with a mark and words.
 
-        `on`: which are pressed, where tiles can be.
+        `on`: which are pressed, where tiles can be. `key`: what marks and rows mean.
         """
-        self.title.value = title
+        self.title.value, self.key.value = title, key
         tiles = [
             {"mark": mark, "words": said, "on": pressed}
             for mark, said, pressed in zip(marks, words, on or [False] * len(marks), strict=True)
         ]
         self.view.draw(rows, captions, tiles)
-        if len(self.widget.children) == 1:
-            self.widget.children = (self.title, self.view)
+        children = (self.title, self.view, *[self.key] * bool(key))
+        if self.widget.children != children:
+            self.widget.children = children
 
     def clear(self) -> None:
         """Return to the empty state."""
@@ -71,12 +72,12 @@ class Gallery(Sheet):
             self.title.value = f"The {count} training images are hidden."
             return
         ten = draw.choice.task == "ten"
-        classes = "" if ten else f" Frames: {_mark('pos', 'class +1')}, {_mark('neg', 'class −1')}."
         self.show(
-            f"The {count} training images, which the attacker never sees.{classes}",
+            f"<b>The {count} training images</b>, which the attacker never sees.",
             [draw.pictures(draw.train.x)], [TRUE],
             ["" if ten else "pos" if y > 0 else "neg" for y in labels],
             [f"digit {y - 1:g}" if ten else "class +1" if y > 0 else "class −1" for y in labels],
+            key="" if ten else f"{_mark('pos', 'class +1')} &nbsp; {_mark('neg', 'class −1')}",
         )  # fmt: skip
 
     def compare(
@@ -88,21 +89,24 @@ class Gallery(Sheet):
         if self.secret:
             kept = score.nearest[order].unique()
             pictures = found.found[kept].clamp(0, 1)
-            self.show("What the attack reads out of the weights. The training images are hidden.",
-                      [pictures], [READ], [""] * len(kept), [""] * len(kept))  # fmt: skip
+            title = (
+                "<b>What the attack reads out of the weights.</b> The training images are hidden."
+            )
+            self.show(title, [pictures], [READ], [""] * len(kept), [""] * len(kept))  # fmt: skip
             return
         count = len(order)
         if only is not None:
             order = order[torch.isin(order, order.new_tensor(only))]
-        some = "" if only is None else f"The {len(order)} of {count} in the lasso. "
+        some = "" if only is None else f" The {len(order)} of {count} in the lasso."
         self.show(
-            f"{some}Above each training image, below it {VOTES[found.vote]}, best {name} first. "
-            f"{_mark('good', 'found')}: {MEASURES[found.measure]} (NCC is the correlation of "
-            "pixels). The pointer shows a pair large.",
+            f"<b>The training images, and what the attack read of each.</b>{some}",
             [draw.pictures(draw.train.x)[order], score.images[order]], [TRUE, READ],
             ["good" if of[i] else "" for i in order.tolist()],
             [f"{'Found' if of[i] else 'Not found'}: NCC {score.ncc[i]:.2f}, "
              f"SSIM {score.ssim[i]:.2f}" for i in order.tolist()],
+            key=f"Above the training image, below {VOTES[found.vote]}; best {name} first. "
+            f"{_mark('good', 'found')}: {MEASURES[found.measure]} (NCC is the correlation of "
+            "pixels). The pointer shows a pair large.",
         )  # fmt: skip
 
 
@@ -124,14 +128,15 @@ class Believed(Sheet):
         k = min(count, len(chosen.ncc))
         best, most = (round(k * chosen.precision(k, knowing)) for knowing in (False, True))
         right = "" if secret else (
-            f" {best} of the first {k} are {_mark('good', 'of training images')} (NCC above "
+            f"{best} of the first {k} are {_mark('good', 'of training images')} (NCC above "
             f"{NCC_LEAST:g}); with the truth at hand one would find {most}."
         )  # fmt: skip
         self.show(
-            f"<b>Without the truth</b>: what starts agree on, most agreement first.{right}",
+            "<b>Without the truth</b>: what starts agree on, most agreement first.",
             [chosen.images[:k]], ["mean of a cluster"],
             ["good" if real and not secret else "" for real in chosen.right[:k].tolist()],
             [f"agreement {value:.3f}" for value in chosen.agreement[:k].tolist()],
+            key=right,
         )  # fmt: skip
 
 
@@ -147,10 +152,11 @@ class FirstLayer(Sheet):
         rows = image_sheets.strongest(net.weights[0], NEURONS)
         few = ", too few to determine them." if numbers < unknown else "."
         self.show(
-            f"First layer: the {len(rows)} neurons of largest weights, grey is 0. With parallel "
-            f"neurons merged the weights are {numbers:,} numbers, the images {unknown:,}{few}",
+            f"<b>First layer:</b> the {len(rows)} neurons of largest weights.",
             [image_sheets.grey_at_zero(rows, shape)], ["weights of a neuron"], [""] * len(rows),
             [f"length {length:.2g}" for length in rows.norm(dim=1).tolist()],
+            key=f"Grey is 0. With parallel neurons merged the weights are {numbers:,} numbers, the "
+            f"images {unknown:,}{few}",
         )  # fmt: skip
 
 

@@ -159,13 +159,12 @@ def columns(boxes: Sequence[w.Widget], least: str) -> w.HBox:
 
 
 def key(title: str, *entries: tuple[str, str]) -> str:
-    """Return a chart's title with the colour and meaning of each of its marks."""
+    """Return a chart's title, and on a line of its own, at the chart, what each mark means."""
     marks = "".join(
-        f" <span style='font-weight:400;white-space:nowrap'><span style='color:var(--mx-{colour})'>"
-        f"■</span> {escape(words)}</span>"
+        f"<span><span style='color:var(--mx-{colour})'>■</span> {escape(words)}</span> "
         for colour, words in entries
     )
-    return f"{escape(title)}{marks}"
+    return f"{escape(title)}<div class='mx-key'>{marks}</div>"
 
 
 def lose_nothing() -> None:

@@ -91,6 +91,7 @@ class Walk:
         done: indices of the steps whose goal was met, or that were read.
         waiting: whether the page is still to be put where the step begins.
         draft: where this is a preview, what is being recorded.
+        over: whether all steps of the course are behind: its last words are shown.
         trained: training of the steps so far, by what makes it: no network is trained twice.
     """
 
@@ -100,6 +101,7 @@ class Walk:
     done: frozenset[int] = frozenset()
     waiting: bool = True
     draft: Draft | None = None
+    over: bool = False
     trained: dict[str, Timeline[TrainState]] = field(default_factory=dict)
 
     @property
@@ -174,7 +176,12 @@ def turn(session: Session, at: int) -> None:
     read = walk.step.goal is None and at > walk.at
     done = walk.done | {walk.at} if read else walk.done
     session.running, session.message = False, ""
-    session.lesson = replace(walk, at=at, done=done, waiting=True)
+    session.lesson = replace(walk, at=at, done=done, waiting=True, over=False)
+
+
+def end_course(session: Session) -> None:
+    """Show the last words of the course in place of its last step."""
+    session.lesson = replace(walk_of(session), over=True)
 
 
 def check(session: Session) -> None:

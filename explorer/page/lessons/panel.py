@@ -18,6 +18,7 @@ from explorer.page.lessons.file import file_name, link_of, packaged_lessons, rea
 from explorer.page.lessons.goals import ELSEWHERE, KINDS
 from explorer.page.opening import BREATH_S, SLICE_S
 from explorer.page.panels.base import Panel
+from explorer.page.stages.draw import commands as draw
 
 TEXTS = ("caption", "question", "answer")
 
@@ -55,7 +56,10 @@ class LessonPanel(Panel):
 
     # --- the hand ---------------------------------------------------------------------------
     def _next(self) -> None:
-        """Turn to the next step, else to the next lesson of the course, else leave."""
+        """Turn to the next step, else to the next lesson of the course, else to its last words.
+
+        After these the page is an empty plane; after a lesson out of a file, what it was before.
+        """
         walk = course.walk_of(self.session)
         if walk.at + 1 < len(walk.lesson.steps):
             course.turn(self.session, walk.at + 1)
@@ -63,10 +67,12 @@ class LessonPanel(Panel):
         place = course.place_of(walk)
         if place is not None and place + 1 < len(packaged_lessons()):
             course.begin(self.session, packaged_lessons()[place + 1])
+        elif place is not None and not walk.over:
+            course.end_course(self.session)
         else:
             course.leave(self.session)
-            if place is not None:
-                self.tell(words.FINISHED)
+            if walk.over:
+                draw.begin_own(self.session)
 
     def _on_words(self, value: Any) -> None:  # noqa: ANN401 - from a browser
         if isinstance(value, list) and len(value) == 2 and all(isinstance(v, str) for v in value):
@@ -138,15 +144,27 @@ def _walk(walk: Walk) -> dict[str, Any]:
     step, count, place = walk.step, len(walk.lesson.steps), course.place_of(walk)
     last = walk.at + 1 == count
     following = words.following(last, place, len(packaged_lessons()))
+    if walk.over:
+        return {**_steps(walk), "caption": words.FINISHED, "question": "", "answer": "", "goal": "",
+                "done": False, "next": words.OWN, "ready": True, "links": []}  # fmt: skip
     return {
-        "title": walk.lesson.title, "number": words.number(place, walk.draft is not None),
-        "at": walk.at, "steps": [i in walk.done for i in range(count)],
+        **_steps(walk),
         "caption": step.caption, "question": step.question, "answer": step.answer,
         "goal": "" if step.goal is None else step.goal.words, "done": walk.at in walk.done,
         "next": following, "ready": step.goal is None or walk.at in walk.done,
-        "leave": words.leaving(walk.draft is not None),
         "links": [{"page": f"{name}.ipynb", "title": words.PAGES[name]}
                   for name in walk.lesson.pages if step.goal and step.goal.name == ELSEWHERE],
+    }  # fmt: skip
+
+
+def _steps(walk: Walk) -> dict[str, Any]:
+    """Return what is shown over the words of a step; after the last step no dot is lit."""
+    count, preview = len(walk.lesson.steps), walk.draft is not None
+    return {
+        "title": words.FINISHED_TITLE if walk.over else walk.lesson.title,
+        "number": words.number(course.place_of(walk), preview),
+        "at": count if walk.over else walk.at, "steps": [i in walk.done for i in range(count)],
+        "leave": words.leaving(preview),
     }  # fmt: skip
 
 

@@ -15,10 +15,13 @@ PAGES = {
 }
 
 
+FINISHED_TITLE = "That was the last lesson"
 FINISHED = (
-    "That was the last lesson. Now train a network on points of your own, or read its weights by "
-    "the command audit; under Share a whole class attacks them."
+    "Now draw points of your own, train a network on them, and see what its weights give away.\n\n"
+    "A PyTorch model of yours is read by the command: margin-explorer audit model.pt data.csv\n\n"
+    "Under Share, “Let the hall attack” lets a whole class look for your points."
 )
+OWN = "Draw your own"
 
 
 def number(place: int | None, preview: bool) -> str:
