@@ -23,7 +23,8 @@ CARDS = {
     "compare": "stages.attack.arena.Arena",
 }
 HALF = ("attack", "start")  # these two stand side by side
-# What opens over the side; a title is in sight while one of its panels belongs to the stage.
+# What opens over the side; a title is in sight while one of its panels belongs to the stage. The
+# head opens Share.
 SHARE = "Share"
 FOLDS = {
     "More settings": (

@@ -85,7 +85,10 @@ class Explorer:
         self.page.locator(".mx-thumb").filter(has_text=re.compile(f"^{title}$")).click()
 
     def fold(self, title: str) -> None:
-        """Open or close a fold of the side, or a folded part within it."""
+        """Open or close a fold of the side, or a folded part within it; the head has Share."""
+        if title == "Share":
+            self.press("Share")
+            return
         kinds = ".mx-fold, .mx-items [aria-pressed]:visible"
         self.page.locator(kinds, has_text=title).first.click()
 

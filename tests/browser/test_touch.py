@@ -35,7 +35,7 @@ def test_tap_adds_swipe_sprays_and_forbids(touch_page: Page, voila_server: serve
 
     app.button("Move").tap()
     swipe(app, (0.6, 0.4), (0.8, 0.2))
-    touch_page.locator(".mx-fold", has_text="Share").tap()
+    app.button("Share").tap()
     points = app.points()
     assert [y for *_, y in points] == [1] + [-1] * (1 + MOVES)
     assert all(
@@ -45,7 +45,7 @@ def test_tap_adds_swipe_sprays_and_forbids(touch_page: Page, voila_server: serve
     app.button("Erase").tap()
     swipe(app, *SWIPE)
     app.expect_points(1)
-    touch_page.locator(".mx-fold", has_text="Share").tap()
+    app.button("Share").tap()
     a_word_is_explained_at_a_touch(app)
     app.button("4 Landscape").tap()
     the_handle_is_dragged_by_touch(touch_page)

@@ -16,7 +16,7 @@ from explorer.engine.scoring import score
 from explorer.page import play
 from explorer.page.apps.explorer import App
 from explorer.page.plane.marks import FOUND
-from explorer.page.stages.attack.arena import CANCEL, RUN
+from explorer.page.stages.attack.arena import CANCEL, RUN, UNFIT
 from explorer.page.stages.attack.other import OPEN, SURE, OtherPanel
 from explorer.research.runs import FINE, RADIUS
 from explorer.research.sweep.experiment import other_set
@@ -28,9 +28,9 @@ app = pytest.fixture(lambda: trained("arena"))
 def only(app: App, *keys: str) -> None:
     """Tick these attacks and no others."""
     for r in app.panels["Arena"].table.rows:
-        if r["ticked"] != (r["key"] in keys):
+        if r.get("ticked", False) != (r["key"] in keys):
             send(app.panels["Arena"].table, kind="tick", key=r["key"], ticked=r["key"] in keys)
-    assert {r["key"] for r in app.panels["Arena"].table.rows if r["ticked"]} == {*keys}
+    assert {r["key"] for r in app.panels["Arena"].table.rows if r.get("ticked")} == {*keys}
 
 
 def run(app: App) -> None:
@@ -52,7 +52,11 @@ def row(app: App, key: str) -> dict:
 
 
 def test_it_opens_with_several_attacks_ticked_and_says_which_cannot_run(app: App) -> None:
-    rows = app.panels["Arena"].table.rows
+    table = app.panels["Arena"].table
+    assert not any(r.get("off") for r in table.rows)  # they stand behind the last row
+    send(table, kind="choose", key=UNFIT)
+    assert table.rows[-1]["off"]
+    rows = [r for r in table.rows if r["key"] != UNFIT]
     assert [r["key"] for r in rows] == sorted(ROSTER, key=lambda key: row(app, key)["off"])
     assert sum(r["ticked"] for r in rows) >= 3
     for r in rows:

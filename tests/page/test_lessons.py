@@ -35,6 +35,7 @@ from explorer.page.lessons.file import (
     write,
 )
 from explorer.page.lessons.goals import KINDS
+from explorer.page.lessons.words import FINISHED_TITLE
 from explorer.page.session import Session
 from explorer.page.sharing import files
 from explorer.page.stages.draw import commands as draw
@@ -371,7 +372,22 @@ def test_a_lesson_names_the_cards_beside_the_plane() -> None:
     ]
     assert app.folds.state["titles"] == []
     course.leave(app.session)
-    assert app.folds.state["titles"]
+    assert app.panels["Presets"].box in app.cards.children
+
+
+def test_the_course_ends_in_a_card_which_leads_to_an_empty_plane() -> None:
+    app = App(preset("moons", n=6), lesson=14)
+    view, session = app.panels["LessonPanel"].view, app.session
+    for _ in range(2):
+        send(view, kind="next")
+    assert view.state["title"] == FINISHED_TITLE and view.state["ready"]
+    send(view, kind="turn", value=1)
+    assert view.state["title"] == packaged_lessons()[14].title
+    for _ in range(2):
+        send(view, kind="next")
+    assert session.lesson is None and not session.frame.dataset.n
+    play.undo(session)
+    assert session.frame.dataset.n == 6
 
 
 def test_a_lesson_opens_by_number_and_from_a_file(tmp_path) -> None:

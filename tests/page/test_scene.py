@@ -229,16 +229,19 @@ def test_each_layer_goes_and_comes_by_its_chip() -> None:
     assert not on_plane(app)["margins"] and "map" in on_plane(app)
 
 
-def test_an_empty_plane_offers_an_axis_to_draw_on_and_an_empty_axis_the_plane() -> None:
+def test_the_plane_offers_an_axis_to_draw_on_and_an_axis_the_plane() -> None:
     app = App()
-    session, tools = app.session, app.panels["Tools"].view
-    for d, key in ((1, "Draw on the plane"), (2, "Draw on a line"), (1, "Draw on the plane")):
-        send(tools, kind="layer", value="axis")
+    session, tools, sets = app.session, app.panels["Tools"].view, app.panels["Presets"].view
+    for d, words in ((1, "the plane"), (2, "a line"), (1, "the plane")):
+        send(sets, kind="axis")
         assert session.frame.dataset.d == d
-        assert [chip["name"] for chip in tools.state["chips"]] == [key]
+        assert sets.state["axis"][0].endswith(words)
     draw.add(session, [((0.3,), 1.0), ((-0.3,), -1.0)])
-    assert all(chip["key"] != "axis" for chip in tools.state["chips"])  # no click loses a drawing
     assert [row["sign"] for row in tools.state["classes"]][-1] == "↕"
+    send(sets, kind="axis")
+    assert session.frame.dataset.n == 0
+    send(tools, kind="undo")
+    assert session.frame.dataset.n == 2 and session.frame.dataset.d == 1  # no click loses a drawing
 
 
 def test_a_chip_fits_the_axes_where_that_shows_more() -> None:

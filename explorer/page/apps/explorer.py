@@ -126,7 +126,7 @@ class App(Instrument):
         titles = [
             title
             for title, kinds in FOLDS.items()
-            if (left is None or "folds" in left or title == self.open)
+            if (title == self.open or (title != cards.SHARE and (left is None or "folds" in left)))
             and any(self.panels[kind.__name__].belongs(frame) for kind in kinds)
         ]
         if self.open and self.open not in titles:

@@ -19,7 +19,7 @@ const build = (el, send, onClose) => {
   const join = make("div", "mx-hall-join", {}, make("div", "", {}, where, code), qr);
   const dialog = make("dialog", "mx-hall-screen", { "aria-label": "The hall attacks" },
     make("div", "mx-hall-left", {}, plane, needles),
-    make("div", "mx-hall-right", {}, title, said, scope, join, count, table, best, asked, make("span", "mx-hall-gap"), seal, busy,
+    make("div", "mx-hall-right", {}, title, said, scope, asked, join, count, table, best, make("span", "mx-hall-gap"), seal, busy,
       make("div", "mx-hall-steps", {}, next), make("div", "mx-hall-steps", {}, skip, leave))); // what ends it is never under the hand that goes on
   el.append(dialog);
 
@@ -67,10 +67,10 @@ const build = (el, send, onClose) => {
   };
   const votes = () => {
     const all = Object.values(phones).map(([, guess]) => guess).filter(Boolean), rows = [["more", "more"], ["same", "as many"], ["fewer", "fewer"]];
-    asked.hidden = !now.round.question || !["taps", "truth"].includes(stage()) || (!all.length && !now.round.answer);
-    asked.replaceChildren(make("p", "", { textContent: now.round.answer || now.round.question || "" }), ...(all.length ? rows : []).map(([key, name]) => {
+    asked.hidden = !now.round.question || !["taps", "truth"].includes(stage()); // it stands there before the first answer, as on the phones
+    asked.replaceChildren(make("p", "", { textContent: now.round.answer || now.round.question || "" }), ...(all.length || !now.round.answer ? rows : []).map(([key, name]) => {
       const some = all.filter((guess) => guess === key).length;
-      return make("div", "", {}, make("span", "", { textContent: name }), make("i", "", {}, make("b", "", { style: `width:${(100 * some) / all.length}%` })), make("span", "", { textContent: some }));
+      return make("div", "", {}, make("span", "", { textContent: name }), make("i", "", {}, make("b", "", { style: `width:${(100 * some) / Math.max(1, all.length)}%` })), make("span", "", { textContent: some }));
     }));
   };
   const writeAll = () => {

@@ -22,9 +22,9 @@ const build = (el, send) => {
   const noise = field("noise", "range", { min: 0, max: 1, step: 0.01 }, "Noise, in units of the plane");
   const seed = field("seed", "number", { min: 0, max: 2147483647, step: 1 }, "Seed of the set, the first weights and the attack: the same seed, the same run");
   const again = makeButton("mx-flat", "↻ another", "Draw the set with the next seed", () => send("another"));
-  const why = make("p", "mx-note-text", { textContent: "Points, noise and another draw are of a ready-made set: yours are drawn by hand." });
-  el.append(make("div", "mx-card-title", { textContent: "Start from a set" }), grid,
-    make("div", "mx-fields", {}, n.box, noise.box, make("div", "mx-field-row", {}, seed.box, again)), why);
+  const axis = makeButton("mx-thumbs-axis", "", undefined, () => send("axis"));
+  el.append(make("div", "mx-thumbs-head", {}, make("div", "mx-card-title", { textContent: "Start from a set" }), axis), grid,
+    make("div", "mx-fields", {}, seed.box, n.box, noise.box, again));
   const redraw = () => send("redraw", { n: Number(n.input.value), noise: Number(noise.input.value) });
   for (const f of [n, noise]) {
     f.input.addEventListener("input", () => { f.shown.textContent = f.input.value; });
@@ -45,7 +45,8 @@ const build = (el, send) => {
     n.input.min = state.low; n.input.max = state.high;
     for (const [f, value] of [[n, state.n], [noise, state.noise], [seed, state.seed]])
       if (document.activeElement !== f.input || f.input.type === "range") { put(f.input, "value", String(value)); f.shown.textContent = value; }
-    n.input.disabled = noise.input.disabled = again.disabled = !state.chosen;
-    why.hidden = Boolean(state.chosen) || !state.drawn;
+    for (const one of [n.box, noise.box, again]) one.hidden = !state.chosen; // they are of a ready-made set
+    put(axis, "textContent", state.axis[0]);
+    put(axis, "title", state.axis[1]);
   };
 };

@@ -13,7 +13,7 @@ const build = (el, send, onClose) => {
   const steps = makeButton("mx-menu-row", "Step × n", "Pause, and take n steps at once", () => send("steps", Number(many.value)));
   const reseed = makeButton("mx-menu-row", "New seed", "Back to step 0 with another random initialisation", () => send("reseed"));
   const further = menu("mx-up", "", "More steps, and another seed", [make("label", "mx-menu-row", {}, "n steps ", many), steps, reseed]);
-  further.button.innerHTML = icon("more");
+  further.button.innerHTML = `<span class="mx-roomy">More </span>${icon("more")}`;
   further.button.setAttribute("aria-label", "More steps");
   const speed = make("select", "mx-select", { title: "Steps per second while playing", "aria-label": "Speed", on: { change: () => send("speed", speed.selectedIndex) } });
   const time = make("input", "mx-time", { type: "range", min: 0, max: TICKS, value: 0, title: "Scrub back through the run; play goes on from there", "aria-label": "Time" });
@@ -25,7 +25,7 @@ const build = (el, send, onClose) => {
   branch.append(" ", "Branch");
   const present = makeButton("mx-square mx-presents", undefined, "Present: plane and pictures large, no settings (F)",
     () => present.dispatchEvent(new Event("mx-presents", { bubbles: true })), { "aria-label": "Present", "aria-pressed": "false" }); // access.js listens
-  present.innerHTML = icon("present");
+  present.innerHTML = `${icon("present")}<span class="mx-roomy"> Present</span>`;
   el.append(reset, play, step, further.root, speed, line, where, branch, present);
   onClose(further.close);
 

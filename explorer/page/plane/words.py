@@ -9,7 +9,7 @@ KEYS = (
     "Delete erases, 1 to 4 choose the class, P place, M move, E erase, Ctrl+Z undo, Ctrl+Y redo."
 )
 FOLDED_KEYS = "The pencil edits the points. Keyboard: Ctrl+Z undo, Ctrl+Y redo."
-FIRST = "Click to place a point, drag to spray, or take a preset."
+FIRST = "Click to place a point, drag to spray, or take a set."
 FIRST_ALONE = "Click to place a point, drag to spray."  # where a lesson hides the presets
 FIRST_ON_LINE = "Click above the axis to place a ● point, below it to place a ▲."
 EXPLAIN_KEYS = (

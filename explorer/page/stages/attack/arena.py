@@ -41,6 +41,8 @@ NOTE = "lines: 95% intervals · grey: unseen points"
 BRUSH = "Click to set the distance within which the table counts."
 WITHIN_TIP = "Distance within which a claim counts; the sentence on top stays with 0.03"
 OTHER = "other"  # key of the row of another set
+UNFIT = "unfit"  # key of the row behind which the attacks that do not fit stand
+UNFIT_TIP = "Attacks that cannot be run on these weights, each with its reason"
 SEEDS = 3  # arbitrary: the fewest with a spread
 RUNS_SHARE = 0.7  # of the bar; the rest is the search for another set; arbitrary
 
@@ -59,6 +61,7 @@ class Arena(Panel):
         self.planned: list[str] = []  # key of each run of this board, in their order
         self.job = Ask(self, self.weights)
         self._ticks: dict[str, bool] = {}  # by hand
+        self.unfit_shown = False
         self._suits: tuple[Target | None, dict[str, str]] = (None, {})
         self.table = TableView(head=list(HEAD))
         self.radius = RADIUS  # within which the table counts
@@ -166,8 +169,12 @@ class Arena(Panel):
             {**self._row(key, lines.get(key), refused[key]), "ticked": key in ticked}
             for key in sorted(ROSTER, key=lambda key: bool(refused[key]))
         ]
+        fit = sum(not why for why in refused.values())
+        rows, unfit = rows[:fit], rows[fit:]
         if self.other is not None or self.running == OTHER:
             rows.append(other_row(self.other))
+        if unfit:
+            rows += [unfit_row(len(unfit), self.unfit_shown), *(unfit if self.unfit_shown else ())]
         n = "" if truth is None else f" of {truth.n}"
         self.table.title, self.table.rows = f"Recovered{n}, within {self.radius:.2g}", rows
         self.table.note = NOTE if lines else ""
@@ -191,7 +198,10 @@ class Arena(Panel):
 
     def _choose(self, key: str) -> None:
         """Draw what a row stands for."""
-        if key == OTHER and self.other is not None:
+        if key == UNFIT:
+            self.unfit_shown = not self.unfit_shown
+            self.draw()
+        elif key == OTHER and self.other is not None:
             self._put(key, self.other.other, self.other.other_sentence)
         elif key != OTHER:
             self._show(next((line for line in self.lines() if line.key == key), None))
@@ -256,6 +266,12 @@ def bar_of(made: Share) -> list[float]:
 def interval(made: Share, n: int) -> str:
     """Return the ends of an interval as counts of n, such as "17 to 20"."""
     return f"{made.low * n:.2g} to {made.high * n:.2g}"
+
+
+def unfit_row(n: int, shown: bool) -> dict[str, Any]:
+    """Return the row behind which n attacks that do not fit stand; `shown`: they follow it."""
+    title = f"{'▾' if shown else '▸'} {n} {'does' if n == 1 else 'do'} not fit"
+    return {"key": UNFIT, "title": title, "tip": UNFIT_TIP, "drawn": True, "words": ""}
 
 
 def other_row(other: Ambiguity | None) -> dict[str, Any]:

@@ -14,6 +14,13 @@ from explorer.page.stages.draw import commands as draw
 from explorer.style import CLASSES
 
 MOST_SEED = 2**31 - 1
+AXIS = {
+    1: ("Draw on the plane", "An empty plane: points of two coordinates. Undo brings yours back"),
+    2: (
+        "Draw on a line",
+        "An empty axis: points of one coordinate, above it +1, below it −1. Undo brings yours back",
+    ),
+}
 
 
 class Presets(Panel):
@@ -30,6 +37,7 @@ class Presets(Panel):
             "redraw": self._on_redraw,
             "seed": self.command_among(range(MOST_SEED + 1), self._reseed),
             "another": self.command(self._another),
+            "axis": self.command(self._turn_axis),
         }, ("mx-presets",), sets=thumbs())  # fmt: skip
 
     def _on_preset(self, name: str) -> None:
@@ -43,6 +51,10 @@ class Presets(Panel):
 
     def _another(self) -> None:
         self._reseed(min(self.session.seed + 1, MOST_SEED))
+
+    def _turn_axis(self) -> None:
+        """Begin on a line instead of the plane, or the other way."""
+        draw.begin_own(self.session, 3 - self.session.frame.dataset.d)
 
     def _reseed(self, seed: int) -> None:
         """Draw the chosen set with another seed; points drawn by hand stay."""
@@ -63,8 +75,8 @@ class Presets(Panel):
     def render(self, frame: Frame) -> None:
         """Show which set is drawn, and its numbers."""
         source = frame.dataset.source
-        drawn = frame.dataset.n > 0
-        shown: dict[str, Any] = {"chosen": "", "seed": self.session.seed, "drawn": drawn}
+        axis = AXIS[frame.dataset.d]
+        shown: dict[str, Any] = {"chosen": "", "seed": self.session.seed, "axis": axis}
         if source is not None:
             row = PRESETS[source.preset]
             shown |= {"chosen": source.preset, "n": source.n, "noise": source.noise,

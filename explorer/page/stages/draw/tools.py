@@ -7,7 +7,6 @@ from typing import Any
 from explorer.page import play
 from explorer.page.controls.control import Palette
 from explorer.page.frame import LAYERS, Frame
-from explorer.page.lessons import course
 from explorer.page.panels.base import Panel
 from explorer.page.plane.weights import can_show
 from explorer.page.plane.words import BAND
@@ -25,11 +24,7 @@ CHIPS = {
     "trails": ("Trails", "Where the candidates come from"),
 }
 FIT = ("Fit", "Let the plane show all points large")
-AXIS = {
-    1: ("Draw on the plane", "Points of two coordinates"),
-    2: ("Draw on a line", "An empty axis: points of one coordinate, above it +1, below it −1"),
-}
-TRUTH, FIT_KEY, AXIS_KEY, BAND_KEY = "truth", "fit", "axis", "band"
+TRUTH, FIT_KEY, BAND_KEY = "truth", "fit", "band"
 TOOLS = ("place", "move", "erase")
 
 
@@ -49,7 +44,7 @@ class Tools(Panel):
             **self.commands(undo=play.undo, redo=play.redo, clear=draw.clear),
             "edit": self.command_of(bool, self._on_edit),
             "layer": self.command_among(
-                (TRUTH, FIT_KEY, AXIS_KEY, BAND_KEY, *LAYERS), self._on_layer
+                (TRUTH, FIT_KEY, BAND_KEY, *LAYERS), self._on_layer
             ),
         }, ("mx-tools",))  # fmt: skip
 
@@ -72,8 +67,6 @@ class Tools(Panel):
             session.choose(band=not session.band)
         elif key == FIT_KEY:
             draw.refit(session)
-        elif key == AXIS_KEY:
-            draw.begin_own(session, 3 - session.frame.dataset.d)
         else:
             shown = set(session.layers) ^ {key}
             session.choose(layers=tuple(name for name in LAYERS if name in shown))
@@ -99,10 +92,6 @@ class Tools(Panel):
         axes = self.session.axes
         if axes_for(axes, draw.in_view(frame, axes), loaded=True) != axes:
             chips.append({"key": FIT_KEY, "name": FIT[0], "tip": FIT[1], "on": False})
-        data = frame.dataset
-        if frame.stage == "draw" and not data.n and course.offers(self.session, "Presets"):
-            name, tip = AXIS[data.d]
-            chips.append({"key": AXIS_KEY, "name": name, "tip": tip, "on": False})
         if frame.is_aimed and frame.proof is None:
             shown = self.session.truth_shown
             name = "Hide the truth" if shown else "Reveal the truth"
