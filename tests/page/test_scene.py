@@ -20,6 +20,7 @@ from explorer.engine.explanations.certainty import Certainty
 from explorer.engine.network import Network, init_network, phi, phi_all
 from explorer.page import play
 from explorer.page.apps.explorer import App
+from explorer.page.frame import Frame
 from explorer.page.plane import marks
 from explorer.page.plane.marks import FOUND
 from explorer.page.plane.scene import Look, backdrop, network, scene
@@ -378,8 +379,8 @@ def test_the_legend_of_every_stage_has_the_glyphs_that_are_on_the_plane(session:
     play.go(session, "attack")
 
 
-def claimed(session: Session, x: list, y: list, **changes) -> dict:
-    """What is shown where an attack claims these places."""
+def claiming(session: Session, x: list, y: list, **changes) -> Frame:
+    """The frame of an attack that claims these places."""
     frame, claims = session.frame, Report(torch.tensor(x), torch.tensor(y), torch.ones(len(y)))
     claims = replace(claims, x=claims.x.double(), y=claims.y.double())
     state = frame.attack.state
@@ -387,7 +388,12 @@ def claimed(session: Session, x: list, y: list, **changes) -> dict:
     part = replace(frame.attack, claims=claims, judged=state)
     if made is not None:
         part = replace(part, scores=made.scores, verdict=made.verdict)
-    return shown_of(session, replace(frame, attack=part, **changes))
+    return replace(frame, attack=part, **changes)
+
+
+def claimed(session: Session, x: list, y: list, **changes) -> dict:
+    """What is shown where an attack claims these places."""
+    return shown_of(session, claiming(session, x, y, **changes))
 
 
 def shown_of(session: Session, frame) -> dict:
@@ -399,9 +405,11 @@ def test_a_cross_is_a_wrong_claim_and_nothing_else(session: Session) -> None:
     play.go(session, "attack")
     truth = session.frame.truth
     at, label = truth.x[0].tolist(), float(truth.y[0])
-    seen = claimed(session, [at, [at[0] + 0.045, at[1]], [1.9, 1.9]], [label] * 3)
+    said = claiming(session, [at, [at[0] + 0.045, at[1]], [1.9, 1.9]], [label] * 3)
+    seen = shown_of(session, said)
     kinds = [marks.MARKS[int(k)] for k in seen["claims"][:, 2]]
     assert kinds == ["found", "beside", "wrong"]
+    assert marks.second_claims(said) == 1  # what the headline counts
     check(seen)
     nobody = replace(session.frame.aim, truth=Dataset(truth.x[:0], truth.y[:0]))
     frame = replace(session.frame, aim=nobody)

@@ -50,7 +50,6 @@ from explorer.research.image_runs import (
 from explorer.research.pictures.charts import (
     CONTROL,
     MATCHED,
-    STARTED,
     output_chart,
     roc_chart,
     share_chart,
@@ -199,8 +198,7 @@ class Board:
         self.shares, self.rates = (ChartView(layout=w.Layout(height="230px")) for _ in range(2))
         titled = (
             ("Each training image by score and output", self.outputs),
-            (key("Share found", (MATCHED, "training images"), (CONTROL, "unseen images"),
-                 (STARTED, "images of the start")), self.shares),
+            ("Share of the images found", self.shares),
             (key("Training against unseen images, at every likeness (NCC)", (MATCHED, "found"),
                  (CONTROL, "guess")), self.rates),
         )  # fmt: skip

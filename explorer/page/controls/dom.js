@@ -42,12 +42,14 @@ const menu = (className, label, title, content, opened = () => {}) => {
   const root = make("div", `mx-menu ${className}`, {}, button, box);
   const set = (open) => {
     box.hidden = !open;
+    if (box.popover) box.togglePopover(open);
     button.setAttribute("aria-expanded", String(open));
-    if (open) { opened(); fitIn(box, button); }
+    if (open) { opened(); place(box, button); }
   };
-  const fit = () => { if (!box.hidden) fitIn(box, button); };
+  const place = (...both) => (box.popover ? standAt : fitIn)(...both); // a popover stands over boxes that scroll
+  const fit = () => { if (!box.hidden) place(box, button); };
   const outside = (e) => { if (!box.hidden && !e.composedPath().includes(root)) set(false); };
-  const ends = [listen(window, "resize", fit), listen(document, "pointerdown", outside)];
+  const ends = [listen(window, "resize", fit), listen(window, "scroll", fit, true), listen(document, "pointerdown", outside)];
   root.addEventListener("focusout", (e) => { if (e.relatedTarget && !root.contains(e.relatedTarget)) set(false); });
   root.addEventListener("keydown", (e) => {
     const rows = [...box.querySelectorAll("button, a[href]")], at = rows.indexOf(document.activeElement);

@@ -3,6 +3,7 @@ const build = (el, send, onClose) => {
   const row = make("div", "mx-segments", { role: "group" });
   const list = make("div", "");
   const further = menu("mx-further", "more", "Further attacks", [list]);
+  further.box.popover = "manual"; // its card scrolls, and would cut it
   const words = make("p", "mx-note-text mx-chosen");
   const again = makeButton("mx-flat", undefined, undefined, () => send("again"));
   const title = make("div", "mx-card-title");

@@ -128,6 +128,14 @@ def claim_kinds(
     return kinds
 
 
+def second_claims(frame: Frame) -> int:
+    """Return how many claims of a judged attack are marked as second claims of a found point."""
+    claims, truth, verdict = frame.attack.claims, frame.truth, frame.attack.verdict
+    if claims is None or truth is None or verdict is None:
+        return 0
+    return int((claim_kinds(claims, truth, matches(frame), verdict.radius) == BESIDE).sum())
+
+
 def _certainty(frame: Frame) -> Certainty | None:
     """Return how certain the points of the truth are, where the attack is on these weights."""
     verdict = frame.attack.verdict

@@ -229,7 +229,7 @@ def _weights(lam: Array | None, n: int) -> Array:
 def _points(frame: Frame, axes: Axes, look: Look) -> Array:
     data = frame.truth if frame.is_aimed and frame.truth is not None else frame.dataset
     made = frame.training.certificate
-    known = made is not None and not frame.is_aimed and len(made.lam) == data.n
+    known = made is not None and frame.stage == "train" and len(made.lam) == data.n
     lam = as_array(made.lam) if known and made is not None else None
     return point_rows(data, axes, lam, _traceless(frame, look, data.n))
 

@@ -11,7 +11,6 @@
 //   lit, lift: the needle and the point that are lit; -1 or none for none
 //   term: "kink" lights the needles, "lambda" the pulls, "left" what is left over
 const MOST_STEP = 40; // px between two needles; arbitrary
-const ASIDE = 24; // px beside them, for those that lie
 const HEAD = 4; // px, the largest
 const PULLED = 0.34; // of the height: the row of the pulls; arbitrary
 const FEW_PULLS = 3; // px of a bar from which its points are told apart
@@ -19,10 +18,10 @@ const inkOf = (label, paints) =>
   ({ 1: paints.pos, "-1": paints.neg, 3: paints.third, 4: paints.fourth })[label] || paints.ink2;
 // Where the needles stand: {step, at(slot), slot(x)}, and the rows.
 const slotsOf = (frame, size) => {
-  const k = frame.needles.shape[0], step = Math.min(MOST_STEP, (size.width - 2 * ASIDE) / Math.max(1, k));
+  const foot = frame.pulls ? Math.round(size.height * (1 - PULLED)) : size.height; // beside them is room for those that lie
+  const k = frame.needles.shape[0], step = Math.min(MOST_STEP, (size.width - foot) / Math.max(1, k));
   const left = (size.width - step * k) / 2;
   const slot = (x) => Math.min(k - 1, Math.max(0, Math.floor((x - left) / step)));
-  const foot = frame.pulls ? Math.round(size.height * (1 - PULLED)) : size.height;
   return { k, step, at: (i) => left + (i + 0.5) * step, slot, foot };
 };
 const longest = ({ data }) => {
@@ -119,12 +118,13 @@ const paintBand = (context, frame, size, paints) => {
 };
 
 // --- the view of a kernel ---------------------------------------------------------------------
+const GLOWS = 0.01; // of the longest needle: less is not seen; arbitrary
 const NEAR = 7; // px from a line of the plane within which it is lit; arbitrary
 function render({ model, el }) {
   el.classList.add("mx-band");
-  const title = make("span", "mx-band-title"), left = make("span", "mx-band-left"), why = make("p", "mx-note-text");
+  const title = make("span", "mx-band-title"), left = make("span", "mx-band-left"), why = make("p", "mx-note-text"), key = make("p", "mx-note-text mx-band-key", { "aria-hidden": "true" });
   const box = make("div", "mx-band-box", { tabIndex: 0, role: "slider", "aria-orientation": "horizontal", "aria-valuemin": 1 });
-  el.append(make("div", "mx-band-head", {}, title, left), box, why);
+  el.append(make("div", "mx-band-head", {}, title, left), box, key, why);
   let frame = null, lit = -1, lift = -1, term = "";
   const drawn = (context, size, paints) => frame && paintBand(context, { ...frame, lit, lift, term }, size, paints);
   const { canvas, redraw, close } = surface(box, drawn);
@@ -143,12 +143,19 @@ function render({ model, el }) {
     const most = Math.max(1e-300, ...sizes);
     return sizes.map((v) => v / most);
   };
+  // Under the band: the needle that is lit, else what is drawn.
+  const tell = (said) => {
+    const kinds = ["needle: the weights of a neuron"];
+    if (frame?.pulls) kinds.splice(0, 1, "needle: a neuron", "bar: what each point adds");
+    if (left.classList.contains("on")) kinds.push("red: what is left");
+    write(key, lit < 0 ? kinds.join(" · ") : said);
+  };
   // What is lit here and there: this view tells the others, unless they told it.
   const light = (i, told = true) => {
     const count = frame?.needles?.shape[0] || 0;
     lit = i < count ? i : -1;
     const said = lit < 0 ? model.get("label") : words(lit);
-    box.title = said;
+    tell(said);
     attribute(box, "aria-valuenow", lit + 1); attribute(box, "aria-valuetext", said);
     canvas.mxLit = lit; // for tests
     redraw();
@@ -201,11 +208,14 @@ function render({ model, el }) {
     canvas.mxFrame = frame; // for tests and for those who look: the numbers on screen
     const count = frame.needles?.shape[0] || 0;
     if (lit >= count) light(-1);
-    explain(title, frame.title); explain(left, frame.left || ""); write(why, frame.why || "");
+    explain(title, frame.title); explain(left, frame.left || "");
+    left.classList.toggle("on", Boolean(frame.glow) && Math.max(...frame.glow.data) > GLOWS * longest(frame.needles)); // in the colour of what glows
+    write(why, frame.why || "");
     attribute(box, "aria-valuemax", Math.max(1, count));
-    box.hidden = !count; why.hidden = !frame.why;
+    box.hidden = key.hidden = !count; why.hidden = !frame.why;
+    if (lit < 0) tell("");
   };
-  const text = () => { attribute(box, "aria-label", model.get("label")); if (lit < 0) box.title = model.get("label"); };
+  const text = () => attribute(box, "aria-label", model.get("label"));
   text(); light(-1, false);
   const ends = [follow(model, redraw, take, el, false), unlight, close, heed(model, "change:label", text)];
   return () => ends.forEach((end) => end());

@@ -502,6 +502,7 @@ const niceTicks = (centre, half, most) => {
   return ticks;
 };
 const TICK = 40; // px at the right edge for the words of a tick: the levels of a graph end there
+const LARGE = 300; // px of a side that has room for five ticks; arbitrary
 const EDGE = 22; // px of a side in which no tick stands: its words would leave the plane
 const ticksOf = (frame, size) => {
   const [cx, cy, hx, hy] = frame.view;
@@ -509,8 +510,8 @@ const ticksOf = (frame, size) => {
     ticks.map(([v, words]) => [((((v - centre) / half) * (turned ? -1 : 1) + 1) / 2) * length, words])
       .filter(([at]) => at > EDGE && at < length - EDGE);
   return {
-    across: inside(niceTicks(cx, hx, size.width > 420 ? 5 : 3), cx, hx, size.width, false),
-    up: inside(niceTicks(cy, hy, size.height > 420 ? 5 : 3), cy, hy, size.height, true),
+    across: inside(niceTicks(cx, hx, size.width > LARGE ? 5 : 3), cx, hx, size.width, false),
+    up: inside(niceTicks(cy, hy, size.height > LARGE ? 5 : 3), cy, hy, size.height, true),
   };
 };
 const paintGrid = (context, { across, up }, size, paints) => {

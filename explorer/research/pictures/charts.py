@@ -821,7 +821,7 @@ def share_chart(found: ImageComparison, started: bool) -> Chart:
     ticks = tuple((k, name) for k, (name, *_) in enumerate(bars, 1))
     return Chart(
         series,
-        Axis(0.4, len(bars) + 0.6, short="images", ticks=ticks),
+        Axis(0.4, len(bars) + 0.6, "images", ticks=ticks),
         Axis(0, 1, short="share found", percent=True, ticks=(0, 0.25, 0.5, 0.75, 1)),
         label="Share found of training images and of unseen images",
     )

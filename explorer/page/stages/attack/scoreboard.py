@@ -8,8 +8,10 @@ from functools import partial
 
 import ipywidgets as w
 import numpy as np
+from numpy.typing import NDArray
 
 from explorer.engine.attacks.target import Target
+from explorer.engine.certificate import in_reach
 from explorer.engine.charts import A_ROW, NOTHING, Chart
 from explorer.engine.controls import Controls
 from explorer.engine.explanations.assumptions import obstacle
@@ -186,7 +188,11 @@ class Scoreboard(Panel):
         frame = self.session.frame
         made = frame.certainty if self.session.entry.own is None else None
         share = self.job.share if self.job.state is JobState.RUNNING else None
-        self.view.dots.draw(dots(self.view.met((self.radius,)), frame.target, made, share))
+        here = self.view.met((self.radius,))
+        known = None if frame.aim is None or self.session.entry.own else frame.aim.certificate
+        reach = in_reach(known, here.n)
+        gone = None if reach is None else reach.numpy() == 0
+        self.view.dots.draw(dots(here, frame.target, made, share, gone))
 
 
 def controls_of(aim: Aim, verdict: Verdict) -> Controls:
@@ -198,7 +204,7 @@ def controls_of(aim: Aim, verdict: Verdict) -> Controls:
 
 def dots(
     here: RecallCurve, target: Target | None = None, made: Certainty | None = None,
-    share: float | None = None,
+    share: float | None = None, gone: NDArray[np.bool_] | None = None,
 ) -> Chart:  # fmt: skip
     """Return one dot a training point: full where it is found, ringed and ticked where certified.
 
@@ -207,17 +213,22 @@ def dots(
         target: the attacked weights.
         made: how certain the points are; None where it is not known.
         share: of the work on that; None where no work goes on.
+        gone: which points (n,) leave no trace in the weights; None where that is not known.
     """
     n, met = here.n, here.met[0].numpy()
     size = 6.0 if n <= A_ROW else 3.5
     sure = np.zeros(n, dtype=bool) if made is None else made.certain.numpy()
+    lost = np.zeros(n, dtype=bool) if gone is None else gone & ~met
     kinds = (
+        ("no trace", "ink3", {"size": 0.4 * size}, lost),
         ("found", "good", {"size": size}, met),
-        ("not found", "ink3", {"size": size, "hollow": True}, ~met),
+        ("not found", "ink3", {"size": size, "hollow": True}, ~met & ~lost),
         ("certified", "good", {"size": 1.5 * size, "hollow": True}, sure),
         ("", "card", {"size": size, "shape": "tick"}, sure & met),
         ("", "good", {"size": size, "shape": "tick"}, sure & ~met),
     )
     foot = certainty_words(target, share, int(met.sum()), None if made is None else int(sure.sum()))
+    if lost.any():
+        foot = f"{foot}   · no trace: {int(lost.sum())}".lstrip()
     said = f"{int(met.sum())} of {n} points found. {foot}".rstrip()
     return dot_chart(n, kinds, foot=foot, tips=points_found(here, made), label=said)

@@ -20,6 +20,7 @@ from explorer.engine.roster import AttackState, by_key
 from explorer.engine.scoring import MIN_POINTS, Doubt, Kind, Unknowable, Verdict
 from explorer.engine.statement import Action, Judged, Statement
 from explorer.page.frame import Frame
+from explorer.page.plane.marks import second_claims
 from explorer.page.stages.attack import found_words as found
 from explorer.page.stages.attack.found_words import UNMET
 from explorer.page.words.statement import ON_THE_WAY, explained_share
@@ -65,21 +66,20 @@ def _start(frame: Frame, state: AttackState, running: bool) -> Statement:
     m, mixed = len(state.x), _truth_share(frame)
     if running or state.t:
         return Statement(ON_ITS_WAY, by_key(frame.attack.name).sentence)
-    press = Action("play", "Attack")
-    if not m or (_own(frame) and not mixed):
-        title = "The attack knows only the weights"
-        if m:
-            title = f"{count(m, 'candidate')} at their start"
-        return Statement(title, by_key(frame.attack.name).sentence, action=press)
+    press, entry = Action("play", "Attack"), by_key(frame.attack.name)
+    begun = f"{count(m, 'candidate')} at {'its' if m == 1 else 'their'} start"
+    if not m or (not mixed and (entry.own or not entry.takes_start)):
+        title = begun if m else "The attack knows only the weights"
+        return Statement(title, entry.sentence, action=press)
     if mixed:
         words = f"They have {mixed}, which no attacker has"
         made = frame.attack.verdict
         if made is not None:
             words += f", and meet {made.found} of {made.n} points before the first step"
         words += "."
-        return Statement(f"{count(m, 'candidate')} at their start", words, "warn", action=press)
+        return Statement(begun, words, "warn", action=press)
     words = "They know only the weights. Watch them look for the points that the weights remember."
-    return Statement(f"{count(m, 'candidate')} at their start", words, action=press)
+    return Statement(begun, words, action=press)
 
 
 def _claims_statement(frame: Frame) -> Statement:
@@ -178,14 +178,26 @@ def _against(frame: Frame, made: Verdict) -> str:
     alone = "" if _own(frame) else ", from the weights alone"
     alone = "" if _truth_share(frame) else alone
     chance = "none" if not made.chance else f"{made.chance:.2g} on average"
-    off = made.claims - made.found
-    wrong = ""
-    if off > 0:
-        wrong = f"; {count(off, 'further claim')} {'is' if off == 1 else 'are'} wrong"
+    further = _further(made.claims - made.found, second_claims(frame))
     return (
-        f"Each within {made.radius:g}{alone}{wrong}. On {_sets(made)} the same claims match "
+        f"Each within {made.radius:g}{alone}{further}. On {_sets(made)} the same claims match "
         f"{chance}."
     )
+
+
+def _further(off: int, second: int) -> str:
+    """Return what the claims beyond the found points are, as the plane marks them; "" for none."""
+    if off <= 0:
+        return ""
+    be = "is" if off == 1 else "are"
+    if not second:
+        return f"; {count(off, 'further claim')} {be} wrong"
+    if second >= off:
+        kind = "a second claim" if off == 1 else "second claims"
+        return f"; {count(off, 'further claim')} {be} {kind}"
+    wrong = "1 is" if off - second == 1 else f"{off - second} are"
+    rest = "1 is a second claim" if second == 1 else f"{second} are second claims"
+    return f"; of {off} further claims {wrong} wrong, {rest}"
 
 
 def _traceless(made: Verdict) -> str:

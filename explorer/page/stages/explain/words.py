@@ -15,7 +15,7 @@ from explorer.research.words import explanations
 from explorer.style import CLASSES
 
 LIKELY = "How certain is a point here?"
-TITLE, NOTE = "Can this point be somewhere else?", "a dot for each filled point"
+TITLE, NOTE = "Can this point become two?", "a dot for each filled point"
 NOTE_OF_CLASSES = "a dot for each filled point and class that it borders on"
 DRAG, WALL = "While you drag", "wall"
 UP_TO_WALL = "up to the wall both halves explain the weights as well"

@@ -118,8 +118,9 @@ def keep(session: Session, made: Needed) -> None:
 
 
 def reveal(session: Session) -> None:
-    """Bring the truth back."""
-    session.show(asked=replace(proof(session), revealed=True))
+    """Bring the truth back, or hide it again."""
+    held = proof(session)
+    session.show(asked=replace(held, revealed=not held.revealed))
 
 
 # --- the eraser ---------------------------------------------------------------------------------

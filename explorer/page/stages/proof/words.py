@@ -18,8 +18,9 @@ FORBID = "Press the plane to forbid points in a disc, and see what else explains
 GAUGE = "Unexplained without a point in the disc"
 LEAST, WITHOUT, YOURS = "best set of all", "without a point in the disc", "limit"
 SEARCHED = "so far"
-CLOSED_IN, EACH = "How far each place is closed in", "a stem for each, in the colour of its class"
-WITHIN = "a point lies within"
+CLOSED_IN, EACH = "How wide each place is", "a point lies so near its middle"
+WITHIN = "from the middle"
+HIDE = Action("reveal-points", "Hide the points")
 NOWHERE = "No place must hold a point"
 
 
@@ -92,7 +93,8 @@ def _numbers(held: Proof) -> tuple[tuple[str, str], ...]:
     made = held.needed
     assert made is not None
     rows = [
-        ("places asked", str(made.asked)),
+        ("places of the best set", str(made.asked)),
+        ("of them needed", str(len(made.rows))),
         ("an explanation may leave", share(made.limit)),
         ("least of any explanation", share(made.least)),
         ("proven for", scope(made.box, made.top)),
@@ -125,7 +127,7 @@ def _revelation(frame: Frame, held: Proof, fold: tuple[tuple[str, str], ...]) ->
         without = "has no place of its own" if rest == 1 else "have no place of their own"
         words += f" {rest} of {truth.n} {without}."
     title = f"{right} of {truth.n} points must be in their place"
-    return Statement(title, words, "good" if right == len(made.rows) else "bad", fold)
+    return Statement(title, words, "good" if right == len(made.rows) else "bad", fold, HIDE)
 
 
 def right_count(made: Needed, truth: Dataset) -> int:
@@ -140,7 +142,8 @@ def place_words(made: Needed, truth: Dataset) -> str:
     if right < places:
         words = f"{right} of {places} places hold a point of yours"
     low, high = (f"{end + made.reach:.2g}" for end in (made.rows[0, -3], made.rows[-1, -3]))
-    return f"{words}: proven to within {low}" + (f" to {high}." if high != low else ".")
+    far = low if high == low else f"{low} to {high}"
+    return f"{words}, at most {far} from its middle."
 
 
 def _argument(frame: Frame, held: Proof) -> Statement:
@@ -163,7 +166,7 @@ def _argument(frame: Frame, held: Proof) -> Statement:
         words = f"More than {whose}, {limit}, by proof: a training point is in the disc."
         return Statement(title, words, "good", fold, action)
     if bound.high <= made.limit:
-        title = title if held.places else NOWHERE
+        title = "No point is needed here" if held.places else NOWHERE
         words = (
             f"No more than {whose}, {limit}: the points drawn are another explanation, as good, "
             "and none is in the disc."

@@ -2,6 +2,7 @@
 // (page/recording/player.js stands before this script). The live page takes over when it has drawn a
 // frame and the recording has ended, or at once after a click.
 const PACE = 0.75; // of the recorded rate: a caption of a dozen words stands for three seconds and more
+const SHIELD_MS = 700; // arbitrary: a hand that is on its way has come
 const playOpening = (root, address) => {
   const find = (name) => root.querySelector(name);
   const calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
@@ -31,8 +32,15 @@ const playOpening = (root, address) => {
     performance.mark("mx-live");
     player.close();
     root.remove();
+    if (wish !== "own") shield();
     if (!listeners.length) document.dispatchEvent(new CustomEvent("mx-replayed", { detail: wish }));
     for (const call of listeners.splice(0)) call(wish);
+  };
+  // Who reached for a button of the opening as it ended meant none of the page's that now stands there.
+  const shield = () => {
+    const swallow = (e) => { if (e.detail) { e.stopPropagation(); e.preventDefault(); } }; // a click of a hand, not of keys
+    document.addEventListener("click", swallow, true);
+    setTimeout(() => document.removeEventListener("click", swallow, true), SHIELD_MS);
   };
   const end = () => {
     player.pause();
