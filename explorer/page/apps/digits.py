@@ -422,6 +422,7 @@ class DigitsApp(SidePage):
 
     def _train(self, drawn: Draw, run: ImageRun) -> None:
         self._forget_net()
+        self.say("The network is being trained.", "")
         self._start(
             "train", run.training_steps, lambda: image_runs.train(drawn, run),
             lambda _: None, lambda state: self._take_network(drawn, state),

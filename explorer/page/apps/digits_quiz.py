@@ -16,8 +16,8 @@ from explorer.research.quiz import TRAINED, UNSEEN, Quiz, quiz
 WHAT = "<b>Quiz.</b> Four of ten images trained the network. Which?"
 FIRST = f"{WHAT} Attack first, then play."
 ASK = (
-    f"<b>{TRAINED} of these {TRAINED + UNSEEN} images trained the network. Which?</b> Press "
-    f"{TRAINED}, then Reveal. The training images above are hidden meanwhile."
+    f"<b>{TRAINED} of these {TRAINED + UNSEEN} images trained the network. Which?</b> Choose "
+    f"{TRAINED} images, then Reveal. The training images above are hidden meanwhile."
 )
 PRESS = "Press to guess that it trained the network"
 

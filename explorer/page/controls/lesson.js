@@ -14,7 +14,10 @@ const build = (el, send, onClose) => {
   const back = makeButton("mx-flat", "Previous", undefined, () => send("turn", Number(el.dataset.at) - 1));
   const next = makeButton("mx-flat mx-lesson-next", undefined, undefined, () => send("next"));
   el.append(make("div", "mx-lesson-head", {}, number, leave), title, dots, body, make("div", "mx-lesson-foot", {}, back, next));
-  const paragraphs = (text) => text.split(/\n\s*\n/).filter((part) => part.trim()).map((part) => make("p", "", { textContent: part.trim() }));
+  // Lines that are set in are code.
+  const code = (part) => make("pre", "", { textContent: part.replace(/^ {4}/gm, "").trimEnd() });
+  const paragraphs = (text) => text.split(/\n(?:[ \t]*\n)+/).filter((part) => part.trim())
+    .map((part) => (/^ {4}/.test(part) ? code(part) : make("p", "", { textContent: part.trim() })));
   let shown = "", pages = [];
   // The other page, in a tab of the same browser, says when its task is done; see access.js.
   const heard = (e) => { if (e.key === "mx-task" && pages.includes((e.newValue || "").split(" ")[0])) send("done"); };

@@ -18,7 +18,8 @@ PAGES = {
 FINISHED_TITLE = "That was the last lesson"
 FINISHED = (
     "Now draw points of your own, train a network on them, and see what its weights give away.\n\n"
-    "A PyTorch model of yours is read by the command: margin-explorer audit model.pt data.csv\n\n"
+    "A PyTorch model of yours is read by the command\n\n"
+    "    margin-explorer audit model.pt data.csv\n\n"
     "Under Share, “Let the hall attack” lets a whole class look for your points."
 )
 OWN = "Draw your own"

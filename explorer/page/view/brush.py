@@ -155,9 +155,13 @@ def _first(selected: Any) -> float | None:  # noqa: ANN401 - an array, or None
 
 def names(chart: Chart) -> str:
     """Return the names of what is drawn, each in its colour."""
-    kinds = {"line": "━", "band": "▬", "stems": "┃", "dots": "●"}
+    kinds = {"line": "━", "band": "▬", "stems": "┃", "dots": "●", "diamond": "◆"}
     named = [
-        (one.colour, "╌" if one.look.get("dashed") else kinds[one.kind], escape(one.name))
+        (
+            one.colour,
+            "╌" if one.look.get("dashed") else kinds.get(one.look.get("shape"), kinds[one.kind]),
+            escape(one.name),
+        )
         for one in chart.series
         if one.name
     ]
