@@ -159,7 +159,9 @@ def names(chart: Chart) -> str:
     named = [
         (
             one.colour,
-            "╌" if one.look.get("dashed") else kinds.get(one.look.get("shape"), kinds[one.kind]),
+            "╌"
+            if one.look.get("dashed")
+            else kinds.get(str(one.look.get("shape")), kinds[one.kind]),
             escape(one.name),
         )
         for one in chart.series

@@ -31,14 +31,18 @@ const playOpening = (root, address) => {
     gone = true;
     performance.mark("mx-live");
     player.close();
-    root.remove();
     if (wish !== "own") shield();
+    root.remove();
     if (!listeners.length) document.dispatchEvent(new CustomEvent("mx-replayed", { detail: wish }));
     for (const call of listeners.splice(0)) call(wish);
   };
   // Who reached for a button of the opening as it ended meant none of the page's that now stands there.
   const shield = () => {
-    const swallow = (e) => { if (e.detail) { e.stopPropagation(); e.preventDefault(); } }; // a click of a hand, not of keys
+    const spots = [...root.querySelectorAll("button")].map((b) => b.getBoundingClientRect());
+    const swallow = (e) => { // a click there of a hand, not of keys
+      const there = spots.some((r) => e.clientX >= r.left && e.clientX <= r.right && e.clientY >= r.top && e.clientY <= r.bottom);
+      if (gone && e.detail && there) { e.stopPropagation(); e.preventDefault(); }
+    };
     document.addEventListener("click", swallow, true);
     setTimeout(() => document.removeEventListener("click", swallow, true), SHIELD_MS);
   };
