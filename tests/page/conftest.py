@@ -13,6 +13,7 @@ from explorer.engine.data import Dataset
 from explorer.page import aim
 from explorer.page.apps.explorer import App
 from explorer.page.apps.page import SidePage
+from explorer.page.stages.landscape import start_energies
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -32,6 +33,12 @@ def kept_controls() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(aim, "control_sets", kept)  # the public function stays what it is
         yield
+
+
+@pytest.fixture(autouse=True)
+def coarse(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Energies of ten starts alone, not of 28, where no page waits for those of finer maps."""
+    monkeypatch.setattr(start_energies, "AT_ONCE", 1)
 
 
 @pytest.fixture(autouse=True)
