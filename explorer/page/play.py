@@ -335,6 +335,7 @@ ACTIONS: dict[str, Callable[[Session], None]] = {
     "explain": lambda session: go(session, "explain"),
     "places": ask_places,
     "reveal-points": proof.reveal,
+    "allow-points": proof.allow,
 }
 
 

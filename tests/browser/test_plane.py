@@ -100,9 +100,9 @@ def test_points_stand_where_the_frame_says_in_the_colour_of_their_class(painter:
 
 
 def test_unused_candidates_fade_and_claims_get_rings(painter: Painter) -> None:
-    rows = np.array([[0.5, 0.5, 1, 1, 1], [-0.5, 0.5, 1, 1, 0]])
+    rows = np.array([[0.3, 0.3, 1, 1, 1], [-0.3, 0.3, 1, 1, 0]])  # on no line of the grid
     seen = painter.paint({"candidates": rows})
-    used, unused = at(seen, 0.5, 0.5), at(seen, -0.5, 0.5)
+    used, unused = at(seen, 0.3, 0.3), at(seen, -0.3, 0.3)
     assert near(used, BLUE)
     assert near(unused, tuple(round(255 - 0.15 * (255 - v)) for v in BLUE))
     ring = painter.paint({"claims": np.array([[0.0, 0.0, 1.0]])})

@@ -36,6 +36,7 @@ from explorer.page.lessons.file import (
 )
 from explorer.page.lessons.goals import KINDS
 from explorer.page.lessons.words import FINISHED_TITLE
+from explorer.page.plane import words as plane_words
 from explorer.page.session import Session
 from explorer.page.sharing import files
 from explorer.page.stages.draw import commands as draw
@@ -503,12 +504,12 @@ def test_an_empty_plane_of_a_lesson_speaks_of_nothing_that_the_lesson_hides() ->
     put(app.session)
     assert app.session.frame.dataset.n == 0
     assert app.panels["Presets"].box not in app.cards.children
-    assert hint.hint and "preset" not in hint.hint
+    assert hint.hint == plane_words.FIRST_ALONE
     assert head.state["action"] == ""
     assert app.panels["Tools"].view.state["chips"] == []  # nor does a click lead to a line
     course.leave(app.session)
     draw.begin_own(app.session)
-    assert "preset" in hint.hint and head.state["action"]
+    assert hint.hint == plane_words.FIRST and head.state["action"]
 
 
 def test_a_share_is_written_in_per_cent_and_kept_as_a_share() -> None:

@@ -113,6 +113,17 @@ def test_what_no_hand_can_send_changes_nothing(app: App, content: dict) -> None:
     no_failures(app)
 
 
+def test_a_press_on_a_stage_or_a_lesson_closes_what_covers_it(app: App) -> None:
+    header, stage = app.panels["Header"].view, app.session.frame.stage
+    send(header, kind="share", value=None)
+    assert app.open == "Share"
+    send(header, kind="stage", value=stage)
+    assert app.open == "" and app.session.frame.stage == stage
+    send(header, kind="share", value=None)
+    send(header, kind="lesson", value=0)
+    assert app.open == "" and app.session.lesson is not None
+
+
 def test_the_landscape_shows_the_candidates_at_its_handle(app: App) -> None:
     session = app.session
 

@@ -71,7 +71,7 @@ class App(Instrument):
         self.player = Player(self.session)
         self.follow(self.session)
         self.open = ""  # the fold that is open
-        self.header = header = Header(self.session, lambda: self.toggle(cards.SHARE))
+        self.header = header = Header(self.session, lambda: self.toggle(cards.SHARE), self._unshare)
         self.plane = PlanePanel(self.session)
         share = SharePanel(self.session, False, self._on_link)
         shown: tuple[type[Panel], ...] = (
@@ -120,8 +120,15 @@ class App(Instrument):
         screen = w.Box([head, box["Header"], main, box["TransportPanel"]]).add_class("mx-screen")
         return w.Box([screen]).add_class("mx-app").add_class("mx-explorer")
 
-    def _place(self, _: Any = None) -> None:  # noqa: ANN401 - a change
+    def _unshare(self) -> None:
+        """Close what was opened to share, which covers the stage."""
+        if self.open == cards.SHARE:
+            self.unfold("")
+
+    def _place(self, change: Any = None) -> None:  # noqa: ANN401 - a change
         """Put the panels that are on screen where they belong; the others cost nothing."""
+        if change is not None and change["name"] == "lesson" and change["old"] is None:
+            self._unshare()
         frame, left = self.session.frame, course.cards_of(self.session)
         titles = [
             title

@@ -67,8 +67,9 @@ const build = (el, send, onClose) => {
   };
   const votes = () => {
     const all = Object.values(phones).map(([, guess]) => guess).filter(Boolean), rows = [["more", "more"], ["same", "as many"], ["fewer", "fewer"]];
-    asked.hidden = !now.round.question || !["taps", "truth"].includes(stage()); // it stands there before the first answer, as on the phones
-    asked.replaceChildren(make("p", "", { textContent: now.round.answer || now.round.question || "" }), ...(all.length || !now.round.answer ? rows : []).map(([key, name]) => {
+    const asks = stage() === "taps" || (stage() === "truth" && all.length);
+    asked.hidden = !now.round.question || !asks; // it stands there before the first answer, as on the phones
+    asked.replaceChildren(make("p", "", { textContent: now.round.answer || now.round.question || "" }), ...rows.map(([key, name]) => {
       const some = all.filter((guess) => guess === key).length;
       return make("div", "", {}, make("span", "", { textContent: name }), make("i", "", {}, make("b", "", { style: `width:${(100 * some) / Math.max(1, all.length)}%` })), make("span", "", { textContent: some }));
     }));

@@ -41,13 +41,13 @@ const paintHall = (canvas, round, { cloud = [], mine = [], aim = null } = {}) =>
   }
   context.globalAlpha = 1;
   paintPlaces(context, frame, paints, places, size);
-  paintPoints(context, frame, paints, places);
-  paintCandidates(context, frame, paints, places);
   const plus = (x, y, r, colour, width) => edged(context, colour, width, paints, unit, () => {
     context.moveTo(X(x) - r, Y(y)); context.lineTo(X(x) + r, Y(y)); context.moveTo(X(x), Y(y) - r); context.lineTo(X(x), Y(y) + r);
   });
   const guesses = [...(round.claims ? mine : []), ...((cloud.length && round.guess) || [])];
   for (const [x, y] of guesses) plus(x, y, 6.5 * unit, paints.accent, 2.4);
+  paintPoints(context, frame, paints, places);
+  paintCandidates(context, frame, paints, places); // over the hand's own crosses, which are larger
   for (const [x, y] of round.claims ? [] : mine) for (const r of [10.4, 1.2])
     edged(context, paints.accent, 2.2, paints, unit, () => circle(context, X(x), Y(y), r * unit));
   if (aim) plus(...aim, 9, paints.ink, 2 / unit);

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import partial
 from html import escape
 from pathlib import Path
 from time import perf_counter
@@ -13,7 +12,7 @@ from explorer.page import play
 from explorer.page.ask import Ask
 from explorer.page.controls.control import Head
 from explorer.page.frame import STAGES, Frame
-from explorer.page.job import in_slices
+from explorer.page.job import do_nothing, in_slices
 from explorer.page.lessons import course
 from explorer.page.lessons.file import contents, packaged_lessons, read
 from explorer.page.opening import BREATH_S, SLICE_S, opening, opening_scenario
@@ -41,9 +40,12 @@ class Header(Panel):
     every_place = False
     follows = ("lesson",)
 
-    def __init__(self, session: Session, share: Callable[[], None] = lambda: None) -> None:
-        """`share` opens the place where files are saved and opened."""
-        self._share = share
+    def __init__(
+        self, session: Session, share: Callable[[], None] = do_nothing,
+        turned: Callable[[], None] = do_nothing,
+    ) -> None:  # fmt: skip
+        """`share` opens the place of links and files; `turned` hears that a stage was pressed."""
+        self._share, self._turned = share, turned
         super().__init__(session)
 
     def build(self) -> None:
@@ -51,7 +53,7 @@ class Header(Panel):
         session = self.session
         self.job = Ask(self, in_thread=False, pause_s=BREATH_S)  # it works on the session
         self.view = self.widget = Head(
-            {"stage": self.command_among(tuple(STAGES), partial(play.go, session)),
+            {"stage": self.command_among(tuple(STAGES), self._turn),
              "example": self.command_among(tuple(SCENARIOS), self.open),
              "share": lambda _: self._share(),
              "lesson": self.command_among(
@@ -64,6 +66,11 @@ class Header(Panel):
             lessons=[{"title": title, "line": line} for title, line in contents()],
             pages=[*[STORY] * SERVED, *({"page": one.name, "title": one.title} for one in pages())],
         ).add_class("mx-head")  # fmt: skip
+
+    def _turn(self, stage: str) -> None:
+        """Turn to a stage, also to that on screen: what covers it is closed."""
+        self._turned()
+        play.go(self.session, stage)
 
     def open(self, name: str, beside: bool = True) -> None:
         """Open an example; if `beside`, it trains in slices, and the visitor sees it.

@@ -170,6 +170,7 @@ class HallPanel(Panel):
     """On top of the drawer of Share; the taps are of the browser and the server until the end."""
 
     round: HallRound | None = None
+    seen: Dataset | None = None  # the points that were shown last
     before = True  # whether the truth was shown when the round began
 
     def build(self) -> None:
@@ -224,6 +225,7 @@ class HallPanel(Panel):
         def take(made: HallScore) -> None:
             if self.round is not None:
                 self.round = with_answer(with_truth(self.round, made))
+                self.seen = self.round.truth
                 play.set_truth_shown(self.session, True)
                 self.redraw()
 
@@ -244,6 +246,8 @@ class HallPanel(Panel):
             data = frame.dataset
             plane = data.d == 2 and data.outputs == 1
             said = words.NO_PLANE if not plane else words.HALL if SERVED else words.NOT_SERVED
+            if SERVED and data.n and data is self.seen:
+                said = words.SEEN
             self.view.show(words=said, served=SERVED and plane, round=None, rows=[])
             return
         busy = words.CLAIMING if held.claims is None else "" if held.proven else words.PROVING

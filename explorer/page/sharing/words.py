@@ -114,6 +114,10 @@ NOT_SERVED = (
     "--host 0.0.0.0, and open it at the address that the command prints."
 )
 NO_PLANE = "The hall taps on a plane of two classes: draw points of two classes on the plane."
+SEEN = (
+    "The class has seen these points. Train a network on others; the phones then go on with it by "
+    "themselves."
+)
 NO_WEIGHTS = "draw points and train a network on them; then let the hall attack it."
 CLAIMING, PROVING = "The machine attacks …", "The proof runs …"
 WITHIN = ". Found is within {:g}, near within {:g}.".format(*HALL_RADII)
@@ -183,7 +187,10 @@ def hall_result(made: HallScore) -> tuple[str, str]:
     title = f"Of {made.hall.n} points the machine found {machine}, the hall {hall}"
     best = max((found for found, _ in made.each.values()), default=0)
     alone = f" One phone alone found {best}: it tapped where few others did." if best > hall else ""
-    return title, f"The hall names as many places as the machine, where most phones meet.{alone}"
+    return (
+        title,
+        f"The hall names the places where most phones meet, no more than the machine.{alone}",
+    )
 
 
 def hall_question(t: int) -> str:

@@ -68,6 +68,9 @@ def _start(frame: Frame, state: AttackState, running: bool) -> Statement:
         return Statement(ON_ITS_WAY, by_key(frame.attack.name).sentence)
     press, entry = Action("play", "Attack"), by_key(frame.attack.name)
     begun = f"{count(m, 'candidate')} at {'its' if m == 1 else 'their'} start"
+    known = frame.attack.verdict
+    if known is not None and known.found and not mixed:
+        begun = f"{known.found} of {known.n} points before the first step"
     if not m or (not mixed and (entry.own or not entry.takes_start)):
         title = begun if m else "The attack knows only the weights"
         return Statement(title, entry.sentence, action=press)

@@ -345,7 +345,7 @@ def energy_text(energy: float, rough: bool) -> str:
 def readout(weights: Weights, energy: float, running: bool = False, rough: bool = False) -> str:
     """Return the energy and the three shares beside the triangle, as HTML."""
     where = "now" if running else "here"
-    rows = [f"<b>{energy_text(energy, rough)}</b> {where}"]
+    rows = [f"<b>{energy_text(energy, rough)}</b> {where}", *["begun at"] * running]
     rows += [f"{p}% {n}" for p, n in zip(percents(weights), SETS, strict=True)]
     return "".join(f"<div>{row}</div>" for row in rows)
 

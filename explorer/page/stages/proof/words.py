@@ -13,6 +13,7 @@ from explorer.page.words.screen import ASK
 
 LEAVE, LIFT = "Back to the points", "Allow points again"
 WIDER, NARROWER = "Wider", "Narrower"
+ALLOW = Action("allow-points", LIFT)
 REVEAL = Action("reveal-points", "Reveal the points")
 FORBID = "Press the plane to forbid points in a disc, and see what else explains the weights."
 GAUGE = "Unexplained without a point in the disc"
@@ -161,7 +162,7 @@ def _argument(frame: Frame, held: Proof) -> Statement:
         title = "No point is needed here"
     exact = made.limit <= FINE
     whose = "your points leave" if _has_points(frame) and not exact else "is allowed"
-    limit, action = share(made.limit), _reveal(frame, held)
+    limit, action = share(made.limit), _reveal(frame, held) or ALLOW
     if bound.low > made.limit:
         words = f"More than {whose}, {limit}, by proof: a training point is in the disc."
         return Statement(title, words, "good", fold, action)
