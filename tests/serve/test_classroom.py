@@ -51,9 +51,10 @@ def server() -> Iterator[serve.Server]:
 def kernels(server: serve.Server) -> Iterator[list[str]]:
     """Three pages."""
     with contextlib.ExitStack() as stack:
-        found = [kernel_of(read_page(server)) for _ in range(3)]
-        for kernel in found:
-            stack.enter_context(connected(server, kernel))
+        found = []
+        for _ in range(3):  # each is connected at once: a page that stays away loses its kernel
+            found.append(kernel_of(read_page(server)))
+            stack.enter_context(connected(server, found[-1]))
         yield found
 
 
