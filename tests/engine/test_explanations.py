@@ -216,6 +216,12 @@ def test_the_interval_is_the_cell_and_a_kink_is_a_point() -> None:
 
 
 # --- splits and merges --------------------------------------------------------------------------
+def within_reach(net, e, i, u):
+    """How far both halves of point i may go along u, at most REACH."""
+    extent = extent_at(net, e, i, u)
+    return min(extent.plus, REACH), min(extent.minus, REACH)
+
+
 @pytest.mark.parametrize("seed", range(6))
 def test_a_split_in_the_cell_keeps_stationarity_and_the_weighted_margins(seed: int) -> None:
     net, e = exact(seed)
@@ -223,8 +229,7 @@ def test_a_split_in_the_cell_keeps_stationarity_and_the_weighted_margins(seed: i
     for i in range(e.n):
         for _ in range(3):
             u = torch.randn(2, generator=generator, dtype=torch.float64)
-            extent = extent_at(net, e, i, u)
-            a, b = (min(v, REACH) for v in (extent.plus, extent.minus))
+            a, b = within_reach(net, e, i, u)
             if min(a, b) < 1e-9:
                 continue
             s = split(net, e, i, u, a, b)
@@ -466,8 +471,7 @@ def test_of_several_classes_a_split_keeps_the_sum_and_every_margin(name: str) ->
     for i in range(e.n):
         level = level_directions(net, e.x[i], e.at(i), cover=e.cover[i]).T
         for k, u in enumerate([*level, *draw(3, 2, seed=i)]):
-            extent = extent_at(net, e, i, u)
-            a, b = (min(v, REACH) for v in (extent.plus, extent.minus))
+            a, b = within_reach(net, e, i, u)
             if min(a, b) < 1e-9:
                 continue
             s = split(net, e, i, u, a, b)

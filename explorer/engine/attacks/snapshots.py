@@ -124,8 +124,10 @@ class SnapshotsState:
 
     def numbers(self) -> dict[str, float]:
         """Return the unexplained share, the number of places, of those read, and the rank."""
-        told = {"places": len(self.x), "read": self.read, "rank": self.rank}
-        return {"residual": self.residual, **{name: float(told[name]) for name in told}}
+        return {
+            "residual": self.residual, "places": float(len(self.x)), "read": float(self.read),
+            "rank": float(self.rank),
+        }  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)

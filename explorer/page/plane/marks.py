@@ -16,10 +16,12 @@ from torch import Tensor
 
 from explorer.engine.arrays import Array, Arrays, as_array
 from explorer.engine.attacks.claims import Report
+from explorer.engine.certificate import in_reach
 from explorer.engine.data import Dataset
 from explorer.engine.explanations.certainty import Certainty
 from explorer.engine.explanations.needed import Needed
 from explorer.engine.number_words import percent
+from explorer.engine.roster import by_key
 from explorer.engine.scoring import score
 from explorer.page.frame import Frame, Proof
 from explorer.page.plane.words import ROWS
@@ -126,6 +128,14 @@ def claim_kinds(
         near = (apart <= ASIDE * radius) & (y[:, None] == as_array(truth.y)[None])
         kinds[(kinds == WRONG) & (near & (match >= 0)).any(1)] = BESIDE
     return kinds
+
+
+def traceless_points(frame: Frame, n: int) -> NDArray[np.bool_] | None:
+    """Return which points (n,) leave no trace in the attacked weights; None where it is unknown."""
+    own = by_key(frame.attack.name).own is not None  # weights of the attack's own training
+    known = None if own or frame.aim is None else frame.aim.certificate
+    reach = in_reach(known, n)
+    return None if reach is None else ~reach.numpy()
 
 
 def second_claims(frame: Frame) -> int:

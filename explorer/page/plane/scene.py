@@ -6,6 +6,7 @@ Pure numpy and torch; no widgets. Places are shares of the half sizes: see `rese
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, cast
 
 import numpy as np
@@ -16,7 +17,6 @@ from explorer.engine.arrays import Array, Arrays, as_array
 from explorer.engine.attacks.attack import OwnModel
 from explorer.engine.attacks.claims import MERGE_RADIUS, Report
 from explorer.engine.attacks.shapes import Shapes
-from explorer.engine.certificate import in_reach
 from explorer.engine.data import Dataset
 from explorer.engine.energy.starts import Parts
 from explorer.engine.explanations.certainty import RadiusMap
@@ -245,11 +245,8 @@ def point_rows(
 
 def _traceless(frame: Frame, look: Look, n: int) -> Array:
     """Which points (n,) are shown, at the end of an attack, to leave no trace in the weights."""
-    own = by_key(frame.attack.name).own is not None  # weights of the attack's own training
-    if own or frame.aim is None or not _is_finished(frame, look):
-        return np.zeros(n)
-    reach = in_reach(frame.aim.certificate, n)
-    return np.zeros(n) if reach is None else 1.0 - as_array(reach)
+    gone = marks.traceless_points(frame, n) if _is_finished(frame, look) else None
+    return np.zeros(n) if gone is None else gone.astype(float)
 
 
 def _is_finished(frame: Frame, look: Look) -> bool:
@@ -304,6 +301,7 @@ def candidate_rows(shown: Any, axes: Axes, used: Array) -> Array:  # noqa: ANN40
     return np.column_stack([shares_of(shown.x, shown.y, axes), y, size, used])
 
 
+@lru_cache(maxsize=1)  # the same array, which is then not sent again, while a hand moves the start
 def start_rows(parts: Parts, axes: Axes) -> Array:
     """Return where each candidate stands at truth, unseen points and noise (m, 6)."""
     corners = (parts.truth, parts.heldout, parts.noise)

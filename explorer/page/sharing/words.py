@@ -208,7 +208,8 @@ def hall_later(before: int, after: int) -> str:
 
 def hall_answer(t: int, before: int, after: int) -> str:
     """Return its answer in words."""
-    word = {"same": "as many"}.get(found := hall_later(before, after), found)
+    later = hall_later(before, after)
+    word = "as many" if later == "same" else later
     return (
         f"After {2 * t:,} steps the machine finds {after} of the points, after {t:,} it found "
         f"{before}: {word}."

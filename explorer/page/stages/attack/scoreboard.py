@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from explorer.engine.attacks.target import Target
-from explorer.engine.certificate import in_reach
 from explorer.engine.charts import A_ROW, NOTHING, Chart
 from explorer.engine.controls import Controls
 from explorer.engine.explanations.assumptions import obstacle
@@ -25,6 +24,7 @@ from explorer.page.controls.row import Item, Row
 from explorer.page.frame import Aim, Frame
 from explorer.page.job import JobState, once, page_waits
 from explorer.page.panels.base import Panel
+from explorer.page.plane.marks import traceless_points
 from explorer.page.session import IN_CLASS
 from explorer.page.stages.attack.found_words import (
     CERTIFY,
@@ -189,9 +189,7 @@ class Scoreboard(Panel):
         made = frame.certainty if self.session.entry.own is None else None
         share = self.job.share if self.job.state is JobState.RUNNING else None
         here = self.view.met((self.radius,))
-        known = None if frame.aim is None or self.session.entry.own else frame.aim.certificate
-        reach = in_reach(known, here.n)
-        gone = None if reach is None else reach.numpy() == 0
+        gone = traceless_points(frame, here.n)
         self.view.dots.draw(dots(here, frame.target, made, share, gone))
 
 

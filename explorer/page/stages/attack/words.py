@@ -64,19 +64,18 @@ def outcome(frame: Frame, running: bool) -> Statement:
 
 def _start(frame: Frame, state: AttackState, running: bool) -> Statement:
     m, mixed = len(state.x), _truth_share(frame)
+    entry, made = by_key(frame.attack.name), frame.attack.verdict
     if running or state.t:
-        return Statement(ON_ITS_WAY, by_key(frame.attack.name).sentence)
-    press, entry = Action("play", "Attack"), by_key(frame.attack.name)
+        return Statement(ON_ITS_WAY, entry.sentence)
+    press = Action("play", "Attack")
     begun = f"{count(m, 'candidate')} at {'its' if m == 1 else 'their'} start"
-    known = frame.attack.verdict
-    if known is not None and known.found and not mixed:
-        begun = f"{known.found} of {known.n} points before the first step"
+    if made is not None and made.found and not mixed:
+        begun = f"{made.found} of {made.n} points before the first step"
     if not m or (not mixed and (entry.own or not entry.takes_start)):
         title = begun if m else "The attack knows only the weights"
         return Statement(title, entry.sentence, action=press)
     if mixed:
         words = f"They have {mixed}, which no attacker has"
-        made = frame.attack.verdict
         if made is not None:
             words += f", and meet {made.found} of {made.n} points before the first step"
         words += "."

@@ -73,8 +73,10 @@ class ProofPanel(Panel):
         self.row.put("said", value=words.hint(frame, held))
         self.gauge.draw(gauge(held))
         self.widths.draw(widths(held))
-        for name in ("wider", "narrower", "lift"):
+        for name in ("wider", "narrower"):
             self.hand.put(name, hidden=held.centre is None)
+        offered = held.refit is not None and words.reveal_action(frame, held) is None  # on top
+        self.hand.put("lift", hidden=held.centre is None or offered)
 
     def retire(self, frame: Frame) -> None:
         """End the work of an act that was left."""

@@ -45,7 +45,7 @@ def statement(frame: Frame, held: Proof) -> Statement:
     title = f"{count(found, 'place')} must hold a training point"
     if not _has_points(frame):
         title = f"{count(found, 'place')} likely to hold a training point"
-    return Statement(title, claim(frame, held), "good", fold, _reveal(frame, held))
+    return Statement(title, claim(frame, held), "good", fold, reveal_action(frame, held))
 
 
 def hint(frame: Frame, held: Proof) -> str:
@@ -75,7 +75,8 @@ def _attack_counts(frame: Frame) -> str:
     )
 
 
-def _reveal(frame: Frame, held: Proof) -> Action | None:
+def reveal_action(frame: Frame, held: Proof) -> Action | None:
+    """Return the way to the truth, where there is one that is hidden."""
     return REVEAL if _has_points(frame) and not held.revealed else None
 
 
@@ -116,7 +117,7 @@ def _none(frame: Frame, held: Proof, fold: tuple[tuple[str, str], ...]) -> State
         f"The best set, as drawn, has points in {count(made.asked, 'place')}. For {which} another "
         f"set, with none there, explains the weights {_as_good(frame, held)}.{rest}"
     )
-    return Statement(NOWHERE, words, "warn", fold, _reveal(frame, held))
+    return Statement(NOWHERE, words, "warn", fold, reveal_action(frame, held))
 
 
 def _revelation(frame: Frame, held: Proof, fold: tuple[tuple[str, str], ...]) -> Statement:
@@ -162,7 +163,7 @@ def _argument(frame: Frame, held: Proof) -> Statement:
         title = "No point is needed here"
     exact = made.limit <= FINE
     whose = "your points leave" if _has_points(frame) and not exact else "is allowed"
-    limit, action = share(made.limit), _reveal(frame, held) or ALLOW
+    limit, action = share(made.limit), reveal_action(frame, held) or ALLOW
     if bound.low > made.limit:
         words = f"More than {whose}, {limit}, by proof: a training point is in the disc."
         return Statement(title, words, "good", fold, action)
