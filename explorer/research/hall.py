@@ -19,17 +19,43 @@ from scipy.spatial import cKDTree
 
 from explorer.engine.arrays import Array, as_array
 from explorer.engine.controls import control_sets
-from explorer.engine.data import Dataset
+from explorer.engine.data import PRESETS, Dataset, preset
 from explorer.engine.network import Network, phi
 from explorer.engine.number_words import count
 from explorer.engine.scoring import RADII, RecallCurve, recall_curve, score
-from explorer.research.game import Challenge, GameError
+from explorer.engine.store import Run
+from explorer.engine.training import TrainConfig
+from explorer.research.game import HIDDEN, Challenge, GameError
 from explorer.research.pictures.axes import Axes
 from explorer.research.pictures.fields import margin_map, neuron_lines
 from explorer.research.pictures.needles import needles
 
 HALL_RADII = (RADII[1], RADII[2])  # a point is found within the first, near within the second
 SIZE = 64  # samples of the map a side: 5 kB for a phone; arbitrary
+JITTER, STEPS = 0.05, 12_000  # of a set made for the hall, off its ruler; arbitrary
+
+
+def next_set(data: Dataset) -> str:
+    """Return the ready-made set that a hall gets after these points.
+
+    Example:
+        >>> [next_set(preset(name)) for name in ("moons", "random-circle", "spiral")]
+        ['xor', 'alternating-circle', 'alternating-circle']
+    """
+    name = "" if data.source is None else data.source.preset
+    return HIDDEN[(HIDDEN.index(name) + 1) % len(HIDDEN)] if name in HIDDEN else HIDDEN[0]
+
+
+def hall_run(name: str, seed: int) -> Run:
+    """Return a run to train for the hall: points of a ready-made set, others for each seed.
+
+    Example:
+        >>> hall_run("moons", 1).dataset.n
+        24
+    """
+    row = PRESETS[name]
+    data = preset(name, row.n, max(row.noise, JITTER), seed)
+    return Run(data, TrainConfig(steps=STEPS), seed=seed)
 
 
 def board(challenge: Challenge, axes: Axes) -> dict[str, Any]:

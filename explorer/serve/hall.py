@@ -16,7 +16,7 @@ import math
 import re
 import secrets
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
@@ -39,11 +39,11 @@ REST_S = 0.05  # between two requests of one phone: half of what its page leaves
 FEED_S = 0.05  # taps of so long reach the projector together; arbitrary
 LETTERS = "BCDFGHJKLNPRSTVXZ"  # of a code: no vowels, so no words; none that is wide
 ORIGIN = re.compile(r"https?://[\w.:\[\]-]{1,200}")
-GUESSES = ("", "more", "same", "fewer")
+ANSWER = re.compile(r"[a-z]{1,10}")
 # What phones may see of a round, and what its values are: rows of so many numbers at most, or text.
 ROWS = {"lines": 5, "needles": 3, "claims": 3, "places": 5, "truth": 3, "guess": 3}
 TEXTS = {"seal": 64, "map": 20_000, "within": 100, "sealed": 60_000, "task": 100,
-         "question": 300, "answer": 300, "right": 4}  # fmt: skip
+         "question": 300, "answer": 300, "right": 10, "network": 120}  # fmt: skip
 PAGE = Path(__file__).with_name("hall.html")
 PARTS = PAGE.parents[1]
 PAINTER = ("view/dom.js", "view/base.js", "view/plane.js", "controls/hall_plane.js")
@@ -109,6 +109,7 @@ class Round:
 
     def take(self, phone: Phone, name: str, taps: list[list[float]], guess: str) -> None:
         """Keep what a phone sent: its name, and while taps count its taps and its guess."""
+        guess = guess if guess in self.shown.get("answers", ()) else ""
         now = (name, taps, guess) if self.open else (name, phone.taps, phone.guess)
         if now != (phone.name, phone.taps, phone.guess):
             phone.name, phone.taps, phone.guess = now
@@ -138,6 +139,7 @@ class Hall:
         self.rooms, self.base, self.network = rooms, base, network
         self.rounds: dict[str, Round] = {}
         self.past: dict[str, str] = {}  # the kernel of a code whose round is over, its page open
+        self.changed: Callable[[], None] = lambda: None  # called when phones came or went
 
     def find(self, code: str) -> Round | None:
         """Return the round of a code, while its page is open."""
@@ -146,6 +148,10 @@ class Hall:
             del self.rounds[code]
             return None
         return found
+
+    def phones(self) -> int:
+        """Return how many phones are in rounds that go on."""
+        return sum(len(r.phones) for r in self.rounds.values() if r.kernel in self.rooms)
 
     def after(self, code: str) -> str | None:
         """Return the code of the page's next round, or "" before it; None for no round's code."""
@@ -172,6 +178,7 @@ class Hall:
         past = {code: r.kernel for code, r in self.rounds.items() if r.kernel in gone}
         self.rounds = {code: r for code, r in self.rounds.items() if code not in past}
         self.past = {c: k for c, k in {**self.past, **past}.items() if k in self.rooms}
+        self.changed()
 
     def join_address(self, origin: str) -> str:
         """Return where phones find their page, as the projector's page was opened; "" if none can.
@@ -195,14 +202,24 @@ def _are_rows(found: object, wide: int, most: int = MOST_ROWS, far: float = 4.0)
     )  # fmt: skip
 
 
+def _are_answers(found: object) -> bool:
+    """Return whether these are a few answers to a question, by short keys."""
+    return isinstance(found, dict) and len(found) <= 5 and all(
+        ANSWER.fullmatch(key) and isinstance(name, str) and len(name) <= 20
+        for key, name in found.items()
+    )  # fmt: skip
+
+
 def checked_round(found: object) -> dict[str, Any] | None:
     """Return a round as its page sent it, or None where it is not as that sends it."""
-    if not isinstance(found, dict) or not found.keys() <= {*ROWS, *TEXTS, "size", "scores"}:
+    others = {"size", "scores", "answers"}
+    if not isinstance(found, dict) or not found.keys() <= {*ROWS, *TEXTS, *others}:
         return None
     fit = all(
         _are_rows(value, ROWS[name]) if name in ROWS
         else isinstance(value, str) and len(value) <= TEXTS[name] if name in TEXTS
         else type(value) is int and 2 <= value <= 128 if name == "size"
+        else _are_answers(value) if name == "answers"
         else isinstance(value, dict) and _are_rows(list(value.values()), 3, far=MOST_ROWS)
         for name, value in found.items()
     )  # fmt: skip
@@ -264,7 +281,7 @@ class PhoneTaps(RequestHandler):
                   "guess": str(guess), "seen": int(seen)}:  # fmt: skip
                 shown = checked_name(name)
                 fit = TOKEN.fullmatch(token) and _are_rows(taps, 2, MOST_TAPS, 1.0)
-                if fit and shown is not None and guess in GUESSES:
+                if fit and shown is not None and (not guess or ANSWER.fullmatch(guess)):
                     self._take(code.upper(), token, (shown, taps, guess), seen)
                     return
         self.refuse(400, WRONG)
@@ -278,7 +295,10 @@ class PhoneTaps(RequestHandler):
             else:
                 self.finish(json.dumps({"said": OVER, "next": after}))
             return
+        before = len(held.phones)
         phone = held.phone(token, rooms.address_of(self.request), rooms.most_each)
+        if len(held.phones) > before:
+            self.hall.changed()
         now = time.monotonic()
         if isinstance(phone, str) or now - phone.heard < REST_S:
             self.refuse(429, phone if isinstance(phone, str) else FAST)

@@ -23,6 +23,7 @@ from explorer.page.session import Session
 from explorer.page.sharing import files, game, hall_panel, words
 from explorer.page.sharing.hall_panel import HallPanel
 from explorer.page.sharing.run import run_of_page
+from explorer.page.sharing.words import hall_later
 from explorer.page.stages.attack import commands as attack
 from explorer.page.stages.draw import commands as draw
 from explorer.research.game import (
@@ -278,10 +279,12 @@ def press(panel: HallPanel, kind: str, value: object = None) -> None:
 def test_a_round_goes_step_by_step_and_the_seal_fits(panel: HallPanel) -> None:
     session = panel.session
     truth = point_rows(session.frame.dataset, session.axes)
-    press(panel, "begin")
+    press(panel, "begin", words.PAGE)
     state = panel.view.state
     assert not session.truth_shown and state["ready"] == {"claims": True, "places": True}
-    assert set(state["round"]) == {"seal", "size", "map", "lines", "needles", "task", "question"}
+    of_question, of_weights = {"task", "question", "answers"}, {"seal", "size", "map", "lines"}
+    assert set(state["round"]) == of_weights | of_question | {"needles", "network"}
+    assert set(state["round"]["answers"]) >= {hall_later(3, after) for after in (2, 3, 4)}
     press(panel, "claims")
     assert panel.view.state["round"]["claims"] == truth[:4]
     press(panel, "places")
@@ -306,7 +309,7 @@ def test_a_round_that_ends_before_the_truth_leaves_it_shown_as_it_was(
     panel: HallPanel, shown: bool
 ) -> None:
     play.set_truth_shown(panel.session, shown)
-    press(panel, "begin")
+    press(panel, "begin", words.PAGE)
     assert not panel.session.truth_shown
     press(panel, "end")
     assert panel.session.truth_shown is shown
@@ -326,12 +329,35 @@ def test_claims_of_an_attack_that_knew_points_are_not_the_machines(
         attack.remix(session, 1.0, 0.5)
     play.step(session, 20)
     play.assess(session)
-    assert (hall_panel.new_round(session).claims is not None) == (given == "nothing")
+    assert (hall_panel.own_round(session, 1).claims is not None) == (given == "nothing")
+
+
+def test_the_next_round_is_of_other_points_and_the_page_keeps_its_own(panel: HallPanel) -> None:
+    own = panel.session.frame.dataset
+    press(panel, "begin", words.PAGE)
+    first = panel.view.state["round"]
+    press(panel, "begin", "moons")
+    assert panel.view.state["round"] is first, "before its end no round gives way"
+    seen = []
+    for of in ("", "", "xor", "xor"):
+        press(panel, "claims")
+        press(panel, "truth", {})
+        seen.append(panel.view.state["round"]["truth"])
+        press(panel, "begin", of)
+    offered = dict(panel.view.state["sets"])
+    assert "xor" in offered and words.PAGE not in offered, "its points were shown"
+    assert panel.round is not None and panel.round.number == 5
+    assert panel.round.truth.source is not None and panel.round.truth.source.preset == "xor"
+    seen.append(point_rows(panel.round.truth, panel.round.axes))
+    assert all(seen.count(rows) == 1 for rows in seen), "no round has points of one before"
+    assert panel.session.frame.dataset is own and not panel.session.truth_shown
+    press(panel, "end")
+    assert panel.session.truth_shown
 
 
 def test_without_weights_no_round_begins(panel: HallPanel) -> None:
     empty = HallPanel(Session())
-    press(empty, "begin")
+    press(empty, "begin", words.PAGE)
     assert empty.view.state["round"] is None and words.NO_WEIGHTS in empty.session.message
     press(panel, "truth", {})
     assert panel.view.state["round"] is None

@@ -23,6 +23,7 @@ SEAL = "5" * 64
 BOARD = {"seal": SEAL, "size": 2, "map": "AAAA", "lines": [[0, 0, 1, 1, 0.5]], "needles": []}
 TRUTH = {"truth": [[0.125, 0.25, 1]], "scores": {"1": [1, 1, 1], "2": [0, 1, 1]}}
 CLAIMS = {"claims": [[0.5, 0.5, -1]]}
+ASKED = {"question": "More?", "answers": {"more": "More", "fewer": "Fewer"}}
 
 
 def a_round(**more: Any) -> hall.Round:
@@ -39,12 +40,14 @@ def joined(made: hall.Round, token: str, most_each: int = 0) -> hall.Phone:
 
 # --- laws of a round ----------------------------------------------------------------------------
 def test_taps_count_until_the_claims_are_shown_and_are_of_their_token() -> None:
-    made = a_round()
+    made = a_round(**ASKED)
     ann, bob = joined(made, ANN), joined(made, BOB)
+    made.take(bob, "", [[0.3, 0.4]], "same")
+    assert bob.guess == "", "no answer of this question"
     made.take(ann, "Ann", [[0.1, 0.2]], "more")
     made.take(bob, "", [[0.3, 0.4]], "")
     assert joined(made, ANN) is ann and ann.taps == [[0.1, 0.2]]
-    made.show({**BOARD, **CLAIMS})
+    made.show({**BOARD, **ASKED, **CLAIMS})
     made.take(ann, "Anne", [[0.5, 0.5]], "fewer")
     assert (ann.name, ann.taps, ann.guess) == ("Anne", [[0.1, 0.2]], "more")
     told = json.loads(made.report([1, 2]))["phones"]
@@ -107,12 +110,23 @@ def test_a_round_ends_with_its_page_or_another_seal() -> None:
     assert halls.after(first.code) is None
 
 
+def test_phones_of_rounds_that_go_on_are_counted() -> None:
+    halls, told = hall.Hall({"kernel", "other"}), []
+    halls.changed = lambda: told.append(halls.phones())
+    joined(halls.of("kernel", SEAL), ANN)
+    joined(halls.of("other", SEAL), BOB)
+    assert halls.phones() == 2
+    halls.end("kernel")
+    assert told[-1] == halls.phones() == 1
+
+
 @pytest.mark.parametrize("wrong", [
     [], {}, {"seal": SEAL}, {**BOARD, "more": 1}, {**BOARD, "size": 2.5}, {**BOARD, "size": 10**6},
     {**BOARD, "map": "A" * 20_001}, {**BOARD, "truth": [[0, float("nan"), 1]]},
     {**BOARD, "truth": [[0, "<b>", 1]]}, {**BOARD, "truth": [[0, 1]]},
     {**BOARD, "truth": [[0, 9, 1]]}, {**BOARD, "claims": [[0, 0, 1]] * 1001},
-    {**BOARD, "scores": {"1": [1]}}, {**BOARD, "seal": 7},
+    {**BOARD, "scores": {"1": [1]}}, {**BOARD, "seal": 7}, {**BOARD, "answers": {"a": "A" * 21}},
+    {**BOARD, "answers": {"<b>": "A"}}, {**BOARD, "answers": {"a": 1}},
 ])  # fmt: skip
 def test_what_is_no_round_is_shown_to_nobody(wrong: object) -> None:
     assert hall.checked_round(BOARD) == BOARD

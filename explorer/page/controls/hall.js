@@ -1,13 +1,15 @@
 // The hall attacks: a button in the drawer, and the round over the whole page, for the projector.
 const build = (el, send, onClose) => {
   const words = make("p", "mx-note", { role: "status" });
-  const begin = makeButton("mx-flat", "Let the hall attack", "A code for phones; nobody sees the points", () => send("begin"));
+  const choice = (label) => make("select", "mx-select", { "aria-label": label });
+  const which = choice("Which network the hall attacks"), other = choice("Which network comes next");
+  const begin = makeButton("mx-flat", "Let the hall attack", "A code for phones; nobody sees the points", () => send("begin", which.value));
   const reopen = makeButton("mx-flat", "Back to the round", undefined, () => dialog.showModal());
-  el.append(make("div", "mx-chart-title", { textContent: "The hall attacks" }), words, make("div", "mx-share-row", {}, begin, reopen));
+  el.append(make("div", "mx-chart-title", { textContent: "The hall attacks" }), words, make("div", "mx-share-row", {}, begin, which, reopen));
 
   const plane = make("canvas", "mx-hall-plane", { role: "img", "aria-label": "The plane with all taps" });
   const needles = make("canvas", "mx-hall-needles", { role: "img", "aria-label": "The weights, a needle for each neuron" });
-  const title = make("h2", "", {}), where = make("p", "mx-hall-address", {}), code = make("p", "mx-hall-code", {});
+  const network = make("p", "mx-hall-said", {}), title = make("h2", "", {}), where = make("p", "mx-hall-address", {}), code = make("p", "mx-hall-code", {});
   const qr = make("canvas", "mx-hall-qr", { role: "img", "aria-label": "QR code of the address", hidden: true });
   const count = make("p", "mx-hall-count", { role: "status" }), table = make("table", "mx-hall-score", { hidden: true });
   const said = make("p", "mx-hall-said", { role: "status" }), scope = make("small", "mx-hall-seal", {});
@@ -15,15 +17,16 @@ const build = (el, send, onClose) => {
   const seal = make("small", "mx-hall-seal", {}), busy = make("small", "mx-hall-busy", { role: "status" });
   const next = makeButton("mx-action", "", undefined, () => step());
   const skip = makeButton("mx-flat", "Skip the proof", "Reveal the points now", () => send("truth", taps()));
+  const again = makeButton("mx-action", "Next round", "Phones go on with it by themselves", () => send("begin", other.value));
   const leave = makeButton("mx-flat", "End the round", "Phones are told that it is over", () => { tell({ end: true }); dialog.close(); send("end"); });
   const join = make("div", "mx-hall-join", {}, make("div", "", {}, where, code), qr);
   const dialog = make("dialog", "mx-hall-screen", { "aria-label": "The hall attacks" },
     make("div", "mx-hall-left", {}, plane, needles),
-    make("div", "mx-hall-right", {}, title, said, scope, asked, join, count, table, best, make("span", "mx-hall-gap"), seal, busy,
-      make("div", "mx-hall-steps", {}, next), make("div", "mx-hall-steps", {}, skip, leave))); // what ends it is never under the hand that goes on
+    make("div", "mx-hall-right", {}, network, title, said, scope, asked, join, count, table, best, make("span", "mx-hall-gap"), seal, busy,
+      make("div", "mx-hall-steps", {}, next), make("div", "mx-hall-steps", {}, leave, skip, again, other))); // what ends it is never under the hand that goes on
   el.append(dialog);
 
-  let now = {}, phones = {}, told = {}, socket = null, cloud = [], moving = 0, shown = "";
+  let now = {}, phones = {}, told = {}, socket = null, cloud = [], moving = 0, shown = "", seen = "";
   const stage = () => (!now.round ? "" : now.round.truth ? "truth" : now.round.places ? "places" : now.round.claims ? "claims" : "taps");
   const taps = () => Object.fromEntries(Object.entries(phones).map(([number, [own]]) => [number, own]));
   const step = () => ({ taps: () => send("claims"), claims: () => send("places"), places: () => send("truth", taps()) })[stage()]?.();
@@ -40,9 +43,8 @@ const build = (el, send, onClose) => {
   const redraw = () => { if (!moving) moving = requestAnimationFrame(paint); };
   const heard = ({ code: letters, address: place, qr: rows, count: total, phones: changed }) => {
     if (letters) {
+      forget();
       told = { letters, place, rows };
-      phones = {};
-      cloud = [];
       dialog.dataset.code = letters;
     }
     for (const [number, row] of Object.entries(changed || {})) {
@@ -54,6 +56,7 @@ const build = (el, send, onClose) => {
     writeAll();
     redraw();
   };
+  const forget = () => { phones = {}; cloud = []; told = {}; };
   const connect = () => {
     const config = JSON.parse(document.getElementById("jupyter-config-data").textContent);
     const address = new URL(`${config.baseUrl}hall/projector`, location.href);
@@ -66,16 +69,17 @@ const build = (el, send, onClose) => {
     socket.onclose = () => { socket = null; if (now.round) setTimeout(() => { if (now.round && !socket && el.isConnected) connect(); }, 1000); };
   };
   const votes = () => {
-    const all = Object.values(phones).map(([, guess]) => guess).filter(Boolean), rows = [["more", "more"], ["same", "as many"], ["fewer", "fewer"]];
-    const asks = stage() === "taps" || (stage() === "truth" && all.length);
-    asked.hidden = !now.round.question || !asks; // it stands there before the first answer, as on the phones
-    asked.replaceChildren(make("p", "", { textContent: now.round.answer || now.round.question || "" }), ...rows.map(([key, name]) => {
+    const all = Object.values(phones).map(([, guess]) => guess).filter(Boolean), { question, answer, answers } = now.round;
+    asked.hidden = !question || !["taps", "truth"].includes(stage()); // it stands there before the first answer, as on the phones
+    const rows = stage() === "taps" || all.length ? Object.entries(answers || {}) : [];
+    asked.replaceChildren(make("p", "", { textContent: question || "" }), ...(answer ? [make("p", "mx-hall-answer", { textContent: answer })] : []), make("div", "mx-hall-bars", {}, ...rows.map(([key, name]) => {
       const some = all.filter((guess) => guess === key).length;
       return make("div", "", {}, make("span", "", { textContent: name }), make("i", "", {}, make("b", "", { style: `width:${(100 * some) / Math.max(1, all.length)}%` })), make("span", "", { textContent: some }));
-    }));
+    })));
   };
   const writeAll = () => {
     if (!now.round) return;
+    put(network, "textContent", now.round.network || "");
     const at = stage(), total = told.total || 0, tapped = Object.values(phones).reduce((sum, [own]) => sum + own.length, 0);
     put(title, "textContent", { taps: "Where are the points?", claims: "The machine claims", places: "Here a point must be", truth: now.result }[at]);
     put(said, "textContent", now.said);
@@ -92,12 +96,20 @@ const build = (el, send, onClose) => {
     put(next, "hidden", !label);
     put(next, "disabled", (at === "taps" && !now.ready.claims) || (at === "claims" && !now.ready.places));
     put(skip, "hidden", at !== "claims");
-    put(busy, "textContent", (at === "taps" && !now.ready.claims) || (at === "claims" && !now.ready.places) ? now.busy : "");
+    for (const one of [again, other]) put(one, "hidden", at !== "truth");
+    put(again, "disabled", now.waits);
+    put(busy, "textContent", now.waits || (at === "taps" && !now.ready.claims) || (at === "claims" && !now.ready.places) ? now.busy : "");
     votes();
     table.hidden = best.hidden = at !== "truth";
     if (at === "truth") score();
     qr.hidden = !told.rows?.length || at !== "taps";
     if (!qr.hidden) drawCode(told.rows);
+  };
+  const offer = (select, sets) => {
+    const key = JSON.stringify(sets);
+    if (select.dataset.sets === key) return; // an open menu stays as it is
+    select.dataset.sets = key;
+    select.replaceChildren(...sets.map(([value, textContent]) => make("option", "", { value, textContent })));
   };
   const score = () => {
     const cell = (tag, text) => { const [large, small] = text.split("|"); return make(tag, "", {}, large, small ? make("small", "", { textContent: small }) : ""); };
@@ -126,11 +138,16 @@ const build = (el, send, onClose) => {
     if (!state.words) return;
     now = state;
     put(words, "textContent", state.words);
-    put(begin, "hidden", Boolean(state.round) || !state.served);
+    for (const one of [begin, which]) put(one, "hidden", Boolean(state.round) || !state.served);
+    put(begin, "disabled", state.waits);
     put(reopen, "hidden", !state.round);
+    offer(which, state.sets);
+    offer(other, state.sets.filter(([key]) => key !== "page"));
     if (!state.round) { shown = ""; return; }
     if (!dialog.open && !shown) dialog.showModal();
     const round = JSON.stringify(state.round);
+    if (seen !== state.round.seal) forget();
+    seen = state.round.seal;
     if (round !== shown) {
       shown = round;
       if (socket) tell({ round: state.round }); else connect();

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 from explorer.engine import training
+from explorer.engine.certificate import in_reach
 from explorer.engine.data import Dataset, write_csv
 from explorer.engine.explanations.assumptions import obstacle
 from explorer.engine.explanations.needed import Needed
@@ -19,7 +20,7 @@ from explorer.page import play
 from explorer.page.aim import aim_at
 from explorer.page.ask import Ask
 from explorer.page.controls.control import HallBox
-from explorer.page.frame import Aim, Frame
+from explorer.page.frame import Aim, Frame, Training
 from explorer.page.job import once
 from explorer.page.panels.base import Panel
 from explorer.page.plane.marks import place_rows
@@ -32,13 +33,15 @@ from explorer.research.hall import (
     HALL_RADII,
     HallScore,
     board,
+    hall_run,
+    next_set,
     point_rows,
     read_taps,
     rows_of,
     score_hall,
 )
-from explorer.research.pictures.axes import Axes
-from explorer.research.runs import granted_target
+from explorer.research.pictures.axes import Axes, axes_for
+from explorer.research.runs import granted_target, train, watch_of
 
 SLICE = 200  # steps of training between two looks at Cancel; arbitrary
 
@@ -48,6 +51,7 @@ class HallRound:
     """One round: what is hidden, what is known of it so far, and what the hall sees.
 
     Attributes:
+        number: of the rounds of this page, from 1.
         hidden: the challenge, and its reveal.
         truth: the points.
         axes: of the plane when it began.
@@ -62,6 +66,7 @@ class HallRound:
         score: at the end.
     """
 
+    number: int
     hidden: Hidden
     truth: Dataset
     axes: Axes
@@ -76,21 +81,47 @@ class HallRound:
     score: HallScore | None = None
 
 
-def new_round(session: Session) -> HallRound:
+def has_own(frame: Frame) -> bool:
+    """Return whether the page holds a network that a hall can attack: two classes on the plane."""
+    part, data = frame.training, frame.dataset
+    return (
+        part.state is not None and data.n > 0 and not part.given
+        and data.d == 2 and data.outputs == 1
+    )  # fmt: skip
+
+
+def own_round(session: Session, number: int) -> HallRound:
     """Return a round of the weights on screen. ValueError where there is none to be had."""
     frame = session.frame
     part, data = frame.training, frame.dataset
-    if part.state is None or not data.n or part.given:
+    if part.state is None or not has_own(frame):
         raise GameError(words.NO_WEIGHTS)
-    hidden = hide(run_of_page(session), part.state.net)
-    shown = board(hidden.challenge, session.axes) | {"task": words.hall_task(data.n)}
     aim = frame.aim
     if aim is None or aim.net is not part.state.net:
         aim = aim_at(part, data, part.certificate)
-    if part.state.t:
-        shown["question"] = words.hall_question(part.state.t)
-    made = HallRound(hidden, data, session.axes, aim, part.state, session.train_config, shown)
+    hidden = hide(run_of_page(session), part.state.net)
+    made = _round(number, hidden, aim, part.state, session.axes, session.train_config)
     return replace(made, claims=_claims_on_screen(session, aim))
+
+
+def other_round(run: Run, number: int, progress: Progress) -> HallRound:
+    """Return a round of another network, which is trained for it. RunFailed where it cannot be."""
+    done, data = train(run, watch=watch_of(progress)), run.dataset
+    state = done.states[-1]
+    aim = aim_at(Training(state), data, done.certificate)
+    axes = axes_for(Axes(), data, loaded=True)
+    return _round(number, hide(run, done.net), aim, state, axes, run.train_config)
+
+
+def _round(
+    number: int, hidden: Hidden, aim: Aim, state: TrainState, axes: Axes, config: TrainConfig
+) -> HallRound:
+    shown = board(hidden.challenge, axes) | {
+        "task": words.hall_task(aim.truth.n), "network": words.hall_network(number, state)
+    }  # fmt: skip
+    if state.t:
+        shown |= {"question": words.hall_question(state.t), "answers": words.HALL_ANSWERS}
+    return HallRound(number, hidden, aim.truth, axes, aim, state, config, shown)
 
 
 def _claims_on_screen(session: Session, aim: Aim) -> Dataset | None:
@@ -134,6 +165,7 @@ def with_truth(held: HallRound, made: HallScore) -> HallRound:
         "guess": point_rows(made.guess, held.axes),
         "sealed": f"{salt[1]}\n{write_csv(held.truth)}",
         "within": words.WITHIN,
+        "network": words.hall_points(held.number, held.truth),
         "scores": {str(n): [*found, made.hall.n] for n, found in made.each.items()},
     }
     return replace(held, shown=shown, score=made)
@@ -152,7 +184,8 @@ def with_answer(held: HallRound) -> HallRound:
 def said_of(held: HallRound) -> str:
     """Return the sentence under the question, as far as the round is shown."""
     if held.score is not None:
-        return words.hall_result(held.score)[1]
+        reach = in_reach(held.aim.certificate, held.truth.n)
+        return words.hall_result(held.score, 0 if reach is None else int((~reach).sum()))[1]
     if "places" in held.shown:
         return words.hall_places(held.needed)
     if "claims" in held.shown and held.claims is not None:
@@ -166,28 +199,59 @@ def scope_of(held: HallRound) -> str:
     return words.hall_scope(held.needed) if proof else ""
 
 
+NO_ROUND: dict[str, Any] = {"round": None, "rows": []}
+
+
+def shown_of(held: HallRound) -> dict[str, Any]:
+    """Return what the projector shows of a round, beside what phones see."""
+    over = held.score
+    return {
+        "round": held.shown, "said": said_of(held), "scope": scope_of(held),
+        "only_here": words.ONLY_HERE, "sealed": "" if over is None else words.SEALED,
+        "result": "" if over is None else words.hall_result(over)[0],
+        "ready": {"claims": held.claims is not None, "places": held.proven},
+        "rows": [] if over is None else words.hall_rows(over),
+    }  # fmt: skip
+
+
 class HallPanel(Panel):
     """On top of the drawer of Share; the taps are of the browser and the server until the end."""
 
     round: HallRound | None = None
-    seen: Dataset | None = None  # the points that were shown last
+    rounds = 0  # so far
+    last: Dataset | None = None  # the points of the last round
+    seen: Dataset | None = None  # those of this page that were shown last
     before = True  # whether the truth was shown when the round began
 
     def build(self) -> None:
-        """One control; machine and proof work beside the page while the hall taps."""
+        """One control; training, machine and proof work beside the page while the hall taps."""
+        self.training = Ask(self)
         self.job = Ask(self, lambda: self.round and self.round.hidden)
         self.scoring = Ask(self, lambda: self.round and self.round.hidden)
         self.view = self.widget = HallBox({
-            "begin": self.command(self._begin),
+            "begin": self.command_among((words.PAGE, *words.HALL_SETS), self._begin),
             "claims": self.command(self._claims),
             "places": self.command(self._places),
             "truth": self.command_of(dict, self._truth),
             "end": self.command(self._end),
         }, ("mx-game", "mx-hall"))  # fmt: skip
 
-    def _begin(self) -> None:
-        held = self.round = new_round(self.session)
-        self.before = self.session.truth_shown
+    def _begin(self, of: str) -> None:
+        """Begin a round, the first or the next: of this page's network, or of one to be trained."""
+        if self.round is not None and self.round.score is None:
+            return
+        if of == words.PAGE:
+            self._open(own_round(self.session, self.rounds + 1))
+            return
+        after = self.last if self.last is not None else self.session.frame.dataset
+        run, number = hall_run(of or next_set(after), self.rounds + 1), self.rounds + 1
+        self.training.begin(once(partial(other_round, run, number)), self._open, self.redraw)
+        self.redraw()
+
+    def _open(self, held: HallRound) -> None:
+        if self.round is None:
+            self.before = self.session.truth_shown
+        self.round, self.rounds, self.last = held, held.number, held.truth
         play.set_truth_shown(self.session, False)
         self.job.begin(partial(answers, held), self._take, self.redraw)
         self.redraw()
@@ -225,7 +289,8 @@ class HallPanel(Panel):
         def take(made: HallScore) -> None:
             if self.round is not None:
                 self.round = with_answer(with_truth(self.round, made))
-                self.seen = self.round.truth
+                if held.truth is self.session.frame.dataset:
+                    self.seen = held.truth
                 play.set_truth_shown(self.session, True)
                 self.redraw()
 
@@ -236,27 +301,28 @@ class HallPanel(Panel):
             return
         self.round = None
         self.job.cancel()
+        self.training.cancel()
         play.set_truth_shown(self.session, self.before)
         self.redraw()
 
     def render(self, frame: Frame) -> None:
         """Show where the round stands."""
-        held = self.round
-        if held is None:
-            data = frame.dataset
-            plane = data.d == 2 and data.outputs == 1
-            said = words.NO_PLANE if not plane else words.HALL if SERVED else words.NOT_SERVED
-            if SERVED and data.n and data is self.seen:
-                said = words.SEEN
-            self.view.show(words=said, served=SERVED and plane, round=None, rows=[])
-            return
-        busy = words.CLAIMING if held.claims is None else "" if held.proven else words.PROVING
-        busy = str(self.job.error or self.scoring.error or busy)  # the page's head is covered
+        held, own = self.round, has_own(frame)
+        fresh = own and frame.dataset is not self.seen
+        said = words.HALL if fresh else words.SEEN if own else words.NO_OWN
+        if self.training.busy:
+            said = words.TRAINING
         self.view.show(
-            words=words.HALL, served=SERVED, round=held.shown, busy=busy, said=said_of(held),
-            scope=scope_of(held),
-            only_here=words.ONLY_HERE, sealed="" if held.score is None else words.SEALED,
-            result="" if held.score is None else words.hall_result(held.score)[0],
-            ready={"claims": held.claims is not None, "places": held.proven},
-            rows=[] if held.score is None else words.hall_rows(held.score),
+            words=said if SERVED else words.NOT_SERVED, served=SERVED, waits=self.training.busy,
+            sets=[*([[words.PAGE, words.OWN]] if fresh else []), *words.HALL_SETS.items()],
+            busy=self._busy(), **(NO_ROUND if held is None else shown_of(held)),
         )  # fmt: skip
+
+    def _busy(self) -> str:
+        """Return what the round waits for, or why it waits in vain: the page's head is covered."""
+        failed = [a.error for a in (self.training, self.job, self.scoring) if a.error]
+        if failed or self.round is None or self.training.busy:
+            return str(failed[0]) if failed else words.TRAINING if self.training.busy else ""
+        if self.round.claims is None:
+            return words.CLAIMING
+        return "" if self.round.proven else words.PROVING

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from explorer.engine.data import PRESETS, Dataset
 from explorer.engine.explanations.cone import scope
 from explorer.engine.explanations.needed import Needed
-from explorer.engine.number_words import share
+from explorer.engine.number_words import count, share
 from explorer.engine.store import Run
-from explorer.research.game import GuessScore
+from explorer.engine.training import TrainState
+from explorer.research.game import HIDDEN, GuessScore
 from explorer.research.hall import HALL_RADII, HallScore
 
 ANEW = (
@@ -113,13 +115,17 @@ NOT_SERVED = (
     "Phones need an address to come to: start the page with margin-explorer serve "
     "--host 0.0.0.0, and open it at the address that the command prints."
 )
-NO_PLANE = "The hall taps on a plane of two classes: draw points of two classes on the plane."
-SEEN = (
-    "The class has seen these points. Train a network on others; the phones then go on with it by "
-    "themselves."
-)
+OTHER = "The hall gets another network."
+NO_OWN = f"This page has no network of two classes on the plane. {OTHER}"
+SEEN = f"The class has seen the points of this page. {OTHER}"
 NO_WEIGHTS = "draw points and train a network on them; then let the hall attack it."
 CLAIMING, PROVING = "The machine attacks …", "The proof runs …"
+TRAINING = "Another network is trained; phones go on with it by themselves …"
+PAGE, OWN = "page", "This page's network"
+# What a round can be of, beside the next set.
+HALL_SETS = {"": "Another network", **{name: PRESETS[name].title for name in HIDDEN}}
+# What a phone can answer; the round carries these names to phones and projector.
+HALL_ANSWERS = {"more": "More", "same": "As many", "fewer": "Fewer"}
 WITHIN = ". Found is within {:g}, near within {:g}.".format(*HALL_RADII)
 SEALED = "The seal is the SHA-256 of these points and a salt; each phone shows both."
 
@@ -139,9 +145,23 @@ def hall_task(n: int) -> str:
     return f"Tap where you believe the {which}"
 
 
-def hall_claims(count: int) -> str:
+def hall_network(number: int, state: TrainState) -> str:
+    """Return which round this is, and of what network: nothing of its points."""
+    neurons = count(sum(state.net.widths), "neuron")
+    how = f"trained for {state.t:,} steps" if state.t else "solved exactly"
+    return f"Round {number}: a network of {neurons}, {how}"
+
+
+def hall_points(number: int, data: Dataset) -> str:
+    """Return which points a round was of, once they are shown."""
+    row = None if data.source is None else PRESETS.get(data.source.preset)
+    which = "the points of this page" if row is None else row.title
+    return f"Round {number}: {which}, {count(data.n, 'point')}"
+
+
+def hall_claims(claimed: int) -> str:
     """Return what the machine claims."""
-    return f"{count} places, read out of the weights alone."
+    return f"{claimed} places, read out of the weights alone."
 
 
 def hall_places(made: Needed | None) -> str:
@@ -181,16 +201,19 @@ def hall_rows(made: HallScore) -> list[list[str]]:
     return rows
 
 
-def hall_result(made: HallScore) -> tuple[str, str]:
-    """Return who found how many, in a title and a sentence."""
+def hall_result(made: HallScore, traceless: int = 0) -> tuple[str, str]:
+    """Return who found how many, in a title and a sentence.
+
+    `traceless`: how many of the points leave no trace in the weights, as far as that is known.
+    """
     hall, machine = (int(one.found[0]) for one in (made.hall, made.machine))
     title = f"Of {made.hall.n} points the machine found {machine}, the hall {hall}"
     best = max((found for found, _ in made.each.values()), default=0)
     alone = f" One phone alone found {best}: it tapped where few others did." if best > hall else ""
-    return (
-        title,
-        f"The hall names the places where most phones meet, no more than the machine.{alone}",
-    )
+    rule = "The hall names the places where most phones meet, no more than the machine."
+    leave = "leaves" if traceless == 1 else "leave"
+    gone = f" {traceless} of the points {leave} no trace in the weights." if traceless else ""
+    return title, f"{rule}{alone}{gone}"
 
 
 def hall_question(t: int) -> str:
@@ -208,8 +231,7 @@ def hall_later(before: int, after: int) -> str:
 
 def hall_answer(t: int, before: int, after: int) -> str:
     """Return its answer in words."""
-    later = hall_later(before, after)
-    word = "as many" if later == "same" else later
+    word = HALL_ANSWERS[hall_later(before, after)].lower()
     return (
         f"After {2 * t:,} steps the machine finds {after} of the points, after {t:,} it found "
         f"{before}: {word}."

@@ -17,7 +17,7 @@ import re
 import sys
 import time
 from collections import Counter
-from collections.abc import Container
+from collections.abc import Callable, Container
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -55,6 +55,7 @@ class Classroom:
         """Nobody is there. `sign`: what kernels sign scores with; `kernels`: of the open pages."""
         self.sign = sign
         self.kernels = kernels
+        self.phones: Callable[[], int] = lambda: 0  # in rounds of the hall
         self.board: dict[str, Entry] = {}
         self.owners: dict[str, str] = {}  # of each score, by its mark
         self.stages: dict[StudentSocket, str] = {}
@@ -74,7 +75,8 @@ class Classroom:
         there = len(self.stages)
         best = sorted(self.board.values(), key=lambda e: (e.points, e.at), reverse=True)
         board = [[e.name, e.points, e.found, e.n] for e in best]
-        return json.dumps({"there": there, "stages": stages, "frozen": self.frozen, "board": board})
+        seen = {"there": there, "phones": self.phones(), "stages": stages, "board": board}
+        return json.dumps({**seen, "frozen": self.frozen})
 
     def put(self, who: str, name: str, score: str, mark: str) -> bool:
         """Put a score that a kernel signed on the board; return whether it made sense.
@@ -254,13 +256,22 @@ class TeacherSocket(_WithKey, SmallSocket):
 
 
 def handlers(
-    base: str, key: str, sign: str = "", kernels: Container[str] = (), network: str = ""
-) -> list[Any]:
+    base: str, key: str, sign: str = "", kernels: Container[str] = (), network: str = "",
+    hall: Any = None,
+) -> list[Any]:  # fmt: skip
     """Return the addresses of a class: students' socket, the teacher's page and its socket.
 
-    `network`: this machine's address on its network, "" where it has none.
+    Args:
+        base: the address of the server's root.
+        key: of the teacher's page.
+        sign: what kernels sign scores with.
+        kernels: of the open pages.
+        network: this machine's address on its network, "" where it has none.
+        hall: the `serve.hall.Hall` whose phones the teacher sees.
     """
     room = Classroom(sign, kernels)
+    if hall is not None:
+        room.phones, hall.changed = hall.phones, room.tell_teachers
     return [
         (f"{base}class/student", StudentSocket, {"room": room}),
         (f"{base}class/teacher", TeacherSocket, {"room": room, "key": key}),

@@ -145,8 +145,9 @@ def _guard(server: Any) -> None:
         sign = os.environ.get("MARGIN_EXPLORER_CLASS", "")
         network = address_on_network() if self.ip in EVERYWHERE else ""
         own = (re.escape(base), _TEACHER, sign, rooms, network)
-        our_pages = classroom.handlers(*own) if _TEACHER else []
-        our_pages += hall.handlers(re.escape(base), hall.Hall(rooms, base, network))
+        halls = hall.Hall(rooms, base, network)
+        our_pages = classroom.handlers(*own, halls) if _TEACHER else []
+        our_pages += hall.handlers(re.escape(base), halls)
         our_pages.append((f"{re.escape(base)}story/?", story.Story))
         pages = _further_pages(self, _repair(made(self)))
         return [(here, guard.WrongHost), (guard.NoFile(), guard.Nothing), *our_pages, *pages]
