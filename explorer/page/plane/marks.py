@@ -196,8 +196,8 @@ def explain_marks(frame: Frame, axes: Axes, truth_shown: bool) -> Arrays:
 
 
 def proof_marks(frame: Frame, held: Proof, axes: Axes, values: dict[str, Any]) -> Arrays:
-    """Return the places that must hold a point, and the disc; of the truth, what is certified."""
-    made, known, truth = held.needed, frame.certainty, frame.truth
+    """Return the places that must hold a point, ticked where one is certified, and the disc."""
+    made, truth = held.needed, frame.truth
     arrays: Arrays = {}
     if made is not None and len(made.rows):
         arrays["places"] = place_rows(made, axes)
@@ -208,20 +208,20 @@ def proof_marks(frame: Frame, held: Proof, axes: Axes, values: dict[str, Any]) -
         if len(held.centre) == 1:
             high[1] = 1.0
         arrays["disc"] = np.array([[*axes.shares(at)[0], *high]])
-    if held.revealed and known is not None and truth is not None:
-        sure = known.certain
-        arrays["marks"] = _rows(truth.x[sure], truth.y[sure], CERTIFIED, axes)
     return arrays
 
 
 def place_rows(made: Needed, axes: Axes) -> Array:
-    """Return the places that must hold a point as `plane.js` takes them (p, 5)."""
+    """Return the places that must hold a point as `plane.js` takes them (p, 6).
+
+    The last column says which are as narrow as a point must be closed in to be certified.
+    """
     x, (half, y, _) = made.rows[:, :-3], made.rows[:, -3:].T
     at = shares_of(torch.from_numpy(x), torch.from_numpy(y), axes)
     wide = (half + made.reach)[:, None] / axes.half
     if x.shape[1] == 1:
         wide[:, 1] = FLAT
-    return np.column_stack([at, wide, y])
+    return np.column_stack([at, wide, y, half <= RADIUS])
 
 
 def _rows(x: Tensor, y: Tensor, kind: float, axes: Axes) -> Array:
@@ -249,7 +249,8 @@ def legend(
     kinds = {int(k) for name in ("claims", "marks") if name in arrays for k in arrays[name][:, 2]}
     keys += [key for i, key in enumerate(MARKS) if i in kinds]
     if "places" in arrays:
-        keys += [key for key in [values["placesAre"]] if key not in keys]
+        sure = bool(values["placesAre"] == "place" and arrays["places"][:, 5].any())
+        keys += [key for key in [values["placesAre"], *["certified"] * sure] if key not in keys]
     keys += ["disc"] * ("disc" in arrays)
     keys += [key for name, key in PLACED.items() if name in arrays and key not in keys]
     told = {PLACED.get(name, name): (words, f"{words[0].upper()}{words[1:]}.")

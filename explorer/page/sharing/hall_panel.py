@@ -271,7 +271,7 @@ class HallPanel(Panel):
         if held is not None and held.proven:
             made = held.needed
             known = made is not None and len(made.rows)
-            self._add(places=rows_of(place_rows(made, held.axes)) if made and known else [])
+            self._add(places=rows_of(place_rows(made, held.axes)[:, :5]) if made and known else [])
 
     def _add(self, **parts: Any) -> None:  # noqa: ANN401 - rows
         if self.round is not None:

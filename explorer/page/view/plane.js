@@ -33,8 +33,8 @@
 //   lines       (k, 2): thin paths, NaN between  strong  (k, 2): thick paths, likewise
 //   dots, rings, likely, diamonds, hands (k, 2): upright crosses, double rings, dashed rings,
 //               triangles that point down, four corners
-//   places      (p, 5): x, y, half width, half height, class: each must hold a point, or is likely to;
-//               placesAre: which, a key of GLYPHS
+//   places      (p, 6): x, y, half width, half height, class, whether it is narrow enough for a tick:
+//               each must hold a point, or is likely to; placesAre: which, a key of GLYPHS
 //   disc        (1, 4): x, y, half width, half height: no point may be there
 //   texts       [[x, y, text]]
 
@@ -399,7 +399,8 @@ const paintPlaces = (context, frame, paints, { X, Y, unit }, size) => {
     else edged(context, paints.good, 2.4, paints, unit, box);
   });
   if (frame.placesAre === "likely") return;
-  eachRow(frame.places, ([x, y, w, h]) => { // over all squares: none cuts the tick of another
+  eachRow(frame.places, ([x, y, w, h, , sure]) => { // over all squares: none cuts the tick of another
+    if (!sure) return;
     const [rx, ry] = [Math.max((w * size.width) / 2, 10 * unit), Math.max((h * size.height) / 2, 10 * unit)];
     tick(context, X(x) + rx - 2 * unit, Y(y) - ry + 2 * unit, paints, unit);
   });

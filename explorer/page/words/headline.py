@@ -316,12 +316,15 @@ def _explain(state: Explained, sure: Certainty | None) -> Statement:
         said = explain_words.certified_words(held, len(sure.certain), sure, state.base)
         return Statement(*said, "good" if held else "", fold)
     if state.base > EXPLAINING:
+        add_up = "Its halves, moved apart along its line, add up to the same weights."
+        if still == n:
+            add_up = "Moved apart, the halves of a point no longer add up to the same."
         words = (
-            f"{n - still or 'None'} of the {count(n, 'point')} that carry the weights can become "
-            "two and leave no more. Further training usually lowers this."
+            f"{add_up} Your points leave {share(state.base)} of the weights unexplained. Whether "
+            "a point can be elsewhere is another question."
         )
-        title = f"These points leave {share(state.base)} of the weights unexplained"
-        return Statement(title, words, "warn", fold)
+        title = f"{n - still or 'None'} of {count(n, 'point')} can become two"
+        return Statement(title, words, "", fold)
     if still == n:
         words = (
             "Where they stand none becomes two. That certifies none: other sets may do without it. "

@@ -42,6 +42,7 @@ from explorer.research.pictures.charts import dot_chart
 from explorer.research.pictures.shades import SHADING, radius_span
 from explorer.research.runs import cone_around
 from explorer.research.words import explanations
+from explorer.style import CLASSES
 
 T = TypeVar("T")
 LEAST_TOP = 0.05  # of the axis of the change: rounding is not to fill the chart; arbitrary
@@ -84,6 +85,8 @@ class ExplainPanel(Panel):
         self.dots.on("choose", partial(self.do, explain.choose, self.session))
         self.drag = ChartView()
         self.drag.on("handle", partial(self.do, self._pull))
+        self.drag.on("hover", lambda i: self.session.choose(pointed=i))
+        self.drag.on("choose", partial(self.do, explain.choose, self.session))
         self.forced = Question(
             self, FORCED, FORCED_TIP, lambda: self._press(self._ask_forced), CANCELLED
         )
@@ -291,12 +294,30 @@ def points_chart(state: Explained) -> Chart:
     )  # fmt: skip
 
 
+def carried_chart(state: Explained, foot: str) -> Chart:
+    """Return how strongly each point carries the weights, the strongest first."""
+    lam, y = state.now.lam.numpy(), state.now.y.numpy()
+    order = np.argsort(-lam, kind="stable")
+    rank, wide = np.arange(1, len(lam) + 1), float(np.clip(240 / len(lam), 1, 8))  # px; arbitrary
+    series = [
+        Series(rank[mine], lam[order][mine], shown.name, "stems", ids=order[mine],
+               colour=shown.ink, look={"width": wide})
+        for label, shown in CLASSES.items()
+        if (mine := y[order] == label).any()
+    ]  # fmt: skip
+    return Chart(
+        series, Axis(0.0, len(lam) + 1.0, hidden=True), Axis(0.0, next_step(float(lam.max())),
+        short="λ"), words.CARRIED, words.MULTIPLIER, foot, picks=True, tips=words.points(state),
+        label=f"{words.CARRIED}. {foot}",
+    )  # fmt: skip
+
+
 def drag_chart(state: Explained) -> Chart:
     """Return what stays and what breaks as the point in hand goes along its line."""
     slide, foot = state.slide, words.hand(state)
-    said = f"{words.DRAG}. {foot}"
     if slide is None:
-        return Chart((), NOTHING.x, NOTHING.y, words.DRAG, foot=foot, label=said)
+        return carried_chart(state, foot)
+    said = f"{words.DRAG}. {foot}"
     at, off, margin = (slide.curve[:, i].numpy() for i in range(3))
     walls = [e for e in (slide.extent.plus, -slide.extent.minus) if 1e-3 < abs(e) < slide.reach]
     shown = min(slide.reach, max(1.6 * max([abs(e) for e in walls] or [2.0]), abs(slide.at)))

@@ -70,8 +70,8 @@ def _attack_counts(frame: Frame) -> str:
         return ""
     near, sure = f"{known.half + known.reach:.2g}", int(known.certain.sum())
     return (
-        f" A place is as wide as drawn. Attack calls a point certified if it is proven to within "
-        f"{near}: {sure} of {len(known.certain)} are."
+        f" A tick: a point lies within {near}. The attack calls only such points certified, "
+        f"{sure} of {len(known.certain)}."
     )
 
 
