@@ -116,7 +116,7 @@ def test_a_relief_has_the_landscapes_of_other_steps_of_training(
     for seen, steps in ((first, 300), (exact, None)):
         np.testing.assert_array_equal(seen, start_shades(rows[steps], "log"))
         assert np.nanmax(np.abs(rows[steps] - rows[600])) > NOISE
-    choose(panel(made).aside, "colours", "rank")
+    choose(panel(made).runs.settings, "colours", "rank")
     assert "ages" not in view.frame  # ranks of two landscapes do not compare
     no_failures(made)
 

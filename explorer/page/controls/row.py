@@ -202,7 +202,8 @@ class Row(Control):
         if not job.busy or self._began.get(job, name) != name:
             return {"value": BEGIN}
         cancelling = job.state is JobState.CANCELLING
-        return {"value": END, "label": CANCELLING if cancelling else item.cancel}
+        said = CANCELLING if cancelling else item.cancel
+        return {"value": END, "label": said, "filled": False}
 
     def _follow(self) -> None:
         """Show what jobs do; at the end of one its button is ready again."""

@@ -127,7 +127,7 @@ class RunsBox:
         self._draw()
 
     def setting(self, name: str) -> Any:  # noqa: ANN401 - a whole number
-        """Return "side", "steps" or "seeds" as it is chosen."""
+        """Return a setting, such as "side" or "seeds", as it is chosen."""
         return self.settings.value(name)
 
     def _label(self) -> None:

@@ -81,6 +81,8 @@ class StartsPanel(Panel):
             "first": Item("select", "first λ", words.FIRST_TIP, "fitted", begin,
                           partial(self.do, landscape.choose_multipliers, self.session)),
             "knows": item_of(knows, lambda value: set_(knows=value)),
+            "colours": Item("select", "colours", words.COLOURS_TIP, "log", choices(*words.COLOURS),
+                            lambda _: self._draw_fill()),
         }  # fmt: skip
 
     def _cards(self) -> None:
@@ -96,8 +98,6 @@ class StartsPanel(Panel):
             stop=Item("cancel", CANCEL, "Keep the map as it is", job=self.energies.job),
             fill=Item("segments", "Energies", value="start", options=FILLS[:2],
                       call=self._on_fill),
-            colours=Item("select", "colours", words.COLOURS_TIP, "log", choices(*words.COLOURS),
-                         lambda _: self._draw_fill()),
             ends=replace(self.census.pick, hidden=True),
             read=Item("words", value=""), scale=Item("words", value=""),
             counts=Item("words", value=""),
@@ -129,6 +129,8 @@ class StartsPanel(Panel):
             share=Item("bar", tip="Share of the run", job=self.attack_job),
         )  # fmt: skip
         self.further = Row(
+            on=Item("button", words.ON, words.ON_TIP, filled=True, hidden=True,
+                    call=self.command(partial(play.go, self.session, "explain"))),
             more=Item("button", "More", "How many places, how long, and the runs as files",
                       value=False, call=lambda _: self.render(self.session.frame)),
         )  # fmt: skip
@@ -226,6 +228,9 @@ class StartsPanel(Panel):
         more = self.further.value("more")
         self.whole.children = (*children, self.runs.widget) if more else children
         self._show_place(held)
+        ended = words.is_answered(frame) and self.session.lesson is None  # which leads on itself
+        self.here.put("go", filled=not ended)
+        self.further.put("on", hidden=not ended)
         self._take()
         self._draw_fill()
 
@@ -292,12 +297,12 @@ class StartsPanel(Panel):
         self.aside.put("fill", options=fills, disabled=ends is None and not counted)
         chosen = self.aside.value("fill")
         self.aside.put("ends", hidden=not basins)
-        for name in ("colours", "scale", "read"):
+        for name in ("scale", "read"):
             self.aside.put(name, hidden=basins)
         at_end = chosen == "end" and ends is not None
         filled = ends if at_end else values
         title = words.AFTER if at_end else words.TITLE
-        colours = self.aside.value("colours")
+        colours = self.runs.setting("colours")
         unit = words.unit(held.problem.of.attack, colours)
         if basins:
             title, unit, filled = census_words.FILLED, census_words.UNIT, None
@@ -329,7 +334,7 @@ class StartsPanel(Panel):
         aged: dict[str, Any] = {}
         sea = 0
         if filled is not None:
-            colours = self.aside.value("colours")
+            colours = self.runs.setting("colours")
             arrays["fill"] = start_shades(filled, colours)
             sea = int(start_shades(np.append(filled, EXPLAINED), colours)[-1])
             scale = words.scale(start_top(filled), colours, SHADING)

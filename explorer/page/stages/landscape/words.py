@@ -60,8 +60,8 @@ ANSWERS = {  # by the archetype of the map
     "redundant": "This point could be anywhere",
 }
 PROFILES = {
-    "noise": "Energy from noise to truth by the handle",
-    "unseen": "Energy from unseen points to truth by the handle",
+    "noise": "Energy from noise to truth",
+    "unseen": "Energy from unseen points to truth",
     "edges": "Energy along the edges",
 }
 DRAWN = "with drawn multipliers and annealed slopes the first steps leave the start."
@@ -69,6 +69,7 @@ OWN_LOSS = "the attack lowers a loss of its own, not this energy."
 OTHER_ENDS = " A descent lowers this energy alone; the attacks lower a loss of their own."
 OVERSHOT = "its steps have a length of their own, and can overshoot."
 MORE_STARTS = " The energies of more starts are computed."
+ON, ON_TIP = "On to Explain", "Whether the points could be elsewhere"
 BESIDE = 0.5  # share of the truth above which a start is beside it; arbitrary
 
 
@@ -204,6 +205,16 @@ def tells_nothing(frame: Frame) -> bool:
     side, known = len(held.energies), held.energies[np.isfinite(held.energies)]
     whole = 2 * len(known) == side * (side + 1) and by_key(held.problem.of.attack).own is None
     return whole and float(known.max()) <= EXPLAINED
+
+
+def is_answered(frame: Frame) -> bool:
+    """Return whether the runs or the census on screen have come to their result."""
+    held = frame.starts if frame.map_kind == "starts" else None
+    if held is None:
+        return False
+    runs = held.arrivals
+    ended = runs is not None and runs.ended == runs.total
+    return len(held.trail) > 1 or ended or held.census is not None
 
 
 def all_words(held: Handle) -> tuple[str, str]:
