@@ -16,7 +16,7 @@ from explorer.page.lessons import course
 from explorer.page.lessons.file import packaged_lessons
 from explorer.page.plane.band import BandPanel
 from explorer.page.plane.weights import can_show, shown_of
-from explorer.page.plane.words import left_words
+from explorer.page.plane.words import left_words, points_leave
 from explorer.page.session import Session
 from explorer.page.stages.attack import commands as attack
 from explorer.page.stages.explain import commands as explain
@@ -77,6 +77,18 @@ def test_where_an_attack_stands_on_kinks_its_candidates_leave_as_little_as_the_p
     play.step(session, 100)
     assert number(session) < 1e-9
     assert band(session)["left"] == left_words(number(session), by="candidates")
+
+
+def test_candidates_that_explain_more_than_the_points_are_shown_beside_these() -> None:
+    session = trained(steps=300)
+    residual = session.frame.training.certificate.residual
+    play.go(session, "attack")
+    for m, less in ((400, True), (2, False)):
+        play.configure(session, m=m)
+        play.step(session, 1)
+        assert (number(session) < residual) == less
+        left = left_words(number(session), by="candidates")
+        assert band(session)["left"] == left + points_leave(residual) * less
 
 
 @pytest.mark.parametrize("merge_angle", [0.0, 0.02])

@@ -30,6 +30,7 @@ from explorer.page.stages.explain.words import LIKELY
 from explorer.page.stages.proof import commands as proof
 from explorer.page.stages.proof.commands import proofs
 from explorer.page.words.headline import headline
+from explorer.research.runs import RADIUS
 from tests.page.pages import hold_jobs, on_plane, opened, press
 
 STEPS = 400
@@ -278,6 +279,9 @@ def test_places_come_from_the_weights_alone_and_the_truth_comes_back_at_a_press(
     assert now.aim is not None and now.aim.needed is now.proof.needed
     drawn = on_plane(app)
     rings = len(drawn["places"])
+    ticked = drawn["places"][:, 5] == 1
+    np.testing.assert_array_equal(ticked, now.proof.needed.rows[:, -3] <= RADIUS)
+    assert ("certified" in {key for key, *_ in drawn["legend"]}) == ticked.any()
     assert rings == data.n and "points" not in drawn and "graph" not in drawn
     assert drawn["placesAre"] == "place"
     said = headline(now)

@@ -20,6 +20,7 @@ from explorer.page.plane import shapes
 from explorer.page.plane.shapes import pointed_at, shapes_of
 from explorer.page.stages.draw import commands as draw
 from explorer.page.stages.explain import commands as explain
+from explorer.page.stages.explain.panel import drag_chart
 from explorer.page.stages.train import commands as train
 from explorer.page.words.headline import headline
 from explorer.research import explained
@@ -88,6 +89,17 @@ def test_the_curve_is_flat_to_the_wall_and_jumps_there_as_predicted(app: App) ->
         explain.drop(app.session)
     assert found
     no_failures(app)
+
+
+def test_before_a_drag_each_point_has_a_stem_as_high_as_its_multiplier(app: App) -> None:
+    now = state(app).now
+    seen = drag_chart(state(app))
+    drawn = {int(i): float(v) for s in seen.series for i, v in zip(s.ids, s.y, strict=True)}
+    assert drawn == pytest.approx(dict(enumerate(now.lam.tolist())))
+    heights = [v for s in seen.series for v in zip(s.x, s.y, strict=True)]
+    assert [v for _, v in sorted(heights)] == sorted(drawn.values(), reverse=True)
+    send(app.panel("ExplainPanel").drag, kind="hover", id=3)
+    assert app.session.pointed == 3
 
 
 def test_a_pinned_point_says_so_and_moves_only_freely(app: App) -> None:
@@ -286,7 +298,8 @@ def test_the_chart_shows_the_numbers_of_the_drag(app: App) -> None:
     panel, i = app.panels["ExplainPanel"], movable(app)[0]
     explain.set_free(app.session, True)
     explain.choose(app.session, i)
-    assert not panel.drag.shown.series
+    before = panel.drag.shown
+    assert before.handle is None and before.lit == i
     app.session.attempt(explain.pull, app.session, state(app).now.x[i] + torch.tensor([0.5, 0.4]))
     slide, off = state(app).slide, state(app).change
     assert off > 1e-3

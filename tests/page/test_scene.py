@@ -405,10 +405,15 @@ def test_a_cross_is_a_wrong_claim_and_nothing_else(session: Session) -> None:
     play.go(session, "attack")
     truth = session.frame.truth
     at, label = truth.x[0].tolist(), float(truth.y[0])
-    said = claiming(session, [at, [at[0] + 0.045, at[1]], [1.9, 1.9]], [label] * 3)
+    said = claiming(session, [at, [at[0] + 0.045, at[1]], [1.9, 1.9], [-9.0, 0.5]], [label] * 4)
     seen = shown_of(session, said)
     kinds = [marks.MARKS[int(k)] for k in seen["claims"][:, 2]]
-    assert kinds == ["found", "beside", "wrong"]
+    assert kinds == ["found", "beside", "wrong", "wrong"]
+    inside = session.axes.shares(torch.tensor([[1.9, 1.9]]).double().numpy())[0]
+    np.testing.assert_allclose(seen["claims"][2, :2], inside)
+    beyond = session.axes.shares(np.array([[-9.0, 0.5]]))[0]
+    assert beyond[0] < -1 < seen["claims"][3, 0] < -0.9  # at the edge, at its height
+    assert seen["claims"][3, 1] == pytest.approx(beyond[1])
     assert marks.second_claims(said) == 1  # what the headline counts
     check(seen)
     nobody = replace(session.frame.aim, truth=Dataset(truth.x[:0], truth.y[:0]))

@@ -63,6 +63,8 @@ def shown_of(frame: Frame, config: Any, truth_shown: bool = True) -> BandContent
     if tried is not None:
         assert frame.attack.state is not None  # its candidates add up
         left = words.left_words(tried.left, by="candidates")
+        if known is not None and not hidden and tried.left < known.residual:
+            left += words.points_leave(known.residual)
         return BandContent(tried.net, points, frame.attack.state.y, tried, left)
     if known is None:
         return BandContent(net, truth.x, NONE)

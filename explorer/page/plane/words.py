@@ -100,6 +100,11 @@ def left_words(left: float, t: int = -1, by: str = "") -> str:
     return f"unexplained{whose} {share(left)}{when}"
 
 
+def points_leave(left: float) -> str:
+    """Return what the points leave, after what candidates do that explain more: no better ones."""
+    return f", less than your points’ {share(left)}"
+
+
 def band_label(k: int) -> str:
     """Return what a screen reader says of the band of k neurons."""
     return (

@@ -316,7 +316,7 @@ def _explain(state: Explained, sure: Certainty | None) -> Statement:
         said = explain_words.certified_words(held, len(sure.certain), sure, state.base)
         return Statement(*said, "good" if held else "", fold)
     if state.base > EXPLAINING:
-        add_up = "Its halves, moved apart along its line, add up to the same weights."
+        add_up = "The halves of such a point, moved apart on its line, add up to the same."
         if still == n:
             add_up = "Moved apart, the halves of a point no longer add up to the same."
         words = (

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from html import escape
 
@@ -30,5 +29,8 @@ def folded_html(words: str) -> str:
 
 
 def explained_share(residual: float) -> str:
-    """Return the share explained where `residual` of the norm is left, rounded down."""
-    return f"{math.floor(1000 * (1 - min(residual, 1.0))) / 10:g}%"
+    """Return the share explained where `residual` of the norm is left: what `share` leaves of 100%.
+
+    It is never 100%: less than a thousandth left is rounded up to one.
+    """
+    return f"{(1000 - max(1, round(1000 * min(residual, 1.0)))) / 10:g}%"

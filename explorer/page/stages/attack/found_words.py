@@ -12,7 +12,6 @@ from explorer.engine.number_words import percent
 from explorer.engine.scoring import RecallCurve
 from explorer.research.words.explanations import VOID
 
-NOT_ALONE = "other points explain the weights as well"
 UNMET = "the points do not meet the assumptions that these weights suggest"
 
 NOT_YET = "Not yet certified."
@@ -48,7 +47,12 @@ def certainty(made: Certainty, i: int) -> str:
         return f"{made.word}: without it {percent(float(made.radius[i]))} or more is left"
     if made.limit > VOID or not made.tight:
         return "not certified"
-    return NOT_ALONE
+    return f"not certified: {set_without(made)}"
+
+
+def set_without(made: Certainty) -> str:
+    """Return what is known of a point that is not certified, where the search was exact."""
+    return f"a set as good has no point within {made.half + made.reach:.2g} of it"
 
 
 def certainty_words(target: Target | None, share: float | None, met: int, sure: int | None) -> str:

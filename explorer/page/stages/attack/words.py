@@ -217,7 +217,8 @@ def _open(frame: Frame, made: Verdict) -> str:
         return ""
     if known.limit > VOID:
         return f" None is certified: {UNMET}."
-    return f" None is certified: {found.NOT_ALONE if known.tight else ONE_SIDED}."
+    why = f"for each {found.set_without(known)}" if known.tight else ONE_SIDED
+    return f" None is certified: {why}."
 
 
 def _sets(made: Verdict) -> str:

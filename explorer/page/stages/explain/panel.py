@@ -308,7 +308,7 @@ def carried_chart(state: Explained, foot: str) -> Chart:
     return Chart(
         series, Axis(0.0, len(lam) + 1.0, hidden=True), Axis(0.0, next_step(float(lam.max())),
         short="λ"), words.CARRIED, words.MULTIPLIER, foot, picks=True, tips=words.points(state),
-        label=f"{words.CARRIED}. {foot}",
+        lit=-1 if state.selected is None else state.selected, label=f"{words.CARRIED}. {foot}",
     )  # fmt: skip
 
 
