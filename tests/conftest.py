@@ -27,14 +27,15 @@ settings.register_profile(
 )
 settings.load_profile("project")
 
-gc.disable()  # until `pytest_collection_finish`: what imports make stays, and is looked through often
+gc.disable()  # until `pytest_collection_finish`: what imports make stays
 
 ROOT = Path(__file__).resolve().parents[1]
 COLLECTED = ROOT / "tests" / "__pycache__" / "collected"  # there is rewritten code of all tests
 WORKERS = 4  # arbitrary: on two cores, as those with a browser or a server mostly wait
 # Files whose tests share servers and a browser, which take long to start: one worker takes each of
-# these groups. The files of `browser` are two groups of about equal length, split by name.
-SPLIT = "tests/browser/test_r"
+# these groups. The files of `browser` are two groups of about equal length: some 200 s of a
+# processor each, of which that of JupyterLab alone takes 40.
+SECOND = ("tests/browser/test_lab", *(f"tests/browser/test_{letter}" for letter in "rstuvwxyz"))
 TOGETHER = ("tests/browser/", "tests/serve/")
 
 
@@ -95,7 +96,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     class ByFolder(LoadFileScheduling):
         def _split_scope(self, nodeid: str) -> str:
             group = next(filter(nodeid.startswith, TOGETHER), nodeid.partition("::")[0])
-            return f"{group} {nodeid < SPLIT}"
+            return f"{group} {nodeid.startswith(SECOND)}"
 
     config.option.loadscopereorder = False  # in the order of `pytest_collection_modifyitems`
     return ByFolder(config, log)

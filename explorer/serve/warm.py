@@ -271,9 +271,12 @@ def _prepare() -> Iterator[bool]:
     import gc
     from importlib import import_module
 
+    gc.disable()  # what imports make stays; to look through it again and again is a tenth of them
     for name in ("ipykernel.ipkernel", "ipykernel.kernelapp", "ipykernel.debugger"):
         import_module(name)
-    for _ in import_module(REHEARSAL).rehearse():
+    rehearsal = import_module(REHEARSAL)
+    gc.enable()
+    for _ in rehearsal.rehearse():
         gc.collect()
         gc.freeze()
         yield True

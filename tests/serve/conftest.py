@@ -21,11 +21,22 @@ print('seen:', (getattr(builtins, 'left_here', None), os.environ.get('LEFT_HERE'
 builtins.left_here = os.environ['LEFT_HERE'] = 'mine'
 print('threads:', torch.get_num_threads())
 """
-CELLS = (TELLS, "ipywidgets.Button(description='Hello')")
+FOLDERS = f"import os; print('folders:', os.environ.get('{serve.FOLDERS}'))"
+# A picture is sent to the page as a buffer beside the message: the older layout, in bytes.
+IMAGE = ("import ipywidgets", "ipywidgets.Image(value=b'GIF89a' + bytes(1000))")
+CELLS = (TELLS, FOLDERS, *IMAGE, "ipywidgets.Button(description='Hello')")
+
+
+@pytest.fixture(scope="package", autouse=True)
+def own_environment() -> Iterator[None]:
+    """What the user of this machine says of folders is not told to these servers."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv(serve.FOLDERS, raising=False)
+        yield
 
 
 @pytest.fixture(scope="package")
-def plain_server() -> Iterator[serve.Server]:
+def plain_server(own_environment: None) -> Iterator[serve.Server]:
     """A server as it starts by itself, with a page that tells of its kernel."""
     with serve.start(port=0, cells=CELLS) as running:
         yield running

@@ -21,18 +21,11 @@ import pytest
 from explorer.serve import server as serve
 from explorer.serve.server import Server
 from tests.serve import visits
+from tests.serve.conftest import FOLDERS, IMAGE
 from tests.serve.visits import connected, farewell, frame, kernel_of, packed, read_page
 
-# A page that prints what its kernel is told.
-TELLS = (f"import os; print('folders:', os.environ.get('{serve.FOLDERS}'))",)
 MOST_GROWTH = 100e6  # bytes; arbitrary, the stock server grew by 1.7 GB in 40 s
 SOCKETS = 33  # of each kind; arbitrary: what one of them stops, a hundred stop for certain
-# A picture is sent to the page as a buffer beside the message: the older layout, in bytes.
-CELLS = (
-    *TELLS,
-    "import ipywidgets",
-    "ipywidgets.Image(value=b'GIF89a' + bytes(1000))",
-)
 STATES = {"comm_id": "c", "target_name": "jupyter.widget.control", "data": {}}
 ASK = {"comm_id": "c", "data": {"method": "request_states"}}
 GOOD = frame()
@@ -83,27 +76,13 @@ BAD: dict[str, str | bytes] = {
 }
 
 
-@pytest.fixture(scope="module", autouse=True)
-def own_environment() -> Iterator[None]:
-    """What the user of this machine says of folders is not told to these servers."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.delenv(serve.FOLDERS, raising=False)
-        yield
-
-
-@pytest.fixture(scope="module")
-def alone(own_environment: None) -> Iterator[Server]:
-    with serve.start(port=0, cells=CELLS) as running:
-        yield running
-
-
 @pytest.fixture(scope="module")
 def in_jupyter() -> Iterator[Server]:
     """Voila inside a Jupyter server that was shown our settings; the page lies in its folder."""
     folder = tempfile.TemporaryDirectory(prefix="jupyter-", ignore_cleanup_errors=True)
     home = Path(folder.name)
     (home / "work").mkdir()
-    serve.write_pages(home / "work", CELLS)
+    serve.write_pages(home / "work", (FOLDERS, *IMAGE))
     own = {f"JUPYTER_{name}_DIR": str(home / name.lower()) for name in ("CONFIG", "RUNTIME")}
     own |= dict.fromkeys(("JUPYTER_CONFIG_PATH", "JUPYTER_PATH"), str(serve.SETTINGS))
     port = serve.free_port("127.0.0.1", 0)
@@ -119,7 +98,7 @@ def in_jupyter() -> Iterator[Server]:
         yield server
 
 
-HOSTS = {"alone": "", "in_jupyter": "voila/render/explorer.ipynb"}
+HOSTS = {"plain_server": "", "in_jupyter": "voila/render/explorer.ipynb"}
 
 
 @dataclass(frozen=True)
@@ -144,9 +123,9 @@ def visited(server: Server, page: str) -> Iterator[Host]:
 
 
 @pytest.fixture(scope="module")
-def visit(alone: Server) -> Iterator[Host]:
+def visit(plain_server: Server) -> Iterator[Host]:
     """A visit of the stand-alone server."""
-    with visited(alone, HOSTS["alone"]) as found:
+    with visited(plain_server, HOSTS["plain_server"]) as found:
         yield found
 
 
@@ -241,38 +220,30 @@ def test_a_kernel_sends_its_page_no_traceback(visit: Host) -> None:
 
 # --- names, headers and pages -----------------------------------------------------------------
 @pytest.mark.parametrize("name", ["evil.example", "evil.example:80", "10.1.2.3", "localhost.evil"])
-def test_another_host_name_is_refused_for_every_address(alone: Server, name: str) -> None:
+def test_another_host_name_is_refused_for_every_address(plain_server: Server, name: str) -> None:
     for address in ("", "voila/static/voila.js", "api/kernels/a-b-c-d-e", "nothing"):
-        code, _, words = visits.ask(alone.url + address, Host=name)
+        code, _, words = visits.ask(plain_server.url + address, Host=name)
         assert code == 403 and "--allow-host" in words
-    code, _, words = visits.ask(f"{alone.url}voila/api/shutdown/a-b-c-d-e", "POST", Host=name)
+    address = f"{plain_server.url}voila/api/shutdown/a-b-c-d-e"
+    code, _, words = visits.ask(address, "POST", Host=name)
     assert code == 403 and "--allow-host" in words
 
 
 @pytest.mark.parametrize("name", ["127.0.0.1", "LOCALHOST:1", "[::1]:2", "127.1.2.3"])
-def test_names_of_this_machine_are_answered(alone: Server, name: str) -> None:
-    assert visits.ask(f"{alone.url}voila/static/voila.js", Host=name)[0] == 200
+def test_names_of_this_machine_are_answered(plain_server: Server, name: str) -> None:
+    assert visits.ask(f"{plain_server.url}voila/static/voila.js", Host=name)[0] == 200
 
 
 def test_named_hosts_are_answered_folders_closed_and_a_failure_shows_no_path() -> None:
     named = ("class.example.org", "10.1.2.3")
     fails = "open('/nowhere/of/this/machine')"
-    with serve.start(port=0, cells=(*TELLS, fails), allow_hosts=named) as server:
+    with serve.start(port=0, cells=(FOLDERS, fails), allow_hosts=named) as server:
         files = f"{server.url}voila/static/voila.js"
         assert {visits.ask(files, Host=n)[0] for n in (*named, "Class.Example.ORG:80")} == {200}
         assert visits.ask(files, Host="other.example.org")[0] == 403
         page = read_page(server)
         assert "folders: 0" in page
         a_failure_shows_no_path(server, page)
-
-
-def test_on_all_interfaces_any_address_and_the_machine_are_answered_and_folders_closed() -> None:
-    with serve.start(port=0, cells=TELLS, host="0.0.0.0") as server:
-        files = f"{server.url}voila/static/voila.js"
-        for name in ("10.1.2.3", "[2001:db8::1]:80", serve.socket.gethostname()):
-            assert visits.ask(files, Host=name)[0] == 200
-        assert visits.ask(files, Host="evil.example")[0] == 403
-        assert "folders: 0" in read_page(server)
 
 
 def test_folders_are_open_to_the_machines_own_user(visit: Host) -> None:
@@ -297,8 +268,8 @@ def test_a_page_says_what_may_run_on_it(host: Host) -> None:
 
 
 @pytest.mark.parametrize("address", ["voila/static/voila.js", "voila/files/a.png", "nothing"])
-def test_files_and_refusals_have_the_headers_too(alone: Server, address: str) -> None:
-    _, headers, _ = visits.ask(alone.url + address)
+def test_files_and_refusals_have_the_headers_too(plain_server: Server, address: str) -> None:
+    _, headers, _ = visits.ask(plain_server.url + address)
     assert "default-src 'none'" in headers["Content-Security-Policy"]
     assert headers["X-Content-Type-Options"] == "nosniff"
 
@@ -330,11 +301,11 @@ WRONG = ("?theme=%ff", "nothing", "voila/templates/x", "voila/templates/lab/stat
 
 
 @pytest.mark.parametrize("address", WRONG)
-def test_a_wrong_address_ends_in_a_plain_sentence(alone: Server, address: str) -> None:
-    code, _, words = visits.ask(alone.url + address)
+def test_a_wrong_address_ends_in_a_plain_sentence(plain_server: Server, address: str) -> None:
+    code, _, words = visits.ask(plain_server.url + address)
     assert 400 <= code < 500
     assert words and "Traceback" not in words and "//" not in words
-    assert not [path for path in paths(alone) if path in words]
+    assert not [path for path in paths(plain_server) if path in words]
 
 
 def a_failure_shows_no_path(server: Server, page: str) -> None:

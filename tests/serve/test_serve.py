@@ -24,7 +24,7 @@ from traitlets.config.loader import PyFileConfigLoader
 from explorer.research.pages import pages
 from explorer.serve import server as serve
 from explorer.serve import warm
-from tests.serve.conftest import BUTTON, CULL_AFTER_S, CULL_EVERY_S, WORKS
+from tests.serve.conftest import BUTTON, CULL_AFTER_S, CULL_EVERY_S, FOLDERS, WORKS
 from tests.serve.visits import PATIENCE_S, ask, connected, kernel_of, read_page, status, within
 
 
@@ -221,8 +221,21 @@ def small_room() -> Iterator[serve.Server]:
 
     From there a proxy asks for many.
     """
-    with serve.start(port=0, cells=BUTTON, host="0.0.0.0", class_size=3, per_address=1) as running:
+    cells = (FOLDERS, *BUTTON)
+    with serve.start(port=0, cells=cells, host="0.0.0.0", class_size=3, per_address=1) as running:
         yield running
+
+
+def test_on_all_interfaces_any_address_and_the_machine_are_answered_and_folders_closed(
+    small_room: serve.Server,
+) -> None:
+    files = f"{small_room.url}voila/static/voila.js"
+    for name in ("10.1.2.3", "[2001:db8::1]:80", socket.gethostname()):
+        assert ask(files, Host=name)[0] == 200
+    assert ask(files, Host="evil.example")[0] == 403
+    page = read_page(small_room)
+    assert "folders: 0" in page
+    assert status(f"{small_room.url}voila/api/shutdown/{kernel_of(page)}", "POST") == 204
 
 
 def test_a_full_room_says_so_and_lets_in_later(small_room: serve.Server) -> None:
