@@ -126,9 +126,14 @@ def _undoable(session: Session) -> tuple[Undoable, History[Any]]:
 def play(session: Session) -> None:
     """Let the present stage run; training begins where there is none, the handle travels.
 
+    While a step of a lesson is put up, it runs as soon as that is done.
+
     Raises:
         ValueError: in the landscape of an attack without starts.
     """
+    if session.preparing:
+        session.due = True
+        return
     if not session.frame.is_aimed and session.frame.training.state is None:
         train.begin(session)
     elif session.frame.stage == "draw":
@@ -139,8 +144,8 @@ def play(session: Session) -> None:
 
 
 def pause(session: Session) -> None:
-    """Pause whatever runs."""
-    session.running = False
+    """Pause whatever runs, or is about to."""
+    session.running = session.due = False
 
 
 def tell(session: Session, words: str) -> None:
@@ -339,8 +344,12 @@ ACTIONS: dict[str, Callable[[Session], None]] = {
 }
 
 
+BEGIN = ("train", "attack", "play")  # while a step of a lesson is put up, these are Play
+
+
 def act(session: Session, key: str) -> None:
     """Carry out the action of a key. ValueError for an unknown key, or from the command itself."""
     if key not in ACTIONS:
         raise ValueError(f"no action {key!r}; there are: {', '.join(ACTIONS)}")
-    ACTIONS[key](session)
+    call = play if session.preparing and key in BEGIN else ACTIONS[key]
+    call(session)

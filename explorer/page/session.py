@@ -44,6 +44,7 @@ class Session(HasTraits):
 
     shown = Int(1, help="number of the frame that panels were told of last")
     running = Bool(False)
+    due = Bool(False, help="Play was pressed while a step of a lesson is put up: it runs then")
     opening = Bool(False, help="an example or a link is being trained or attacked, in slices")
     drawn = Int(0, help="number of the newest frame that a browser has drawn")
     message = Unicode("", help="why the last command was refused, or a notice")
@@ -136,6 +137,11 @@ class Session(HasTraits):
         if name == self.frame.attack.name:
             return self.attack_config  # type: ignore[no-any-return]
         return self.configs.get(name) or by_key(name).config()
+
+    @property
+    def preparing(self) -> bool:
+        """Return whether a step of a lesson is still put up, in slices: Play waits for its end."""
+        return getattr(self.lesson, "waiting", False)
 
     @property
     def guessing(self) -> bool:

@@ -23,12 +23,14 @@ def test_images_are_trained_on_attacked_and_drawn_on_one_page(
 
 def a_digit_is_drawn_added_and_seen_large(page: Page) -> None:
     pad = page.locator(".mx-digit-pad canvas")
+    expect(pad).to_be_hidden()  # a black square outweighs the images
+    page.get_by_role("button", name="Draw a digit", exact=True).click()
     pad.scroll_into_view_if_needed()
     place = pad.bounding_box()
     assert place is not None
-    page.mouse.move(place["x"] + 90, place["y"] + 30)
+    page.mouse.move(place["x"] + 75, place["y"] + 25)
     page.mouse.down()
-    page.mouse.move(place["x"] + 90, place["y"] + 140, steps=5)
+    page.mouse.move(place["x"] + 75, place["y"] + 118, steps=5)
     page.mouse.up()
     page.get_by_role("button", name="Add", exact=True).click()
     step = page.locator(".mx-tab[aria-selected=true]")

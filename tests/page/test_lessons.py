@@ -85,6 +85,24 @@ def test_a_student_reaches_every_goal_and_none_is_met_at_first(k: int) -> None:
     assert len(course.walk_of(session).done) == len(acts)
 
 
+@pytest.mark.parametrize("again", [False, True])
+def test_play_that_is_pressed_while_a_step_is_put_up_waits_for_it(again: bool) -> None:
+    state = State(preset="blobs", n=4, network="trained", steps=40, stage="attack")
+    session = Session()
+    course.begin(session, Lesson(title="x", steps=(Step(caption="x", state=state),)))
+    slices = course.putting(session, 0.0)
+    next(slices)
+    next(slices)
+    play.act(session, "train")  # as the headline offers it meanwhile
+    if again:
+        play.pause(session)
+    assert not session.running and session.due is not again
+    for _ in slices:
+        assert not session.running
+    assert session.frame.training.t == 40 and session.frame.stage == "attack"
+    assert session.running is not again and not session.due
+
+
 def margin(session: Session) -> float:
     return session.frame.training.state.gamma_bar
 

@@ -61,7 +61,7 @@ def test_false_positives_fall_as_d_grows_and_vanish_at_2000(app: MembershipApp) 
     assert sorted(rates, reverse=True) == rates
     assert rates[-1] == 0
     choose(app.controls, "d", 2000)
-    assert "says nothing" in app.sentence.value
+    assert "promises nothing" in app.sentence.value
     assert "good" in classes(app.verdict)
 
 
@@ -207,7 +207,7 @@ def test_it_is_exported_and_served() -> None:
 
 @pytest.mark.parametrize(
     ("name", "words"),
-    [("few dimensions", "errs"), ("threshold", "errs"), ("vacuous certificate", "but"),
+    [("few dimensions", "errs"), ("threshold", "errs"), ("vacuous certificate", "same"),
      ("certified", "impossible")],
 )  # fmt: skip
 def test_rows_show_what_their_sentence_says(name: str, words: str) -> None:

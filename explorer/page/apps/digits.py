@@ -100,8 +100,8 @@ class ImageControls(Row):
         made["more"] = Item("button", "More settings", "Seed, network, start and score", False,
                             call=lambda _: self._arrange())  # fmt: skip
         made |= {"said": Item("words", value=""), "share": Item("bar", tip="Share done", job=job)}
-        made |= {line: Item("break") for line in "123"}
-        order = (*FIRST, *FOLDED, "3", "share", "said")
+        made |= {line: Item("break") for line in "12"}
+        order = (*FIRST, *FOLDED, "share", "said")
         super().__init__(("mx-card", "mx-run"), **{name: made[name] for name in order})
         self._arrange()
 
@@ -294,7 +294,7 @@ class DigitsApp(SidePage):
     def __init__(self, run: ImageRun | None = None) -> None:
         """Build the page and draw the images."""
         limit_threads()  # many kernels share one machine
-        super().__init__("Real images")
+        super().__init__("Attack on images")
         self.draw: Draw | None = None
         self.trained: TrainState | None = None
         self.attacked: list[AttackState] = []  # the last state of each start
@@ -360,8 +360,9 @@ class DigitsApp(SidePage):
             )
         else:
             n, sets = self.draw.train.n, len(self.draw.controls)
-            self.say(f"{n} training images. Press Train. {sets} sets of {n} unseen ones will "
-                      "tell what is chance.", "")  # fmt: skip
+            self.say(f"Press Train: a network learns these {n} images", "",
+                     "Then the attack is given its weights alone. What chance finds is told by "
+                     f"{sets} sets of {n} images that the network never sees.")  # fmt: skip
 
     # --- work, in slices ----------------------------------------------------------------------
     def run_training(self) -> None:

@@ -21,6 +21,7 @@ FIRST = (
     "training images. Then train and attack."
 )
 OWN, READ = "yours", "closest reconstruction"
+PAD = ("digit", "add", "wipe", "drop")  # what stands at the pad
 
 
 class OwnCard:
@@ -34,6 +35,8 @@ class OwnCard:
         self.pad, self.sheet = DigitPad(), Sheet(FIRST)
         self.pad.on("drawn", lambda: self.row.put("add", disabled=False, filled=True))
         self.row = Row(
+            open=Item("button", "Draw a digit", "A pad to draw on", False,
+                      call=lambda _: self._arrange()),
             digit=Item("select", "digit", "What you have drawn", value=3,
                        options=choices(*((str(k), k) for k in range(10)))),
             add=Item("button", "Add", "Add it to the training images",
@@ -46,6 +49,15 @@ class OwnCard:
         self.sheet.widget.layout.flex = "1 1 260px"
         body = side_by_side(self.pad, self.sheet.widget)
         self.widget = w.VBox([body, self.row]).add_class("mx-card")
+        self._arrange()
+
+    def _arrange(self) -> None:
+        """Show the pad where it was opened: an empty black square outweighs the images."""
+        opened = self.row.value("open")
+        self.pad.layout.display = "" if opened else "none"
+        with self.row.at_once():
+            for name in PAD:
+                self.row.put(name, hidden=not opened)
 
     def with_own(self, drawn: Draw) -> Draw:
         """Return these images with those drawn by hand, of the classes of the task."""

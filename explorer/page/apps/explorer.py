@@ -127,8 +127,9 @@ class App(Instrument):
 
     def _place(self, change: Any = None) -> None:  # noqa: ANN401 - a change
         """Put the panels that are on screen where they belong; the others cost nothing."""
-        if change is not None and change["name"] == "lesson" and change["old"] is None:
-            self._unshare()
+        if change is not None and change["name"] == "lesson":
+            if course.step_of(change["old"]) != course.step_of(change["new"]):
+                self._unshare()
         frame, left = self.session.frame, course.cards_of(self.session)
         titles = [
             title

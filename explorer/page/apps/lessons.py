@@ -8,7 +8,7 @@ from pathlib import Path
 
 import ipywidgets as w
 
-from explorer.page.apps.page import page_head, show, theme_query, under_voila
+from explorer.page.apps.page import LESSONS, page_head, show, theme_query, under_voila
 from explorer.page.controls.access import Access
 from explorer.page.lessons.file import Lesson, packaged_lessons
 from explorer.research.pages import FIRST
@@ -32,7 +32,7 @@ class LessonsApp:
         head = w.HTML(f"<div class='mx-index-head'><h1>Lessons</h1><p>{WORDS}</p></div>")
         self.cards = w.HTML(f"<ol class='mx-index'>{cards}</ol>")
         self.widget = w.VBox(
-            [w.HTML(CSS), Access(), page_head("Lessons"), head, self.cards]
+            [w.HTML(CSS), Access(), page_head(LESSONS), head, self.cards]
         ).add_class("mx-app")
 
     def close(self) -> None:

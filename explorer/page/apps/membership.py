@@ -185,6 +185,7 @@ class MembershipApp(SidePage):
         limit_threads()  # many kernels share one machine
         super().__init__("Membership inference")
         self.controls = SceneControls(settings or MembershipScene(), self._redraw_soon)
+        self._first = self.controls.settings()
         self.job = Ask(self)
         self.trained = TrainedControls(self.job, self.run_training)
         plain = [ChartView(layout=w.Layout(height="230px")) for _ in range(3)]
@@ -215,9 +216,15 @@ class MembershipApp(SidePage):
         self.redraw()
 
     def done(self) -> set[str]:
-        """Return the steps done: a network is there at once, and with it what the rule finds."""
-        exact = {"points", "rule"} if self._world is not None else set[str]()
-        return exact | ({"trained"} if self.trials and not self.job.busy else set[str]())
+        """Return the steps done: those whose settings were changed, or all that were trained on."""
+        if self.trials and not self.job.busy:
+            return {"points", "rule", "trained"}
+        now = self.controls.settings()
+        parts = {"points": FIRST, "rule": KEPT[len(FIRST) :]}
+        return {
+            key for key, names in parts.items()
+            if any(getattr(now, name) != getattr(self._first, name) for name in names)
+        }  # fmt: skip
 
     # --- the exact network --------------------------------------------------------------------
     def _redraw_soon(self) -> None:

@@ -42,17 +42,15 @@ def threshold(level: float, there: World) -> str:
 def proof(there: World, found: Outcome) -> str:
     """Return what the certificate says beside what was measured."""
     rho = there.proof.rho
-    shown = "ρ = ∞" if math.isinf(rho) else f"ρ = {rho:.3g}"
+    shown = f"ρ = {rho:.3g}"
     if there.proof.error_free and there.made.ok:
         return (
             f"Proven: {shown} is below ½, and at the threshold of half a margin an error on these "
             "points is impossible."
         )
-    if found.works:
-        return (
-            f"The theorem takes a ρ below ½ and says nothing here ({shown}), but the attack works."
-        )
-    return f"The theorem takes a ρ below ½ and says nothing here ({shown}), and the attack errs."
+    here = "no bound of it is known here" if math.isinf(rho) else f"here {shown}"
+    ends = "the attack works all the same" if found.works else "at this threshold the attack errs"
+    return f"The theorem needs a ρ below ½; {here}, so it promises nothing: {ends}."
 
 
 def network(there: World) -> str:

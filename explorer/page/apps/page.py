@@ -35,6 +35,7 @@ class Showable(Protocol):
 
 
 P = TypeVar("P", bound=Showable)
+PLANE, LESSONS = "The plane", "Lessons"  # pages that each head leads to
 
 
 class HeadStep(NamedTuple):
@@ -239,6 +240,8 @@ def theme_query(before: str = "?") -> str:
 
 
 def page_head(title: str) -> PageHead:
-    """Return the head of a page of this title; the way back is there if Voila serves both."""
+    """Return the head of a page of this title; ways to others are there if Voila serves them."""
     home = f"../../{theme_query()}" if under_voila() else ""
-    return PageHead({}, ("mx-head",), title=title, home=home, stages=[], now="")
+    ways = [[home, PLANE], [f"lessons.ipynb{theme_query()}", LESSONS]] if home else []
+    links = [way for way in ways if way[1] != title]
+    return PageHead({}, ("mx-head",), title=title, home=home, links=links, stages=[], now="")

@@ -29,7 +29,7 @@ const lessonsOf = (state, send) => {
       row("Open a lesson…", "From a file", () => file.click()),
       row("Record a lesson", "Moments of this page, with words, a question and a goal", () => send("record")),
     ), make("div", "", {},
-      make("div", "mx-menu-head", { textContent: "Pages without a lesson" }),
+      make("div", "mx-menu-head", { textContent: "Other pages" }),
       ...state.pages.filter((one) => !first(one)).map(link), file,
     )),
   ], opened);

@@ -11,11 +11,13 @@ const build = (el, send, onClose) => {
   };
   const tabs = tabsOf(go);
   tabs.list.setAttribute("aria-label", "Steps");
-  el.append(brand, named, tabs.list, make("div", "mx-head-right", {}, look.button));
+  const ways = make("nav", "mx-head-ways", { "aria-label": "Other pages" });
+  el.append(brand, named, tabs.list, make("div", "mx-head-right", {}, ways, look.button));
   onClose(look.close);
   return (state) => {
     if (state.home) brand.href = state.home; // none where no server has the other page
     put(named, "textContent", state.title);
+    if (!ways.childElementCount) ways.append(...state.links.map(([href, textContent]) => make("a", "mx-ghost", { href, textContent })));
     parts = Object.fromEntries(state.stages.map(({ key, part }) => [key, part]));
     tabs.list.hidden = !state.stages.length;
     tabs.update(state.stages, state.now);

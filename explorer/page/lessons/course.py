@@ -150,6 +150,11 @@ def place_of(walk: Walk) -> int | None:
     return known.index(walk.lesson) if walk.draft is None and walk.lesson in known else None
 
 
+def step_of(held: object) -> object:
+    """Return what tells one step from another, of what a session holds as its lesson."""
+    return (held.lesson, held.at) if isinstance(held, Walk) else type(held)
+
+
 def finished_lesson(session: Session) -> int:
     """Return the number of the lesson of the course whose steps are all done; -1 for none."""
     walk = session.lesson
@@ -164,7 +169,7 @@ def begin(session: Session, lesson: Lesson, draft: Draft | None = None) -> None:
     """Open a lesson at its first step; `putting` then puts the page there."""
     held = session.lesson
     kept = held.kept if isinstance(held, Walk) else keep(session)
-    session.running, session.message = False, ""
+    session.running, session.due, session.message = False, False, ""
     session.lesson = Walk(lesson, kept, draft=draft)
 
 
@@ -175,7 +180,7 @@ def turn(session: Session, at: int) -> None:
         raise ValueError(f"the lesson has steps 1 to {len(walk.lesson.steps)}; got {at + 1}")
     read = walk.step.goal is None and at > walk.at
     done = walk.done | {walk.at} if read else walk.done
-    session.running, session.message = False, ""
+    session.running, session.due, session.message = False, False, ""
     session.lesson = replace(walk, at=at, done=done, waiting=True, over=False)
 
 
@@ -224,7 +229,7 @@ def keep(session: Session) -> Moment:
 
 def bring_back(session: Session, kept: Moment) -> None:
     """Show what the page held."""
-    session.running, session.message = False, ""
+    session.running, session.due, session.message = False, False, ""
     session.frame = kept.frame
     session.restore({**kept.settings, "configs": dict(kept.settings["configs"])})
     session.show()
@@ -232,14 +237,14 @@ def bring_back(session: Session, kept: Moment) -> None:
 
 def give_up(session: Session) -> None:
     """Stay where the page is: the present step cannot be put up."""
-    session.lesson = replace(walk_of(session), waiting=False)
+    session.lesson, session.due = replace(walk_of(session), waiting=False), False
 
 
 # --- putting the page where a step begins -------------------------------------------------------
 def putting(session: Session, seconds: float = float("inf")) -> Iterator[float]:
     """Put the page where the present step begins, in slices; yield the share that is done.
 
-    Another step, or a lesson that is left, ends it.
+    Another step, or a lesson that is left, ends it. Where Play was pressed meanwhile, it then runs.
     """
     walk = walk_of(session)
     if not walk.waiting:
@@ -253,6 +258,9 @@ def putting(session: Session, seconds: float = float("inf")) -> Iterator[float]:
                 return
     session.lesson = replace(walk_of(session), waiting=False)
     session.show()
+    if session.due:
+        session.due = False
+        play.play(session)
 
 
 def _putting(session: Session, walk: Walk, state: State, seconds: float) -> Iterator[float]:

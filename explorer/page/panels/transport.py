@@ -32,6 +32,7 @@ class TransportPanel(Panel):
 
     look = ("mx-transport-box",)
     every_s = 0.2
+    follows = ("lesson",)
 
     def build(self) -> None:
         """One control."""
@@ -46,7 +47,7 @@ class TransportPanel(Panel):
             "seek": self._on_seek,
             "select": self.command_of(int, partial(branches.select, session)),
         }, ("mx-transport",), speeds=[words for words, _ in SPEEDS])  # fmt: skip
-        session.observe(self._on_session, names=["running", "steps_per_second"])
+        session.observe(self._on_session, names=["running", "due", "steps_per_second"])
 
     def _on_seek(self, value: Any) -> None:  # noqa: ANN401 - from a browser
         if is_number(value):
@@ -56,7 +57,8 @@ class TransportPanel(Panel):
 
     def _on_session(self, _: Any) -> None:  # noqa: ANN401
         now = self.session
-        self.view.show(running=now.running, speed=speed_place(now.steps_per_second))
+        running = now.running or now.due
+        self.view.show(running=running, speed=speed_place(now.steps_per_second))
 
     def render(self, frame: Frame) -> None:
         """Show the step of the run, and its branches."""
@@ -64,9 +66,14 @@ class TransportPanel(Panel):
         last = max(line.last_t, 1)
         end = 0 if state is None else max(line.last_t, state.t)
         travels = frame.stage == "landscape" and frame.starts is not None
-        able = ALL if frame.stage in PLAYED else REPLAYED if frame.rolled else ("play",) * travels
+        able: tuple[str, ...] = (
+            ALL if frame.stage in PLAYED else REPLAYED if frame.rolled else ("play",) * travels
+        )
+        if self.session.preparing:
+            able = ("play", "speed")  # the rest would change what is put up
         self.view.show(
-            running=self.session.running, speed=speed_place(self.session.steps_per_second),
+            running=self.session.running or self.session.due,
+            speed=speed_place(self.session.steps_per_second),
             able=list(able),
             time=0 if state is None else min(TICKS, TICKS * state.t // last),
             where="" if state is None else f"step {state.t:,} of {end:,}",

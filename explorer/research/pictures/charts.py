@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from json import dumps
@@ -779,6 +780,8 @@ def output_chart(found: ImageComparison) -> Chart:
     """
     outputs, scores = found.outputs.numpy(), found.scores.numpy()
     score = found.score_name
+    furthest = float(np.abs(outputs).max(initial=1.0))
+    reach = min(MOST_OUTPUT, math.ceil(2.2 * furthest) / 2)
     dots = [
         Series(
             outputs[mine].clip(-MOST_OUTPUT, MOST_OUTPUT), scores[mine].clip(-0.2), name, "dots",
@@ -791,9 +794,12 @@ def output_chart(found: ImageComparison) -> Chart:
     ]  # fmt: skip
     limits = {"ssim": SSIM_LEAST, "ncc": NCC_LEAST}
     rules = [Guide(limits[name], MEASURES[name]) for name in limits if name == found.measure]
+    seen = min([*scores, *(rule.at for rule in rules)], default=0.0)
+    low = max(-0.2, math.floor(10 * seen - 0.5) / 10)
+    whole = range(-int(reach), int(reach) + 1)
     return Chart(
-        dots, Axis(-MOST_OUTPUT, MOST_OUTPUT, "output Φ / margin", ticks=(-3, -2, -1, 0, 1, 2, 3)),
-        Axis(-0.2, 1, short=f"best {score}", ticks=(0, 0.4, 1)), rules=rules,
+        dots, Axis(-reach, reach, "output Φ / margin", ticks=tuple(map(float, whole))),
+        Axis(low, 1, short=f"best {score}", ticks=(low, round((low + 1) / 2, 2), 1)), rules=rules,
         label=f"Best {score} of each training image by the output of the network",
         tips=[f"training image {k + 1}: {score} {value:.2f}, output {outputs[k]:.2f}"
               for k, value in enumerate(scores)],
