@@ -25,12 +25,14 @@ from explorer.commands.options import (
     setting_option,
 )
 from explorer.commands.outputs import check_files
+from explorer.engine.attacks.kkt import KKTConfig
 from explorer.engine.attacks.target import Target
 from explorer.engine.certificate import certify
 from explorer.engine.data.images import Choice, draw
 from explorer.engine.merging import MERGE_ANGLE
 from explorer.engine.network import Network
 from explorer.engine.roster import by_key
+from explorer.engine.settings import setting_of
 from explorer.engine.threads import limit_threads
 from explorer.engine.training import TrainConfig
 from explorer.research import image_runs
@@ -79,6 +81,7 @@ def digits(
             "A picture of ten images, of which four trained the network, to guess which.",
         ),
     ] = None,
+    knows: Annotated[str, setting_option("--knows", KKTConfig, "knows")] = KKTConfig.knows,
     threads: Annotated[
         int | None,
         option("--threads", "Of the processor, in place of OMP_NUM_THREADS or one.", min=1),
@@ -93,10 +96,13 @@ def digits(
     if threads is not None:
         limit_threads(threads)
     kind = by_key(run.attack).config
+    given = assignments(kind, settings, run.attack)
+    if knows != KKTConfig.knows:
+        given |= {setting_of(kind, "knows", run.attack).name: knows}
     run = replace(
         run, choice=replace(choice, seed=run.seed),
         train_settings=assignments(TrainConfig, training, "the training"),
-        attack_settings=assignments(kind, settings, run.attack),
+        attack_settings=given,
     )  # fmt: skip
     check_device(device.value)
     check_files(out, asked)

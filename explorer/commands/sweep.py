@@ -31,6 +31,7 @@ from explorer.commands.tables import table_of
 from explorer.engine.attacks.kkt import KKTConfig
 from explorer.engine.roster import ROSTER
 from explorer.engine.scoring import RADII
+from explorer.engine.settings import setting_of, value_of
 from explorer.research.devices import check_device
 from explorer.research.pictures.figures import arena_figure, other_figure, sweep_picture
 from explorer.research.records import plain
@@ -148,6 +149,7 @@ def arena(
     steps: Annotated[int, setting_option("--steps", Experiment, "steps", min=0)] = Experiment.steps,
     method: Annotated[str, setting_option("--method", Experiment, "method")] = Experiment.method,
     knows: Annotated[str, setting_option("--knows", KKTConfig, "knows")] = KKTConfig.knows,
+    curve: Annotated[str, setting_option("--curve", KKTConfig, "curve")] = "",
     starts: options.Starts = 1, device: options.Where = Device.cpu, pool: Workers = POOL,
     determine: Annotated[bool, option("--determined/--fast", "Say what the weights determine.")]
     = True,
@@ -162,7 +164,9 @@ def arena(
         **vars(points), "widths": numbers_of(widths), "steps": steps, "method": method,
         "determine": determine, "device": device.value, "starts": starts,
     })  # fmt: skip
-    granted: Any = knows
+    granted = {"knows": knows} if knows != KKTConfig.knows else {}
+    if curve:
+        granted["curve"] = value_of(setting_of(KKTConfig, "curve"), curve)
     rows = arenas.arena_rows(first, keys, dict.fromkeys(seeds_of(seeds)), granted)
     check_folder(out)
     seen = pool.collect(rows, out / "rows.jsonl")

@@ -58,6 +58,8 @@ def values_of(row: Setting, text: str) -> Any:  # noqa: ANN401 - what people wri
     """Return a value of a setting, or an axis: a list of values, in brackets or with commas."""
     text = text.strip()
     read: Callable[[str], Any] = partial(value_of, row)
+    if row.kind == "reals" and "[" not in text[1:]:  # one value, with or without brackets
+        return read(text)
     bracketed = text.startswith("[") and text.endswith("]") and len(parts_of(text)) == 1
     parts = parts_of(text[1:-1] if bracketed else text)
     if bracketed:

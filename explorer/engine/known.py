@@ -5,21 +5,25 @@ prior here is a set to which candidates return between runs of steps, as pixels 
 
 - "range": the exact least and largest value of each coordinate.
 - "curve": a curve that holds the points: corners joined by segments. Of points on a circle it is
-  that circle; any other curve is granted by `Known("curve", corners)`.
+  that circle.
+- "drawn": likewise, a curve whose corners are given.
 - "public": places within a reach of other points of the same kind, where their density, of kernels
   of that reach, is not 0.
 - "others": all points but one, as many candidates as that are put there: an informed adversary.
+- "components": places no farther off the span of the first principal components of public images
+  than these are themselves, in the median.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import torch
 from torch import Tensor
 
-Knowledge = Literal["nothing", "range", "curve", "public", "others"]
+Knowledge = Literal["nothing", "range", "curve", "drawn", "public", "others", "components"]
 CORNERS = 720  # of a circle: its segments lie within 1e-5 of a radius of it
 ON_CIRCLE = 0.01  # of the radius: points farther off lie on none; arbitrary
 
@@ -31,9 +35,10 @@ class Known:
     Attributes:
         kind: what it is, see above.
         x: "range": least and largest value of each coordinate (2, d); "curve": its corners (k, d),
-            the first again at the end where it is closed; "public", "others": points (k, d).
+            the first again at the end where it is closed; "public", "others": points (k, d);
+            "components": a place of the span, then its directions of length 1 (1 + k, d).
         y: labels of the "others" (k,).
-        reach: of a "public" point, in units of the data.
+        reach: of a "public" point, or off the span of "components", in units of the data.
     """
 
     kind: Knowledge
@@ -52,12 +57,14 @@ class Known:
             return x.clamp(known[0], known[1])
         if self.kind == "curve":
             return _nearest_on_curve(x, known)
+        if self.kind == "components":
+            away, along = x - known[0], known[1:]
+            inside = (away @ along.T) @ along
+            return known[0] + inside + _at_most(away - inside, self.reach)
         if self.kind == "public":
             near = _apart(x, known).argmin(-1)
             away = x - known[near]
-            far = away.norm(dim=-1, keepdim=True)
-            back: Tensor = known[near] + away * (self.reach / far)
-            return torch.where(far > self.reach, back, x)
+            return known[near] + _at_most(away, self.reach)
         assert self.y is not None
         out, labels = x.clone(), y.reshape(-1, y.shape[-1])[0]
         for label in self.y.unique():
@@ -83,8 +90,9 @@ def knowledge_of(config: object) -> Knowledge | None:
 
 
 def known_of(
-    kind: Knowledge, x: Tensor, y: Tensor, public: Tensor | None = None, left_out: int = 0
-) -> Known:
+    kind: Knowledge, x: Tensor, y: Tensor, public: Tensor | None = None, left_out: int = 0,
+    curve: Sequence[float] = (), components: int = 0,
+) -> Known:  # fmt: skip
     """Return what is granted of training points x (n, d) with labels y (n,).
 
     Args:
@@ -93,10 +101,17 @@ def known_of(
         y: their labels.
         public: other points of the same kind (k, d), which are no control then.
         left_out: of "others", the point that is not granted, its number modulo n.
+        curve: of "drawn", its corners, x and y of one after the other.
+        components: how many of the public points' span them.
 
     Raises:
-        ValueError: for "curve" without a circle or a line, and "public" without points.
+        ValueError: for "curve" without a circle or a line, "drawn" without a curve, and "public"
+            and "components" without enough points.
     """
+    if kind == "drawn":
+        return Known("curve", drawn_curve(curve, x))
+    if kind == "components":
+        return span_of(public, components)
     if kind == "curve" and x.shape[1] > 1:
         return Known(kind, circle_through(x))
     if kind in ("range", "curve"):
@@ -108,6 +123,49 @@ def known_of(
         return Known(kind, public, reach=float(apart.amin(1).median()))
     kept = torch.arange(len(x)) != left_out % len(x)
     return Known("others", x[kept], y[kept])
+
+
+def drawn_curve(curve: Sequence[float], like: Tensor) -> Tensor:
+    """Return the corners (k, 2) of a curve, from x and y of one after the other.
+
+    Raises:
+        ValueError: where `like` (n, d) is not of two coordinates, or the curve has no length.
+    """
+    if like.shape[1] != 2:
+        raise ValueError(
+            f"a drawn curve lies on the plane; these points have d = {like.shape[1]}. On a line a "
+            "curve is a segment: take prior 'curve'."
+        )
+    if len(curve) % 2:
+        raise ValueError(f"a curve needs x and y of each corner; got {len(curve)} numbers.")
+    corners = torch.tensor(curve, dtype=like.dtype).reshape(-1, 2)
+    if len(corners) < 2 or not bool((corners != corners[0]).any()):
+        raise ValueError(
+            "prior 'drawn' needs a curve of two or more different corners; got "
+            f"{min(len(corners), 1)}. Draw one, or name its corners: curve=(-1, 0, 1, 0)."
+        )
+    return corners
+
+
+def span_of(public: Tensor | None, k: int) -> Known:
+    """Return the span of the first k principal components of public points (p, d), and its reach.
+
+    Raises:
+        ValueError: where there are no more than k of them.
+
+    Source: Hotelling 1933, restated.
+    """
+    count = 0 if public is None else len(public)
+    if public is None or not 1 <= k <= min(count - 1, public.shape[1]):
+        raise ValueError(
+            f"{k} components need more public images than that, and as many pixels; there are "
+            f"{count} images. Take fewer components, or knows='nothing'."
+        )
+    mean = public.mean(0)
+    away = public - mean
+    along: Tensor = torch.linalg.eigh(away.T @ away).eigenvectors.T.flip(0)[:k]
+    off = (away - (away @ along.T) @ along).norm(dim=1)
+    return Known("components", torch.cat([mean[None], along]), reach=float(off.median()))
 
 
 def circle_through(x: Tensor) -> Tensor:
@@ -137,6 +195,12 @@ def circle_through(x: Tensor) -> Tensor:
 
 def _apart(x: Tensor, other: Tensor) -> Tensor:
     return torch.cdist(x, other, compute_mode="donot_use_mm_for_euclid_dist")
+
+
+def _at_most(away: Tensor, reach: float) -> Tensor:
+    """Return steps away (..., d), shortened to the reach where they are longer."""
+    far = away.norm(dim=-1, keepdim=True)
+    return torch.where(far > reach, away * (reach / far), away)
 
 
 def _nearest_on_curve(x: Tensor, corners: Tensor) -> Tensor:

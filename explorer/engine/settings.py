@@ -42,13 +42,14 @@ if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
 
 T = TypeVar("T")
-Kind = Literal["real", "whole", "flag", "choice", "word", "wholes", "table"]
+Kind = Literal["real", "whole", "flag", "choice", "word", "wholes", "reals", "table"]
 Form = Literal["sight", "more", "none"]
 
 STRICT = {"strict": True, "allow_inf_nan": False, "extra": "forbid"}
 WORDS: dict[Kind, str] = {
     "real": "a finite number", "whole": "a whole number", "flag": "True or False",
-    "word": "a word", "wholes": "whole numbers such as [100, 100]", "table": "settings by name",
+    "word": "a word", "wholes": "whole numbers such as [100, 100]",
+    "reals": "finite numbers such as [-1, 0, 1, 0.5]", "table": "settings by name",
 }  # fmt: skip
 MOST_UNKNOWN = 30  # characters of a name that no setting has: the list of those there are follows
 MOST_INT = 2**63 - 1  # what a seed and a tensor hold
@@ -304,6 +305,9 @@ def value_of(row: Setting, text: str) -> Any:  # noqa: ANN401
             return int(word)
         if row.kind == "wholes":
             return tuple(int(part) for part in word.strip("[]()").rstrip(",").split(","))
+        if row.kind == "reals":
+            parts = [part for part in word.strip("[]()").split(",") if part.strip()]
+            return tuple(float(part) for part in parts)
         if row.kind == "real" and math.isfinite(float(word)):
             return float(word)
     except (ValueError, KeyError):
@@ -364,7 +368,7 @@ def _kind(hint: Any) -> Kind:  # noqa: ANN401
     if origin is Literal:
         return "choice"
     if origin is tuple:
-        return "wholes"
+        return "reals" if get_args(hint)[0] is float else "wholes"
     plain: dict[Any, Kind] = {bool: "flag", int: "whole", float: "real", str: "word"}
     return plain.get(hint, "table")
 

@@ -88,7 +88,8 @@ def with_verdict(part: Attacking, aim: Aim, config: Any, more: bool) -> Attackin
     kept = part.certainty if part.judged is part.state else None
     target = granted_target(aim.target, aim.truth, config, part.seed or 0)
     claims = entry.report(target, part.state, config)
-    part = replace(part, claims=claims, judged=part.state, certainty=kept)
+    known = getattr(target, "known", None)
+    part = replace(part, claims=claims, judged=part.state, certainty=kept, known=known)
     if not aim.truth.n:
         return part
     made = judgement(claims, aim.truth, aim.controls, None if own else aim.certificate, more)

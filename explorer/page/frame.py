@@ -21,6 +21,7 @@ from explorer.engine.energy.points import check_energy
 from explorer.engine.explanations.certainty import Certainty, RadiusMap
 from explorer.engine.explanations.cone import Bound, Cone
 from explorer.engine.explanations.needed import Needed
+from explorer.engine.known import Known
 from explorer.engine.margin import Loss
 from explorer.engine.network import Network
 from explorer.engine.roster import DEFAULT, AttackState
@@ -322,6 +323,9 @@ class Attacking:
         other: another set that explains the weights.
         seed: from which the run was begun; None where it was made elsewhere.
         certainty: of the claims, where nobody told the truth, once it is computed.
+        known: what the attacker was granted of the points when its claims were judged, or None.
+        curves: the drawn curves that it was granted, the present one last: x and y of each corner.
+        sketch: corners (x, y) of the curve that is being drawn; None while none is.
     """
 
     name: str = DEFAULT
@@ -334,6 +338,9 @@ class Attacking:
     other: Shown | None = None
     seed: int | None = None
     certainty: Certainty | None = None
+    known: Known | None = None
+    curves: History[tuple[float, ...]] = field(default_factory=lambda: History(()))
+    sketch: tuple[tuple[float, float], ...] | None = None
 
     @property
     def t(self) -> int:
@@ -342,7 +349,7 @@ class Attacking:
 
     def without_run(self, name: str) -> Attacking:
         """Return the stage with an attack chosen that has not begun."""
-        return Attacking(name, mix=self.mix, other=self.other)
+        return Attacking(name, mix=self.mix, other=self.other, curves=self.curves)
 
     def with_certified(self, known: Certainty | None) -> Attacking:
         """Return the stage with the count of certified points in its verdict."""
@@ -426,6 +433,11 @@ class Frame:
         """Return whether the attacked weights are those of the present network."""
         train = self.training.state
         return self.aim is not None and train is not None and self.aim.net is train.net
+
+    @property
+    def sketch(self) -> tuple[tuple[float, float], ...] | None:
+        """Return the curve that is being drawn, in the stages of attacks; None while none is."""
+        return self.attack.sketch if self.stage in ("attack", "landscape") else None
 
     def _of_weights(self, stage: Stage, held: H | None) -> H | None:
         """Return what this stage alone shows, if it is of the attacked weights."""

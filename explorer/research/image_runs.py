@@ -29,6 +29,7 @@ from explorer.engine.images import (
     image_scores,
     image_verdict,
 )
+from explorer.engine.known import knowledge_of, known_of
 from explorer.engine.margin import q_of, usable_margin
 from explorer.engine.merging import MERGE_ANGLE
 from explorer.engine.network import Network, phi_all
@@ -61,6 +62,7 @@ FIRST_SCALES = (0.8, 0.24)  # of the first layer, times 1/√d: of two layers, o
 # as long finds fewer of them; CIFAR-10 leaves 4% to 8% (docs/measured/images-of-mnist.md).
 STEPS_PER_IMAGE, FIRST_STEPS = 10, {"digits": 100, "mnist": 1000, "cifar": 1000}
 DEEP_STEPS = 100  # an image, where there are more layers: three take longer
+GRANTED = ("nothing", "components")  # of the images themselves
 ATTACK_TYPE = torch.float32  # of attacks that have a choice; docs/measured/images-of-mnist.md
 
 
@@ -168,6 +170,16 @@ class ImageRun:
         if self.choice.task == "ten" and not entry.needs.several:
             able = " or ".join(repr(key) for key in keys if by_key(key).needs.several)
             raise ValueError(f"{entry.title} knows two classes; for ten take attack={able}")
+        if self.knows not in GRANTED:
+            raise ValueError(
+                f"of images an attacker is granted one of {', '.join(GRANTED)}, beside the range "
+                f"of pixels; got {self.knows!r}. Take 'nothing'."
+            )
+
+    @property
+    def knows(self) -> str:
+        """What the attacker is granted of the images, beside the range of pixels."""
+        return knowledge_of(self.config) or "nothing"
 
     @property
     def first_scale(self) -> float:
@@ -343,6 +355,10 @@ def aim(draw: Draw, run: ImageRun, state: TrainState | None) -> ImageTarget:
             "errors=True, --errors on the command line."
         )
     target = replace(Target.of(state.net, usable_margin(state.q)), pixels=draw.pixel_range)
+    if run.knows == "components":
+        known = known_of("components", draw.train.x, draw.train.y, draw.public,
+                         components=vars(run.config)["components"])  # fmt: skip
+        target = replace(target, known=known)
     return ImageTarget(target, target.net)
 
 

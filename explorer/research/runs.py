@@ -402,11 +402,14 @@ def granted_target(target: Any, truth: Dataset | None, config: object, seed: int
     if not isinstance(target, Target) or truth is None or not truth.n or knows == "nothing":
         return target
 
+    curve: tuple[float, ...] = vars(config)["curve"]
+
     def make() -> Target:
         public = heldout(truth, PUBLIC).x if knows == "public" else None
-        return replace(target, known=known_of(knows, truth.x, truth.y, public, seed))
+        known = known_of(knows, truth.x, truth.y, public, seed, curve, vars(config)["components"])
+        return replace(target, known=known)
 
-    return target.latest(("granted", knows, seed), truth, make)
+    return target.latest(("granted", knows, curve, seed), truth, make)
 
 
 def attack(

@@ -40,6 +40,7 @@ PER_PICTURE = 4  # candidates per training image from noise; the paper takes at 
 # holds candidates where they began.
 PUT_BACK = 25
 LEAST_ALPHA = 1e-6  # arbitrary: far below what does anything; quotients of the least doubles are 0
+COMPONENTS = 50  # of public images; chosen on seed 100, see docs/measured/prior.md
 SIGMA_PICTURES = 0.1  # noise of a start, of pixels less their mean
 
 
@@ -124,14 +125,24 @@ class DescentConfig:
     )] = None
     knows: Annotated[Knowledge, setting(
         "What the attacker is granted of the points: nothing; the exact box of each coordinate; "
-        "the circle that holds them, or their segment on the line; other points of the same kind, "
-        "of whose density they are; or all points but one",
+        "the circle that holds them, or their segment on the line; a drawn curve; other points of "
+        "the same kind, of whose density they are; all points but one; or, of images, the span of "
+        "the principal components of public ones",
         title="attacker knows", form="more", place=9,
         labels=(("nothing", "nothing"), ("the exact box", "range"), ("the circle", "curve"),
-                ("public points", "public"), ("all but one", "others")),
+                ("a drawn curve", "drawn"), ("public points", "public"),
+                ("all but one", "others"), ("components of public images", "components")),
         note=f"Every {PUT_BACK} steps, and at last, candidates are put back there. Points that the "
         "attacker is given are no claims.",
     )] = "nothing"
+    curve: Annotated[tuple[float, ...], setting(
+        "The drawn curve that holds the points: x and y of one corner after the other",
+        title="curve", unit="of the data", note="Drawn on the plane. Needs knows='drawn'.",
+    )] = ()
+    components: Annotated[int, setting(
+        "How many principal components of public images span the images", title="components",
+        ge=1, note="Needs knows='components'.",
+    )] = COMPONENTS
     weight_dual: Annotated[float, setting(
         "Pull of the multipliers up to λ_min", title="weight of floor", form="more", place=11,
         page=(0, 1e6), ge=0, unit="per squared mean multiplier", note="Published: 5.",

@@ -14,7 +14,7 @@ from explorer.engine.network import phi
 
 NONE: Array = np.zeros((0, 2))
 SQUARE: Array = np.array([[-1.0, -1], [1, -1], [1, 1], [-1, 1], [-1, -1]])
-PLACES = ("lines", "strong", "dots", "rings", "likely", "diamonds", "hands", "area")
+PLACES = ("lines", "strong", "curve", "dots", "rings", "likely", "diamonds", "hands", "area")
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,6 +39,7 @@ class Shapes:
     Attributes:
         lines: thin paths (k, 2), apart from each other by a row of nan.
         strong: thick paths, likewise.
+        curve: corners (k, 2) of the curve that an attacker knows to hold the points.
         dots: small grey places (p, 2), such as candidates that were tried.
         rings: places with a ring around (r, 2), such as what is proven.
         likely: places with a dashed ring around (l, 2): what is likely, not proven.
@@ -65,6 +66,7 @@ class Shapes:
 
     lines: Array = field(default_factory=lambda: NONE)
     strong: Array = field(default_factory=lambda: NONE)
+    curve: Array = field(default_factory=lambda: NONE)
     dots: Array = field(default_factory=lambda: NONE)
     rings: Array = field(default_factory=lambda: NONE)
     likely: Array = field(default_factory=lambda: NONE)

@@ -14,7 +14,7 @@ import gzip
 import io
 import math
 import struct
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -276,6 +276,7 @@ PIXELS: dict[Kind, int] = {"digits": 64, "mnist": 784, "cifar": 3072}
 TASKS: dict[Task, str] = {"two": "two classes", "ten": "ten classes"}
 CONTROLS = 19  # held-out sets behind a verdict: the fewest with which p can be 0.05
 FEWEST = 1  # where there are no images for more
+MOST_PUBLIC = 4000  # arbitrary: of CIFAR-10 they take 0.1 GB
 VEHICLES = (0, 1, 8, 9)  # CIFAR-10's plane, car, ship, lorry: Haim et al.'s two classes
 
 
@@ -326,6 +327,7 @@ class Draw:
         controls: 19 held-out sets, or as many as there are images for, at least one.
         own: images of somebody's own that are trained on too, such as drawn by hand; they have no
             part in the counts, since no held-out image is of their kind.
+        spare: rows of the pool that are in none of these sets.
     """
 
     choice: Choice
@@ -335,6 +337,14 @@ class Draw:
     other: Dataset
     controls: tuple[Dataset, ...]
     own: Dataset | None = None
+    spare: Tensor = field(default_factory=lambda: torch.zeros(0, dtype=torch.long))
+
+    @cached_property
+    def public(self) -> Tensor:
+        """Return images that are in no set, at most MOST_PUBLIC, less the mean (p, d)."""
+        images, _, white = all_images(self.choice.kind, self.choice.folder)
+        rows = images[self.spare[:MOST_PUBLIC]].flatten(1)
+        return rows.double() / white - self.mean
 
     @property
     def pixel_range(self) -> tuple[Tensor, Tensor]:
@@ -418,7 +428,9 @@ def draw(choice: Choice) -> Draw:
     mean = drawn[0].mean(0)
     made = [Dataset(x - mean, labels[i]) for x, i in zip(drawn, picked, strict=True)]
     shape = (int(images.shape[1]), int(images.shape[2]), int(images.shape[3]))
-    return Draw(choice, shape, mean, made[0], made[1], tuple(made[2:]))
+    # The classes in turn, so that the first of them are of all.
+    spare = torch.stack([r[sets * each : least] for r in rows], 1).flatten()
+    return Draw(choice, shape, mean, made[0], made[1], tuple(made[2:]), spare=spare)
 
 
 PARITY: dict[str, tuple[int, int]] = {"digits": (8, 8), "mnist": (28, 28)}  # kinds, their pixels

@@ -29,6 +29,7 @@ from explorer.page.panels.headline import HeadlinePanel
 from explorer.page.panels.notice import Notice
 from explorer.page.panels.transport import TransportPanel
 from explorer.page.plane.band import BandPanel
+from explorer.page.plane.curve import CurveBar
 from explorer.page.plane.panel import PlanePanel
 from explorer.page.session import Session
 from explorer.page.sharing import game
@@ -49,7 +50,7 @@ def panel_class(panel: str) -> type[Panel]:
     return found
 
 
-PLANE = ("PlanePanel", "Tools", "Notice")
+PLANE = ("PlanePanel", "Tools", "CurveBar", "Notice")
 CARDS = tuple(panel_class(panel) for panel in cards.CARDS.values())
 FOLDS = {title: tuple(map(panel_class, panels)) for title, panels in cards.FOLDS.items()}
 Drawn = Dataset | tuple[Any, Any] | str  # or points x and classes y, arrays or lists, or a link
@@ -75,8 +76,8 @@ class App(Instrument):
         self.plane = PlanePanel(self.session)
         share = SharePanel(self.session, False, self._on_link)
         shown: tuple[type[Panel], ...] = (
-            Tools, Notice, BandPanel, HeadlinePanel, *CARDS, LandscapeTabs, TransportPanel,
-            LessonPanel,
+            Tools, CurveBar, Notice, BandPanel, HeadlinePanel, *CARDS, LandscapeTabs,
+            TransportPanel, LessonPanel,
         )  # fmt: skip
         unseen = [Keeping(self.session), Ahead(self.session)]
         made = [header, *unseen, self.plane, *(kind(self.session) for kind in shown)]
@@ -110,7 +111,7 @@ class App(Instrument):
     def _laid_out(self) -> w.Box:
         """Head, plane and side, transport: the grid itself is in page.css."""
         box = {name: panel.box for name, panel in self.panels.items() if panel.on_screen}
-        plane = w.Box([box[name] for name in PLANE]).add_class("mx-stage")
+        plane = w.Box([self.panels[name].box for name in PLANE]).add_class("mx-stage")
         foot = w.Box([self.folds, self.panels["LandscapeTabs"].box]).add_class("mx-foot")
         side = w.Box([box["HeadlinePanel"], self.cards, self.drawer, foot])
         lesson, band = (self.panels[name].box for name in ("LessonPanel", "BandPanel"))

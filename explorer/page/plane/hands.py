@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from explorer.engine.settings import is_number
-from explorer.page import play
+from explorer.page import play, prior
 from explorer.page.session import Session
 from explorer.page.stages.draw import commands as draw
 from explorer.page.stages.explain import commands as explain
@@ -266,6 +266,52 @@ class DrawHand(Hand):
 
     def _point_name(self, index: int) -> str:
         return f"point {index + 1}, class {CLASSES[int(self.session.frame.dataset.y[index])].name}"
+
+
+class CurveHand(Hand):
+    """Draws the curve that an attacker knows: by a stroke, or corner by corner."""
+
+    def table(self) -> dict[str, Act]:
+        """Return what each kind of event does; undo takes back a corner."""
+        return {
+            "down": lambda event: prior.begin_stroke(self.session, event.at),
+            "move": lambda event: prior.add(self.session, event.at, shown=False),
+            "up": self._up,
+            "cursor": lambda event: self._say(_place_words(event.at)),
+            "act": self._act,
+            "end": lambda _: self._end(),
+            "cancel": lambda _: self._cancel(),
+            "erase": lambda _: self._take_back(),
+            "undo": lambda _: self._take_back(),
+        }
+
+    def ready(self) -> bool:
+        """Return whether a curve is drawn."""
+        return self.session.frame.sketch is not None
+
+    def _say(self, words: str) -> None:
+        self.say = words
+
+    def _up(self, event: Event) -> None:
+        prior.add(self.session, event.at, shown=False)
+        self._end()
+
+    def _act(self, event: Event) -> None:
+        prior.add(self.session, event.at)
+        count = len(self.session.frame.sketch or ())
+        self.say = f"corner {count} at {_place_words(event.at)}"
+
+    def _take_back(self) -> None:
+        prior.take_back(self.session)
+        self.say = f"{len(self.session.frame.sketch or ())} corners left"
+
+    def _end(self) -> None:
+        self._do(prior.finish)
+        self.say = self.session.message or "the attacker knows this curve"
+
+    def _cancel(self) -> None:
+        self._do(prior.cancel)
+        self.say = "no curve is drawn"
 
 
 class PointHand(Hand):

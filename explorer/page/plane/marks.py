@@ -34,7 +34,7 @@ MARKS = ("wrong", "found", "certified", "likely", "beside", "unknown", "fixed")
 WRONG, FOUND, CERTIFIED, LIKELY, BESIDE, UNKNOWN, FIXED = (float(i) for i in range(len(MARKS)))
 PLACED = {"other": "other", "dots": "cross", "rings": "ring", "diamonds": "diamond",
           "likely": "likely", "hands": "hand"}  # fmt: skip
-PATHS = ("lines", "strong", "area", "spans")
+PATHS = ("lines", "strong", "curve", "area", "spans")
 BEHIND = ("links", "graph", "breakpoints", "neurons", "map")
 FLAT = 0.08  # half height of a place on a line, of the half height of the plane; arbitrary
 EDGE = 0.97  # of the plane's half width: there a claim beyond the plane is marked; arbitrary

@@ -13,7 +13,14 @@ from explorer.page.frame import Frame
 from explorer.page.lessons import course
 from explorer.page.panels.base import Panel
 from explorer.page.plane import words
-from explorer.page.plane.hands import DrawHand, ExplainHand, Hand, LandscapeHand, ProofHand
+from explorer.page.plane.hands import (
+    CurveHand,
+    DrawHand,
+    ExplainHand,
+    Hand,
+    LandscapeHand,
+    ProofHand,
+)
 from explorer.page.plane.scene import KeptBackdrop, Look, network, scene, start_rows
 from explorer.page.plane.shapes import pointed_at, shapes_of
 from explorer.page.session import Session
@@ -37,6 +44,7 @@ class PlanePanel(Panel):
             "explain": ExplainHand(session),
             "landscape": LandscapeHand(session),
             "proof": ProofHand(session),
+            "sketch": CurveHand(session),
         }  # of the stages that have one of their own
         self._behind = KeptBackdrop()  # a drag moves points, not the network
         # Frames on their way to a browser, by the view's number and the session's.
@@ -52,7 +60,9 @@ class PlanePanel(Panel):
 
     def _on_events(self, content: dict[str, Any]) -> None:
         try:
-            stage = self.session.frame.stage if self.session.frame.proof is None else "proof"
+            frame = self.session.frame
+            stage = frame.stage if frame.proof is None else "proof"
+            stage = stage if frame.sketch is None else "sketch"
             hand = self.hands.get(stage, self.draw_hand)
             hand.handle(content)
             self.view.say = hand.say
@@ -110,8 +120,10 @@ class PlanePanel(Panel):
         explain = frame.explain if frame.stage == "explain" else None
         mapped = frame.stage == "landscape" and frame.map_kind != "starts"
         landscape = frame.landscape if mapped else None
-        keys, places = words.KEYS, 0
-        if frame.proof is not None:
+        keys, places, drawn = words.KEYS, 0, frame.sketch
+        if drawn is not None:
+            keys = words.CURVE_KEYS
+        elif frame.proof is not None:
             keys, places = words.PROOF_KEYS, int(frame.proof.done)
         elif not frame.is_aimed and not draw.is_open(self.session):
             keys = words.FOLDED_KEYS
@@ -120,13 +132,17 @@ class PlanePanel(Panel):
         elif landscape is not None:
             keys, places = words.LANDSCAPE_KEYS, len(landscape.present.x)
         with self.view.hold_sync():
-            self.view.active = not frame.is_aimed or places > 0
+            self.view.active = not frame.is_aimed or places > 0 or drawn is not None
             self.view.stops = places
             self.view.wheel = frame.proof is not None and frame.proof.centre is not None
-            if places:
+            self.view.path = drawn is not None
+            if drawn is not None:
+                self.view.echo, self.view.spacing, self.view.cursor = True, 3, "crosshair"
+            elif places:
                 self.view.echo, self.view.spacing, self.view.cursor = False, 2, "grab"
             else:
                 self._tool_of(self.session)
-            self.view.hint = self.first_words(frame) * (not n and self.session.game is None)
+            first = self.first_words(frame) * (not n and self.session.game is None)
+            self.view.hint = words.FIRST_OF_CURVE * (not drawn) if drawn is not None else first
             self.view.tip = keys
             self.view.label = f"Plane with {n} points. {keys}"

@@ -173,6 +173,8 @@ def scene(
     arrays |= _candidates(frame, axes, look, values)
     if look.truth_shown and _is_finished(frame, look):
         arrays |= marks.links(frame, axes)
+    if frame.sketch is not None:
+        values["corners"] = True
     if frame.other_set is not None:
         other = frame.other_set
         arrays["other"] = np.column_stack([shares_of(other.x, other.y, axes), as_array(other.y)])

@@ -163,8 +163,22 @@ def starts_shapes(held: Handle) -> Shapes:
     return Shapes(lines=lines, names=(("lines", "to its training point"),))
 
 
+def known_curve(frame: Frame) -> Array:
+    """Return the corners (k, 2) of the curve that the attacker on screen knows, or is drawn now."""
+    if frame.sketch is not None:
+        return np.array(frame.sketch, dtype=float).reshape(-1, 2)
+    known = frame.attack.known if frame.stage == "attack" else None
+    if frame.handle is not None:
+        known = getattr(frame.handle.problem.target, "known", None)
+    return NONE if known is None or known.kind != "curve" else known.x.numpy()
+
+
 def shapes_of(frame: Frame, axes: Axes) -> Shapes:
     """Return what the attack on screen draws beside its candidates, or what the stage does."""
+    return replace(_of_stage(frame, axes), curve=known_curve(frame))
+
+
+def _of_stage(frame: Frame, axes: Axes) -> Shapes:
     if frame.proof is not None:
         return EMPTY
     if frame.stage == "explain" and frame.explain is not None:

@@ -25,6 +25,14 @@ PROOF_KEYS = (
     "Press or drag: no point may be in the disc. The wheel, + and − change its size. Keyboard: "
     "arrows move it (Shift: further), Delete lifts it."
 )
+CURVE_KEYS = (
+    "Press, drag along the curve that the attacker knows, and let go. Keyboard: arrows move the "
+    "cursor (Shift: further), Space adds a corner, Backspace takes one back, Enter ends, Escape "
+    "cancels."
+)
+CURVE_HELP = "Drag along it, or Space at each corner, then Enter."
+CURVE_KNOWN = "The attacker knows this curve."
+FIRST_OF_CURVE = "Draw the curve that the attacker knows."
 # Of each glyph its name in the legend, and one sentence.
 ROWS: dict[str, tuple[str, str]] = {
     "point": ("training point", "A training point, of one class or another."),
@@ -63,6 +71,7 @@ ROWS: dict[str, tuple[str, str]] = {
     "neurons": ("kink", "A neuron switches on or off here, and the network bends."),
     "lines": ("line", "Joins what belongs together."),
     "strong": ("thick line", "A path that the words beside the plane speak of."),
+    "curve": ("known curve", "The curve on which the attacker knows the points to lie."),
     "area": ("region", "A region that the words beside the plane speak of."),
     "spans": ("interval", "An interval that the words beside the plane speak of."),
     "map": ("class", "The class that the network gives here: paler is less sure."),

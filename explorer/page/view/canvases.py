@@ -34,6 +34,7 @@ class PlaneView(CanvasView):
         spacing: px between two events of one stroke.
         stops: points that Tab goes through; 0: arrows move a cursor instead.
         wheel: whether the wheel goes to what is in hand, and not to the page.
+        path: whether the hand draws a path: its echo is joined, Enter ends it, Escape cancels it.
         ink: colour of the dots.
         cursor: shape of the mouse's cursor.
         label: what a screen reader says of the surface.
@@ -49,6 +50,7 @@ class PlaneView(CanvasView):
     spacing = Int(14).tag(sync=True)
     stops = Int(0).tag(sync=True)
     wheel = Bool(False).tag(sync=True)
+    path = Bool(False).tag(sync=True)
     ink = Unicode("#000").tag(sync=True)
     cursor = Unicode("crosshair").tag(sync=True)
     label = Unicode("").tag(sync=True)

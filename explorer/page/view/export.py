@@ -102,6 +102,7 @@ PLACED = {
     "rings": ("ring", ()), "likely": ("dashed ring", ()), "diamonds": ("triangle down", ()),
     "dots": ("cross", ()), "hands": ("corners", ()), "graph": ("graph of Phi over the margin", ()),
     "lines": ("line", ()), "strong": ("strong line", ()),
+    "curve": ("known curve", ()),
 }  # fmt: skip
 
 

@@ -27,6 +27,7 @@ const attachPad = (model, el) => {
   const dot = (p) => { if (model.get("echo")) { echo.push(p); unanswered += 1; draw(); } };
   // An empty canvas would be laid over the plane again with every frame: it is there while it shows.
   const draw = () => {
+    hint.hidden = model.get("path") && echo.length > 1; // it would cover what is drawn
     canvas.hidden = !echo.length && !keys;
     if (canvas.hidden) return;
     const r = surface.getBoundingClientRect(), k = window.devicePixelRatio || 1;
@@ -34,7 +35,11 @@ const attachPad = (model, el) => {
     const c = canvas.getContext("2d");
     c.scale(k, k);
     c.fillStyle = model.get("ink");
-    for (const [x, y] of echo) { c.beginPath(); c.arc(x * r.width, (1 - y) * r.height, 4, 0, 7); c.fill(); }
+    if (model.get("path")) {
+      c.strokeStyle = colours(el).accent; c.lineWidth = 2.5; c.lineJoin = "round"; c.beginPath();
+      for (const [x, y] of echo) c.lineTo(x * r.width, (1 - y) * r.height);
+      c.stroke();
+    } else for (const [x, y] of echo) { c.beginPath(); c.arc(x * r.width, (1 - y) * r.height, 4, 0, 7); c.fill(); }
     if (!keys) return;
     const x = cursor[0] * r.width, y = (1 - cursor[1]) * r.height;
     for (const [colour, width] of [["#fff", 4], ["#000", 2]]) {
@@ -79,10 +84,11 @@ const attachPad = (model, el) => {
   }, { passive: false });
   const moves = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] };
   const named = { " ": "act", Enter: "act", Delete: "erase", Backspace: "erase", "1": "positive", "2": "negative", "3": "third", "4": "fourth", p: "place", m: "move-tool", e: "erase-tool", "+": "larger", "=": "larger", "-": "smaller", "−": "smaller" };
+  const pathKeys = { Enter: "end", Escape: "cancel" };
   surface.addEventListener("keydown", (e) => {
     if (!model.get("active")) return;
     const chord = e.ctrlKey || e.metaKey, key = e.key.length === 1 ? e.key.toLowerCase() : e.key;
-    let kind = named[key];
+    let kind = (model.get("path") && pathKeys[key]) || named[key];
     if (chord) kind = key === "z" ? (e.shiftKey ? "redo" : "undo") : key === "y" ? "redo" : undefined;
     const stops = model.get("stops");
     if (stops) {
@@ -112,9 +118,11 @@ const attachPad = (model, el) => {
   const answer = () => {
     unanswered = 0;
     if (queue.length) send(); else sentAt = -1e9;
-    if (echo.length) { echo = down && model.get("echo") ? echo.slice(-1) : []; draw(); }
+    if (echo.length && !(down && model.get("path"))) { echo = down && model.get("echo") ? echo.slice(-1) : []; draw(); }
   };
   const ends = ["label", "tip", "active", "cursor", "hint", "say"].map((name) => heed(model, `change:${name}`, text));
+  // Who chose to draw a path by keys goes on with them.
+  ends.push(heed(model, "change:path", () => { if (model.get("path")) surface.focus({ preventScroll: true }); }));
   const watch = new ResizeObserver(draw);
   watch.observe(surface);
   text();

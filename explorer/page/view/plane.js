@@ -31,6 +31,8 @@
 //   other       (o, 3): x, y, class of another set that explains the weights
 //   area        (k, 2): a pale polygon          spans    (k, 2): upright bands, low and high
 //   lines       (k, 2): thin paths, NaN between  strong  (k, 2): thick paths, likewise
+//   curve       (k, 2): corners of the curve on which an attacker knows the points to lie;
+//               corners: true while it is drawn, with a dot at each
 //   dots, rings, likely, diamonds, hands (k, 2): upright crosses, double rings, dashed rings,
 //               triangles that point down, four corners
 //   places      (p, 6): x, y, half width, half height, class, whether it is narrow enough for a tick:
@@ -274,6 +276,7 @@ const edged = (context, colour, width, paints, unit, path, dash = []) => {
   }
   context.setLineDash([]);
 };
+const KNOWN_DASH = [9, 4]; // of the curve that an attacker knows
 const circle = (context, x, y, r) => { context.moveTo(x + r, y); context.arc(x, y, r, 0, 2 * Math.PI); };
 const tick = (c, x, y, paints, unit) => {
   const r = 6.5 * unit;
@@ -356,6 +359,7 @@ const GLYPHS = {
   links: (c, x, y, paints, unit) => stroke(c, x, y, unit, paints.good, 1.6),
   lines: (c, x, y, paints, unit) => stroke(c, x, y, unit, paints.ink2, 1),
   strong: (c, x, y, paints, unit) => stroke(c, x, y, unit, paints.good, 2.5),
+  curve: (c, x, y, paints, unit) => edged(c, paints.accent, 2.4, paints, unit, () => { c.moveTo(x - 13 * unit, y + 5 * unit); c.quadraticCurveTo(x, y - 11 * unit, x + 13 * unit, y + 3 * unit); }, KNOWN_DASH),
   neurons: (c, x, y, paints, unit) => stroke(c, x, y, unit, faded(paints.ink2, 0.45), 1.2),
   trail: (c, x, y, paints, unit) => stroke(c, x, y, unit, faded(paints.pos, 0.35), 1.6),
   graph: (c, x, y, paints, unit) => stroke(c, x, y, unit, paints.ink, 2.5, 8),
@@ -385,6 +389,10 @@ const paintUnder = (context, frame, paints, { X, Y, unit }, size) => {
     if (!path) continue;
     polyline(context, path, X, Y);
     context.strokeStyle = colour; context.lineWidth = width; context.stroke();
+  }
+  if (frame.curve) {
+    edged(context, paints.accent, 2.4, paints, unit, () => eachRow(frame.curve, ([x, y], i) => context[i ? "lineTo" : "moveTo"](X(x), Y(y))), KNOWN_DASH);
+    if (frame.corners) eachRow(frame.curve, ([x, y]) => { context.fillStyle = paints.accent; context.beginPath(); circle(context, X(x), Y(y), 4 * unit); context.fill(); });
   }
   eachRow(frame.dots, ([x, y]) => GLYPHS.cross(context, X(x), Y(y), paints, unit));
 };

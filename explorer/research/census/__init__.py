@@ -125,7 +125,7 @@ class Census:
 
 def page_problem(
     target: Target | None, truth: Dataset, control: Dataset | None, seed: int,
-    knows: Knowledge = "nothing",
+    knows: Knowledge = "nothing", curve: tuple[float, ...] = (),
 ) -> Problem:  # fmt: skip
     """Return the problem of the energy of the page: KKT, with a candidate for each point.
 
@@ -135,8 +135,9 @@ def page_problem(
         control: unseen points.
         seed: of the noise.
         knows: what the attacker is granted of the points.
+        curve: the drawn one, if that is it.
     """
-    config = KKTConfig(m=even(truth.n), knows=knows)
+    config = KKTConfig(m=even(truth.n), knows=knows, curve=curve)
     return Grid(target, truth, control, OF_PAGE, config, seed, 2).problem()
 
 

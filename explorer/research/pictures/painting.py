@@ -326,6 +326,9 @@ def _paths(axes: Plot, frame: Frame, shares: Transform) -> None:
         if name in frame:
             axes.plot(*np.asarray(frame[name], dtype=float).T[:2], color=ink(colour), lw=width,
                       transform=shares, zorder=2)  # fmt: skip
+    if "curve" in frame:
+        axes.plot(*np.asarray(frame["curve"], dtype=float).T, color=ink("accent"), lw=1.6,
+                  ls=(0, (5, 2)), transform=shares, zorder=2)  # fmt: skip
     if "area" in frame:
         axes.fill(*np.asarray(frame["area"], dtype=float).T, color=ink("good"), alpha=0.15,
                   transform=shares, zorder=1)  # fmt: skip

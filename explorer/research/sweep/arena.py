@@ -20,7 +20,7 @@ from explorer.engine.attacks.claims import Report
 from explorer.engine.attacks.target import Target
 from explorer.engine.confidence import Share, share
 from explorer.engine.controls import Origin
-from explorer.engine.known import Knowledge, knowledge_of
+from explorer.engine.known import knowledge_of
 from explorer.engine.roster import ROSTER, AnyAttack, AttackState, by_key
 from explorer.engine.scoring import LEVEL as CHANCE
 from explorer.engine.scoring import RADII, Kind, adjusted_p_values, kind_of
@@ -127,15 +127,15 @@ class ArenaLine:
 
 
 def arena_rows(
-    base: Experiment, attacks: Sequence[str], seeds: Iterable[int], knows: Knowledge = "nothing"
-) -> list[Experiment]:
+    base: Experiment, attacks: Sequence[str], seeds: Iterable[int],
+    granted: Mapping[str, Any] | None = None,
+) -> list[Experiment]:  # fmt: skip
     """Return the rows of an arena for `sweep`, attacks varying fastest; else ValueError.
 
-    `knows`: what attackers are granted of the points, where an attack has such a setting.
+    `granted`: settings that say what attackers know of the points, where an attack has such.
     """
     able = {key for key in attacks if knowledge_of(by_key(key).config()) is not None}
-    given = {**base.attack_config, "knows": knows}
-    with_prior = base if knows == "nothing" else replace(base, attack_config=given)
+    with_prior = replace(base, attack_config={**base.attack_config, **(granted or {})})
     return [
         replace(with_prior if key in able else base, seed=seed, attack=key)
         for seed in seeds for key in attacks

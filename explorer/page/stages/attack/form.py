@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import ipywidgets as w
 
 from explorer.engine.roster import ROSTER
+from explorer.page import prior
+from explorer.page.controls.row import choices
 from explorer.page.frame import Frame
 from explorer.page.panels.base import Form, Panel
 from explorer.page.session import Session
@@ -43,6 +47,23 @@ class AttackSettings(Form):
         """A form for the attack of this key."""
         self.name, self.kind = name, ROSTER[name].config
         super().__init__(session)
+
+    def render(self, frame: Frame) -> None:
+        """Offer what these points have, on the prior dial."""
+        if "knows" in self.row.items:
+            at = (
+                prior.present(self.session)
+                if type(self.session.attack_config) is self.kind
+                else None
+            )
+            self.row.put("knows", options=choices(*prior.offered(frame)), value=at or "nothing")
+
+    def _put(self, name: str, _: Any) -> None:  # noqa: ANN401 - of any setting
+        if name != "knows":
+            super()._put(name, _)
+            return
+        self.do(prior.choose, self.session, self.row.value(name))
+        self.render(self.session.frame)
 
     def belongs(self, frame: Frame) -> bool:
         """Return whether this attack is on screen."""

@@ -167,8 +167,9 @@ def census_problem(session: Session) -> Problem:
     now = session.frame
     if session.entry.own is not None or now.truth is None:
         raise ValueError(OWN)
-    knows = knowledge_of(session.attack_config) or "nothing"
-    return page_problem(now.target, now.truth, now.heldout, session.seed, knows)
+    config = session.attack_config
+    knows, curve = knowledge_of(config) or "nothing", vars(config).get("curve", ())
+    return page_problem(now.target, now.truth, now.heldout, session.seed, knows, curve)
 
 
 def note_counting(session: Session, counting: tuple[int, int, int] | None) -> None:

@@ -19,7 +19,7 @@ from explorer.engine.known import knowledge_of
 from explorer.engine.progress import Progress
 from explorer.engine.roster import DEFAULT, ROSTER, by_key
 from explorer.engine.settings import setting_of
-from explorer.page import branches, play
+from explorer.page import branches, play, prior
 from explorer.page.aim import passed_by
 from explorer.page.ask import Ask
 from explorer.page.controls.row import Item, Row, choices
@@ -80,7 +80,7 @@ class StartsPanel(Panel):
                       low=2, high=400, whole=True),
             "first": Item("select", "first λ", words.FIRST_TIP, "fitted", begin,
                           partial(self.do, landscape.choose_multipliers, self.session)),
-            "knows": item_of(knows, lambda value: set_(knows=value)),
+            "knows": item_of(knows, lambda value: self.do(prior.choose, self.session, value)),
             "colours": Item("select", "colours", words.COLOURS_TIP, "log", choices(*words.COLOURS),
                             lambda _: self._draw_fill()),
         }  # fmt: skip
@@ -216,8 +216,13 @@ class StartsPanel(Panel):
         count = self.session.entry.candidate_count(self.session.attack_config)
         self.runs.settings.put("m", value=count, hidden=self.session.entry.own is not None)
         self.runs.settings.put("first", value=self.session.multipliers)
-        knows = knowledge_of(self.session.attack_config)
-        self.runs.settings.put("knows", value=knows or "nothing", hidden=knows is None)
+        hidden = knowledge_of(self.session.attack_config) is None
+        self.runs.settings.put(
+            "knows",
+            options=choices(*prior.offered(frame)),
+            value=prior.present(self.session),
+            hidden=hidden,
+        )
         self.energies.ask(None if held is None else held.landscape)
         self.census.drop_old(frame)
         if held is None:
