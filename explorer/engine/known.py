@@ -151,15 +151,19 @@ def span_of(public: Tensor | None, k: int) -> Known:
     """Return the span of the first k principal components of public points (p, d), and its reach.
 
     Raises:
-        ValueError: where there are no more than k of them.
+        ValueError: where there are none, or no more than k of them.
 
     Source: Hotelling 1933, restated.
     """
-    count = 0 if public is None else len(public)
-    if public is None or not 1 <= k <= min(count - 1, public.shape[1]):
+    if public is None or not len(public):
         raise ValueError(
-            f"{k} components need more public images than that, and as many pixels; there are "
-            f"{count} images. Take fewer components, or knows='nothing'."
+            "prior 'components' needs public images, and there are none. Take another prior, or "
+            "fewer training images."
+        )
+    if not 1 <= k <= min(len(public) - 1, public.shape[1]):
+        raise ValueError(
+            f"{k} components need more public images than that, and as many pixels; got "
+            f"{len(public)} images of {public.shape[1]}. Take fewer components."
         )
     mean = public.mean(0)
     away = public - mean

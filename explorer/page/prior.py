@@ -31,7 +31,7 @@ TOO_SHORT = (
 )
 
 
-def offered(frame: Frame) -> list[tuple[str, str]]:
+def offers(frame: Frame) -> list[tuple[str, str]]:
     """Return words and value of what the dial offers here: on a line no curve is to be drawn."""
     without = {OF_IMAGES, *[DRAWN] * (frame.dataset.d == 1)}
     labels = setting_of(DescentConfig, "knows").choices
@@ -113,7 +113,7 @@ def finish(session: Session) -> None:
     if np.linalg.norm(corners[0] - corners[-1]) <= CLOSED * wide and long > 4 * CLOSED * wide:
         corners = np.concatenate([corners[:-1], corners[:1]])
     off = BEND * wide
-    while len(bent := simplified(corners, off)) > MOST:
+    while len(bent := simple_path(corners, off)) > MOST:
         off *= 2
     _grant(session, _history(session).push(_numbers(bent)))
 
@@ -135,7 +135,7 @@ def redo(session: Session) -> None:
     _turn(session, History.redo, "no curve was taken back.")
 
 
-def simplified(corners: Array, off: float) -> Array:
+def simple_path(corners: Array, off: float) -> Array:
     """Return those corners (k, 2) of a path from which it lies at most `off` away.
 
     Source: Ramer 1972, Douglas and Peucker 1973.
@@ -149,7 +149,7 @@ def simplified(corners: Array, off: float) -> Array:
     k = int(gaps.argmax())
     if gaps[k] <= off:
         return corners[[0, -1]]
-    parts = simplified(corners[: k + 1], off)[:-1], simplified(corners[k:], off)
+    parts = simple_path(corners[: k + 1], off)[:-1], simple_path(corners[k:], off)
     return np.concatenate(parts)
 
 

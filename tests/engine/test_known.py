@@ -16,7 +16,7 @@ from explorer.engine.attacks.decoreco import DecoRecoConfig
 from explorer.engine.attacks.descent import PUT_BACK
 from explorer.engine.attacks.kkt import KKTConfig
 from explorer.engine.attacks.target import Target
-from explorer.engine.known import Known, circle_through, known_of
+from explorer.engine.known import Known, circle_through, known_of, span_of
 from explorer.engine.network import init_network
 from tests.engine.draws import rng
 
@@ -38,11 +38,12 @@ def off(known: Known, x: Tensor, y: Tensor) -> float:
 
 
 def made(kind: str) -> Known:
-    return known_of(kind, CIRCLE.double() if kind == "curve" else X, Y, PUBLIC, 2)
+    points = CIRCLE.double() if kind == "curve" else X
+    return known_of(kind, points, Y, PUBLIC, 2, (-1.0, 0.0, 0.5, 0.25, 1.0, 1.0), 1)
 
 
 @ATTACKS
-@pytest.mark.parametrize("kind", ["range", "curve", "public", "others"])
+@pytest.mark.parametrize("kind", ["range", "curve", "drawn", "public", "others", "components"])
 @pytest.mark.parametrize("multipliers", ["projected", "joint"])
 def test_candidates_return_to_what_is_known(
     module: ModuleType, config: Any, kind: str, multipliers: str
@@ -98,5 +99,39 @@ def test_what_is_not_granted_says_so() -> None:
     target = Target(init_network(2, (9,), generator=rng(1), first_scale=0.7))
     with pytest.raises(ValueError, match="knows"):
         kkt.init(target, KKTConfig(m=4, knows="range"), rng(0))
+    with pytest.raises(ValueError, match="drawn"):
+        known_of("drawn", X, Y, curve=(0.5, 0.5))
+    with pytest.raises(ValueError, match="different corners"):
+        known_of("drawn", X, Y, curve=(0.5, 0.5, 0.5, 0.5))
+    with pytest.raises(ValueError, match="each corner"):
+        known_of("drawn", X, Y, curve=(0.5, 0.5, 1.0))
+    with pytest.raises(ValueError, match="segment"):
+        known_of("drawn", X[:, :1], Y, curve=(0.5, 0.5, 1.0, 1.0))
+    for public, k in ((None, 1), (PUBLIC, 0), (PUBLIC, 3)):
+        with pytest.raises(ValueError, match="components"):
+            known_of("components", X, Y, public, components=k)
     line = known_of("curve", X[:, :1], Y)  # on the line the curve is a segment
     assert line.kind == "range" and line.x.flatten().tolist() == pytest.approx([-0.4, 0.5])
+
+
+def test_components_hold_what_varies_most_and_give_back_the_nearest_places() -> None:
+    generator = rng(4)
+    basis = torch.linalg.qr(torch.randn(9, 9, generator=generator).double()).Q
+    wide = torch.tensor([5.0, 4, 3, 0.3, 0.2, 0.2, 0.1, 0.1, 0.1]).double()
+    public = 2.0 + (torch.randn(60, 9, generator=generator).double() * wide) @ basis
+    known = span_of(public, 3)
+    centre, along = known.x[0], known.x[1:]
+    assert torch.allclose(along @ along.T, torch.eye(3).double(), atol=1e-12)
+    mean = public.mean(0)
+    # Singular vectors of the public points, by another way.
+    other = torch.linalg.svd(public - mean, full_matrices=False).Vh[:3]
+    assert torch.allclose((along @ other.T).abs(), torch.eye(3).double(), atol=1e-9)
+    x = 3 * torch.randn(2, 7, 9, generator=generator).double()
+    put = known.put_back(x, torch.ones(7))
+    away = put - centre
+    off = (away - away @ along.T @ along).norm(dim=-1)
+    assert bool((off <= known.reach * (1 + 1e-9)).all()) and known.reach > 0
+    assert torch.allclose(known.put_back(put, torch.ones(7)), put, atol=1e-12)
+    assert torch.allclose((put - x) @ along.T, torch.zeros(3).double(), atol=1e-12)
+    kept = known.put_back(public, torch.ones(60))  # half of them lie within the reach
+    assert int(((kept - public).abs().amax(1) < 1e-12).sum()) == 30

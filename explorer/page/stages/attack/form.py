@@ -56,7 +56,7 @@ class AttackSettings(Form):
                 if type(self.session.attack_config) is self.kind
                 else None
             )
-            self.row.put("knows", options=choices(*prior.offered(frame)), value=at or "nothing")
+            self.row.put("knows", options=choices(*prior.offers(frame)), value=at or "nothing")
 
     def _put(self, name: str, _: Any) -> None:  # noqa: ANN401 - of any setting
         if name != "knows":

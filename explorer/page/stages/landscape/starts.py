@@ -219,7 +219,7 @@ class StartsPanel(Panel):
         hidden = knowledge_of(self.session.attack_config) is None
         self.runs.settings.put(
             "knows",
-            options=choices(*prior.offered(frame)),
+            options=choices(*prior.offers(frame)),
             value=prior.present(self.session),
             hidden=hidden,
         )
