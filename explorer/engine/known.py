@@ -24,7 +24,7 @@ import torch
 from torch import Tensor
 
 Knowledge = Literal["nothing", "range", "curve", "drawn", "public", "others", "components"]
-CORNERS = 720  # of a circle: its segments lie within 1e-5 of a radius of it
+CORNERS = 720  # of a circle, whose segments lie within 1e-5 of a radius of it; at most of a curve
 ON_CIRCLE = 0.01  # of the radius: points farther off lie on none; arbitrary
 
 
@@ -139,6 +139,10 @@ def drawn_curve(curve: Sequence[float], like: Tensor) -> Tensor:
     if len(curve) % 2:
         raise ValueError(f"a curve needs x and y of each corner; got {len(curve)} numbers.")
     corners = torch.tensor(curve, dtype=like.dtype).reshape(-1, 2)
+    if len(corners) > CORNERS:
+        raise ValueError(
+            f"a curve has at most {CORNERS} corners; got {len(corners)}. Leave some out."
+        )
     if len(corners) < 2 or not bool((corners != corners[0]).any()):
         raise ValueError(
             "prior 'drawn' needs a curve of two or more different corners; got "

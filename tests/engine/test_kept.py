@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from explorer.engine.attacks.descent import COMPONENTS
 from tests.engine.kept.make import CASES, numbers
 
 KEPT = Path(__file__).parent / "kept"
@@ -59,6 +60,7 @@ def test_a_run_of_before_opens_with_its_numbers(name: str) -> None:
     assert settings.pop("deep_alpha", 0.0) == 0.0  # as it was, not as a new run has it
     assert settings.pop("near", False) is False
     assert settings.pop("knows", "nothing") == "nothing"
+    assert not settings.pop("curve", []) and settings.pop("components", COMPONENTS) == COMPONENTS
     trained = mine["held"]["settings"]["train"]
     assert (trained.pop("private_noise"), trained.pop("private_clip")) == (0.0, 1.0)
     for part, said in theirs["held"].items():

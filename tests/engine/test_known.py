@@ -105,6 +105,8 @@ def test_what_is_not_granted_says_so() -> None:
         known_of("drawn", X, Y, curve=(0.5, 0.5, 0.5, 0.5))
     with pytest.raises(ValueError, match="each corner"):
         known_of("drawn", X, Y, curve=(0.5, 0.5, 1.0))
+    with pytest.raises(ValueError, match="at most"):
+        known_of("drawn", X, Y, curve=tuple(range(1600)))
     with pytest.raises(ValueError, match="segment"):
         known_of("drawn", X[:, :1], Y, curve=(0.5, 0.5, 1.0, 1.0))
     for public, k in ((None, 1), (PUBLIC, 0), (PUBLIC, 3)):

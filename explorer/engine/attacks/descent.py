@@ -49,7 +49,10 @@ class DescentConfig:
     """Settings that reconstructions from the KKT conditions share; see `kkt` for the losses."""
 
     # of runs saved before there were such
-    absent: ClassVar[dict[str, Any]] = {"deep_alpha": 0.0, "near": False, "knows": "nothing"}
+    absent: ClassVar[dict[str, Any]] = {
+        "deep_alpha": 0.0, "near": False, "knows": "nothing", "curve": (),
+        "components": COMPONENTS,
+    }  # fmt: skip
 
     # fmt: off
     m: Annotated[int, setting(

@@ -185,7 +185,7 @@ def difference(mine: Row, theirs: Mapping[str, Any]) -> str:
     for name, words in WHAT.items():
         here, there = mine[name], theirs.get(name)
         if name == "settings" and isinstance(there, Mapping):
-            there = {**before(by_key(mine["attack"]).config), **there}
+            there = {**plain(before(by_key(mine["attack"]).config)), **there}
         if here == there:
             continue
         if name == "settings" and isinstance(there, Mapping):
