@@ -286,7 +286,7 @@ def attacks_roll_from_the_handle_and_from_all_places(triangle: Triangle) -> None
     aside.evaluate(COMPUTING)  # a slower machine is still at the map when the runs have ended
     assert aside.evaluate(whole)
     page.get_by_role("button", name="More", exact=True).click()
-    expect(page.locator(".mx-starts select").first).to_be_visible()
+    expect(page.locator(".mx-starts [data-item=colours] select")).to_be_visible()
     assert aside.evaluate(whole)  # what it opens takes no line of the legend away
 
 
