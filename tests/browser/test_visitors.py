@@ -18,8 +18,7 @@ def test_two_visitors_never_see_each_other(
     for page in pages:  # both kernels start at once
         know_the_marks(page)
         page.goto(f"{voila_server.url}?theme=dark", wait_until="commit")
-    for page in pages:
-        page.locator(".mx-opening-own").click()  # both, while it is played
+        page.locator(".mx-opening-own").click()  # at once: before it has been played
     for page in pages:
         expect(page.locator("#opening")).to_have_count(0)
     one, two = (Explorer(page).ready() for page in pages)
