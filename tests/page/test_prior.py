@@ -14,6 +14,7 @@ from explorer.page import play, prior
 from explorer.page.session import Session
 from explorer.page.sharing import run as sharing
 from explorer.page.stages.landscape import commands as landscape
+from explorer.page.words.headline import headline
 from explorer.research.code import python_of
 from explorer.research.repeat import repeat
 from explorer.research.state import link_of, read_link
@@ -46,7 +47,9 @@ def gaps(x: torch.Tensor, corners: np.ndarray) -> float:
 
 
 def test_an_attack_stays_on_the_curve_that_was_drawn(session: Session) -> None:
+    assert "curve" not in headline(session.frame).words
     draw(session, ARC)
+    assert "curve" in headline(session.frame).words and session.frame.t == 0
     config = session.attack_config
     corners = np.array(config.curve).reshape(-1, 2)
     assert config.knows == "drawn" and 4 < len(corners) < len(ARC) / 2

@@ -71,7 +71,7 @@ ROWS: dict[str, tuple[str, str]] = {
     "neurons": ("kink", "A neuron switches on or off here, and the network bends."),
     "lines": ("line", "Joins what belongs together."),
     "strong": ("thick line", "A path that the words beside the plane speak of."),
-    "curve": ("known curve", "The curve on which the attacker knows the points to lie."),
+    "curve": ("known curve", "The curve that is to hold the points: the attacker is granted it."),
     "area": ("region", "A region that the words beside the plane speak of."),
     "spans": ("interval", "An interval that the words beside the plane speak of."),
     "map": ("class", "The class that the network gives here: paler is less sure."),

@@ -38,6 +38,11 @@ ELSEWHERE = "Could they be elsewhere?"
 OTHERS = "Ask what else explains the weights"
 REST_ELSEWHERE = " The rest could be elsewhere: other points explain the weights nearly as well."
 ALTERNATE = Action("points", "Try points that alternate")
+# What an attack is granted of the points, by its kind.
+GRANTED = {
+    "range": "the box that holds the points", "curve": "a curve that is to hold the points",
+    "public": "other points of the same kind", "others": "all points but one",
+}  # fmt: skip
 
 
 def outcome(frame: Frame, running: bool) -> Statement:
@@ -80,7 +85,9 @@ def _start(frame: Frame, state: AttackState, running: bool) -> Statement:
             words += f", and meet {made.found} of {made.n} points before the first step"
         words += "."
         return Statement(begun, words, "warn", action=press)
-    words = "They know only the weights. Watch them look for the points that the weights remember."
+    known = frame.attack.known
+    told = "only the weights" if known is None else f"the weights and {GRANTED[known.kind]}"
+    words = f"They know {told}. Watch them look for the points that the weights remember."
     return Statement(begun, words, action=press)
 
 
