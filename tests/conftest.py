@@ -69,7 +69,7 @@ def pytest_collection() -> Generator[None, object, object]:
 
 
 def pytest_collection_finish() -> None:
-    """Leave what was imported out of all later looks for garbage, a quarter of a second each.
+    """Leave what was imported out of all later looks for garbage, a tenth of a second each.
 
     In a worker: wait for the compiled loops, where no test's time runs.
     """
