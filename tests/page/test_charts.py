@@ -16,6 +16,7 @@ from explorer.page import play
 from explorer.page.apps.explorer import App
 from explorer.page.history import LOG_STEPS
 from explorer.page.stages.draw import commands as draw
+from explorer.page.stages.train import commands as train
 from explorer.page.view.chart import ChartView
 from tests.page.pages import page_in, send
 
@@ -133,6 +134,16 @@ def test_the_unexplained_share_has_a_value_at_every_even_log_step(app: App) -> N
     assert np.asarray(share.y)[-1] == made.residual
     axis = chart_of(app, "ResidualCurves").y
     assert axis.log and axis.low <= np.nanmin(share.y) and axis.high == 1.0
+
+
+def test_an_exact_network_has_no_curve_and_the_words_say_so(app: App) -> None:
+    before = chart_of(app, "ResidualCurves").foot
+    train.jump_to_exact(app.session)
+    made = chart_of(app, "ResidualCurves")
+    assert not any(len(line.x) for line in made.series)
+    assert made.foot not in ("", before) and "unexplained" in made.foot
+    play.step(app.session, 1)
+    assert chart_of(app, "ResidualCurves").foot in ("", before)
 
 
 def test_every_point_has_one_stem_in_the_colour_of_its_class(app: App) -> None:

@@ -290,7 +290,7 @@ def _putting(session: Session, walk: Walk, state: State, seconds: float) -> Iter
 def _clear(session: Session, state: State, run: Run) -> None:
     """Show the points of a state alone, with its settings and nothing trained."""
     data = run.dataset
-    session.running, session.game = False, None
+    session.running, session.editing, session.game = False, False, None
     session.branches, session.branch_index = [Branch("main")], 0
     session.seed, session.mix, session.configs = run.seed, (0.0, 0.0), {}
     session.train_config = replace(run.train_config, steps=LIVE_STEPS)

@@ -11,7 +11,7 @@ from explorer.page.lessons.goals import KINDS
 
 PAGES = {
     "membership": "Open the page of membership inference",
-    "digits": "Open the page of real images",
+    "digits": "Open the page that attacks images",
 }
 
 

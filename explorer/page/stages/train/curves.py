@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from explorer.engine.certificate import Certificate
+from explorer.engine.certificate import Certificate, Light
 from explorer.engine.charts import Axis, Chart
 from explorer.engine.number_words import plain, share
 from explorer.engine.progress import Progress, with_progress
@@ -40,6 +40,7 @@ from explorer.research.pictures.charts import (
 # Before each moment that nobody asked for; arbitrary: a click after a pause finds the kernel free.
 BREATH_S = 1.0 if IN_CLASS else 0.1
 FIRST = "The curve begins with the first step."
+SOLVED = "Solved, without a step: the points leave {} of the weights unexplained."
 
 
 class CurvesPanel(ChartPanel):
@@ -82,9 +83,13 @@ class CurvesPanel(ChartPanel):
         state = frame.state
         x = step_axis(max(self.session.timeline.last_t, 1), self.ratios)
         now = None if state is None or not len(values) else float(np.clip(state.t, x.low, x.high))
-        foot = "" if len(values) else FIRST
+        foot = "" if len(values) else self.empty(frame)
         return Chart(series, x, axis, self.title, self.note, foot, handle=now, handle_name="step",
                      label=self.words(curves, axis, frame))  # fmt: skip
+
+    def empty(self, frame: Frame) -> str:
+        """Return what stands in place of a curve."""
+        return FIRST
 
     def end_value(self, frame: Frame, axis: Axis, values: np.ndarray[Any, Any]) -> str:
         """Return the value that stands at the end of a line: the newest."""
@@ -138,6 +143,13 @@ class ResidualCurves(CurvesPanel):
         """Make what fills the curve."""
         super().build()
         self.job = Ask(self, pause_s=BREATH_S)
+
+    def empty(self, frame: Frame) -> str:
+        """Return what stands in place of a curve: of an exact network what its points leave."""
+        made = frame.training.certificate
+        if made is None or made.light is not Light.EXACT:
+            return FIRST
+        return SOLVED.format(share(made.residual))
 
     def end_value(self, frame: Frame, axis: Axis, values: np.ndarray[Any, Any]) -> str:
         """Return what the headline says of the step on screen; where it says nothing, nothing."""
