@@ -129,8 +129,8 @@ def test_a_lesson_is_recorded_saved_and_played(new_page, voila_server, tmp_path:
     link = line.input_value()
     # Not saved yet, and the page is loaded anew: the browser has kept it.
     page.wait_for_function(
-        "() => Object.values(localStorage).some(text => text.includes('Train them.')"
-        " && text.includes('separated'))"
+        "() => Object.values(localStorage).some(text => text.includes('separated')"
+        " && /Train them[.].*At once[.]/s.test(text))"  # in this order: the last move, too
     )
     page.reload(wait_until="commit")
     page.locator(".mx-kept").get_by_role("button", name="Take up").click()
