@@ -17,7 +17,7 @@ from explorer.style import CLASSES
 LIKELY = "How certain is a point here?"
 TITLE, NOTE = "Can this point become two?", "a dot for each filled point"
 NOTE_OF_CLASSES = "a dot per point and class beside it"
-CARRIED, MULTIPLIER = "How strongly each point carries the weights", "its multiplier λ"
+CARRIED, MULTIPLIER = "Multiplier λ of each point", "how strongly it carries the weights"
 DRAG, WALL = "While you drag", "wall"
 UP_TO_WALL = "up to the wall both halves explain the weights as well"
 
