@@ -359,6 +359,9 @@ def test_without_weights_no_round_begins(panel: HallPanel) -> None:
     empty = HallPanel(Session())
     press(empty, "begin", words.PAGE)
     assert empty.view.state["round"] is None and words.NO_WEIGHTS in empty.session.message
+    assert words.PAGE not in dict(empty.view.state["sets"]), "of another network one can"
+    press(empty, "begin", "")
+    assert empty.view.state["round"] is not None and not empty.session.frame.dataset.n
     press(panel, "truth", {})
     assert panel.view.state["round"] is None
 

@@ -120,8 +120,11 @@ def test_a_press_on_a_stage_or_a_lesson_closes_what_covers_it(app: App) -> None:
     send(header, kind="stage", value=stage)
     assert app.open == "" and app.session.frame.stage == stage
     send(header, kind="share", value=None)
-    send(header, kind="lesson", value=0)
-    assert app.open == "" and app.session.lesson is not None
+    for begun in (0, 1):  # a lesson, and another that follows it
+        send(header, kind="lesson", value=begun)
+        assert app.open == "" and app.session.lesson is not None
+        send(header, kind="share", value=None)
+        assert app.open == "Share"
 
 
 def test_the_landscape_shows_the_candidates_at_its_handle(app: App) -> None:

@@ -111,13 +111,16 @@ def test_a_round_ends_with_its_page_or_another_seal() -> None:
 
 
 def test_phones_of_rounds_that_go_on_are_counted() -> None:
-    halls, told = hall.Hall({"kernel", "other"}), []
+    rooms = {"kernel", "other"}
+    halls, told = hall.Hall(rooms), []
     halls.changed = lambda: told.append(halls.phones())
     joined(halls.of("kernel", SEAL), ANN)
     joined(halls.of("other", SEAL), BOB)
     assert halls.phones() == 2
     halls.end("kernel")
     assert told[-1] == halls.phones() == 1
+    rooms.remove("other")  # its page was closed
+    assert halls.phones() == 0
 
 
 @pytest.mark.parametrize("wrong", [
