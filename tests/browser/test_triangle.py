@@ -6,11 +6,14 @@ import re
 from pathlib import Path
 from xml.etree import ElementTree
 
+import numpy as np
 import pytest
 from playwright.sync_api import Page, expect
 
 from explorer import KKTConfig, Run, TrainConfig, link_of, preset
-from explorer.page.view.canvases import RELIEF
+from explorer.engine.energy.landscape import read_lattice
+from explorer.page.stages.landscape import words
+from explorer.page.view import canvases
 from explorer.serve import server as serve
 from tests.browser.steps import drag_by_finger, know_the_marks, saved, settled
 
@@ -74,15 +77,33 @@ class Triangle:
 
 RAW = """(pad, [x, y]) => pad.dispatchEvent(
   new PointerEvent("pointerrawupdate", {clientX: x, clientY: y, bubbles: true}))"""
-# The candidates that the plane paints after such a move, and the number of its newest frame.
+# What plane, words and strip show after such a move, and the numbers of their newest frames.
+SHOWN = """() => {
+  const [plane, strip] = ["plane", "strip-view"].map(
+    kind => document.querySelector(`.mx-${kind} canvas`));
+  const {handle, start, top, number} = strip.mxPainted;
+  const said = document.querySelector(".mx-starts-aside [data-item=read]").innerText;
+  const title = document.querySelector(".mx-headline h1").textContent;
+  const at = [...plane.mxPainted.candidates.data];
+  const numbers = [plane.mxFrame.number, number];
+  return {title, at, said, handle, top, start: [...start.data], numbers};
+}"""
+# First in the next animation frame, then once the kernel has answered.
 FOLLOWED = f"""(pad, place) => new Promise(done => {{
-  const plane = document.querySelector(".mx-plane canvas"), {{number}} = plane.mxFrame;
   ({RAW})(pad, place);
-  requestAnimationFrame(() => done([number, [...plane.mxPainted.candidates.data]]));
+  let followed = null;
+  const look = () => {{
+    const now = ({SHOWN})();
+    followed ??= now;
+    if (now.numbers.every((n, i) => n > followed.numbers[i])) done([followed, now]);
+    else requestAnimationFrame(look);
+  }};
+  requestAnimationFrame(look);
 }})"""
-TOLD = """number => {
-  const {mxFrame} = document.querySelector(".mx-plane canvas");
-  return mxFrame.number > number && [...mxFrame.candidates.data];
+# A drag that stays comes to no rest; `false` ends that.
+RESTLESS = """(_, on) => {
+  const {setTimeout: usual} = Window.prototype.mxUsual ??= {setTimeout: window.setTimeout};
+  window.setTimeout = on ? (call, ms, ...more) => ms === 150 ? 0 : usual(call, ms, ...more) : usual;
 }"""
 
 
@@ -166,11 +187,53 @@ def told_before_the_next_animation_frame(triangle: Triangle) -> None:
     assert triangle.shares() == (0, 0, 100)
     triangle.page.mouse.move(*triangle.corners["noise"])
     triangle.page.mouse.down()
-    number, followed = triangle.pad.evaluate(FOLLOWED, place)
-    told = triangle.page.wait_for_function(TOLD, arg=number).json_value()
-    assert followed == pytest.approx(told, abs=1e-6)  # the plane was where the kernel then said
+    triangle.pad.evaluate(RESTLESS, True)
+    first, before = triangle.pad.evaluate(FOLLOWED, list(triangle.at(0.4, 0.3, 0.3)))
+    assert "the map" in first["said"] and before["said"] == first["said"]
+    followed, told = triangle.pad.evaluate(FOLLOWED, list(triangle.at(0.2, 0.3, 0.5)))
+    triangle.pad.evaluate(RESTLESS, False)
+    assert "map reads" in followed["title"] and followed["title"] != before["title"]
+    assert (told["title"], told["said"]) == (followed["title"], followed["said"])
+    for name in ("at", "handle", "top"):  # as the kernel then said
+        assert followed[name] == pytest.approx(told[name], abs=1e-6)
+    ours, theirs = (np.array(one["start"]).reshape(-1, 2) for one in (followed, told))
+    assert np.interp(theirs[:, 0], *ours.T) == pytest.approx(theirs[:, 1], abs=1e-3)
     triangle.rests_at(20, 30, 50)
     triangle.page.mouse.up()
+
+
+# What the browser reads at places of a lattice, unknown energies of it null, and its words.
+READ = """([values, places]) => {
+  const data = Float32Array.from(values.flat().map(v => v ?? NaN));
+  const map = {data, shape: [values.length, values.length]};
+  return places.map(place => {
+    const {value, ...read} = readingOf(map, place);
+    return [Number.isNaN(value) ? null : value, filledForm("FORM", read)];
+  });
+}"""
+
+
+def test_browser_and_kernel_read_the_same_of_a_map(page: Page) -> None:
+    rng, view = np.random.default_rng(0), Path(canvases.__file__).parent
+    places = rng.dirichlet([1, 1, 1], 50)
+    places[:12] = [
+        np.roll(np.append(rng.multinomial(12, [0.5, 0.5]), 0), k) / 12 for k in range(12)
+    ]
+    values = 10 ** rng.uniform(-5, 0.2, (13, 13))
+    values[np.add.outer(np.arange(13), np.arange(13)) > 12] = np.nan
+    values[2, 3] = np.nan  # not computed yet
+    values = values.astype(np.float32).astype(float)
+    given = [[None if np.isnan(v) else v for v in row] for row in values.tolist()]
+    page.goto("about:blank")
+    for name in ("dom.js", "lattice.js"):
+        page.add_script_tag(content=(view / name).read_text())
+    form = words.readout_form(False, rough=True)
+    read = page.evaluate(READ.replace("FORM", form), [given, places.tolist()])
+    told = read_lattice(values, places)
+    assert 0 < np.isnan(told).sum() < 20
+    for place, near, (value, said) in zip(places, told, read, strict=True):
+        assert (np.nan if value is None else value) == pytest.approx(near, rel=1e-12, nan_ok=True)
+        assert said == words.readout(tuple(place), near, rough=True)
 
 
 # What is drawn is on the canvas with the next animation frame.
@@ -191,7 +254,7 @@ def test_a_relief_is_flat_at_no_tilt_rises_straight_up_and_fits_its_box(
 ) -> None:
     page.goto("about:blank")
     places = [[1, 0, 0], [0, 1, 0], [0, 0, 1], [0.2, 0.5, 0.3]]
-    made = page.evaluate(PROJECTED, [RELIEF, tilt, turn, places])
+    made = page.evaluate(PROJECTED, [canvases.RELIEF, tilt, turn, places])
     corners = [(200, 30), (80, 240), (320, 240)]
     for w, (low, middle, high) in zip(places, made, strict=True):
         flat = [sum(a * c[k] for a, c in zip(w, corners, strict=True)) for k in (0, 1)]

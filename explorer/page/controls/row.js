@@ -1,9 +1,19 @@
 // Buttons, choices, fields, files, bars and words in a row that wraps: one widget, however many they
 // are. An item is {kind, label, tip, value, options, disabled, hidden ...}; what a hand does to it is
 // sent as ["set", [its name, its new value]]: of a choice the place among its options.
+// Put HTML that differs in its words alone into the nodes that are there; return whether it does.
+const rewrite = (root, html) => {
+  const textsOf = (of) => (of.nodeType === Node.TEXT_NODE ? [of] : [...of.childNodes].flatMap(textsOf));
+  const [old, fresh] = [root, make("div", "", { innerHTML: html })].map(textsOf);
+  if (old.length !== fresh.length) return false;
+  old.forEach((node, i) => put(node, "data", fresh[i].data));
+  return true;
+};
 let fields = 0; // of the page: each has an id, by which its name belongs to it
-const build = (el, send) => {
+const build = (el, send, onClose) => {
   el.classList.add("mx-items");
+  let reading = null; // of the map under a hand
+  const formed = []; // shows words anew
   const tell = (name, value = null, buffers = []) => send("set", [name, value], buffers);
   const dress = (e, s) => { put(e, "title", s.tip); put(e, "disabled", !!s.disabled); };
   // A field after its name, in which known words are explained.
@@ -99,17 +109,24 @@ const build = (el, send) => {
     },
     words: () => {
       const root = make("div", "mx-item-words");
-      return { root, show: (s) => {
-        if (root.dataset.shown === s.value) return;
-        root.dataset.shown = s.value;
-        root.innerHTML = s.value;
+      let now = {};
+      const show = (s = now) => {
+        now = s;
+        const html = reading && s.form ? filledForm(s.form, reading) : s.value;
+        if (root.dataset.shown === html) return;
+        root.dataset.shown = html;
+        if (reading && rewrite(root, html)) return;
+        root.innerHTML = html;
         delete root.mxText;
         if (!root.children.length) explain(root, root.textContent);
-      } };
+      };
+      formed.push(show);
+      return { root, show };
     },
     break: () => ({ root: make("div", "mx-break"), show: () => {} }),
   };
   const made = new Map();
+  onClose(onLight(el, (what) => { if (what.reading !== undefined) { reading = what.reading; formed.forEach((show) => show()); } }));
   return ({ items }) => {
     for (const [name, s] of items || []) {
       if (!made.has(name)) {

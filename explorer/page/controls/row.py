@@ -46,6 +46,7 @@ class Item:
         whole: whether a number is whole.
         optional: whether 0 stands for None.
         live: whether a slider tells its value during a drag, not at its end alone.
+        form: of words, the same with {names} for what the browser reads under a hand; "" for none.
         accept: of a file, the endings that may be chosen.
         filled: whether a button is the next thing to do.
         disabled: whether nothing can be done with it.
@@ -66,6 +67,7 @@ class Item:
     whole: bool = False
     optional: bool = False
     live: bool = False
+    form: str = ""
     accept: str = ""
     filled: bool = False
     disabled: bool = False
@@ -91,6 +93,8 @@ class Item:
             made["accept"] = self.accept
         if self.live:
             made["live"] = True
+        if self.form:
+            made["form"] = self.form
         return made | {name: True for name in FLAGS if getattr(self, name)}
 
     def value_of(self, given: Any, content: bytes | None = None) -> Any:  # noqa: ANN401

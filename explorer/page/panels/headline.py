@@ -9,6 +9,7 @@ from explorer.page.frame import Frame
 from explorer.page.lessons import course
 from explorer.page.panels.base import Panel
 from explorer.page.play import act
+from explorer.page.stages.landscape.words import title_form
 from explorer.page.words.headline import headline
 
 
@@ -33,7 +34,7 @@ class HeadlinePanel(Panel):
         if action and action.key == "points" and not course.offers(self.session, "Presets"):
             action = None  # a lesson that hides the ready-made sets wants points of one's own
         self.view.show(
-            title=made.title, words=made.words, tone=made.tone,
+            title=made.title, form=title_form(frame, made.title), words=made.words, tone=made.tone,
             fold=[list(pair) for pair in made.fold],
             action="" if action is None else action.label,
             key="" if action is None else action.key,

@@ -47,11 +47,11 @@ CUT = (
 HERE = Path(__file__).parent
 PAGE = HERE.parent
 DIGITS = 6  # of the numbers of a chart
-TRIANGLE = ("TRIANGLE", "{ render }", "view/triangle.js")
+TRIANGLE = ("TRIANGLE", "{ render }", "view/lattice.js", "view/triangle.js")
 CHART = ("CHART", "{ render }", "view/chart.js")
 BAND = ("BAND", "{ paintBand }", "view/band.js")
 # What builds a page of each kind: views with what they give, and scripts before its own.
-KINDS: dict[str, tuple[tuple[tuple[str, str, str], ...], tuple[str, ...]]] = {
+KINDS: dict[str, tuple[tuple[tuple[str, ...], ...], tuple[str, ...]]] = {
     "document": (
         (
             CHART,
@@ -157,8 +157,8 @@ def _script(kind: str) -> str:
                   "controls/dom.js", "controls/copy.js")  # fmt: skip
     views, more = KINDS[kind]
     own = [
-        f"const {name} = (() => {{\n{_plain(code)}\nreturn {given};\n}})();"
-        for name, given, code in views
+        f"const {name} = (() => {{\n{_plain(*code)}\nreturn {given};\n}})();"
+        for name, given, *code in views
     ]
     names = ("player", "file", *more, kind)
     last = text("view/plane.js", *(f"recording/{name}.js" for name in names))
@@ -166,9 +166,10 @@ def _script(kind: str) -> str:
     return f"(() => {{\n{chr(10).join(parts)}\n}})();"
 
 
-def _plain(name: str) -> str:
+def _plain(*names: str) -> str:
     """Return a view's code as no module."""
-    return (PAGE / name).read_text(encoding="utf-8").replace("export default { render };", "")
+    code = "\n".join((PAGE / name).read_text(encoding="utf-8") for name in names)
+    return code.replace("export default { render };", "")
 
 
 # --- what stands beside the plane ---------------------------------------------------------------

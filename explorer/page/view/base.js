@@ -12,15 +12,6 @@ const colours = (el) => {
   const read = (name) => style.getPropertyValue(`--mx-${name}`).trim() || COLOURS[name];
   return Object.fromEntries(Object.keys(COLOURS).map((name) => [name, read(name)]));
 };
-// What one picture of a page lights in the others: {line, ink, pulls}, a line of the plane [a, b, c] in
-// shares and how strongly each point pulls at it; {point}, an index; {place}, where a pointer is on the plane;
-// {term}, a key of the glossary whose word is looked at; {start}, shares of truth, unseen points and noise that
-// a hand holds. Each is null, -1 or "" where that is over.
-const tellLight = (el, what) => el.dispatchEvent(new CustomEvent("mx-light", { bubbles: true, detail: what }));
-const onLight = (el, call) => listen(document, "mx-light", (e) => {
-  const app = el.closest(".mx-app");
-  if (app && app === e.target.closest?.(".mx-app") && e.target !== el) call(e.detail);
-});
 const FONT = "system-ui, -apple-system, 'Segoe UI', 'DejaVu Sans', sans-serif";
 
 // Colour "#rrggbb" with an opacity of 0 to 1.

@@ -83,6 +83,7 @@ class TriangleView(CanvasView):
     explanation, 2 stuck, of pictures the set it is nearest to; 3 still running. Of a census
     `starts` (b, 3) with their `basins` (b,) colour the places nearest to them, 0 grey; its ends are
     runs of one place with `tints` (k,), those colours, and `sizes` (k,), px; `chosen` is one.
+    `map` (side, side) has the energies that a drag reads in passing.
     `sea` is the byte of `fill` for 5%: the level of the sea where it is tilted, see `relief.js`;
     `ages` (a, s, s) are as `fill` at other steps of training, with their `names`, and `present` is
     the number of that on screen.
@@ -99,7 +100,7 @@ class TriangleView(CanvasView):
         rows: a table of what is drawn, for screen readers, its heads first.
     """
 
-    _esm = script("triangle.js")
+    _esm = script("lattice.js", "triangle.js")
     handle = Tuple(Float(), Float(), Float(), default_value=(0.0, 0.0, 1.0)).tag(sync=True)
     enabled = Bool(True).tag(sync=True)
     small = Bool(False).tag(sync=True)
@@ -178,7 +179,7 @@ class BandView(CanvasView):
 class StripView(CanvasView):
     """Draws energies over a path from place to place; what a frame holds stands in `strip.js`."""
 
-    _esm = script("strip.js")
+    _esm = script("lattice.js", "strip.js")
 
     def export(self) -> Export:
         """Return the energies along the path, and their figure."""

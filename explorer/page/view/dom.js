@@ -31,6 +31,17 @@ const attribute = (e, name, value) => { if (e.getAttribute(name) !== String(valu
 // Listen to an element, or to a model; each returns what ends it.
 const listen = (on, kind, call, how) => { on.addEventListener(kind, call, how); return () => on.removeEventListener(kind, call, how); };
 const heed = (model, name, call) => { model.on(name, call); return () => model.off(name, call); };
+// What one picture of a page lights in the others: {line, ink, pulls}, a line of the plane [a, b, c] in
+// shares and how strongly each point pulls at it; {point}, an index; {place}, where a pointer is on the plane;
+// {term}, a key of the glossary whose word is looked at; {start}, shares of truth, unseen points and noise that
+// a hand holds; {reading}, what the map reads there until the kernel has answered: see lattice.js. Each is null, -1 or "" where that is over.
+const tellLight = (el, what) => el.dispatchEvent(new CustomEvent("mx-light", { bubbles: true, detail: what }));
+const onLight = (el, call) => listen(document, "mx-light", (e) => {
+  const app = el.closest(".mx-app");
+  if (app && app === e.target.closest?.(".mx-app") && e.target !== el) call(e.detail);
+});
+// A sentence of the kernel with what the hand reads in it: "{energy} on the map".
+const filledForm = (form, reading) => form.replace(/\{(\w+)\}/g, (_, name) => reading[name]);
 // What a browser may refuse, such as its storage: the result, else `otherwise`.
 const attempt = (call, otherwise = null) => { try { return call(); } catch { return otherwise; } };
 // Let the visitor save bytes, a text or a blob as a file.

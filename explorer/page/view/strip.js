@@ -2,7 +2,9 @@
 // is pure. A frame holds: `start` and `end` (k, 2), places along the path (0 to 1) with energies,
 // broken where a value is nan; `marks` [[place, name]]; `handle` [place, energy], or null where the
 // path does not pass it; `fall` [energies]
-// of the run from the handle; `top`, the highest energy that is drawn, at the upper tick of the axis.
+// of the run from the handle; `top`, the highest energy that is drawn, at the upper tick of the axis, and
+// `least`, the lowest that it can be. While a hand holds the start it is drawn from the lattices behind the
+// two curves, `map` and `reached`, along the `path` [from, to] by the handle, none along the edges: see lattice.js.
 const TICKS_UP = 2; // pieces of the axis of the energy
 const paintStrip = (context, frame, size, colours) => {
   const words = [...Array(TICKS_UP + 1).keys()].map((i) => (i ? String(Number(((i / TICKS_UP) * frame.top).toPrecision(2))) : "0"));
@@ -61,8 +63,10 @@ const rowsSaid = (frame) => {
 function render({ model, el }) {
   el.classList.add("mx-strip-view");
   const table = make("table"), box = make("div", "mx-said", {}, table);
-  let frame = null, saying = null;
-  const drawn = (context, size, paints) => frame && paintStrip(context, frame, size, paints);
+  let frame = null, saying = null, reading = null;
+  const drawn = (context, size, paints) => {
+    if (frame) paintStrip(context, (canvas.mxPainted = reading && frame.map ? stripAt(frame, reading) : frame), size, paints);
+  };
   const { canvas, redraw, close } = surface(el, drawn);
   const unsave = offerPictures(model, el, el, drawn, () => "profile");
   canvas.setAttribute("role", "img");
@@ -70,7 +74,8 @@ function render({ model, el }) {
   el.append(box);
   const say = () => { saying = null; fillRows(table, model.get("label"), rowsSaid(frame)); };
   const unfollow = follow(model, redraw, (newest) => { frame = newest; saying ??= setTimeout(say, 400); }, el, false);
-  const ends = [unfollow, unsave, close, heed(model, "change:label", text)];
+  const unlight = onLight(el, (what) => { if (what.reading !== undefined) { reading = what.reading; redraw(); } });
+  const ends = [unfollow, unlight, unsave, close, heed(model, "change:label", text)];
   text();
   return () => { ends.forEach((end) => end()); clearTimeout(saying); };
 }

@@ -50,15 +50,10 @@ const nearestWeights = (at, corners) => {
 
 const pictures = new WeakMap(); // of a lattice: drawn once
 // The shade of a lattice at a place, linear between those known; 0 where none is.
-const shadeAt = (fill, [t, u, n]) => {
-  const side = fill.shape[0], last = side - 1, at = (k, i) => fill.data[Math.min(k, last) * side + Math.min(i, last)];
-  const sum = t + u + n, row = (n / sum) * last, column = (t / sum) * last;
-  const k = Math.min(Math.floor(row), last), i = Math.min(Math.floor(column), last), a = row - k, b = column - i;
-  const corner = a + b > 1 && k + i + 2 <= last
-    ? [[a + b - 1, at(k + 1, i + 1)], [1 - b, at(k + 1, i)], [1 - a, at(k, i + 1)]]
-    : [[1 - a - b, at(k, i)], [a, at(k + 1, i)], [b, at(k, i + 1)]];
+const shadeAt = (fill, place) => {
+  const sum = place[0] + place[1] + place[2];
   let total = 0, value = 0;
-  for (const [weight, shade] of corner) if (shade && weight > 0) { total += weight; value += weight * shade; }
+  for (const [weight, shade] of cornersAround(fill, place.map((w) => w / sum))) if (shade && weight > 0) { total += weight; value += weight * shade; }
   return total && value / total;
 };
 const fillPicture = (fill) => {
@@ -282,7 +277,12 @@ function render({ model, el }) {
     waiting = null; number += 1; sentAt = performance.now();
     model.send({ kind: "handle", weights, number, dragged });
   };
-  const hold = (weights) => { local = weights; tellLight(el, { start: weights }); redraw(); }; // the plane follows at once
+  // The plane follows at once; so do number, shares and strip where a drag passes, as the map reads them.
+  const hold = (weights) => {
+    local = weights;
+    tellLight(el, { start: weights, reading: weights && dragged && frame.map ? readingOf(frame.map, weights) : null });
+    redraw();
+  };
   const move = (weights) => {
     hold(weights);
     if (number <= model.get("taken") || performance.now() - sentAt > 2000) send(weights);
@@ -291,6 +291,7 @@ function render({ model, el }) {
   const taken = () => {
     if (waiting) send(waiting);
     else if (!down) hold(null);
+    else tellLight(el, { reading: null }); // the kernel has read this place
   };
 
   // A drag comes to rest where the pointer is let go, or stays: what was read in passing is made exact.

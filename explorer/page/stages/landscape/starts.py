@@ -13,7 +13,15 @@ import torch
 from numpy.typing import NDArray
 
 from explorer.engine.arrays import Array, Arrays
-from explorer.engine.energy.landscape import Weights, between_places, path, read_lattice
+from explorer.engine.energy.landscape import (
+    CORNERS,
+    PATHS,
+    THROUGH,
+    Weights,
+    between_places,
+    path,
+    read_lattice,
+)
 from explorer.engine.energy.starts import mix_from_weights
 from explorer.engine.known import knowledge_of
 from explorer.engine.progress import Progress
@@ -244,7 +252,8 @@ class StartsPanel(Panel):
         self.view.handle = held.weights
         self.view.say = words.handle_words(held.weights, held.energy, held.rough)
         read = words.readout(held.weights, held.energy, held.t > 0, held.rough)
-        self.aside.put("read", value=read)
+        form = "" if held.energies is None else words.readout_form(False, rough=True)
+        self.aside.put("read", value=read, form=form)
 
     def _refuse(self, choose: bool) -> None:
         """Offer the other attacks; the headline says why there are no starts."""
@@ -317,10 +326,12 @@ class StartsPanel(Panel):
         if found is not None:
             rolled = len(found.rows), sum(len(t.places) for t in list(found.rolling.values()))
         shown = (
-            values, chosen, rolled, len(held.trail_so_far), id(found), colours,
+            values, held.energies, chosen, rolled, len(held.trail_so_far), id(found), colours,
             id(self.census.found), self.census.going, held.end,
         )  # fmt: skip
-        if not self._shown or values is not self._shown[0] or shown[1:] != self._shown[1:]:
+        before = self._shown
+        same = before and all(a is b for a, b in zip(shown[:2], before[:2], strict=True))
+        if not same or shown[2:] != before[2:]:
             self._shown = shown
             self._send(held, filled)
         self._draw_strip()
@@ -336,6 +347,8 @@ class StartsPanel(Panel):
             places = np.array([one.place for one in held.trail_so_far], dtype=np.float32)
             arrays = {"trails": places[None], "ends": np.array([3], dtype=np.uint8)}
         self.view.energies = filled
+        if held.energies is not None:
+            arrays["map"] = held.energies
         aged: dict[str, Any] = {}
         sea = 0
         if filled is not None:
@@ -414,9 +427,10 @@ class StartsPanel(Panel):
         here = held.trail[0].energy if held.trail else held.energy
         arrays: Arrays = {}
         top = max(here, NOISE)
-        for name, known in (("start", values), ("end", self._ends())):
+        for name, behind, known in (("start", "map", values), ("end", "reached", self._ends())):
             if known is None:
                 continue
+            arrays[behind] = known  # the browser reads it while a hand holds the start
             read = read_lattice(known, line.places)
             if np.isfinite(read).any():
                 top = max(top, float(np.nanmax(read)))
@@ -427,7 +441,8 @@ class StartsPanel(Panel):
         self.strip.show(
             arrays, marks=[list(mark) for mark in line.marks],
             handle=[line.handle, held.energy] if passed else None,
-            fall=[one.energy for one in held.trail_so_far], top=top,
+            fall=[one.energy for one in held.trail_so_far], top=top, least=NOISE,
+            path=[CORNERS[name] for name in PATHS[kind]] if kind in THROUGH else [],
         )  # fmt: skip
 
     # --- attacks --------------------------------------------------------------------------------

@@ -70,6 +70,8 @@ OTHER_ENDS = " A descent lowers this energy alone; the attacks lower a loss of t
 OVERSHOT = "its steps have a length of their own, and can overshoot."
 MORE_STARTS = " The energies of more starts are computed."
 ON, ON_TIP = "On to Explain", "Whether the points could be elsewhere"
+READS = "The map reads {energy} here"
+ON_MAP = "{energy} on the map"
 BESIDE = 0.5  # share of the truth above which a start is beside it; arbitrary
 
 
@@ -176,12 +178,19 @@ def here_words(held: Handle, whole: str, more: str = "") -> tuple[str, str]:
     """Return what the start at the handle leaves of the weights, and what the `whole` map shows."""
     own = by_key(held.problem.of.attack).own is not None
     means = "would agree with the weights" if own else "would explain the weights in full"
-    read = "The map reads {} here" if held.rough else "This start has energy {}"
+    read = READS if held.rough else "This start has energy {energy}"
     return (
-        read.format(number(held.energy)),
+        read.format(energy=number(held.energy)),
         # The same along a drag: nothing jumps.
         f"Energy 0 {means}. {whole}.{more} This start has {beside(held)}.",
     )
+
+
+def title_form(frame: Frame, title: str) -> str:
+    """Return the title with {energy} for its number, where it says what the map reads; else ""."""
+    held = frame.handle
+    reads = held is not None and held.rough and title == READS.format(energy=number(held.energy))
+    return READS if reads else ""
 
 
 def noise_words(energies: NDArray[np.float64]) -> str:
@@ -350,14 +359,20 @@ def title(values: NDArray[np.float64], own: bool = False, finest: bool = True) -
 
 def energy_text(energy: float, rough: bool) -> str:
     """Return an energy in words; of one that is read between the map's places, that it is."""
-    return f"{number(energy)} on the map" if rough else number(energy)
+    return (ON_MAP if rough else "{energy}").format(energy=number(energy))
 
 
 def readout(weights: Weights, energy: float, running: bool = False, rough: bool = False) -> str:
     """Return the energy and the three shares beside the triangle, as HTML."""
-    where = "now" if running else "here"
-    rows = [f"<b>{energy_text(energy, rough)}</b> {where}", *["begun at"] * running]
-    rows += [f"{p}% {n}" for p, n in zip(percents(weights), SETS, strict=True)]
+    shares = dict(zip(SETS, percents(weights), strict=True))
+    return readout_form(running, rough).format(energy=number(energy), **shares)
+
+
+def readout_form(running: bool, rough: bool) -> str:
+    """Return the same with {energy}, {truth}, {unseen} and {noise} for what is read there."""
+    energy, where = ON_MAP if rough else "{energy}", "now" if running else "here"
+    rows = [f"<b>{energy}</b> {where}", *["begun at"] * running]
+    rows += [f"{{{name}}}% {name}" for name in SETS]
     return "".join(f"<div>{row}</div>" for row in rows)
 
 
