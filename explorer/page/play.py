@@ -301,6 +301,13 @@ def train_on(session: Session) -> None:
     play(session)
 
 
+def take_exact(session: Session) -> None:
+    """Turn to training, and take the exact network of its points."""
+    if session.frame.stage != "train":
+        go(session, "train")
+    train.jump_to_exact(session)
+
+
 def begin_attack(session: Session) -> None:
     """Turn to the attack, and let it run."""
     go(session, "attack")
@@ -332,6 +339,7 @@ ACTIONS: dict[str, Callable[[Session], None]] = {
     "train": train_on,
     "reseed": attack_again,
     "attack": begin_attack,
+    "exact": take_exact,
     "play": play,
     "reveal": lambda session: set_truth_shown(session, True),
     "restart": attack_again,

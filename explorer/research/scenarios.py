@@ -51,14 +51,15 @@ _ROWS = (
     _row("random circle", "The toy of Haim et al. (2022), narrower: three layers, 20 points, "
          "labels at random.", Source("random-circle", 20, 0.0, 1),
          TrainConfig(widths=(100, 100), steps=12_000)),
-    _row("moons", "Only the points between the two arcs hold the margin; the others leave no "
-         "trace.", Source("moons", 20, 0.06, 0)),
+    _row("moons", "Only points between the two arcs hold the margin. Others carry part of the "
+         "weights until training is at its end.", Source("moons", 20, 0.06, 0)),
     _row("moons, too early", "The same after 100 steps: separated, but far from a KKT point, and "
          "the attack is lost.", Source("moons", 20, 0.06, 0), freeze=100),
     _row("xor", "Four clouds, two classes: a handful of neurons, and few points that they betray.",
          Source("xor", 20, 0.05, 0)),
-    _row("alternating line", "One dimension: the graph of the network breaks on the points "
-         "themselves.", Source("alternating-line", 8, 0.0, 0), _LEVEL, KKTConfig(m=40)),
+    _row("alternating line", "One dimension: the graph of the network breaks on the points, all "
+         "but the first and the last.", Source("alternating-line", 8, 0.0, 0), _LEVEL,
+         KKTConfig(m=40)),
     _row("two points", "The smallest case, with a closed form: both points are breakpoints of the "
          "graph.", Source("two-points", 2, 0.0, 0), TrainConfig(steps=4000), KKTConfig(m=10)),
     _row("inversion", "The baseline: candidates go where the output is largest, which is not "

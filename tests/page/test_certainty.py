@@ -286,7 +286,10 @@ def test_places_come_from_the_weights_alone_and_the_truth_comes_back_at_a_press(
     assert drawn["placesAre"] == "place"
     said = headline(now)
     assert said.action is not None and str(rings) in said.title
+    hand(app, {"kind": "down", **at(app, 0.0)}, {"kind": "up", **at(app, 0.0)})
+    assert app.session.frame.proof.centre is not None and "disc" in on_plane(app)
     play.act(app.session, said.action.key)
+    assert app.session.frame.proof.centre is None and "disc" not in on_plane(app)
     assert len(on_plane(app)["points"]) == data.n
     assert f"{rings} of {data.n}" in headline(app.session.frame).title
     proof.leave(app.session)

@@ -27,6 +27,8 @@ from explorer.page.stages.explain import commands as explain
 from explorer.page.stages.landscape import commands as landscape
 from explorer.page.stages.train import commands as train
 from explorer.page.words.headline import headline
+from explorer.page.words.screen import exact_action
+from explorer.page.words.statement import OFF_THE_MARGIN
 from explorer.research.runs import RADIUS
 from tests.page.pages import reached
 
@@ -303,6 +305,29 @@ def test_points_that_leave_much_of_the_weights_are_not_said_to_explain_them() ->
     made = headline(session.frame)
     assert state.base > 0.05 and f"{state.base:.1%}" in made.words and made.tone != "good"
     assert made.action is not None and made.action.key == "places"
+
+
+def test_points_off_the_margin_are_told_and_the_way_on_is_to_the_exact_network() -> None:
+    session = reached("attack", preset("moons", 20, 0.06), 12_000)
+    made = session.frame.aim.certificate
+    assert made.slackness > made.residual and made.light is Light.APPROACHING
+    play.go(session, "train")
+    assert OFF_THE_MARGIN in headline(session.frame).words
+    play.go(session, "attack")
+    play.step(session, session.attack_config.steps)
+    said = headline(session.frame)
+    assert said.action is not None and said.action.key == "exact"
+    act(session, "exact")
+    assert session.frame.stage == "train"
+    assert session.frame.training.certificate.light is Light.EXACT
+    assert headline(session.frame).action.key == "attack"
+
+
+@pytest.mark.parametrize("changed", [{"widths": (8, 8)}, {"weight_decay": 0.01}])
+def test_only_of_two_layers_without_decay_a_way_leads_to_the_exact_network(changed: dict) -> None:
+    session = reached("train", preset("moons", 8), 30)
+    assert exact_action(session.frame) is not None
+    assert exact_action(reached("train", preset("moons", 8), 30, **changed).frame) is None
 
 
 def test_a_refusal_of_explain_ends_with_the_next_answer() -> None:

@@ -28,8 +28,8 @@ from explorer.page.stages.explain.words import LIKELY
 from explorer.page.stages.landscape import energy_words as energy
 from explorer.page.stages.landscape import words as starts
 from explorer.page.stages.proof import words as proof
-from explorer.page.words.screen import ASK, JUMP
-from explorer.page.words.statement import ON_THE_WAY, explained_share
+from explorer.page.words.screen import ASK, exact_action
+from explorer.page.words.statement import OFF_THE_MARGIN, ON_THE_WAY, explained_share
 from explorer.research.explained import FARTHEST, Explained, misfit
 from explorer.research.words import weights
 from explorer.style import CLASSES
@@ -154,6 +154,8 @@ def _train(frame: Frame, state: TrainState, running: bool) -> Statement:
     every = "Both points" if n == 2 else f"All {n} points"
     title = f"{every if held == n else f'{held} of {n} points'} hold the margin"
     words, tone, near = _nearness(frame.training, state)
+    if tone != "good" and _is_still(frame.training) and not running:
+        attack = exact_action(frame) or attack
     if frame.training.given and not state.t and not running:
         words = f"{words} {FURTHER}"
     return Statement(title, words, tone, fold, attack if near else on)
@@ -189,14 +191,19 @@ def _nearness(part: Training, state: TrainState) -> tuple[str, str, bool]:
     }[made.light]
     verb = "The points explain" if now else f"{when}the points explained"
     words = f"{verb} {explained_share(made.residual)} of the weights: {where}"
-    if part.growth is not None and abs(part.growth) < STILL:
+    if made.light is not Light.NEAR and made.slackness > made.residual:
+        words = f"{words[: -len(where) - 2]}, but {OFF_THE_MARGIN}: {where}"
+    if part.growth is not None and _is_still(part):
         words += (
             " The last nine tenths of the steps changed the normalised margin by "
             f"{share(abs(part.growth))}."
         )
-        if len(state.net.weights) == 2 and state.net.d <= 2:
-            words += f" Press “{JUMP}” to go to the end at once."
     return words, "good" if made.light is Light.NEAR else "", made.light is not Light.SEPARATED
+
+
+def _is_still(part: Training) -> bool:
+    """Return whether the last steps hardly changed the margin: training no longer goes anywhere."""
+    return part.growth is not None and abs(part.growth) < STILL
 
 
 def _train_numbers(part: Training, state: TrainState) -> tuple[tuple[str, str], ...]:

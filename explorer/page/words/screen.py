@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from explorer.engine.roster import by_key
+from explorer.engine.statement import Action
 from explorer.page.frame import Frame, Stage
 
 NO_ENERGY = (
@@ -18,6 +19,7 @@ KEYS = (
 )
 ASK = "Where must a point be?"
 JUMP = "Jump to the exact solution"
+QUICK = 40  # points whose exact solution takes a fraction of a second
 HELP = (
     "Draw points, train a network on them, and let an attack look for them in its weights alone. "
     "Underlined words say what they mean; Legend, on the plane, says it of each mark."
@@ -74,3 +76,14 @@ def stage_tip(frame: Frame, stage: Stage, tip: str) -> str:
 def opening_words(name: str, share: float | None = None) -> str:
     """Return what the page says while it trains for an example."""
     return f"Training for the example {name!r}{'' if share is None else f': {share:.0%}'} …"
+
+
+def exact_action(frame: Frame) -> Action | None:
+    """Return the way to the exact network of the points of this training, where it is quick."""
+    part, n = frame.training, frame.dataset.n
+    if part.state is None or part.given or part.weight_decay or not 0 < n <= QUICK:
+        return None
+    net, private = part.state.net, part.plan and part.plan.train_config.private_noise
+    solved = net.homogeneous and len(net.weights) == 2 and net.d <= 2 and net.outputs == 1
+    current = frame.aim is None or frame.newest
+    return Action("exact", JUMP) if solved and current and not private else None

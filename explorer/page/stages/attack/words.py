@@ -23,6 +23,7 @@ from explorer.page.frame import Frame
 from explorer.page.plane.marks import second_claims
 from explorer.page.stages.attack import found_words as found
 from explorer.page.stages.attack.found_words import UNMET
+from explorer.page.words.screen import exact_action
 from explorer.page.words.statement import ON_THE_WAY, explained_share
 from explorer.research.runs import judged_places
 from explorer.research.words import verdicts
@@ -202,10 +203,12 @@ def _further(off: int, second: int) -> str:
     if not second:
         return f"; {count(off, 'further claim')} {be} wrong"
     if second >= off:
-        kind = "a second claim" if off == 1 else "second claims"
+        kind = "a second one, of a found point" if off == 1 else "second ones, of found points"
         return f"; {count(off, 'further claim')} {be} {kind}"
     wrong = "1 is" if off - second == 1 else f"{off - second} are"
-    rest = "1 is a second claim" if second == 1 else f"{second} are second claims"
+    rest = "1 is a second one, of a found point"
+    if second > 1:
+        rest = f"{second} are second ones, of found points"
     return f"; of {off} further claims {wrong} wrong, {rest}"
 
 
@@ -275,7 +278,8 @@ def _reason(frame: Frame, made: Verdict) -> tuple[str, Action | None]:
             why = "Points off the margin still carry part of these weights"
         on_the_way = known.light is Light.APPROACHING
         how = f"is {ON_THE_WAY}" if on_the_way else "has not come near a KKT point"
-        return f"{why}: training {how}.", Action("train", "Train on")
+        end = exact_action(frame) if on_the_way else None
+        return f"{why}: training {how}.", end or Action("train", "Train on")
     apart = _elsewhere(frame, known)
     if made.kind is Kind.NOT_RECOVERABLE and made.in_reach is not None:
         gone = made.n - made.in_reach

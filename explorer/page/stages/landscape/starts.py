@@ -242,7 +242,7 @@ class StartsPanel(Panel):
         self.whole.children = (*children, self.runs.widget) if more else children
         self._show_place(held)
         ended = words.is_answered(frame) and self.session.lesson is None  # which leads on itself
-        self.here.put("go", filled=not ended)
+        self.here.put("go", filled=not ended and not self.runs.busy)
         self.further.put("on", hidden=not ended)
         self._take()
         self._draw_fill()

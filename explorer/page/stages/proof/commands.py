@@ -118,9 +118,9 @@ def keep(session: Session, made: Needed) -> None:
 
 
 def reveal(session: Session) -> None:
-    """Bring the truth back, or hide it again."""
+    """Bring the truth back, and lift the disc that was argued with; or hide it again."""
     held = proof(session)
-    session.show(asked=replace(held, revealed=not held.revealed))
+    session.show(asked=replace(_at_rest(session, held), revealed=not held.revealed))
 
 
 # --- the eraser ---------------------------------------------------------------------------------

@@ -170,8 +170,8 @@ def _argument(frame: Frame, held: Proof) -> Statement:
     if bound.high <= made.limit:
         title = "No point is needed here" if held.places else NOWHERE
         words = (
-            f"No more than {whose}, {limit}: the points drawn are another explanation, as good, "
-            "and none is in the disc."
+            f"No more than {whose}, {limit}: the set on the plane is as good, and has none in "
+            "the disc."
         )
         return Statement(title, words, "warn", fold, action)
     words = f"More than {whose}, {limit}, but no proof says that none leaves less."

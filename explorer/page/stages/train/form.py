@@ -17,7 +17,7 @@ from explorer.page.controls.row import Item, Row
 from explorer.page.job import JobState, once
 from explorer.page.panels.base import WIDTHS, Form
 from explorer.page.stages.train import commands as train
-from explorer.page.words.screen import JUMP
+from explorer.page.words.screen import JUMP, QUICK
 from explorer.research import runs
 
 JUMP_TIP = "Solve for the exact maximum-margin network: two layers, 1-D and 2-D"
@@ -27,7 +27,6 @@ FINISH_TIP = (
     "neighbours: two layers"
 )
 SEEN = 20  # steps of training between two that are shown on the way; arbitrary
-QUICK = 40  # points that are solved within a fraction of a second
 
 
 class TrainMore(Form):
