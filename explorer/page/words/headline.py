@@ -193,11 +193,8 @@ def _nearness(part: Training, state: TrainState) -> tuple[str, str, bool]:
     words = f"{verb} {explained_share(made.residual)} of the weights: {where}"
     if made.light is not Light.NEAR and made.slackness > made.residual:
         words = f"{words[: -len(where) - 2]}, but {OFF_THE_MARGIN}: {where}"
-    if part.growth is not None and _is_still(part):
-        words += (
-            " The last nine tenths of the steps changed the normalised margin by "
-            f"{share(abs(part.growth))}."
-        )
+    if _is_still(part):
+        words += " The margin hardly grows any more."
     return words, "good" if made.light is Light.NEAR else "", made.light is not Light.SEPARATED
 
 
@@ -208,6 +205,8 @@ def _is_still(part: Training) -> bool:
 
 def _train_numbers(part: Training, state: TrainState) -> tuple[tuple[str, str], ...]:
     rows = [("step", f"{state.t:,}"), ("normalised margin", f"{state.gamma_bar:.4g}")]
+    if part.growth is not None and _is_still(part):
+        rows.append(("its change in the last nine tenths of the steps", share(abs(part.growth))))
     noise = 0.0 if part.plan is None else part.plan.train_config.private_noise
     if noise:
         epsilon = private.epsilon_of(private.separation(noise, state.t))
