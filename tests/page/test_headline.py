@@ -86,7 +86,7 @@ def reach(session: Session) -> torch.Tensor | None:
 def expected(session: Session, title: str) -> tuple[int, int]:
     """The two counts of a title, from the frame alone."""
     frame = session.frame
-    if "hold the margin" in title:
+    if re.search("holds? the margin", title):
         q = margins(session)
         return int((q <= 1.01 * q.min()).sum()), len(q)
     if "side" in title:

@@ -152,7 +152,7 @@ def _train(frame: Frame, state: TrainState, running: bool) -> Statement:
         return Statement(f"All {n} points on their side", DECAY, "warn", fold, attack)
     held = int((state.q <= (1 + ON_MARGIN) * state.q.min()).sum())
     every = "Both points" if n == 2 else f"All {n} points"
-    title = f"{every if held == n else f'{held} of {n} points'} hold the margin"
+    title = f"{every if held == n else f'{held} of {n} points'} hold{'s' * (held == 1)} the margin"
     words, tone, near = _nearness(frame.training, state)
     if tone != "good" and _is_still(frame.training) and not running:
         attack = exact_action(frame) or attack
