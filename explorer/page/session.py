@@ -31,6 +31,8 @@ from explorer.style import CLASSES
 CLASS_KEY = os.environ.get("MARGIN_EXPLORER_CLASS", "")
 IN_CLASS = bool(CLASS_KEY)
 SERVED = "MARGIN_EXPLORER_CLASS" in os.environ  # by `margin-explorer serve`, with its addresses
+# Where other computers of the network find the machine of this page; "" where none can.
+NETWORK = os.environ.get("MARGIN_EXPLORER_NETWORK", "")
 LIVE_STEPS = 10_000_000  # planned steps of a live run: about an hour at the usual speed
 SLOW_START = 0.0  # in place of a speed: a run begins slowly and doubles its speed every second
 

@@ -32,6 +32,7 @@ SETTINGS = Path(__file__).with_name("voila")
 HOSTS = "MARGIN_EXPLORER_HOSTS"  # read by voila.py
 CLASS = "MARGIN_EXPLORER_CLASS"  # signs scores of a class, else ""; read by page/session.py
 FOLDERS = "MARGIN_EXPLORER_FOLDERS"  # read by page/apps/digits.py; likewise
+NETWORK = "MARGIN_EXPLORER_NETWORK"  # this machine's address there; read by page/session.py
 NICENESS = 5  # arbitrary: of a class's kernels, so that the server passes on clicks first
 MEMORY = 2**30  # arbitrary: twice what was measured after every part of the page was used
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
@@ -265,6 +266,7 @@ def environment(host: str, allow_hosts: tuple[str, ...]) -> dict[str, str]:
     # machine's folders hold is not theirs to see.
     env.setdefault(FOLDERS, "1" if host in LOOPBACK and not allow_hosts else "0")
     env[HOSTS] = ",".join(allow_hosts)
+    env[NETWORK] = address_on_network() if host in EVERYWHERE else ""
     return env
 
 

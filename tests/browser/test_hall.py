@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Locator, Page, expect
 
+from explorer.page.sharing.words import NO_PHONES
 from explorer.serve.server import Server
 from tests.browser.steps import Explorer, barriers
 
@@ -30,6 +31,10 @@ def test_two_phones_attack_and_all_see_the_truth(
     code = hall.locator(".mx-hall-code")
     expect(code).to_have_text(re.compile("^[A-Z]{4}$"))
     assert barriers(page) == []
+    assert whole(hall)
+    address = voila_server.url.partition("//")[2]
+    expect(hall.locator(".mx-hall-address")).to_have_text(f"{address}hall")
+    expect(hall.get_by_text(NO_PHONES)).to_be_visible()  # the server's address is 127.0.0.1
 
     phones = [new_page(viewport=PHONE, has_touch=True, is_mobile=True) for _ in range(2)]
     for phone in phones:
@@ -64,6 +69,8 @@ def test_two_phones_attack_and_all_see_the_truth(
     expect(first.locator("#title")).to_have_text("Here a point must be")
     hall.get_by_role("button", name="Reveal the points").click()
     expect(hall.locator(".mx-hall-score tr")).to_have_count(3)
+    expect(hall.get_by_role("button", name="Close")).to_be_visible()
+    assert whole(hall)
     for phone in phones:
         expect(phone.locator("#score")).to_contain_text("found")
     expect(first.locator("#count")).to_contain_text("Taps are closed: 1 of yours")
@@ -77,6 +84,7 @@ def test_two_phones_attack_and_all_see_the_truth(
     expect(first.locator("#count")).to_have_text("0 taps")
     expect(first.locator("#network")).to_contain_text("Round 2")
     expect(code).not_to_have_text(before)
+    expect(hall.locator(".mx-hall-join.small")).to_be_visible()  # for who comes late
     tap(first, (0.3, 0.3))
     first.get_by_role("button", name="Fewer").click()
     expect(hall.get_by_role("status").filter(has_text="phone")).to_have_text("1 phone, 1 tap")
@@ -85,6 +93,12 @@ def test_two_phones_attack_and_all_see_the_truth(
     expect(hall).to_be_hidden()
     expect(first.get_by_role("button", name="Enter another code")).to_be_visible()
     first.close()
+
+
+def whole(hall: Locator) -> bool:
+    """Return whether the column beside the plane stands within the screen."""
+    column = hall.locator(".mx-hall-right")
+    return bool(column.evaluate("(e) => e.scrollHeight <= e.clientHeight"))
 
 
 def tap(phone: Page, place: tuple[float, float]) -> None:

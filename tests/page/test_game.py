@@ -304,6 +304,18 @@ def test_a_round_goes_step_by_step_and_the_seal_fits(panel: HallPanel) -> None:
     assert panel.view.state["round"] is None
 
 
+def test_where_the_machine_finds_all_nothing_is_asked(
+    panel: HallPanel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = panel.session.frame.dataset
+    monkeypatch.setattr(hall_panel, "computer_guess", lambda _: own)
+    press(panel, "begin", words.PAGE)
+    assert panel.view.state["ready"]["claims"] and "question" not in panel.view.state["round"]
+    press(panel, "claims")
+    press(panel, "truth", {})
+    assert "answer" not in panel.view.state["round"] and not panel.view.state["busy"]
+
+
 @pytest.mark.parametrize("shown", [True, False])
 def test_a_round_that_ends_before_the_truth_leaves_it_shown_as_it_was(
     panel: HallPanel, shown: bool

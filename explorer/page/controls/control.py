@@ -125,7 +125,7 @@ class GameBox(Control):
 class HallBox(Control):
     """The hall attacks: a round on the projector, its phones, and what is shown of it."""
 
-    _esm = script("../view/base.js", "../view/plane.js", "hall_plane.js", "hall.js")
+    _esm = script("../view/base.js", "../view/plane.js", "copy.js", "hall_plane.js", "hall.js")
 
 
 class Folds(Control):

@@ -38,6 +38,10 @@ const textFile = (label, accept, take) => {
   const field = fileField(accept, async (file) => { if (file.size < 8 * 2 ** 20) take((await file.text()).trim()); });
   return make("span", "", {}, makeButton("mx-flat", label, undefined, () => field.click()), field);
 };
+// Whether an address is of this computer alone.
+const isLocal = (address) => /^https?:\/\/(localhost|127\.[\d.]+|\[::1\])[:/]/.test(address);
+// The page's address as the network knows its machine.
+const addressOn = (network) => Object.assign(new URL(location.href.split(/[?#]/)[0]), { hostname: network }).href;
 // In Voila a link is the page's own address; in a notebook it is text alone, for `app("...")`.
 // It keeps the theme that the address asks for.
 const addressOf = (text) => {

@@ -5,7 +5,8 @@ const build = (el, send, onClose) => {
   const which = choice("Which network the hall attacks"), other = choice("Which network comes next");
   const begin = makeButton("mx-flat", "Let the hall attack", "A code for phones; nobody sees the points", () => send("begin", which.value));
   const reopen = makeButton("mx-flat", "Back to the round", undefined, () => dialog.showModal());
-  el.append(make("div", "mx-chart-title", { textContent: "The hall attacks" }), words, make("div", "mx-share-row", {}, begin, which, reopen));
+  const noPhones = () => make("p", "mx-note bad", { hidden: true }), none = noPhones(), warned = noPhones();
+  el.append(make("div", "mx-chart-title", { textContent: "The hall attacks" }), words, none, make("div", "mx-share-row", {}, begin, which, reopen));
 
   const plane = make("canvas", "mx-hall-plane", { role: "img", "aria-label": "The plane with all taps" });
   const needles = make("canvas", "mx-hall-needles", { role: "img", "aria-label": "The weights, a needle for each neuron" });
@@ -18,15 +19,15 @@ const build = (el, send, onClose) => {
   const next = makeButton("mx-action", "", undefined, () => step());
   const skip = makeButton("mx-flat", "Skip the proof", "Reveal the points now", () => send("truth", taps()));
   const again = makeButton("mx-action", "Next round", "Phones go on with it by themselves", () => send("begin", other.value));
-  const leave = makeButton("mx-flat", "End the round", "Phones are told that it is over", () => { tell({ end: true }); dialog.close(); send("end"); });
+  const leave = makeButton("mx-flat mx-hall-leave", "", "Phones are told that it is over", () => { tell({ end: true }); dialog.close(); send("end"); });
   const join = make("div", "mx-hall-join", {}, make("div", "", {}, where, code), qr);
   const dialog = make("dialog", "mx-hall-screen", { "aria-label": "The hall attacks" },
     make("div", "mx-hall-left", {}, plane, needles),
-    make("div", "mx-hall-right", {}, network, title, said, scope, asked, join, count, table, best, make("span", "mx-hall-gap"), seal, busy,
-      make("div", "mx-hall-steps", {}, next), make("div", "mx-hall-steps", {}, leave, skip, again, other))); // what ends it is never under the hand that goes on
+    make("div", "mx-hall-right", {}, network, title, join, warned, count, said, scope, asked, table, best, make("span", "mx-hall-gap"), seal, busy,
+      make("div", "mx-hall-steps", {}, next, skip, other, again, leave))); // what ends it or goes on to another is never under the hand that reveals
   el.append(dialog);
 
-  let now = {}, phones = {}, told = {}, socket = null, cloud = [], moving = 0, shown = "", seen = "";
+  let now = {}, phones = {}, told = {}, socket = null, cloud = [], moving = 0, shown = "", seen = "", known = false;
   const stage = () => (!now.round ? "" : now.round.truth ? "truth" : now.round.places ? "places" : now.round.claims ? "claims" : "taps");
   const taps = () => Object.fromEntries(Object.entries(phones).map(([number, [own]]) => [number, own]));
   const step = () => ({ taps: () => send("claims"), claims: () => send("places"), places: () => send("truth", taps()) })[stage()]?.();
@@ -57,10 +58,11 @@ const build = (el, send, onClose) => {
     redraw();
   };
   const forget = () => { phones = {}; cloud = []; told = {}; };
+  const configuration = () => JSON.parse(document.getElementById("jupyter-config-data").textContent);
+  const pageOf = (name) => new URL(`${configuration().baseUrl}${name}`, location.href);
   const connect = () => {
-    const config = JSON.parse(document.getElementById("jupyter-config-data").textContent);
-    const address = new URL(`${config.baseUrl}hall/projector`, location.href);
-    address.searchParams.set("kernel", config.kernelId);
+    const address = pageOf("hall/projector");
+    address.searchParams.set("kernel", configuration().kernelId);
     address.searchParams.set("origin", location.origin);
     address.protocol = address.protocol.replace("http", "ws");
     socket = new WebSocket(address);
@@ -70,7 +72,7 @@ const build = (el, send, onClose) => {
   };
   const votes = () => {
     const all = Object.values(phones).map(([, guess]) => guess).filter(Boolean), { question, answer, answers } = now.round;
-    asked.hidden = !question || !["taps", "truth"].includes(stage()); // it stands there before the first answer, as on the phones
+    asked.hidden = !question || (stage() === "truth" && !answer && !all.length) || !["taps", "truth"].includes(stage()); // it stands there before the first answer, as on the phones
     const rows = stage() === "taps" || all.length ? Object.entries(answers || {}) : [];
     asked.replaceChildren(make("p", "", { textContent: question || "" }), ...(answer ? [make("p", "mx-hall-answer", { textContent: answer })] : []), make("div", "mx-hall-bars", {}, ...rows.map(([key, name]) => {
       const some = all.filter((guess) => guess === key).length;
@@ -84,9 +86,10 @@ const build = (el, send, onClose) => {
     put(title, "textContent", { taps: "Where are the points?", claims: "The machine claims", places: "Here a point must be", truth: now.result }[at]);
     put(said, "textContent", now.said);
     put(scope, "textContent", now.scope);
-    const local = told.letters && !told.place && !total;
-    put(where, "textContent", local ? now.only_here : (told.place || "").replace(/^http:\/\//, ""));
-    where.classList.toggle("bad", Boolean(local));
+    put(where, "textContent", told.letters ? (told.place || pageOf("hall").href).replace(/^http:\/\//, "") : "");
+    put(warned, "textContent", now.no_phones);
+    put(warned, "hidden", !told.letters || Boolean(told.place) || total > 0 || at !== "taps");
+    join.classList.toggle("small", known || at !== "taps"); // phones that are in go on by themselves; who comes late reads it
     put(code, "textContent", told.letters || "");
     put(count, "textContent", `${total} ${total === 1 ? "phone" : "phones"}, ${tapped} ${tapped === 1 ? "tap" : "taps"}`);
     put(seal, "textContent", `Sealed before the first tap: ${now.round.seal.slice(0, 16)}… ${now.sealed}`);
@@ -96,9 +99,10 @@ const build = (el, send, onClose) => {
     put(next, "hidden", !label);
     put(next, "disabled", (at === "taps" && !now.ready.claims) || (at === "claims" && !now.ready.places));
     put(skip, "hidden", at !== "claims");
+    put(leave, "textContent", at === "truth" ? "Close" : "End the round");
     for (const one of [again, other]) put(one, "hidden", at !== "truth");
     put(again, "disabled", now.waits);
-    put(busy, "textContent", now.waits || (at === "taps" && !now.ready.claims) || (at === "claims" && !now.ready.places) ? now.busy : "");
+    put(busy, "textContent", now.waits || (at === "taps" && !now.ready.claims) || (at === "claims" && !now.ready.places) || (at === "truth" && now.round.question && !now.round.answer) ? now.busy : "");
     votes();
     table.hidden = best.hidden = at !== "truth";
     if (at === "truth") score();
@@ -138,6 +142,8 @@ const build = (el, send, onClose) => {
     if (!state.words) return;
     now = state;
     put(words, "textContent", state.words);
+    put(none, "textContent", state.no_phones);
+    put(none, "hidden", !state.served || Boolean(state.network) || !isLocal(location.href));
     for (const one of [begin, which]) put(one, "hidden", Boolean(state.round) || !state.served);
     put(begin, "disabled", state.waits);
     put(reopen, "hidden", !state.round);
@@ -146,7 +152,7 @@ const build = (el, send, onClose) => {
     if (!state.round) { shown = ""; return; }
     if (!dialog.open && !shown) dialog.showModal();
     const round = JSON.stringify(state.round);
-    if (seen !== state.round.seal) forget();
+    if (seen !== state.round.seal) { known = told.total > 0; forget(); }
     seen = state.round.seal;
     if (round !== shown) {
       shown = round;

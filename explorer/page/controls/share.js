@@ -21,8 +21,8 @@ const build = (el, send, onClose, onMessage) => {
     link.set(now.link ? addressOf(now.link) : "");
     put(link.button, "disabled", !now.link);
     put(note, "textContent", now.note);
-    put(only, "textContent", now.only_here);
-    put(only, "hidden", !/^https?:\/\/(localhost|127\.[\d.]+|\[::1\])[:/]/.test(link.field.value));
+    put(only, "textContent", now.only_here.replace("{address}", () => addressOn(now.network)));
+    put(only, "hidden", !isLocal(link.field.value));
     put(code, "value", now[language] || "");
     code.classList.toggle("mx-wrap", language === "command");
     for (const [key, b] of languages) attribute(b, "aria-pressed", String(key === language));

@@ -24,7 +24,7 @@ from explorer.page.frame import Aim, Frame, Training
 from explorer.page.job import once
 from explorer.page.panels.base import Panel
 from explorer.page.plane.marks import place_rows
-from explorer.page.session import LIVE_STEPS, SERVED, Session
+from explorer.page.session import LIVE_STEPS, NETWORK, SERVED, Session
 from explorer.page.sharing import words
 from explorer.page.sharing.run import run_of_page
 from explorer.page.stages.proof.commands import proofs
@@ -101,7 +101,7 @@ def own_round(session: Session, number: int) -> HallRound:
         aim = aim_at(part, data, part.certificate)
     hidden = hide(run_of_page(session), part.state.net)
     made = _round(number, hidden, aim, part.state, session.axes, session.train_config)
-    return replace(made, claims=_claims_on_screen(session, aim))
+    return with_question(replace(made, claims=_claims_on_screen(session, aim)))
 
 
 def other_round(run: Run, number: int, progress: Progress) -> HallRound:
@@ -119,8 +119,6 @@ def _round(
     shown = board(hidden.challenge, axes) | {
         "task": words.hall_task(aim.truth.n), "network": words.hall_network(number, state)
     }  # fmt: skip
-    if state.t:
-        shown |= {"question": words.hall_question(state.t), "answers": words.HALL_ANSWERS}
     return HallRound(number, hidden, aim.truth, axes, aim, state, config, shown)
 
 
@@ -136,19 +134,37 @@ def _claims_on_screen(session: Session, aim: Aim) -> Dataset | None:
 def answers(held: HallRound, progress: Progress) -> Iterator[dict[str, Any]]:
     """Yield what the machine comes to, as fields of the round: claims, proof, claims of later."""
     if held.claims is None:
-        yield {"claims": computer_guess(held.hidden.challenge)}
+        held = replace(held, claims=computer_guess(held.hidden.challenge))
+        yield {"claims": held.claims}
     needed = held.aim.needed
     if needed is None and not obstacle(held.aim.target):
         for part in proofs(held.aim.target, held.aim, progress):
             needed = part if isinstance(part, Needed) else needed
     yield {"needed": needed, "proven": True}
-    if "question" in held.shown:
+    if _leaves_points(held):
         state, config = held.state, replace(held.config, steps=LIVE_STEPS)
         for t in range(state.t, 2 * state.t, SLICE):
             progress(t / (2 * held.state.t) - 0.5)
             state = training.advance(held.truth, state, config, min(SLICE, 2 * held.state.t - t))
         late = hide(Run(held.truth, config), state.net).challenge
         yield {"later": _hits(held.truth, computer_guess(late))}
+
+
+def _leaves_points(held: HallRound) -> bool:
+    """Return whether longer training can let the machine find more, as far as claims are known."""
+    return held.state.t > 0 and held.claims is not None and _machine_hits(held) < held.truth.n
+
+
+def with_question(held: HallRound) -> HallRound:
+    """Return a round with its question, once the machine's claims leave points to be found."""
+    if not _leaves_points(held):
+        return held
+    asked = {"question": words.hall_question(held.state.t), "answers": words.HALL_ANSWERS}
+    return replace(held, shown={**held.shown, **asked})
+
+
+def _machine_hits(held: HallRound) -> int:
+    return 0 if held.claims is None else _hits(held.truth, held.claims)
 
 
 def _hits(truth: Dataset, claims: Dataset) -> int:
@@ -173,9 +189,9 @@ def with_truth(held: HallRound, made: HallScore) -> HallRound:
 
 def with_answer(held: HallRound) -> HallRound:
     """Return a round with the answer to its question, once it is revealed and that is known."""
-    if held.score is None or held.later is None or held.claims is None:
+    if held.score is None or held.later is None:
         return held
-    before = _hits(held.truth, held.claims)
+    before = _machine_hits(held)
     answer = words.hall_answer(held.state.t, before, held.later)
     right = words.hall_later(before, held.later)
     return replace(held, shown={**held.shown, "answer": answer, "right": right})
@@ -207,7 +223,7 @@ def shown_of(held: HallRound) -> dict[str, Any]:
     over = held.score
     return {
         "round": held.shown, "said": said_of(held), "scope": scope_of(held),
-        "only_here": words.ONLY_HERE, "sealed": "" if over is None else words.SEALED,
+        "sealed": "" if over is None else words.SEALED,
         "result": "" if over is None else words.hall_result(over)[0],
         "ready": {"claims": held.claims is not None, "places": held.proven},
         "rows": [] if over is None else words.hall_rows(over),
@@ -258,7 +274,7 @@ class HallPanel(Panel):
 
     def _take(self, part: dict[str, Any]) -> None:
         if self.round is not None:
-            self.round = with_answer(replace(self.round, **part))
+            self.round = with_answer(with_question(replace(self.round, **part)))
             self.redraw()
 
     def _claims(self) -> None:
@@ -315,6 +331,7 @@ class HallPanel(Panel):
         self.view.show(
             words=said if SERVED else words.NOT_SERVED, served=SERVED, waits=self.training.busy,
             sets=[*([[words.PAGE, words.OWN]] if fresh else []), *words.HALL_SETS.items()],
+            network=NETWORK, no_phones=words.NO_PHONES,
             busy=self._busy(), **(NO_ROUND if held is None else shown_of(held)),
         )  # fmt: skip
 
@@ -325,4 +342,7 @@ class HallPanel(Panel):
             return str(failed[0]) if failed else words.TRAINING if self.training.busy else ""
         if self.round.claims is None:
             return words.CLAIMING
-        return "" if self.round.proven else words.PROVING
+        if not self.round.proven:
+            return words.PROVING
+        late = self.round.score is not None and self.round.later is None and self.job.busy
+        return words.LATER if late else ""

@@ -16,7 +16,7 @@ from explorer.page.job import once
 from explorer.page.panels.base import Panel
 from explorer.page.recording.document import page_that_plays
 from explorer.page.recording.landscape import KnownStarts
-from explorer.page.session import Session
+from explorer.page.session import NETWORK, Session
 from explorer.page.sharing import files
 from explorer.page.sharing.run import film_of, gap, made_of, run_of_page
 from explorer.page.sharing.words import (
@@ -24,8 +24,8 @@ from explorer.page.sharing.words import (
     MAKING,
     MAKING_PAGE,
     NO_VIDEO,
-    ONLY_HERE,
     RECORDING,
+    only_here,
     size_of,
 )
 from explorer.research.code import command_of, notebook_of, python_of
@@ -70,7 +70,7 @@ class SharePanel(Panel):
         self.view.show(
             link=link, note=(link and gap(self.session)) or size_of(link, run), files=_rows(frame),
             python=python_of(run) if link else "", command=command_of(run) if link else "",
-            notebook=notebook_of(run) if link else "", only_here=ONLY_HERE,
+            notebook=notebook_of(run) if link else "", only_here=only_here(NETWORK), network=NETWORK,
         )  # fmt: skip
 
     def _on_recorded(self, made: Any) -> None:  # noqa: ANN401 - from a browser

@@ -79,6 +79,16 @@ ONLY_HERE = (
 )
 
 
+def only_here(network: str) -> str:
+    """Return who opens a link of 127.0.0.1, where the network knows the machine as `network`.
+
+    The browser puts the page's address on the network in the place of {address}.
+    """
+    if not network:
+        return ONLY_HERE
+    return "Only this computer opens this link. Links of the page at {address} open for a class."
+
+
 # --- The game of two ---------------------------------------------------------------------------
 
 NO_GAME = "Hide your points in a network and give away its weights alone: can somebody guess them?"
@@ -115,6 +125,11 @@ NOT_SERVED = (
     "Phones need an address to come to: start the page with margin-explorer serve "
     "--host 0.0.0.0, and open it at the address that the command prints."
 )
+NO_PHONES = (
+    "Phones cannot come: only this computer opens this page; its other windows can play. For "
+    "phones start margin-explorer serve --host 0.0.0.0 --class 30."
+)
+LATER = "The answer to the question is computed …"
 OTHER = "The hall gets another network."
 NO_OWN = f"This page has no network of two classes on the plane. {OTHER}"
 SEEN = f"The class has seen the points of this page. {OTHER}"

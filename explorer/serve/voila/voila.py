@@ -25,7 +25,6 @@ from voila.static_file_handler import TemplateStaticFileHandler
 from voila.tornado.kernel_websocket_handler import VoilaKernelWebsocketHandler
 
 from explorer.serve import TEACHER, hall, warm
-from explorer.serve.server import EVERYWHERE, address_on_network
 
 c = get_config()  # noqa: F821  (given by traitlets)
 
@@ -143,7 +142,7 @@ def _guard(server: Any) -> None:
         here = guard.OtherHost(self.ip, named)
         base = f"{self.server_url.rstrip('/')}/"
         sign = os.environ.get("MARGIN_EXPLORER_CLASS", "")
-        network = address_on_network() if self.ip in EVERYWHERE else ""
+        network = os.environ.get("MARGIN_EXPLORER_NETWORK", "")
         own = (re.escape(base), _TEACHER, sign, rooms, network)
         halls = hall.Hall(rooms, base, network)
         our_pages = classroom.handlers(*own, halls) if _TEACHER else []
