@@ -70,7 +70,8 @@ class SharePanel(Panel):
         self.view.show(
             link=link, note=(link and gap(self.session)) or size_of(link, run), files=_rows(frame),
             python=python_of(run) if link else "", command=command_of(run) if link else "",
-            notebook=notebook_of(run) if link else "", only_here=only_here(NETWORK), network=NETWORK,
+            notebook=notebook_of(run) if link else "", only_here=only_here(NETWORK),
+            network=NETWORK,
         )  # fmt: skip
 
     def _on_recorded(self, made: Any) -> None:  # noqa: ANN401 - from a browser
