@@ -6,6 +6,7 @@ from playwright.sync_api import Page, expect
 
 from explorer.serve import server
 from tests.browser.steps import NEAR_KKT, NEGATIVE, Explorer, Place, drag_by_finger, on_plane
+from tests.browser.test_known_curve import corners, prior_of
 from tests.browser.test_triangle import the_handle_is_dragged_by_touch
 
 SWIPE = ((0.3, 0.9), (0.3, 0.2))  # upward, as one scrolls a page down
@@ -49,6 +50,7 @@ def test_tap_adds_swipe_sprays_and_forbids(touch_page: Page, voila_server: serve
     a_word_is_explained_at_a_touch(app)
     app.button("4 Landscape").tap()
     the_handle_is_dragged_by_touch(touch_page)
+    a_curve_is_drawn_by_touch(app)
     points_are_forbidden_by_touch(app)
 
 
@@ -75,6 +77,19 @@ def points_are_forbidden_by_touch(app: Explorer) -> None:
     touch_page.wait_for_function(f"wide => ({disc})()[2] > wide", arg=wide)
     app.button("Allow points again").tap()
     expect(app.verdict).not_to_contain_text("Without a point here")
+
+
+def a_curve_is_drawn_by_touch(app: Explorer) -> None:
+    app.button("3 Attack").tap()
+    app.unfold_settings()
+    prior_of(app).select_option(label="a drawn curve")
+    expect(app.page.locator(".mx-plane .mx-pad-hint")).to_contain_text("Draw the curve")
+    app.plane.scroll_into_view_if_needed()
+    before = app.plane.evaluate(SCROLLED)
+    swipe(app, *SWIPE)
+    expect(app.button("Draw anew")).to_be_visible()
+    assert app.plane.evaluate(SCROLLED) == before
+    corners(app, lambda k: k == 2)  # a finger's straight line has no corner between
 
 
 def swipe(app: Explorer, start: Place, end: Place) -> None:
