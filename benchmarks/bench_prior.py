@@ -33,9 +33,10 @@ SETS, N, WIDTH, STEPS = ("alternating-circle", "random-circle", "moons"), 12, 10
 BOX = 1.6  # half width of the box that pulls: that of all presets
 PRIORS = {
     "nothing": ("nothing", None), "a box": ("nothing", BOX), "the exact box": ("range", None),
-    "the circle": ("curve", None), "public points": ("public", None),
-    "all but one": ("others", None),
+    "the circle": ("curve", None), "a drawn curve": ("drawn", None),
+    "public points": ("public", None), "all but one": ("others", None),
 }  # fmt: skip
+CORNERS, HAND = 24, 0.02  # of a drawn curve, and how far each is off the shape; arbitrary
 LEFT_OUT = 4  # points that are left out in turn, of each seed; arbitrary
 HEADS = (
     "", "points found", "unseen points found", "false claims an attack", "distinct ends a start",
@@ -66,6 +67,23 @@ class Row:
         return share(self.found, self.total), share(self.chance, self.unseen)
 
 
+def drawn(data: str, seed: int) -> tuple[float, ...]:
+    """Return a curve as a hand draws it after the shape of a set, in one stroke.
+
+    Its corners lie on the shape without noise, each off it by a draw of the normal law.
+    """
+    shape = preset(data, 192, 0.0, seed)
+    moons = [shape.x[shape.y == label] for label in (1, -1)] if data == "moons" else [shape.x]
+    along = [x[:, 0] if data == "moons" else torch.atan2(x[:, 1], x[:, 0]) for x in moons]
+    path = torch.cat([x[order.argsort()] for x, order in zip(moons, along, strict=True)])
+    corners = path[torch.linspace(0, len(path) - 1, CORNERS).round().long()]
+    hand = torch.Generator().manual_seed(seed)
+    corners = corners + HAND * torch.randn(corners.shape, generator=hand, dtype=corners.dtype)
+    if data != "moons":
+        corners = torch.cat([corners, corners[:1]])
+    return tuple(corners.flatten().tolist())
+
+
 def hits(claims: Dataset, points: Dataset) -> int:
     """Return how many points have a claim of their label within `RADIUS`."""
     if not claims.n:
@@ -74,10 +92,12 @@ def hits(claims: Dataset, points: Dataset) -> int:
     return int((near & (points.y[:, None] == claims.y)).any(1).sum())
 
 
-def add_attacks(row: Row, target: Target, points: Dataset, prior: str, seed: int) -> None:
+def add_attacks(
+    row: Row, target: Target, points: Dataset, prior: str, seed: int, curve: tuple[float, ...]
+) -> None:
     """Attack from noise, and count; of all but one, each of some points is left out in turn."""
     knows, box = PRIORS[prior]
-    config = KKTConfig(knows=knows, prior=box)  # type: ignore[arg-type]
+    config = KKTConfig(knows=knows, prior=box, curve=curve)  # type: ignore[arg-type]
     control = heldout(points, 1)
     for k in range(LEFT_OUT if knows == "others" else 1):
         made = runs.attack(target, config, seed * LEFT_OUT + k, truth=points).claims
@@ -94,11 +114,12 @@ def add_attacks(row: Row, target: Target, points: Dataset, prior: str, seed: int
 
 
 def add_census(
-    row: Row, target: Target, points: Dataset, prior: str, starts: int, seed: int
-) -> None:
+    row: Row, target: Target, points: Dataset, prior: str, starts: int, seed: int,
+    curve: tuple[float, ...],
+) -> None:  # fmt: skip
     """Count the basins with the same prior."""
     knows, _ = PRIORS[prior]
-    problem = page_problem(target, points, heldout(points, 1), seed, knows)  # type: ignore[arg-type]
+    problem = page_problem(target, points, heldout(points, 1), seed, knows, curve)  # type: ignore[arg-type]
     made = census(problem, CensusConfig(starts=starts))
     good = [one for one in made.basins if one.kind in ("truth", "explanation")]
     row.distinct.append(len(made.basins))
@@ -123,7 +144,9 @@ def add_certified(row: Row, target: Target, points: Dataset, prior: str) -> None
     row.most.append(most)
 
 
-def rows(sets: tuple[str, ...], seeds: int, starts: int) -> Iterator[tuple[str, str, Row, float]]:
+def rows(
+    sets: tuple[str, ...], seeds: int, starts: int, priors: tuple[str, ...]
+) -> Iterator[tuple[str, str, Row, float]]:
     """Yield set, prior, counts and CPU seconds."""
     targets = {}
     for data in sets:
@@ -132,18 +155,19 @@ def rows(sets: tuple[str, ...], seeds: int, starts: int) -> Iterator[tuple[str, 
             config = TrainConfig(widths=(WIDTH,), steps=STEPS)
             targets[data, seed] = points, runs.train(Run(points, config, seed=seed), keep=1).target
     for data in sets:
-        for prior in PRIORS:
+        for prior in priors:
             row, begun = Row(), time.process_time()
             try:
                 known_of(PRIORS[prior][0], targets[data, 0][0].x, targets[data, 0][0].y,  # type: ignore[arg-type]
-                         torch.zeros(2, 2))  # fmt: skip
+                         torch.zeros(2, 2), curve=drawn(data, 0))  # fmt: skip
             except ValueError:
                 continue  # no circle
             for seed in range(seeds):
                 points, target = targets[data, seed]
-                add_attacks(row, target, points, prior, seed)
+                curve = drawn(data, seed) if prior == "a drawn curve" else ()
+                add_attacks(row, target, points, prior, seed, curve)
                 if starts and prior != "a box":  # the census has its own
-                    add_census(row, target, points, prior, starts, seed)
+                    add_census(row, target, points, prior, starts, seed, curve)
                 add_certified(row, target, points, prior)
             yield data, prior, row, time.process_time() - begun
 
@@ -184,12 +208,13 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--starts", type=int, default=40, help="of each census; 0: no census")
     parser.add_argument("--sets", nargs="+", default=SETS, choices=SETS)
+    parser.add_argument("--priors", nargs="+", default=list(PRIORS), choices=list(PRIORS))
     parser.add_argument("--picture", default="", help="file of the picture")
     options = parser.parse_args()
     limit_threads()
     print("| " + " | ".join(HEADS) + " |\n" + "|---" * len(HEADS) + "|", flush=True)
     made = []
-    for each in rows(tuple(options.sets), options.seeds, options.starts):
+    for each in rows(tuple(options.sets), options.seeds, options.starts, tuple(options.priors)):
         print(line(*each), flush=True)
         made.append(each)
     if options.picture:
