@@ -54,7 +54,7 @@ class Kept:
 
     def is_offered(self) -> Locator:
         """Wait until the drawing is offered again."""
-        expect(self.bar).to_contain_text(re.compile(r"^Take up your drawing of \d\d:\d\d \(5 poi"))
+        expect(self.bar).to_contain_text(re.compile(r"^Go on where you were at \d\d:\d\d \(5 poi"))
         return self.bar.get_by_role("button", name="Take up")
 
     def take_up(self) -> None:

@@ -15,7 +15,7 @@ NOT_KEPT = (
 # Said by the browser, which may be alone by then: {time} is when the page was kept, {words} what
 # `kept_words` says of it.
 BAR = {
-    "offer": "Take up your drawing of {time} ({words})?",
+    "offer": "Go on where you were at {time} ({words})?",
     "busy": "Busy: the kernel has not answered for 5 seconds. What you press meanwhile happens "
     "afterwards.",
     "away": "The server does not answer. The page goes on by itself when it does.",
