@@ -318,6 +318,8 @@ def test_a_gallery_without_images_has_no_picture():
     gallery = Gallery()
     gallery.only(draw(Choice(n=10)))
     assert gallery.view in gallery.widget.children
+    named = {tile["mark"]: tile["words"].split()[0] for tile in gallery.view.tiles}
+    assert named == {"pos": "odd", "neg": "even"}, "as pupils say it"
     gallery.clear()
     assert gallery.widget.children == (gallery.title,)
 

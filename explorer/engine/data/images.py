@@ -277,6 +277,10 @@ TASKS: dict[Task, str] = {"two": "two classes", "ten": "ten classes"}
 CONTROLS = 19  # held-out sets behind a verdict: the fewest with which p can be 0.05
 FEWEST = 1  # where there are no images for more
 MOST_PUBLIC = 4000  # arbitrary: of CIFAR-10 they take 0.1 GB
+# The two classes of each kind, that of +1 first.
+PAIRS: dict[Kind, tuple[str, str]] = {
+    "digits": ("odd", "even"), "mnist": ("odd", "even"), "cifar": ("vehicle", "animal"),
+}  # fmt: skip
 VEHICLES = (0, 1, 8, 9)  # CIFAR-10's plane, car, ship, lorry: Haim et al.'s two classes
 
 

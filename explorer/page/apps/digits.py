@@ -190,7 +190,7 @@ class Board:
     """Gallery, charts and first layer; each is there as soon as it has something to show."""
 
     def __init__(self, after: w.Widget, below: w.Widget) -> None:
-        """Make every view, empty; below the gallery stand `after`, after an attack, and `below`."""
+        """Make every view, empty; the gallery stands first, `after` an attack, and `below`."""
         self.gallery, self.believed, self.neurons = Gallery(), Believed(), FirstLayer()
         self.outputs = BrushView("lasso", self._choose, LASSO)
         self.chosen: list[int] | None = None  # training images in the lasso
@@ -208,12 +208,14 @@ class Board:
             [charts, self.neurons.widget], layout=w.Layout(overflow="visible", grid_gap="12px")
         )
         left = w.VBox(
-            [self.gallery.widget, self.believed.widget, after, below],
+            [self.believed.widget, after, below],
             layout=w.Layout(overflow="visible", grid_gap="12px"),
         )
         self._trained, self._attacked = (right,), (charts, self.believed.widget, after)
         body = columns([left, right], "560px")
-        self.widget = w.VBox([body], layout=w.Layout(overflow="visible"))
+        self.widget = w.VBox(
+            [self.gallery.widget, body], layout=w.Layout(overflow="visible", grid_gap="12px")
+        )
 
     def nothing(self) -> None:
         """Show that there are no images."""

@@ -8,7 +8,7 @@ import ipywidgets as w
 import torch
 from torch import Tensor
 
-from explorer.engine.data.images import Draw
+from explorer.engine.data.images import PAIRS, Draw
 from explorer.engine.images import MEASURES, NCC_LEAST
 from explorer.engine.network import Network
 from explorer.page.view.pictures import PicturesView
@@ -54,7 +54,7 @@ class Sheet:
 
 
 class Gallery(Sheet):
-    """Training images, and below each its reconstruction, the best first.
+    """Training images, and beside each its reconstruction, the best first.
 
     While `secret` the training images are not shown, nor what is found of them.
     """
@@ -62,6 +62,7 @@ class Gallery(Sheet):
     def __init__(self) -> None:
         """Make the sheet, empty."""
         super().__init__("No images drawn.")
+        self.view.add_class("mx-gallery")
         self.secret = False
 
     def only(self, draw: Draw) -> None:
@@ -72,18 +73,21 @@ class Gallery(Sheet):
             self.title.value = f"The {count} training images are hidden."
             return
         ten = draw.choice.task == "ten"
+        plus, minus = (
+            f"{name} ({sign}1)" for name, sign in zip(PAIRS[draw.choice.kind], "+−", strict=True)
+        )
         self.show(
             f"<b>The {count} training images</b>, which the attacker never sees.",
             [draw.pictures(draw.train.x)], [TRUE],
             ["" if ten else "pos" if y > 0 else "neg" for y in labels],
-            [f"digit {y - 1:g}" if ten else "class +1" if y > 0 else "class −1" for y in labels],
-            key="" if ten else f"{_mark('pos', 'class +1')} &nbsp; {_mark('neg', 'class −1')}",
+            [f"digit {y - 1:g}" if ten else plus if y > 0 else minus for y in labels],
+            key="" if ten else f"{_mark('pos', plus)} &nbsp; {_mark('neg', minus)}",
         )  # fmt: skip
 
     def compare(
         self, draw: Draw, found: ImageComparison, only: Sequence[int] | None = None
     ) -> None:
-        """Show pairs: above the training image, below its reconstruction; `only` those chosen."""
+        """Show pairs: left the training image, right its reconstruction; `only` those chosen."""
         score, of = found.truth, found.matched
         order, name = found.order, found.score_name
         if self.secret:
@@ -104,7 +108,7 @@ class Gallery(Sheet):
             ["good" if of[i] else "" for i in order.tolist()],
             [f"{'Found' if of[i] else 'Not found'}: NCC {score.ncc[i]:.2f}, "
              f"SSIM {score.ssim[i]:.2f}" for i in order.tolist()],
-            key=f"Above the training image, below {VOTES[found.vote]}; best {name} first. "
+            key=f"Left the training image, right {VOTES[found.vote]}; best {name} first. "
             f"{_mark('good', 'found')}: {MEASURES[found.measure]} (NCC is the correlation of "
             "pixels). The pointer shows a pair large.",
         )  # fmt: skip
