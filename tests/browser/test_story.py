@@ -37,6 +37,18 @@ def scroll_to(page: Page, scene: Locator) -> None:
         page.wait_for_timeout(60)
 
 
+def test_scenes_stand_whole_on_a_projector(page: Page, file: Path) -> None:
+    page.set_viewport_size({"width": 1280, "height": 720})
+    page.emulate_media(reduced_motion="reduce")  # a link jumps there at once
+    page.goto(file.as_uri())
+    for part in (".mx-guess", ".mx-lesson-fold", "figcaption"):  # at first sight
+        expect(page.locator(f"#margin {part}").first).to_be_in_viewport(ratio=1)
+    page.get_by_role("navigation", name="Scenes").get_by_role("link", name="Theft").click()
+    page.locator("#theft").get_by_role("button", name="All of them").click()
+    for part in (".mx-guess", ".mx-lesson-fold"):  # with its answer
+        expect(page.locator(f"#theft {part}").first).to_be_in_viewport(ratio=1)
+
+
 def test_one_scrolls_it_sees_guesses_and_is_shown(page: Page, file: Path) -> None:
     page.set_viewport_size({"width": 1280, "height": 760})
     page.goto(file.as_uri())
