@@ -88,14 +88,17 @@ SHOWN = """() => {
   const numbers = [plane.mxFrame.number, number];
   return {title, at, said, handle, top, start: [...start.data], numbers};
 }"""
-# First in the next animation frame, then once the kernel has answered.
+# First in the next animation frame, then a second later, when the kernel has answered: it may have
+# done so before that frame.
 FOLLOWED = f"""(pad, place) => new Promise(done => {{
+  const before = ({SHOWN})().numbers, begun = performance.now();
   ({RAW})(pad, place);
   let followed = null;
   const look = () => {{
     const now = ({SHOWN})();
     followed ??= now;
-    if (now.numbers.every((n, i) => n > followed.numbers[i])) done([followed, now]);
+    const answered = now.numbers.every((n, i) => n > before[i]);
+    if (answered && performance.now() - begun > 1000) done([followed, now]);
     else requestAnimationFrame(look);
   }};
   requestAnimationFrame(look);
