@@ -278,6 +278,22 @@ def dot_chart(
     return Chart(series, x, y, picks=True, **more)
 
 
+def class_stems(values: Array, labels: Array, ids: ArrayLike | None = None) -> list[Series]:
+    """Return a stem for each value (n,) in its order, in the colour of its class.
+
+    `ids`: of the points (n,), where stems answer a pointer.
+    """
+    count = len(values)
+    rank, wide = np.arange(1, count + 1), float(np.clip(240 / count, 1, 8))  # px; arbitrary
+    points = np.full(count, -1) if ids is None else np.asarray(ids)
+    return [
+        Series(rank[mine], values[mine], shown.name, "stems", ids=points[mine], colour=shown.ink,
+               look={"width": wide})
+        for label, shown in CLASSES.items()
+        if (mine := labels == label).any()
+    ]  # fmt: skip
+
+
 def margins_chart(q_values: Tensor, labels: Tensor, at_rest: bool = True) -> Chart:
     """Return the points sorted by margin, in units of the smallest; pale ones are off the margin.
 

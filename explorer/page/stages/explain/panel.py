@@ -38,11 +38,10 @@ from explorer.research.explained import (
     certified_masses,
     rivals_of,
 )
-from explorer.research.pictures.charts import dot_chart
+from explorer.research.pictures.charts import class_stems, dot_chart
 from explorer.research.pictures.shades import SHADING, radius_span
 from explorer.research.runs import cone_around
 from explorer.research.words import explanations
-from explorer.style import CLASSES
 
 T = TypeVar("T")
 LEAST_TOP = 0.05  # of the axis of the change: rounding is not to fill the chart; arbitrary
@@ -298,17 +297,11 @@ def carried_chart(state: Explained, foot: str) -> Chart:
     """Return how strongly each point carries the weights, the strongest first."""
     lam, y = state.now.lam.numpy(), state.now.y.numpy()
     order = np.argsort(-lam, kind="stable")
-    rank, wide = np.arange(1, len(lam) + 1), float(np.clip(240 / len(lam), 1, 8))  # px; arbitrary
-    series = [
-        Series(rank[mine], lam[order][mine], shown.name, "stems", ids=order[mine],
-               colour=shown.ink, look={"width": wide})
-        for label, shown in CLASSES.items()
-        if (mine := y[order] == label).any()
-    ]  # fmt: skip
     return Chart(
-        series, Axis(0.0, len(lam) + 1.0, hidden=True), Axis(0.0, next_step(float(lam.max())),
-        short="λ"), words.CARRIED, words.MULTIPLIER, foot, picks=True, tips=words.points(state),
-        lit=-1 if state.selected is None else state.selected, label=f"{words.CARRIED}. {foot}",
+        class_stems(lam[order], y[order], order), Axis(0.0, len(lam) + 1.0, hidden=True),
+        Axis(0.0, next_step(float(lam.max())), short="λ"), words.CARRIED, words.MULTIPLIER, foot,
+        label=f"{words.CARRIED}. {foot}", picks=True, tips=words.points(state),
+        lit=-1 if state.selected is None else state.selected,
     )  # fmt: skip
 
 

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from functools import partial
 
 import ipywidgets as w
-import numpy as np
 
 from explorer.engine.attacks.target import Target
 from explorer.engine.charts import NOTHING, Axis, Chart, Guide, Series, next_step
@@ -23,7 +22,7 @@ from explorer.page.panels.base import Panel
 from explorer.page.stages.proof import commands as proof
 from explorer.page.stages.proof import words
 from explorer.page.view.chart import ChartView
-from explorer.style import CLASSES
+from explorer.research.pictures.charts import class_stems
 
 WIDE = 4  # the axis of the gauge over the limit; arbitrary
 STILL_S = 0.08  # a disc that rests so long is refitted to the end; arbitrary
@@ -127,14 +126,8 @@ def widths(held: Proof) -> Chart:
     if made is None or not len(made.rows):
         return NOTHING
     near, labels = made.rows[:, -3] + made.reach, made.rows[:, -2]
-    rank, wide = np.arange(1, len(near) + 1), float(np.clip(240 / len(near), 1, 8))  # px; arbitrary
-    series = [
-        Series(rank[mine], near[mine], shown.name, "stems", colour=shown.ink, look={"width": wide})
-        for label, shown in CLASSES.items()
-        if (mine := labels == label).any()
-    ]
     return Chart(
-        series, Axis(0.0, len(near) + 1.0, hidden=True),
+        class_stems(near, labels), Axis(0.0, len(near) + 1.0, hidden=True),
         Axis(0.0, next_step(float(near.max())), short=words.WITHIN), words.CLOSED_IN, words.EACH,
     )  # fmt: skip
 
