@@ -119,6 +119,10 @@ def test_pictures_are_saved_the_handle_is_dragged_and_attacks_roll_from_it(
     expect(page.locator(".mx-starts .mx-triangle-view, .mx-strip-view").first).to_be_visible()
     triangle = Triangle(page)
     every_picture_has_a_menu_that_saves_it(page, tmp_path)
+    # A finer map would read otherwise than the one that the hand began on.
+    computing = page.locator(".mx-starts-aside [data-item=stop]")
+    expect(computing).to_be_attached()
+    expect(computing).to_be_hidden(timeout=120_000)
     the_handle_is_dragged_by_mouse_and_by_keys(triangle)
     attacks_roll_from_the_handle_and_from_all_places(triangle)
     the_triangle_tilts_and_is_flat_again(triangle)
