@@ -120,6 +120,7 @@ def by_assumption(session: Session) -> float:
 
 FIGURES = (
     (2, 2, "11%", lambda s: 100 * unexplained(s), 11),
+    (4, 0, "2.6%", lambda s: 100 * unexplained(s), 2.63),
     (4, 2, "12%", lambda s: 100 - 100 * unexplained(s), 12),
     (6, 3, "0.0003", lambda s: landscape.starts(s).landscape.energy((0.0, 0.0, 1.0)), 0.0003),
     (13, 0, "0.0147", margin, 0.0147),
@@ -384,14 +385,71 @@ def test_a_goal_ticks_itself_off_on_the_page_and_stays_so() -> None:
     assert view.state["title"] == packaged_lessons()[1].title
 
 
-def test_a_lesson_names_the_cards_beside_the_plane() -> None:
+def test_a_lesson_names_the_cards_beside_the_plane_and_no_count_before_an_attack() -> None:
     app = App(lesson=4)
-    assert [p for p in ("Scoreboard", "Chooser") if app.panels[p].box in app.cards.children] == [
-        "Scoreboard"
-    ]
+
+    def seen(*names: str) -> list[str]:
+        return [name for name in names if app.panels[name].box in app.cards.children]
+
+    put(app.session)
+    assert seen("Scoreboard", "Chooser") == []
+    play.step(app.session, 1)
+    assert seen("Scoreboard", "Chooser") == ["Scoreboard"]
     assert app.folds.state["titles"] == []
     course.leave(app.session)
-    assert app.panels["Presets"].box in app.cards.children
+    assert seen("Presets") == ["Presets"]
+    app.close()
+
+
+def test_only_buttons_that_the_words_of_a_step_name_are_seen_and_the_one_to_press_is_filled() -> (
+    None
+):
+    app = App(lesson=7)
+    session, explain = app.session, app.panels["ExplainPanel"]
+    course.turn(session, 2)
+    put(session)
+
+    def looks(name: str) -> tuple[bool, bool]:
+        shown = next(q for q in explain.questions if q.row.items["ask"].label == name).row.json(
+            "ask"
+        )
+        return not shown.get("hidden", False), shown.get("filled", False)
+
+    assert explain.hand.json("free")["hidden"]
+    assert looks("Which points are certified?") == (True, True)
+    assert looks("Farthest other set") == (False, False)
+    STUDENTS[7][2](session)
+    assert done(session)
+    session.show()
+    assert looks("Which points are certified?") == (True, False)
+    course.leave(session)
+    session.show(stage="explain")
+    assert looks("Farthest other set") == (True, False)
+    app.close()
+
+
+def test_a_question_is_asked_when_its_goal_is_met_and_one_button_is_filled() -> None:
+    app = App(lesson=5)
+    session, view = app.session, app.panels["LessonPanel"].view
+    head = app.panels["HeadlinePanel"].view
+    course.turn(session, 1)
+    put(session)
+    assert view.state["question"] and not view.state["asks"] and not view.state["plays"]
+    STUDENTS[5][1](session)
+    session.show()
+    assert view.state["asks"] and view.state["ready"]
+    send(app.panels["Header"].view, kind="lesson", value=1)
+    put(session)
+    assert view.state["plays"] and not head.state["action"]  # Play alone does it
+    send(app.panels["Header"].view, kind="lesson", value=0)
+    course.turn(session, 1)
+    put(session)
+    for label in (1, -1):
+        draw.add(session, [((0.5 * label, 0.2), label), ((0.6 * label, -0.4), label)])
+    course.turn(session, 2)
+    put(session)
+    assert head.state["key"] == "train" and not view.state["plays"]
+    app.close()
 
 
 def test_the_course_ends_in_a_card_which_leads_to_an_empty_plane() -> None:

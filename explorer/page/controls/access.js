@@ -1,6 +1,6 @@
 // What the hosts of a page leave out: its height and its letters, landmarks, keys, the theme of a page
 // without a switch, the words that are explained in notes, and what pictures show.
-const LARGE = [1920, 1080]; // px of a window above which all grows with it; arbitrary: a common screen
+const LARGE = [1440, 810]; // px of a window above which all grows with it: letters of 13 px have 17 on a screen of 1920 x 1080; arbitrary
 // How high a page may be that has two columns, as page.css has it.
 const mostHigh = (wide) => (wide >= 900 ? 1000 : wide >= 700 ? wide / 0.9 - 1 : wide - 1);
 const render = ({ model, el }) => {

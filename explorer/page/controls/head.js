@@ -21,7 +21,7 @@ const lessonsOf = (state, send) => {
     return made;
   });
   const lessons = menu("mx-lessons", "Lessons", "Lessons and further pages", [
-    make("div", "mx-lesson-top", {}, make("div", "mx-menu-head", { textContent: "Begin with the first; each takes five to ten minutes" }),
+    make("div", "mx-lesson-top", {}, make("div", "mx-menu-head", { textContent: "Begin with lesson 0; each takes five to ten minutes" }),
       ...state.pages.filter(first).map(link)),
     make("div", "mx-lesson-cards", {}, ...rows),
     make("div", "mx-menu-pair", {}, make("div", "", {},

@@ -1,4 +1,5 @@
-// A step of a lesson: its words, a question with a folded answer, a goal that ticks itself off.
+// A step of a lesson: its words, a goal that ticks itself off, then a question with a folded answer.
+const SMALLEST = 14, LARGEST = 24; // px of the words
 const build = (el, send, onClose) => {
   const number = make("div", "mx-lesson-number"), title = make("h2", "mx-lesson-title");
   const leave = makeButton("mx-lesson-leave", undefined, undefined, () => send("leave"));
@@ -18,7 +19,21 @@ const build = (el, send, onClose) => {
   const code = (part) => make("pre", "", { textContent: part.replace(/^ {4}/gm, "").trimEnd() });
   const paragraphs = (text) => text.split(/\n(?:[ \t]*\n)+/).filter((part) => part.trim())
     .map((part) => (/^ {4}/.test(part) ? code(part) : make("p", "", { textContent: part.trim() })));
-  let shown = "", pages = [];
+  let shown = "", pages = [], asks = false, fit = false, has = [];
+  // Words as large as the room for them allows, also for the question that comes later.
+  const fitWords = () => {
+    const screen = el.closest(".mx-explorer"); // not this box, which may grow with its words
+    if (!screen || !el.clientHeight) return;
+    fit = false;
+    [question.hidden, fold.hidden] = has.map((one) => !one);
+    let size = Math.min(LARGEST, Math.max(SMALLEST, Math.round(Math.min(screen.clientHeight, 0.6 * screen.clientWidth) / 42)));
+    const put_ = () => el.style.setProperty("--mx-words", `${size}px`);
+    for (put_(); size > SMALLEST && body.scrollHeight > body.clientHeight + 1; put_()) size -= 1;
+    [question.hidden, fold.hidden] = has.map((one) => !one || !asks);
+  };
+  const resized = new ResizeObserver(fitWords);
+  resized.observe(el);
+  onClose(() => resized.disconnect());
   // The other page, in a tab of the same browser, says when its task is done; see access.js.
   const heard = (e) => { if (e.key === "mx-task" && pages.includes((e.newValue || "").split(" ")[0])) send("done"); };
   onClose(listen(window, "storage", heard));
@@ -29,21 +44,26 @@ const build = (el, send, onClose) => {
     put(title, "textContent", state.title);
     put(leave, "textContent", state.leave);
     el.dataset.at = state.at;
+    el.classList.toggle("wide", !!state.wide); el.classList.toggle("quiet", !state.plays);
     const words = JSON.stringify([state.title, state.at, state.caption, state.question, state.answer]);
+    const asked = state.asks && !asks && words === shown; // its goal was met just now
+    asks = state.asks;
     if (words !== shown) {
       shown = words;
       caption.replaceChildren(...paragraphs(state.caption));
-      answer.replaceChildren(...paragraphs(state.answer));
-      put(question, "textContent", state.question);
       links.replaceChildren(...state.links.map(({ page, title: name }) => make("a", "mx-lesson-link", {
         href: address(page), target: "_blank", textContent: `${name} ↗`,
       })));
+      answer.replaceChildren(...paragraphs(state.answer));
+      put(question, "textContent", state.question);
       fold.open = false;
       body.scrollTop = 0;
+      fit = true;
     }
-    question.hidden = !state.question;
-    fold.hidden = !state.answer;
     goal.hidden = !state.goal;
+    has = [!!state.question, !!state.answer];
+    question.hidden = !has[0] || !asks; // it is about what was seen
+    fold.hidden = !has[1] || !asks;
     goal.classList.toggle("done", state.done);
     const waits = state.share !== null && state.share !== undefined;
     put(goal, "textContent", waits ? `Getting ready: ${Math.round(100 * state.share)}%` : `${state.done ? "✓" : "○"} ${state.goal}`);
@@ -64,5 +84,7 @@ const build = (el, send, onClose) => {
     back.disabled = state.at === 0;
     put(next, "textContent", state.next);
     next.classList.toggle("filled", state.ready);
+    if (fit || (!fold.open && body.scrollHeight > body.clientHeight + 1)) fitWords();
+    if (asked) fold.scrollIntoView({ block: "nearest" });
   };
 };

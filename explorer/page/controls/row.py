@@ -21,6 +21,7 @@ Call = Callable[[Any], None]
 CANCELLING = "Cancelling …"
 BEGIN, END = "begin", "end"  # what a press on the button of a job means
 MOST = 10_000  # characters of a text; arbitrary: a hundred times what a field has room for
+CHOSEN = ("button", "job", "select", "segments")  # what words may name
 FLAGS = ("filled", "disabled", "hidden")
 
 
@@ -78,6 +79,11 @@ class Item:
         """Return where the value stands among the options; -1 for nowhere."""
         return next((i for i, (_, value, _) in enumerate(self.options) if value == self.value), -1)
 
+    def is_named(self, words: str) -> bool:
+        """Return whether words name it, or an option of it, within “”."""
+        labels = (self.label, *(option for option, *_ in self.options))
+        return any(f"“{label}”" in words for label in labels)
+
     @property
     def json(self) -> dict[str, Any]:
         """Return it as `row.js` takes it, apart from what its job does."""
@@ -130,6 +136,8 @@ class Row(Control):
     def __init__(self, look: tuple[str, ...] = (), /, **items: Item) -> None:
         """Show these items, each by its name; `look`: style classes."""
         self.items = items
+        self._named: str | None = None
+        self._pressed = ""
         self._began: dict[Job, str] = {}  # the item that started each job that goes on
         super().__init__({"set": self.take}, look, items=self._rows())
         for job in {item.job: None for item in items.values() if item.job is not None}:
@@ -144,6 +152,15 @@ class Row(Control):
         made = replace(self.items[name], **changes)
         if made != self.items[name]:
             self.items[name] = made
+            self.show(items=self._rows())
+
+    def limit(self, words: str | None, pressed: str = "") -> None:
+        """Keep in sight, of buttons and choices, those that `words` name; None for all.
+
+        Only those that `pressed` names are filled then: what is to be done now.
+        """
+        if (words, pressed) != (self._named, self._pressed):
+            self._named, self._pressed = words, pressed
             self.show(items=self._rows())
 
     def say(self, words: str) -> None:
@@ -164,7 +181,12 @@ class Row(Control):
     def json(self, name: str) -> dict[str, Any]:
         """Return an item as the browser has it."""
         item = self.items[name]
-        return item.json | self._of_job(name, item)
+        made = item.json | self._of_job(name, item)
+        if self._named is None or item.kind not in CHOSEN:
+            return made
+        if not item.is_named(self._named):
+            return made | {"hidden": True}
+        return made | {"filled": item.is_named(self._pressed) and made["value"] != END}
 
     def press(self, name: str) -> None:
         """Do what stands on a button."""

@@ -23,7 +23,6 @@ const build = (el, send, onClose) => {
     action.hidden = !state.action;
     action.dataset.key = state.key || "";
     put(action, "textContent", state.action || "");
-    action.classList.toggle("mx-aside-action", !!state.aside);
     const rows = state.fold || [];
     fold.root.hidden = !rows.length;
     while (numbers.children.length < 2 * rows.length) numbers.append(make("dt", ""), make("dd", ""));

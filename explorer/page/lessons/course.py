@@ -55,6 +55,7 @@ KEPT = (
     "band", "axes", "steps_per_second", "branches", "branch_index", "game", "configs",
 )  # fmt: skip
 MAPPED = ("point", "split")
+PLAY = "Play"  # as the words of a step name the button
 UNTITLED = "A lesson without a title yet"  # stands for none while a browser keeps it
 BEGUN_ELSEWHERE = (
     "This network did not begin on these points with this seed, so the step will train one that "
@@ -117,17 +118,40 @@ def walk_of(session: Session) -> Walk:
     return session.lesson
 
 
-def leads(session: Session, key: str, label: str) -> bool:
-    """Return whether an action of the headline is next: beside an unmet goal, if it leads there.
+def offers_action(session: Session, key: str, label: str) -> bool:
+    """Return whether the headline offers an action: in a lesson, if it leads to an unmet goal.
 
-    Where the words of the step name a button, no other one is.
+    Where the words of the step name a button, no other one is offered; where they name Play, none
+    that does the same. What a lesson has to say for itself, without a goal, offers none either.
     """
     walk = session.lesson
-    if not isinstance(walk, Walk) or walk.step.goal is None or walk.at in walk.done:
+    if not isinstance(walk, Walk):
         return True
-    if "“" in walk.step.caption:
-        return f"“{label}”" in walk.step.caption
-    return key in KINDS[walk.step.goal.name].by
+    step = walk.step
+    if step.goal is None:
+        return not step.cards
+    if walk.at in walk.done or (key in play.BEGIN and PLAY in step.caption):
+        return False
+    if "“" in step.caption:
+        return f"“{label}”" in step.caption
+    return key in KINDS[step.goal.name].by
+
+
+def names_play(walk: Walk) -> bool:
+    """Return whether the words of the present step ask for Play; True where nobody chose cards."""
+    return PLAY in walk.step.caption or not walk.step.cards
+
+
+def naming_words(session: Session) -> tuple[str, str] | None:
+    """Return the words that name each button in sight, and those that name what to press now.
+
+    None where all buttons are in sight, as without a lesson.
+    """
+    walk = session.lesson
+    if not isinstance(walk, Walk) or not walk.step.cards:
+        return None
+    waits = walk.step.goal is not None and walk.at not in walk.done
+    return walk.step.caption + walk.step.answer, walk.step.caption * waits
 
 
 def cards_of(session: Session) -> frozenset[str] | None:

@@ -142,16 +142,19 @@ class LessonPanel(Panel):
 def _walk(walk: Walk) -> dict[str, Any]:
     """Return what is shown of a lesson that is walked."""
     step, count, place = walk.step, len(walk.lesson.steps), course.place_of(walk)
-    last = walk.at + 1 == count
+    last, done = walk.at + 1 == count, walk.at in walk.done
+    seen = done or step.goal is None  # what a question is about
     following = words.following(last, place, len(packaged_lessons()))
     if walk.over:
         return {**_steps(walk), "caption": words.FINISHED, "question": "", "answer": "", "goal": "",
-                "done": False, "next": words.OWN, "ready": True, "links": []}  # fmt: skip
+                "done": False, "asks": False, "next": words.OWN, "ready": True, "plays": False,
+                "links": []}  # fmt: skip
     return {
         **_steps(walk),
         "caption": step.caption, "question": step.question, "answer": step.answer,
-        "goal": "" if step.goal is None else step.goal.words, "done": walk.at in walk.done,
-        "next": following, "ready": step.goal is None or walk.at in walk.done,
+        "asks": seen,
+        "goal": "" if step.goal is None else step.goal.words, "done": done,
+        "next": following, "ready": seen, "plays": not seen and course.names_play(walk),
         "links": [{"page": f"{name}.ipynb", "title": words.PAGES[name]}
                   for name in walk.lesson.pages if step.goal and step.goal.name == ELSEWHERE],
     }  # fmt: skip
@@ -165,6 +168,7 @@ def _steps(walk: Walk) -> dict[str, Any]:
         "number": words.number(course.place_of(walk), preview),
         "at": count if walk.over else walk.at, "steps": [i in walk.done for i in range(count)],
         "leave": words.leaving(preview),
+        "wide": any("starts" in step.cards for step in walk.lesson.steps),
     }  # fmt: skip
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property, partial
 from html import escape
 from time import perf_counter
@@ -14,15 +14,18 @@ from explorer.engine.attacks.target import Target
 from explorer.engine.charts import Chart
 from explorer.engine.settings import Setting
 from explorer.page import play
+from explorer.page.cards import CARDS, class_name
 from explorer.page.controls.row import Item, Row
 from explorer.page.controls.settings import LAYERS, in_form, items_of
 from explorer.page.frame import Aim, Frame
 from explorer.page.job import Job
+from explorer.page.lessons import course
 from explorer.page.session import Refusal, Session
 from explorer.page.view.chart import ChartView
 from explorer.page.words.failures import failure
 
 T = TypeVar("T")
+ON_CARDS = frozenset(map(class_name, CARDS.values()))
 
 
 class Panel:
@@ -44,6 +47,7 @@ class Panel:
         self.unfolded, self.on_screen = unfolded, False
         self.asks: list[Job] = []  # what is asked beside the page; it ends with the panel
         self._aim: Aim | None = None  # when it was drawn last
+        self._limited: tuple[str, str] | None = None  # the words that name the buttons in sight
         session.observe(self._on_frame, names=["shown", *self.follows])
         self._draw(session.frame)
 
@@ -104,11 +108,20 @@ class Panel:
         self._drawn_s, self._aim = now, frame.aim
         try:
             self.render(frame)
+            self._limit()
         except Exception as error:  # one broken view must not take the page down
             self.fail(error)
         else:
             if "failure" in vars(self) and self.failure.layout.display != "none":
                 self.failure.layout.display = "none"
+
+    def _limit(self) -> None:
+        """Leave in sight, on a card beside a lesson, the buttons that its words name."""
+        words = course.naming_words(self.session) if type(self).__name__ in ON_CARDS else None
+        if words is not None or self._limited is not None:
+            self._limited = words
+            for row in rows_in(self.widget):
+                row.limit(*(words or (None,)))
 
     def fail(self, error: Exception) -> None:
         """Show an error in this panel's own box."""
@@ -181,6 +194,14 @@ class Panel:
         if self.widget is not None:
             self.end()
             self.box.close()
+
+
+def rows_in(widget: w.Widget | None) -> Iterator[Row]:
+    """Yield the rows of a widget, and of all in it."""
+    if isinstance(widget, Row):
+        yield widget
+    for child in getattr(widget, "children", ()):
+        yield from rows_in(child)
 
 
 class ChartPanel(Panel):

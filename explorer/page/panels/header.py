@@ -30,7 +30,7 @@ SHOWN_S = 0.5  # arbitrary: between two frames meanwhile; many may open a lesson
 GROUPS = {"train": "Train", "attack": "Attack", "landscape": "Landscape", "explain": "Explain",
           "arena": "Compare"}  # fmt: skip
 SHEET = Path(course.__file__).parent / "pictures" / "all.webp"  # made by scripts/lessons.py
-STORY = {"page": "../../story", "title": "A story one scrolls"}  # of the server, see voila.py
+STORY = {"page": "../../story", "title": "The story in nine scenes"}  # of the server, see voila.py
 
 
 class Header(Panel):

@@ -12,6 +12,8 @@ from explorer.page.play import act
 from explorer.page.stages.landscape.words import title_form
 from explorer.page.words.headline import headline
 
+NUMBERS = "“Numbers”"  # as a lesson names the fold below the headline
+
 
 class HeadlinePanel(Panel):
     """Title and sentence of the present frame, its tone as a colour, its next action."""
@@ -33,13 +35,19 @@ class HeadlinePanel(Panel):
         action = made.action
         if action and action.key == "points" and not course.offers(self.session, "Presets"):
             action = None  # a lesson that hides the ready-made sets wants points of one's own
+        if action and not course.offers_action(self.session, action.key, action.label):
+            action = None
+        named = course.naming_words(self.session)
+        numbers = made.fold if named is None or NUMBERS in named[0] else ()
         self.view.show(
-            title=made.title, form=title_form(frame, made.title), words=made.words, tone=made.tone,
-            fold=[list(pair) for pair in made.fold],
+            title=made.title,
+            form=title_form(frame, made.title),
+            words=made.words,
+            tone=made.tone,
+            fold=[list(pair) for pair in numbers],
             action="" if action is None else action.label,
             key="" if action is None else action.key,
-            aside=action is not None and not course.leads(self.session, action.key, action.label),
-        )  # fmt: skip
+        )
 
     @property
     def text(self) -> str:

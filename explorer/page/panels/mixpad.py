@@ -23,7 +23,7 @@ class MixPad(Panel):
         """A small triangle under its title."""
         self.view = TriangleView(
             self.session.together, label=words.START_LABEL, small=True,
-            layout=w.Layout(height="120px", width="100%"),
+            layout=w.Layout(height="120px", width="100%"), _dom_classes=["mx-start-triangle"],
         )  # fmt: skip
         self.view.on("handle", self._mix)
         self.title = w.HTML()

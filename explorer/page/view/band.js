@@ -146,8 +146,8 @@ function render({ model, el }) {
   // Under the band: the needle that is lit, else what is drawn.
   const tell = (said) => {
     const kinds = ["needle: the weights of a neuron"];
-    if (frame?.pulls) kinds.splice(0, 1, "needle: a neuron", "bar: what each point adds");
-    if (left.classList.contains("on")) kinds.push("red: what is left");
+    if (frame?.pulls) kinds.splice(0, 1, "needle: neuron", "bar: what a point adds");
+    if (left.classList.contains("on")) kinds.push("red: left over");
     write(key, lit < 0 ? kinds.join(" · ") : said);
   };
   // What is lit here and there: this view tells the others, unless they told it.

@@ -3,7 +3,8 @@
 const SET_NAMES = ["truth", "unseen", "noise"];
 // The marks on the map are the same in both themes, as it is.
 const ON_MAP = { halo: "#10131a", path: "#ffffff", ends: ["#5ee08a", "#c9d1da", "#ff9bd2", "#ffffff"] };
-const SNAP = 7; // px to a corner or an edge within which a place is on it
+// px to a corner or an edge within which a place is on it: more on a large triangle, for a hand at a projector
+const snapOf = (side) => Math.min(14, Math.max(7, 0.04 * side));
 const TILTED = 0.85, TURNED = -0.45, TILT_MS = 350, ROLL_MS = 3000; // of the relief that a click makes; arbitrary
 const REST_MS = 150; // of a pointer that stays: the drag has come to rest; arbitrary
 const TILT_TIP = "Tilt into a relief, as high as the energy; drag to tilt and turn (with Shift anywhere), or arrow keys. Flat again by a click.";
@@ -27,11 +28,12 @@ const weightsOf = ([x, y], [a, b, c]) => {
 // The place of the triangle nearest to (x, y), on its edge where that is outside, and on corners
 // and edges where it is nearly so.
 const nearestWeights = (at, corners) => {
+  const snap = snapOf(corners[2][0] - corners[1][0]);
   for (let k = 0; k < 3; k++)
-    if (Math.hypot(at[0] - corners[k][0], at[1] - corners[k][1]) < SNAP) return [0, 1, 2].map((i) => +(i === k));
+    if (Math.hypot(at[0] - corners[k][0], at[1] - corners[k][1]) < snap) return [0, 1, 2].map((i) => +(i === k));
   const side = corners[2][0] - corners[1][0], high = corners[1][1] - corners[0][1];
   let w = weightsOf(at, corners);
-  const close = w.map((v) => v * high < SNAP);
+  const close = w.map((v) => v * high < snap);
   if (!close.some(Boolean)) return w;
   let best = null;
   for (let k = 0; k < 3; k++) {

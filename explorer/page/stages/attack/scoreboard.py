@@ -23,6 +23,7 @@ from explorer.page.ask import Ask
 from explorer.page.controls.row import Item, Row
 from explorer.page.frame import Aim, Frame
 from explorer.page.job import JobState, once, page_waits
+from explorer.page.lessons import course
 from explorer.page.panels.base import Panel
 from explorer.page.plane.marks import traceless_points
 from explorer.page.session import IN_CLASS
@@ -105,7 +106,10 @@ class Scoreboard(Panel):
 
     def belongs(self, frame: Frame) -> bool:
         """Return whether there is anything to tell: not while the points are to be guessed."""
-        return super().belongs(frame) and self.session.truth_shown
+        shown = super().belongs(frame) and self.session.truth_shown
+        # Beside a triangle it stays: a card that came or went would end the drag of its handle.
+        stays = self.session.lesson is None or course.offers(self.session, "MixPad")
+        return shown and (stays or _has_counts(frame))
 
     def _set_radius(self, radius: float) -> None:
         self.radius = radius
@@ -191,6 +195,13 @@ class Scoreboard(Panel):
         here = self.view.met((self.radius,))
         gone = traceless_points(frame, here.n)
         self.view.dots.draw(dots(here, frame.target, made, share, gone))
+
+
+def _has_counts(frame: Frame) -> bool:
+    """Return whether an attack began, or stands at points that count as found."""
+    part = frame.attack
+    begun = part.state is not None and part.state.t > 0
+    return begun or (part.verdict is not None and part.verdict.found > 0)
 
 
 def controls_of(aim: Aim, verdict: Verdict) -> Controls:
