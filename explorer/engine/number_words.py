@@ -7,6 +7,7 @@ import math
 from explorer.engine.rounding import NOTHING
 
 RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+ROUNDING = 1e-9  # of a digit: what division adds to a number that has two
 PLAIN = 1e-4  # arbitrary: below, a number is written by a power of ten
 
 
@@ -56,10 +57,19 @@ def coarse_share(value: float) -> str:
 
 def per_cent_above(value: float) -> str:
     """Return a share in per cent with two digits, never below it."""
+    return f"{rounded_up(100 * value)}%"
+
+
+def rounded_up(value: float) -> str:
+    """Return a bound from above with two digits, never below it.
+
+    >>> rounded_up(0.0403), rounded_up(0.07), rounded_up(0.0)
+    ('0.041', '0.07', '0')
+    """
     if value == 0:
-        return "0%"
-    step = 10.0 ** (math.floor(math.log10(100 * value)) - 1)
-    return f"{plain(format(math.ceil(100 * value / step) * step, '.2g'))}%"
+        return "0"
+    step = 10.0 ** (math.floor(math.log10(value)) - 1)
+    return plain(format(math.ceil(value / step - ROUNDING) * step, ".2g"))
 
 
 def percent(share: float) -> str:

@@ -346,6 +346,7 @@ ACTIONS: dict[str, Callable[[Session], None]] = {
     "candidates": add_candidates,
     "compare": lambda session: go(session, "arena"),
     "explain": lambda session: go(session, "explain"),
+    "landscape": lambda session: go(session, "landscape"),
     "places": ask_places,
     "reveal-points": proof.reveal,
     "allow-points": proof.allow,

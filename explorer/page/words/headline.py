@@ -17,7 +17,15 @@ from explorer.engine.data import Dataset
 from explorer.engine.explanations.assumptions import obstacle
 from explorer.engine.explanations.certainty import Certainty
 from explorer.engine.explanations.cone import scope
-from explorer.engine.number_words import PLAIN, coarse_share, count, digits, percent, share
+from explorer.engine.number_words import (
+    PLAIN,
+    coarse_share,
+    count,
+    digits,
+    percent,
+    rounded_up,
+    share,
+)
 from explorer.engine.statement import Action, Statement
 from explorer.engine.status import Status
 from explorer.engine.training import TrainState
@@ -280,7 +288,7 @@ def _certain(shown: Certain) -> Statement:
         if made.truth is None:
             why = f"Likely is above {share(made.limit)}, a threshold: not proven."
         words = (
-            f"Ringed: without a point within {made.half + made.reach:.2g} every set misses "
+            f"Ringed: without a point within {rounded_up(made.half + made.reach)} every set misses "
             f"{missed}. {why}"
         )
         return Statement(title, words, "good", fold)
@@ -322,12 +330,12 @@ def _explain(state: Explained, sure: Certainty | None) -> Statement:
         said = explain_words.certified_words(held, len(sure.certain), sure, state.base)
         return Statement(*said, "good" if held else "", fold)
     if state.base > EXPLAINING:
-        add_up = "The halves of such a point, moved apart on its line, add up to the same."
+        add_up = "Two in place of such a point, apart on its line, add up to the same weights."
         if still == n:
-            add_up = "Moved apart, the halves of a point no longer add up to the same."
+            add_up = "Two in place of one, pulled apart, no longer add up to the same weights."
         words = (
-            f"{add_up} Your points leave {share(state.base)} of the weights unexplained. Whether "
-            "a point can be elsewhere is another question."
+            f"{add_up} Your points leave {share(state.base)} unexplained. Where a point must be is "
+            "another question."
         )
         title = f"{n - still or 'None'} of {count(n, 'point')} can become two"
         return Statement(title, words, "", fold)

@@ -15,7 +15,7 @@ from explorer.engine.certificate import Certificate, Light
 from explorer.engine.controls import SHAPED, Origin
 from explorer.engine.explanations.assumptions import obstacle
 from explorer.engine.explanations.cone import scope
-from explorer.engine.number_words import count, share
+from explorer.engine.number_words import count, rounded_up, share
 from explorer.engine.roster import AttackState, by_key
 from explorer.engine.scoring import MIN_POINTS, Doubt, Kind, Unknowable, Verdict
 from explorer.engine.statement import Action, Judged, Statement
@@ -179,7 +179,7 @@ def _by_chance(made: Verdict) -> tuple[str, str] | None:
     title = "no more than by chance" if as_many else "perhaps by chance"
     many = "as many" if as_many else f"{made.chance:.2g} on average"
     verdict = "this is no recovery" if as_many else "this is not shown to be a recovery"
-    words = f"On {_sets(made)} the same claims match {many}: {verdict}."
+    words = f"In {_sets(made)} the same claims meet {many}: {verdict}."
     return _met_words(made, f", {title}"), words
 
 
@@ -190,7 +190,7 @@ def _against(frame: Frame, made: Verdict) -> str:
     chance = "none" if not made.chance else f"{made.chance:.2g} on average"
     further = _further(made.claims - made.found, second_claims(frame))
     return (
-        f"Each within {made.radius:g}{alone}{further}. On {_sets(made)} the same claims match "
+        f"Each within {made.radius:g}{alone}.{further} In {_sets(made)} the same claims meet "
         f"{chance}."
     )
 
@@ -199,17 +199,13 @@ def _further(off: int, second: int) -> str:
     """Return what the claims beyond the found points are, as the plane marks them; "" for none."""
     if off <= 0:
         return ""
-    be = "is" if off == 1 else "are"
+    again = "meets a found point" if second == 1 else "meet found points"
     if not second:
-        return f"; {count(off, 'further claim')} {be} wrong"
+        return f" {count(off, 'further claim')} {'is' if off == 1 else 'are'} wrong."
     if second >= off:
-        kind = "a second one, of a found point" if off == 1 else "second ones, of found points"
-        return f"; {count(off, 'further claim')} {be} {kind}"
+        return f" {count(off, 'further claim')} {again} once more."
     wrong = "1 is" if off - second == 1 else f"{off - second} are"
-    rest = "1 is a second one, of a found point"
-    if second > 1:
-        rest = f"{second} are second ones, of found points"
-    return f"; of {off} further claims {wrong} wrong, {rest}"
+    return f" Of {off} further claims {wrong} wrong, {second} {again} once more."
 
 
 def _traceless(made: Verdict) -> str:
@@ -311,7 +307,7 @@ def _certainty(frame: Frame, made: Verdict, at: AttackState) -> list[tuple[str, 
         return [("certified", why)] if why else []
     return [
         ("certified points", f"{made.certified} of {made.n}"),
-        ("a point lies within", f"{known.half + known.reach:.2g} of each"),
+        ("a point lies within", f"{rounded_up(known.half + known.reach)} of each"),
         ("among explanations with", scope(known.box, known.top)),
         ("certified from a radius of", share(known.limit)),
         ("bound below any explanation", share(known.least)),

@@ -182,7 +182,7 @@ def here_words(held: Handle, whole: str, more: str = "") -> tuple[str, str]:
     return (
         read.format(energy=number(held.energy)),
         # The same along a drag: nothing jumps.
-        f"Energy 0 {means}. {whole}.{more} This start has {beside(held)}.",
+        f"Energy 0 {means}, {EXPLAINED:g} nearly. {whole}.{more} This start has {beside(held)}.",
     )
 
 

@@ -54,6 +54,7 @@ class ProofPanel(Panel):
             narrower=(words.NARROWER, "A narrower disc (−, or the wheel)",
                       partial(proof.resize, wider=False)),
             lift=(words.LIFT, "Points may be anywhere again (Delete)", proof.allow),
+            hide=(words.HIDE, "Put the training points out of sight again", proof.reveal),
             leave=(words.LEAVE, "Leave the proof: drag, split and merge points", proof.leave),
         ))  # fmt: skip
         self.widget = w.VBox(
@@ -70,10 +71,11 @@ class ProofPanel(Panel):
         if not held.exact:
             self._refine()
         self.row.put("said", value=words.hint(frame, held))
-        self.gauge.draw(gauge(held))
+        self.gauge.draw(gauge(frame, held))
         self.widths.draw(widths(held))
         for name in ("wider", "narrower"):
             self.hand.put(name, hidden=held.centre is None)
+        self.hand.put("hide", hidden=not held.revealed or held.centre is not None)
         offered = held.refit is not None and words.reveal_action(frame, held) is None  # on top
         self.hand.put("lift", hidden=held.centre is None or offered)
 
@@ -132,13 +134,14 @@ def widths(held: Proof) -> Chart:
     )  # fmt: skip
 
 
-def gauge(held: Proof) -> Chart:
+def gauge(frame: Frame, held: Proof) -> Chart:
     """Return what is left of the weights: at least, without the disc, and what is allowed."""
     if held.needed is None or held.cone is None or held.centre is None or held.refit is None:
         return NOTHING
     least, now = held.cone.least.high, held.refit.high
     # Room for a disc anywhere: the axis stays while one drags.
     top = next_step(max(1.15 * now, WIDE * held.needed.limit, WIDE * least))
+    limit = f"{words.leaver(frame, held.needed)} {share(held.needed.limit)}"
     series = [
         Series([least, now], [0, 0], "", colour="accent", look={"width": 6}),
         Series([least], [0], words.LEAST, "dots", colour="ink2", look={"size": 5},
@@ -151,5 +154,5 @@ def gauge(held: Proof) -> Chart:
         "" if held.exact else words.SEARCHED,
         f"{words.LEAST} {share(least)} → {words.WITHOUT} {share(now)}",
         label=f"{words.GAUGE}: {share(now)}",
-        rules=[Guide(held.needed.limit, f"{words.YOURS} {share(held.needed.limit)}", "x")],
+        rules=[Guide(held.needed.limit, limit, "x")],
     )  # fmt: skip

@@ -6,7 +6,7 @@ from explorer.engine.arrays import as_array
 from explorer.engine.data import Dataset
 from explorer.engine.explanations.cone import FINE, scope
 from explorer.engine.explanations.needed import Needed
-from explorer.engine.number_words import coarse_share, count, percent, share
+from explorer.engine.number_words import coarse_share, count, percent, rounded_up, share
 from explorer.engine.statement import Action, Statement
 from explorer.page.frame import Frame, Proof
 from explorer.page.words.screen import ASK
@@ -17,11 +17,12 @@ ALLOW = Action("allow-points", LIFT)
 REVEAL = Action("reveal-points", "Reveal the points")
 FORBID = "Press the plane to forbid points in a disc, and see what else explains the weights."
 GAUGE = "Unexplained without a point in the disc"
-LEAST, WITHOUT, YOURS = "best set of all", "without a point in the disc", "limit"
+LEAST, WITHOUT = "best set of all", "best without a point in the disc"
 SEARCHED = "so far"
-CLOSED_IN, EACH = "How wide each place is", "a point lies so near its middle"
+CLOSED_IN, EACH = "How wide each place is", "how far from its middle the point can lie"
 WITHIN = "from the middle"
-HIDE = Action("reveal-points", "Hide the points")
+HIDE = "Hide the points"
+NEXT = Action("landscape", "Which starts find them?")
 NOWHERE = "No place must hold a point"
 
 
@@ -68,16 +69,22 @@ def _attack_counts(frame: Frame) -> str:
     known = frame.certainty
     if known is None or not _has_points(frame):
         return ""
-    near, sure = f"{known.half + known.reach:.2g}", int(known.certain.sum())
+    near, sure = rounded_up(known.half + known.reach), int(known.certain.sum())
     return (
-        f" A tick: a point lies within {near}. The attack calls only such points certified, "
-        f"{sure} of {len(known.certain)}."
+        f" Ticked: a point lies within {near} of the middle. Only such points are called "
+        f"certified in the attack, {sure} of {len(known.certain)}."
     )
 
 
 def reveal_action(frame: Frame, held: Proof) -> Action | None:
     """Return the way to the truth, where there is one that is hidden."""
     return REVEAL if _has_points(frame) and not held.revealed else None
+
+
+def leaver(frame: Frame, made: Needed) -> str:
+    """Return who leaves the residual that other explanations are held against."""
+    yours = _has_points(frame) and made.limit > FINE
+    return "your points leave" if yours else "is allowed"
 
 
 def _has_points(frame: Frame) -> bool:
@@ -103,7 +110,7 @@ def _numbers(held: Proof) -> tuple[tuple[str, str], ...]:
     ]
     if len(made.rows):
         low, high = made.rows[0, -3] + made.reach, made.rows[-1, -3] + made.reach
-        rows.append(("a point lies within", f"{low:.2g} to {high:.2g}"))
+        rows.append(("a point lies within", f"{rounded_up(low)} to {rounded_up(high)}"))
     return tuple(rows)
 
 
@@ -129,7 +136,7 @@ def _revelation(frame: Frame, held: Proof, fold: tuple[tuple[str, str], ...]) ->
         without = "has no place of its own" if rest == 1 else "have no place of their own"
         words += f" {rest} of {truth.n} {without}."
     title = f"{right} of {truth.n} points must be in their place"
-    return Statement(title, words, "good" if right == len(made.rows) else "bad", fold, HIDE)
+    return Statement(title, words, "good" if right == len(made.rows) else "bad", fold, NEXT)
 
 
 def right_count(made: Needed, truth: Dataset) -> int:
@@ -143,7 +150,7 @@ def place_words(made: Needed, truth: Dataset) -> str:
     words = "Each place holds one of your points" if places > 1 else "The place holds your point"
     if right < places:
         words = f"{right} of {places} places hold a point of yours"
-    low, high = (f"{end + made.reach:.2g}" for end in (made.rows[0, -3], made.rows[-1, -3]))
+    low, high = (rounded_up(end + made.reach) for end in (made.rows[0, -3], made.rows[-1, -3]))
     far = low if high == low else f"{low} to {high}"
     return f"{words}, at most {far} from its middle."
 
@@ -158,20 +165,19 @@ def _argument(frame: Frame, held: Proof) -> Statement:
         ("left without a point there", share(bound.high)),
         ("proven without a point there", percent(bound.low)),
     )
-    title = f"Without a point here {coarse_share(bound.high)} of the weights is missed"
+    title = f"Without a point here {coarse_share(bound.high)} stays unexplained"
     if bound.high <= 1.02 * least:
         title = "No point is needed here"
-    exact = made.limit <= FINE
-    whose = "your points leave" if _has_points(frame) and not exact else "is allowed"
     limit, action = share(made.limit), reveal_action(frame, held) or ALLOW
+    whose = leaver(frame, made)
     if bound.low > made.limit:
         words = f"More than {whose}, {limit}, by proof: a training point is in the disc."
         return Statement(title, words, "good", fold, action)
     if bound.high <= made.limit:
         title = "No point is needed here" if held.places else NOWHERE
         words = (
-            f"No more than {whose}, {limit}: the set on the plane is as good, and has none in "
-            "the disc."
+            f"The set on the plane has none in the disc, and leaves {coarse_share(bound.high)} of "
+            f"the weights unexplained: no more than {whose}, {limit}."
         )
         return Statement(title, words, "warn", fold, action)
     words = f"More than {whose}, {limit}, but no proof says that none leaves less."
