@@ -66,11 +66,12 @@ def first_candidates(target: Target, truth: Dataset) -> Candidates:
 
 
 class Passed(NamedTuple):
-    """Where a run was after t steps: a place of the triangle, and its energy there."""
+    """Where a run was after t steps: its place on the triangle, its energy, the points it met."""
 
     place: Weights
     energy: float
     t: int
+    found: int = 0
 
 
 @dataclass(frozen=True, eq=False)

@@ -831,9 +831,10 @@ def starts_words(empty: Frame, begun: Frame, several: Frame) -> Named:
     place = (0.333, 0.333, 0.334)
     few = Report(torch.zeros(2, 2), torch.ones(2), torch.ones(2))
     for name, top in (("fell", 0.5), ("rose", 0.95)):
-        trail = tuple(Passed(place, e, t) for t, e in enumerate((0.9, top, 0.02)))
+        trail = tuple(Passed(place, e, t, 7 * t) for t, e in enumerate((0.9, top, 0.02)))
+        points = SimpleNamespace(n=20)
         for drawn, own in ((False, False), (True, False), (False, True)):
-            of: Any = SimpleNamespace(of=SimpleNamespace(drawn=drawn))
+            of: Any = SimpleNamespace(of=SimpleNamespace(drawn=drawn, truth=points))
             rolled = Handle(of, None, place, few, 0.02, trail, 2)  # type: ignore[arg-type]
             yield f"starts, {name}, {drawn}, {own}", ": ".join(says.run_words(rolled, own))
     for attack in ("kkt", "bilevel"):

@@ -198,9 +198,18 @@ class Parts:
         a, b = mixed[:, 0].tolist()
         if min(a, b, 1 - a - b) >= INSIDE and torch.allclose(columns @ mixed, wanted, atol=1e-9):
             return a, b, 1 - a - b
+        return self._place(self._mean_distances(x, self.y), torch.tensor((a, b, 1 - a - b)))
+
+    def claims_weights(self, x: Tensor, y: Tensor) -> tuple[float, float, float]:
+        """Return where claims x (k, d), y (k,) stand on the triangle, by their distances alone."""
+        return self._place(self._mean_distances(x, y))
+
+    def _place(self, wanted: Tensor, mixed: Tensor | None = None) -> tuple[float, float, float]:
+        """Return the place with the wanted distances (3,); of alike ones, the one near `mixed`."""
         places, apart = self._table
-        off = ((apart - self._mean_distances(x)) / apart.max()).square().sum(1)
-        off += AS_PAIRED * (places - torch.tensor((a, b, 1 - a - b))).square().sum(1)
+        off = ((apart - wanted) / apart.max()).square().sum(1)
+        if mixed is not None:
+            off += AS_PAIRED * (places - mixed).square().sum(1)
         found = places[int(off.argmin())].tolist()
         return found[0], found[1], found[2]
 
@@ -211,14 +220,15 @@ class Parts:
         sets = torch.stack((self.truth, self.heldout, self.noise)).double()
         few = max(1, _TOGETHER // sets.numel())
         apart = [
-            self._mean_distances(torch.einsum("pk,kmd->pmd", w, sets)) for w in places.split(few)
+            self._mean_distances(torch.einsum("pk,kmd->pmd", w, sets), self.y)
+            for w in places.split(few)
         ]
         return places, torch.cat(apart)
 
-    def _mean_distances(self, x: Tensor) -> Tensor:
-        """Return mean distances of x (..., m, d) to the nearest of the three sets (..., 3)."""
+    def _mean_distances(self, x: Tensor, y: Tensor) -> Tensor:
+        """Return mean distances of x (..., m, d), y (m,) to the three sets: (..., 3)."""
         every = (*self._sets, (self.noise, self.y))
-        made = [mean_distances(x, self.y, *one) for one in every]
+        made = [mean_distances(x, y, *one) for one in every]
         return torch.stack(made, -1).double()
 
 

@@ -72,12 +72,13 @@ def shown_of(frame: Frame, config: Any, truth_shown: bool = True) -> BandContent
         held = frame.explain.present
         now = held.now
         made = sum_over(held.net, now.x, now.y, OnePerPoint(now.lam, now.slopes))
-        left = words.left_words(known.residual)
+        left = words.left_words(known.residual, by="your points")
         if now is not held.truth:
             left = words.left_words(made.left, by="this set")
         return BandContent(held.net, truth.x, now.y, made, left)
     made = sum_of(frame.aim.net, truth.x, truth.y, known.fit)
-    return BandContent(net, truth.x, truth.y, made, words.left_words(known.residual))
+    left = words.left_words(known.residual, by="your points")
+    return BandContent(net, truth.x, truth.y, made, left)
 
 
 def _of_candidates(frame: Frame, target: Target, config: Any) -> Sum | None:  # noqa: ANN401 - of its attack

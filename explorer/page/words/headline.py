@@ -203,7 +203,9 @@ def _nearness(part: Training, state: TrainState) -> tuple[str, str, bool]:
         words = f"{words[: -len(where) - 2]}, but {OFF_THE_MARGIN}: {where}"
     if _is_still(part):
         words += " The margin hardly grows any more."
-    return words, "good" if made.light is Light.NEAR else "", made.light is not Light.SEPARATED
+    near = made.light is Light.NEAR
+    rests = made.light is Light.APPROACHING and (_is_still(part) or part.given)
+    return words, "good" if near else "", near or rests
 
 
 def _is_still(part: Training) -> bool:

@@ -254,6 +254,8 @@ class Runs:
             sets = [(one.x, one.y) for one in (last, made) if len(one.x)]
             apart = [parts.set_distances(*one) for one in sets]
             result["apart"] = list(map(min, *apart)) if len(apart) > 1 else list(apart[0])
+            if len(made.x):  # candidates that carry nothing of the weights are no part of the end
+                result["trail"] = [*trace.places[:-1], list(parts.claims_weights(made.x, made.y))]
             result["began"] = list(parts.set_distances(parts.start(a, b), parts.y))
         self.states[key] = kept
         numbers = sum(state.x.numel() for state in kept)

@@ -241,11 +241,17 @@ class StartsPanel(Panel):
         more = self.further.value("more")
         self.whole.children = (*children, self.runs.widget) if more else children
         self._show_place(held)
-        ended = words.is_answered(frame) and self.session.lesson is None  # which leads on itself
-        self.here.put("go", filled=not ended and not self.runs.busy)
-        self.further.put("on", hidden=not ended)
+        self._lead()
         self._take()
         self._draw_fill()
+
+    def _lead(self) -> None:
+        """Fill the button that comes next: an attack, or the way on after one."""
+        going = self.attack_job.busy or self.runs.busy
+        ended = words.is_answered(self.session.frame) and not going
+        ended = ended and self.session.lesson is None  # which leads on itself
+        self.here.put("go", filled=not ended and not self.runs.busy)
+        self.further.put("on", hidden=not ended)
 
     def _show_place(self, held: Handle) -> None:
         """Show where the handle is, and what is read there."""
@@ -472,10 +478,13 @@ class StartsPanel(Panel):
                 kept.append(branches.load_run(self.session, name, config, mix, [state]))
             landscape.follow_run(self.session, state, passed)
 
+        def end() -> None:
+            self._lead()
+            self.tell("".join(kept).strip())
+
         self.attack_job.begin(
-            work, lambda part: self.do(follow, *part), lambda: self.tell("".join(kept).strip()),
-            lambda: self._is_gone(held),
-        )  # fmt: skip
+            work, lambda part: self.do(follow, *part), end, lambda: self._is_gone(held)
+        )
 
     def _is_gone(self, held: Handle) -> bool:
         """Return whether the handle or the weights are others than those of the run under way."""

@@ -27,13 +27,13 @@ from explorer.page.stages.landscape.energy_words import (
 from explorer.page.words.statement import scale_html
 from explorer.research.census import Census
 from explorer.research.grid import grid_attacks
-from explorer.research.grid.landscape import EQUAL, EXPLAINED, LEVEL, Arrivals, Key
+from explorer.research.grid.landscape import EXPLAINED, LEVEL, Arrivals, Key
 from explorer.research.runs import RADIUS
 
 SETS = ("truth", "unseen", "noise")
 AGES_COMING = "other steps of training are computed"
 TITLE, AFTER = "Energy of all starts", "Energy where the runs end"
-UNIT = "share of ‖θ‖² that the candidates do not explain"
+UNIT = "the unexplained share of the weights, squared"
 BRIGHT = {"log": "bright is low", "linear": "bright is low", "rank": "colours by rank"}
 COLOURS = (("log", "log"), ("linear", "linear"), ("by rank", "rank"))
 COLOURS_TIP = "Log and linear: one scale for all triangles. By rank: the order of the places alone"
@@ -182,7 +182,7 @@ def here_words(held: Handle, whole: str, more: str = "") -> tuple[str, str]:
     return (
         read.format(energy=number(held.energy)),
         # The same along a drag: nothing jumps.
-        f"Energy 0 {means}, {EXPLAINED:g} nearly. {whole}.{more} This start has {beside(held)}.",
+        f"Energy 0 {means}, {EXPLAINED:g} nearly. {whole}.{more}{_unlike_attack(held)}",
     )
 
 
@@ -235,6 +235,12 @@ def all_words(held: Handle) -> tuple[str, str]:
     )
 
 
+def _unlike_attack(held: Handle) -> str:
+    """Return how many candidates a start has, where the attack stage takes another number."""
+    same = held.usual in (0, len(held.candidates.x))
+    return "" if same else f" This start has {beside(held)}."
+
+
 def beside(held: Handle) -> str:
     """Return how many candidates a run from here has, and how many the attack stage takes."""
     m = len(held.candidates.x)
@@ -279,8 +285,10 @@ def run_words(held: Handle, own: bool) -> tuple[str, str]:
     elif held.energy > (low := min(held.trail_so_far, key=attrgetter("energy"))).energy + LEVEL:
         words += f" It was {number(low.energy)} at step {low.t:,}: {OVERSHOT if own else OWN_LOSS}"
     before, now = number(first), number(held.energy)
-    same = f"The energy was and is {now}"  # one line, where both are less than 0.0001
-    return same if before == now else f"From energy {before} to {now}", words
+    went = f"energy was and is {now}" if before == now else f"energy {before} to {now}"
+    met, truth = held.trail_so_far[-1:], held.problem.of.truth
+    assert truth is not None  # a page's landscape has one
+    return f"{met[0].found if met else 0} of {truth.n} points met, {went}", words
 
 
 def arrival_words(made: Arrivals, those: str) -> tuple[str, str]:
@@ -298,19 +306,17 @@ def arrival_words(made: Arrivals, those: str) -> tuple[str, str]:
         return f"{made.ended} of {made.total} runs have ended", f"So far {sofar}. {more}"
     which = {0: "No run finds the truth", made.total: f"All {made.total} runs find the truth"}
     some = f"{made.truth} of {made.total} runs find{_s(made.truth)} the truth"
-    began = f"{made.began} began there. " if made.began else ""
+    began = f"; {made.began} began there" if made.began and made.truth else ""
     rest = []
     if made.other:
-        most = number(made.left + EQUAL)
-        rest.append(
-            f"{made.other} end{_s(made.other)} at another explanation ({most} left at most)"
-        )
+        sets = "another set that explains" if made.other == 1 else "other sets that explain"
+        rest.append(f"{made.other} end{_s(made.other)} at {sets} the weights about as well")
     if made.stuck:
         rest.append(f"{made.stuck} {'is' if made.stuck == 1 else 'are'} stuck")
     others = f"{', '.join(rest)}. " if rest else ""
     falling = made.ended - made.level
-    still = f"{falling} still fall{_s(falling)}" if falling else "All ended level"
-    words = f"{began}{others}{still}; found is within {RADIUS:g} on average, with {those}."
+    still = f"{falling} still fall{_s(falling)}. " if falling else ""
+    words = f"{others}{still}Found: within {RADIUS:g} on average, by {those}{began}."
     took = f" in {made.steps:,} steps" if made.steps else ""
     return f"{which.get(made.truth, some)}{took}", words
 
@@ -363,15 +369,23 @@ def energy_text(energy: float, rough: bool) -> str:
 
 
 def readout(weights: Weights, energy: float, running: bool = False, rough: bool = False) -> str:
-    """Return the energy and the three shares beside the triangle, as HTML."""
+    """Return the energy, its root, and the three shares beside the triangle, as HTML."""
     shares = dict(zip(SETS, percents(weights), strict=True))
-    return readout_form(running, rough).format(energy=number(energy), **shares)
+    form = readout_form(running, rough)
+    return form.format(energy=number(energy), left=unexplained(energy), **shares)
+
+
+def unexplained(energy: float) -> str:
+    """Return the share of the weights whose square an energy is."""
+    if not np.isfinite(energy):
+        return "–"
+    return "less than 1%" if energy < 1e-4 else f"{energy**0.5:.1%}"
 
 
 def readout_form(running: bool, rough: bool) -> str:
-    """Return the same with {energy}, {truth}, {unseen} and {noise} for what is read there."""
+    """Return the same with {energy}, {left} and the names of the sets for what is read there."""
     energy, where = ON_MAP if rough else "{energy}", "now" if running else "here"
-    rows = [f"<b>{energy}</b> {where}", *["begun at"] * running]
+    rows = [f"<b>{energy}</b> {where}", "{left} unexplained", *["begun at"] * running]
     rows += [f"{{{name}}}% {name}" for name in SETS]
     return "".join(f"<div>{row}</div>" for row in rows)
 
