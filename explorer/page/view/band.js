@@ -55,7 +55,8 @@ const paintNeedles = (context, frame, paints, { k, step, at, foot }) => {
     const g = Math.min(reach, scale * frame.glow.data[i]);
     if (g < 0.4) continue;
     const [x, y] = tip(data, i), [a, b] = inside(tip(frame.ends.data, i));
-    for (const [r, opacity] of [[2 + g, 0.1], [1.5 + 0.6 * g, 0.16]]) disc(x, y, r, paints.bad, opacity * faint);
+    const room = Math.max(4, Math.min(y, foot - y)); // never cut off
+    for (const [r, opacity] of [[2 + g, 0.1], [1.5 + 0.6 * g, 0.16]]) disc(x, y, Math.min(room, r), paints.bad, opacity * faint);
     line(a, b, x, y, paints.bad, wide + 1.4, 0.85 * faint);
   }
   const needle = (i, shown, grown) => {
