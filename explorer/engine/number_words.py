@@ -57,13 +57,13 @@ def coarse_share(value: float) -> str:
 
 def per_cent_above(value: float) -> str:
     """Return a share in per cent with two digits, never below it."""
-    return f"{rounded_up(100 * value)}%"
+    return f"{digits_above(100 * value)}%"
 
 
-def rounded_up(value: float) -> str:
+def digits_above(value: float) -> str:
     """Return a bound from above with two digits, never below it.
 
-    >>> rounded_up(0.0403), rounded_up(0.07), rounded_up(0.0)
+    >>> digits_above(0.0403), digits_above(0.07), digits_above(0.0)
     ('0.041', '0.07', '0')
     """
     if value == 0:

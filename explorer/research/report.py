@@ -17,7 +17,7 @@ from explorer.engine.data import Dataset
 from explorer.engine.explanations.certainty import Certainty
 from explorer.engine.explanations.cone import scope
 from explorer.engine.network import Network
-from explorer.engine.number_words import digits, rounded_up
+from explorer.engine.number_words import digits, digits_above
 from explorer.engine.store import Run
 from explorer.research.pictures import painting
 from explorer.research.records import plain
@@ -286,7 +286,7 @@ def _certainty_words(made: Certainty) -> str:
     known = "the residual of the true points" if made.proven else "a judgement by a threshold"
     certain = made.radius[made.certain]
     reached = f", to {float(certain.min()):.2%} or more" if len(certain) else ""
-    near = rounded_up(made.half + made.reach)
+    near = digits_above(made.half + made.reach)
     return (
         f"{len(certain)} of {len(made.radius)} within {near}{reached}, among "
         f"explanations with {scope(made.box, made.top)} ({known}: {made.limit:.2%})"

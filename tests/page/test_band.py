@@ -55,7 +55,8 @@ def test_the_number_shown_is_the_norm_of_what_glows_in_each_stage() -> None:
     residual = session.frame.training.certificate.residual
     for stage in ("train", "attack", "landscape", "explain", "arena"):
         play.go(session, stage)
-        by, left = ("candidates", number(session)) if stage == "attack" else ("", residual)
+        by = {"train": "", "attack": "candidates"}.get(stage, "your points")
+        left = number(session) if stage == "attack" else residual
         assert band(session)["left"] == left_words(left, by=by), stage
         if stage not in ("attack", "explain"):
             assert number(session) == pytest.approx(residual, abs=1e-12)

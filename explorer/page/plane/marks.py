@@ -189,7 +189,8 @@ def explain_marks(frame: Frame, axes: Axes, truth_shown: bool) -> Arrays:
     assert frame.explain is not None
     state, truth = frame.explain.present, frame.truth
     e, still = state.now, state.pinned
-    rows = [_rows(e.x[still], e.y[still], FIXED, axes)]
+    told = still & ~still.all()  # of all alike the headline speaks
+    rows = [_rows(e.x[told], e.y[told], FIXED, axes)]
     if frame.certainty is not None and truth is not None and state.forced is not None:
         sure = frame.certainty.certain
         rows.append(_rows(truth.x[sure], truth.y[sure], CERTIFIED, axes))

@@ -22,8 +22,8 @@ from explorer.engine.number_words import (
     coarse_share,
     count,
     digits,
+    digits_above,
     percent,
-    rounded_up,
     share,
 )
 from explorer.engine.statement import Action, Statement
@@ -199,13 +199,14 @@ def _nearness(part: Training, state: TrainState) -> tuple[str, str, bool]:
     }[made.light]
     verb = "The points explain" if now else f"{when}the points explained"
     words = f"{verb} {explained_share(made.residual)} of the weights: {where}"
-    if made.light is not Light.NEAR and made.slackness > made.residual:
+    off = made.light is not Light.NEAR and made.slackness > made.residual
+    if off:
         words = f"{words[: -len(where) - 2]}, but {OFF_THE_MARGIN}: {where}"
     if _is_still(part):
         words += " The margin hardly grows any more."
     near = made.light is Light.NEAR
-    rests = made.light is Light.APPROACHING and (_is_still(part) or part.given)
-    return words, "good" if near else "", near or rests
+    ready = near or not off or _is_still(part) or part.given
+    return words, "good" if near else "", ready and made.light is not Light.SEPARATED
 
 
 def _is_still(part: Training) -> bool:
@@ -289,10 +290,8 @@ def _certain(shown: Certain) -> Statement:
         why = f"Your points miss {coarse_share(made.limit)}."
         if made.truth is None:
             why = f"Likely is above {share(made.limit)}, a threshold: not proven."
-        words = (
-            f"Ringed: without a point within {rounded_up(made.half + made.reach)} every set misses "
-            f"{missed}. {why}"
-        )
+        near = digits_above(made.half + made.reach)
+        words = f"Ringed: without a point within {near} every set misses {missed}. {why}"
         return Statement(title, words, "good", fold)
     if not shown.done:
         return Statement(LIKELY, "From the weights alone, place by place.", "", fold)

@@ -15,7 +15,7 @@ from explorer.engine.certificate import Certificate, Light
 from explorer.engine.controls import SHAPED, Origin
 from explorer.engine.explanations.assumptions import obstacle
 from explorer.engine.explanations.cone import scope
-from explorer.engine.number_words import count, rounded_up, share
+from explorer.engine.number_words import count, digits_above, share
 from explorer.engine.roster import AttackState, by_key
 from explorer.engine.scoring import MIN_POINTS, Doubt, Kind, Unknowable, Verdict
 from explorer.engine.statement import Action, Judged, Statement
@@ -307,7 +307,7 @@ def _certainty(frame: Frame, made: Verdict, at: AttackState) -> list[tuple[str, 
         return [("certified", why)] if why else []
     return [
         ("certified points", f"{made.certified} of {made.n}"),
-        ("a point lies within", f"{rounded_up(known.half + known.reach)} of each"),
+        ("a point lies within", f"{digits_above(known.half + known.reach)} of each"),
         ("among explanations with", scope(known.box, known.top)),
         ("certified from a radius of", share(known.limit)),
         ("bound below any explanation", share(known.least)),

@@ -277,8 +277,13 @@ def radius_legend(drawn: RadiusMap) -> str:
 
 
 def points_chart(state: Explained) -> Chart:
-    """Return one dot a point of the present explanation, barred where it cannot be split."""
+    """Return one dot a point of the present explanation, barred where it cannot be split.
+
+    Of points that are all barred the headline speaks: nothing is drawn.
+    """
     n, pinned = state.now.n, state.pinned.numpy()
+    if n and pinned.all():
+        return NOTHING
     size = 8.0 if n <= A_ROW else 4.5
     kinds = (
         ("cannot be split", "ink2", {"size": size, "hollow": True}, pinned),

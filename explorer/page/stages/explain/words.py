@@ -9,7 +9,7 @@ from explorer.engine.explanations.certainty import Certainty, RadiusMap
 from explorer.engine.explanations.cone import scope
 from explorer.engine.explanations.others import RADIUS, Rivals
 from explorer.engine.network import Network
-from explorer.engine.number_words import PLAIN, plain, rounded_up, share
+from explorer.engine.number_words import PLAIN, digits_above, plain, share
 from explorer.research.explained import Explained
 from explorer.research.words import explanations
 from explorer.style import CLASSES
@@ -92,7 +92,7 @@ def _freedom(net: Network, kinks: int) -> str:
 
 def radii(drawn: RadiusMap) -> str:
     """Return what the colours of a map of radii mean."""
-    near = rounded_up(drawn.half + drawn.reach)
+    near = digits_above(drawn.half + drawn.reach)
     return (
         f"Share of the weights that a set with {scope(drawn.box, drawn.top)} misses without a "
         f"point within {near} of here, at least. Without colour: a point there is not needed."
@@ -119,7 +119,7 @@ def forced_words(rivals: Rivals, count: int, of: int) -> str:
 def certified_words(count: int, of: int, made: Certainty, left: float) -> tuple[str, str]:
     """Return how many points are certified; and over which sets: box, band, reach, residual."""
     told = explanations.certified_count(count, of)
-    near = rounded_up(made.half + made.reach)
+    near = digits_above(made.half + made.reach)
     if not count:
         some = f"For each there is a set with {scope(made.box, made.top)} that does without it."
         sure = made.tight and made.limit <= explanations.VOID

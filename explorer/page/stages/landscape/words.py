@@ -372,10 +372,10 @@ def readout(weights: Weights, energy: float, running: bool = False, rough: bool 
     """Return the energy, its root, and the three shares beside the triangle, as HTML."""
     shares = dict(zip(SETS, percents(weights), strict=True))
     form = readout_form(running, rough)
-    return form.format(energy=number(energy), left=unexplained(energy), **shares)
+    return form.format(energy=number(energy), left=unexplained_share(energy), **shares)
 
 
-def unexplained(energy: float) -> str:
+def unexplained_share(energy: float) -> str:
     """Return the share of the weights whose square an energy is."""
     if not np.isfinite(energy):
         return "–"

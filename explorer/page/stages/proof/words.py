@@ -6,7 +6,7 @@ from explorer.engine.arrays import as_array
 from explorer.engine.data import Dataset
 from explorer.engine.explanations.cone import FINE, scope
 from explorer.engine.explanations.needed import Needed
-from explorer.engine.number_words import coarse_share, count, percent, rounded_up, share
+from explorer.engine.number_words import coarse_share, count, digits_above, percent, share
 from explorer.engine.statement import Action, Statement
 from explorer.page.frame import Frame, Proof
 from explorer.page.words.screen import ASK
@@ -69,7 +69,7 @@ def _attack_counts(frame: Frame) -> str:
     known = frame.certainty
     if known is None or not _has_points(frame):
         return ""
-    near, sure = rounded_up(known.half + known.reach), int(known.certain.sum())
+    near, sure = digits_above(known.half + known.reach), int(known.certain.sum())
     return (
         f" Ticked: a point lies within {near} of the middle. Only such points are called "
         f"certified in the attack, {sure} of {len(known.certain)}."
@@ -110,7 +110,7 @@ def _numbers(held: Proof) -> tuple[tuple[str, str], ...]:
     ]
     if len(made.rows):
         low, high = made.rows[0, -3] + made.reach, made.rows[-1, -3] + made.reach
-        rows.append(("a point lies within", f"{rounded_up(low)} to {rounded_up(high)}"))
+        rows.append(("a point lies within", f"{digits_above(low)} to {digits_above(high)}"))
     return tuple(rows)
 
 
@@ -150,7 +150,7 @@ def place_words(made: Needed, truth: Dataset) -> str:
     words = "Each place holds one of your points" if places > 1 else "The place holds your point"
     if right < places:
         words = f"{right} of {places} places hold a point of yours"
-    low, high = (rounded_up(end + made.reach) for end in (made.rows[0, -3], made.rows[-1, -3]))
+    low, high = (digits_above(end + made.reach) for end in (made.rows[0, -3], made.rows[-1, -3]))
     far = low if high == low else f"{low} to {high}"
     return f"{words}, at most {far} from its middle."
 
