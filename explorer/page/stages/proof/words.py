@@ -71,8 +71,8 @@ def _attack_counts(frame: Frame) -> str:
         return ""
     near, sure = digits_above(known.half + known.reach), int(known.certain.sum())
     return (
-        f" Ticked: a point lies within {near} of the middle. Only such points are called "
-        f"certified in the attack, {sure} of {len(known.certain)}."
+        f" Ticked: within {near} of the middle; the attack calls such points certified, "
+        f"{sure} of {len(known.certain)}."
     )
 
 
