@@ -116,6 +116,17 @@ def test_a_pinned_point_says_so_and_moves_only_freely(app: App) -> None:
     no_failures(app)
 
 
+def test_a_half_that_leaves_the_plane_is_in_sight_again_as_the_hand_lets_go(app: App) -> None:
+    explain.set_free(app.session, True)
+    right, far = state(app).now.x[:, 0].argmax(), {"x": 0.02, "y": 0.5}
+    hand(app, {"kind": "down", **share(app, state(app).now.x[right])}, {"kind": "move", **far})
+    before = app.session.axes
+    assert np.abs(before.shares(state(app).now.x.numpy())).max() > 1
+    hand(app, {"kind": "up", **far})
+    assert np.abs(app.session.axes.shares(state(app).now.x.numpy())).max() < 1
+    no_failures(app)
+
+
 def test_keys_choose_drag_and_merge(app: App) -> None:
     at = {"x": 0.5, "y": 0.5}
     for _ in range(free_point(app) + 1):

@@ -394,6 +394,7 @@ class ExplainHand(PointHand):
         if self.held is not None:
             self.held = None
             explain.drop(self.session)
+            draw.keep_in_sight(self.session)
 
     # --- keyboard ---------------------------------------------------------------------------
     def _step(self, by: int) -> None:
@@ -405,6 +406,7 @@ class ExplainHand(PointHand):
 
     def _nudge(self, by: Tensor, gesture: int) -> None:
         self._do(explain.nudge, tuple(by.tolist()))
+        draw.keep_in_sight(self.session)
         change = explain.explanation(self.session).change
         self.say = self.session.message or f"{self._point_name()}, residual {change:.1e}"
 

@@ -250,6 +250,12 @@ def refit(session: Session) -> None:
     session.show()
 
 
+def keep_in_sight(session: Session) -> None:
+    """Refit the plane where a point that should lie on it is out of sight."""
+    if not session.axes.holds(in_view(session.frame, session.axes)):
+        refit(session)
+
+
 def in_view(frame: Frame, axes: Axes) -> Dataset:
     """Return what should lie on the plane: the drawn points, in Explain those on screen as well.
 
