@@ -62,12 +62,12 @@ def certainty_words(target: Target | None, share: float | None, met: int, sure: 
         target: the attacked weights; None where there are none.
         share: of the work that is done; None where no work goes on.
         met: how many points are found.
-        sure: how many are certainty_words, found or not; None where that is not known.
+        sure: how many are certified, found or not; None where that is not known.
     """
     if target is None:
         return ""
     if share is not None:
-        return f"How certain is each? Computing: {share:.0%}"
+        return f"● found: {met}   ✓ certified: {share:.0%} computed"
     if sure is None:
         return why_none(target)
     return f"● found: {met}   ✓ certified: {sure}"
