@@ -135,7 +135,7 @@ class App(Instrument):
         titles = [
             title
             for title, kinds in FOLDS.items()
-            if (title == self.open or (title != cards.SHARE and (left is None or "folds" in left)))
+            if (title == self.open or (title != cards.SHARE and self._offers_fold(title)))
             and any(self.panels[kind.__name__].belongs(frame) for kind in kinds)
         ]
         if self.open and self.open not in titles:
@@ -144,6 +144,11 @@ class App(Instrument):
         named = [kind.__name__ for kind in CARDS if left is None or kind.__name__ in left]
         _fill(self.cards, [self.panels[name] for name in named])
         _fill(self.drawer, [self.panels[kind.__name__] for kind in FOLDS.get(self.open, ())])
+
+    def _offers_fold(self, title: str) -> bool:
+        """Return whether a lesson, if there is one, has this fold and names it."""
+        left, naming = course.cards_of(self.session), course.naming_words(self.session)
+        return left is None or naming is None or ("folds" in left and title in naming[0])
 
     def toggle(self, title: Any) -> None:  # noqa: ANN401 - from a browser
         """Open the fold of this title, or close it if it is open."""

@@ -51,7 +51,7 @@ const build = (el, send, onClose) => {
     if (words !== shown) {
       shown = words;
       caption.replaceChildren(...paragraphs(state.caption));
-      links.replaceChildren(...state.links.map(({ page, title: name }) => make("a", "mx-lesson-link", {
+      links.replaceChildren(...state.links.map(({ page, title: name }) => make("a", "mx-action mx-lesson-link", {
         href: address(page), target: "_blank", textContent: `${name} ↗`,
       })));
       answer.replaceChildren(...paragraphs(state.answer));

@@ -139,7 +139,10 @@ def offers_action(session: Session, key: str, label: str) -> bool:
 
 def names_play(walk: Walk) -> bool:
     """Return whether the words of the present step ask for Play; True where nobody chose cards."""
-    return PLAY in walk.step.caption or not walk.step.cards
+    step = walk.step
+    if step.goal is not None and step.goal.name == ELSEWHERE:
+        return False  # they speak of the button of that page
+    return PLAY in step.caption or not step.cards
 
 
 def naming_words(session: Session) -> tuple[str, str] | None:

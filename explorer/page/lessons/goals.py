@@ -219,7 +219,7 @@ KINDS: dict[str, Task] = {
                             _least(lambda f: _count(f, "proven")), 1, 200, 1, by=_ATTACKED),
     "needed at least": Task("Find at least {} places that the weights need",
                             _least(lambda f: _count(f, "needed")), 1, 200, 1, by=_ATTACKED),
-    "upper loss at most": Task("Bring ½‖θ(x) − θ*‖² to at most {}",
+    "upper loss at most": Task("Bring the gap to the attacked weights, ½‖θ(x) − θ*‖², to {}",
                                _most(lambda f: _count(f, "l_upper")), 0, usual=1e-3, by=_ATTACKED),
     "energies known": Task("The energy of all starts is on screen", lambda f, _: (
         f.starts is not None and f.starts.energies is not None)),
@@ -247,7 +247,7 @@ KINDS: dict[str, Task] = {
         lambda e: e.words.startswith(FARTHEST) and not misfit(e))),
     "attacks compared": Task("The claims of a compared attack are on screen", _has_comparison,
                              by=("compare",)),
-    ELSEWHERE: Task("Do it there: this page hears of it", lambda frame, _: False),
+    ELSEWHERE: Task("Do it on that page; this step then ticks itself off", lambda frame, _: False),
 }  # fmt: skip
 
 if TYPE_CHECKING:

@@ -21,6 +21,7 @@ from explorer.page.panels.base import Panel
 from explorer.page.stages.draw import commands as draw
 
 TEXTS = ("caption", "question", "answer")
+WIDE = {"starts", "compare"}  # cards that need width, in all steps of a lesson that has one of them
 
 
 class LessonPanel(Panel):
@@ -168,7 +169,7 @@ def _steps(walk: Walk) -> dict[str, Any]:
         "number": words.number(course.place_of(walk), preview),
         "at": count if walk.over else walk.at, "steps": [i in walk.done for i in range(count)],
         "leave": words.leaving(preview),
-        "wide": any("starts" in step.cards for step in walk.lesson.steps),
+        "wide": any(WIDE & {*step.cards} for step in walk.lesson.steps),
     }  # fmt: skip
 
 
