@@ -298,8 +298,9 @@ class ImageComparison:
 
     @property
     def order(self) -> Tensor:
-        """Return the training images (n,), the best reconstructed first by `scores`."""
-        return self.scores.argsort(descending=True, stable=True)
+        """Return the training images (n,): first those matched, each part by `scores`."""
+        best = self.scores.argsort(descending=True, stable=True)
+        return best[self.matched[best].logical_not().argsort(stable=True)]
 
     @property
     def scores(self) -> Tensor:

@@ -190,7 +190,7 @@ def test_the_page_says_what_to_do_trains_and_attacks(page):
     page.run_attack()
     assert "of 10" in page.sentence.value
     assert "unseen" in page.sentence.value and page.job.share == 1
-    assert stands(page) == (["images", "train", "attack"], "")
+    assert stands(page) == (["images", "train", "attack"], "attack")
     assert {row["part"] for row in page.head.state["stages"]} == {
         f"[data-item={name}]" for name in ("kind", "train", "go") if name in page.controls.items
     }

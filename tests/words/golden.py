@@ -212,6 +212,8 @@ def of_verdicts() -> Named:
     yield "images, chance", sentence(replace(IMAGES, p_value=0.4, kind=Kind.AMBIGUOUS))
     by_ssim = replace(IMAGES, measure="ssim", found=4, most=0, of_controls=0.0)
     yield "images, by two measures", verdicts.images({"rank": IMAGES, "ssim": by_ssim}, "ssim")
+    yield "images, which count", verdicts.image_rule(IMAGES)
+    yield "images, which count by SSIM", verdicts.image_rule(by_ssim)
     few = replace(IMAGES, p_value=1 / 15, least=1 / 15, controls=2, kind=Kind.CANNOT_KNOW)
     yield "images, few controls", sentence(few)
     one = replace(IMAGES, controls=1)

@@ -491,8 +491,8 @@ class DigitsApp(SidePage):
         self.attacked, self.scored = states, found
         self.board.attack(drawn, found, run.start == "partition")
         self.own.show(drawn, found)
-        seen = _measure_words(found)
-        words = f"{by_key(run.attack).title} from {STARTS[run.start]}: {seen}"
+        numbers = f"{by_key(run.attack).title} from {STARTS[run.start]}: {_measure_words(found)}"
+        words = verdicts.image_rule(found.verdict)
         if run.start == "partition":
             words += f" Of the images that it began at, {found.start_share:.0%} are still found."
         if run.start == "truth":
@@ -501,8 +501,8 @@ class DigitsApp(SidePage):
         better = found.verdict.kind is Kind.FOUND and run.start != "truth"
         if going:
             self.say(f"So far {_found_words(found)}", "", words)
-        else:
-            self.say(_found_words(found), "good" if better else "warn" if tone else "", words)
+            return
+        self.say(_found_words(found), "good" if better else "warn" if tone else "", words, numbers)
 
     def _hide_truth(self, secret: bool) -> None:
         """Hide the training images while a quiz asks for them, or show them again."""
@@ -520,7 +520,8 @@ class DigitsApp(SidePage):
         vote, measure = self.controls.value("vote"), self.controls.value("measure")
         self.scored = image_runs.assess(drawn, aimed, [state], vote, measure)
         self.board.attack(drawn, self.scored, False)
-        self.say(_found_words(self.scored), "", f"{words}: {_measure_words(self.scored)}")
+        rule = verdicts.image_rule(self.scored.verdict)
+        self.say(_found_words(self.scored), "", rule, f"{words}: {_measure_words(self.scored)}")
 
     def close(self) -> None:
         """End the work and free the widgets."""

@@ -105,13 +105,41 @@ class Gallery(Sheet):
         self.show(
             f"<b>The training images, and what the attack read of each.</b>{some}",
             [draw.pictures(draw.train.x)[order], score.images[order]], [TRUE, READ],
-            ["good" if of[i] else "" for i in order.tolist()],
-            [f"{'Found' if of[i] else 'Not found'}: NCC {score.ncc[i]:.2f}, "
-             f"SSIM {score.ssim[i]:.2f}" for i in order.tolist()],
-            key=f"Left the training image, right {VOTES[found.vote]}; best {name} first. "
-            f"{_mark('good', 'found')}: {MEASURES[found.measure]} (NCC is the correlation of "
-            "pixels). The pointer shows a pair large.",
+            [_frame(found, i) for i in order.tolist()],
+            [f"{_found(found, i)}: NCC {score.ncc[i]:.2f}, SSIM {score.ssim[i]:.2f}"
+             for i in order.tolist()],
+            key=f"Left the training image, right {VOTES[found.vote]}; those found first, by {name}."
+            f" {_frames(found)} NCC is the correlation of pixels. The pointer shows a pair large.",
         )  # fmt: skip
+
+
+def _frame(found: ImageComparison, i: int) -> str:
+    """Return the frame of training image i: one that counts by its rank alone has a fainter one."""
+    if not found.matched[i]:
+        return ""
+    ranked = found.measure == "rank" and float(found.truth.ncc[i]) <= NCC_LEAST
+    return "faint" if ranked else "good"
+
+
+def _found(found: ImageComparison, i: int) -> str:
+    """Return whether training image i counts, and by the rank why."""
+    if found.measure != "rank" or _frame(found, i) == "good":
+        return "Found" if found.matched[i] else "Not found"
+    return (
+        "Found, though not alike: no other image is nearer to what was made"
+        if found.matched[i] else "Not found: another image is nearer to what was made"
+    )  # fmt: skip
+
+
+def _frames(found: ImageComparison) -> str:
+    """Return what the frames of the pairs mean, as HTML."""
+    if found.measure != "rank":
+        return f"{_mark('good', 'found')}: {MEASURES[found.measure]}."
+    return (
+        f"{_mark('good', f'found and alike (NCC above {NCC_LEAST:g})')}; "
+        "<span style='color:var(--mx-good)'>▨</span> found though blurred: no other image is nearer "
+        "to what was made; without a frame, however sharp: another image is nearer."
+    )
 
 
 class Believed(Sheet):

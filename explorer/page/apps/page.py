@@ -91,9 +91,14 @@ class SidePage:
         """Return the keys of the steps that are done."""
         return set()
 
-    def say(self, words: str, tone: str, more: str = "") -> None:
-        """Show the verdict, and more of it below; tone "good", "warn", "bad" or ""."""
+    def say(self, words: str, tone: str, more: str = "", numbers: str = "") -> None:
+        """Show the verdict, more of it below, its numbers folded; tone "good", "warn" or ""."""
         rest = f"<p class='mx-words'>{escape(more)}</p>" if more else ""
+        if numbers:
+            rest += (
+                "<details class='mx-more'><summary>Numbers</summary>"
+                f"<p class='mx-words'>{escape(numbers)}</p></details>"
+            )
         title = f"<h1 class='mx-title'>{escape(words)}</h1>"
         asked = f"<p class='mx-asked'>{escape(self.question)}</p>"
         self.sentence.value = f"{asked}<div aria-live='polite'>{title}{rest}</div>"
@@ -103,9 +108,10 @@ class SidePage:
             mark(known)
 
     def tell_steps(self) -> None:
-        """Show in the head which steps are done; the first that is not is the present one."""
+        """Show in the head which steps are done; the first that is not, or the last, is present."""
         done = self.done()
-        now = next((step.key for step in self.steps if step.key not in done), "")
+        last = self.steps[-1].key if self.steps else ""
+        now = next((step.key for step in self.steps if step.key not in done), last)
         self.head.show(now=now, stages=[
             {**step._asdict(), "state": "done" if step.key in done else "open"}
             for step in self.steps

@@ -162,6 +162,19 @@ def images(made: Mapping[Measure, ImageVerdict], measure: Measure) -> str:
     return f"{text} By other measures: {others}." if others else text
 
 
+def image_rule(made: ImageVerdict) -> str:
+    """Return in a plain sentence which images count as found, and what is in doubt."""
+    if made.measure == "rank":
+        unseen = f", {made.unseen} of which the network never saw" if made.unseen else ""
+        rule = (
+            "one that the attack made is nearer to it than to any of the other "
+            f"{made.n + made.unseen - 1}{unseen}"
+        )
+    else:
+        rule = f"one that the attack made is alike: {MEASURES[made.measure]}"
+    return f"An image counts if {rule}.{_image_doubt(made)}"
+
+
 def _match_words(made: ImageVerdict) -> str:
     """Return how many images are matched, and what that means."""
     if made.measure == "rank":
