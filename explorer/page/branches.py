@@ -51,6 +51,23 @@ def _on_present_points(session: Session, state: TrainState) -> TrainState:
     return training.refresh(data, state, replace(session.train_config, revive=False))
 
 
+def in_sight(session: Session) -> list[int]:
+    """Return the numbers of the branches that the line of time shows.
+
+    Those of points from before the plane was emptied are left behind, until an undo brings them
+    back.
+    """
+    drawing = session.frame.drawing
+    reached = [*drawing.past, drawing.present]
+    empty = max((i for i, points in enumerate(reached) if not points.n), default=-1)
+    behind = {id(points) for points in reached[: empty + 1]}
+    return [
+        i for i, one in enumerate(session.branches)
+        if i == session.branch_index or one.last is None
+        or id(one.last.frame.dataset) not in behind
+    ]  # fmt: skip
+
+
 def branch(session: Session) -> None:
     """Begin a new branch at this moment; the old branch stays as it is.
 
@@ -60,7 +77,7 @@ def branch(session: Session) -> None:
     state = now.state
     if state is None:
         raise ValueError("Nothing to branch from: train first.")
-    if len(session.branches) >= MOST_BRANCHES:
+    if len(in_sight(session)) >= MOST_BRANCHES:
         raise ValueError(f"At most {MOST_BRANCHES} branches are kept; go on in one of them.")
     session.running = False
     session.branch.last = _present(session)
@@ -76,8 +93,8 @@ def branch(session: Session) -> None:
 
 
 def _begin(session: Session, fresh: Branch) -> None:
-    """Go on in a new branch."""
-    session.branches = [*session.branches, fresh]
+    """Go on in a new branch; those out of sight are forgotten."""
+    session.branches = [*(session.branches[i] for i in in_sight(session)), fresh]
     session.branch_index = len(session.branches) - 1
 
 
@@ -120,7 +137,7 @@ def make_room(session: Session) -> str:
     again = old.loaded is not None and old.attack.states[-1:] == [old.loaded]
     if reached <= 0 or (again and reached == old.attack.last_t):
         return ""
-    if len(session.branches) >= MOST_BRANCHES:
+    if len(in_sight(session)) >= MOST_BRANCHES:
         raise ValueError(
             f"At most {MOST_BRANCHES} branches are kept, and loading would take the attack run "
             "that is here. In 3 Attack, reset it or go to another branch first."

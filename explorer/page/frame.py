@@ -18,6 +18,7 @@ from explorer.engine.controls import Controls
 from explorer.engine.data import Dataset
 from explorer.engine.energy.landscape import StartLandscape, Weights
 from explorer.engine.energy.points import check_energy
+from explorer.engine.exact.finish import Finished
 from explorer.engine.explanations.certainty import Certainty, RadiusMap
 from explorer.engine.explanations.cone import Bound, Cone
 from explorer.engine.explanations.needed import Needed
@@ -263,6 +264,7 @@ class Training:
         before: the state at which training on these points began: a second snapshot.
         growth: share by which the normalised margin grew over the last nine tenths of the steps up
             to `certified`; None where they are few, or that is not known.
+        ended: the state at which the run was trained to the end, and what is known of it.
     """
 
     state: TrainState | None = None
@@ -274,6 +276,7 @@ class Training:
     plan: Run | None = None
     before: TrainState | None = None
     growth: float | None = None
+    ended: tuple[TrainState, Finished] | None = None
 
     @property
     def t(self) -> int:

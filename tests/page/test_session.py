@@ -22,6 +22,7 @@ from explorer.page.stages.attack import commands as attack
 from explorer.page.stages.draw import commands as draw
 from explorer.page.stages.landscape import commands as landscape
 from explorer.page.stages.train import commands as train
+from explorer.page.words.headline import headline
 from explorer.research import report, runs
 from explorer.research.pictures.axes import Axes
 from tests.page.pages import page_in, press, reached
@@ -191,10 +192,12 @@ def test_training_to_the_end_goes_on_from_the_network_on_screen() -> None:
     now = session.frame.training
     assert session.message
     assert float(now.state.q.max() / now.state.q.min()) < 1 + 1e-6
+    assert any("cells" in value for _, value in headline(session.frame, False).fold)
     assert now.certificate.residual < 1e-6 and now.state.t > 600
     branches.seek(session, 0)
     assert session.frame.training.state.t < 600
     assert session.frame.training.state.net.widths == (100,)
+    assert not any("cells" in value for _, value in headline(session.frame, False).fold)
 
 
 def test_what_cannot_be_finished_is_said_and_stays() -> None:
@@ -305,6 +308,21 @@ def test_branch_keeps_the_old_line_where_it_was() -> None:
     assert session.frame.training.state.t == 10 and session.branch.train.last_t == 40
     branches.select(session, 1)
     assert session.frame.training.state.t == 15
+
+
+def test_an_emptied_plane_leaves_branches_behind_until_an_undo() -> None:
+    session = trained(40)
+    branches.seek(session, 10)
+    branches.branch(session)
+    play.step(session, 5)
+    assert branches.in_sight(session) == [0, 1]
+    draw.clear(session)
+    assert branches.in_sight(session) == [1]
+    draw.add(session, [((0.5,), 1.0), ((-0.5,), -1.0)])
+    assert branches.in_sight(session) == [1], "of other points"
+    for _ in range(2):
+        draw.restore(session, session.frame.drawing.undo())
+    assert branches.in_sight(session) == [0, 1]
 
 
 def test_branch_of_an_attack_keeps_both_attacks() -> None:

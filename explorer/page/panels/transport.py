@@ -8,7 +8,7 @@ from typing import Any
 from explorer.engine.settings import is_number
 from explorer.page import branches, play
 from explorer.page.controls.control import TimeBar
-from explorer.page.frame import Branch, Frame
+from explorer.page.frame import Frame
 from explorer.page.panels.base import Panel
 from explorer.page.session import SLOW_START
 
@@ -77,12 +77,17 @@ class TransportPanel(Panel):
             able=list(able),
             time=0 if state is None else min(TICKS, TICKS * state.t // last),
             where="" if state is None else f"step {state.t:,} of {end:,}",
-            branches=[self._mark(i, one, last) for i, one in enumerate(self.session.branches)]
-            if len(self.session.branches) > 1 else [],
+            branches=self._marks(last),
         )  # fmt: skip
 
-    def _mark(self, index: int, one: Branch, last: int) -> dict[str, Any]:
+    def _marks(self, last: int) -> list[dict[str, Any]]:
+        """Return the marks of the branches; none where there is one alone."""
+        shown = branches.in_sight(self.session)
+        return [self._mark(i, last) for i in shown] if len(shown) > 1 else []
+
+    def _mark(self, index: int, last: int) -> dict[str, Any]:
         """A branch as a mark on the line: where it was left, or, on screen, where it ends."""
+        one = self.session.branches[index]
         on = index == self.session.branch_index
         state = None if on or one.last is None else one.last.frame.state
         t = last if state is None else state.t

@@ -218,6 +218,8 @@ def _train_numbers(part: Training, state: TrainState) -> tuple[tuple[str, str], 
     rows = [("step", f"{state.t:,}"), ("normalised margin", f"{state.gamma_bar:.4g}")]
     if part.growth is not None and _is_still(part):
         rows.append(("its change in the last nine tenths of the steps", share(abs(part.growth))))
+    if part.ended is not None and part.ended[0] is state:
+        rows += weights.end_numbers(part.ended[1])
     noise = 0.0 if part.plan is None else part.plan.train_config.private_noise
     if noise:
         epsilon = private.epsilon_of(private.separation(noise, state.t))

@@ -95,6 +95,15 @@ def end_of_training(made: Finished) -> str:
     return f"{text} A network farther away may have a larger margin: finish again to look for it."
 
 
+def end_numbers(made: Finished) -> list[tuple[str, str]]:
+    """Return the numbers of a network that was trained to the end."""
+    sure = SURE if made.proved else per_cent_above(made.gap)
+    return [
+        ("trained to the end over", f"{made.cells} cells, of the neurons and their neighbours"),
+        ("‖θ‖² that a better one there could save", f"{sure} at most"),
+    ]
+
+
 def training_errors(wrong: int, n: int) -> str:
     """Return what weights are worth that are wrong on some training points; "" for none."""
     if not wrong:

@@ -29,6 +29,8 @@ from explorer.research.words import weights
 # neurons, and with two layers of 1000 plane, merging and landscape stay below 1 GB.
 MOST_LAYERS, MOST_WIDTH, MOST_WEIGHTS = 4, 2000, 2**20
 LONG = 1000  # steps from which the growth of the margin is told; arbitrary
+ENDED = "Trained to the end: no network near this one has a larger margin."
+ENDED_NEARLY = "Trained to the end: a network near this one may have a slightly larger margin."
 # Settings that only a new run can have.
 BIRTH = {"widths", "bias", "all_biases", "init_scale", "init", "method"}
 
@@ -188,9 +190,10 @@ def take(session: Session, state: TrainState, made: Finished | None = None) -> N
     known = now.plan
     if made is not None and known is not None and known.finish is None and now.state is not None:
         known = replace(known, finish=now.state.t)  # begun there or before, it comes to the same
-    session.show(training=replace(now, state=state, plan=known), status=status)
+    ended = None if made is None else (state, made)
+    session.show(training=replace(now, state=state, plan=known, ended=ended), status=status)
     if made is not None:
-        session.message = weights.end_of_training(made)
+        session.message = ENDED if made.proved else ENDED_NEARLY
 
 
 def certify(session: Session) -> None:
