@@ -132,6 +132,11 @@ def _of(frame: RecordedFrame, name: str) -> list[str]:
     return dict(frame.fold)[name].split(" of ")
 
 
+def _count_on_margin(trained: RecordedFrame) -> str:
+    """Return how many points hold the margin, as the title of a trained network says it."""
+    return trained.words["title"].split()[0]
+
+
 # --- scenes -------------------------------------------------------------------------------------
 def _margin() -> Recorded:
     run = replace(_moons(), attack_states=())
@@ -143,8 +148,13 @@ def _margin() -> Recorded:
     facts = {
         "n": str(run.dataset.n), "separated": _of(first, "step")[0], "last": _of(last, "step")[0],
         "before": _of(first, "normalised margin")[0], "after": _of(last, "normalised margin")[0],
-        "held": last.words["title"].split()[0],
+        "held": _count_on_margin(last),
     }  # fmt: skip
+    lies = "lies" if _count_on_margin(first) == "1" else "lie"
+    said = f"{_count_on_margin(first)} of them {lies} on the thin lines; others come near."
+    title = f"All {facts['n']} points are on their side"
+    told = {**first.words, "title": title, "words": said, "still": said}
+    made[asked] = replace(first, words=told)
     return Recorded(made + [last] * STANDS, asked + 1, facts)
 
 
@@ -195,8 +205,10 @@ def _failure() -> Recorded:
     last = made[-1]
     found, n = _of(last, "points met")
     reach = _of(last, "on the margin or with a multiplier")[0]
+    trained = made[_first(made, "attack") - 1]
     facts = {
-        "n": n, "found": found, "reach": reach, "traceless": str(int(n) - int(reach)),
+        "n": n, "found": found, "held": _count_on_margin(trained), "reach": reach,
+        "traceless": str(int(n) - int(reach)),
         "missed": _of(last, "missed by the candidates")[0],
         "unexplained": _of(last, "unexplained by the points")[0],
     }  # fmt: skip
@@ -216,6 +228,8 @@ def _landscape() -> Recorded:
     assert truth == "0" and starts["ends"][from_truth] == 1, "the words say so"
     said = landscape_words.headline(replace(end, starts=known.held))
     assert said is not None
+    energies = known.held.energies
+    assert energies is not None and energies[-1, 0] < energies[0, -1], "the words say so"
     facts = {"runs": str(len(starts["runs"])), "told": said[0], "equal": equal,
              "stuck": stuck}  # fmt: skip
     return Recorded(made, len(made), facts, starts)

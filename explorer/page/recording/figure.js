@@ -74,12 +74,15 @@ const figureOf = (recording, number, { asked = recording.frames.length, told = (
   const play = () => (calm ? seek(last()) : player.play(player.at >= last() ? 0 : player.at));
   const toggle = () => (player.running ? seek(player.at) : player.play(player.at >= last() ? 0 : player.at));
   time.addEventListener("input", () => seek(Math.round((time.value / TICKS) * last())));
-  player.show(calm ? last() : 0);
+  // Until it plays, and where one passed by, it stands with all of its points.
+  const drawn = recording.frames.findIndex(({ scene }) => scene !== recording.frames[0].scene) - 1;
+  const whole = recording.frames[0].scene === "draw" ? Math.min(Math.max(0, drawn), last()) : 0;
+  player.show(calm ? last() : whole);
   new IntersectionObserver(([{ isIntersecting }]) => {
-    if (!isIntersecting && player.running) return seek(player.at);
+    if (!isIntersecting && player.running) return seek(Math.max(whole, player.at));
     if (!isIntersecting || calm || (begun && !again) || (begun && player.at >= last())) return;
+    if (begun || player.at > whole) play(); else player.play(0);
     begun = true;
-    play();
   }, { threshold: 0.6 }).observe(plane);
   return {
     el, player, seek, plane, last,

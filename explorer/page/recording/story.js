@@ -65,7 +65,11 @@ const buildStory = ({ data, recordings, starts }) => {
   const links = data.scenes.map(({ key, name }, i) => make("a", "mx-story-link", { href: `#${key}`, title: name }, make("span", "", { textContent: String(i + 1) }), make("span", "mx-story-name", { textContent: name })));
   const tick = (i, right) => { links[i].classList.add(right ? "good" : "missed"); links[i].setAttribute("aria-label", `${data.scenes[i].name}: ${right ? "guessed" : "not guessed"}`); };
   const main = make("main", "", {}, make("div", "mx-story-head", {}, make("h1", "mx-title", { textContent: data.title }), make("p", "mx-words", { textContent: data.line })));
-  app.append(make("header", "mx-head", {}, brandOf(), make("nav", "mx-story-nav", { "aria-label": "Scenes" }, ...links), make("div", "mx-head-right", {}, themeButton(app))), main);
+  const head = make("header", "mx-head", {}, brandOf(), make("nav", "mx-story-nav", { "aria-label": "Scenes" }, ...links), make("div", "mx-head-right", {}, themeButton(app)));
+  app.append(head, main);
+  let before = 0; // it makes way for what the wheel scrolls down to, and is back as one goes up
+  listen(window, "wheel", (e) => { if (e.deltaY > 0 && scrollY > 60) head.classList.add("away"); });
+  listen(window, "scroll", () => { if (scrollY < before) head.classList.remove("away"); before = scrollY; });
   document.getElementById("mx-fault").replaceWith(app);
   const scenes = data.scenes.map((scene, i) => sceneOf(scene, recordings[i], starts[i], i, (right) => tick(i, right)));
   main.append(...scenes.map(({ el }) => el));
