@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 import explorer
 from explorer.cli import app as command
 from explorer.engine.data.images import Choice, draw
-from explorer.engine.images import image_scores
+from explorer.engine.images import NCC_LEAST, image_scores
 from explorer.engine.margin import q_of
 from explorer.engine.roster import by_key
 from explorer.page.apps.digits import DigitsApp
@@ -179,6 +179,20 @@ def stands(page):
     return [row["key"] for row in shown["stages"] if row["state"] == "done"], shown["now"]
 
 
+def found_pairs_come_first_and_the_likest_have_the_full_frame(page):
+    found, gallery = page.scored, page.board.gallery
+    marks = [tile["mark"] for tile in gallery.view.tiles]
+    assert marks == sorted(marks, key=["good", "faint", ""].index)
+    likest = (found.matched & (found.truth.ncc > NCC_LEAST)).sum()
+    assert marks.count("good") == likest and marks.count("") == 10 - found.verdict.found
+    worst = torch.zeros(10, dtype=torch.bool)
+    worst[found.scores.argmin()] = True
+    alone = replace(found, truth=replace(found.truth, named=worst))
+    gallery.compare(page.draw, alone)
+    assert [bool(tile["mark"]) for tile in gallery.view.tiles] == [True] + 9 * [False]
+    gallery.compare(page.draw, found)
+
+
 def test_the_page_says_what_to_do_trains_and_attacks(page):
     assert stands(page) == (["images"], "train")
     assert "Press Train" in page.sentence.value and page.controls.items["go"].disabled
@@ -194,6 +208,7 @@ def test_the_page_says_what_to_do_trains_and_attacks(page):
     assert {row["part"] for row in page.head.state["stages"]} == {
         f"[data-item={name}]" for name in ("kind", "train", "go") if name in page.controls.items
     }
+    found_pairs_come_first_and_the_likest_have_the_full_frame(page)
     a_lasso_shows_those_images_alone(page)
     well(page)
 

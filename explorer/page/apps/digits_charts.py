@@ -88,8 +88,7 @@ class Gallery(Sheet):
         self, draw: Draw, found: ImageComparison, only: Sequence[int] | None = None
     ) -> None:
         """Show pairs: left the training image, right its reconstruction; `only` those chosen."""
-        score, of = found.truth, found.matched
-        order, name = found.order, found.score_name
+        score, order, name = found.truth, found.order, found.score_name
         if self.secret:
             kept = score.nearest[order].unique()
             pictures = found.found[kept].clamp(0, 1)
@@ -106,7 +105,7 @@ class Gallery(Sheet):
             f"<b>The training images, and what the attack read of each.</b>{some}",
             [draw.pictures(draw.train.x)[order], score.images[order]], [TRUE, READ],
             [_frame(found, i) for i in order.tolist()],
-            [f"{_found(found, i)}: NCC {score.ncc[i]:.2f}, SSIM {score.ssim[i]:.2f}"
+            [f"{_verdict(found, i)}: NCC {score.ncc[i]:.2f}, SSIM {score.ssim[i]:.2f}"
              for i in order.tolist()],
             key=f"Left the training image, right {VOTES[found.vote]}; those found first, by {name}."
             f" {_frames(found)} NCC is the correlation of pixels. The pointer shows a pair large.",
@@ -121,7 +120,7 @@ def _frame(found: ImageComparison, i: int) -> str:
     return "faint" if ranked else "good"
 
 
-def _found(found: ImageComparison, i: int) -> str:
+def _verdict(found: ImageComparison, i: int) -> str:
     """Return whether training image i counts, and by the rank why."""
     if found.measure != "rank" or _frame(found, i) == "good":
         return "Found" if found.matched[i] else "Not found"
@@ -137,8 +136,8 @@ def _frames(found: ImageComparison) -> str:
         return f"{_mark('good', 'found')}: {MEASURES[found.measure]}."
     return (
         f"{_mark('good', f'found and alike (NCC above {NCC_LEAST:g})')}; "
-        "<span style='color:var(--mx-good)'>▨</span> found though blurred: no other image is nearer "
-        "to what was made; without a frame, however sharp: another image is nearer."
+        "<span style='color:var(--mx-good)'>▨</span> found though blurred: no other image is "
+        "nearer to what was made; without a frame, however sharp: another image is nearer."
     )
 
 

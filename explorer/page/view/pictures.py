@@ -22,7 +22,8 @@ class PicturesView(View):
     It tells of "press": the number of a tile that is pressed, where tiles can be.
 
     Attributes:
-        tiles: of each its `mark` ("", "good", "faint", "pos" or "neg"), its `words`, and whether it is `on`.
+        tiles: of each its `mark` ("", "good", "faint", "pos" or "neg"), its `words`,
+            and whether it is `on`.
         captions: of the images of a tile, shown where it is large.
         shape: images in a tile, their height, width and channels.
         pixels: of all images, tile by tile.
