@@ -1,8 +1,9 @@
 """The hall attacks: what many hands say where the points are, scored beside the machine.
 
 The hall sees the weights alone, as the machine does. Its guess are the places where most hands
-meet, as many as the machine claims; both are scored as claims are (`scoring`), and beside each
-count stands what the same claims meet by chance.
+meet; of the machine count as many claims, those of the largest multipliers. Both are scored as
+claims are (`scoring`), within what a finger can meet and within what the page calls found, and
+beside each count stands what the same places meet by chance.
 """
 
 from __future__ import annotations
@@ -30,9 +31,22 @@ from explorer.research.pictures.axes import Axes
 from explorer.research.pictures.fields import margin_map, neuron_lines
 from explorer.research.pictures.needles import needles
 
-HALL_RADII = (RADII[1], RADII[2])  # a point is found within the first, near within the second
+EXACT = RADII[1]  # a claim of the page is right within this
+# What a finger can meet, as a share of half the plane: 9 of the 181 px of a phone 390 px wide, a
+# millimetre and a half. Arbitrary: where it is wider, chance alone meets most of a circle.
+FINGER = 0.05
 SIZE = 64  # samples of the map a side: 5 kB for a phone; arbitrary
 JITTER, STEPS = 0.05, 12_000  # of a set made for the hall, off its ruler; arbitrary
+
+
+def hall_radii(axes: Axes) -> tuple[float, float]:
+    """Return within what a point is exactly found, and within what a finger meets it.
+
+    Example:
+        >>> hall_radii(Axes())
+        (0.03, 0.1)
+    """
+    return EXACT, max(EXACT, float(f"{FINGER * axes.half.min():.2g}"))
 
 
 def next_set(data: Dataset) -> str:
@@ -128,23 +142,23 @@ def read_taps(net: Network, taps: Mapping[str, Any], axes: Axes) -> dict[int, Da
     return made
 
 
-def densest(taps: Sequence[Dataset], most: int) -> Dataset:
+def densest(taps: Sequence[Dataset], most: int, within: float) -> Dataset:
     """Return the `most` places where most phones tap, the fullest first.
 
-    Taps of one class within the radius of near are one place, at their middle; of one phone a
-    place counts once. Taps that made a place make no other.
+    Taps of one class that lie `within` this of each other are one place, at their middle; of one
+    phone a place counts once. Taps that made a place make no other.
 
     Args:
         taps: of each phone.
         most: how many places at most.
+        within: in units of the data.
 
     Example:
         >>> from explorer import empty
         >>> phone = [empty(2).with_point([v, 0.0], 1) for v in (0.0, 0.02, 1.0)]
-        >>> densest(phone, 1).x
+        >>> densest(phone, 1, 0.1).x
         tensor([[0.0100, 0.0000]], dtype=torch.float64)
     """
-    within = HALL_RADII[1]
     once = [_apart(phone, within / 2) for phone in taps if phone.n]
     if not once:
         return Dataset(torch.zeros(0, 2, dtype=torch.float64), torch.zeros(0, dtype=torch.float64))
@@ -179,38 +193,47 @@ class HallScore:
     """A round that is over.
 
     Attributes:
-        hall: of the hall's guess, at the radii of found and near.
-        machine: of the machine's claims.
+        hall: of the hall's guess, at both radii.
+        machine: of the machine's claims that count.
         guess: the hall's guess.
-        claims: the machine's.
-        each: points found and near, by the phone's number.
+        claims: the machine's, as many as the hall guesses; all of them where nobody tapped.
+        claimed: how many claims the machine has in all.
+        each: points found exactly and met, by the phone's number.
+        radii: see `hall_radii`.
     """
 
     hall: RecallCurve
     machine: RecallCurve
     guess: Dataset
     claims: Dataset
+    claimed: int
     each: dict[int, list[int]]
+    radii: tuple[float, float]
 
 
-def score_hall(truth: Dataset, taps: Mapping[int, Dataset], machine: Dataset) -> HallScore:
+def score_hall(
+    truth: Dataset, taps: Mapping[int, Dataset], machine: Dataset, axes: Axes
+) -> HallScore:
     """Score the hall, the machine and each phone by the same matching.
 
     Args:
         truth: the points.
         taps: of each phone (`read_taps`).
-        machine: what the machine claims; the hall may name as many places.
+        machine: what the machine claims, the largest multiplier first; the hall guesses no more.
+        axes: of the plane that was tapped on.
 
     Example:
         >>> from explorer import preset
         >>> data = preset("moons", n=10)
-        >>> made = score_hall(data, {1: data, 2: Dataset(data.x[:4], data.y[:4])}, data)
+        >>> taps = {1: data, 2: Dataset(data.x[:4], data.y[:4])}
+        >>> made = score_hall(data, taps, data, Axes())
         >>> made.hall.found, made.each
         (tensor([10, 10]), {1: [10, 10], 2: [4, 4]})
     """
-    guess, controls = densest(list(taps.values()), machine.n), control_sets(truth)
-    hall, claims = (
-        recall_curve(truth, controls, by.x, by.y, HALL_RADII) for by in (guess, machine)
-    )
-    each = {n: score(truth, by.x, by.y, HALL_RADII).found.tolist() for n, by in taps.items()}
-    return HallScore(hall, claims, guess, machine, each)
+    radii, controls = hall_radii(axes), control_sets(truth)
+    guess = densest(list(taps.values()), machine.n, radii[1])
+    count = guess.n or machine.n
+    claims = Dataset(machine.x[:count], machine.y[:count])
+    hall, machines = (recall_curve(truth, controls, by.x, by.y, radii) for by in (guess, claims))
+    each = {n: score(truth, by.x, by.y, radii).found.tolist() for n, by in taps.items()}
+    return HallScore(hall, machines, guess, claims, machine.n, each, radii)

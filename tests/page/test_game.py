@@ -304,6 +304,21 @@ def test_a_round_goes_step_by_step_and_the_seal_fits(panel: HallPanel) -> None:
     assert panel.view.state["round"] is None
 
 
+def test_the_question_is_answered_where_the_proof_is_skipped(
+    panel: HallPanel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = panel.session.frame.dataset
+    half = Dataset(own.x[:4], own.y[:4])
+    monkeypatch.setattr(hall_panel, "answers", lambda held, progress: iter([{"claims": half}]))
+    press(panel, "begin", words.PAGE)
+    press(panel, "claims")
+    assert not panel.view.state["ready"]["places"] and panel.view.state["busy"] == words.PROVING
+    press(panel, "truth", {})
+    state = panel.view.state
+    assert state["round"]["answer"] == words.hall_answer(1000, 4, 4)
+    assert not state["busy"], "nothing runs any more"
+
+
 def test_where_the_machine_finds_all_nothing_is_asked(
     panel: HallPanel, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -14,9 +14,9 @@ from explorer.engine.data import Dataset
 from explorer.engine.margin import q_of
 from explorer.research.game import GameError, Hidden, hide
 from explorer.research.hall import (
-    HALL_RADII,
     board,
     densest,
+    hall_radii,
     point_rows,
     read_taps,
     score_hall,
@@ -51,11 +51,11 @@ def test_the_board_holds_weights_and_of_the_points_their_seal(
 def test_the_fullest_places_come_first_and_one_phone_counts_once() -> None:
     spam = phone(*[(1.0, 1.0)] * 20)
     crowd = [phone((0.0, 0.0)), phone((0.02, 0.0)), phone((0.0, 0.03))]
-    made = densest([spam, *crowd], 2)
+    made = densest([spam, *crowd], 2, 0.1)
     torch.testing.assert_close(made.x[0], torch.tensor([0.02 / 3, 0.01], dtype=torch.float64))
     torch.testing.assert_close(made.x[1], torch.tensor([1.0, 1.0], dtype=torch.float64))
-    assert densest([*crowd, phone((0.0, 0.0), y=-1.0)], 5).n == 2, "classes do not mix"
-    assert densest([], 5).n == 0 and densest(crowd, 0).n == 0
+    assert densest([*crowd, phone((0.0, 0.0), y=-1.0)], 5, 0.1).n == 2, "classes do not mix"
+    assert densest([], 5, 0.1).n == 0 and densest(crowd, 0, 0.1).n == 0
 
 
 def test_a_tap_has_the_class_that_the_network_gives_its_place(
@@ -75,13 +75,27 @@ def test_scores_are_those_of_claims_with_chance_beside(hidden: tuple[Dataset, Hi
     rng = np.random.default_rng(0)
     off = Dataset(data.x + 0.05 / 2**0.5, data.y)  # near, not found
     random = Dataset(torch.from_numpy(rng.uniform(-2, 2, (8, 2))), data.y)
-    made = score_hall(data, {1: data, 2: off, 3: random}, data)
+    made = score_hall(data, {1: data, 2: off, 3: random}, data, Axes())
     assert made.each[1] == [8, 8] and made.each[2] == [0, 8] and made.each[3][1] <= 3
     assert made.machine.found.tolist() == [8, 8] and made.machine.n == 8
     assert made.guess.n <= made.claims.n, "the hall names no more places than the machine"
     assert float(made.machine.chance.max()) < 8
-    none = score_hall(data, {}, data)
-    assert none.hall.found.tolist() == [0, 0] and none.each == {} and HALL_RADII == (0.03, 0.1)
+    none = score_hall(data, {}, data, Axes())
+    assert none.hall.found.tolist() == [0, 0] and none.each == {} and none.claims.n == 8
+
+
+def test_hall_and_machine_name_as_many_places(hidden: tuple[Dataset, Hidden]) -> None:
+    data, _ = hidden
+    few = Dataset(data.x[:3], data.y[:3])
+    made = score_hall(data, {1: few}, data, Axes())
+    assert made.guess.n == made.claims.n == 3 and made.claimed == 8
+    assert torch.equal(made.claims.x, data.x[:3]), "the first are those of the largest multipliers"
+    assert made.machine.found.tolist() == made.hall.found.tolist() == [3, 3]
+
+
+def test_what_a_finger_meets_grows_with_the_plane() -> None:
+    near, far = (hall_radii(Axes((0.0, half), (0.0, half)))[1] for half in (0.2, 6.0))
+    assert near == hall_radii(Axes())[0] and far == pytest.approx(0.3)
 
 
 @pytest.mark.parametrize("wrong", [{"x": []}, {"1": [[0, "b"]]}, {"1": "ab"}, {"1": [[0]]}])

@@ -66,6 +66,7 @@ from explorer.page.frame import (
 )
 from explorer.page.history import History
 from explorer.page.keeping import words as keeping
+from explorer.page.sharing import words as hall
 from explorer.page.stages.attack import found_words
 from explorer.page.stages.attack.own import rules_html, with_rings
 from explorer.page.stages.explain import words as page_explain
@@ -84,6 +85,8 @@ from explorer.research.census.passes import LowestPass
 from explorer.research.determined import Determination
 from explorer.research.grid import maps
 from explorer.research.grid.landscape import Arrivals
+from explorer.research.hall import score_hall
+from explorer.research.pictures.axes import Axes
 from explorer.research.sweep import arena
 from explorer.research.tuning import Trial
 from explorer.research.words import arena as arena_words
@@ -975,11 +978,30 @@ def of_keeping() -> Named:
     yield "kept, with a lesson", keeping.kept_words(frames["one class"], [1, 2])
 
 
+def of_the_hall() -> Named:
+    """What the projector and the phones say of a round."""
+    made = Needed(np.array([[0, -1.0, 0.3, 1.0, 0.2]]), 0.1, 0.0, 0.06, 7, 7, 2.5, 1.01)
+    yield "hall, taps", hall.hall_tapping(20)
+    yield "hall, more claims than points", hall.hall_claims(28, 20)
+    yield "hall, one claim", hall.hall_claims(1, 20)
+    yield "hall, proof", f"{hall.hall_places(made)} {hall.hall_proof(made)} {hall.hall_scope(made)}"
+    yield "hall, what counts", hall.hall_within((0.03, 0.1))
+    yield "hall, answer", hall.hall_answer(12_000, 18, 19)
+    data = preset("alternating-circle", n=8)
+    for name, taps in (("few tapped", {1: Dataset(data.x[:3], data.y[:3])}), ("nobody tapped", {})):
+        score = score_hall(data, taps, data, Axes())
+        yield f"hall, {name}", " ".join(hall.hall_result(score, 2))
+        yield (
+            f"hall, rows, {name}",
+            " | ".join(cell for row in hall.hall_rows(score) for cell in row),
+        )
+
+
 def made() -> dict[str, str]:
     """All sentences by name."""
     parts = (
         enums, of_weights, of_verdicts, of_explanations, of_energy, of_membership, of_attacks,
-        of_audits, of_research, of_headlines, of_page, of_keeping,
+        of_audits, of_research, of_headlines, of_page, of_keeping, of_the_hall,
     )  # fmt: skip
     found: dict[str, str] = {}
     for name, text in (pair for part in parts for pair in part()):

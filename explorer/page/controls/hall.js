@@ -13,7 +13,8 @@ const build = (el, send, onClose) => {
   const network = make("p", "mx-hall-said", {}), title = make("h2", "", {}), where = make("p", "mx-hall-address", {}), code = make("p", "mx-hall-code", {});
   const qr = make("canvas", "mx-hall-qr", { role: "img", "aria-label": "QR code of the address", hidden: true });
   const count = make("p", "mx-hall-count", { role: "status" }), table = make("table", "mx-hall-score", { hidden: true });
-  const said = make("p", "mx-hall-said", { role: "status" }), scope = make("small", "mx-hall-seal", {});
+  const said = make("p", "mx-hall-said", { role: "status" }), proof = make("p", "mx-hall-said", {});
+  const scope = make("p", "", {}), scoped = make("details", "mx-hall-seal", {}, make("summary", "", { textContent: "Of which sets?" }), scope), legend = make("p", "mx-hall-key", { "aria-label": "What the marks mean" });
   const asked = make("div", "mx-hall-asked", { hidden: true }), best = make("ol", "mx-hall-best", { hidden: true });
   const seal = make("small", "mx-hall-seal", {}), busy = make("small", "mx-hall-busy", { role: "status" });
   const next = makeButton("mx-action", "", undefined, () => step());
@@ -23,11 +24,11 @@ const build = (el, send, onClose) => {
   const join = make("div", "mx-hall-join", {}, make("div", "", {}, where, code), qr);
   const dialog = make("dialog", "mx-hall-screen", { "aria-label": "The hall attacks" },
     make("div", "mx-hall-left", {}, plane, needles),
-    make("div", "mx-hall-right", {}, network, title, join, warned, count, said, scope, asked, table, best, make("span", "mx-hall-gap"), seal, busy,
+    make("div", "mx-hall-right", {}, network, title, join, warned, count, said, proof, scoped, legend, asked, table, best, make("span", "mx-hall-gap"), seal, busy,
       make("div", "mx-hall-steps", {}, next, skip, other, again, leave))); // what ends it or goes on to another is never under the hand that reveals
   el.append(dialog);
 
-  let now = {}, phones = {}, told = {}, socket = null, cloud = [], moving = 0, shown = "", seen = "", known = false;
+  let now = {}, phones = {}, told = {}, socket = null, cloud = [], moving = 0, shown = "", seen = "";
   const stage = () => (!now.round ? "" : now.round.truth ? "truth" : now.round.places ? "places" : now.round.claims ? "claims" : "taps");
   const taps = () => Object.fromEntries(Object.entries(phones).map(([number, [own]]) => [number, own]));
   const step = () => ({ taps: () => send("claims"), claims: () => send("places"), places: () => send("truth", taps()) })[stage()]?.();
@@ -72,11 +73,11 @@ const build = (el, send, onClose) => {
   };
   const votes = () => {
     const all = Object.values(phones).map(([, guess]) => guess).filter(Boolean), { question, answer, answers } = now.round;
-    asked.hidden = !question || (stage() === "truth" && !answer && !all.length) || !["taps", "truth"].includes(stage()); // it stands there before the first answer, as on the phones
+    asked.hidden = !question || !["taps", "truth"].includes(stage()); // it stands there before the first answer, as on the phones
     const rows = stage() === "taps" || all.length ? Object.entries(answers || {}) : [];
     asked.replaceChildren(make("p", "", { textContent: question || "" }), ...(answer ? [make("p", "mx-hall-answer", { textContent: answer })] : []), make("div", "mx-hall-bars", {}, ...rows.map(([key, name]) => {
       const some = all.filter((guess) => guess === key).length;
-      return make("div", "", {}, make("span", "", { textContent: name }), make("i", "", {}, make("b", "", { style: `width:${(100 * some) / Math.max(1, all.length)}%` })), make("span", "", { textContent: some }));
+      return make("div", "", {}, make("span", "", { textContent: name }), make("span", "", { textContent: some }), make("i", "", {}, make("b", "", { style: `width:${(100 * some) / Math.max(1, all.length)}%` })));
     })));
   };
   const writeAll = () => {
@@ -85,14 +86,17 @@ const build = (el, send, onClose) => {
     const at = stage(), total = told.total || 0, tapped = Object.values(phones).reduce((sum, [own]) => sum + own.length, 0);
     put(title, "textContent", { taps: "Where are the points?", claims: "The machine claims", places: "Here a point must be", truth: now.result }[at]);
     put(said, "textContent", now.said);
+    put(proof, "textContent", now.proof);
     put(scope, "textContent", now.scope);
+    put(scoped, "hidden", !now.scope);
+    legend.replaceChildren(...hallKey(now.round, now.round.truth ? "where most taps meet" : "a tap of the hall"));
     put(where, "textContent", told.letters ? (told.place || pageOf("hall").href).replace(/^http:\/\//, "") : "");
     put(warned, "textContent", now.no_phones);
     put(warned, "hidden", !told.letters || Boolean(told.place) || total > 0 || at !== "taps");
-    join.classList.toggle("small", known || at !== "taps"); // phones that are in go on by themselves; who comes late reads it
+    join.classList.toggle("small", at !== "taps"); // who comes late still reads it
     put(code, "textContent", told.letters || "");
     put(count, "textContent", `${total} ${total === 1 ? "phone" : "phones"}, ${tapped} ${tapped === 1 ? "tap" : "taps"}`);
-    put(seal, "textContent", `Sealed before the first tap: ${now.round.seal.slice(0, 16)}… ${now.sealed}`);
+    put(seal, "textContent", `${now.sealed} (SHA-256 ${now.round.seal.slice(0, 12)}…)`);
     dialog.dataset.stage = at;
     const label = { taps: "The machine's claims", claims: "Where a point must be", places: "Reveal the points" }[at];
     put(next, "textContent", label || "");
@@ -119,8 +123,8 @@ const build = (el, send, onClose) => {
     const cell = (tag, text) => { const [large, small] = text.split("|"); return make(tag, "", {}, large, small ? make("small", "", { textContent: small }) : ""); };
     const row = (tag, cells) => make("tr", "", {}, ...cells.map((text, i) => cell(i ? tag : "th", text)));
     table.replaceChildren(...now.rows.map((cells, i) => row(i ? "td" : "th", cells)));
-    const order = Object.entries(now.round.scores).filter(([number]) => phones[number]?.[2]).sort(([, a], [, b]) => b[0] - a[0] || b[1] - a[1]).slice(0, 3);
-    best.replaceChildren(...order.map(([number, [found, near, n]]) => make("li", "", {}, make("span", "", { textContent: phones[number][2] }), make("small", "", { textContent: `${found} of ${n} found, ${near} near` }))));
+    const order = Object.entries(now.round.scores).filter(([number]) => phones[number]?.[2]).sort(([, a], [, b]) => b[1] - a[1] || b[0] - a[0]).slice(0, 3);
+    best.replaceChildren(...order.map(([number, [exact, met, n]]) => make("li", "", {}, make("span", "", { textContent: phones[number][2] }), make("small", "", { textContent: `${met} of ${n} met, ${exact} exactly` }))));
   };
   const drawCode = (rows) => {
     const s = rows.length + 4; // two modules of quiet on each side, and the card around
@@ -152,7 +156,7 @@ const build = (el, send, onClose) => {
     if (!state.round) { shown = ""; return; }
     if (!dialog.open && !shown) dialog.showModal();
     const round = JSON.stringify(state.round);
-    if (seen !== state.round.seal) { known = told.total > 0; forget(); }
+    if (seen !== state.round.seal) forget();
     seen = state.round.seal;
     if (round !== shown) {
       shown = round;

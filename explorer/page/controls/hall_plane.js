@@ -10,6 +10,14 @@ const hallCanvas = (canvas) => {
   context.clearRect(0, 0, width, height);
   return [context, { width, height }];
 };
+const isProof = (round) => Boolean(round.places && !round.truth);
+// What the marks on the plane mean: of `hand`, and of all that a round shows. Rows of words and marks.
+const hallKey = (round, hand) => [
+  [hand, "+ink"],
+  ...(round.claims ? [["the machine's claims", "●pos", "▲neg"]] : []),
+  ...(isProof(round) && round.places.length ? [["a point must be inside", "▢good"]] : []),
+  ...(round.truth ? [["the points", "○pos", "△neg"]] : []),
+].map(([words, ...marks]) => make("span", "", {}, ...marks.map((mark) => make("b", "", { textContent: `${mark[0]} `, style: `color:var(--mx-${mark.slice(1)})` })), words));
 // A round as a frame of the plane. Its map is the same object each time, as its picture is kept.
 const hallFrame = (canvas, round) => {
   if (canvas.mxMap?.seal !== round.seal) {
@@ -17,9 +25,8 @@ const hallFrame = (canvas, round) => {
     canvas.mxMap = { seal: round.seal, data, shape: [round.size, round.size] };
   }
   const table = (rows, more = []) => rows && { data: Float32Array.from(rows.flatMap((row) => [...row, ...more])), shape: [rows.length, 5] };
-  const behind = round.places && !round.truth ? {} : { map: canvas.mxMap, neurons: table(round.lines) }; // the plane goes white for the proof
   return {
-    ...behind, places: round.truth ? undefined : table(round.places), placesAre: "place",
+    map: canvas.mxMap, neurons: isProof(round) ? undefined : table(round.lines), places: round.truth ? undefined : table(round.places), placesAre: "place",
     points: table(round.truth, [-1, 0]), hollow: true, candidates: table(round.claims, [0.8, 1]),
   };
 };
@@ -29,28 +36,26 @@ const paintHall = (canvas, round, { cloud = [], mine = [], aim = null } = {}) =>
   const X = (x) => ((x + 1) / 2) * size.width, Y = (y) => ((1 - y) / 2) * size.height;
   const unit = Math.min(size.width, size.height) / 400, places = { X, Y, unit };
   paintBackdrop(context, frame, size, paints, places, { across: [], up: [] }); // phones have no ticks
-  context.fillStyle = context.strokeStyle = paints.accent;
-  context.lineWidth = 1.6 * unit;
+  if (isProof(round)) { context.globalAlpha = 0.75; context.fillStyle = paints.card; context.fillRect(0, 0, size.width, size.height); } // the proof stands out
+  const plus = (x, y, r, width, colour = paints.ink) => edged(context, colour, width, paints, unit, () => {
+    context.moveTo(X(x) - r, Y(y)); context.lineTo(X(x) + r, Y(y)); context.moveTo(X(x), Y(y) - r); context.lineTo(X(x), Y(y) + r);
+  });
   const few = Math.min(1, Math.sqrt(100 / Math.max(1, cloud.length))); // of many taps each is paler: they add up
-  for (const [x, y, age] of round.truth ? [] : cloud) { // a tap falls in as a ring that closes, and stays as a soft disc
-    context.globalAlpha = (round.claims ? 0.45 : 0.7) * few;
-    context.beginPath(); circle(context, X(x), Y(y), 6 * unit); context.fill();
+  for (const [x, y, age] of round.truth ? [] : cloud) { // a tap falls in as a ring that closes, and stays as a cross of the hand
+    context.globalAlpha = (isProof(round) ? 0.3 : round.claims ? 0.6 : 0.9) * few;
+    plus(x, y, 6 * unit, 2);
     if (age >= 0.7) continue;
     context.globalAlpha = 1 - age / 0.7;
+    context.strokeStyle = paints.ink;
     context.beginPath(); circle(context, X(x), Y(y), (6 + 24 * (1 - age / 0.7)) * unit); context.stroke();
   }
   context.globalAlpha = 1;
   paintPlaces(context, frame, paints, places, size);
-  const plus = (x, y, r, colour, width) => edged(context, colour, width, paints, unit, () => {
-    context.moveTo(X(x) - r, Y(y)); context.lineTo(X(x) + r, Y(y)); context.moveTo(X(x), Y(y) - r); context.lineTo(X(x), Y(y) + r);
-  });
-  const guesses = [...(round.claims ? mine : []), ...((cloud.length && round.guess) || [])];
-  for (const [x, y] of guesses) plus(x, y, 6.5 * unit, paints.accent, 2.4);
+  for (const [x, y] of [...(round.claims ? mine : []), ...((cloud.length && round.guess) || [])]) plus(x, y, 6.5 * unit, 2.4);
   paintPoints(context, frame, paints, places);
   paintCandidates(context, frame, paints, places); // over the hand's own crosses, which are larger
-  for (const [x, y] of round.claims ? [] : mine) for (const r of [10.4, 1.2])
-    edged(context, paints.accent, 2.2, paints, unit, () => circle(context, X(x), Y(y), r * unit));
-  if (aim) plus(...aim, 9, paints.ink, 2 / unit);
+  for (const [x, y] of round.claims ? [] : mine) plus(x, y, 9 * unit, 2.6);
+  if (aim) { plus(...aim, 9, 2 / unit, paints.accent); edged(context, paints.accent, 2 / unit, paints, unit, () => circle(context, X(aim[0]), Y(aim[1]), 12)); }
 };
 // The weights as needles, one a neuron, in the order of their direction: up is up.
 const paintNeedleRow = (canvas, round) => {

@@ -22,7 +22,7 @@ const build = (el, send, onClose, onMessage) => {
     put(link.button, "disabled", !now.link);
     put(note, "textContent", now.note);
     put(only, "textContent", now.only_here.replace("{address}", () => addressOn(now.network)));
-    put(only, "hidden", !isLocal(link.field.value));
+    put(only, "hidden", !now.only_here || !isLocal(link.field.value));
     put(code, "value", now[language] || "");
     code.classList.toggle("mx-wrap", language === "command");
     for (const [key, b] of languages) attribute(b, "aria-pressed", String(key === language));

@@ -30,7 +30,7 @@ from explorer.page.sharing.run import run_of_page
 from explorer.page.stages.proof.commands import proofs
 from explorer.research.game import REVEAL, GameError, Hidden, as_guess, computer_guess, hide
 from explorer.research.hall import (
-    HALL_RADII,
+    EXACT,
     HallScore,
     board,
     hall_run,
@@ -141,6 +141,11 @@ def answers(held: HallRound, progress: Progress) -> Iterator[dict[str, Any]]:
         for part in proofs(held.aim.target, held.aim, progress):
             needed = part if isinstance(part, Needed) else needed
     yield {"needed": needed, "proven": True}
+    yield from late_answer(held, progress)
+
+
+def late_answer(held: HallRound, progress: Progress) -> Iterator[dict[str, Any]]:
+    """Yield how many points the machine finds after twice the steps, where that is a question."""
     if _leaves_points(held):
         state, config = held.state, replace(held.config, steps=LIVE_STEPS)
         for t in range(state.t, 2 * state.t, SLICE):
@@ -168,7 +173,7 @@ def _machine_hits(held: HallRound) -> int:
 
 
 def _hits(truth: Dataset, claims: Dataset) -> int:
-    return int(score(truth, claims.x, claims.y, HALL_RADII).found[0])
+    return int(score(truth, claims.x, claims.y, (EXACT,)).found[0])
 
 
 def with_truth(held: HallRound, made: HallScore) -> HallRound:
@@ -180,7 +185,7 @@ def with_truth(held: HallRound, made: HallScore) -> HallRound:
         "truth": point_rows(held.truth, held.axes),
         "guess": point_rows(made.guess, held.axes),
         "sealed": f"{salt[1]}\n{write_csv(held.truth)}",
-        "within": words.WITHIN,
+        "within": words.hall_within(made.radii),
         "network": words.hall_points(held.number, held.truth),
         "scores": {str(n): [*found, made.hall.n] for n, found in made.each.items()},
     }
@@ -205,14 +210,17 @@ def said_of(held: HallRound) -> str:
     if "places" in held.shown:
         return words.hall_places(held.needed)
     if "claims" in held.shown and held.claims is not None:
-        return words.hall_claims(held.claims.n)
+        return words.hall_claims(held.claims.n, held.truth.n)
     return words.hall_tapping(held.truth.n)
 
 
-def scope_of(held: HallRound) -> str:
-    """Return of which sets the proof is, in small print while it is shown."""
-    proof = "places" in held.shown and held.score is None
-    return words.hall_scope(held.needed) if proof else ""
+def proof_of(held: HallRound) -> dict[str, str]:
+    """Return what the proof says in plain words, and of which sets, while it is shown."""
+    shown = "places" in held.shown and held.score is None
+    return {
+        "proof": words.hall_proof(held.needed) if shown else "",
+        "scope": words.hall_scope(held.needed) if shown else "",
+    }
 
 
 NO_ROUND: dict[str, Any] = {"round": None, "rows": []}
@@ -222,8 +230,8 @@ def shown_of(held: HallRound) -> dict[str, Any]:
     """Return what the projector shows of a round, beside what phones see."""
     over = held.score
     return {
-        "round": held.shown, "said": said_of(held), "scope": scope_of(held),
-        "sealed": "" if over is None else words.SEALED,
+        "round": held.shown, "said": said_of(held), **proof_of(held),
+        "sealed": words.HALL_SEALED if over is None else words.HALL_OPENED,
         "result": "" if over is None else words.hall_result(over)[0],
         "ready": {"claims": held.claims is not None, "places": held.proven},
         "rows": [] if over is None else words.hall_rows(over),
@@ -308,9 +316,18 @@ class HallPanel(Panel):
                 if held.truth is self.session.frame.dataset:
                     self.seen = held.truth
                 play.set_truth_shown(self.session, True)
+                self._skip_proof()
                 self.redraw()
 
-        self.scoring.begin(once(lambda _: score_hall(held.truth, taps, machine)), take)
+        score = partial(score_hall, held.truth, taps, machine, held.axes)
+        self.scoring.begin(once(lambda _: score()), take)
+
+    def _skip_proof(self) -> None:
+        """Go on to the answer of the question where the proof is not done: nobody waits for it."""
+        held = self.round
+        if held is not None and not held.proven:
+            self.job.cancel()
+            self.job.begin(partial(late_answer, held), self._take, self.redraw)
 
     def _end(self) -> None:
         if self.round is None:
@@ -340,9 +357,8 @@ class HallPanel(Panel):
         failed = [a.error for a in (self.training, self.job, self.scoring) if a.error]
         if failed or self.round is None or self.training.busy:
             return str(failed[0]) if failed else words.TRAINING if self.training.busy else ""
+        if self.round.score is not None:
+            return words.LATER if self.round.later is None and self.job.busy else ""
         if self.round.claims is None:
             return words.CLAIMING
-        if not self.round.proven:
-            return words.PROVING
-        late = self.round.score is not None and self.round.later is None and self.job.busy
-        return words.LATER if late else ""
+        return "" if self.round.proven else words.PROVING

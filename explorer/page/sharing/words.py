@@ -9,7 +9,7 @@ from explorer.engine.number_words import count, share
 from explorer.engine.store import Run
 from explorer.engine.training import TrainState
 from explorer.research.game import HIDDEN, GuessScore
-from explorer.research.hall import HALL_RADII, HallScore
+from explorer.research.hall import HallScore
 
 ANEW = (
     "No link can make these weights again: they came from a file, or points or settings changed "
@@ -73,19 +73,14 @@ def size_of(link: str, run: Run) -> str:
     )
 
 
-ONLY_HERE = (
-    "Only this computer opens this address. For a class open the page at the address on the "
-    "network that margin-explorer serve --host 0.0.0.0 --class 30 prints."
-)
-
-
 def only_here(network: str) -> str:
     """Return who opens a link of 127.0.0.1, where the network knows the machine as `network`.
 
-    The browser puts the page's address on the network in the place of {address}.
+    The browser puts the page's address on the network in the place of {address}. Of a machine that
+    no other one reaches the hall says so, in the same drawer: "".
     """
     if not network:
-        return ONLY_HERE
+        return ""
     return "Only this computer opens this link. Links of the page at {address} open for a class."
 
 
@@ -126,8 +121,8 @@ NOT_SERVED = (
     "--host 0.0.0.0, and open it at the address that the command prints."
 )
 NO_PHONES = (
-    "Phones cannot come: only this computer opens this page; its other windows can play. For "
-    "phones start margin-explorer serve --host 0.0.0.0 --class 30."
+    "Only this computer opens this page and its links; its other windows can play. For phones "
+    "and a class start margin-explorer serve --host 0.0.0.0 --class 30."
 )
 LATER = "The answer to the question is computed …"
 OTHER = "The hall gets another network."
@@ -141,8 +136,8 @@ PAGE, OWN = "page", "This page's network"
 HALL_SETS = {"": "Another network", **{name: PRESETS[name].title for name in HIDDEN}}
 # What a phone can answer; the round carries these names to phones and projector.
 HALL_ANSWERS = {"more": "More", "same": "As many", "fewer": "Fewer"}
-WITHIN = ". Found is within {:g}, near within {:g}.".format(*HALL_RADII)
-SEALED = "The seal is the SHA-256 of these points and a salt; each phone shows both."
+HALL_SEALED = "The points are sealed: nobody can change them any more."
+HALL_OPENED = "The seal fits these points: each phone can check it."
 
 
 def hall_tapping(n: int) -> str:
@@ -150,7 +145,7 @@ def hall_tapping(n: int) -> str:
     where = f"the {n} training points are" if n > 1 else "the training point is"
     return (
         "The hall sees what the machine sees: the weights, a needle for each neuron, and the "
-        f"boundary they draw. Tap where {where}."
+        f"boundary they draw. Tap where {where}; none lies on the boundary itself."
     )
 
 
@@ -174,9 +169,20 @@ def hall_points(number: int, data: Dataset) -> str:
     return f"Round {number}: {which}, {count(data.n, 'point')}"
 
 
-def hall_claims(claimed: int) -> str:
-    """Return what the machine claims."""
-    return f"{claimed} places, read out of the weights alone."
+def hall_within(radii: tuple[float, float]) -> str:
+    """Return to a phone what counts, after how many of its taps count."""
+    exact, finger = radii
+    return (
+        f". Met is within {finger:g} of a point, as near as a finger taps; exact within {exact:g}."
+    )
+
+
+def hall_claims(claimed: int, n: int) -> str:
+    """Return what the machine claims, and whether some of it must be wrong."""
+    places = count(claimed, "place")
+    more = claimed > n
+    wrong = f" There are only {n} points, so some of them are wrong." if more else ""
+    return f"{places}, read out of the weights alone.{wrong}"
 
 
 def hall_places(made: Needed | None) -> str:
@@ -192,25 +198,32 @@ def hall_places(made: Needed | None) -> str:
     )
 
 
-def hall_scope(made: Needed | None) -> str:
-    """Return of which sets that is proven, in small print; "" where nothing is."""
+def hall_proof(made: Needed | None) -> str:
+    """Return what the proof comes to, in plain words; "" where nothing is proven."""
     if made is None or not len(made.rows):
         return ""
-    return (
-        f"Proven for sets with {scope(made.box, made.top)} that leave at most "
-        f"{share(made.limit)} of the weights unexplained."
-    )
+    return f"Without one, more than {share(made.limit)} of the weights would stay unexplained."
+
+
+def hall_scope(made: Needed | None) -> str:
+    """Return of which sets that is proven, for who asks; "" where nothing is."""
+    if made is None or not len(made.rows):
+        return ""
+    return f"Proven for all sets with {scope(made.box, made.top)}."
 
 
 def hall_rows(made: HallScore) -> list[list[str]]:
-    """Return a head, and the rows of hall and machine: who, points found and near, with chance."""
-    found, near = (f"within {radius:g}" for radius in HALL_RADII)
-    rows = [["", f"found|{found}", f"near|{near}"]]
+    """Return a head, and the rows of hall and machine: who, points met and exact, with chance."""
+    exact, finger = made.radii
+    rows = [["", f"met|within {finger:g}", f"exact|within {exact:g}"]]
+    machine = count(made.claimed, "claim")
+    if made.claims.n < made.claimed:
+        machine = f"the {made.claims.n} heaviest of {made.claimed} claims"
     for who, met, which in (
-        ("+ The hall", made.hall, f"{made.guess.n} places where most meet"),
-        ("● ▲ The machine", made.machine, f"{made.claims.n} places"),
+        ("+ The hall", made.hall, f"{count(made.guess.n, 'place')} where most taps meet"),
+        ("● ▲ The machine", made.machine, machine),
     ):  # fmt: skip
-        counts = zip(met.found.tolist(), met.chance.tolist(), strict=True)
+        counts = [*zip(met.found.tolist(), met.chance.tolist(), strict=True)][::-1]
         cells = [f"{hits} of {met.n}|by chance {chance:.1f}" for hits, chance in counts]
         rows.append([f"{who}|{which}", *cells])
     return rows
@@ -221,11 +234,14 @@ def hall_result(made: HallScore, traceless: int = 0) -> tuple[str, str]:
 
     `traceless`: how many of the points leave no trace in the weights, as far as that is known.
     """
-    hall, machine = (int(one.found[0]) for one in (made.hall, made.machine))
-    title = f"Of {made.hall.n} points the machine found {machine}, the hall {hall}"
-    best = max((found for found, _ in made.each.values()), default=0)
-    alone = f" One phone alone found {best}: it tapped where few others did." if best > hall else ""
-    rule = "The hall names the places where most phones meet, no more than the machine."
+    hall, machine = (int(one.found[1]) for one in (made.hall, made.machine))
+    title = f"Of {made.hall.n} points the machine met {machine}, the hall {hall}"
+    best = max((met for _, met in made.each.values()), default=0)
+    alone = f" One phone alone met {best}: it tapped where few others did." if best > hall else ""
+    each = count(made.claims.n, "place")
+    rule = f"Both name {each}; a point is met by one as near as a finger taps, {made.radii[1]:g}."
+    if not made.guess.n:
+        rule = "Nobody tapped."
     leave = "leaves" if traceless == 1 else "leave"
     gone = f" {traceless} of the points {leave} no trace in the weights." if traceless else ""
     return title, f"{rule}{alone}{gone}"
@@ -248,6 +264,6 @@ def hall_answer(t: int, before: int, after: int) -> str:
     """Return its answer in words."""
     word = HALL_ANSWERS[hall_later(before, after)].lower()
     return (
-        f"After {2 * t:,} steps the machine finds {after} of the points, after {t:,} it found "
-        f"{before}: {word}."
+        f"After {2 * t:,} steps the machine finds {after} of the points exactly, after {t:,} it "
+        f"found {before}: {word}."
     )
