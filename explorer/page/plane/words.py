@@ -92,9 +92,7 @@ def band_title(n: int, many: bool, of: int = 0) -> str:
 
     `of`: how many neurons there are before parallel ones are merged.
     """
-    if not many and of > n:
-        return f"Weights θ of {of} neurons in {n} directions"
-    if many:
+    if many or of > n:
         return f"Weights θ in {n} directions"
     return f"Weights θ of {n} neurons" if n > 1 else "Weights θ of one neuron"
 
