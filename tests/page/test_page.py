@@ -20,7 +20,7 @@ SAID = 4_000
 BURST = f"""
 from IPython.display import publish_display_data
 for k in range({SAID}):
-    publish_display_data({{"text/plain": 10000 * "x"}})
+    publish_display_data({{"text/plain": 40000 * "x"}})  # more than the buffers of a line hold
 get_ipython().kernel.iopub_thread.flush({60.0})
 """
 PATIENCE_S = 60.0

@@ -61,7 +61,8 @@ const playOpening = (root, address) => {
     write(".mx-opening-step", "");
     leave();
   };
-  root.addEventListener("click", (e) => (e.target.closest(".mx-opening-own") ? own() : end()));
+  const press = (target) => (target.closest(".mx-opening-own") ? own() : end());
+  root.addEventListener("click", (e) => press(e.target));
   document.addEventListener("keydown", (e) => { if (e.key === "Escape" && !gone) end(); });
   document.addEventListener("mx-drawn", (e) => { if (e.target.closest(".mx-plane")) { live = true; leave(); } });
   // The page behind asks what became of the opening, and gets "own" for a plane of one's own.
@@ -97,6 +98,7 @@ const playOpening = (root, address) => {
     return;
   }
   begin();
+  if (root.early) press(root.early); // a hand that was there before this script
 };
 
 {
