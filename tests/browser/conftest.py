@@ -342,10 +342,7 @@ def app(request: pytest.FixtureRequest, visit: Visit) -> Iterator[Explorer]:
 @pytest.fixture
 def circle(app: Explorer) -> Explorer:
     """The same with twenty points of a circle, and the exact network for them."""
-    app.preset("Alternating circle")
-    app.press("2 Train")
-    app.press("Jump to the exact solution")
-    sync_api.expect(app.where).to_have_text("step 0 of 0")
+    app.to_exact("Alternating circle")
     return app
 
 

@@ -84,6 +84,15 @@ class Explorer:
         """Draw a ready-made set, in the draw stage."""
         self.page.locator(".mx-thumb").filter(has_text=re.compile(f"^{title}$")).click()
 
+    def to_exact(self, title: str) -> None:
+        """Take a ready-made set and its exact network, by the stages Draw and Train."""
+        self.press("1 Draw")
+        self.preset(title)
+        self.press("2 Train")
+        self.press("Jump to the exact solution")
+        expect(self.where).to_have_text("step 0 of 0")
+        expect(self.verdict).to_contain_text(NEAR_KKT)
+
     def fold(self, title: str) -> None:
         """Open or close a fold of the side, or a folded part within it; the head has Share."""
         if title == "Share":
@@ -186,6 +195,11 @@ class Explorer:
         with self.page.expect_download() as download:
             self.button(name).click()
         return Path(download.value.path()).read_bytes()
+
+
+def field(page: Page, name: str) -> Locator:
+    """The control of a form with these words."""
+    return page.locator(".mx-app").get_by_label(name, exact=True).first
 
 
 def on_plane(place: Place) -> Place:

@@ -6,14 +6,19 @@ import re
 
 from playwright.sync_api import expect
 
-from tests.browser.steps import NEAR_KKT, Explorer
+from tests.browser.steps import Explorer
+from tests.browser.test_proof import FITTED, LEFT
 
 
-def test_claims_are_certified_and_the_map_is_drawn(app: Explorer) -> None:
-    app.preset("Two points")
-    app.press("2 Train")
-    app.press("Jump to the exact solution")
-    expect(app.verdict).to_contain_text(NEAR_KKT)
+def test_two_points_are_certified_mapped_and_forbidden(app: Explorer) -> None:
+    app.to_exact("Two points")
+    claims_are_certified_and_the_map_is_drawn(app)
+    on_a_line_an_interval_is_forbidden_by_keys(app)
+    app.press("1 Draw")
+    app.preset("XOR")  # a plane again, on which other tests of this page begin
+
+
+def claims_are_certified_and_the_map_is_drawn(app: Explorer) -> None:
     app.press("3 Attack")
     app.press("Play")
     dots = app.page.locator(".mx-dots .mx-chart-foot")
@@ -25,3 +30,17 @@ def test_claims_are_certified_and_the_map_is_drawn(app: Explorer) -> None:
     app.press("Hide the map")
     expect(app.button("How certain is a point here?")).to_be_visible()
     expect(card.locator(".mx-scale")).not_to_be_visible()
+
+
+def on_a_line_an_interval_is_forbidden_by_keys(app: Explorer) -> None:
+    app.press("Where must a point be?")
+    app.press("Reveal the points")
+    app.plane.focus()
+    for key in ("ArrowRight", "Shift+ArrowRight", "+", "-"):
+        app.page.keyboard.press(key)
+    expect(app.verdict).to_contain_text(LEFT)
+    app.page.wait_for_function(FITTED)
+    expect(app.said).to_contain_text(re.compile(r"no point within"))
+    app.page.keyboard.press("Delete")
+    expect(app.verdict).not_to_contain_text(LEFT)
+    app.press("Back to the points")

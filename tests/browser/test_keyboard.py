@@ -23,7 +23,14 @@ UNREACHED = """() => [...window.unreached].map(
   e => (e.innerText || e.title || e.getAttribute('aria-label') || e.outerHTML).slice(0, 60))"""
 
 
-def test_tab_reaches_every_control_and_keys_draw(app: Explorer) -> None:
+def test_keys_reach_and_do_everything(app: Explorer) -> None:
+    tab_reaches_every_control_and_keys_draw(app)
+    app.to_exact("Alternating circle")
+    a_word_is_explained_by_keys_and_by_the_pointer(app)
+    a_button_that_changes_or_goes_takes_no_focus_away(app)
+
+
+def tab_reaches_every_control_and_keys_draw(app: Explorer) -> None:
     page, keys = app.page, app.page.keyboard
     tab_to(page, "document.activeElement.matches('.mx-plane .mx-pad-surface')")
     cursor = page.locator(".mx-pad-surface canvas")
@@ -101,8 +108,8 @@ def tab_to(page: Page, reached: str, back: bool = False) -> None:
     raise AssertionError(f"{MOST_TABS} times Tab, and not {reached}")
 
 
-def test_a_word_is_explained_by_keys_and_by_the_pointer(circle: Explorer) -> None:
-    app, page = circle, circle.page
+def a_word_is_explained_by_keys_and_by_the_pointer(app: Explorer) -> None:
+    page = app.page
     term, card = page.locator(".mx-headline .mx-term").first, page.locator(".mx-term-card")
     expect(term).to_contain_text("KKT")
     page.get_by_role("tab", selected=True).focus()
@@ -120,10 +127,11 @@ def test_a_word_is_explained_by_keys_and_by_the_pointer(circle: Explorer) -> Non
     app.press("3 Attack")
     app.unfold_settings()
     expect(page.locator(".mx-form .mx-term").first).to_be_visible()  # names of settings too
+    app.fold("More settings")
 
 
-def test_a_button_that_changes_or_goes_takes_no_focus_away(circle: Explorer) -> None:
-    app, page = circle, circle.page
+def a_button_that_changes_or_goes_takes_no_focus_away(app: Explorer) -> None:
+    page = app.page
     app.press("3 Attack")
     app.button("Hide the truth").focus()
     page.keyboard.press("Enter")

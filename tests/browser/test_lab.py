@@ -14,6 +14,7 @@ from explorer.engine.store import load_run
 from explorer.serve.server import Server
 from tests.browser.steps import NEAR_KKT, STAGES, VERDICT, Explorer, barriers, know_the_marks
 from tests.browser.test_screen import wrong_with
+from tests.serve.visits import within
 
 # How far training came before the pause decides whether a hundred steps find a claim.
 JUDGED = re.compile(rf"{VERDICT.pattern}|No claim yet")
@@ -62,13 +63,20 @@ def the_road_is_walked_in_a_cell(page: Page) -> None:
         for size in (wide, {"width": 1280, "height": 720}):
             page.set_viewport_size(size)
             page.wait_for_function(WHOLE)
-    app.press("5 Explain")
-    for question in ("How certain is a point here?", "Farthest other set"):
-        app.press(question)
-        expect(page.locator(".mx-question .mx-item-words:not(:empty)").first).to_be_visible()
-        expect(page.locator(".mx-question .mx-bar:visible")).to_have_count(0, timeout=60_000)
-    page.wait_for_function(WHOLE)
+    questions_are_answered_in_the_cell(app)
     page.set_viewport_size(wide)
+
+
+def questions_are_answered_in_the_cell(app: Explorer) -> None:
+    """On two points, of which each question has an answer at once."""
+    app.to_exact("Two points")
+    app.press("5 Explain")
+    rows = app.page.locator(".mx-question:visible")
+    for k, question in enumerate(("How certain is a point here?", "Farthest other set")):
+        app.press(question)
+        expect(rows.nth(k).locator(".mx-item-words:not(:empty)")).to_be_visible()
+        expect(rows.nth(k).locator(".mx-bar:visible")).to_have_count(0)
+    app.page.wait_for_function(WHOLE)
 
 
 WHOLE = """() => [...document.querySelectorAll(".mx-cards, .mx-starts-box, .mx-lesson-body")]
@@ -293,13 +301,9 @@ def a_recording_plays_on_when_the_kernel_is_gone(page: Page, server: Server, boo
     where = frame.locator(".mx-where")
     expect(where).to_have_text("step 40")
     page.keyboard.press("Control+s")
-    for _ in range(50):
-        if "srcdoc" in book.read_text():
-            break
-        page.wait_for_timeout(100)
+    assert within(60, lambda: "srcdoc" in book.read_text()), "the notebook holds the page"
     end_kernels(page, server)
     frame.get_by_role("button", name="Reset").click()
     expect(where).to_have_text("")
     frame.get_by_role("button", name="Play", exact=True).click()
     expect(where).to_have_text("step 40")
-    assert "srcdoc" in book.read_text(), "the notebook holds the page"

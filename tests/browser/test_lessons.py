@@ -29,12 +29,13 @@ def ready(page: Page) -> None:
 
 def whole(page: Page) -> None:
     """No part of the screen is pushed out of it."""
-    inside = page.locator(".mx-lesson-foot, .mx-stage, .mx-side, .mx-transport").evaluate_all(
-        "all => all.every(e => { const r = e.getBoundingClientRect();"
+    page.wait_for_function(
+        "() => [...document.querySelectorAll("
+        "'.mx-lesson-foot, .mx-stage, .mx-side, .mx-transport')].every(e => {"
+        " const r = e.getBoundingClientRect();"
         " return r.left >= 0 && r.right <= innerWidth + 1 && r.bottom <= innerHeight + 1; })"
+        " && document.documentElement.scrollHeight <= innerHeight + 1"
     )
-    assert inside
-    assert not page.evaluate("document.documentElement.scrollHeight > innerHeight + 1")
 
 
 def test_the_index_leads_to_lesson_0_which_is_done_with_a_mouse(

@@ -5,7 +5,8 @@ from __future__ import annotations
 from playwright.sync_api import Page, expect
 
 from explorer.serve.server import Server
-from tests.browser.steps import Explorer
+from tests.browser.steps import Explorer, settled
+from tests.browser.test_room import the_ready_run_has_room_and_to_present_makes_it_more
 
 STARTED = "name => performance.getEntriesByName(name)[0]?.startTime ?? -1"
 
@@ -69,7 +70,10 @@ def test_three_marks_at_the_first_drawing_and_never_again(page: Page, voila_serv
     mark, app = page.locator(".mx-mark-box"), Explorer(played(page))
     app.expect_points(20)
     expect(mark).to_have_count(0)  # the verdict is read first, and it is of another stage
+    the_ready_run_has_room_and_to_present_makes_it_more(app)
+    expect(mark).to_have_count(0)
     app.press("1 Draw")
+    settled(app.plane)
     plane = app.box()
     expect(mark).to_contain_text("1 of")
     lowest = plane["y"] + 0.76 * plane["height"]  # of the circle's points, with its mark

@@ -89,7 +89,7 @@ def painter(browser: Browser) -> Iterator[Painter]:
         yield Painter(page)
 
 
-def test_points_stand_where_the_frame_says_in_the_colour_of_their_class(painter: Painter) -> None:
+def points_stand_where_the_frame_says_in_the_colour_of_their_class(painter: Painter) -> None:
     points = np.array([[0.5, 0.5, 1, -1, 0], [-0.5, -0.25, -1, -1, 0], [0.5, -0.5, 1, -1, 1]])
     seen = painter.paint({"points": points})
     assert near(at(seen, 0.5, 0.5), BLUE) and near(at(seen, -0.5, -0.25), ORANGE)
@@ -99,7 +99,7 @@ def test_points_stand_where_the_frame_says_in_the_colour_of_their_class(painter:
     assert min(at(hollow, 0.5, 0.5)) > 200
 
 
-def test_unused_candidates_fade_and_claims_get_rings(painter: Painter) -> None:
+def unused_candidates_fade_and_claims_get_rings(painter: Painter) -> None:
     rows = np.array([[0.3, 0.3, 1, 1, 1], [-0.3, 0.3, 1, 1, 0]])  # on no line of the grid
     seen = painter.paint({"candidates": rows})
     used, unused = at(seen, 0.3, 0.3), at(seen, -0.3, 0.3)
@@ -123,7 +123,7 @@ CUBIC = """fields => {
 }""".replace("SIZE", str(SIZE))
 
 
-def test_a_map_is_as_smooth_as_if_every_pixel_were_on_a_cubic_curve(painter: Painter) -> None:
+def a_map_is_as_smooth_as_if_every_pixel_were_on_a_cubic_curve(painter: Painter) -> None:
     x, y = np.meshgrid(*[np.linspace(-24, 24, 60)] * 2)
     fields = _sent({"map": 1.1 + 0.5 * (np.sin(x) + np.cos(y + x / 2))})  # no line of a level
     two, one = (_pixels(url) for url in painter.page.evaluate(CUBIC, fields))
@@ -131,7 +131,7 @@ def test_a_map_is_as_smooth_as_if_every_pixel_were_on_a_cubic_curve(painter: Pai
     assert np.abs(two - one)[inside, inside].max() <= 4
 
 
-def test_the_map_is_pale_blue_and_orange_clear_at_zero_and_the_same_from_bytes(
+def the_map_is_pale_blue_and_orange_clear_at_zero_and_the_same_from_bytes(
     painter: Painter,
 ) -> None:
     values = np.tile(np.linspace(-1, 1, 31), (31, 1)) * 2
@@ -149,7 +149,7 @@ def test_the_map_is_pale_blue_and_orange_clear_at_zero_and_the_same_from_bytes(
     )
 
 
-def test_the_graph_of_a_line_leaves_the_frame_and_is_not_bent_to_it(painter: Painter) -> None:
+def the_graph_of_a_line_leaves_the_frame_and_is_not_bent_to_it(painter: Painter) -> None:
     x = np.linspace(-1, 1, 101)
     seen = painter.paint({"flat": True, "graph": np.column_stack([x, 3 * x])})
     empty = painter.paint({"flat": True, "graph": np.column_stack([x, 0 * x - 5])})
@@ -158,7 +158,7 @@ def test_the_graph_of_a_line_leaves_the_frame_and_is_not_bent_to_it(painter: Pai
     assert abs(columns.max() - 1 / 3) < 0.03 and abs(columns.min() + 1 / 3) < 0.03
 
 
-def test_samples_of_the_map_stand_from_edge_to_edge(painter: Painter) -> None:
+def samples_of_the_map_stand_from_edge_to_edge(painter: Painter) -> None:
     seen = painter.paint({"map": np.tile([-2.0, 0.0, 2.0], (3, 1))})
     edge, between = np.array(at(seen, -0.99, 0.3)), np.array(at(seen, -0.5, 0.3))
     assert np.abs(between - (edge + 255) / 2).max() < 10, "half way from the edge to clear zero"
@@ -169,7 +169,7 @@ SCALES = (
 )  # fmt: skip
 
 
-def test_ticks_are_few_and_read_apart_at_any_scale(painter: Painter) -> None:
+def ticks_are_few_and_read_apart_at_any_scale(painter: Painter) -> None:
     for centre, half in SCALES:
         ticks = painter.page.evaluate("([c, h]) => niceTicks(c, h, 5)", [centre, half])
         words = [word for _, word in ticks]
@@ -181,7 +181,7 @@ def test_ticks_are_few_and_read_apart_at_any_scale(painter: Painter) -> None:
             assert abs(float(word.replace("−", "-")) - value) < 0.01 * step, "word and number"
 
 
-def test_trails_join_steps_of_one_run_and_begin_anew_with_another(painter: Painter) -> None:
+def trails_join_steps_of_one_run_and_begin_anew_with_another(painter: Painter) -> None:
     lengths = painter.page.evaluate(
         """() => {
              const memory = {}, out = [];
@@ -198,9 +198,25 @@ def test_trails_join_steps_of_one_run_and_begin_anew_with_another(painter: Paint
     assert max(lengths[8:]) == lengths[-1] == 24
 
 
-def test_a_whole_scene_is_the_same_picture_on_canvas_and_as_svg(
-    painter: Painter, page: Page
-) -> None:
+def test_the_painter_draws_what_a_frame_says(painter: Painter, page: Page) -> None:
+    for law in LAWS:
+        law(painter)
+    a_whole_scene_is_the_same_picture_on_canvas_and_as_svg(painter, page)
+
+
+LAWS = (
+    points_stand_where_the_frame_says_in_the_colour_of_their_class,
+    unused_candidates_fade_and_claims_get_rings,
+    a_map_is_as_smooth_as_if_every_pixel_were_on_a_cubic_curve,
+    the_map_is_pale_blue_and_orange_clear_at_zero_and_the_same_from_bytes,
+    the_graph_of_a_line_leaves_the_frame_and_is_not_bent_to_it,
+    samples_of_the_map_stand_from_edge_to_edge,
+    ticks_are_few_and_read_apart_at_any_scale,
+    trails_join_steps_of_one_run_and_begin_anew_with_another,
+)
+
+
+def a_whole_scene_is_the_same_picture_on_canvas_and_as_svg(painter: Painter, page: Page) -> None:
     session = Session(preset("alternating-circle", n=8))
     play.go(session, "train")
     train.jump_to_exact(session)

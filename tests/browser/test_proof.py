@@ -1,4 +1,4 @@
-"""The last act by a real mouse and by keys: from the opening's verdict, and on a line."""
+"""The last act by a real mouse: from the opening's verdict."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable
 from playwright.sync_api import Page, expect
 
 from explorer.serve.server import Server
-from tests.browser.steps import NEAR_KKT, Explorer
+from tests.browser.steps import Explorer
 
 SHOWN = "name => document.querySelector('.mx-plane canvas')?.mxFrame?.[name]?.shape?.[0] ?? 0"
 FITTED = """() => {
@@ -68,22 +68,3 @@ def test_without_motion_the_last_frame_leads_to_rings_the_truth_and_an_argument(
     app.button("Back to the points").click()
     page.wait_for_function(f"name => ({SHOWN})(name) === 0", arg="places")
     assert drawn(page, "points") == 20
-
-
-def test_on_a_line_an_interval_is_forbidden_by_keys(app: Explorer) -> None:
-    app.preset("Two points")
-    app.press("2 Train")
-    app.press("Jump to the exact solution")
-    expect(app.verdict).to_contain_text(NEAR_KKT)
-    app.press("5 Explain")
-    app.press("Where must a point be?")
-    app.press("Reveal the points")
-    app.plane.focus()
-    for key in ("ArrowRight", "Shift+ArrowRight", "+", "-"):
-        app.page.keyboard.press(key)
-    expect(app.verdict).to_contain_text(LEFT)
-    app.page.wait_for_function(FITTED)
-    expect(app.said).to_contain_text(re.compile(r"no point within"))
-    app.page.keyboard.press("Delete")
-    expect(app.verdict).not_to_contain_text(LEFT)
-    app.press("Back to the points")

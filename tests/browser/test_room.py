@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 from playwright.sync_api import Page, expect
 
 from explorer.page.lessons.file import packaged_lessons
-from explorer.serve.server import Server
 from tests.browser.steps import Explorer, settled
 
 LAPTOP = {"width": 1280, "height": 720}
@@ -37,15 +35,10 @@ def heights(page: Page) -> list[float]:
     return [box["height"] for box in boxes if box is not None]
 
 
-def test_the_ready_run_has_room_and_to_present_makes_it_more(
-    new_page: Callable[..., Page], voila_server: Server
-) -> None:
-    page = new_page(viewport=LAPTOP)
-    page.goto(voila_server.url, wait_until="commit")
-    page.locator(".mx-opening-now").click()
-    app = Explorer(page)
-    app.expect_points(20)
-    page.keyboard.press("Escape")  # the marks of a first visit
+def the_ready_run_has_room_and_to_present_makes_it_more(app: Explorer) -> None:
+    """As the opening leaves it at a first visit: test_opening.py."""
+    page, wide = app.page, app.page.viewport_size
+    assert wide is not None
     page.get_by_role("button", name="Numbers").click()
     for size in SIZES:
         page.set_viewport_size(size)
@@ -62,6 +55,7 @@ def test_the_ready_run_has_room_and_to_present_makes_it_more(
     assert all(after > old for after, old in zip(heights(page), before, strict=True))
     page.keyboard.press("Escape")
     app.press("4 Landscape")
+    expect(page.locator(".mx-strip-view")).to_be_visible()
     settled(page.locator(".mx-cards"))
     small = side_of(page)
     page.get_by_role("button", name="Present").click()
@@ -69,6 +63,7 @@ def test_the_ready_run_has_room_and_to_present_makes_it_more(
     assert side_of(page) > small and page.locator(".mx-strip-view").is_visible()
     page.get_by_role("button", name="Present").click()
     expect(page.locator(".mx-tabs")).to_be_visible()
+    page.set_viewport_size(wide)
 
 
 def test_the_triangle_beside_a_lesson_is_large(app: Explorer) -> None:

@@ -120,7 +120,16 @@ BREAKS = {
 }  # fmt: skip
 
 
-def test_what_finds_nothing_wrong_would_find_it(app: Explorer) -> None:
+def test_what_is_looked_for_is_found_and_the_window_holds_menus_and_what_is_presented(
+    app: Explorer,
+) -> None:
+    what_finds_nothing_wrong_would_find_it(app)
+    to_theme(app, "light")
+    menus_and_share_stay_in_the_window_and_are_worked_by_keys(app)
+    f_presents_and_escape_ends_it_but_not_while_one_types(app)
+
+
+def what_finds_nothing_wrong_would_find_it(app: Explorer) -> None:
     page = app.page
     page.set_viewport_size({"width": 1280, "height": 720})
     to_theme(app, "dark")
@@ -139,7 +148,12 @@ HEIGHTS = "all => all.map(e => e.getBoundingClientRect().height)"
 PICTURES = {"2 Train": ".mx-chart-plot", "4 Landscape": ".mx-triangle-view, .mx-strip-view"}
 
 
-def test_charts_have_a_least_height_and_are_larger_when_presented(circle: Explorer) -> None:
+def test_charts_have_a_least_height_and_a_large_screen_is_used(circle: Explorer) -> None:
+    a_large_screen_is_used_to_its_edges(circle)
+    charts_have_a_least_height_and_are_larger_when_presented(circle)
+
+
+def charts_have_a_least_height_and_are_larger_when_presented(circle: Explorer) -> None:
     page = circle.page
     circle.press("Step × n")
     expect(circle.where).to_have_text("step 100 of 100")
@@ -166,7 +180,7 @@ def test_charts_have_a_least_height_and_are_larger_when_presented(circle: Explor
             assert sums[1] > sums[0], (stage, size)
 
 
-def test_a_large_screen_is_used_to_its_edges(circle: Explorer) -> None:
+def a_large_screen_is_used_to_its_edges(circle: Explorer) -> None:
     page = circle.page
     page.set_viewport_size({"width": 2560, "height": 1440})
     laid_out(page)
@@ -182,7 +196,7 @@ def test_a_large_screen_is_used_to_its_edges(circle: Explorer) -> None:
 MENUS = ".mx-head .mx-menu > button"
 
 
-def test_menus_and_share_stay_in_the_window_and_are_worked_by_keys(app: Explorer) -> None:
+def menus_and_share_stay_in_the_window_and_are_worked_by_keys(app: Explorer) -> None:
     page, keys = app.page, app.page.keyboard
     for width, height in ((1280, 720), (1280, 640), (800, 1100), (390, 844)):
         page.set_viewport_size({"width": width, "height": height})
@@ -247,7 +261,7 @@ def test_a_notice_leaves_by_itself_and_a_refusal_stays(
     expect(app.message).to_be_hidden()
 
 
-def test_f_presents_and_escape_ends_it_but_not_while_one_types(app: Explorer) -> None:
+def f_presents_and_escape_ends_it_but_not_while_one_types(app: Explorer) -> None:
     page = app.page
     page.set_viewport_size({"width": 1280, "height": 720})
     settled(app.plane)

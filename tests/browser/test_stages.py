@@ -7,7 +7,8 @@ import re
 from playwright.sync_api import Locator, Page, expect
 
 from explorer.serve import server
-from tests.browser.steps import NEGATIVE, POSITIVE, Explorer, settled
+from tests.browser.known_curve import a_curve_is_drawn_for_the_attacker
+from tests.browser.steps import NEGATIVE, POSITIVE, Explorer, field, settled
 
 # Two points on a line through the middle: a network for them is found at once.
 TWO = (((0.75, 0.5), POSITIVE), ((0.25, 0.5), NEGATIVE))
@@ -31,11 +32,6 @@ def two_points(app: Explorer) -> None:
     expect(app.verdict).to_contain_text("KKT point")
 
 
-def field(page: Page, name: str):
-    """The control of a form with these words."""
-    return page.locator(".mx-app").get_by_label(name, exact=True).first
-
-
 def test_two_points_go_through_every_stage(page: Page, voila_server: server.Server) -> None:
     """One visit: each stage begins with the same two points and the same weights."""
     app = Explorer(page).visit(voila_server.url)
@@ -49,6 +45,8 @@ def test_two_points_go_through_every_stage(page: Page, voila_server: server.Serv
     expect(
         page.get_by_text(re.compile("No training set on the margin|other points, on"))
     ).to_be_visible()
+    page.locator(".mx-fold:visible", has_text="Another set").click()
+    a_curve_is_drawn_for_the_attacker(app)
 
 
 def an_attack_is_chosen_on_top_and_one_that_does_not_fit_says_so(app: Explorer) -> None:

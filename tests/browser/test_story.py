@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -37,7 +36,14 @@ def scroll_to(page: Page, scene: Locator) -> None:
         page.wait_for_timeout(60)
 
 
-def test_scenes_stand_whole_on_a_projector(page: Page, file: Path) -> None:
+def test_each_scene_stands_whole_and_still_on_a_projector_a_phone_and_paper(
+    page: Page, file: Path
+) -> None:
+    scenes_stand_whole_on_a_projector(page, file)
+    calm_and_on_paper_each_scene_stands_still(page, file)
+
+
+def scenes_stand_whole_on_a_projector(page: Page, file: Path) -> None:
     page.set_viewport_size({"width": 1280, "height": 720})
     page.emulate_media(reduced_motion="reduce")  # a link jumps there at once
     page.goto(file.as_uri())
@@ -86,12 +92,10 @@ def test_one_scrolls_it_sees_guesses_and_is_shown(page: Page, file: Path) -> Non
     assert barriers(page) == []
 
 
-def test_calm_and_on_paper_each_scene_stands_still(
-    new_page: Callable[..., Page], file: Path
-) -> None:
-    page = new_page(
-        reduced_motion="reduce", color_scheme="dark", viewport={"width": 390, "height": 844}
-    )
+def calm_and_on_paper_each_scene_stands_still(page: Page, file: Path) -> None:
+    page.goto("about:blank")  # a new page, not the scene of the hash
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.emulate_media(reduced_motion="reduce", color_scheme="dark")
     page.goto(file.as_uri())
     expect(page.locator("#theft .mx-where")).to_have_text("step 20,000")
     assert page.evaluate("() => document.documentElement.scrollWidth <= innerWidth")
@@ -102,7 +106,14 @@ def test_calm_and_on_paper_each_scene_stands_still(
     expect(page.locator("#landscape figcaption b")).to_contain_text("No run finds the truth")
 
 
-def test_cut_short_it_is_one_sentence(page: Page, tmp_path: Path) -> None:
+def test_cut_short_it_is_one_sentence_and_a_server_has_it_whole(
+    page: Page, tmp_path: Path, voila_server: Server
+) -> None:
+    cut_short_it_is_one_sentence(page, tmp_path)
+    a_server_has_it_without_a_kernel(page, voila_server)
+
+
+def cut_short_it_is_one_sentence(page: Page, tmp_path: Path) -> None:
     text = story_page()
     path = tmp_path / "short.html"
     path.write_text(text[: len(text) // 2], encoding="utf-8")
@@ -110,7 +121,7 @@ def test_cut_short_it_is_one_sentence(page: Page, tmp_path: Path) -> None:
     assert page.locator("body").inner_text().strip() == CUT
 
 
-def test_a_server_has_it_without_a_kernel(page: Page, voila_server: Server) -> None:
+def a_server_has_it_without_a_kernel(page: Page, voila_server: Server) -> None:
     page.goto(f"{voila_server.url}story", timeout=60_000)
     expect(page.locator(".mx-scene")).to_have_count(9)
     expect(page.get_by_role("link", name="Open the live page")).to_have_attribute("href", "/")

@@ -44,15 +44,18 @@ MENDED_WITHIN = 20  # looks, half a second apart; arbitrary, for a loaded machin
 INPUTS = {"button", "checkbox", "combobox", "spinbutton", "textbox", "slider", "radio"}
 
 
-def test_page_fits_and_every_control_explains_and_names_itself(app: Explorer) -> None:
+def test_page_fits_explains_its_controls_and_keeps_its_plane_in_place(app: Explorer) -> None:
+    plane_stays_in_place_whatever_the_sentence_says(app)
+    app.start_over()
+    page_fits_and_every_control_explains_and_names_itself(app)
+
+
+def page_fits_and_every_control_explains_and_names_itself(app: Explorer) -> None:
     page = app.page
     assert page.title() == "Margin Explorer"
     expect(page.locator("#loading")).to_have_count(0)
     fits(app)
-    app.preset("Alternating circle")
-    app.press("2 Train")
-    app.press("Jump to the exact solution")
-    expect(app.where).to_have_text("step 0 of 0")
+    app.to_exact("Alternating circle")
     fits(app)
     explains_itself(app)
     app.press("3 Attack")
@@ -151,7 +154,7 @@ def explains_itself(app: Explorer) -> None:
     assert unexplained(app.page) == []
 
 
-def test_plane_stays_in_place_whatever_the_sentence_says(app: Explorer) -> None:
+def plane_stays_in_place_whatever_the_sentence_says(app: Explorer) -> None:
     app.page.set_viewport_size({"width": min(WIDTHS), "height": TALL})
     settled(app.plane)
     tops = [below_the_top(app)]
@@ -166,6 +169,7 @@ def test_plane_stays_in_place_whatever_the_sentence_says(app: Explorer) -> None:
     tops.append(below_the_top(app))
     app.press("3 Attack")
     app.press("Step × n")
+    expect(app.where).to_have_text("step 100 of 100")
     expect(app.message).to_have_text("")
     tops.append(below_the_top(app))
     assert len(set(tops)) == 1, tops

@@ -5,8 +5,8 @@ from __future__ import annotations
 from playwright.sync_api import Page, expect
 
 from explorer.serve import server
+from tests.browser.known_curve import corners, prior_of
 from tests.browser.steps import NEAR_KKT, NEGATIVE, Explorer, Place, drag_by_finger, on_plane
-from tests.browser.test_known_curve import corners, prior_of
 from tests.browser.test_triangle import the_handle_is_dragged_by_touch
 
 SWIPE = ((0.3, 0.9), (0.3, 0.2))  # upward, as one scrolls a page down

@@ -16,6 +16,7 @@ from explorer.page.stages.landscape import words
 from explorer.page.view import canvases
 from explorer.serve import server as serve
 from tests.browser.steps import drag_by_finger, know_the_marks, saved, settled
+from tests.serve.visits import within
 
 # The landscape of eight points.
 LINK = link_of(
@@ -255,11 +256,13 @@ PROJECTED = """async ([source, tilt, turn, places]) => {
 }"""
 
 
-@pytest.mark.parametrize(("tilt", "turn"), [(0.0, 1.3), (0.3, -0.4), (1.0, 0.0), (1.0, 2.5)])
-def test_a_relief_is_flat_at_no_tilt_rises_straight_up_and_fits_its_box(
-    page: Page, tilt: float, turn: float
-) -> None:
+def test_a_relief_is_flat_at_no_tilt_rises_straight_up_and_fits_its_box(page: Page) -> None:
     page.goto("about:blank")
+    for tilt, turn in ((0.0, 1.3), (0.3, -0.4), (1.0, 0.0), (1.0, 2.5)):
+        a_relief_stands(page, tilt, turn)
+
+
+def a_relief_stands(page: Page, tilt: float, turn: float) -> None:
     places = [[1, 0, 0], [0, 1, 0], [0, 0, 1], [0.2, 0.5, 0.3]]
     made = page.evaluate(PROJECTED, [canvases.RELIEF, tilt, turn, places])
     corners = [(200, 30), (80, 240), (320, 240)]
@@ -301,7 +304,7 @@ def the_triangle_tilts_and_is_flat_again(triangle: Triangle) -> None:
     expect(view.locator(".mx-ages")).to_contain_text("on screen", timeout=60_000)
     older.press("Home")
     expect(view.locator(".mx-ages")).not_to_contain_text("on screen")
-    assert view.evaluate(PICTURE) != tilted
+    assert within(30, lambda: view.evaluate(PICTURE) != tilted)
     older.press("End")  # these weights are the exact ones
     expect(view.locator(".mx-ages")).to_contain_text("on screen")
     box = triangle.pad.bounding_box()
@@ -326,7 +329,7 @@ def the_triangle_tilts_and_is_flat_again(triangle: Triangle) -> None:
     button.click()
     expect(button).to_have_attribute("aria-pressed", "false")
     triangle.pad.press("n")
-    assert view.evaluate(PICTURE) == flat
+    assert within(30, lambda: view.evaluate(PICTURE) == flat)
 
 
 def the_handle_is_dragged_by_touch(page: Page) -> None:

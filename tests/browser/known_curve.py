@@ -6,11 +6,9 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
-from explorer.serve import server
-from tests.browser.steps import Explorer
-from tests.browser.test_stages import field, two_points
+from tests.browser.steps import Explorer, field
 
 CURVE = "() => document.querySelector('.mx-stage .mx-plane canvas').mxFrame.curve?.shape[0] ?? 0"
 ARC = [(0.5 + 0.3 * math.cos(a / 10), 0.5 - 0.3 * math.sin(a / 10)) for a in range(0, 40)]
@@ -39,10 +37,10 @@ def prior_of(app: Explorer) -> Any:
     return field(app.page, "attacker knows")
 
 
-def test_a_curve_is_drawn_for_the_attacker(page: Page, voila_server: server.Server) -> None:
-    app = Explorer(page).visit(voila_server.url)
-    two_points(app)
+def a_curve_is_drawn_for_the_attacker(app: Explorer) -> None:
+    page = app.page
     app.press("3 Attack")
+    page.get_by_role("button", name="KKT reconstruction").first.click()
     app.unfold_settings()
     prior_of(app).select_option(label="a drawn curve")
     hint = page.locator(".mx-plane .mx-pad-hint")
