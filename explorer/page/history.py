@@ -5,7 +5,6 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields, is_dataclass, replace
-from functools import cache
 from operator import itemgetter
 from typing import Any, Generic, TypeVar
 
@@ -24,16 +23,12 @@ _IN_ORDER = sorted(LOG_STEPS)
 def size_of(value: Any) -> int:  # noqa: ANN401 - of any state
     """Bytes of the tensors held by a state."""
     if isinstance(value, Tensor):
-        return value.nbytes
+        return value.numel() * value.element_size()
     if isinstance(value, tuple | list):
         return sum(size_of(v) for v in value)
-    return sum(size_of(getattr(value, name)) for name in _fields_of(type(value)))
-
-
-@cache
-def _fields_of(kind: type) -> tuple[str, ...]:
-    """Return the names of a dataclass's fields, none of another class."""
-    return tuple(f.name for f in fields(kind)) if is_dataclass(kind) else ()
+    if is_dataclass(value):
+        return sum(size_of(getattr(value, f.name)) for f in fields(value))
+    return 0
 
 
 @dataclass
