@@ -46,6 +46,8 @@ def test_two_phones_attack_and_all_see_the_truth(
         tap(first, at)
     tap(second, (0.5, 0.5))
     expect(hall.get_by_role("status").filter(has_text="phones")).to_have_text("2 phones, 3 taps")
+    legend = hall.locator(".mx-hall-key > span")
+    expect(legend).to_have_count(1)  # of a tap
     first.get_by_role("button", name="Take the last back").click()
     expect(hall.get_by_role("status").filter(has_text="phones")).to_have_text("2 phones, 2 taps")
     first.get_by_label("A name for the board").fill("<i>Ann</i>")
@@ -70,6 +72,8 @@ def test_two_phones_attack_and_all_see_the_truth(
     hall.get_by_role("button", name="Reveal the points").click()
     expect(hall.locator(".mx-hall-score tr")).to_have_count(3)
     expect(hall.get_by_role("button", name="Close")).to_be_visible()
+    expect(legend).to_have_count(3)  # and of the claims, and the points
+    expect(first.locator("#key > span")).to_have_count(3)
     assert whole(hall)
     for phone in phones:
         expect(phone.locator("#score")).to_contain_text("met")

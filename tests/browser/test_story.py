@@ -61,11 +61,17 @@ def test_one_scrolls_it_sees_guesses_and_is_shown(page: Page, file: Path) -> Non
     first, second = page.locator("#theft"), page.locator("#failure")
     play, guess = first.locator(".mx-play"), first.locator(".mx-guess")
     link = page.get_by_role("navigation", name="Scenes").get_by_role("link", name="Theft")
+    expect(page.locator(".mx-scene")).to_have_count(9)
+    drawn = "document.querySelector('#theft .mx-plane canvas').mxFrame.points.shape[0]"
+    assert page.evaluate(drawn) == 20, "before it plays it stands with all of its points"
     scroll_to(page, first)
     expect(play).to_have_attribute("aria-label", PLAYS)  # it begins by itself
+    expect(page.locator(".mx-head")).not_to_be_in_viewport()  # out of the way of what comes
     scroll_to(page, second)
+    assert page.evaluate(drawn) == 20, "nor is it left half drawn"
     expect(play).to_have_attribute("aria-label", STANDS)  # and stops when it has left
     scroll_to(page, first)
+    expect(page.locator(".mx-head")).to_be_in_viewport(ratio=1)  # back as one goes up
     expect(guess).to_have_class(re.compile("now"))  # the question stops it
     expect(play).to_have_attribute("aria-label", STANDS)
     expect(first.locator(".mx-where")).to_have_text("step 20,000")

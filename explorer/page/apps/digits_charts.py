@@ -125,7 +125,7 @@ def _verdict(found: ImageComparison, i: int) -> str:
     if found.measure != "rank" or _frame(found, i) == "good":
         return "Found" if found.matched[i] else "Not found"
     return (
-        "Found, though not alike: no other image is nearer to what was made"
+        "Found, though less alike: no other image is nearer to what was made"
         if found.matched[i] else "Not found: another image is nearer to what was made"
     )  # fmt: skip
 
@@ -136,7 +136,7 @@ def _frames(found: ImageComparison) -> str:
         return f"{_mark('good', 'found')}: {MEASURES[found.measure]}."
     return (
         f"{_mark('good', f'found and alike (NCC above {NCC_LEAST:g})')}; "
-        "<span style='color:var(--mx-good)'>▨</span> found though blurred: no other image is "
+        "<span style='color:var(--mx-good)'>▨</span> found, less alike: no other image is "
         "nearer to what was made; without a frame, however sharp: another image is nearer."
     )
 

@@ -29,8 +29,8 @@ from explorer.research.words import weights
 # neurons, and with two layers of 1000 plane, merging and landscape stay below 1 GB.
 MOST_LAYERS, MOST_WIDTH, MOST_WEIGHTS = 4, 2000, 2**20
 LONG = 1000  # steps from which the growth of the margin is told; arbitrary
-ENDED = "Trained to the end: no network near this one has a larger margin."
-ENDED_NEARLY = "Trained to the end: a network near this one may have a slightly larger margin."
+ENDED = "Trained to the end: no larger margin is near."
+ENDED_NEARLY = "Trained to the end: a slightly larger margin may be near."
 # Settings that only a new run can have.
 BIRTH = {"widths", "bias", "all_biases", "init_scale", "init", "method"}
 
