@@ -597,6 +597,16 @@ def test_a_run_that_rises_says_why(app: App) -> None:
     assert ("rose" in said) == (max(one.energy for one in trail) > trail[0].energy + LEVEL)
 
 
+def test_a_run_says_how_many_points_its_claims_meet() -> None:
+    app = opened("landscape", "alternating-circle", n=8)
+    for corner, most in (((1, 0, 0), 8), ((0, 1, 0), 0)):
+        drag(app, *corner)
+        press(panel(app).here, "go")
+        trail = app.session.frame.starts.trail
+        assert trail[0].found == most
+        assert f"{trail[-1].found} of 8" in headline(app.session.frame).title
+
+
 def test_a_run_whose_energy_rises_again_says_so(app: App) -> None:
     held = app.session.frame.starts
     went = [Passed(held.weights, energy, t) for t, energy in enumerate((0.4, 0.01, 0.03))]

@@ -166,6 +166,8 @@ def test_candidates_stand_within_the_triangle_by_their_distances_in_any_order():
         order[own] = own.flip(0)
     for corner, members in enumerate((p.truth, p.heldout, p.noise)):
         assert p.weights(members[order] + 1e-7)[corner] > 0.9
+        some = order[::2]  # claims, which are fewer than candidates
+        assert p.claims_weights(members[some] + 1e-7, p.y[some])[corner] > 0.9
     for shift in (0.3, 3.0, 300.0):
         place = p.weights(p.start(0.4, 0.7) + shift)
         assert min(place) >= 0 and sum(place) == pytest.approx(1)
