@@ -17,6 +17,7 @@ from explorer.page import history, play
 from explorer.page.apps.explorer import App
 from explorer.page.job import JobState
 from explorer.page.plane import shapes
+from explorer.page.plane.marks import explain_marks
 from explorer.page.plane.shapes import pointed_at, shapes_of
 from explorer.page.stages.draw import commands as draw
 from explorer.page.stages.explain import commands as explain
@@ -180,6 +181,8 @@ def test_words_beside_a_point_stay_on_the_plane(app: App) -> None:
 def test_on_a_line_everything_is_pinned_and_free_drags_break_the_margin(name: str) -> None:
     made = opened("explain", name)
     assert explain.explanation(made.session).free
+    assert not len(explain_marks(made.session.frame, made.session.axes, True)["marks"])
+    assert not made.panels["ExplainPanel"].dots.shown.series
     explain.choose(made.session, 0)
     made.session.attempt(
         explain.pull, made.session, explain.explanation(made.session).now.x[0] + 0.05
