@@ -659,6 +659,7 @@ def trained_frames() -> Iterator[tuple[str, Frame]]:
         "of a file, wrong": Training(ns(wrong, t=0), given=True),
         "earlier certificate": Training(later, light[Light.NEAR], run),
         "level": Training(run, light[Light.APPROACHING], run, growth=0.004),
+        "off the margin": Training(run, replace(light[Light.APPROACHING], slackness=0.25), run),
         "earlier certificate, exact": Training(later, light[Light.EXACT], run),
     }
     parts |= {kind.value: Training(run, made, run) for kind, made in light.items()}
