@@ -21,12 +21,19 @@ CUT = """() => {
 }"""
 
 
-def side_of(page: Page) -> float:
-    """The side of the triangle of starts, as triangle.js lays it out in a small box."""
+def side_of(page: Page, small: bool = False) -> float:
+    """The side of the triangle of starts, as triangle.js lays it out, also in a small box."""
     box = page.locator(".mx-triangle-view").first.bounding_box()
     assert box is not None
-    aside, above = (10, 40) if box["width"] < 300 else (28, 52)
+    aside, above = (10, 40) if small or box["width"] < 300 else (28, 52)
     return min(box["width"] - 2 * aside, (box["height"] - above) * 2 / math.sqrt(3))
+
+
+def plane_width(page: Page) -> float:
+    """The width of the plane, in pixels."""
+    box = page.locator(".mx-stage").bounding_box()
+    assert box is not None
+    return box["width"]
 
 
 def heights(page: Page) -> list[float]:
@@ -75,4 +82,26 @@ def test_the_triangle_beside_a_lesson_is_large(app: Explorer) -> None:
     assert side_of(page) >= 240
     foot, low = page.locator(".mx-starts").bounding_box(), page.locator(".mx-side").bounding_box()
     assert foot and low and foot["y"] + foot["height"] <= low["y"] + low["height"] + 1
+    first = plane_width(page)
+    page.locator(".mx-lesson-dot").last.click()
+    expect(page.locator(".mx-start-triangle")).to_be_visible()
+    settled(page.locator(".mx-cards"))
+    assert plane_width(page) == first and side_of(page, small=True) >= 240
+    app.leave_lesson()
+
+
+def test_the_plane_of_a_lesson_keeps_its_size_beside_the_weights(app: Explorer) -> None:
+    page, band = app.page, app.page.locator(".mx-band-card")
+    page.set_viewport_size(LAPTOP)
+    app.lesson(packaged_lessons()[4].title)
+    expect(band).to_be_visible()
+    settled(app.plane)
+    first = plane_width(page)
+    assert first >= 480
+    side, card = page.locator(".mx-side").bounding_box(), band.bounding_box()
+    assert side and card and card["y"] >= side["y"] + side["height"]
+    page.locator(".mx-lesson-dot").nth(1).click()
+    expect(band).to_be_hidden()
+    settled(app.plane)
+    assert plane_width(page) == first
     app.leave_lesson()
