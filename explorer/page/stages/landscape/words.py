@@ -179,11 +179,10 @@ def here_words(held: Handle, whole: str, more: str = "") -> tuple[str, str]:
     own = by_key(held.problem.of.attack).own is not None
     means = "would agree with the weights" if own else "would explain the weights in full"
     read = READS if held.rough else "This start has energy {energy}"
-    return (
-        read.format(energy=number(held.energy)),
-        # The same along a drag: nothing jumps.
-        f"Energy 0 {means}, {EXPLAINED:g} nearly. {whole}.{more}{_unlike_attack(held)}",
-    )
+    # The same along a drag: nothing jumps.
+    more += less_words(held) + _unlike_attack(held)
+    words = f"Energy 0 {means}, {EXPLAINED:g} nearly. {whole}.{more}"
+    return read.format(energy=number(held.energy)), words
 
 
 def title_form(frame: Frame, title: str) -> str:
@@ -194,14 +193,17 @@ def title_form(frame: Frame, title: str) -> str:
 
 
 def noise_words(energies: NDArray[np.float64]) -> str:
-    """Return that noise explains the weights, where it does, why, and where it beats the truth."""
-    noise, truth = float(energies[-1, 0]), float(energies[0, -1])
-    if noise > EXPLAINED:
+    """Return that noise explains the weights, where it does, and why."""
+    does = float(energies[-1, 0]) <= EXPLAINED
+    return " Noise does too: so many candidates explain them in many ways." if does else ""
+
+
+def less_words(held: Handle) -> str:
+    """Return that a start leaves less than the truth, where it does: so it is not nearer."""
+    truth = np.nan if held.energies is None else float(held.energies[0, -1])
+    if held.rough or not held.energy < truth or number(held.energy) == number(truth):
         return ""
-    words = " Noise does too: so many candidates explain them in many ways."
-    if noise < truth <= EXPLAINED and number(noise) != number(truth):
-        words += f" Less is not nearer: the truth leaves {number(truth)}."
-    return words
+    return f" Less is not nearer: the truth has {number(truth)}."
 
 
 def tells_nothing(frame: Frame) -> bool:
