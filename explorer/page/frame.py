@@ -172,7 +172,7 @@ class Shown:
     """Points on the plane beside the truth, such as claims on `target`, with what is said of them.
 
     `title`: "" where the sentence stands below the question. `other`: whether they are another set
-    that explains the weights, and claim nothing. `runs`: those that are compared.
+    that explains the weights, and claim nothing. `runs`: those that are compared. `fold`: numbers.
     """
 
     target: Target
@@ -181,6 +181,7 @@ class Shown:
     title: str = ""
     other: bool = False
     runs: tuple[dict[str, Any], ...] = ()
+    fold: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,7 +16,7 @@ from explorer.engine.explanations.needed import Needed
 from explorer.engine.roster import by_key
 from explorer.engine.store import Run
 from explorer.page import play
-from explorer.page.session import LIVE_STEPS, Session
+from explorer.page.session import LIVE_STEPS, Note, Session
 from explorer.page.sharing import files
 from explorer.page.stages.attack import commands as attack
 from explorer.page.stages.draw import commands as draw
@@ -114,7 +114,7 @@ def _shares(session: Session, run: Run, what: str, words: str, seconds: float) -
             return
     if run.stage:
         play.go(session, run.stage)
-    session.message = words
+    session.message = Note(words)
 
 
 def training_as(session: Session, run: Run, seconds: float) -> Iterator[float]:

@@ -41,6 +41,10 @@ class Refusal(str):
     """A message that says why a command was refused: it stays until it is answered."""
 
 
+class Note(str):
+    """A message on what the plane shows: it stands beside the plane until the next command."""
+
+
 class Session(HasTraits):
     """The state of one visitor's page."""
 

@@ -51,8 +51,8 @@ _ROWS = (
     _row("random circle", "The toy of Haim et al. (2022), narrower: three layers, 20 points, "
          "labels at random.", Source("random-circle", 20, 0.0, 1),
          TrainConfig(widths=(100, 100), steps=12_000)),
-    _row("moons", "Only points between the two arcs hold the margin. Others carry part of the "
-         "weights until training is at its end.", Source("moons", 20, 0.06, 0)),
+    _row("moons", "Few points hold the margin; others carry part of the weights until training is "
+         "at its end.", Source("moons", 20, 0.06, 0)),
     _row("moons, too early", "The same after 100 steps: separated, but far from a KKT point, and "
          "the attack is lost.", Source("moons", 20, 0.06, 0), freeze=100),
     _row("xor", "Four clouds, two classes: a handful of neurons, and few points that they betray.",
@@ -68,8 +68,8 @@ _ROWS = (
     _row("biases everywhere", "Biases in every layer: the network is not homogeneous and no "
          "theorem speaks of it.", Source("alternating-circle", 20, 0.0, 0),
          TrainConfig(all_biases=True, steps=12_000)),
-    _row("proof on the line", "The graph of Φ breaks at most twice between two support points. "
-         "The network is an exact one: step, and see its points proven.",
+    _row("proof on the line", "An exact network: its graph breaks at most twice between two "
+         "support points. Step, and see points proven.",
          Source("alternating-line", 5, 0.0, 0), _LEVEL, UnivariateConfig(), "univariate",
          stage="attack", exact=True),
     _row("hinges", "Lines of neurons pass through the points: crossings on the margin, and which "
@@ -97,6 +97,15 @@ _ROWS = (
 )  # fmt: skip
 
 SCENARIOS: dict[str, Scenario] = {row.name: row for row in _ROWS}
+# What each is about, in the order of a menu.
+TOPICS: dict[str, tuple[str, ...]] = {
+    "Points in the plane": ("alternating circle", "random circle", "moons", "moons, too early",
+                            "xor", "biases everywhere"),
+    "Points on a line": ("alternating line", "two points", "proof on the line"),
+    "More than two classes": ("three classes", "four classes"),
+    "Attacks": ("arena", "inversion", "hinges", "bilevel"),
+    "Could it be other points?": ("grid of starts", "energy maps", "other explanations"),
+}  # fmt: skip
 
 
 def by_name(name: str) -> Scenario:

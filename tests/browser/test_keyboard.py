@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.steps import Explorer
 
@@ -108,6 +108,24 @@ def tab_to(page: Page, reached: str, back: bool = False) -> None:
     raise AssertionError(f"{MOST_TABS} times Tab, and not {reached}")
 
 
+def a_page_that_moves_under_a_resting_pointer_explains_nothing(
+    page: Page, term: Locator, card: Locator
+) -> None:
+    box, head = term.bounding_box(), page.locator(".mx-headline")
+    assert box is not None
+    head.evaluate("e => { e.style.translate = '0 200px'; }")
+    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    page.mouse.move(x, y)
+    term.evaluate("e => e.addEventListener('pointerenter', () => { e.dataset.entered = 'yes'; })")
+    head.evaluate("e => { e.style.translate = ''; }")
+    expect(term).to_have_attribute("data-entered", "yes")
+    expect(card).to_be_hidden()
+    page.mouse.move(x + 1, y)
+    expect(card).to_be_visible()
+    page.mouse.move(2, 2)
+    expect(card).to_be_hidden()
+
+
 def a_word_is_explained_by_keys_and_by_the_pointer(app: Explorer) -> None:
     page = app.page
     term, card = page.locator(".mx-headline .mx-term").first, page.locator(".mx-term-card")
@@ -124,6 +142,7 @@ def a_word_is_explained_by_keys_and_by_the_pointer(app: Explorer) -> None:
     assert box and box["x"] >= 0 and box["x"] + box["width"] <= page.viewport_size["width"]
     page.mouse.move(2, 2)
     expect(card).to_be_hidden()
+    a_page_that_moves_under_a_resting_pointer_explains_nothing(page, term, card)
     app.press("3 Attack")
     app.unfold_settings()
     expect(page.locator(".mx-form .mx-term").first).to_be_visible()  # names of settings too

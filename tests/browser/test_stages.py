@@ -91,7 +91,7 @@ def an_arena_runs_and_a_click_shows_the_claims(app: Explorer) -> None:
         tick(ticked.first, left)
     for done, name in enumerate(("Hinges", "Model inversion"), 1):
         tick(table.get_by_label(f"Run {name}"), done)
-    field(app.page, "seeds").fill("1")
+    field(app.page, "runs of each").fill("1")
     assert app.page.evaluate(BQPLOT) < MUCH  # its code comes with its first chart
     app.press("Run the attacks")
     rows = table.locator("tr.mx-can")

@@ -16,7 +16,7 @@ from explorer.engine.scoring import score
 from explorer.page import play
 from explorer.page.apps.explorer import App
 from explorer.page.plane.marks import FOUND
-from explorer.page.stages.attack.arena import CANCEL, RUN, UNFIT
+from explorer.page.stages.attack.arena import CANCEL, REST, RUN
 from explorer.page.stages.attack.other import OPEN, SURE, OtherPanel
 from explorer.research.runs import FINE, RADIUS
 from explorer.research.sweep.experiment import other_set
@@ -54,13 +54,15 @@ def row(app: App, key: str) -> dict:
 def test_it_opens_with_several_attacks_ticked_and_says_which_cannot_run(app: App) -> None:
     table = app.panels["Arena"].table
     assert not any(r.get("off") for r in table.rows)  # they stand behind the last row
-    send(table, kind="choose", key=UNFIT)
+    send(table, kind="choose", key=REST)
     assert table.rows[-1]["off"]
-    rows = [r for r in table.rows if r["key"] != UNFIT]
+    rows = [r for r in table.rows if r["key"] != REST]
     assert [r["key"] for r in rows] == sorted(ROSTER, key=lambda key: row(app, key)["off"])
     assert sum(r["ticked"] for r in rows) >= 3
     for r in rows:
-        assert r["off"] == bool(r["words"]) and not (r["off"] and r["ticked"])
+        known = r["words"] == ROSTER[r["key"]].sentence  # what it does, before any has run
+        assert r["off"] != known and r["words"] and not (r["off"] and r["ticked"])
+    assert len(table.head) == 1  # no column without a number
     assert "one input" in row(app, "univariate")["words"] and row(app, "bilevel")["off"]
 
 
@@ -75,10 +77,12 @@ def test_runs_fill_the_rows_with_the_numbers_of_the_scoreboard(app: App) -> None
                                   line.recall[line.at].high]  # fmt: skip
         known = share(line.chance, [line.n] * len(line.chance))
         assert shown["chance"] == [known.value, known.low, known.high]
-        right, false, chance, seconds = shown["cells"]
+        right, chance, seconds = shown["cells"]
+        assert len(panel.table.head) == 1 + len(shown["cells"])
         assert right == f"{line.hits} of {line.claims}"
-        assert int(false) == line.claims - line.hits
-        assert chance.startswith(f"{line.control[line.at] * line.n:.2g} (")
+        mean, n = shown["count"].split(" of ")
+        assert float(mean) == pytest.approx(line.hits / 3, rel=0.05) and 3 * int(n) == line.n
+        assert float(chance) == pytest.approx(line.control[line.at] * int(n), rel=0.1)
         assert float(seconds) == pytest.approx(line.cpu, rel=0.1) and line.cpu > 0
     assert label(panel.row, "go") == RUN and panel.row.json("share")["hidden"]
     send(panel.table, kind="choose", key="inversion")
@@ -91,6 +95,9 @@ def test_runs_fill_the_rows_with_the_numbers_of_the_scoreboard(app: App) -> None
     assert (drawn["claims"][:, 2] == FOUND).sum() == best == len(drawn.get("links", ()))
     shown = app.session.frame.arena
     assert app.panels["HeadlinePanel"].text == f"{shown.title} {shown.sentence}" and shown.title
+    assert (
+        app.panels["HeadlinePanel"].view.state["fold"] == [list(pair) for pair in shown.fold] != []
+    )
     send(panel.table, kind="choose", key="other")  # another set that explains the weights
     assert app.session.frame.other_set is panel.other.other and app.session.frame.claims is None
     assert {"candidates", "claims"}.isdisjoint(on_plane(app)) and "other" in on_plane(app)

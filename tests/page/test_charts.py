@@ -15,6 +15,7 @@ from explorer.engine.scoring import RADII, judge, recall_curve, score
 from explorer.page import play
 from explorer.page.apps.explorer import App
 from explorer.page.history import LOG_STEPS
+from explorer.page.session import Session
 from explorer.page.stages.draw import commands as draw
 from explorer.page.stages.train import commands as train
 from explorer.page.view.chart import ChartView
@@ -136,12 +137,29 @@ def test_the_unexplained_share_has_a_value_at_every_even_log_step(app: App) -> N
     assert axis.log and axis.low <= np.nanmin(share.y) and axis.high == 1.0
 
 
+def test_stopped_on_the_way_the_curve_of_what_is_unexplained_has_even_gaps() -> None:
+    session = Session(preset("moons", 6))
+    train.begin(session)
+    play.advance(session, steps=3000)  # no panel looks at its states
+    due = [state.t for state in train.uncertified_states(session)]
+    for first in (8, 16, 32):
+        gaps = np.diff(np.log(sorted({*due[:first], 3000})))
+        assert gaps.max() < 2.5 * np.log(3000) / first
+    assert len(due) > 60
+
+
 def test_an_exact_network_has_no_curve_and_the_words_say_so(app: App) -> None:
+    jump = app.panels["TrainForm"].buttons
+    assert not jump.json("jump")["hidden"]
     before = chart_of(app, "ResidualCurves").foot
     train.jump_to_exact(app.session)
     made = chart_of(app, "ResidualCurves")
-    assert not any(len(line.x) for line in made.series)
+    assert not made.series  # so that there are no axes of nothing
     assert made.foot not in ("", before) and "unexplained" in made.foot
+    kept, asked = (sum(w) for w in (app.session.frame.training.state.net.widths,
+                                    app.session.train_config.widths))  # fmt: skip
+    assert kept < asked and f"{kept} neurons" in made.foot and str(asked) in made.foot
+    assert jump.json("jump")["hidden"]  # it is there
     play.step(app.session, 1)
     assert chart_of(app, "ResidualCurves").foot in ("", before)
 

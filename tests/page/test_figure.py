@@ -175,7 +175,8 @@ def test_looks_ticks_rules_and_tips_are_those_of_the_chart() -> None:
     )
     assert (band.fill, band.display_legend) == ("between", False)
     assert (dots.marker, dots.fill, dots.names.tolist()) == ("diamond", False, ["second", "first"])
-    assert dots.colors == ["#0a7d55"] and line.colors == [colour_of("ink")]
+    assert dots.colors == [colour_of("good")] and line.colors == [colour_of("ink")]
+    assert colour_of("good") == "var(--mx-good, #0a7d55)"  # that of the page around it, if any
     assert across.x.tolist() == [1, 100] and across.y.tolist() == [0.5, 0.5]
     assert upright.x.tolist() == [2, 2] and upright.y.tolist() == [0, 1]
     assert made.axes[1].tick_labels == {"0": "none", "0.5": "half"}

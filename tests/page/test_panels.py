@@ -17,6 +17,7 @@ from explorer.page.apps.explorer import FOLDS, App
 from explorer.page.controls.row import Row
 from explorer.page.frame import STAGES
 from explorer.page.panels.base import Panel
+from explorer.page.session import Note
 from explorer.page.stages.draw import commands as draw
 from explorer.page.stages.landscape import commands as landscape
 from explorer.page.stages.train import commands as train
@@ -78,6 +79,15 @@ def test_a_refused_turn_leaves_the_tab_where_it_was_and_says_why(app: App) -> No
     assert "No points" in notice.state["words"]
     send(notice, kind="close")
     assert app.session.message == notice.state["words"] == ""
+
+
+def test_a_note_stands_beside_the_plane_until_the_next_command(app: App) -> None:
+    note, notice = app.panels["NoteBox"].view, app.panels["Notice"].view
+    app.session.message = Note("what is seen")
+    assert note.state["words"] == "what is seen" and note.state["stays"]
+    assert notice.state["words"] == ""  # that one stands over the points
+    app.session.attempt(draw.clear, app.session)
+    assert note.state["words"] == ""
 
 
 def test_the_tabs_say_what_is_done_and_why_others_are_not_to_be_had(app: App) -> None:

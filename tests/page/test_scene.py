@@ -414,6 +414,7 @@ def test_a_cross_is_a_wrong_claim_and_nothing_else(session: Session) -> None:
     beyond = session.axes.shares(np.array([[-9.0, 0.5]]))[0]
     assert beyond[0] < -1 < seen["claims"][3, 0] < -0.9  # at the edge, at its height
     assert seen["claims"][3, 1] == pytest.approx(beyond[1])
+    assert seen["beyond"] == [3]  # where an arrow points out
     assert marks.second_claims(said) == 1  # what the headline counts
     check(seen)
     nobody = replace(session.frame.aim, truth=Dataset(truth.x[:0], truth.y[:0]))

@@ -24,7 +24,7 @@ from explorer.engine.store import Run
 from explorer.engine.training import TrainConfig
 from explorer.research import report, runs
 from explorer.research.grid import Grid, GridCell, run_cell
-from explorer.research.scenarios import SCENARIOS, by_name
+from explorer.research.scenarios import SCENARIOS, TOPICS, by_name
 from explorer.research.sweep.experiment import Experiment, key_of, run_experiment
 
 DATA = preset("moons", 6, 0.05, 0)
@@ -244,6 +244,7 @@ def test_a_row_runs_from_end_to_end(name):
 
 def test_rows_are_a_handful_of_frozen_sentences():
     assert len(SCENARIOS) >= 6
+    assert sorted(name for names in TOPICS.values() for name in names) == sorted(SCENARIOS)
     assert {1, 2} == {row.run.dataset.d for row in SCENARIOS.values()}
     for name, row in SCENARIOS.items():
         assert row.name == name

@@ -566,7 +566,9 @@ def of_research() -> Named:
     for k, board in enumerate(boards):
         yield f"arena, title {k}", arena_words.title(board)
     for k, board in enumerate((*boards, [line(p_value=0.4, p_adjusted=0.4)])):
-        yield f"arena, under its title {k}", arena_words.sentence(board, titled=True)
+        yield f"arena, under its title {k}", arena_words.below(board)
+        for name, value in arena_words.numbers(board):
+            yield f"arena, number {k}: {name}", value
     yield "arena, determined", arena_words.sentence([line(determined=15, sure=11)])
     yield "arena, word", one.word
     yield "arena, word of chance", few.word
@@ -961,11 +963,17 @@ def answers() -> Named:
             yield f"answer, {name}, {k} certain", folded_html(told(k))
     for name, far in (("farthest", FARTHEST), ("no other", NONE_FAR)):
         yield f"answer, {name}", folded_html(explanations.farthest_set(far))
+        yield f"answer, {name}, in few words", explanations.another(far)
+        for what, value in explanations.numbers(far):
+            yield f"answer, {name}: {what}", value
     split = Split(tensor(1, 0), 0.5, FLAT, 0.0)
     for name, about in (("point", SEEN), ("split", split)):
         picture = replace(PICTURE, about=about)
         yield f"answer, energy of a {name}", folded_html(page_energy.picture_words(picture))
     yield "answer, of one sentence", folded_html("No numbers.")
+    for sure, both in ((0, 0), (1, 1), (3, 3), (3, 2)):
+        words = found_words.certainty_words(Target(BIASED), None, 3, sure, both)
+        yield f"found, {sure} certified of which {both} found", words
     yield "images, recovered", found_words.images(6, 10, 0.125)
     yield "images, without unseen ones", found_words.images(6, 10, math.nan)
 

@@ -26,7 +26,7 @@ from explorer.page.opening import open_recorded
 from explorer.page.panels.base import Panel
 from explorer.page.panels.header import Header
 from explorer.page.panels.headline import HeadlinePanel
-from explorer.page.panels.notice import Notice
+from explorer.page.panels.notice import NoteBox, Notice
 from explorer.page.panels.transport import TransportPanel
 from explorer.page.plane.band import BandPanel
 from explorer.page.plane.curve import CurveBar
@@ -76,7 +76,7 @@ class App(Instrument):
         self.plane = PlanePanel(self.session)
         share = SharePanel(self.session, False, self._on_link)
         shown: tuple[type[Panel], ...] = (
-            Tools, CurveBar, Notice, BandPanel, HeadlinePanel, *CARDS, LandscapeTabs,
+            Tools, CurveBar, Notice, NoteBox, BandPanel, HeadlinePanel, *CARDS, LandscapeTabs,
             TransportPanel, LessonPanel,
         )  # fmt: skip
         unseen = [Keeping(self.session), Ahead(self.session)]
@@ -112,7 +112,9 @@ class App(Instrument):
         """Head, plane and side, transport: the grid itself is in page.css."""
         box = {name: panel.box for name, panel in self.panels.items() if panel.on_screen}
         plane = w.Box([self.panels[name].box for name in PLANE]).add_class("mx-stage")
-        foot = w.Box([self.folds, self.panels["LandscapeTabs"].box]).add_class("mx-foot")
+        foot = w.Box(
+            [self.folds, *(self.panels[name].box for name in ("NoteBox", "LandscapeTabs"))]
+        ).add_class("mx-foot")
         side = w.Box([box["HeadlinePanel"], self.cards, self.drawer, foot])
         lesson, band = (self.panels[name].box for name in ("LessonPanel", "BandPanel"))
         main = w.Box([lesson, plane, band, side.add_class("mx-side")]).add_class("mx-main")

@@ -5,6 +5,7 @@ const rowOf = (title, words, click) => {
   made.append(make("b", "", { textContent: title }), make("span", "", { textContent: words }));
   return made;
 };
+const EXAMPLES = "Each is trained for you, and opens on the stage that it is about.";
 // The lessons in their order, a picture each; then those out of a file, and the other pages.
 const lessonsOf = (state, send) => {
   let asked = false; // for the pictures, which come when the menu opens first
@@ -54,11 +55,16 @@ const build = (el, send, onClose, onMessage) => {
   let built = false;
   const menus = (state) => {
     built = true;
+    // The sentence of the row under the pointer, or with the focus, stands at the foot: it is its description, too.
+    const foot = make("p", "mx-examples-foot", { textContent: EXAMPLES });
+    const example = ({ name, sentence }) => {
+      const tell = () => put(foot, "textContent", sentence), on = { pointerenter: tell, focus: tell };
+      return make("button", "mx-menu-row", { type: "button", textContent: name, ariaDescription: sentence,
+        on: { ...on, click: () => { examples.set(false); send("example", name); } } });
+    };
+    const groups = state.examples.map(({ group, rows }) => make("div", "mx-menu-group", {}, make("div", "mx-menu-head", { textContent: group }), ...rows.map(example)));
     const examples = menu("mx-examples", "Examples", "Ready runs: points, network and attack",
-      state.examples.map(({ group, rows }) => make("div", "mx-menu-group", {},
-        make("div", "mx-menu-head", { textContent: group }),
-        ...rows.map(({ name, sentence }) => rowOf(name, sentence, () => { examples.set(false); send("example", name); })),
-      )));
+      [make("div", "mx-examples-groups", {}, ...groups), foot], () => put(foot, "textContent", EXAMPLES));
     const lessons = lessonsOf(state, send);
     const share = makeButton("mx-ghost", "Share", "A link, the code, files, and a game of two", () => send("share"));
     const again = () => { help.set(false); window.mxOpening.again(); };

@@ -33,7 +33,7 @@ const tabsOf = (send) => {
 const themeOf = (el) => {
   const names = { auto: "as the system", light: "light", dark: "dark" };
   const button = makeButton("mx-ghost mx-theme", undefined, undefined, () => {
-    const order = Object.keys(names), next = order[(order.indexOf(chosenTheme()) + 1) % 3];
+    const other = theme() === "dark" ? "light" : "dark", next = theme("auto") === other ? "auto" : other; // each press is seen
     attempt(() => localStorage.setItem("mx-theme", next)); // without storage the choice is not kept
     apply();
   });

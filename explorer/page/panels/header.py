@@ -17,18 +17,16 @@ from explorer.page.lessons import course
 from explorer.page.lessons.file import contents, packaged_lessons, read
 from explorer.page.opening import BREATH_S, SLICE_S, opening, opening_scenario
 from explorer.page.panels.base import Panel
-from explorer.page.session import SERVED, Session
+from explorer.page.session import SERVED, Note, Session
 from explorer.page.sharing.files import check_room
 from explorer.page.sharing.words import OPENED, OPENED_POINTS, opening_link
 from explorer.page.words.screen import HELP, KEYS, opening_words, stage_gap, stage_tip
 from explorer.research.pages import pages
 from explorer.research.repeat import is_trained
-from explorer.research.scenarios import SCENARIOS, by_name
+from explorer.research.scenarios import SCENARIOS, TOPICS, by_name
 from explorer.research.state import read_link
 
 SHOWN_S = 0.5  # arbitrary: between two frames meanwhile; many may open a lesson at once
-GROUPS = {"train": "Train", "attack": "Attack", "landscape": "Landscape", "explain": "Explain",
-          "arena": "Compare"}  # fmt: skip
 SHEET = Path(course.__file__).parent / "pictures" / "all.webp"  # made by scripts/lessons.py
 STORY = {"page": "../../story", "title": "The story in nine scenes"}  # of the server, see voila.py
 
@@ -98,7 +96,7 @@ class Header(Panel):
         """Do the work slice by slice; if `beside`, between what the visitor does."""
         self.job.cancel()
         course.end_walk(self.session)  # its words would be of other points
-        self.tell(words(0.0))
+        self.tell(Note(words(0.0)))
         if not beside:
             for _ in slices:
                 pass
@@ -108,7 +106,7 @@ class Header(Panel):
         def show(share: float) -> None:
             nonlocal shown
             if (now := perf_counter()) - shown > SHOWN_S:
-                self.tell(words(share))
+                self.tell(Note(words(share)))
                 self.session.show()
                 shown = now
 
@@ -138,12 +136,11 @@ def _state(frame: Frame, stage: str) -> str:
 
 
 def _examples() -> list[dict[str, Any]]:
-    """Return the scenarios by the stage on which they open."""
+    """Return the scenarios by what they are about."""
     return [
-        {"group": title, "rows": [
+        {"group": topic, "rows": [
             {"name": row.name, "sentence": row.sentence}
-            for row in SCENARIOS.values() if row.run.stage == stage
+            for row in map(by_name, names)
         ]}
-        for stage, title in GROUPS.items()
-        if any(row.run.stage == stage for row in SCENARIOS.values())
+        for topic, names in TOPICS.items()
     ]  # fmt: skip

@@ -37,7 +37,7 @@ PLACED = {"other": "other", "dots": "cross", "rings": "ring", "diamonds": "diamo
 PATHS = ("lines", "strong", "curve", "area", "spans")
 BEHIND = ("links", "graph", "breakpoints", "neurons", "map")
 FLAT = 0.08  # half height of a place on a line, of the half height of the plane; arbitrary
-EDGE = 0.97  # of the plane's half width: there a claim beyond the plane is marked; arbitrary
+EDGE = 0.94  # of the plane's half width: there a claim beyond the plane is marked; arbitrary
 ASIDE = 2.0  # times the radius of a match: a claim so near to a found point; arbitrary
 
 
@@ -56,7 +56,7 @@ def claim_marks(frame: Frame, axes: Axes, values: dict[str, Any]) -> Arrays:
     assert claims is not None  # a finished attack has some
     if truth is None or not truth.n:
         kinds = _untold(frame.attack.certainty, len(claims.x))
-        return {"claims": _claim_rows(claims, kinds, axes)}
+        return {"claims": _claim_rows(claims, kinds, axes, values)}
     match, made, verdict = matches(frame), _certainty(frame), frame.attack.verdict
     kinds = claim_kinds(claims, truth, match, None if verdict is None else verdict.radius)
     places = judged_places(frame.attack.state, truth, made)
@@ -95,7 +95,7 @@ def truth_marks(
         axes: of the plane.
         values: gets what is left at least without each certified one, in per cent.
     """
-    rows = [_claim_rows(claims, kinds, axes)]
+    rows = [_claim_rows(claims, kinds, axes, values)]
     said = [""] * len(kinds)
     if made is not None and len(match) == truth.n:
         sure = as_array(made.certain) > 0
@@ -226,10 +226,15 @@ def place_rows(made: Needed, axes: Axes) -> Array:
     return np.column_stack([at, wide, y, half <= RADIUS])
 
 
-def _claim_rows(claims: Report, kinds: Array, axes: Axes) -> Array:
-    """Return claims with their kinds (c, 3); one beyond the plane stands at its edge."""
-    at = np.clip(shares_of(claims.x, claims.y, axes), -EDGE, EDGE)
-    return np.column_stack([at, kinds])
+def _claim_rows(claims: Report, kinds: Array, axes: Axes, values: dict[str, Any]) -> Array:
+    """Return claims with their kinds (c, 3); one beyond the plane stands inside its edge.
+
+    `values` gets the numbers of those: an arrow says that they are beyond.
+    """
+    at = shares_of(claims.x, claims.y, axes)
+    beyond = np.abs(at) > 1
+    values["beyond"] = np.flatnonzero(beyond.any(axis=1)).tolist()
+    return np.column_stack([np.where(beyond, np.clip(at, -EDGE, EDGE), at), kinds])
 
 
 def _rows(x: Tensor, y: Tensor, kind: float, axes: Axes) -> Array:

@@ -154,5 +154,5 @@ def _with_claims(
     """Return the frame with the claims of an attack on the plane, and what is said of `lines`."""
     assert aimed.target is not None
     claims = None if line is None else arena.claims_of(rows, line, aimed.target.net.d)
-    said = arena_words.sentence(lines, titled=True), claims, arena_words.title(lines)
+    said = arena_words.below(lines), claims, arena_words.title(lines)
     return replace(aimed, arena=Shown(aimed.target, *said))

@@ -89,8 +89,9 @@ class TableView(View):
         note: beside it, in grey.
         head: names of the columns after the first; the first of them has the bars.
         rows: key, title, tip; ticked (a box to tick), off (cannot be ticked), drawn (False: cannot
-            be chosen); share and chance, each value, low and high in [0, 1]; said (the bars in
-            words); cells (the other columns), or words in their place.
+            be chosen); share and chance, each value, low and high in [0, 1]; count (the number of
+            the bar, before it) and said (the rest of it in words); cells (the other columns), or
+            words in their place, or nothing: whole (the title spans all columns).
         chosen: key of the marked row.
     """
 

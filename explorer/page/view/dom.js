@@ -57,8 +57,8 @@ const saveFile = (name, type, content) => {
 const systemTheme = matchMedia("(prefers-color-scheme: dark)");
 const chosenTheme = () => attempt(() => localStorage.getItem("mx-theme")) || "auto";
 const labTheme = () => (document.body.dataset.voila === undefined ? { true: "light", false: "dark" }[document.body.dataset.jpThemeLight] : undefined);
-const theme = () => {
-  const asked = new URLSearchParams(location.search).get("theme"), chosen = chosenTheme();
+const theme = (chosen = chosenTheme()) => {
+  const asked = new URLSearchParams(location.search).get("theme");
   const wanted = chosen !== "auto" ? chosen : labTheme() || asked;
   return /^(light|dark)$/.test(wanted) ? wanted : systemTheme.matches ? "dark" : "light";
 };

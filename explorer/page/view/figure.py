@@ -60,7 +60,10 @@ def figure(result: Any, part: str = "", **traits: Any) -> bq.Figure:  # noqa: AN
 
 
 def parts_of(shown: Chart | HeatMap) -> dict[str, Any]:
-    """Return the traits of a figure of a chart: its marks and axes, title, margins and legend."""
+    """Return the traits of a figure of a chart: its marks and axes, title, margins and legend.
+
+    On a page its colours follow the theme at once; elsewhere they are those of paper.
+    """
     scales = {"x": _scale(shown.x), "y": _scale(shown.y)}
     drawn = _cells(shown, scales) if isinstance(shown, HeatMap) else _marks(shown, scales)
     axes = [_axis(shown.x, scales["x"], "bottom"), _axis(shown.y, scales["y"], "left")]
@@ -73,9 +76,11 @@ def parts_of(shown: Chart | HeatMap) -> dict[str, Any]:
 
 
 def colour_of(name: str) -> str:
-    """Return a colour of the page; words follow the theme of the notebook."""
+    """Return a colour of the page, where one is around it; words follow a notebook's theme."""
     plain = PAPER_INKS.get(name, PAPER_INKS["ink"])
-    return f"var(--jp-ui-font-color{THEMED[name]}, {plain})" if name in THEMED else plain
+    if name in THEMED:
+        return f"var(--jp-ui-font-color{THEMED[name]}, {plain})"
+    return f"var(--mx-{name}, {plain})" if name in PAPER_INKS else plain
 
 
 def _scale(axis: Axis) -> bq.Scale:

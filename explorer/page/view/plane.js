@@ -263,6 +263,17 @@ const paintResults = (context, frame, paints, { X, Y, unit }) => {
   };
   for (const rows of [frame.marks, frame.claims])
     eachRow(rows, ([x, y, kind]) => GLYPHS[MARKS[kind]](context, whole(x, X), whole(y, Y), paints, unit));
+  for (const i of frame.beyond || []) { // an arrow from the mark to where its claim lies
+    const [x, y] = [0, 1].map((k) => frame.claims.data[3 * i + k]);
+    pointOut(context, X(x), Y(y), Math.sign(x) * (Math.abs(x) >= BRIM), -Math.sign(y) * (Math.abs(y) >= BRIM), paints, unit);
+  }
+};
+const BRIM = 0.94 - 1e-6; // of the plane's half width: there a claim beyond it has its mark, see marks.py
+const pointOut = (context, x, y, dx, dy, paints, unit) => {
+  const long = Math.hypot(dx, dy) || 1, [a, b] = [dx / long, dy / long].map((v) => v * unit);
+  edged(context, paints.ink, 2, paints, unit, () => {
+    for (const side of [-1, 1]) { context.moveTo(x + 8 * a - side * 5 * b, y + 8 * b + side * 5 * a); context.lineTo(x + 12 * a, y + 12 * b); }
+  });
 };
 // One glyph, one meaning: `page/plane/marks.py` says which is where, `page/plane/words.py` what each
 // means, and the legend draws its rows with these same functions.
@@ -481,7 +492,7 @@ const sentenceAt = (frame, u, v, size) => {
     return best;
   };
   const mark = (row) => told[MARKS[row[2]]] || "";
-  const certain = (row, i) => mark(row) + (frame.certain?.[i] ? ` Without it ${frame.certain[i]} or more are left.` : "");
+  const certain = (row, i) => mark(row) + (frame.certain?.[i] ? ` Without it ${frame.certain[i]} or more are left.` : "") + (frame.beyond?.includes(i) ? " It lies beyond the plane, where the arrow points." : "");
   return near(frame.claims, certain, 13) || near(frame.marks, mark, 13) || near(frame.places, () => told[frame.placesAre], 14) || near(frame.likely, () => told.likely, 13)
     || near(frame.other, () => told.other, 10)
     || near(frame.candidates, (row) => told[row[4] ? "candidate" : "unused"], 9)

@@ -44,7 +44,13 @@ const explained = (word, sentence, term) => {
     standAt(card, made);
   };
   const hide = () => { light(false); if (card?.matches(":popover-open")) card.hidePopover(); card = null; };
-  made.addEventListener("pointerenter", (e) => { if (e.pointerType === "mouse") show(); });
+  // Not where the page moved under a pointer that rests: then the browser tells of the same place again.
+  let from = null;
+  made.addEventListener("pointerenter", (e) => { from = [e.screenX, e.screenY]; });
+  made.addEventListener("pointermove", (e) => {
+    const moved = e.movementX || e.movementY || from?.[0] !== e.screenX || from?.[1] !== e.screenY;
+    if (e.pointerType === "mouse" && !card && moved) show();
+  });
   made.addEventListener("pointerleave", (e) => { if (e.pointerType === "mouse") hide(); });
   made.addEventListener("focus", () => { if (made.matches(":focus-visible")) show(); });
   made.addEventListener("blur", hide);

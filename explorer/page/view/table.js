@@ -1,9 +1,9 @@
 // A table whose rows can be ticked and drawn, with a bar, its interval and a control in each.
 // What is there stays and is changed in place: focus and selection outlive a redraw.
-const WIDE = "(100% - 12px)"; // of a cell of bars, less its padding
+const WIDE = "(100% - var(--lead) - 6px)"; // of a cell of bars, less the number before them and its padding
 const bar = (name, from, to) => {
   const made = make("i", name);
-  made.style.left = `calc(6px + ${WIDE} * ${from})`;
+  made.style.left = `calc(var(--lead) + ${WIDE} * ${from})`;
   made.style.width = `calc(${WIDE} * ${Math.max(0, to - from)})`;
   return made;
 };
@@ -15,11 +15,12 @@ const bars = (row) => {
     made.push(bar(`mx-${kind}-bar`, kind === "found" ? 0 : value, value)); // none found leaves the track empty; chance is a mark
     if (high > low) made.push(bar(`mx-span mx-${kind}-span`, low, high));
   }
+  if (row.count) made.push(make("span", "mx-count", { textContent: row.count }));
   return [...made, make("span", "mx-said", { textContent: row.said || "" })];
 };
 // What a spreadsheet takes.
 const asText = (model) =>
-  [["attack", ...model.get("head")], ...model.get("rows").map((r) => [r.title, r.said || "", ...(r.cells || [r.words || ""])])]
+  [["attack", ...model.get("head")], ...model.get("rows").map((r) => [r.title, `${r.count || ""}${r.said || ""}`, ...(r.cells || [r.words || ""])])]
     .map((line) => line.join("\t")).join("\n");
 // One row: its box, its name, and the cells behind them, which are made anew when they differ.
 const rowOf = (model, key) => {
@@ -39,7 +40,8 @@ const rowOf = (model, key) => {
     put(name, "title", row.tip || "");
     put(name, "disabled", !can);
     name.setAttribute("aria-pressed", on);
-    const now = JSON.stringify([columns, row.share, row.chance, row.said, row.cells, row.words]);
+    line.firstChild.colSpan = row.whole ? columns + 1 : 1;
+    const now = JSON.stringify([columns, row.whole, row.share, row.chance, row.count, row.said, row.cells, row.words]);
     if (now === shown) return;
     shown = now;
     while (line.children.length > 1) line.lastChild.remove();
@@ -47,7 +49,7 @@ const rowOf = (model, key) => {
       line.append(make("td", "mx-bars", {}, ...bars(row)), ...row.cells.map((textContent) => make("td", "", { textContent })));
       return;
     }
-    line.append(make("td", "mx-words", { colSpan: columns, title: row.words || "" }, make("div", "", { textContent: row.words || "" })));
+    if (!row.whole) line.append(make("td", "mx-words", { colSpan: columns, title: row.words || "" }, make("div", "", { textContent: row.words || "" })));
   };
   return { line, show };
 };

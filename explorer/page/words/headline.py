@@ -264,10 +264,8 @@ def _landscape(frame: Frame) -> Statement:
 def _compare(frame: Frame) -> Statement:
     shown = frame.arena
     if shown is not None and shown.target is frame.target:
-        return Statement(shown.title or WHICH, shown.sentence)
-    return Statement(
-        WHICH, "Choose attacks, and let each meet the same weights from several seeds."
-    )
+        return Statement(shown.title or WHICH, shown.sentence, fold=shown.fold)
+    return Statement(WHICH, "Choose attacks: each meets the same weights, several times.")
 
 
 def _certain(shown: Certain) -> Statement:

@@ -86,12 +86,16 @@ class Ambiguity:
             found.
         other_sentence: how far off it is, and what both sets leave.
         distance: mean distance of its mass from the nearest true point, in units of the data.
+        in_short: the same in few words.
+        numbers: of it, each with its name.
     """
 
     certified: Tensor | None
     other: Report
     other_sentence: str
     distance: float
+    in_short: str
+    numbers: tuple[tuple[str, str], ...]
 
 
 def other_set(
@@ -135,7 +139,8 @@ def ambiguity(victim: Victim, progress: Progress = no_progress) -> Ambiguity | N
             victim.target, truth, progress=part_progress(progress, 0.0, 0.5)
         ).certain
     far = other_set(victim.target, truth, made, part_progress(progress, 0.5, 1.0))
-    return Ambiguity(sure, as_claims(far), explanations.farthest_set(far), far.distance)
+    words, short = explanations.farthest_set(far), explanations.another(far)
+    return Ambiguity(sure, as_claims(far), words, far.distance, short, explanations.numbers(far))
 
 
 def as_claims(far: OtherSet) -> Report:

@@ -10,9 +10,11 @@ from explorer.engine.scoring import LEVEL as CHANCE
 from explorer.research.sweep.arena import ArenaLine, best
 from explorer.research.words import explanations, verdicts
 
+NO_DIGITS = 10  # a mean from which it is said whole; arbitrary
+
 
 def title(lines: Sequence[ArenaLine], so_far: bool = False) -> str:
-    """Return the result in a few words, as the title of `sentence`; "" where no attack has run.
+    """Return the result in a few words, as the title of `below`; "" where no attack has run.
 
     `so_far`: whether more runs are to come.
     """
@@ -30,7 +32,19 @@ def _title(lines: Sequence[ArenaLine]) -> str:
         return f"No attack found a point{reached}"
     if first.p_adjusted > CHANCE:
         return "No attack is shown to beat chance"
-    return f"{first.title} {'beats chance' if len(ran) == 1 else 'does best'}"
+    best_of_all = len(ran) > 1 and 2 * first.hits >= first.claims  # else it mostly guesses
+    return f"{first.title} {'does best:' if best_of_all else 'finds'} {_points(first)}"
+
+
+def _points(line: ArenaLine) -> str:
+    """Return how many points of all a run finds on average, such as "16 of 20 points"."""
+    return f"{a_run(line, line.hits)} of {a_run(line, line.n)} points"
+
+
+def a_run(line: ArenaLine, total: float) -> str:
+    """Return what a sum over the runs of an attack is on average, in two digits or whole."""
+    mean = total / line.runs
+    return f"{mean:.0f}" if mean >= NO_DIGITS else f"{mean:.2g}"
 
 
 def _first(ran: Sequence[ArenaLine]) -> ArenaLine | None:
@@ -38,8 +52,49 @@ def _first(ran: Sequence[ArenaLine]) -> ArenaLine | None:
     return best([line for line in ran if line.p_adjusted <= CHANCE]) or best(ran)
 
 
-def sentence(lines: Sequence[ArenaLine], titled: bool = False) -> str:
-    """Return the result as a sentence, with its numbers; `titled`: on the page, below `title`."""
+def below(lines: Sequence[ArenaLine]) -> str:
+    """Return what stands below `title` on the page: the rest is in `numbers`."""
+    ran = [line for line in lines if line.runs]
+    first = _first(ran) if ran else None
+    if first is None:
+        if not ran:
+            return sentence(lines)
+        of = count(len(ran), "attack")
+        found = f"A point counts as found within {ran[0].radius:g}, and {of} ran."
+        return found + _open_questions(ran[0])
+    mean = f", on average over {count(first.runs, 'run')}" if first.runs > 1 else ""
+    lead = "" if first.p_adjusted <= CHANCE else f"{first.title} finds {_points(first)}. "
+    chance = first.control[first.at] * first.n
+    text = (
+        f"{lead}Each within {first.radius:g}{mean}. {first.hits} of {first.claims} claims "
+        f"{'is' if first.claims == 1 else 'are'} right; chance finds "
+        f"{a_run(first, chance)}.{_more_but_false(first, max(ran, key=lambda line: line.hits))}"
+    )
+    if least_p(len(first.chance)) > CHANCE:
+        text += f" {len(first.chance)} sets are too few to rule chance out."
+    return text + _open_questions(first)
+
+
+def numbers(lines: Sequence[ArenaLine]) -> tuple[tuple[str, str], ...]:
+    """Return the numbers of the attack that `title` names, each with its name."""
+    ran = [line for line in lines if line.runs]
+    first = _first(ran) if ran else None
+    if first is None:
+        return ()
+    chance = first.control[first.at] * first.n
+    of_all = f", as the best of {count(len(ran), 'attack')}" if len(ran) > 1 else ""
+    rows = [
+        ("points found", f"{first.hits} of {first.n}, in {count(first.runs, 'run')}"),
+        ("found by chance", f"{chance:.2g} of {first.n}"),
+        ("chance", first.control_words),
+    ]
+    if first.p_value == first.p_value:
+        rows.append((f"p{of_all}", f"{first.p_adjusted:.2g}"))
+    return tuple(rows)
+
+
+def sentence(lines: Sequence[ArenaLine]) -> str:
+    """Return the result as a sentence, with its numbers."""
     ran = [line for line in lines if line.runs]
     if not ran:
         return "No attack has run yet." if not lines else "No attack could run: see its row."
@@ -48,14 +103,12 @@ def sentence(lines: Sequence[ArenaLine], titled: bool = False) -> str:
         reached = " that is in reach" if any(line.hits for line in ran) else ""
         of = count(len(ran), "attack")
         text = f"None of {of} found a point{reached} within {ran[0].radius:g}."
-        if titled:
-            text = f"A point counts as found within {ran[0].radius:g}, and {of} ran."
         return text + _open_questions(ran[0])
     chance = first.control[first.at] * first.n
     of_all = f" as the best of {count(len(ran), 'attack')}" if len(ran) > 1 else ""
     beaten = first.p_adjusted > CHANCE
-    lead = f"{first.title}: " if beaten else "" if titled else f"{first.title} does best: "
-    if beaten and not titled:
+    lead = f"{first.title}: " if beaten else f"{first.title} does best: "
+    if beaten:
         lead = f"No attack is shown to do better than chance. {lead}"
     text = (
         f"{lead}{first.hits} of {first.n} points within {first.radius:g} over "
@@ -67,7 +120,7 @@ def sentence(lines: Sequence[ArenaLine], titled: bool = False) -> str:
         text += f" ({first.control_words}, p = {first.p_adjusted:.2g}{of_all})"
     text += "."
     others = [f"{line.title} {line.hits}" for line in ran if line is not first]
-    if others and not titled:
+    if others:
         text += f" Others found: {', '.join(others)}."
     text += _more_but_false(first, max(ran, key=lambda line: line.hits))
     if known and least_p(len(first.chance)) > CHANCE:

@@ -14,7 +14,7 @@ from explorer.engine.explanations.cone import scope
 from explorer.engine.explanations.masses import BAND, FORCED
 from explorer.engine.explanations.others import COARSE, RADIUS, OtherSet
 from explorer.engine.explanations.splitting import Merging
-from explorer.engine.number_words import digits, plain
+from explorer.engine.number_words import digits, plain, share
 
 MOST_INPUTS = 2  # of a network with other sets: the margin is cut into pieces of the plane
 NO_WEIGHTS = "No weights to explain: train a network first."
@@ -108,6 +108,30 @@ def farthest_set(made: OtherSet) -> str:
         f"{made.explanation.n} other points explain {how}: on average {made.distance:.2g} from the "
         f"nearest true one, and no such set is farther than {made.at_most:.2g}. They miss "
         f"{missed}{truly} ({box})."
+    )
+
+
+def another(made: OtherSet) -> str:
+    """Return whether there is another set, and how far off, in few words: numbers stand apart."""
+    if not made.other:
+        return "No other set was found that explains the weights as well."
+    how = "as well" if made.as_well else "less well"
+    return (
+        f"{made.explanation.n} other points explain the weights {how}, on average "
+        f"{made.distance:.2g} from the nearest true one."
+    )
+
+
+def numbers(made: OtherSet) -> tuple[tuple[str, str], ...]:
+    """Return the numbers of another set, each with its name; none where there is no such set."""
+    if not made.other:
+        return ()
+    return (
+        ("mean distance from the nearest true point", f"{made.distance:.2g}"),
+        ("no such set is farther than", f"{made.at_most:.2g}"),
+        ("weights that it misses", share(made.residual)),
+        ("weights that the true points miss", share(made.truth)),
+        ("looked for up to a coordinate of", f"±{made.extent:.3g}"),
     )
 
 

@@ -13,6 +13,7 @@ import ipywidgets as w
 from explorer.engine.attacks.claims import Report
 from explorer.engine.attacks.target import Target
 from explorer.engine.confidence import Share, share
+from explorer.engine.number_words import count
 from explorer.engine.progress import Progress, part_progress
 from explorer.engine.roster import ROSTER
 from explorer.page import play
@@ -35,14 +36,15 @@ from explorer.research.words import explanations
 
 RUN, CANCEL = "Run the attacks", "Cancel the runs"
 RUN_TIP = "Run the ticked attacks on these weights; what is done stays"
-SEEDS_TIP = "Runs of each attack; their spread makes the interval, from three on"
-HEAD = ("recovered", "claims right", "false", "by chance", "sec")
-NOTE = "lines: 95% intervals · grey: unseen points"
-BRUSH = "Click to set the distance within which the table counts."
+SEEDS_TIP = "Each from other seeds; their spread makes the interval, from three on"
+HEAD = ("recovered", "claims right", "by chance", "seconds")
+WAITING = ("what it does",)  # the columns before a run
+NOTE = "average of {} · line: 95% interval · grey: by chance"
+BRUSH = "Click sets the distance that counts."
 WITHIN_TIP = "Distance within which a claim counts; the sentence on top stays with 0.03"
 OTHER = "other"  # key of the row of another set
-UNFIT = "unfit"  # key of the row behind which the attacks that do not fit stand
-UNFIT_TIP = "Attacks that cannot be run on these weights, each with its reason"
+REST = "rest"  # key of the row behind which the attacks stand that did not run
+REST_TIP = "The other attacks: to tick, or each with the reason why it cannot run here"
 SEEDS = 3  # arbitrary: the fewest with a spread
 RUNS_SHARE = 0.7  # of the bar; the rest is the search for another set; arbitrary
 
@@ -51,9 +53,10 @@ class Arena(Panel):
     """One row per attack: ticked, run, and drawn on the plane by a click."""
 
     stages = ("arena",)
+    look = ("mx-compare-box",)
 
     def build(self) -> None:
-        """Make the table with one button below."""
+        """Make the button above all, and the table and the curves in a card."""
         self.target: Target | None = None
         self.rows: list[dict[str, Any]] = []
         self.other: Ambiguity | None = None
@@ -61,9 +64,9 @@ class Arena(Panel):
         self.planned: list[str] = []  # key of each run of this board, in their order
         self.job = Ask(self, self.weights)
         self._ticks: dict[str, bool] = {}  # by hand
-        self.unfit_shown = False
+        self.rest_shown = False
         self._suits: tuple[Target | None, dict[str, str]] = (None, {})
-        self.table = TableView(head=list(HEAD))
+        self.table = TableView()
         self.radius = RADIUS  # within which the table counts
         self.curves = BrushView("line", self._set_radius, BRUSH)
         self.table.on("tick", self._tick)
@@ -71,13 +74,14 @@ class Arena(Panel):
         self.row = Row(
             go=Item("job", RUN, RUN_TIP, call=self.command(self._start), job=self.job,
                     cancel=CANCEL, filled=True),
-            seeds=Item("number", "seeds", SEEDS_TIP, SEEDS, low=1, high=20, whole=True),
+            seeds=Item("number", "runs of each", SEEDS_TIP, SEEDS, low=1, high=20, whole=True),
             within=Item("number", "within", WITHIN_TIP, RADIUS, low=NEAREST, high=FARTHEST,
                         call=self._set_radius, hidden=True),
             share=Item("bar", tip="Share of the runs", job=self.job),
             said=Item("words", value=""),
         )  # fmt: skip
-        self.widget = w.VBox([self.table, self.row, self.curves]).add_class("mx-compare")
+        card = w.VBox([self.table, self.curves]).add_class("mx-card").add_class("mx-compare")
+        self.widget = w.VBox([self.row, card])
 
     # --- running ----------------------------------------------------------------------------
     def _tick(self, key: str, ticked: bool) -> None:
@@ -166,18 +170,25 @@ class Arena(Panel):
         refused = self._refusals(self.session.frame.target)
         truth, ticked = self.session.frame.truth, self.ticked_attacks()
         rows = [
-            {**self._row(key, lines.get(key), refused[key]), "ticked": key in ticked}
+            {**self._row(key, lines.get(key), refused[key], not lines), "ticked": key in ticked}
             for key in sorted(ROSTER, key=lambda key: bool(refused[key]))
         ]
-        fit = sum(not why for why in refused.values())
-        rows, unfit = rows[:fit], rows[fit:]
+        rest = [r for r in rows if r["off"] or (lines and not r["ticked"] and not r["drawn"])]
+        rows = [r for r in rows if r not in rest]
         if self.other is not None or self.running == OTHER:
             rows.append(other_row(self.other))
-        if unfit:
-            rows += [unfit_row(len(unfit), self.unfit_shown), *(unfit if self.unfit_shown else ())]
+        if rest:
+            off = sum(r["off"] for r in rest)
+            rows.append(rest_row(len(rest), off, self.rest_shown))
+            rows += rest if self.rest_shown else []
         n = "" if truth is None else f" of {truth.n}"
-        self.table.title, self.table.rows = f"Recovered{n}, within {self.radius:.2g}", rows
-        self.table.note = NOTE if lines else ""
+        runs = max((line.runs for line in lines.values()), default=0)
+        with self.table.hold_sync():
+            self.table.title, self.table.note = "Which attacks run?", ""
+            self.table.head, self.table.rows = list(HEAD if lines else WAITING), rows
+            if lines:
+                self.table.title = f"Recovered{n}, within {self.radius:.2g}"
+                self.table.note = NOTE.format(count(runs, "run"))
 
     def _refusals(self, target: Target | None) -> dict[str, str]:
         """Return why each attack cannot be run here; "" for those that can."""
@@ -185,24 +196,26 @@ class Arena(Panel):
             self._suits = target, arena.refusals(target)
         return self._suits[1]
 
-    def _row(self, key: str, line: ArenaLine | None, refused: str) -> dict[str, Any]:
+    def _row(self, key: str, line: ArenaLine | None, refused: str, waits: bool) -> dict[str, Any]:
+        """Return the row of an attack; `waits`: none has run, and each says what it does."""
         entry = ROSTER[key]
         row = {
             "key": key, "title": entry.title, "tip": f"{entry.paper}: {entry.sentence}",
             "off": bool(refused), "drawn": False,
         }  # fmt: skip
-        words = refused or ("running …" if self.running == key else "")
+        words = refused or ("running …" if self.running == key else entry.sentence * waits)
         if line is None or not line.runs:
             return {**row, "words": line.message if line is not None and line.message else words}
         return {**row, **cells_of(line), "drawn": True}
 
     def _choose(self, key: str) -> None:
         """Draw what a row stands for."""
-        if key == UNFIT:
-            self.unfit_shown = not self.unfit_shown
+        if key == REST:
+            self.rest_shown = not self.rest_shown
             self.draw()
         elif key == OTHER and self.other is not None:
-            self._put(key, self.other.other, self.other.other_sentence)
+            other = self.other
+            self._put(key, other.other, other.in_short, "Could it be other points?", other.numbers)
         elif key != OTHER:
             self._show(next((line for line in self.lines() if line.key == key), None))
 
@@ -214,13 +227,16 @@ class Arena(Panel):
         key = "" if claims is None or line is None else line.key
         lines = self.lines()
         title = arena_words.title(lines, so_far=len(self.rows) < len(self.planned))
-        self._put(key, claims, arena_words.sentence(lines, titled=True), title)
+        self._put(key, claims, arena_words.below(lines), title, arena_words.numbers(lines))
 
-    def _put(self, key: str, claims: Report | None, words: str, title: str = "") -> None:
+    def _put(
+        self, key: str, claims: Report | None, words: str, title: str,
+        numbers: tuple[tuple[str, str], ...],
+    ) -> None:  # fmt: skip
         if self.target is not None:
             self.table.chosen = key
             runs = tuple(self.rows)
-            shown = Shown(self.target, words, claims, title, other=key == OTHER, runs=runs)
+            shown = Shown(self.target, words, claims, title, key == OTHER, runs, numbers)
             attack.show_claims(self.session, shown)
 
     def render(self, frame: Frame) -> None:
@@ -237,21 +253,21 @@ class Arena(Panel):
 
 
 def cells_of(line: ArenaLine) -> dict[str, Any]:
-    """Return what a row shows of an attack that ran: shares within the radius, and counts."""
+    """Return what a row shows of an attack that ran: points a run, within the radius."""
     at, total = line.at, line.n * len(line.chance)
-    found, claims = line.found[at], line.claims
+    found, claims, n = line.found[at], line.claims, line.n / line.runs
     chance = share(line.chance, [line.n] * len(line.chance)) if total else None
-    right = line.precision[at]
-    by_chance = (
-        "–" if chance is None else f"{chance.value * line.n:.2g} ({interval(chance, line.n)})"
-    )
+    said, by_chance = f" ({interval(line.recall[at], n)})", "–"
+    if chance is not None:
+        by_chance = arena_words.a_run(line, chance.value * line.n)
+        said += f"; by chance {by_chance} ({interval(chance, n)})"
     return {
         "share": bar_of(line.recall[at]),
         "chance": None if chance is None else bar_of(chance),
-        "said": f"{found} of {line.n} ({interval(line.recall[at], line.n)})",
+        "count": f"{arena_words.a_run(line, found)} of {n:g}",
+        "said": said,
         "cells": [
             f"{found} of {claims}" if claims else "no claim",
-            f"{claims - found}" if right.value == right.value else "0",
             by_chance,
             f"{line.cpu:.2g}" if line.cpu == line.cpu else "–",
         ],
@@ -263,15 +279,18 @@ def bar_of(made: Share) -> list[float]:
     return [made.value, made.low, made.high]
 
 
-def interval(made: Share, n: int) -> str:
+def interval(made: Share, n: float) -> str:
     """Return the ends of an interval as counts of n, such as "17 to 20"."""
     return f"{made.low * n:.2g} to {made.high * n:.2g}"
 
 
-def unfit_row(n: int, shown: bool) -> dict[str, Any]:
-    """Return the row behind which n attacks that do not fit stand; `shown`: they follow it."""
-    title = f"{'▾' if shown else '▸'} {n} {'does' if n == 1 else 'do'} not fit"
-    return {"key": UNFIT, "title": title, "tip": UNFIT_TIP, "drawn": True, "words": ""}
+def rest_row(n: int, off: int, shown: bool) -> dict[str, Any]:
+    """Return the row behind which n attacks stand, of which `off` cannot run; `shown`: open."""
+    more = count(n, "attack") if n == off else f"{count(n, 'more attack')}, of which {off}"
+    title = f"{'▾' if shown else '▸'} {more} cannot run on these weights"
+    if not off:
+        title = f"{'▾' if shown else '▸'} {count(n, 'more attack')}"
+    return {"key": REST, "title": title, "tip": REST_TIP, "drawn": True, "whole": True}
 
 
 def other_row(other: Ambiguity | None) -> dict[str, Any]:
@@ -282,4 +301,4 @@ def other_row(other: Ambiguity | None) -> dict[str, Any]:
         return {**row, "words": "looking for other points that could explain the weights …"}
     sure = other.certified
     known = "" if sure is None else f"{explanations.certified_count(int(sure.sum()), len(sure))}. "
-    return {**row, "words": f"{known}{other.other_sentence}"}
+    return {**row, "words": f"{known}{other.in_short}"}

@@ -55,7 +55,9 @@ def set_without(made: Certainty) -> str:
     return f"a set as good has no point within {made.half + made.reach:.2g} of it"
 
 
-def certainty_words(target: Target | None, share: float | None, met: int, sure: int | None) -> str:
+def certainty_words(
+    target: Target | None, share: float | None, met: int, sure: int | None, both: int = 0
+) -> str:
     """Return what is to be said of how certain the points are.
 
     Args:
@@ -63,6 +65,7 @@ def certainty_words(target: Target | None, share: float | None, met: int, sure: 
         share: of the work that is done; None where no work goes on.
         met: how many points are found.
         sure: how many are certified, found or not; None where that is not known.
+        both: how many are found and certified.
     """
     if target is None:
         return ""
@@ -70,7 +73,13 @@ def certainty_words(target: Target | None, share: float | None, met: int, sure: 
         return f"● found: {met}   ✓ certified: {share:.0%} computed"
     if sure is None:
         return why_none(target)
-    return f"● found: {met}   ✓ certified: {sure}"
+    alone = sure - both
+    words = f"● found: {met}"
+    if both:
+        words += f", {both if both < met else 'all'} of them ✓ certified"
+    if alone:
+        words += f"   ✓ certified, not found: {alone}"
+    return words if sure else f"{words}, none certified"
 
 
 def why_none(target: Target) -> str:

@@ -236,7 +236,8 @@ def dots(
         ("", "card", {"size": size, "shape": "tick"}, sure & met),
         ("", "good", {"size": size, "shape": "tick"}, sure & ~met),
     )
-    foot = certainty_words(target, share, int(met.sum()), None if made is None else int(sure.sum()))
+    held = None if made is None else int(sure.sum())
+    foot = certainty_words(target, share, int(met.sum()), held, int((sure & met).sum()))
     if lost.any():
         foot = f"{foot}   · no trace: {int(lost.sum())}".lstrip()
     said = f"{int(met.sum())} of {n} points found. {foot}".rstrip()

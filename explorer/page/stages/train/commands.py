@@ -21,7 +21,7 @@ from explorer.engine.store import Run
 from explorer.engine.training import TrainConfig, TrainState
 from explorer.page.frame import Attacking, Frame, Training, certificate_of, numbers
 from explorer.page.history import LOG_STEPS, Timeline
-from explorer.page.session import Session
+from explorer.page.session import Note, Session
 from explorer.research.pictures.axes import axes_for
 from explorer.research.words import weights
 
@@ -72,7 +72,7 @@ def _take_unit(session: Session) -> None:
     scaled = drawing.present.over(unit)
     session.axes = axes_for(session.axes, scaled, loaded=True)
     session.put(drawing=drawing.push(scaled))
-    session.message = weights.unit_note(unit)
+    session.message = Note(weights.unit_note(unit))
 
 
 def take_weights(session: Session, net: Network) -> None:
@@ -176,7 +176,7 @@ def jump_to_exact(session: Session, exact: Exact | None = None) -> None:
     session.running = False
     begin(session, exact.net, exact=True)
     if not exact.polished:
-        session.message = weights.optimum(exact)
+        session.message = Note(weights.optimum(exact))
 
 
 def take(session: Session, state: TrainState, made: Finished | None = None) -> None:
@@ -193,7 +193,7 @@ def take(session: Session, state: TrainState, made: Finished | None = None) -> N
     ended = None if made is None else (state, made)
     session.show(training=replace(now, state=state, plan=known, ended=ended), status=status)
     if made is not None:
-        session.message = ENDED if made.proved else ENDED_NEARLY
+        session.message = Note(ENDED if made.proved else ENDED_NEARLY)
 
 
 def certify(session: Session) -> None:
@@ -219,10 +219,15 @@ def margin_growth(session: Session, state: TrainState) -> float | None:
 
 
 def uncertified_states(session: Session) -> list[TrainState]:
-    """Return the kept states at even log steps that have no certificate yet."""
+    """Return the kept states at even log steps that have no certificate yet.
+
+    Each halves a gap, the widest first: wherever one stops, a curve of them has even gaps.
+    """
     line = session.branch.train
     known = set(line.column("unexplained")[0])
-    return [s for s in line.states if s.t in LOG_STEPS and s.t not in known and s.net.homogeneous]
+    due = [s for s in line.states if s.t in LOG_STEPS and s.net.homogeneous]
+    order = sorted(range(len(due)), key=lambda i: f"{i:032b}"[::-1])
+    return [due[i] for i in order if due[i].t not in known]
 
 
 def note(session: Session, state: TrainState, made: Certificate) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 from time import perf_counter
 from typing import Any
@@ -11,13 +12,14 @@ import numpy as np
 
 from explorer.engine.certificate import Certificate, Light
 from explorer.engine.charts import Axis, Chart
-from explorer.engine.number_words import plain, share
+from explorer.engine.number_words import count, plain, share
 from explorer.engine.progress import Progress, with_progress
 from explorer.engine.roster import by_key
 from explorer.engine.training import TrainState
 from explorer.page import branches
 from explorer.page.ask import Ask
 from explorer.page.frame import Frame, certificate_of
+from explorer.page.job import JobState
 from explorer.page.panels.base import ChartPanel
 from explorer.page.session import IN_CLASS
 from explorer.page.stages.train import commands as train
@@ -41,6 +43,7 @@ from explorer.research.pictures.charts import (
 BREATH_S = 1.0 if IN_CLASS else 0.1
 FIRST = "The curve begins with the first step."
 SOLVED = "Solved, without a step: the points leave {} of the weights unexplained."
+MERGED = " It has {} in place of {}: those that act alike are merged."
 
 
 class CurvesPanel(ChartPanel):
@@ -135,6 +138,7 @@ class ResidualCurves(CurvesPanel):
     """
 
     stages = ("train",)
+    follows = ("opening",)
     title, note = UNEXPLAINED
     columns = (("unexplained", "unexplained"),)
     measured = True
@@ -144,12 +148,20 @@ class ResidualCurves(CurvesPanel):
         super().build()
         self.job = Ask(self, pause_s=BREATH_S)
 
+    def chart(self, frame: Frame) -> Chart:
+        """Return the curve; of an exact network, which has no steps, words without axes."""
+        made = super().chart(frame)
+        return replace(made, series=()) if made.foot.startswith(SOLVED[:6]) else made
+
     def empty(self, frame: Frame) -> str:
         """Return what stands in place of a curve: of an exact network what its points leave."""
         made = frame.training.certificate
         if made is None or made.light is not Light.EXACT:
-            return FIRST
-        return SOLVED.format(share(made.residual))
+            return super().empty(frame)
+        words, state = SOLVED.format(share(made.residual)), frame.training.state
+        asked = sum(self.session.train_config.widths)
+        kept = asked if state is None else sum(state.net.widths)
+        return words + MERGED.format(count(kept, "neuron"), asked) * (kept < asked)
 
     def end_value(self, frame: Frame, axis: Axis, values: np.ndarray[Any, Any]) -> str:
         """Return what the headline says of the step on screen; where it says nothing, nothing."""
@@ -164,10 +176,12 @@ class ResidualCurves(CurvesPanel):
     def render(self, frame: Frame) -> None:
         """Show what is known, and look for the rest while nothing runs."""
         super().render(frame)
-        if not self.session.running and not self.job.busy:
+        if not self.job.busy:
             self._fill(frame)
 
     def _fill(self, frame: Frame) -> None:
+        if self.session.running or self.session.opening or not frame.dataset.n:
+            return
         waiting = train.uncertified_states(self.session)
         if not waiting:
             return
@@ -183,11 +197,17 @@ class ResidualCurves(CurvesPanel):
             now = self.session.frame
             return (
                 self.session.running
+                or self.session.opening
                 or now.dataset is not frame.dataset
                 or (now.stage != "train" or self.session.timeline is not line)
             )
 
-        self.job.begin(work, self._take, self._show, stale)
+        def end() -> None:
+            self._show()
+            if self.job.state is JobState.DONE:  # states that came meanwhile
+                self._fill(self.session.frame)
+
+        self.job.begin(work, self._take, end, stale)
 
     def _take(self, part: tuple[TrainState, Certificate]) -> None:
         train.note(self.session, *part)

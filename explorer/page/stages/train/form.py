@@ -7,6 +7,7 @@ from functools import partial
 
 import ipywidgets as w
 
+from explorer.engine.certificate import Light
 from explorer.engine.exact import finish, maximum_margin
 from explorer.engine.exact.finish import Finished
 from explorer.engine.progress import Progress
@@ -14,9 +15,11 @@ from explorer.engine.training import TrainConfig, TrainState
 from explorer.page import play
 from explorer.page.ask import Ask
 from explorer.page.controls.row import Item, Row
+from explorer.page.frame import Frame
 from explorer.page.job import JobState, once
 from explorer.page.panels.base import WIDTHS, Form
 from explorer.page.stages.train import commands as train
+from explorer.page.words.headline import headline
 from explorer.page.words.screen import JUMP, QUICK
 from explorer.research import runs
 
@@ -60,14 +63,22 @@ class TrainForm(Form):
         self.job = Ask(self, lambda: self.session.frame.dataset, SOLVING)
         self.finishing = Ask(self, words=FINISHING)
         self.buttons = Row(
-            jump=Item("job", JUMP, JUMP_TIP, call=self.command(self._jump), job=self.job,
-                      cancel="Cancel solving"),
             finish=Item("job", FINISH, FINISH_TIP, call=self.command(self._finish),
                         job=self.finishing, cancel="Cancel finishing"),
+            jump=Item("job", JUMP, JUMP_TIP, call=self.command(self._jump), job=self.job,
+                      cancel="Cancel solving"),
             jumped=Item("bar", tip="Share done", job=self.job),
             finished=Item("bar", tip="Share done", job=self.finishing),
         )  # fmt: skip
         self.widget = w.VBox([self.row, self.buttons])
+
+    def render(self, frame: Frame) -> None:
+        """Offer the exact network once: not where the headline does, nor where it is there."""
+        super().render(frame)
+        made, action = frame.training.certificate, headline(frame, self.session.running).action
+        there = made is not None and made.light is Light.EXACT
+        once_more = there or (action is not None and action.key == "exact")
+        self.buttons.put("jump", hidden=once_more and not self.job.busy)
 
     def _jump(self) -> None:
         """Solve at once, or beside the page if that takes longer; edited points stay."""
