@@ -252,23 +252,33 @@ const paintCandidates = (context, frame, paints, { X, Y, unit }) => {
     paintCandidate(context, X(x), Y(y), label, unit * (2.2 + 3.6 * Math.sqrt(Math.max(0, share))), used, paints, unit);
   });
 };
+// The px of a share, with so much room to the edges of the plane.
+const within = (v, at, room) => {
+  const [low, high] = [at(-1), at(1)].sort((a, b) => a - b);
+  return Math.min(Math.max(at(v), low + room), high - room);
+};
+// A star of another set; one beyond the plane stands whole within its edge, with an arrow.
+const paintOther = (context, [x, y, label], paints, { X, Y, unit }) => {
+  const [dx, dy] = [x, y].map((v) => Math.sign(v) * (Math.abs(v) > 1)), room = (out) => (out ? 16 : 11) * unit;
+  const [px, py] = [within(x, X, room(dx)), within(y, Y, room(dy))];
+  GLYPHS.other(context, px, py, paints, unit, paintOf(label, paints));
+  if (dx || dy) pointOut(context, px, py, dx, -dy, paints, unit);
+};
 const paintResults = (context, frame, paints, { X, Y, unit }) => {
   context.strokeStyle = paints.good; context.lineWidth = 1.6 * unit;
   eachRow(frame.links, ([x, y, a, b]) => {
     context.beginPath(); context.moveTo(X(x), Y(y)); context.lineTo(X(a), Y(b)); context.stroke();
   });
-  const whole = (v, at) => { // a mark at the very edge stands whole within it
-    const [low, high] = [at(-1), at(1)].sort((a, b) => a - b), room = 8 * unit;
-    return Math.abs(v) > 1.001 ? at(v) : Math.min(Math.max(at(v), low + room), high - room);
-  };
+  const whole = (v, at) => (Math.abs(v) > 1.001 ? at(v) : within(v, at, 8 * unit)); // a mark at the very edge
   for (const rows of [frame.marks, frame.claims])
     eachRow(rows, ([x, y, kind]) => GLYPHS[MARKS[kind]](context, whole(x, X), whole(y, Y), paints, unit));
   for (const i of frame.beyond || []) { // an arrow from the mark to where its claim lies
     const [x, y] = [0, 1].map((k) => frame.claims.data[3 * i + k]);
-    pointOut(context, X(x), Y(y), Math.sign(x) * (Math.abs(x) >= BRIM), -Math.sign(y) * (Math.abs(y) >= BRIM), paints, unit);
+    const out = (v) => Math.sign(v) * (Math.abs(Math.abs(v) - BRIM) < 1e-4);
+    pointOut(context, X(x), Y(y), out(x), -out(y), paints, unit);
   }
 };
-const BRIM = 0.94 - 1e-6; // of the plane's half width: there a claim beyond it has its mark, see marks.py
+const BRIM = 0.94; // of the plane's half width: there a claim beyond it has its mark, see marks.py
 const pointOut = (context, x, y, dx, dy, paints, unit) => {
   const long = Math.hypot(dx, dy) || 1, [a, b] = [dx / long, dy / long].map((v) => v * unit);
   edged(context, paints.ink, 2, paints, unit, () => {
@@ -435,7 +445,7 @@ const paintDisc = (context, frame, paints, { X, Y, unit }, size) => {
   });
 };
 const paintOver = (context, frame, paints, { X, Y, unit }) => {
-  eachRow(frame.other, ([x, y, label]) => GLYPHS.other(context, X(x), Y(y), paints, unit, paintOf(label, paints)));
+  eachRow(frame.other, (row) => paintOther(context, row, paints, { X, Y, unit }));
   for (const [rows, key] of [[frame.rings, "ring"], [frame.likely, "likely"], [frame.diamonds, "diamond"], [frame.hands, "hand"]])
     eachRow(rows, ([x, y]) => GLYPHS[key](context, X(x), Y(y), paints, unit));
   context.font = `12px ${FONT}`; context.textAlign = "left"; context.textBaseline = "middle";
