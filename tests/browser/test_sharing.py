@@ -12,7 +12,7 @@ from explorer.page.sharing.words import NO_PHONES
 from explorer.serve import server
 from tests.browser.steps import Explorer, know_the_marks
 
-LEFT = "() => document.querySelector('.mx-message')?.innerText.startsWith('Opened')"
+LEFT = "() => document.querySelector('.mx-aside-note')?.innerText.startsWith('Opened')"
 
 
 def test_a_link_is_copied_and_opens_for_another_visitor_with_the_same_numbers(

@@ -131,11 +131,11 @@ def test_the_table_of_compare_stays_in_place_while_attacks_run(circle: Explorer)
         tick.click()  # not uncheck(): rows of the tick before may come in between
         expect(tick).not_to_be_checked()
     first.evaluate("e => { e.marked = true; }")
-    page.get_by_role("button", name=re.compile("not fit")).click()  # they stand behind a row
+    page.get_by_role("button", name=re.compile("cannot run")).click()  # they stand behind a row
     chosen = page.locator(".mx-table td.mx-words", has_text="own training").evaluate(SELECT)
     app.button("Run the attacks").focus()
     page.keyboard.press("Enter")  # a click would take the selection away by itself
-    row = page.locator(".mx-table tr", has_text="KKT reconstruction")
+    row = page.locator(".mx-table tr", has=first)
     expect(row).to_contain_text(re.compile(r"\d of \d"))
     expect(app.button("Run the attacks")).to_be_focused()  # it said Cancel meanwhile
     assert chosen and page.evaluate("getSelection().toString()") == chosen

@@ -13,13 +13,14 @@ class Notice(Panel):
     """The message of the session over the plane, with a button that closes it."""
 
     look: tuple[str, ...] = ("mx-notice-box",)
+    kind = "mx-message"
     notes = False  # whether it shows notes, or all other messages
 
     def build(self) -> None:
         """One control."""
         self.view = self.widget = Toast(
             {"close": lambda _: self.tell("")}, **self._toast(self.session.message)
-        ).add_class("mx-message")
+        ).add_class(self.kind)
         self.session.observe(self._on_message, names=["message"])
 
     def _on_message(self, change: dict[str, Any]) -> None:
@@ -32,7 +33,7 @@ class Notice(Panel):
 class NoteBox(Notice):
     """The same for a note: below the charts, where it covers neither points nor boundary."""
 
-    look = ("mx-note-box",)
+    look, kind = ("mx-note-box",), "mx-aside-note"
     notes = True
 
 

@@ -31,6 +31,12 @@ const cardOf = (app) => {
   if (!found) app.append(card);
   return card;
 };
+// Where the pointer was when it last moved; one for all scripts of a page.
+const pointer = (window.mxPointer ??= {});
+if (!("x" in pointer)) {
+  pointer.x = null;
+  document.addEventListener("pointermove", (e) => Object.assign(pointer, { x: e.screenX, y: e.screenY }), true);
+}
 const explained = (word, sentence, term) => {
   const made = makeButton("mx-term", word, undefined, (e) => { e.preventDefault(); e.stopPropagation(); show(); }, { ariaDescription: sentence });
   let card = null;
@@ -44,13 +50,9 @@ const explained = (word, sentence, term) => {
     standAt(card, made);
   };
   const hide = () => { light(false); if (card?.matches(":popover-open")) card.hidePopover(); card = null; };
-  // Not where the page moved under a pointer that rests: then the browser tells of the same place again.
-  let from = null;
-  made.addEventListener("pointerenter", (e) => { from = [e.screenX, e.screenY]; });
-  made.addEventListener("pointermove", (e) => {
-    const moved = e.movementX || e.movementY || from?.[0] !== e.screenX || from?.[1] !== e.screenY;
-    if (e.pointerType === "mouse" && !card && moved) show();
-  });
+  // Not where the page moved under a pointer that rests: then it enters where it was before.
+  made.addEventListener("pointerenter", (e) => { if (e.pointerType === "mouse" && (pointer.x !== e.screenX || pointer.y !== e.screenY)) show(); });
+  made.addEventListener("pointermove", (e) => { if (e.pointerType === "mouse" && !card && (e.movementX || e.movementY)) show(); });
   made.addEventListener("pointerleave", (e) => { if (e.pointerType === "mouse") hide(); });
   made.addEventListener("focus", () => { if (made.matches(":focus-visible")) show(); });
   made.addEventListener("blur", hide);

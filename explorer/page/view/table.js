@@ -40,8 +40,10 @@ const rowOf = (model, key) => {
     put(name, "title", row.tip || "");
     put(name, "disabled", !can);
     name.setAttribute("aria-pressed", on);
-    line.firstChild.colSpan = row.whole ? columns + 1 : 1;
-    const now = JSON.stringify([columns, row.whole, row.share, row.chance, row.count, row.said, row.cells, row.words]);
+    put(line.firstChild, "colSpan", row.whole ? columns + 1 : 1);
+    const told = line.querySelector(".mx-words"); // its words may be selected: they stay when columns come
+    if (told) put(told, "colSpan", columns);
+    const now = JSON.stringify([row.whole, row.share, row.chance, row.count, row.said, row.cells, row.words]);
     if (now === shown) return;
     shown = now;
     while (line.children.length > 1) line.lastChild.remove();
