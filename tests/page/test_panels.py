@@ -83,8 +83,8 @@ def test_a_refused_turn_leaves_the_tab_where_it_was_and_says_why(app: App) -> No
 
 def test_a_note_stands_beside_the_plane_until_the_next_command(app: App) -> None:
     note, notice = app.panels["NoteBox"].view, app.panels["Notice"].view
-    app.session.message = Note("what is seen")
-    assert note.state["words"] == "what is seen" and note.state["stays"]
+    app.session.message = Note("note")
+    assert note.state["words"] == "note" and note.state["stays"]
     assert notice.state["words"] == ""  # that one stands over the points
     app.session.attempt(draw.clear, app.session)
     assert note.state["words"] == ""
