@@ -14,10 +14,11 @@ from explorer.page import aim
 from explorer.page.apps.explorer import App
 from explorer.page.apps.page import SidePage
 from explorer.page.stages.landscape import start_energies
+from explorer.research import game
 
 
-@pytest.fixture(scope="session", autouse=True)
-def kept_controls() -> Iterator[None]:
+@pytest.fixture(scope="session")
+def kept() -> Callable[..., Controls]:
     """Control sets of equal points are made once: a sixth of the time of these tests."""
     made: dict[tuple[object, ...], Controls] = {}
     make = controls.control_sets
@@ -30,9 +31,14 @@ def kept_controls() -> Iterator[None]:
             made[key] = make(truth, count)
         return made[key]
 
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(aim, "control_sets", kept)  # the public function stays what it is
-        yield
+    return kept
+
+
+@pytest.fixture(autouse=True)
+def kept_controls(kept: Callable[..., Controls], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pages, their games and the finer look at a claim take the kept ones."""
+    for user in (aim, game, controls):
+        monkeypatch.setattr(user, "control_sets", kept)
 
 
 @pytest.fixture(autouse=True)
