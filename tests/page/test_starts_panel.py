@@ -607,6 +607,14 @@ def test_a_run_says_how_many_points_its_claims_meet() -> None:
         assert f"{trail[-1].found} of 8" in headline(app.session.frame).title
 
 
+def test_a_start_that_leaves_less_than_the_truth_says_so(app: App) -> None:
+    held = replace(app.session.frame.starts, energy=0.02)
+    less, more = (
+        words.less_words(replace(held, energies=np.array([[0.5, truth]]))) for truth in (0.04, 0.01)
+    )
+    assert less and not more
+
+
 def test_a_run_whose_energy_rises_again_says_so(app: App) -> None:
     held = app.session.frame.starts
     went = [Passed(held.weights, energy, t) for t, energy in enumerate((0.4, 0.01, 0.03))]
