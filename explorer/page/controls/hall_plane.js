@@ -10,6 +10,7 @@ const hallCanvas = (canvas) => {
   context.clearRect(0, 0, width, height);
   return [context, { width, height }];
 };
+const EDGED = 200; // taps up to which each has an edge: of thousands it costs a frame; arbitrary
 const isProof = (round) => Boolean(round.places && !round.truth);
 // What the marks on the plane mean: of `hand`, and of all that a round shows. Rows of words and marks.
 const hallKey = (round, hand) => [
@@ -43,7 +44,8 @@ const paintHall = (canvas, round, { cloud = [], mine = [], aim = null } = {}) =>
   const few = Math.min(1, Math.sqrt(100 / Math.max(1, cloud.length))); // of many taps each is paler: they add up
   for (const [x, y, age] of round.truth ? [] : cloud) { // a tap falls in as a ring that closes, and stays as a cross of the hand
     context.globalAlpha = (isProof(round) ? 0.3 : round.claims ? 0.6 : 0.9) * few;
-    plus(x, y, 6 * unit, 2);
+    if (cloud.length <= EDGED) plus(x, y, 6 * unit, 2);
+    else for (const [w, h] of [[6, 1], [1, 6]]) { context.fillStyle = paints.ink; context.fillRect(X(x) - w * unit, Y(y) - h * unit, 2 * w * unit, 2 * h * unit); }
     if (age >= 0.7) continue;
     context.globalAlpha = 1 - age / 0.7;
     context.strokeStyle = paints.ink;
