@@ -20,6 +20,7 @@ from explorer.page.stages.landscape import words
 from tests.browser.steps import Explorer, barriers
 from tests.page.test_document import MARKUP, data_of, small_lesson, small_run, with_starts
 from tests.page.test_recording import read
+from tests.serve.visits import within
 
 LAST = re.compile(r"^step 6$")
 
@@ -225,6 +226,7 @@ def test_the_triangle_is_dragged_over_what_was_computed_and_its_runs_roll(
     page: Page, tmp_path: Path
 ) -> None:
     text, made = with_starts()
+    page.add_init_script(BEGUN)
     opened(page, text, tmp_path)
     page.get_by_role("button", name="Landscape").click()
     title = page.locator(".mx-title")
@@ -245,8 +247,9 @@ def test_the_triangle_is_dragged_over_what_was_computed_and_its_runs_roll(
     energy = made.held.landscape.energy((1.0, 0.0, 0.0))
     expect(title).to_have_text(words.here_words(replace(made.held, energy=energy), "")[0])
     title.click()
+    page.evaluate("window.begun = false")
     page.keyboard.press(" ")
-    expect(page.get_by_role("button", name="Pause")).to_be_visible()
+    assert within(30, lambda: page.evaluate("window.begun"))  # by no eval in the page: its policy
     expect(page.get_by_role("button", name="Play", exact=True)).to_be_visible()
     expect(page.locator(".mx-where")).to_have_text(re.compile(r"step [1-9]"))
     page.get_by_role("button", name="Train").click()
