@@ -59,6 +59,7 @@ HIDDEN = Statement(
 )
 WHICH = "Which attack does best?"
 STILL = 0.01  # growth of the margin over nine tenths of the steps that is little; arbitrary
+ENOUGH = 0.15  # unexplained share up to which weights on their way are attacked; arbitrary
 EXPLAINING = 0.05  # share of the norm that a certificate near a KKT point leaves at most
 
 
@@ -205,7 +206,7 @@ def _nearness(part: Training, state: TrainState) -> tuple[str, str, bool]:
     if _is_still(part):
         words += " The margin hardly grows any more."
     near = made.light is Light.NEAR
-    ready = near or not off or _is_still(part) or part.given
+    ready = near or _is_still(part) or part.given or not (off or made.residual > ENOUGH)
     return words, "good" if near else "", ready and made.light is not Light.SEPARATED
 
 
