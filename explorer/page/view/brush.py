@@ -52,11 +52,13 @@ class BrushView(w.VBox):  # type: ignore[misc]
             svg=Item("button", "SVG", "As on screen, to edit", call=lambda _: self._save("svg")),
         )
         self._drawn = b""
+        self._parts: tuple[w.Widget, ...] = ()  # made with the first chart
 
     def draw(self, chart: Chart) -> None:
         """Show `chart`; one without a series is hidden, one of the same numbers stays as it is."""
         numbers = chart.numbers[0].tobytes()
         self.layout.display = "" if chart.series else "none"
+        self.children = self._parts if chart.series else ()  # bqplot fails at what has no size
         before, changed = self.shown, numbers != self._drawn
         self.shown, self._drawn = chart, numbers
         if changed and self.way == "lasso":
@@ -89,7 +91,7 @@ class BrushView(w.VBox):  # type: ignore[misc]
         if self.figure is None:
             self.figure = Figure(**made, display_toolbar=False)
             foot = w.HBox([self.words, self.tools]).add_class("mx-brush-foot")
-            self.children = [self.figure, foot]
+            self.children = self._parts = (self.figure, foot)
             return
         with self.figure.hold_sync():
             for name in ("marks", "axes", "interaction"):
