@@ -46,7 +46,7 @@ def _row(
 
 
 _ROWS = (
-    _row("alternating circle", "Every point is needed to hold the margin, so every point leaves a "
+    _row("alternating circle", "Each neighbour is of the other class, so every point leaves a "
          "trace in the weights.", Source("alternating-circle", 20, 0.0, 0)),
     _row("random circle", "The toy of Haim et al. (2022), narrower: three layers, 20 points, "
          "labels at random.", Source("random-circle", 20, 0.0, 1),

@@ -97,8 +97,13 @@ def test_before_a_drag_each_point_has_a_stem_as_high_as_its_multiplier(app: App)
     seen = drag_chart(state(app))
     drawn = {int(i): float(v) for s in seen.series for i, v in zip(s.ids, s.y, strict=True)}
     assert drawn == pytest.approx(dict(enumerate(now.lam.tolist())))
-    heights = [v for s in seen.series for v in zip(s.x, s.y, strict=True)]
-    assert [v for _, v in sorted(heights)] == sorted(drawn.values(), reverse=True)
+    places = [v for s in seen.series for v in zip(s.x, s.ids, strict=True)]
+    assert [i for _, i in sorted(places)] == list(range(now.n))  # each below its dot
+    circle = opened("explain", "alternating-circle", n=8)
+    assert bool(state(circle).pinned.all())  # no dots: the strongest first
+    alike = drag_chart(state(circle)).series
+    heights = [v for s in alike for v in zip(s.x, s.y, strict=True)]
+    assert [v for _, v in sorted(heights)] == sorted((v for _, v in heights), reverse=True)
     send(app.panel("ExplainPanel").drag, kind="hover", id=3)
     assert app.session.pointed == 3
 

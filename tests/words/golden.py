@@ -832,7 +832,7 @@ def starts_words(empty: Frame, begun: Frame, several: Frame) -> Named:
         ("cancelled", Arrivals(66, 30, 29, 2, 1, 1, 0.01, 9)),
         ("none", Arrivals(21, 21, 21, 0, 20, 0, 0.01, 200)),
         ("one", Arrivals(21, 21, 20, 1, 1, 1, 0.01, 0)),
-        ("six", Arrivals(21, 21, 21, 6, 3, 1, 0.01, 2000)),
+        ("six", Arrivals(21, 21, 21, 6, 3, 1, 0.01, 2000, False, 0.06)),
         ("all", Arrivals(21, 21, 19, 21, 0, 0, 0.01, 9)),
     ):  # fmt: skip
         yield f"starts, arrived, {name}", ": ".join(says.arrival_words(made, "20 candidates"))

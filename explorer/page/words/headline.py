@@ -343,8 +343,8 @@ def _explain(state: Explained, sure: Certainty | None) -> Statement:
         return Statement(title, words, "", fold)
     if still == n:
         words = (
-            "Where they stand none becomes two. That certifies none: other sets may do without it. "
-            "Drag one freely (Shift) to see what breaks."
+            "Where they stand none becomes two. Whether some set does without one is another "
+            "question. Drag one freely (Shift) to see what breaks."
         )
         title = f"None of the {n} points that carry the weights can be split"
         if n == 1:

@@ -30,14 +30,14 @@ HELP = (
 # words that stand as long as their scene.
 PLAYED: dict[str, tuple[str | None, str]] = {
     "draw": ("Points are drawn", "They are what the network is trained on."),
-    "train": (None, "Its boundary moves between the classes. Only its weights are kept."),
+    "train": (None, "The network’s boundary moves between the classes. Only its weights are kept."),
     "attack": (None, "The attack sees the weights alone. Filled are the points that it tries."),
 }
 # Of the run of the opening, where all neighbours differ and all points are found.
 RECORDED: dict[str, tuple[str | None, str]] = {
     "draw": ("Points of two classes are drawn", "Each neighbour is of the other class."),
     "train": PLAYED["train"],
-    "attack": (None, "Its candidates start anywhere, and move onto the points."),
+    "attack": (None, "The candidates start anywhere, and move onto the points."),
 }
 # The selector of the part, and the words.
 MARKS = (

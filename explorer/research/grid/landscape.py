@@ -91,6 +91,7 @@ class Arrivals:
         left: what the truth leaves of the weights.
         steps: of the longest run.
         going: whether the others go on.
+        apart: mean distance from the truth of the ends that are not it, see `Parts.set_distances`.
     """
 
     total: int
@@ -102,6 +103,7 @@ class Arrivals:
     left: float
     steps: int
     going: bool = False
+    apart: float = 0.0
 
     @property
     def stuck(self) -> int:
@@ -300,7 +302,9 @@ class Runs:
         )
         level, steps = sum(row["level"] for row in rows), max((r["steps"] for r in rows), default=0)
         ended = len(rows), level, kinds.count(0), kinds.count(1)
-        return Arrivals(len(asked), *ended, began, self.left, steps, going)
+        off = [row["apart"][0] for kind, row in zip(kinds, rows, strict=True) if kind]
+        apart = float(np.mean(off)) if off else 0.0
+        return Arrivals(len(asked), *ended, began, self.left, steps, going, apart)
 
     @cached_property
     def left(self) -> float:

@@ -114,7 +114,7 @@ def farthest_set(made: OtherSet) -> str:
 def another(made: OtherSet) -> str:
     """Return whether there is another set, and how far off, in few words: numbers stand apart."""
     if not made.other:
-        return "No other set was found that explains the weights as well."
+        return "No set far from the true points was found that explains the weights as well."
     how = "as well" if made.as_well else "less well"
     return (
         f"{made.explanation.n} other points explain the weights {how}, on average "

@@ -299,9 +299,13 @@ def points_chart(state: Explained) -> Chart:
 
 
 def carried_chart(state: Explained, foot: str) -> Chart:
-    """Return how strongly each point carries the weights, the strongest first."""
+    """Return how strongly each point carries the weights, in the order of the dots above.
+
+    Where no dots are drawn the strongest stands first.
+    """
     lam, y = state.now.lam.numpy(), state.now.y.numpy()
-    order = np.argsort(-lam, kind="stable")
+    alike = bool(state.pinned.all())
+    order = np.argsort(-lam, kind="stable") if alike else np.arange(len(lam))
     return Chart(
         class_stems(lam[order], y[order], order), Axis(0.0, len(lam) + 1.0, hidden=True),
         Axis(0.0, next_step(float(lam.max())), short="λ"), words.CARRIED, words.MULTIPLIER, foot,

@@ -32,7 +32,7 @@ from explorer.page.aim import passed_by
 from explorer.page.ask import Ask
 from explorer.page.controls.row import Item, Row, choices
 from explorer.page.controls.settings import item_of
-from explorer.page.frame import Frame, Handle, Passed
+from explorer.page.frame import Frame, Handle, Passed, Stage
 from explorer.page.panels.base import Panel
 from explorer.page.stages.landscape import census_words, words
 from explorer.page.stages.landscape import commands as landscape
@@ -137,8 +137,8 @@ class StartsPanel(Panel):
             share=Item("bar", tip="Share of the run", job=self.attack_job),
         )  # fmt: skip
         self.further = Row(
-            on=Item("button", words.ON, words.ON_TIP, filled=True, hidden=True,
-                    call=self.command(partial(play.go, self.session, "explain"))),
+            on=Item("button", words.ON["explain"], filled=True, hidden=True,
+                    call=self.command(lambda: play.go(self.session, self._next))),
             more=Item("button", "More", "How many places, how long, and the runs as files",
                       value=False, call=lambda _: self.render(self.session.frame)),
         )  # fmt: skip
@@ -251,7 +251,16 @@ class StartsPanel(Panel):
         ended = words.is_answered(self.session.frame) and not going
         ended = ended and self.session.lesson is None  # which leads on itself
         self.here.put("go", filled=not ended and not self.runs.busy)
-        self.further.put("on", hidden=not ended)
+        on = self._next
+        self.further.put("on", hidden=not ended, label=words.ON[on], tip=words.ON_TIP[on])
+
+    @property
+    def _next(self) -> Stage:
+        """Return the stage after this one: Explain, or what follows where its points are told."""
+        frame = self.session.frame
+        act = frame.asked
+        told = act is not None and act.revealed and act.target is frame.target
+        return "arena" if told else "explain"
 
     def _show_place(self, held: Handle) -> None:
         """Show where the handle is, and what is read there."""

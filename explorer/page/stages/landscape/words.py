@@ -69,7 +69,9 @@ OWN_LOSS = "the attack lowers a loss of its own, not this energy."
 OTHER_ENDS = " A descent lowers this energy alone; the attacks lower a loss of their own."
 OVERSHOT = "its steps have a length of their own, and can overshoot."
 MORE_STARTS = " More starts are on their way."
-ON, ON_TIP = "On to Explain", "Whether the points could be elsewhere"
+# Where to go after the runs: to the last act, or beyond it where the points were revealed.
+ON = {"explain": "On to Explain", "arena": "On to Compare"}
+ON_TIP = {"explain": "Whether the points could be elsewhere", "arena": "Which attack does best"}
 READS = "The map reads {energy} here"
 ON_MAP = "{energy} on the map"
 BESIDE = 0.5  # share of the truth above which a start is beside it; arbitrary
@@ -181,7 +183,7 @@ def here_words(held: Handle, whole: str, more: str = "") -> tuple[str, str]:
     read = READS if held.rough else "This start has energy {energy}"
     # The same along a drag: nothing jumps.
     more += less_words(held) + _unlike_attack(held)
-    words = f"Energy 0 {means}, {EXPLAINED:g} nearly. {whole}.{more}"
+    words = f"Energy 0 {means}; up to {EXPLAINED:g} counts. {whole}.{more}"
     return read.format(energy=number(held.energy)), words
 
 
@@ -290,7 +292,7 @@ def run_words(held: Handle, own: bool) -> tuple[str, str]:
     went = f"energy was and is {now}" if before == now else f"energy {before} to {now}"
     met, truth = held.trail_so_far[-1:], held.problem.of.truth
     assert truth is not None  # a page's landscape has one
-    return f"{met[0].found if met else 0} of {truth.n} points met, {went}", words
+    return f"{met[0].found if met else 0} of {truth.n} points found, {went}", words
 
 
 def arrival_words(made: Arrivals, those: str) -> tuple[str, str]:
@@ -315,7 +317,8 @@ def arrival_words(made: Arrivals, those: str) -> tuple[str, str]:
         rest.append(f"{made.other} end{_s(made.other)} at {sets} the weights about as well")
     if made.stuck:
         rest.append(f"{made.stuck} {'is' if made.stuck == 1 else 'are'} stuck")
-    others = f"{', '.join(rest)}. " if rest else ""
+    how = f": {made.apart:.2g} from the truth on average" if made.apart else ""
+    others = f"{', '.join(rest)}{how}. " if rest else ""
     falling = made.ended - made.level
     still = f"{falling} still fall{_s(falling)}. " if falling else ""
     words = f"{others}{still}Found: within {RADIUS:g} on average, by {those}{began}."

@@ -22,7 +22,7 @@ SEARCHED = "so far"
 CLOSED_IN, EACH = "How wide each place is", "how far from its middle the point can lie"
 WITHIN = "from the middle"
 HIDE = "Hide the points"
-NEXT = Action("landscape", "Which starts find them?")
+NEXT = Action("landscape", "Try other starts")
 NOWHERE = "No place must hold a point"
 
 
@@ -176,8 +176,8 @@ def _argument(frame: Frame, held: Proof) -> Statement:
     if bound.high <= made.limit:
         title = "No point is needed here" if held.places else NOWHERE
         words = (
-            f"The set on the plane has none in the disc, and leaves {coarse_share(bound.high)} of "
-            f"the weights unexplained: no more than {whose}, {limit}."
+            f"Drawn is another set. It has none in the disc, and leaves {coarse_share(bound.high)} "
+            f"of the weights unexplained: no more than {whose}, {limit}."
         )
         return Statement(title, words, "warn", fold, action)
     words = f"More than {whose}, {limit}, but no proof says that none leaves less."
