@@ -14,7 +14,7 @@ from explorer.engine.energy.landscape import SIDES, between_places, read_lattice
 from explorer.engine.energy.points import energy
 from explorer.page import branches, play
 from explorer.page.apps.explorer import App
-from explorer.page.frame import Passed
+from explorer.page.frame import Passed, Proof
 from explorer.page.job import JobState
 from explorer.page.stages.attack import commands as attack
 from explorer.page.stages.landscape import commands as landscape
@@ -605,6 +605,17 @@ def test_a_run_says_how_many_points_its_claims_meet() -> None:
         trail = app.session.frame.starts.trail
         assert trail[0].found == most
         assert f"{trail[-1].found} of 8" in headline(app.session.frame).title
+
+
+def test_the_way_on_after_a_run_leaves_out_an_act_that_was_seen(app: App) -> None:
+    press(panel(app).here, "go")
+    ways = []
+    for revealed in (False, True):
+        app.session.show(asked=Proof(app.session.frame.target, revealed=revealed))
+        press(panel(app).further, "on")
+        ways.append(app.session.frame.stage)
+        play.go(app.session, "landscape")
+    assert ways == ["explain", "arena"]
 
 
 def test_a_start_that_leaves_less_than_the_truth_says_so(app: App) -> None:
