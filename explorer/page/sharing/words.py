@@ -264,6 +264,6 @@ def hall_answer(t: int, before: int, after: int) -> str:
     """Return its answer in words."""
     word = HALL_ANSWERS[hall_later(before, after)].lower()
     return (
-        f"After {2 * t:,} steps the machine finds {after} of the points exactly, after {t:,} it "
-        f"found {before}: {word}."
+        f"By all of its claims the machine finds {after} points exactly after {2 * t:,} steps, and "
+        f"found {before} after {t:,}: {word}."
     )
