@@ -64,7 +64,8 @@ class Warm:
         self._ready, self._starts = False, 0
         # Its writing end is never passed on: it closes when this process ends.
         self._held, self._alive = os.pipe()
-        self._process = self._start()
+        with self._line:  # it may end, and be replaced, before it is noted here
+            self._process = self._start()
 
     def _start(self) -> subprocess.Popen[bytes]:
         """Start a warm process, and a thread that replaces it when it ends."""

@@ -108,6 +108,16 @@ def test_runs_fill_the_rows_with_the_numbers_of_the_scoreboard(app: App) -> None
     assert app.session.frame.claims is None
 
 
+def test_runs_are_the_same_after_a_run_from_another_start(app: App) -> None:
+    only(app, "kkt")
+    found, session = [], app.session
+    for share_ in (0.0, 1.0):  # an attack from the landscape leaves settings that suit its start
+        session.attack_config = session.entry.suit(session.attack_config, share_)
+        run(app)
+        found.append([r["trial"] for r in app.panels["Arena"].rows])
+    assert found[0] == found[1] and session.attack_config.near
+
+
 def test_a_line_in_the_curves_restates_the_table(app: App) -> None:
     panel = app.panels["Arena"]
     only(app, "kkt")

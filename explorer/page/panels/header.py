@@ -94,6 +94,7 @@ class Header(Panel):
 
     def _follow(self, slices: Iterator[float], words: Callable[[float], str], beside: bool) -> None:
         """Do the work slice by slice; if `beside`, between what the visitor does."""
+        self._turned()
         self.job.cancel()
         course.end_walk(self.session)  # its words would be of other points
         self.tell(Note(words(0.0)))

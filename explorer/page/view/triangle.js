@@ -134,6 +134,7 @@ const paintTriangle = (context, frame, size, colours) => {
   outline(); context.strokeStyle = colours.ink2; context.lineWidth = 1.5; context.lineJoin = "round"; context.stroke();
   const paths = trailPlaces(frame, (w) => placeOf(w, corners)), many = paths.length > 60, fine = many ? 0.8 : paths.length > 10 ? 1.1 : 1.6;
   context.lineCap = context.lineJoin = "round";
+  context.globalAlpha = paths.length > 10 && !frame.ends?.data.includes(3) ? 0.4 : 1; // all have ended: their ends count
   for (const [colour, width] of [[faded(ON_MAP.halo, 0.55), 2 * fine + 0.4], [ON_MAP.path, fine]]) {
     context.strokeStyle = colour; context.lineWidth = width;
     for (const path of paths) {
@@ -142,6 +143,7 @@ const paintTriangle = (context, frame, size, colours) => {
       context.stroke();
     }
   }
+  context.globalAlpha = 1;
   paths.forEach((path, run) => {
     const [x, y] = path[path.length - 1], set = frame.ends ? frame.ends.data[run] : 3;
     const size = frame.sizes ? frame.sizes.data[run] * (frame.small ? 0.7 : 1) : many ? 3 : 4.5;

@@ -146,10 +146,13 @@ class Arena(Panel):
         self.draw()
 
     def _settings(self, key: str) -> dict[str, Any]:
-        """Return those of the attack as it was left on the page; of others the defaults."""
+        """Return those of the attack as it was left on the page; of others the defaults.
+
+        All begin with noise, so what suits another start is left out.
+        """
         if key != self.session.frame.attack.name:
             return {}
-        config = self.session.attack_config
+        config = self.session.entry.suit(self.session.attack_config, 0.0)
         return {f.name: getattr(config, f.name) for f in fields(config) if f.init}
 
     # --- view -------------------------------------------------------------------------------
