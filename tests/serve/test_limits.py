@@ -36,7 +36,8 @@ resource = pytest.importorskip("resource", reason="bounds open files")
 WORK = {"comm_id": "w", "target_name": "work", "data": {}}
 STATES = {"comm_id": "all", "target_name": "jupyter.widget.control", "data": {}}
 MB = 10**6
-MOST_GROWTH = 150 * MB  # arbitrary; the stock server grew by 1.2 and 2.9 GB
+# Arbitrary: a kernel that starts meanwhile counts some 180 MB; the stock server grew by 1.2 GB.
+MOST_GROWTH = 400 * MB
 TOO_MUCH = 1008  # a close code of RFC 6455
 MANY = 1100  # above what select() takes
 HERE, THERE = "127.0.0.1", "127.0.0.2"  # two addresses of this machine, on Linux
