@@ -68,16 +68,15 @@ def shown_of(frame: Frame, config: Any, truth_shown: bool = True) -> BandContent
         return BandContent(tried.net, points, frame.attack.state.y, tried, left)
     if known is None:
         return BandContent(net, truth.x, NONE)
+    left = words.left_words(known.residual, by="your points")
     if frame.stage == "explain" and frame.explain is not None:
         held = frame.explain.present
         now = held.now
         made = sum_over(held.net, now.x, now.y, OnePerPoint(now.lam, now.slopes))
-        left = words.left_words(known.residual, by="your points")
         if now is not held.truth:
             left = words.left_words(made.left, by="this set")
         return BandContent(held.net, truth.x, now.y, made, left)
     made = sum_of(frame.aim.net, truth.x, truth.y, known.fit)
-    left = words.left_words(known.residual, by="your points")
     return BandContent(net, truth.x, truth.y, made, left)
 
 

@@ -106,6 +106,12 @@ class CurvesPanel(ChartPanel):
         return f"{self.title}: {told or 'nothing yet'}"
 
 
+def is_exact(frame: Frame) -> bool:
+    """Return whether the newest certificate says that the points explain all of the weights."""
+    made = frame.training.certificate
+    return made is not None and made.light is Light.EXACT
+
+
 def newest(axis: Axis, v: np.ndarray[Any, Any]) -> str:
     """Return the last value in words."""
     if not len(v):
@@ -151,12 +157,12 @@ class ResidualCurves(CurvesPanel):
     def chart(self, frame: Frame) -> Chart:
         """Return the curve; of an exact network, which has no steps, words without axes."""
         made = super().chart(frame)
-        return replace(made, series=()) if made.foot.startswith(SOLVED[:6]) else made
+        return replace(made, series=()) if made.foot and is_exact(frame) else made
 
     def empty(self, frame: Frame) -> str:
         """Return what stands in place of a curve: of an exact network what its points leave."""
         made = frame.training.certificate
-        if made is None or made.light is not Light.EXACT:
+        if made is None or not is_exact(frame):
             return super().empty(frame)
         words, state = SOLVED.format(share(made.residual)), frame.training.state
         asked = sum(self.session.train_config.widths)

@@ -7,7 +7,6 @@ from functools import partial
 
 import ipywidgets as w
 
-from explorer.engine.certificate import Light
 from explorer.engine.exact import finish, maximum_margin
 from explorer.engine.exact.finish import Finished
 from explorer.engine.progress import Progress
@@ -19,6 +18,7 @@ from explorer.page.frame import Frame
 from explorer.page.job import JobState, once
 from explorer.page.panels.base import WIDTHS, Form
 from explorer.page.stages.train import commands as train
+from explorer.page.stages.train.curves import is_exact
 from explorer.page.words.headline import headline
 from explorer.page.words.screen import JUMP, QUICK
 from explorer.research import runs
@@ -75,9 +75,8 @@ class TrainForm(Form):
     def render(self, frame: Frame) -> None:
         """Offer the exact network once: not where the headline does, nor where it is there."""
         super().render(frame)
-        made, action = frame.training.certificate, headline(frame, self.session.running).action
-        there = made is not None and made.light is Light.EXACT
-        once_more = there or (action is not None and action.key == "exact")
+        action = headline(frame, self.session.running).action
+        once_more = is_exact(frame) or (action is not None and action.key == "exact")
         self.buttons.put("jump", hidden=once_more and not self.job.busy)
 
     def _jump(self) -> None:
