@@ -13,7 +13,7 @@ from torch import Tensor
 from explorer.engine.arrays import Array
 from explorer.engine.attacks.claims import Report
 from explorer.engine.attacks.target import Target
-from explorer.engine.certificate import Certificate, certify
+from explorer.engine.certificate import Certificate, Light, certify
 from explorer.engine.controls import Controls
 from explorer.engine.data import Dataset
 from explorer.engine.energy.landscape import StartLandscape, Weights
@@ -283,6 +283,11 @@ class Training:
     def t(self) -> int:
         """Return the steps of the run; 0 where there is none."""
         return 0 if self.state is None else self.state.t
+
+    @property
+    def is_exact(self) -> bool:
+        """Return whether the newest certificate says that the points explain all of the weights."""
+        return self.certificate is not None and self.certificate.light is Light.EXACT
 
 
 @dataclass(frozen=True, eq=False)

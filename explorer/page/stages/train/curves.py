@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from explorer.engine.certificate import Certificate, Light
+from explorer.engine.certificate import Certificate
 from explorer.engine.charts import Axis, Chart
 from explorer.engine.number_words import count, plain, share
 from explorer.engine.progress import Progress, with_progress
@@ -106,12 +106,6 @@ class CurvesPanel(ChartPanel):
         return f"{self.title}: {told or 'nothing yet'}"
 
 
-def is_exact(frame: Frame) -> bool:
-    """Return whether the newest certificate says that the points explain all of the weights."""
-    made = frame.training.certificate
-    return made is not None and made.light is Light.EXACT
-
-
 def newest(axis: Axis, v: np.ndarray[Any, Any]) -> str:
     """Return the last value in words."""
     if not len(v):
@@ -157,12 +151,12 @@ class ResidualCurves(CurvesPanel):
     def chart(self, frame: Frame) -> Chart:
         """Return the curve; of an exact network, which has no steps, words without axes."""
         made = super().chart(frame)
-        return replace(made, series=()) if made.foot and is_exact(frame) else made
+        return replace(made, series=()) if made.foot and frame.training.is_exact else made
 
     def empty(self, frame: Frame) -> str:
         """Return what stands in place of a curve: of an exact network what its points leave."""
         made = frame.training.certificate
-        if made is None or not is_exact(frame):
+        if made is None or not frame.training.is_exact:
             return super().empty(frame)
         words, state = SOLVED.format(share(made.residual)), frame.training.state
         asked = sum(self.session.train_config.widths)

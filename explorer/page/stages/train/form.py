@@ -18,7 +18,6 @@ from explorer.page.frame import Frame
 from explorer.page.job import JobState, once
 from explorer.page.panels.base import WIDTHS, Form
 from explorer.page.stages.train import commands as train
-from explorer.page.stages.train.curves import is_exact
 from explorer.page.words.headline import headline
 from explorer.page.words.screen import JUMP, QUICK
 from explorer.research import runs
@@ -76,7 +75,7 @@ class TrainForm(Form):
         """Offer the exact network once: not where the headline does, nor where it is there."""
         super().render(frame)
         action = headline(frame, self.session.running).action
-        once_more = is_exact(frame) or (action is not None and action.key == "exact")
+        once_more = frame.training.is_exact or (action is not None and action.key == "exact")
         self.buttons.put("jump", hidden=once_more and not self.job.busy)
 
     def _jump(self) -> None:
