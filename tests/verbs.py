@@ -173,7 +173,7 @@ TINY = "--set preset=blobs --set n=8 --set widths=16 --set steps=300"
 TINY = f"{TINY} --set attack_config.steps=20 --set attack_config.m=8 --executor threads --workers 1"
 SHOWN = (
     (f"demo {NET} --m 6 --attack-steps 5 --out p.png",
-     "normalised margin, certificate, verdict, found within 0.03, p.png",
+     "normalised margin, certificate, verdict, recovered within 0.03, p.png",
      "version, dataset, network, training, attack, picture, note"),
     ("demo --preset moons --n 9 --method exact --m 6 --attack-steps 5", "optimum, verdict", "note"),
     (f"train {NET} --out r", "normalised margin, run r", "run, before, training"),

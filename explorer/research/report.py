@@ -261,7 +261,7 @@ def of_starts(made: Starts) -> Summary:
     best, verdict = made.most, made.union.verdict
     if best is not None and verdict is not None and not math.isnan(best.p_value):
         told = verdicts.best_start(best.seed, best.found, verdict.n, count, best.p_value)
-        rows.insert(-1, (f"most found within {RADIUS:g} by one start", told))
+        rows.insert(-1, (f"most recovered within {RADIUS:g} by one start", told))
     return Summary(rows, {"attack": attack, "starts": starts})
 
 
@@ -277,7 +277,7 @@ def _judged_rows(done: Attacked) -> Rows:
     for i, radius in enumerate(truth.radii):
         met = f"the first of {verdicts.controls(done.verdict)}: {int(control.found[i])}"
         found = f"{int(truth.found[i])} ({met})"
-        rows.append((f"found within {radius:g}", found))
+        rows.append((f"recovered within {radius:g}", found))
     return [*rows, ("verdict", f"{done.verdict.kind.value}: {verdicts.verdict(done.verdict)}")]
 
 

@@ -192,7 +192,7 @@ def test_the_curve_of_recall_goes_through_the_verdict(app: App) -> None:
     assert (np.diff(np.asarray(found.y)) >= 0).all()
 
 
-def test_a_drag_of_the_line_fills_the_dots_that_are_found_within(app: App) -> None:
+def test_a_drag_of_the_line_fills_the_dots_that_are_recovered_within(app: App) -> None:
     attacked(app)
     session, panel = app.session, app.panels["Scoreboard"]
     aim, state = session.frame.aim, session.frame.attack.state
@@ -200,7 +200,7 @@ def test_a_drag_of_the_line_fills_the_dots_that_are_found_within(app: App) -> No
     for radius in (0.3, 0.02, 0.1):
         send(panel.view.curve, kind="handle", at=radius)
         met = score(aim.truth, claims.x, claims.y, (radius,)).matches[0] >= 0
-        full = [s for s in panel.view.dots.shown.series if s.name == "found"]
+        full = [s for s in panel.view.dots.shown.series if s.name == "recovered"]
         assert sorted(int(i) for s in full for i in s.ids) == torch.nonzero(met)[:, 0].tolist()
         assert panel.view.curve.shown.handle == radius
 

@@ -42,7 +42,10 @@ ROWS: dict[str, tuple[str, str]] = {
     "candidate": ("candidate", "A candidate of the attack: larger carries more of the weights."),
     "unused": ("not claimed", "A candidate that is no part of a claim."),
     "wrong": ("wrong claim", "A wrong claim: no training point of its class is near."),
-    "found": ("found", "Found: this claim is close to a training point of its class."),
+    "found": (
+        "recovered",
+        "Recovered: a training point of its class is within the distance that counts.",
+    ),
     "certified": (
         "certified",
         "Certified: any set as good, within the limits under Numbers, has a point here.",
@@ -50,7 +53,7 @@ ROWS: dict[str, tuple[str, str]] = {
     "likely": ("likely", "Likely to hold a training point, by a threshold: it can be wrong."),
     "beside": (
         "second claim",
-        "A second claim of a point that is found already: it counts as not right.",
+        "A second claim of a point that is recovered already: it counts as not right.",
     ),
     "unknown": ("claim", "A claim: no training points are known, so it may be right or wrong."),
     "fixed": (
@@ -64,7 +67,7 @@ ROWS: dict[str, tuple[str, str]] = {
     "place": ("place of a point", "Somewhere in this square a training point of its class lies."),
     "disc": ("forbidden", "The disc in which no point may be: the others explain what they can."),
     "hand": ("in hand", "The point in hand, or under the pointer in a chart."),
-    "links": ("claim and point", "Joins a claim to the training point that it found."),
+    "links": ("claim and point", "Joins a claim to the training point that it recovers."),
     "trail": ("way so far", "Where a candidate has been."),
     "graph": ("output", "The output of the network over the line, in margins."),
     "breakpoints": ("kink", "A neuron switches on or off at this place of the line."),

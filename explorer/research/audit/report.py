@@ -134,11 +134,11 @@ def distances_chart(made: Audit) -> Chart:
         rank, width = np.arange(1, len(order) + 1), float(np.clip(240 / len(order), 1, 10))
         series = [
             Series(rank[mine], height[mine], name, "stems", colour=colour, look={"width": width})
-            for mine, name, colour in ((met, "found", "good"), (~met, "not found", "ink3"))
+            for mine, name, colour in ((met, "recovered", "good"), (~met, "not recovered", "ink3"))
         ]
         top = float(height[np.isfinite(height)].max(initial=made.radius))
         by_length = not isinstance(best.verdict, RankVerdict | ImageVerdict)
-        rules = [] if not by_length else [Guide(made.radius, "found within")]
+        rules = [] if not by_length else [Guide(made.radius, "recovered within")]
     return Chart(
         series, Axis(0.2, made.data.n + 0.8, "training point, by distance", whole=True),
         Axis(0.0, 1.05 * top, "distance to the nearest claim, in spreads"), rules=rules,

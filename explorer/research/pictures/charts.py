@@ -460,7 +460,7 @@ def sweep_chart(rows: Sequence[Row]) -> Chart:
         for one in _sweep_series(name, dict(sorted(group.items())), colour, attacked)
     ]
     heights = [float(v) for one in series for v in np.ravel(one.y) if v == v]
-    y = Axis(0, 1, f"share found within {RADII[AT]:g}", percent=True, ticks=(0, 0.5, 1))
+    y = Axis(0, 1, f"share recovered within {RADII[AT]:g}", percent=True, ticks=(0, 0.5, 1))
     if not attacked:
         y = Axis(0.0, next_step(max([1e-12, *heights])), "normalised margin")
     return Chart(
@@ -524,7 +524,7 @@ def _sweep_series(
 
 
 # What a table over two settings shows the means of.
-FOUND, SURE = f"found within {RADII[AT]:g}", "certified"
+FOUND, SURE = f"recovered within {RADII[AT]:g}", "certified"
 FARTHEST = "distance of the farthest other set"
 LAWS = {"parameters": "p = d n", "merged_parameters": "p = d n, neurons merged"}
 

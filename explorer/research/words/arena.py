@@ -29,7 +29,7 @@ def _title(lines: Sequence[ArenaLine]) -> str:
     first = _first(ran)
     if first is None:
         reached = " in reach" if any(line.hits for line in ran) else ""
-        return f"No attack found a point{reached}"
+        return f"No attack recovered a point{reached}"
     if first.p_adjusted > CHANCE:
         return "No attack is shown to beat chance"
     best_of_all = len(ran) > 1 and 2 * first.hits >= first.claims  # else it mostly guesses
@@ -60,7 +60,7 @@ def below(lines: Sequence[ArenaLine]) -> str:
         if not ran:
             return sentence(lines)
         of = count(len(ran), "attack")
-        found = f"A point counts as found within {ran[0].radius:g}, and {of} ran."
+        found = f"A point counts as recovered within {ran[0].radius:g}, and {of} ran."
         return found + _open_questions(ran[0])
     mean = f", on average over {count(first.runs, 'run')}" if first.runs > 1 else ""
     lead = "" if first.p_adjusted <= CHANCE else f"{first.title} finds {_points(first)}. "
@@ -84,8 +84,8 @@ def numbers(lines: Sequence[ArenaLine]) -> tuple[tuple[str, str], ...]:
     chance = first.control[first.at] * first.n
     of_all = f", as the best of {count(len(ran), 'attack')}" if len(ran) > 1 else ""
     rows = [
-        ("points found", f"{first.hits} of {first.n}, in {count(first.runs, 'run')}"),
-        ("found by chance", f"{chance:.2g} of {first.n}"),
+        ("points recovered", f"{first.hits} of {first.n}, in {count(first.runs, 'run')}"),
+        ("hit by chance", f"{chance:.2g} of {first.n}"),
         ("chance", first.control_words),
     ]
     if first.p_value == first.p_value:
@@ -102,7 +102,7 @@ def sentence(lines: Sequence[ArenaLine]) -> str:
     if first is None:
         reached = " that is in reach" if any(line.hits for line in ran) else ""
         of = count(len(ran), "attack")
-        text = f"None of {of} found a point{reached} within {ran[0].radius:g}."
+        text = f"None of {of} recovered a point{reached} within {ran[0].radius:g}."
         return text + _open_questions(ran[0])
     chance = first.control[first.at] * first.n
     of_all = f" as the best of {count(len(ran), 'attack')}" if len(ran) > 1 else ""
@@ -121,7 +121,7 @@ def sentence(lines: Sequence[ArenaLine]) -> str:
     text += "."
     others = [f"{line.title} {line.hits}" for line in ran if line is not first]
     if others:
-        text += f" Others found: {', '.join(others)}."
+        text += f" Others recovered: {', '.join(others)}."
     text += _more_but_false(first, max(ran, key=lambda line: line.hits))
     if known and least_p(len(first.chance)) > CHANCE:
         text += verdicts.doubt(first.p_adjusted, len(first.chance))
@@ -134,13 +134,13 @@ def _more_but_false(first: ArenaLine, most: ArenaLine) -> str:
     if most.hits <= first.hits:
         return ""
     if not false:
-        return " Best is whose points found and whose right claims are many alike."
+        return " Best is whose points recovered and whose right claims are many alike."
     return f" {most.title} finds more, but {false} of its {most.claims} claims are false."
 
 
 def _open_questions(line: ArenaLine) -> str:
-    """Return how many points are certified, and how many of those found; "" where not asked."""
+    """Return how many points are certified, and how many of those recovered; "" where not asked."""
     if line.determined < 0:
         return ""
     sure = explanations.certified_count(line.determined, line.n)
-    return f" {sure}; {line.title} found {line.sure} of these."
+    return f" {sure}; {line.title} recovered {line.sure} of these."

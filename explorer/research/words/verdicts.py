@@ -1,4 +1,4 @@
-"""Verdicts in words: how many claims met a point, and how many would by chance."""
+"""Verdicts in words: how many points claims hit, and how many would by chance."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from explorer.engine.scoring import doubt as doubt_of
 from explorer.research.words import explanations
 
 _KINDS = {
-    Kind.FOUND: "Found: half of the points in reach or more, half of the claims right, chance "
+    Kind.FOUND: "Recovered: half of the points in reach or more, half of the claims right, chance "
     "ruled out.",
     Kind.AMBIGUOUS: "Ambiguous: too few points are matched, or too many claims match no point.",
     Kind.NOT_RECOVERABLE: "Not recoverable: most points lie off the margin and leave no trace to "
@@ -57,8 +57,8 @@ def verdict(made: Verdict) -> str:
     if made.why_not is not None:
         return _why_not(made, made.why_not)
     text = (
-        f"{made.found} of {made.n} found within {made.radius:g}; chance finds {made.chance:.2g} "
-        f"({controls(made)}, p = {made.p_value:.2g}). "
+        f"{made.found} of {made.n} points recovered within {made.radius:g}; "
+        f"chance hits {made.chance:.2g} ({controls(made)}, p = {made.p_value:.2g}). "
         f"{made.found} of {made.claims} claims match a point."
     )
     if made.certified is not None and made.found:
@@ -72,7 +72,7 @@ def verdict(made: Verdict) -> str:
         text += f" Rounding decides on {made.undecided}, at the edge of the radius."
     if made.in_reach is not None and made.reached is not None and made.in_reach < made.n:
         met = made.found - made.reached
-        missed = f", and {met} of them met by claims were not recovered" if met else ""
+        missed = f", and {met} of them hit by claims were not recovered" if met else ""
         text += (
             f" {made.in_reach} lie on the margin or carry a multiplier; the other "
             f"{made.n - made.in_reach} leave no trace for this attack{missed}."
@@ -99,7 +99,7 @@ def union(made_by: Sequence[int], count: int) -> str:
 
 
 def best_start(seed: int, found: int, n: int, count: int, p_value: float) -> str:
-    """Return how many points the best of so many starts met, with the p-value of the best."""
+    """Return how many points the best of so many starts hit, with the p-value of the best."""
     return (
         f"{found} of {n}, by the start of seed {seed} (p = {p_value:.2g}, as the best of {count} "
         "starts)"
@@ -137,7 +137,7 @@ def _why_not(made: Verdict, why: Unknowable) -> str:
     if why is Unknowable.NO_CONTROLS:
         return "There are no controls, so chance is not measured: take `control_sets(truth)`."
     return (
-        f"{whence(made.origin).capitalize()} points alone meet {made.chance:.2g} of {made.n} "
+        f"{whence(made.origin).capitalize()} points alone hit {made.chance:.2g} of {made.n} "
         f"points within {made.radius:g}: the points lie too close for this radius. Take a smaller "
         "one."
     )

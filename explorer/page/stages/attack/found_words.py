@@ -1,4 +1,4 @@
-"""What is said beside the curve of what was found, and of each point."""
+"""What is said beside the curve of what was recovered, and of each point."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ UNMET = "the points do not meet the assumptions that these weights suggest"
 NOT_YET = "Not yet certified."
 CERTIFY = "Certify"
 CERTIFY_TIP = (
-    "How certain is each found point? This takes ten seconds and more of a processor that the "
+    "How certain is each recovered point? This takes ten seconds and more of a processor that the "
     "class shares, so it is done when you ask for it."
 )
 
 
 def within(here: RecallCurve) -> str:
-    """Return how many points are found within the one radius, beside how many unseen ones."""
+    """Return how many points are recovered within the one radius, beside how many unseen ones."""
     truth = f"{int(here.found[0])} of {here.n} points"
     if not here.controls:
         return f"{truth}; no unseen points to compare with"
@@ -32,12 +32,14 @@ def within(here: RecallCurve) -> str:
 
 
 def points_found(here: RecallCurve, made: Certainty | None = None) -> list[str]:
-    """Return of each point how near its nearest claim is, whether it is found, and how certain."""
+    """Return of each point its nearest claim, whether it is recovered, and how certain."""
     said, matches = [], here.matches[0].tolist()
     for i, (away, match) in enumerate(zip(here.distances.tolist(), matches, strict=True)):
         near = f"nearest claim {away:.2g} away" if away < float("inf") else "no claim of its class"
         sure = "" if made is None else f"; {certainty(made, i)}"
-        said.append(f"point {i + 1}: {'found, ' if match >= 0 else 'not found, '}{near}{sure}")
+        said.append(
+            f"point {i + 1}: {'recovered, ' if match >= 0 else 'not recovered, '}{near}{sure}"
+        )
     return said
 
 
@@ -63,22 +65,22 @@ def certainty_words(
     Args:
         target: the attacked weights; None where there are none.
         share: of the work that is done; None where no work goes on.
-        met: how many points are found.
-        sure: how many are certified, found or not; None where that is not known.
-        both: how many are found and certified.
+        met: how many points are recovered.
+        sure: how many are certified, recovered or not; None where that is not known.
+        both: how many are recovered and certified.
     """
     if target is None:
         return ""
     if share is not None:
-        return f"● found: {met}   ✓ certified: {share:.0%} computed"
+        return f"● recovered: {met}   ✓ certified: {share:.0%} computed"
     if sure is None:
         return why_none(target)
     alone = sure - both
-    words = f"● found: {met}"
+    words = f"● recovered: {met}"
     if both:
         words += f", {both if both < met else 'all'} of them ✓ certified"
     if alone:
-        words += f"   ✓ certified, not found: {alone}"
+        words += f"   ✓ certified, not recovered: {alone}"
     return words if sure else f"{words}, none certified"
 
 

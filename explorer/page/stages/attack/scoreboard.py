@@ -215,7 +215,7 @@ def dots(
     here: RecallCurve, target: Target | None = None, made: Certainty | None = None,
     share: float | None = None, gone: NDArray[np.bool_] | None = None,
 ) -> Chart:  # fmt: skip
-    """Return one dot a training point: full where it is found, ringed and ticked where certified.
+    """Return one dot a training point: full where recovered, ringed and ticked where certified.
 
     Args:
         here: the counts at the one radius of the line.
@@ -230,8 +230,8 @@ def dots(
     lost = np.zeros(n, dtype=bool) if gone is None else gone & ~met
     kinds = (
         ("no trace", "ink3", {"size": 0.4 * size}, lost),
-        ("found", "good", {"size": size}, met),
-        ("not found", "ink3", {"size": size, "hollow": True}, ~met & ~lost),
+        ("recovered", "good", {"size": size}, met),
+        ("not recovered", "ink3", {"size": size, "hollow": True}, ~met & ~lost),
         ("certified", "good", {"size": 1.5 * size, "hollow": True}, sure),
         ("", "card", {"size": size, "shape": "tick"}, sure & met),
         ("", "good", {"size": size, "shape": "tick"}, sure & ~met),
@@ -240,5 +240,5 @@ def dots(
     foot = certainty_words(target, share, int(met.sum()), held, int((sure & met).sum()))
     if lost.any():
         foot = f"{foot}   · no trace: {int(lost.sum())}".lstrip()
-    said = f"{int(met.sum())} of {n} points found. {foot}".rstrip()
+    said = f"{int(met.sum())} of {n} points recovered. {foot}".rstrip()
     return dot_chart(n, kinds, foot=foot, tips=points_found(here, made), label=said)

@@ -83,7 +83,7 @@ def _start(frame: Frame, state: AttackState, running: bool) -> Statement:
     if mixed:
         words = f"They have {mixed}, which no attacker has"
         if made is not None:
-            words += f", and meet {made.found} of {made.n} points before the first step"
+            words += f", and hit {made.found} of {made.n} points before the first step"
         words += "."
         return Statement(begun, words, "warn", action=press)
     known = frame.attack.known
@@ -156,14 +156,14 @@ def _own_statement(frame: Frame, made: Verdict) -> Statement | None:
 
 
 def _met_words(made: Verdict, luck: str = "") -> str:
-    """Return how many points of those in reach the claims meet; what chance meets too, is met only.
+    """Return how many points of those in reach the claims hit; what chance hits too, is hit only.
 
     A point counts as recovered where chance is ruled out.
     """
     beyond = made.why_not is None and made.doubt is None and made.chance < made.found
-    verb = "recovered" if beyond or not made.found else "met"
+    verb = "recovered" if beyond or not made.found else "hit"
     sure = f", {made.certified} certified"
-    if made.found < made.n:  # the certified points need not be among those that are met
+    if made.found < made.n:  # the certified points need not be among those that are hit
         sure = f"; {made.certified} of {made.n} certified"
     tail = luck + (sure if made.certified and made.found else "")
     return f"{made.found} of {made.n} points {verb}{tail}"
@@ -179,7 +179,7 @@ def _by_chance(made: Verdict) -> tuple[str, str] | None:
     title = "no more than by chance" if as_many else "perhaps by chance"
     many = "as many" if as_many else f"{made.chance:.2g} on average"
     verdict = "this is no recovery" if as_many else "this is not shown to be a recovery"
-    words = f"In {_sets(made)} the same claims meet {many}: {verdict}."
+    words = f"In {_sets(made)} the same claims hit {many}: {verdict}."
     return _met_words(made, f", {title}"), words
 
 
@@ -190,16 +190,16 @@ def _against(frame: Frame, made: Verdict) -> str:
     chance = "none" if not made.chance else f"{made.chance:.2g} on average"
     further = _further(made.claims - made.found, second_claims(frame))
     return (
-        f"Each within {made.radius:g}{alone}.{further} In {_sets(made)} the same claims meet "
+        f"Each within {made.radius:g}{alone}.{further} In {_sets(made)} the same claims hit "
         f"{chance}."
     )
 
 
 def _further(off: int, second: int) -> str:
-    """Return what the claims beyond the found points are, as the plane marks them; "" for none."""
+    """Return what the claims beyond those points are, as the plane marks them; "" for none."""
     if off <= 0:
         return ""
-    again = "meets a found point" if second == 1 else "meet found points"
+    again = "hits a recovered point" if second == 1 else "hit recovered points"
     if not second:
         return f" {count(off, 'further claim')} {'is' if off == 1 else 'are'} wrong."
     if second >= off:
@@ -250,7 +250,7 @@ def _unknowable(made: Verdict, why: Unknowable) -> Statement:
         return Statement(_met_words(made), words, action=ANEW)
     words = (
         f"Unseen points alone lie within {made.radius:g} of {made.chance:.2g} of them: the points "
-        "are too close together to tell a find from luck."
+        "are too close together to tell a recovery from luck."
     )
     return Statement(
         _met_words(made), words, "warn", action=Action("draw", "Draw points farther apart")
@@ -283,7 +283,7 @@ def _reason(frame: Frame, made: Verdict) -> tuple[str, Action | None]:
         words = f"{gone} of {made.n} {leave} no trace: they are no part of the weights."
         if gone == 1:
             words = f"1 of {made.n} leaves no trace: it is no part of the weights."
-        met = f" Of the other {made.in_reach} the claims meet {made.reached}."
+        met = f" Of the other {made.in_reach} the claims hit {made.reached}."
         return f"{words}{REST_ELSEWHERE if apart else met}", ALTERNATE
     if 2 * made.found < made.claims and made.found:
         wrong = f"Only {made.found} of {made.claims} claims are right"
@@ -385,7 +385,7 @@ def _homogeneous(frame: Frame) -> bool:
 
 
 def _numbers(frame: Frame, made: Verdict, at: AttackState) -> tuple[tuple[str, str], ...]:
-    rows = [("judged at step", f"{at.t:,}"), ("points met", f"{made.found} of {made.n}"),
+    rows = [("judged at step", f"{at.t:,}"), ("points hit", f"{made.found} of {made.n}"),
             ("claims that are right", f"{made.found} of {made.claims}")]  # fmt: skip
     if made.why_not is None:
         rows += [
