@@ -39,7 +39,7 @@ PRIORS = {
 CORNERS, HAND = 24, 0.02  # of a drawn curve, and how far each is off the shape; arbitrary
 LEFT_OUT = 4  # points that are left out in turn, of each seed; arbitrary
 HEADS = (
-    "", "points found", "unseen points found", "false claims an attack", "distinct ends a start",
+    "", "points recovered", "unseen points hit", "false claims an attack", "distinct ends a start",
     "as good as the truth's end", "farthest end as good", "certified", "farthest, at most",
     "CPU s",
 )  # fmt: skip
@@ -199,7 +199,7 @@ def draw(made: list[tuple[str, str, Row, float]], file: str) -> None:
         plot.set_xticks(range(len(PRIORS)), list(PRIORS), rotation=35, ha="right", fontsize=8)
         plot.set_title(data, fontsize=10)
         plot.set_ylim(-0.02, 1.02)
-    axes[0].set_ylabel("share found within 0.03")
+    axes[0].set_ylabel("share recovered within 0.03")
     figure.savefig(file, dpi=150)
 
 

@@ -324,6 +324,15 @@ def test_ten_classes_and_the_baseline_fix_what_they_need(page):
     assert page.controls.value("start") == "noise"
 
 
+def test_components_are_granted_where_they_are_named_to_attacks_that_know_them(page):
+    assert page.controls.run().knows == "nothing"
+    choose(page.controls, "components", 7)
+    run = page.controls.run()
+    assert run.knows == "components" and run.config.components == 7
+    choose(page.controls, "attack", "inversion")
+    assert not page.controls.value("components") and page.controls.run().knows == "nothing"
+
+
 def test_every_control_explains_itself(page):
     for name, item in page.controls.items.items():
         assert item.tip or item.kind in ("words", "break"), name

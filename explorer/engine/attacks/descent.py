@@ -144,7 +144,7 @@ class DescentConfig:
     )] = ()
     components: Annotated[int, setting(
         "How many principal components of public images span the images", title="components",
-        ge=1, note="Needs knows='components'.",
+        ge=1, page=(1, 1000), note="Needs knows='components'.",
     )] = COMPONENTS
     weight_dual: Annotated[float, setting(
         "Pull of the multipliers up to λ_min", title="weight of floor", form="more", place=11,

@@ -14,7 +14,7 @@ from explorer.engine.charts import NOTHING
 from explorer.engine.data.images import KINDS, Choice, Draw, draw
 from explorer.engine.network import Network
 from explorer.engine.progress import Progress
-from explorer.engine.roster import AttackState, by_key
+from explorer.engine.roster import DEFAULT, AttackState, by_key
 from explorer.engine.scoring import Kind
 from explorer.engine.settings import setting_of
 from explorer.engine.threads import limit_threads
@@ -66,16 +66,22 @@ TRAIN, ATTACK = "Train", "Attack"
 # The settings of each row of controls; the folder has its place beside the kind.
 IMAGES = ("kind", "folder", "task", "n", "seed")
 NETWORK = ("widths", "train_steps", "init_scale")
-ATTACKS = ("attack", "start", "starts", "steps", "measure")
+ATTACKS = ("attack", "start", "starts", "steps", "components", "measure")
 # What stands in sight, what "More settings" opens, and where its lines end.
 FIRST = ("kind", "folder", "task", "n", "train", "attack", "go", "more")
-FOLDED = ("1", "seed", *NETWORK, "2", "start", "starts", "steps", "measure", "vote")
+FOLDED = ("1", "seed", *NETWORK, "2", "start", "starts", "steps", "components", "measure", "vote")
 FOLDERS = "MARGIN_EXPLORER_FOLDERS"  # "1" or "0"; `serve` sets it where nobody has
 
 
 def with_folders() -> bool:
     """Return whether the visitor may name folders of this machine: only its own user may."""
     return os.environ.get(FOLDERS, "1") not in ("", "0")
+
+
+def takes_components(attack: str) -> bool:
+    """Return whether an attack on images can be granted their principal components."""
+    made = by_key(attack).pictures
+    return made is not None and hasattr(made(2, 1, None), "components")
 
 
 class ImageControls(Row):
@@ -115,7 +121,11 @@ class ImageControls(Row):
             "init_scale": start.first_scale, "train_steps": start.training_steps,
             "steps": start.step_count,
         }  # fmt: skip
-        more: dict[str, Any] = {"value": known.get(name, getattr(owner, name)), "optional": False}
+        if name == "components":
+            asked = setting_of(by_key(DEFAULT).config, name)
+            more = {"value": 0, "low": 0, "label": f"{asked.title} (0: none)"}
+            return item_of(asked, lambda _: self._on_change(name), **more)
+        more = {"value": known.get(name, getattr(owner, name)), "optional": False}
         if name == "widths":
             own = {"-".join(map(str, start.widths)): start.widths}
             more["options"] = choices(*{**own, **NETWORKS}.items())
@@ -140,6 +150,8 @@ class ImageControls(Row):
             self.put("attack", value=next(k for k in picture_attacks() if by_key(k).needs.several))
         if not by_key(self.value("attack")).takes_start:
             self.put("start", value="noise")
+        if self.value("components") and not takes_components(self.value("attack")):
+            self.put("components", value=0)
         for name in FOLDED:
             self.put(name, hidden=not self.value("more"))
         noise = self.value("start") == "noise"
@@ -154,7 +166,10 @@ class ImageControls(Row):
     def run(self) -> ImageRun:
         """Return the run that the controls describe."""
         names = (*NETWORK, *ATTACKS, "seed", "vote")
-        return ImageRun(self.choice(), **{name: self.value(name) for name in names})
+        given = {name: self.value(name) for name in names}
+        k = given.pop("components")
+        granted = {"knows": "components", "components": k} if k else {}
+        return ImageRun(self.choice(), **given, attack_settings=granted)
 
     def lock(self, button: str) -> None:
         """While work runs its button cancels, and the other controls are disabled."""
