@@ -172,7 +172,7 @@ def with_place(held: Handle, weights: Weights, passing: bool = False) -> Handle:
     """
     placed = handle_at(held.problem, held.landscape, weights, held.energies if passing else None)
     known = ("energies", "finest", "arrivals", "usual", "runs", "census", "counting")
-    return replace(placed, moved=True, **{name: getattr(held, name) for name in known})
+    return replace(placed, **{name: getattr(held, name) for name in known})
 
 
 def passed_by(held: Handle, state: AttackState) -> Passed:

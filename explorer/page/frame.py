@@ -88,15 +88,13 @@ class Handle:
         rough: whether that is read from the map, as where a drag passes.
         trail: of that run, the places so far, the start first.
         t: the step of that run that is shown.
-        moved: whether a hand moved the handle since the runs from all places were counted.
         usual: candidates that the attack stage takes.
         energies: of all starts on a lattice (side, side), row noise and column truth; None before
             they are known.
         finest: whether no finer lattice is computed.
         arrivals: where the runs from all places ended; None while none has.
         census: what was counted of the starts, where that was asked for after the runs.
-        counting: of a census under way: its starts, those that have ended, their distinct ends; it
-            is told until the handle moves.
+        counting: of a census under way: its starts, those that have ended, their distinct ends.
         end: number of its end whose points are shown; -1 for none.
         runs: these runs.
     """
@@ -109,7 +107,6 @@ class Handle:
     rough: bool = field(default=False, kw_only=True)
     trail: tuple[Passed, ...] = ()
     t: int = 0
-    moved: bool = False
     usual: int = 0
     energies: NDArray[np.float64] | None = None
     finest: bool = True

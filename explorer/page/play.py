@@ -11,7 +11,7 @@ from explorer.engine import training
 from explorer.engine.explanations.certainty import Certainty
 from explorer.page.frame import BEFORE, Stage, numbers
 from explorer.page.history import History
-from explorer.page.job import page_waits
+from explorer.page.job import Job, page_waits
 from explorer.page.session import Session, standing
 from explorer.page.stages.attack import commands as attack
 from explorer.page.stages.draw import commands as draw
@@ -146,6 +146,25 @@ def play(session: Session) -> None:
 def pause(session: Session) -> None:
     """Pause whatever runs, or is about to."""
     session.running = session.due = False
+
+
+def note_work(session: Session, job: Job | None) -> None:
+    """Take up the job that the landscape works at beside the page; None where it rests."""
+    if session.work is not job:
+        session.choose(work=job)
+
+
+def at_work(session: Session) -> bool:
+    """Return whether the stage on screen goes on by itself: Pause ends that."""
+    rolls = session.work is not None and session.frame.stage == "landscape"
+    return session.running or session.due or rolls
+
+
+def halt(session: Session) -> None:
+    """Pause what runs; of the landscape, cancel what it works at: what is done stays."""
+    if session.work is not None and session.frame.stage == "landscape":
+        session.work.cancel()
+    pause(session)
 
 
 def tell(session: Session, words: str) -> None:

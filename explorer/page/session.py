@@ -51,6 +51,7 @@ class Session(HasTraits):
     shown = Int(1, help="number of the frame that panels were told of last")
     running = Bool(False)
     due = Bool(False, help="Play was pressed while a step of a lesson is put up: it runs then")
+    work = AnyTrait(None, help="the job of the landscape that Play stands for; Pause cancels it")
     opening = Bool(False, help="an example or a link is being trained or attacked, in slices")
     drawn = Int(0, help="number of the newest frame that a browser has drawn")
     message = Unicode("", help="why the last command was refused, or a notice")

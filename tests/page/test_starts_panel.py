@@ -14,8 +14,9 @@ from explorer.engine.energy.landscape import SIDES, between_places, read_lattice
 from explorer.engine.energy.points import energy
 from explorer.page import branches, play
 from explorer.page.apps.explorer import App
+from explorer.page.controls.row import Row
 from explorer.page.frame import Passed, Proof
-from explorer.page.job import JobState
+from explorer.page.job import Job, JobState
 from explorer.page.stages.attack import commands as attack
 from explorer.page.stages.landscape import commands as landscape
 from explorer.page.stages.landscape import start_energies, words
@@ -24,7 +25,7 @@ from explorer.page.view.canvases import weights_in
 from explorer.page.words.headline import headline
 from explorer.page.words.screen import stage_gap
 from explorer.research.grid import ages, grid_attacks
-from explorer.research.grid.landscape import EQUAL, LEVEL
+from explorer.research.grid.landscape import EQUAL, EXPLAINED, LEVEL
 from explorer.research.pictures.shades import NOISE, SCALES, start_shades, start_top
 from explorer.research.runs import RADIUS
 from tests.page.pages import (
@@ -74,7 +75,7 @@ def test_a_drag_moves_the_handle_the_candidates_and_the_energy_and_nothing_else(
 
 
 def test_a_passing_drag_reads_the_map_and_says_so_until_it_rests(app: App) -> None:
-    session, view = app.session, panel(app).view
+    session, view, told = app.session, panel(app).view, headline(app.session.frame)
     shares, fitted = (0.41, 0.33, 0.26), []
     held = session.frame.starts
     session.show(starts=replace(
@@ -87,11 +88,11 @@ def test_a_passing_drag_reads_the_map_and_says_so_until_it_rests(app: App) -> No
     assert words.readout(held.weights, held.energy, rough=True) == panel(app).aside.value("read")
     near = read_lattice(held.energies, np.array([held.weights]))[0]
     assert not fitted and held.energy == pytest.approx(near) and "the map" in view.say
-    assert "map reads" in headline(session.frame).title
+    assert headline(session.frame) == told
     send(view, kind="rest")
     there = session.frame.starts
     assert there.weights == held.weights and there.energy == 0.125 and len(fitted) == 1
-    assert "the map" not in view.say and "map reads" not in headline(session.frame).title
+    assert "the map" not in view.say and headline(session.frame) == told
     assert "unasked" not in plane.frame
 
 
@@ -399,8 +400,8 @@ def test_the_headline_of_the_runs_counts_where_they_ended() -> None:
     assert runs.arrivals() == found  # a row of a file that lies beside the lattice
     del runs.found.rows[0, 0.123, 0.5]
     drag(made, 0.3, 0.4, 0.3)
-    here = headline(session.frame)  # the balls stay, and it speaks of the handle
-    assert words.number(session.frame.starts.energy) in here.title and title[:9] in here.words
+    assert headline(session.frame).title == title, "a hand changes what is read, and no headline"
+    assert words.number(session.frame.starts.energy) in panel(made).aside.value("read")
     assert words.TITLE in panel(made).aside.value("title")
     choose(panel(made).aside, "fill", "end")
     assert words.AFTER in panel(made).aside.value("title")
@@ -444,7 +445,9 @@ def test_a_run_from_the_handle_has_a_headline_of_its_own(app: App) -> None:
     press(panel(app).here, "go")
     held = session.frame.starts
     made = headline(session.frame)
-    assert words.number(first) in made.title and words.number(held.energy) in made.title
+    assert f"{held.trail[-1].found} of 8" in made.title
+    told = [value for _, value in made.fold]
+    assert words.number(first) in told and words.number(held.energy) in told
     drag(app, 0.2, 0.4, 0.4)
     assert headline(session.frame).title != made.title
 
@@ -496,8 +499,7 @@ def test_the_headline_tells_what_the_map_of_its_frame_shows(app: App) -> None:
     title, said = words.headline(frame)
     made = headline(frame)
     assert (title, said) == (made.title, made.words)
-    assert words.number(frame.starts.energy) in title
-    assert words.title(frame.starts.energies)[0] in said
+    assert title == words.title(frame.starts.energies)[0] and words.ASK_RUNS in said
 
 
 def test_the_small_triangle_of_the_attack_moves_its_start(app: App) -> None:
@@ -589,12 +591,13 @@ def test_a_run_that_rises_says_why(app: App) -> None:
     assert session.frame.starts.energy < 1e-6
     press(panel(app).here, "go")
     assert max(one.energy for one in session.frame.starts.trail) > LEVEL
-    assert words.DRAWN in headline(session.frame).words
+    assert any(words.DRAWN in value for _, value in headline(session.frame).fold)
     landscape.choose_multipliers(session, "fitted")
     drag(app, 1, 0, 0)
     press(panel(app).here, "go")
-    said, trail = headline(session.frame).words, session.frame.starts.trail
-    assert ("rose" in said) == (max(one.energy for one in trail) > trail[0].energy + LEVEL)
+    fold, trail = headline(session.frame).fold, session.frame.starts.trail
+    rose = max(one.energy for one in trail) > trail[0].energy + LEVEL
+    assert any("most energy" in name for name, _ in fold) == rose
 
 
 def test_a_run_says_how_many_points_its_claims_meet() -> None:
@@ -618,28 +621,77 @@ def test_the_way_on_after_a_run_leaves_out_an_act_that_was_seen(app: App) -> Non
     assert ways == ["explain", "arena"]
 
 
-def test_a_start_that_leaves_less_than_the_truth_says_so(app: App) -> None:
-    held = replace(app.session.frame.starts, energy=0.02)
-    less, more = (
-        words.less_words(replace(held, energies=np.array([[0.5, truth]]))) for truth in (0.04, 0.01)
-    )
-    assert less and not more
-
-
 def test_a_run_whose_energy_rises_again_says_so(app: App) -> None:
     held = app.session.frame.starts
     went = [Passed(held.weights, energy, t) for t, energy in enumerate((0.4, 0.01, 0.03))]
     below, above = (
-        words.run_words(replace(held, trail=tuple(went), t=t, energy=went[t].energy), False)[1]
+        str(words.run_numbers(replace(held, trail=tuple(went), t=t, energy=went[t].energy), False))
         for t in (1, 2)
     )
     assert words.OWN_LOSS in above and words.OWN_LOSS not in below
 
 
-def test_nothing_is_said_of_all_starts_before_the_finest_map() -> None:
-    values = np.array([[0.5, 0.5, 0.001], [0.5, 0.5, np.nan], [0.5, np.nan, np.nan]])
-    whole, so_far = words.title(values)[0], words.title(values, finest=False)[0]
-    assert so_far.startswith("1 of") and not whole.startswith("1 of")
+def drawn_map(rng: np.random.Generator, side: int, begins: float) -> np.ndarray:
+    """Energies of all starts, of which some with at least a share `begins` of truth are low."""
+    noise, truth = np.indices((side, side))
+    low = (truth / (side - 1) >= begins) & (rng.random((side, side)) < 0.4)
+    values = np.where(low, EXPLAINED * rng.random((side, side)), 0.5)
+    values[noise + truth >= side] = np.nan
+    return values
+
+
+def test_the_headline_of_the_map_follows_from_its_energies_and_counts_when_it_is_whole() -> None:
+    rng, seen = np.random.default_rng(0), set()
+    for begins in np.repeat((0.0, 0.1, 0.3, 0.4, 0.6, 0.9, 1.1), 12):
+        values = drawn_map(rng, 13, begins)
+        at = np.argwhere(values <= EXPLAINED)
+        least = min((int(truth) for _, truth in at), default=99) / 12
+        made, said = words.title(values)
+        seen.add(made)
+        assert ("No start" in made) == (not len(at))
+        assert ("Only" in made) == (words.BESIDE <= least <= 1)
+        assert ("far from" in made) == (least < words.FAR)
+        assert ("half way" in made) == (words.FAR <= least < words.BESIDE)
+        assert not len(at) or f"{len(at)} of 91" in said
+        early, so_far = words.title(values, finest=False)
+        assert early == made and "91" not in so_far
+    assert len(seen) == 4
+
+
+def test_a_finer_map_moves_the_headline_only_away_from_the_truth() -> None:
+    rng, order = np.random.default_rng(1), ("No start", "Only", "half way", "far from")
+    for _ in range(60):
+        fine = drawn_map(rng, 25, rng.random())
+        ranks = [
+            next(k for k, words_ in enumerate(order) if words_ in words.title(fine[::s, ::s])[0])
+            for s in (4, 2, 1)
+        ]
+        assert ranks == sorted(ranks)
+
+
+def test_play_shows_that_attacks_go_on_and_pause_ends_them(app: App) -> None:
+    session, bar = app.session, app.panels["TransportPanel"].view
+    play.configure(session, steps=3000)
+
+    async def go(row: Row, jobs: Job) -> None:
+        press(row, "go")
+        while jobs.state is not JobState.RUNNING:
+            await asyncio.sleep(0.001)
+        assert bar.state["running"] and "play" in bar.state["able"]
+        play.go(session, "attack")
+        assert not bar.state["running"]
+        play.go(session, "landscape")
+
+    async def every() -> None:
+        made = panel(app)
+        for row, job in ((made.runs.go, made.runs.job), (made.census.go, made.census.job)):
+            await go(row, job)
+            send(bar, kind="pause")
+            assert job.state is not JobState.RUNNING and not bar.state["running"]
+            await job.wait()
+        assert not session.running
+
+    asyncio.run(every())
 
 
 def test_runs_are_those_of_the_attack_stage_unless_changed(app: App) -> None:

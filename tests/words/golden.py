@@ -844,17 +844,18 @@ def starts_words(empty: Frame, begun: Frame, several: Frame) -> Named:
         for drawn, own in ((False, False), (True, False), (False, True)):
             of: Any = SimpleNamespace(of=SimpleNamespace(drawn=drawn, truth=points))
             rolled = Handle(of, None, place, few, 0.02, trail, 2)  # type: ignore[arg-type]
-            yield f"starts, {name}, {drawn}, {own}", ": ".join(says.run_words(rolled, own))
+            told = "; ".join(map(" ".join, says.run_numbers(rolled, own)))
+            yield f"starts, {name}, {drawn}, {own}", f"{': '.join(says.run_words(rolled))} {told}"
     for attack in ("kkt", "bilevel"):
         of = SimpleNamespace(of=SimpleNamespace(attack=attack))
-        here = Handle(of, None, place, few, 0.02)  # type: ignore[arg-type]
-        yield f"starts, here, {attack}", ": ".join(says.here_words(here, "What the map shows"))
+        here = Handle(of, None, place, few, 0.02, energies=lattice, usual=20)  # type: ignore[arg-type]
+        for finest in (False, True):
+            coarse = replace(here, finest=finest)
+            yield f"starts, map, {attack}, {finest}", ": ".join(says.map_title(coarse))
     yield "starts, all explain", ": ".join(says.all_words(here))
-    poorer = replace(here, energies=np.array([[0.5, 0.04]]))
-    yield "starts, less than the truth", says.less_words(poorer)
-    passing = replace(here, rough=True)
-    yield "starts, in passing", ": ".join(says.here_words(passing, "What the map shows"))
-    yield "starts, noise", says.noise_words(np.array([[0.5, 8e-4], [1e-5, 0.5]]))
+    less = np.where(lattice < 1, 0.04, np.nan)
+    less[0, 1], less[-1, 0] = 0.001, 0.5
+    yield "starts, less than the truth", ": ".join(says.title(less))
     for m, usual in ((1, 1), (20, 20), (20, 100)):
         report = Report(torch.zeros(m, 2), torch.ones(m), torch.ones(m))
         held = Handle(None, None, place, report, 0.5, usual=usual)

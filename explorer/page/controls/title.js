@@ -11,12 +11,8 @@ const build = (el, send, onClose) => {
   const hold = (height) => { el.style.height = height; el.style.overflow = height && "hidden"; };
   onClose(listen(document, "pointerdown", (e) => { if (e.target.closest?.(".mx-triangle-view")) hold(`${el.getBoundingClientRect().height}px`); }, true));
   for (const end of ["pointerup", "pointercancel"]) onClose(listen(document, end, () => hold(""), true));
-  // While a hand passes over the map, the title has what it reads there.
-  let now = {}, reading = null;
-  const head = () => put(title, "textContent", reading && now.form ? filledForm(now.form, reading) : now.title || "");
-  onClose(onLight(el, (what) => { if (what.reading !== undefined) { reading = what.reading; head(); } }));
   return (state) => {
-    now = state; head();
+    put(title, "textContent", state.title || "");
     explain(words, state.words || "");
     for (const tone of ["good", "warn", "bad"]) el.classList.toggle(tone, state.tone === tone);
     if (!state.action && document.activeElement === action) told.focus({ preventScroll: true }); // not lost with its button

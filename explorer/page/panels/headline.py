@@ -9,7 +9,6 @@ from explorer.page.frame import Frame
 from explorer.page.lessons import course
 from explorer.page.panels.base import Panel
 from explorer.page.play import act
-from explorer.page.stages.landscape.words import title_form
 from explorer.page.words.headline import headline
 
 NUMBERS = "“Numbers”"  # as a lesson names the fold below the headline
@@ -41,7 +40,6 @@ class HeadlinePanel(Panel):
         numbers = made.fold if named is None or NUMBERS in named[0] else ()
         self.view.show(
             title=made.title,
-            form=title_form(frame, made.title),
             words=made.words,
             tone=made.tone,
             fold=[list(pair) for pair in numbers],

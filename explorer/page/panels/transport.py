@@ -38,7 +38,7 @@ class TransportPanel(Panel):
         """One control."""
         session = self.session
         self.view = self.widget = TimeBar({
-            **self.commands(play=play.play, pause=play.pause, step=play.step, reset=play.reset,
+            **self.commands(play=play.play, pause=play.halt, step=play.step, reset=play.reset,
                             reseed=play.reseed, branch=branches.branch),
             "steps": self.command_among(range(1, MOST_STEPS + 1), partial(play.go_on, session)),
             "speed": self.command_among(
@@ -47,7 +47,7 @@ class TransportPanel(Panel):
             "seek": self._on_seek,
             "select": self.command_of(int, partial(branches.select, session)),
         }, ("mx-transport",), speeds=[words for words, _ in SPEEDS])  # fmt: skip
-        session.observe(self._on_session, names=["running", "due", "steps_per_second"])
+        session.observe(self._on_session, names=["running", "due", "work", "steps_per_second"])
 
     def _on_seek(self, value: Any) -> None:  # noqa: ANN401 - from a browser
         if is_number(value):
@@ -57,8 +57,7 @@ class TransportPanel(Panel):
 
     def _on_session(self, _: Any) -> None:  # noqa: ANN401
         now = self.session
-        running = now.running or now.due
-        self.view.show(running=running, speed=speed_place(now.steps_per_second))
+        self.view.show(running=play.at_work(now), speed=speed_place(now.steps_per_second))
 
     def render(self, frame: Frame) -> None:
         """Show the step of the run, and its branches."""
@@ -72,7 +71,7 @@ class TransportPanel(Panel):
         if self.session.preparing:
             able = ("play", "speed")  # the rest would change what is put up
         self.view.show(
-            running=self.session.running or self.session.due,
+            running=play.at_work(self.session),
             speed=speed_place(self.session.steps_per_second),
             able=list(able),
             time=0 if state is None else min(TICKS, TICKS * state.t // last),

@@ -5,6 +5,7 @@ const STEEP = 1.08, HIGH = 0.4, ASIDE = 30, ABOVE = 26; // radians at a whole ti
 const MOST = 26; // places a side of the faces: with more, every other one
 const LIGHT = [-0.62, -0.3, 0.72], DARKEST = 0.62, BRIGHTEST = 1.3; // from the left
 const MOST_GROUND = 0.6, ALONG = 48; // height of the ground at most; pieces of a trail; arbitrary
+const STRIDE = 0.05; // of a side between two places of a trail, as on the flat triangle
 const FINE = 60, NEARER = 0.02; // places a side where the handle may be put; px of a px in front; arbitrary
 
 // From weights and a height to [x, y, depth] on the screen, in a box of this size; flat, as the triangle is,
@@ -37,7 +38,7 @@ const groundOf = ({ fill, ages }) => {
 // Of a byte of the colours, above the ground.
 const heightOf = (frame, shade) => ((255 - (shade || 255)) / 254 - groundOf(frame)) / (1 - groundOf(frame));
 
-export const build = ({ VIRIDIS, ON_MAP, FONT, SET_NAMES, faded, shadeAt, ballPath, trailPlaces }) => {
+export const build = ({ VIRIDIS, ON_MAP, FONT, SET_NAMES, faded, shadeAt, ballPath, trailPlaces, thinned, strokePaths, strongOf, marksOf, paintMarks }) => {
   const seaOf = (frame) => (frame.sea ? Math.max(0, heightOf(frame, frame.sea)) : 0);
   const surface = (frame, w) => Math.max(seaOf(frame), heightOf(frame, shadeAt(frame.fill, w)));
 
@@ -106,22 +107,18 @@ export const build = ({ VIRIDIS, ON_MAP, FONT, SET_NAMES, faded, shadeAt, ballPa
     context.lineJoin = context.lineCap = "round";
     for (const { spots, colour } of made.faces) fillPath(context, spots, colour);
     paintWalls(context, at, made, colours);
-    const trails = trailPlaces(frame, (w) => [...w]), fine = trails.length > 60 ? 0.8 : 1.2;
-    for (const [colour, width] of [[faded(ON_MAP.halo, 0.35), 2 * fine + 0.4], [faded(ON_MAP.path, 0.8), fine]]) {
-      context.strokeStyle = colour; context.lineWidth = width;
-      for (const trail of trails) {
-        context.beginPath();
-        for (let i = 0; i <= ALONG; i++) context[i ? "lineTo" : "moveTo"](...on(placeAfter(trail, i / ALONG)).slice(0, 2));
-        context.stroke();
-      }
-    }
+    const trails = trailPlaces(frame, (w) => [...w]), spots = trails.map((trail) => trail.map((w) => on(w).slice(0, 2)));
+    const along = trails.map((trail) => Array.from({ length: ALONG + 1 }, (_, i) => on(placeAfter(thinned(trail, STRIDE), i / ALONG)).slice(0, 2)));
+    strokePaths(context, along, strongOf(frame, spots, (w) => on(w).slice(0, 2)));
     const balls = trails.map((trail, run) => ({ spot: on(placeAfter(trail, view.roll)), set: frame.ends ? frame.ends.data[run] : 3 }));
     for (const { spot: [x, y], set } of balls.sort((a, b) => a.spot[2] - b.spot[2])) {
+      if (view.roll === 1 && set < 3) continue; // it has come to its end
       const r = trails.length > 60 ? 3 : 5;
       context.beginPath(); context.arc(x, y, r, 0, 2 * Math.PI); context.fillStyle = faded(ON_MAP.halo, 0.4); context.fill();
       ballPath(context, x, y - r * view.tilt, set, r);
       context.fillStyle = ON_MAP.ends[set]; context.fill(); context.strokeStyle = ON_MAP.halo; context.lineWidth = 1.2; context.stroke();
     }
+    if (view.roll === 1) paintMarks(context, marksOf(frame, spots, size, [[1, 0, 0], [0, 1, 0], [0, 0, 1]].map((w) => at(w, 0).slice(0, 2))), colours);
     context.font = `14px ${FONT}`; context.textAlign = "center";
     [[1, 0, 0], [0, 1, 0], [0, 0, 1]].forEach((w, k) => {
       const [x, y, depth] = at(w, 0), far = depth < at([1 / 3, 1 / 3, 1 / 3], 0)[2];

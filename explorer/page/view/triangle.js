@@ -121,6 +121,98 @@ const trailPlaces = (frame, where) => {
     }));
 };
 
+// --- the ends of runs ---------------------------------------------------------------------------
+const NEAR_END = 13, MARK = 5.5, HIGH_MARK = 17, LOOSE = 3; // px: ends so near are one; of a mark; its height; between two
+const DIGIT = 7.5, RING = 6, ROLLS = 3; // px of a digit; px between the rings where a mark may stand aside; kind of a run under way
+const ASIDE_BY = [0, Math.PI, 0.25, -0.25, 0.75, -0.75, 0.5, -0.5].map((turn, i) => (i < 2 ? turn : turn * Math.PI));
+const boxAt = ([x, y], runs) => {
+  const right = MARK + 3 + (runs.length > 1 ? DIGIT * String(runs.length).length + 3 : 0);
+  return [x - MARK - 4, y - HIGH_MARK / 2, x + right, y + HIGH_MARK / 2];
+};
+const cover = (a, b) => a[0] < b[2] + LOOSE && b[0] < a[2] + LOOSE && a[1] < b[3] + LOOSE && b[1] < a[3] + LOOSE;
+// Ends of one kind (0 truth, 1 as good, 2 stuck) that lie within a mark of each other, as one: {kind, runs, spot}.
+const crowds = (spots, kinds) => {
+  const made = [];
+  spots.forEach((spot, run) => { if (kinds[run] < ROLLS) made.push({ kind: kinds[run], runs: [run], spot }); });
+  for (;;) { // the two nearest of one kind, until none are near
+    let best = null, least = NEAR_END;
+    made.forEach((a, i) => made.forEach((b, j) => {
+      const far = i < j && a.kind === b.kind ? Math.hypot(a.spot[0] - b.spot[0], a.spot[1] - b.spot[1]) : Infinity;
+      if (far < least) { least = far; best = [i, j]; }
+    }));
+    if (!best) return made;
+    const [a, b] = best.map((i) => made[i]), [p, q] = [a, b].map(({ runs }) => runs.length);
+    made[best[0]] = { kind: a.kind, runs: [...a.runs, ...b.runs].sort((m, n) => m - n), spot: [0, 1].map((c) => (p * a.spot[c] + q * b.spot[c]) / (p + q)) };
+    made.splice(best[1], 1);
+  }
+};
+// The marks of all ends, each with the place `at` where it stands, so that none covers another: the truth first, the larger
+// ones next; one that has no room at its spot stands aside. `taken`: boxes that stay free.
+const endMarks = (spots, kinds, { width, height }, taken = []) => {
+  const made = crowds(spots, kinds).sort((a, b) => a.kind - b.kind || b.runs.length - a.runs.length || a.runs[0] - b.runs[0]);
+  const boxes = [...taken];
+  const free = (box) => box[0] >= 0 && box[1] >= 0 && box[2] <= width && box[3] <= height && !boxes.some((other) => cover(box, other));
+  for (const mark of made) {
+    mark.at = mark.spot;
+    search: for (let far = 0; far < Math.max(width, height); far += RING)
+      for (const turn of far ? ASIDE_BY : [0]) {
+        const at = [mark.spot[0] + far * Math.cos(turn), mark.spot[1] + far * Math.sin(turn)];
+        if (free(boxAt(at, mark.runs))) { mark.at = at; break search; }
+      }
+    boxes.push(boxAt(mark.at, mark.runs));
+  }
+  return made;
+};
+const paintMarks = (context, marks, colours) => {
+  for (const { at, spot, kind } of marks) if (at !== spot) { // first all lines, below all marks
+    for (const [colour, width] of [[ON_MAP.halo, 2.4], [ON_MAP.ends[kind], 1]]) {
+      context.beginPath(); context.moveTo(...spot); context.lineTo(...at); context.strokeStyle = colour; context.lineWidth = width; context.stroke();
+    }
+    context.beginPath(); context.arc(...spot, 2.5, 0, 2 * Math.PI); context.fillStyle = ON_MAP.ends[kind]; context.fill();
+    context.strokeStyle = ON_MAP.halo; context.lineWidth = 1; context.stroke();
+  }
+  context.font = `600 12px ${FONT}`; context.textAlign = "left"; context.textBaseline = "middle";
+  for (const { at: [x, y], kind, runs } of marks) {
+    if (runs.length > 1) {
+      const [left, top, right, bottom] = boxAt([x, y], runs);
+      context.beginPath(); context.roundRect(left, top, right - left, bottom - top, HIGH_MARK / 2);
+      context.fillStyle = colours.card; context.fill(); context.strokeStyle = colours.ink3; context.lineWidth = 1; context.stroke();
+      context.fillStyle = colours.ink; context.fillText(runs.length, x + MARK + 3, y + 0.5);
+    }
+    ballPath(context, x, y, kind, runs.length > 1 ? MARK - 1 : MARK - 0.5);
+    context.fillStyle = ON_MAP.ends[kind]; context.fill(); context.strokeStyle = ON_MAP.halo; context.lineWidth = 1.2; context.stroke();
+  }
+};
+// Where the runs that are drawn are: fewer places of a trail, no two of them near each other but its ends.
+const STRIDE = 0.05, FEW = 3, UNDER = 14; // of a side between two; runs that are all drawn strong; px around the handle; arbitrary
+const thinned = (path, least) => {
+  const kept = path.slice(0, 1);
+  for (const place of path.slice(1, -1)) if (Math.hypot(...[0, 1].map((c) => place[c] - kept[kept.length - 1][c])) >= least) kept.push(place);
+  return path.length > 1 ? [...kept, path[path.length - 1]] : kept;
+};
+const strokePaths = (context, paths, strong) => {
+  const few = paths.length <= FEW;
+  const layers = [[faded(ON_MAP.halo, 0.35), 2, false], [faded(ON_MAP.path, 0.45), 0.9, false], [faded(ON_MAP.halo, 0.7), 4, true], [ON_MAP.path, 1.8, true]];
+  for (const [colour, width, lit] of layers)
+    paths.forEach((path, run) => {
+      if ((few || strong(run)) !== lit) return;
+      context.beginPath();
+      path.forEach(([x, y], i) => (i ? context.lineTo(x, y) : context.moveTo(x, y)));
+      context.strokeStyle = colour; context.lineWidth = width; context.stroke();
+    });
+};
+
+// The marks of a frame, clear of the names at its corners.
+const marksOf = (frame, paths, size, corners) => {
+  const kinds = frame.ends ? [...frame.ends.data] : [], [top, left, right] = corners;
+  const names = [[top[0] - 22, top[1] - 22, top[0] + 22, top[1] - 4], ...[left, right].map(([x, y]) => [x - 28, y + 9, x + 28, y + 26])];
+  return endMarks(paths.map((path) => path[path.length - 1]), kinds, size, names);
+};
+// Which runs are drawn strong: those under the pointer, and those that began under the handle.
+const strongOf = (frame, paths, where) => {
+  const at = frame.handle && where(frame.handle);
+  return (run) => frame.over?.includes(run) || !!at && Math.hypot(paths[run][0][0] - at[0], paths[run][0][1] - at[1]) < UNDER;
+};
 
 const paintTriangle = (context, frame, size, colours) => {
   const corners = cornersOf(size, frame.small), [top, left, right] = corners;
@@ -132,21 +224,13 @@ const paintTriangle = (context, frame, size, colours) => {
     context.restore();
   } else { outline(); context.fillStyle = colours.soft; context.fill(); }
   outline(); context.strokeStyle = colours.ink2; context.lineWidth = 1.5; context.lineJoin = "round"; context.stroke();
-  const paths = trailPlaces(frame, (w) => placeOf(w, corners)), many = paths.length > 60, fine = many ? 0.8 : paths.length > 10 ? 1.1 : 1.6;
+  const paths = trailPlaces(frame, (w) => placeOf(w, corners));
   context.lineCap = context.lineJoin = "round";
-  context.globalAlpha = paths.length > 10 && !frame.ends?.data.includes(3) ? 0.4 : 1; // all have ended: their ends count
-  for (const [colour, width] of [[faded(ON_MAP.halo, 0.55), 2 * fine + 0.4], [ON_MAP.path, fine]]) {
-    context.strokeStyle = colour; context.lineWidth = width;
-    for (const path of paths) {
-      context.beginPath();
-      path.forEach(([x, y], i) => (i ? context.lineTo(x, y) : context.moveTo(x, y)));
-      context.stroke();
-    }
-  }
-  context.globalAlpha = 1;
+  strokePaths(context, paths.map((path) => thinned(path, STRIDE * (right[0] - left[0]))), strongOf(frame, paths, (w) => placeOf(w, corners)));
   paths.forEach((path, run) => {
-    const [x, y] = path[path.length - 1], set = frame.ends ? frame.ends.data[run] : 3;
-    const size = frame.sizes ? frame.sizes.data[run] * (frame.small ? 0.7 : 1) : many ? 3 : 4.5;
+    const [x, y] = path[path.length - 1], set = frame.ends ? frame.ends.data[run] : ROLLS;
+    if (!frame.sizes && set < ROLLS) return;
+    const size = frame.sizes ? frame.sizes.data[run] * (frame.small ? 0.7 : 1) : paths.length > 60 ? 3 : 4.5;
     if (frame.tints && frame.chosen === run) {
       ballPath(context, x, y, 3, size + 5);
       context.strokeStyle = colours.card; context.lineWidth = 6; context.stroke();
@@ -156,6 +240,7 @@ const paintTriangle = (context, frame, size, colours) => {
     context.fillStyle = frame.tints ? BASINS[frame.tints.data[run]] : ON_MAP.ends[set]; context.fill();
     context.strokeStyle = ON_MAP.halo; context.lineWidth = frame.tints ? 0.8 : 1.2; context.stroke();
   });
+  if (!frame.sizes) paintMarks(context, marksOf(frame, paths, size, corners), colours);
   // Over runs and their ends, so that they can be read.
   context.font = `${frame.small ? 12 : 14}px ${FONT}`; context.textAlign = "center";
   const name = (words, at, y, side) => {
@@ -182,10 +267,10 @@ function render({ model, el }) {
     style: "position:absolute;inset:0;touch-action:none;outline:none", tabIndex: 0, role: "application",
     "aria-roledescription": "triangle of starts",
   });
-  let frame = {}, local = null, focused = false;
+  let frame = {}, local = null, focused = false, over = [];
   const small = ({ width }) => model.get("small") || width < 300; // labels then leave room for the triangle
   const drawn = (context, size, paints) => {
-    const whole = { ...frame, handle: local || model.get("handle"), small: small(size), enabled: model.get("enabled"), focused };
+    const whole = { ...frame, handle: local || model.get("handle"), small: small(size), enabled: model.get("enabled"), focused, over };
     if (raised()) relief.paint(context, aged(whole), cornersOf(size, whole.small), size, paints, view);
     else paintTriangle(context, whole, size, paints);
   };
@@ -221,7 +306,7 @@ function render({ model, el }) {
   const onRelief = async ({ kind, source }) => {
     if (kind !== "relief" || relief) return;
     const address = URL.createObjectURL(new Blob([source], { type: "text/javascript" }));
-    relief = (await import(address)).build({ VIRIDIS, ON_MAP, FONT, SET_NAMES, faded, shadeAt, ballPath, trailPlaces });
+    relief = (await import(address)).build({ VIRIDIS, ON_MAP, FONT, SET_NAMES, faded, shadeAt, ballPath, trailPlaces, thinned, strokePaths, strongOf, marksOf, paintMarks });
     URL.revokeObjectURL(address);
     wanted?.();
   };
@@ -309,23 +394,47 @@ function render({ model, el }) {
   const corners = () => cornersOf(rectOf(pad), small(rectOf(pad)));
   const spot = (w) => (raised() ? relief.spot(frame, corners(), rectOf(pad), view, w) : placeOf(w, corners()));
   const nearest = (place) => (raised() ? relief.nearest(frame, corners(), rectOf(pad), view, place) : nearestWeights(place, corners()));
-  const ballAt = ([x, y]) => {
+  // The mark of ends at a place, or null: of a census a dot, of runs all that one mark stands for.
+  const markAt = ([x, y]) => {
     const paths = trailPlaces(frame, spot);
-    let best = -1, near = 8;
+    if (!frame.sizes) return marksOf(frame, paths, rectOf(pad), corners()).find(({ at, runs }) => cover(boxAt(at, runs), [x, y, x, y])) || null;
+    let best = null, near = 8;
     paths.forEach((path, run) => {
-      const [px, py] = path[path.length - 1], far = Math.hypot(px - x, py - y) - (frame.sizes ? frame.sizes.data[run] : 0);
-      if (far < near) { near = far; best = run; }
+      const [px, py] = path[path.length - 1], far = Math.hypot(px - x, py - y) - frame.sizes.data[run];
+      if (far < near) { near = far; best = { runs: [run] }; }
     });
     return best;
   };
+  // The run whose path passes here.
+  const pathAt = ([x, y]) => {
+    let best = -1, near = 5;
+    if (!frame.sizes) trailPlaces(frame, spot).forEach((path, run) => path.forEach(([bx, by], i) => {
+      const [ax, ay] = path[Math.max(0, i - 1)], length = (bx - ax) ** 2 + (by - ay) ** 2 || 1;
+      const share = Math.min(1, Math.max(0, ((x - ax) * (bx - ax) + (y - ay) * (by - ay)) / length));
+      const far = Math.hypot(ax + share * (bx - ax) - x, ay + share * (by - ay) - y);
+      if (far < near) { near = far; best = run; }
+    }));
+    return best < 0 ? [] : [best];
+  };
+  const hover = (place) => {
+    const mark = place && markAt(place), now = mark ? mark.runs : place ? pathAt(place) : [];
+    if (String(now) !== String(over)) { over = now; redraw(); }
+    return mark;
+  };
+  pad.addEventListener("pointerleave", () => hover(null));
+  let pressed = -1; // the run that was asked for last: the next press on its mark asks for the next
   pad.addEventListener("pointerdown", (e) => {
     if (e.button !== 0) return;
     e.preventDefault(); pad.focus({ preventScroll: true });
     if (e.shiftKey && !button.hidden) { lean(e, pad); return; }
     const place = at(e), [hx, hy] = spot(local || model.get("handle"));
-    const held = Math.hypot(place[0] - hx, place[1] - hy) < 16, ball = held ? -1 : ballAt(place);
+    const held = Math.hypot(place[0] - hx, place[1] - hy) < 16, mark = held ? null : markAt(place);
     focused = false;
-    if (ball >= 0) { model.send({ kind: "ball", index: ball }); return; }
+    if (mark) {
+      pressed = mark.runs[(mark.runs.indexOf(pressed) + 1) % mark.runs.length];
+      model.send({ kind: "ball", index: pressed });
+      return;
+    }
     if (!model.get("enabled")) return;
     pad.setPointerCapture(e.pointerId); down = true;
     if (!held) dragTo(nearest(place));
@@ -346,7 +455,7 @@ function render({ model, el }) {
   pad.addEventListener("pointerrawupdate", drag);
   pad.addEventListener("pointermove", (e) => {
     if (down) drag(e);
-    else pad.style.cursor = !model.get("enabled") ? "default" : ballAt(at(e)) >= 0 ? "pointer" : "grab";
+    else pad.style.cursor = hover(at(e)) ? "pointer" : model.get("enabled") ? "grab" : "default";
   });
   const up = () => { if (down) { down = false; rest(); if (!waiting && number <= model.get("taken")) hold(null); else redraw(); } };
   pad.addEventListener("pointerup", up);

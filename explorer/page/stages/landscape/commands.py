@@ -154,7 +154,7 @@ def note_runs(session: Session, found: Runs | None, arrivals: Arrivals | None) -
     """Take over the runs from all places, and where they ended, for the headline."""
     held = starts(session)
     if held.arrivals != arrivals:
-        session.show(starts=replace(held, runs=found, arrivals=arrivals, census=None, moved=False))
+        session.show(starts=replace(held, runs=found, arrivals=arrivals, census=None))
 
 
 def census_problem(session: Session) -> Problem:
@@ -176,14 +176,13 @@ def note_counting(session: Session, counting: tuple[int, int, int] | None) -> No
     """Take over how far a census is, for the headline; None where none goes on any more."""
     held = session.frame.starts
     if held is not None and held.counting != counting:
-        moved = held.moved and held.counting is not None  # a new count is told, whatever was moved
-        session.show(starts=replace(held, counting=counting, moved=moved))
+        session.show(starts=replace(held, counting=counting))
 
 
 def note_census(session: Session, made: Census) -> None:
     """Take over what a census counted, for the headline."""
     held = starts(session)
-    session.show(starts=replace(held, census=made, counting=None, end=-1, moved=False))
+    session.show(starts=replace(held, census=made, counting=None, end=-1))
 
 
 def show_end(session: Session, y: Tensor, made: Census, k: int) -> None:
@@ -191,7 +190,7 @@ def show_end(session: Session, y: Tensor, made: Census, k: int) -> None:
     one, held = made.basins[k], starts(session)
     shown = Report(one.x, y, torch.ones(len(y), dtype=one.x.dtype))
     session.show(starts=replace(held, candidates=shown, energy=one.hard, trail=(), t=0,
-                                census=made, end=k, moved=False))  # fmt: skip
+                                census=made, end=k))  # fmt: skip
 
 
 PERIOD_S = 12.0  # of the way round the triangle at Play; arbitrary

@@ -33,6 +33,7 @@ from explorer.page.ask import Ask
 from explorer.page.controls.row import Item, Row, choices
 from explorer.page.controls.settings import item_of
 from explorer.page.frame import Frame, Handle, Passed, Stage
+from explorer.page.job import Job, JobState
 from explorer.page.panels.base import Panel
 from explorer.page.stages.landscape import census_words, words
 from explorer.page.stages.landscape import commands as landscape
@@ -72,6 +73,8 @@ class StartsPanel(Panel):
         self.runs = RunsBox(self, self.command, None, self._take, **self._settings())
         self._cards()
         self._buttons()
+        for job in self._jobs:
+            job.observe(self._tell_work)
         parts = [self.buttons, self.card, self.profile]
         self.widget = self.whole = w.VBox(parts, _dom_classes=["mx-starts"])
 
@@ -133,7 +136,7 @@ class StartsPanel(Panel):
     def _buttons(self) -> None:
         self.here = Row(
             go=Item("job", words.ATTACK_HERE, HERE_TIP, call=self.command(self._attack),
-                    job=self.attack_job, filled=True),
+                    job=self.attack_job),
             share=Item("bar", tip="Share of the run", job=self.attack_job),
         )  # fmt: skip
         self.further = Row(
@@ -250,9 +253,18 @@ class StartsPanel(Panel):
         going = self.attack_job.busy or self.runs.busy
         ended = words.is_answered(self.session.frame) and not going
         ended = ended and self.session.lesson is None  # which leads on itself
-        self.here.put("go", filled=not ended and not self.runs.busy)
+        self.runs.go.put("go", filled=not ended and not going)  # they tell what the map does not
         on = self._next
         self.further.put("on", hidden=not ended, label=words.ON[on], tip=words.ON_TIP[on])
+
+    @property
+    def _jobs(self) -> tuple[Job, ...]:
+        return self.attack_job, self.runs.job, self.census.job
+
+    def _tell_work(self) -> None:
+        """Let the bar at the foot show that attacks or a census go on."""
+        going = (job for job in self._jobs if job.state is JobState.RUNNING)
+        play.note_work(self.session, next(going, None))
 
     @property
     def _next(self) -> Stage:

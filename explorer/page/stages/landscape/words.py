@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from html import escape
+from math import ceil
 from operator import attrgetter
 from typing import Any
 
@@ -64,17 +65,17 @@ PROFILES = {
     "unseen": "Energy from unseen points to truth",
     "edges": "Energy along the edges",
 }
-DRAWN = "with drawn multipliers and annealed slopes the first steps leave the start."
-OWN_LOSS = "the attack lowers a loss of its own, not this energy."
+DRAWN = "with drawn multipliers and annealed slopes the first steps leave the start"
+OWN_LOSS = "the attack lowers a loss of its own, not this energy"
 OTHER_ENDS = " A descent lowers this energy alone; the attacks lower a loss of their own."
-OVERSHOT = "its steps have a length of their own, and can overshoot."
-MORE_STARTS = " More starts are on their way."
+OVERSHOT = "its steps have a length of their own, and can overshoot"
 # Where to go after the runs: to the last act, or beyond it where the points were revealed.
 ON = {"explain": "On to Explain", "arena": "On to Compare"}
 ON_TIP = {"explain": "Whether the points could be elsewhere", "arena": "Which attack does best"}
-READS = "The map reads {energy} here"
 ON_MAP = "{energy} on the map"
-BESIDE = 0.5  # share of the truth above which a start is beside it; arbitrary
+# Share of the truth from which a start is beside it, and below which it is far; arbitrary.
+BESIDE, FAR = 0.5, 0.2
+ASK_RUNS = "Runs tell which starts lead to the truth."
 
 
 def percents(weights: Sequence[float]) -> list[int]:
@@ -121,28 +122,19 @@ def headline(frame: Frame) -> tuple[str, str] | None:
     held = frame.starts
     if held is None:
         return None
-    own = by_key(held.problem.of.attack).own is not None
     if len(held.trail) > 1:
-        return run_words(held, own)
-    if held.counting is not None and not held.moved:
+        return run_words(held)
+    if held.counting is not None:
         return counting_words(*held.counting)
     told = _told_census(held)
     if told is not None:
         title_, said = census_words(told, held.end)
         return title_, said + (OTHER_ENDS if held.arrivals is not None and held.end < 0 else "")
-    if held.arrivals is not None and not held.moved:
-        return arrival_words(held.arrivals, beside(held))
-    if held.census is not None:
-        each = count(len(held.census.basins[0].x), "candidate")
-        return here_words(held, f"{census_words(held.census)[0]} of {each}")
     if held.arrivals is not None:
-        return here_words(held, arrival_words(held.arrivals, "")[0])
+        return arrival_words(held.arrivals, beside(held))
     if held.energies is None:
         return None
-    if tells_nothing(frame):
-        return all_words(held)
-    more = noise_words(held.energies) if held.finest else MORE_STARTS
-    return here_words(held, title(held.energies, own, held.finest)[0], more)
+    return all_words(held) if tells_nothing(frame) else map_title(held)
 
 
 def counting_words(starts: int, ended: int, ends: int) -> tuple[str, str]:
@@ -163,49 +155,27 @@ def counting_words(starts: int, ended: int, ends: int) -> tuple[str, str]:
 
 
 def numbers(frame: Frame) -> tuple[tuple[str, str], ...]:
-    """Return the names and values of the numbers under the headline of a census; else none."""
+    """Return the names and values of the numbers under the headline of a run, or of a census."""
     held = frame.starts
-    if held is None or frame.map_kind != "starts" or held.end >= 0:
+    if held is None or frame.map_kind != "starts":
         return ()
-    told = _told_census(held)
+    if len(held.trail) > 1:
+        return run_numbers(held, by_key(held.problem.of.attack).own is not None)
+    told = _told_census(held) if held.end < 0 else None
     return () if told is None else census_numbers(told)
 
 
 def _told_census(held: Handle) -> Census | None:
-    """Return the census that the headline tells; None where it tells of a run or of a place."""
-    return None if held.census is None or held.moved or len(held.trail) > 1 else held.census
+    """Return the census that the headline tells; None where it tells of a run."""
+    return None if len(held.trail) > 1 else held.census
 
 
-def here_words(held: Handle, whole: str, more: str = "") -> tuple[str, str]:
-    """Return what the start at the handle leaves of the weights, and what the `whole` map shows."""
+def map_title(held: Handle) -> tuple[str, str]:
+    """Return which starts explain the weights, as the map shows, and what runs would tell."""
+    assert held.energies is not None
     own = by_key(held.problem.of.attack).own is not None
-    means = "would agree with the weights" if own else "would explain the weights in full"
-    read = READS if held.rough else "This start has energy {energy}"
-    # The same along a drag: nothing jumps.
-    more += less_words(held) + _unlike_attack(held)
-    words = f"Energy 0 {means}; up to {EXPLAINED:g} counts. {whole}.{more}"
-    return read.format(energy=number(held.energy)), words
-
-
-def title_form(frame: Frame, title: str) -> str:
-    """Return the title with {energy} for its number, where it says what the map reads; else ""."""
-    held = frame.handle
-    reads = held is not None and held.rough and title == READS.format(energy=number(held.energy))
-    return READS if reads else ""
-
-
-def noise_words(energies: NDArray[np.float64]) -> str:
-    """Return that noise explains the weights, where it does, and why."""
-    does = float(energies[-1, 0]) <= EXPLAINED
-    return " Noise does too: so many candidates explain them in many ways." if does else ""
-
-
-def less_words(held: Handle) -> str:
-    """Return that a start leaves less than the truth, where it does: so it is not nearer."""
-    truth = np.nan if held.energies is None else float(held.energies[0, -1])
-    if held.rough or not held.energy < truth or number(held.energy) == number(truth):
-        return ""
-    return f" Less is not nearer: the truth has {number(truth)}."
+    said, words = title(held.energies, own, held.finest)
+    return said, f"{words} {ASK_RUNS}{_unlike_attack(held)}"
 
 
 def tells_nothing(frame: Frame) -> bool:
@@ -231,18 +201,18 @@ def is_answered(frame: Frame) -> bool:
 
 
 def all_words(held: Handle) -> tuple[str, str]:
-    """Return that every start explains the weights, and what the start at the handle leaves."""
+    """Return that every start explains the weights, so that none stands out."""
     words = f"{beside(held)} anywhere, even noise, add up to these weights"
     return (
         "Every start explains these weights",
-        f"Energy cannot tell here: {words}. This start leaves {number(held.energy)} of ‖θ‖².",
+        f"Energy cannot tell here: {words}.",
     )
 
 
 def _unlike_attack(held: Handle) -> str:
     """Return how many candidates a start has, where the attack stage takes another number."""
     same = held.usual in (0, len(held.candidates.x))
-    return "" if same else f" This start has {beside(held)}."
+    return "" if same else f" Each start has {beside(held)}."
 
 
 def beside(held: Handle) -> str:
@@ -273,26 +243,34 @@ def _leave(own: bool) -> str:
     return (
         f"miss the weights by {EXPLAINED:.0%} or less"
         if own
-        else f"have energy {EXPLAINED:g} or less"
+        else f"leave less than {ceil(100 * EXPLAINED**0.5)}% of the weights unexplained"
     )
 
 
-def run_words(held: Handle, own: bool) -> tuple[str, str]:
-    """Return what the run from the handle has come to; where it rose on the way, why."""
-    first = held.trail[0].energy
-    top = max(held.trail_so_far, key=attrgetter("energy"), default=held.trail[0])
-    words = f"The attack began at {mixture(held.weights, short=True)}, with {beside(held)}."
-    if top.energy > first + LEVEL:
+def run_words(held: Handle) -> tuple[str, str]:
+    """Return how many points the run from the handle has recovered, and where it began."""
+    recovered, truth = held.trail_so_far[-1:], held.problem.of.truth
+    assert truth is not None  # a page's landscape has one
+    n = recovered[0].found if recovered else 0
+    words = f"The attack began at {mixture(held.weights, short=True)}."
+    words += f" Each recovered point has a claim within {RADIUS:g}."
+    return f"{n} of {truth.n} points recovered", words
+
+
+def run_numbers(held: Handle, own: bool) -> tuple[tuple[str, str], ...]:
+    """Return the energies that a run from the handle passed; where it rose on the way, why."""
+    trail, first = held.trail_so_far, held.trail[0]
+    top = max(trail, key=attrgetter("energy"), default=first)
+    low = min(trail, key=attrgetter("energy"), default=first)
+    rows = [("energy at the start", number(first.energy)), ("energy now", number(held.energy))]
+    if top.energy > first.energy + LEVEL:
         drawn = held.problem.of.drawn
         why = OVERSHOT if own else DRAWN if drawn else OWN_LOSS
-        words += f" It rose to {number(top.energy)} by step {top.t:,}: {why}"
-    elif held.energy > (low := min(held.trail_so_far, key=attrgetter("energy"))).energy + LEVEL:
-        words += f" It was {number(low.energy)} at step {low.t:,}: {OVERSHOT if own else OWN_LOSS}"
-    before, now = number(first), number(held.energy)
-    went = f"energy was and is {now}" if before == now else f"energy {before} to {now}"
-    met, truth = held.trail_so_far[-1:], held.problem.of.truth
-    assert truth is not None  # a page's landscape has one
-    return f"{met[0].found if met else 0} of {truth.n} points found, {went}", words
+        rows.append(("most energy on the way", f"{number(top.energy)} at step {top.t:,}: {why}"))
+    elif held.energy > low.energy + LEVEL:
+        why = OVERSHOT if own else OWN_LOSS
+        rows.append(("least energy on the way", f"{number(low.energy)} at step {low.t:,}: {why}"))
+    return (*rows, ("candidates", beside(held)))
 
 
 def arrival_words(made: Arrivals, those: str) -> tuple[str, str]:
@@ -308,8 +286,8 @@ def arrival_words(made: Arrivals, those: str) -> tuple[str, str]:
         more = "The others are on their way." if made.going else "Press again to run the others."
         sofar = ", ".join(f"{n} {where}" for n, where in ends)
         return f"{made.ended} of {made.total} runs have ended", f"So far {sofar}. {more}"
-    which = {0: "No run finds the truth", made.total: f"All {made.total} runs find the truth"}
-    some = f"{made.truth} of {made.total} runs find{_s(made.truth)} the truth"
+    which = {0: "No run ends at the truth", made.total: f"All {made.total} runs end at the truth"}
+    some = f"{made.truth} of {made.total} runs end{_s(made.truth)} at the truth"
     began = f"; {made.began} began there" if made.began and made.truth else ""
     rest = []
     if made.other:
@@ -321,7 +299,7 @@ def arrival_words(made: Arrivals, those: str) -> tuple[str, str]:
     others = f"{', '.join(rest)}{how}. " if rest else ""
     falling = made.ended - made.level
     still = f"{falling} still fall{_s(falling)}. " if falling else ""
-    words = f"{others}{still}Found: within {RADIUS:g} on average, by {those}{began}."
+    words = f"{others}{still}At the truth: within {RADIUS:g} on average, by {those}{began}."
     took = f" in {made.steps:,} steps" if made.steps else ""
     return f"{which.get(made.truth, some)}{took}", words
 
@@ -332,40 +310,45 @@ def _s(n: int) -> str:
 
 
 def title(values: NDArray[np.float64], own: bool = False, finest: bool = True) -> tuple[str, str]:
-    """Return what the energies of all starts show, in a title and a sentence.
+    """Return which starts explain the weights, as the map shows, in a title and a sentence.
+
+    As the map is refined its places stay and others come between them, so the title changes twice
+    at most, and only towards starts that are farther from the truth.
 
     Args:
         values: energies (side, side), row noise and column truth.
         own: whether the attack has an energy of its own, by training on the start.
-        finest: whether no more starts are computed; before, those so far are counted.
+        finest: whether no more starts are computed: only then they are counted.
     """
     known = np.isfinite(values)
-    last = len(values) - 1
-    truth = np.broadcast_to(np.arange(last + 1) / max(last, 1), values.shape)[known]
-    low = values[known] <= EXPLAINED
-    count, total = int(low.sum()), int(known.sum())
-    if not finest:
-        which = f"{count} of the first {total} starts"
-        return f"{which} explain{_s(count)} the weights", f"They {_leave(own)}."
-    if not count:
+    low = known & (values <= EXPLAINED)
+    total, found = int(known.sum()), int(low.sum())
+    if not found:
         least = float(values[known].min())
-        left = f"misses the weights by {least:.0%}" if own else f"has energy {least:.2g}"
-        return ("No start explains the weights", f"The best of {total} {left}.")
-    if (truth[low] > BESIDE).all():
+        left = f"misses them by {least:.0%}" if own else f"leaves {unexplained_share(least)}"
+        text = f"The best of {total} {left}." if finest else "More starts are on their way."
+        return "No start explains the weights", text
+    last, truth = max(len(values) - 1, 1), np.nonzero(low)[1]
+    share = int(truth.min()) / last
+    text = f"{found} of {total} starts {_leave(own)}" if finest else f"These {_leave(own)}"
+    if share >= BESIDE:
+        more = f": all are at least {share:.0%} truth" if finest else ""
+        return "Only starts beside the truth explain the weights", f"{text}{more}."
+    where = "Starts far from the truth" if share < FAR else "Starts half way to the truth"
+    more = _farthest(values, share) if finest else ""
+    return f"{where} explain the weights as well", f"{text}{more}."
+
+
+def _farthest(values: NDArray[np.float64], share: float) -> str:
+    """Return what is told of starts with so little truth that explain the weights, after these."""
+    if float(values[-1, 0]) <= EXPLAINED:
+        return ", even noise: so many candidates explain them in many ways"
+    truth, least = float(values[0, -1]), float(np.nanmin(values))
+    if least < truth and number(least) != number(truth):
         return (
-            "Only starts beside the truth explain the weights",
-            f"{count} of {total} starts {_leave(own)}.",
+            f". Less is not nearer: the truth has energy {number(truth)}, another {number(least)}"
         )
-    if count > 0.9 * total:
-        share = f"{count} of {total} {_leave(own)}"
-        return (
-            "Nearly every start explains the weights",
-            f"{share}: the energy tells little of the training points here.",
-        )
-    return (
-        f"{count} of {total} starts explain the weights",
-        f"They {_leave(own)}, some of them far from the truth.",
-    )
+    return f", one of them with {share:.0%} truth"
 
 
 def energy_text(energy: float, rough: bool) -> str:
