@@ -165,6 +165,11 @@ class Verdict:
         """Return why chance is not ruled out; None where it is."""
         return doubt(self.p_value, self.controls)
 
+    @property
+    def beyond_chance(self) -> bool:
+        """Return whether the found points are more than chance: only then are they recovered."""
+        return self.why_not is None and self.doubt is None and self.chance < self.found
+
 
 def score(truth: Dataset, x: Points, y: Points, radii: Sequence[float] = RADII) -> Score:
     """Match claims one to one with the points of a truth, at each radius.

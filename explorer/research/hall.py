@@ -1,9 +1,8 @@
 """The hall attacks: what many hands say where the points are, scored beside the machine.
 
-The hall sees the weights alone, as the machine does. Its guess are the places where most hands
-meet; of the machine count as many claims, those of the largest multipliers. Both are scored as
-claims are (`scoring`), within what a finger can meet and within what the page calls found, and
-beside each count stands what the same places meet by chance.
+The hall sees the weights alone, as the machine does. The machine's score is the verdict on all its
+claims, as everywhere. The hall's guess are its taps, or where they are more than the claims, the
+places where most hands meet; it is judged in the same way, within as much as a finger taps.
 """
 
 from __future__ import annotations
@@ -23,30 +22,30 @@ from explorer.engine.controls import control_sets
 from explorer.engine.data import PRESETS, Dataset, preset
 from explorer.engine.network import Network, phi
 from explorer.engine.number_words import count
-from explorer.engine.scoring import RADII, RecallCurve, recall_curve, score
+from explorer.engine.scoring import Verdict, judge, score
 from explorer.engine.store import Run
 from explorer.engine.training import TrainConfig
 from explorer.research.game import HIDDEN, Challenge, GameError
 from explorer.research.pictures.axes import Axes
 from explorer.research.pictures.fields import margin_map, neuron_lines
 from explorer.research.pictures.needles import needles
+from explorer.research.runs import RADIUS
 
-EXACT = RADII[1]  # a claim of the page is right within this
-# What a finger can meet, as a share of half the plane: 9 of the 181 px of a phone 390 px wide, a
+# How near a finger taps, as a share of half the plane: 9 of the 181 px of a phone 390 px wide, a
 # millimetre and a half. Arbitrary: where it is wider, chance alone meets most of a circle.
 FINGER = 0.05
 SIZE = 64  # samples of the map a side: 5 kB for a phone; arbitrary
 JITTER, STEPS = 0.05, 12_000  # of a set made for the hall, off its ruler; arbitrary
 
 
-def hall_radii(axes: Axes) -> tuple[float, float]:
-    """Return within what a point is exactly found, and within what a finger meets it.
+def finger_radius(axes: Axes) -> float:
+    """Return how near to a point a tap must come: as near as a finger taps, in units of the data.
 
     Example:
-        >>> hall_radii(Axes())
-        (0.03, 0.1)
+        >>> finger_radius(Axes())
+        0.1
     """
-    return EXACT, max(EXACT, float(f"{FINGER * axes.half.min():.2g}"))
+    return max(RADIUS, float(f"{FINGER * axes.half.min():.2g}"))
 
 
 def next_set(data: Dataset) -> str:
@@ -142,6 +141,27 @@ def read_taps(net: Network, taps: Mapping[str, Any], axes: Axes) -> dict[int, Da
     return made
 
 
+def hall_guess(taps: Sequence[Dataset], most: int, within: float) -> Dataset:
+    """Return what the hall guesses: its taps while they are at most `most`, else the densest.
+
+    No tap of a few is moved, so the hall then scores as well as each of its phones.
+
+    Args:
+        taps: of each phone.
+        most: how many places at most.
+        within: in units of the data (`densest`).
+
+    Example:
+        >>> from explorer import empty
+        >>> phone = [empty(2).with_point([v, 0.0], 1) for v in (0.0, 0.02, 1.0)]
+        >>> hall_guess(phone, 3, 0.1).n, hall_guess(phone, 2, 0.1).n
+        (3, 2)
+    """
+    if not taps or sum(phone.n for phone in taps) > most:
+        return densest(taps, most, within)
+    return Dataset(torch.cat([phone.x for phone in taps]), torch.cat([phone.y for phone in taps]))
+
+
 def densest(taps: Sequence[Dataset], most: int, within: float) -> Dataset:
     """Return the `most` places where most phones tap, the fullest first.
 
@@ -193,47 +213,42 @@ class HallScore:
     """A round that is over.
 
     Attributes:
-        hall: of the hall's guess, at both radii.
-        machine: of the machine's claims that count.
+        machine: the verdict on all claims of the machine.
+        hall: the verdict on the hall's guess, within as much as a finger taps.
         guess: the hall's guess.
-        claims: the machine's, as many as the hall guesses; all of them where nobody tapped.
-        claimed: how many claims the machine has in all.
-        each: points found exactly and met, by the phone's number.
-        radii: see `hall_radii`.
+        taps: how many taps it was made of.
+        each: points that the taps of a phone come as near to, by its number.
     """
 
-    hall: RecallCurve
-    machine: RecallCurve
+    machine: Verdict
+    hall: Verdict
     guess: Dataset
-    claims: Dataset
-    claimed: int
-    each: dict[int, list[int]]
-    radii: tuple[float, float]
+    taps: int
+    each: dict[int, int]
 
 
 def score_hall(
-    truth: Dataset, taps: Mapping[int, Dataset], machine: Dataset, axes: Axes
+    truth: Dataset, taps: Mapping[int, Dataset], machine: Verdict, axes: Axes
 ) -> HallScore:
-    """Score the hall, the machine and each phone by the same matching.
+    """Score the hall and each phone, beside the machine.
 
     Args:
         truth: the points.
         taps: of each phone (`read_taps`).
-        machine: what the machine claims, the largest multiplier first; the hall guesses no more.
+        machine: the verdict on the machine's claims; the hall names no more places than it claims.
         axes: of the plane that was tapped on.
 
     Example:
-        >>> from explorer import preset
+        >>> from explorer import judge, preset
         >>> data = preset("moons", n=10)
-        >>> taps = {1: data, 2: Dataset(data.x[:4], data.y[:4])}
-        >>> made = score_hall(data, taps, data, Axes())
+        >>> machine = judge(data, control_sets(data), data.x, data.y, radius=0.03)
+        >>> taps = {1: Dataset(data.x[4:], data.y[4:]), 2: Dataset(data.x[:4], data.y[:4])}
+        >>> made = score_hall(data, taps, machine, Axes())
         >>> made.hall.found, made.each
-        (tensor([10, 10]), {1: [10, 10], 2: [4, 4]})
+        (10, {1: 6, 2: 4})
     """
-    radii, controls = hall_radii(axes), control_sets(truth)
-    guess = densest(list(taps.values()), machine.n, radii[1])
-    count = guess.n or machine.n
-    claims = Dataset(machine.x[:count], machine.y[:count])
-    hall, machines = (recall_curve(truth, controls, by.x, by.y, radii) for by in (guess, claims))
-    each = {n: score(truth, by.x, by.y, radii).found.tolist() for n, by in taps.items()}
-    return HallScore(hall, machines, guess, claims, machine.n, each, radii)
+    within, phones = finger_radius(axes), list(taps.values())
+    guess = hall_guess(phones, machine.claims, within)
+    hall = judge(truth, control_sets(truth), guess.x, guess.y, within)
+    each = {n: int(score(truth, by.x, by.y, (within,)).found) for n, by in taps.items()}
+    return HallScore(machine, hall, guess, sum(phone.n for phone in phones), each)

@@ -42,7 +42,7 @@ ORIGIN = re.compile(r"https?://[\w.:\[\]-]{1,200}")
 ANSWER = re.compile(r"[a-z]{1,10}")
 # What phones may see of a round, and what its values are: rows of so many numbers at most, or text.
 ROWS = {"lines": 5, "needles": 3, "claims": 3, "places": 5, "truth": 3, "guess": 3}
-TEXTS = {"seal": 64, "map": 20_000, "within": 100, "sealed": 60_000, "task": 100,
+TEXTS = {"seal": 64, "map": 20_000, "within": 150, "sealed": 60_000, "task": 100,
          "question": 300, "answer": 300, "right": 10, "network": 120}  # fmt: skip
 PAGE = Path(__file__).with_name("hall.html")
 PARTS = PAGE.parents[1]
@@ -119,7 +119,8 @@ class Round:
 
     def answer(self, phone: Phone, seen: int) -> str:
         """Return what a phone is told, as JSON: the round where it has not seen it, its score."""
-        told = {"version": self.version, "open": self.open, "counted": len(phone.taps)}
+        told = {"version": self.version, "open": self.open, "counted": len(phone.taps),
+                "number": phone.number}  # fmt: skip
         score = self.scores.get(str(phone.number))
         head = json.dumps(told if score is None else {**told, "score": score})
         return head if seen == self.version else f'{head[:-1]}, "round": {self.text}}}'
@@ -220,7 +221,7 @@ def checked_round(found: object) -> dict[str, Any] | None:
         else isinstance(value, str) and len(value) <= TEXTS[name] if name in TEXTS
         else type(value) is int and 2 <= value <= 128 if name == "size"
         else _are_answers(value) if name == "answers"
-        else isinstance(value, dict) and _are_rows(list(value.values()), 3, far=MOST_ROWS)
+        else isinstance(value, dict) and _are_rows(list(value.values()), 2, far=MOST_ROWS)
         for name, value in found.items()
     )  # fmt: skip
     return dict(found) if fit and {"seal", "size", "map"} <= found.keys() else None

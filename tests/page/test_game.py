@@ -296,9 +296,12 @@ def test_a_round_goes_step_by_step_and_the_seal_fits(panel: HallPanel) -> None:
     shown = state["round"]
     assert session.truth_shown and shown["truth"] == truth
     assert hashlib.sha256(shown["sealed"].encode()).hexdigest() == shown["seal"]
-    assert shown["scores"] == {"1": [8, 8, 8], "2": [0, 0, 8]}
+    assert shown["scores"] == {"1": [8, 8], "2": [0, 8]}
     assert shown["answer"] == words.hall_answer(1000, 4, 4)
-    assert [row[1][:6] for row in state["rows"][1:]] == ["4 of 8", "4 of 8"], "as many places each"
+    machine, hall = (row[1][:6] for row in state["rows"])
+    assert machine == "4 of 8", "all its claims"
+    assert panel.round is not None and panel.round.score is not None
+    assert hall == f"{panel.round.score.hall.found} of 8"
     assert checked_round(json.loads(json.dumps(shown))) == shown, "the server takes it"
     press(panel, "end")
     assert panel.view.state["round"] is None
@@ -307,9 +310,8 @@ def test_a_round_goes_step_by_step_and_the_seal_fits(panel: HallPanel) -> None:
 def test_the_question_is_answered_where_the_proof_is_skipped(
     panel: HallPanel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    own = panel.session.frame.dataset
-    half = Dataset(own.x[:4], own.y[:4])
-    monkeypatch.setattr(hall_panel, "answers", lambda held, progress: iter([{"claims": half}]))
+    every = hall_panel.answers
+    monkeypatch.setattr(hall_panel, "answers", lambda *a: iter([next(every(*a))]))  # no proof
     press(panel, "begin", words.PAGE)
     press(panel, "claims")
     assert not panel.view.state["ready"]["places"] and panel.view.state["busy"] == words.PROVING
@@ -356,7 +358,9 @@ def test_claims_of_an_attack_that_knew_points_are_not_the_machines(
         attack.remix(session, 1.0, 0.5)
     play.step(session, 20)
     play.assess(session)
-    assert (hall_panel.own_round(session, 1).claims is not None) == (given == "nothing")
+    made = hall_panel.own_round(session, 1)
+    assert (made.claims is not None) == (given == "nothing")
+    assert made.verdict is (session.frame.attack.verdict if given == "nothing" else None)
 
 
 def test_the_next_round_is_of_other_points_and_the_page_keeps_its_own(panel: HallPanel) -> None:

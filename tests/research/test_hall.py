@@ -9,19 +9,21 @@ import numpy as np
 import pytest
 import torch
 
-from explorer import Run, TrainConfig, maximum_margin, preset
+from explorer import Run, TrainConfig, control_sets, judge, maximum_margin, preset, score
 from explorer.engine.data import Dataset
 from explorer.engine.margin import q_of
+from explorer.engine.scoring import Verdict
 from explorer.research.game import GameError, Hidden, hide
 from explorer.research.hall import (
     board,
     densest,
-    hall_radii,
+    finger_radius,
     point_rows,
     read_taps,
     score_hall,
 )
 from explorer.research.pictures.axes import Axes
+from explorer.research.runs import RADIUS
 
 
 @pytest.fixture(scope="module")
@@ -70,32 +72,54 @@ def test_a_tap_has_the_class_that_the_network_gives_its_place(
     assert float(q_of(made.challenge.net, taps[4].x, taps[4].y).min()) > 0
 
 
-def test_scores_are_those_of_claims_with_chance_beside(hidden: tuple[Dataset, Hidden]) -> None:
+def verdict(truth: Dataset, claims: Dataset) -> Verdict:
+    return judge(truth, control_sets(truth), claims.x, claims.y, RADIUS)
+
+
+def test_the_machines_score_is_its_verdict_and_the_halls_its_crosses_within_a_taps_reach(
+    hidden: tuple[Dataset, Hidden],
+) -> None:
     data, _ = hidden
     rng = np.random.default_rng(0)
     off = Dataset(data.x + 0.05 / 2**0.5, data.y)  # near, not found
     random = Dataset(torch.from_numpy(rng.uniform(-2, 2, (8, 2))), data.y)
-    made = score_hall(data, {1: data, 2: off, 3: random}, data, Axes())
-    assert made.each[1] == [8, 8] and made.each[2] == [0, 8] and made.each[3][1] <= 3
-    assert made.machine.found.tolist() == [8, 8] and made.machine.n == 8
-    assert made.guess.n <= made.claims.n, "the hall names no more places than the machine"
-    assert float(made.machine.chance.max()) < 8
-    none = score_hall(data, {}, data, Axes())
-    assert none.hall.found.tolist() == [0, 0] and none.each == {} and none.claims.n == 8
+    machine = verdict(data, data)
+    made = score_hall(data, {1: data, 2: off, 3: random}, machine, Axes())
+    assert made.machine is machine and made.machine.found == 8 and made.machine.radius == RADIUS
+    assert made.each[1] == made.each[2] == 8 and made.each[3] <= 3
+    assert made.hall.radius == 0.1 and made.guess.n <= machine.claims < made.taps
+    assert made.hall.found == int(score(data, made.guess.x, made.guess.y, (0.1,)).found)
+    near = score_hall(data, {2: off}, verdict(data, off), Axes())
+    assert (near.machine.found, near.hall.found) == (0, 8), "the hall is judged more mildly"
+    assert near.hall.chance < 8
+    none = score_hall(data, {}, machine, Axes())
+    assert none.hall.found == none.taps == none.guess.n == 0 and none.each == {}
 
 
-def test_hall_and_machine_name_as_many_places(hidden: tuple[Dataset, Hidden]) -> None:
+def test_of_a_few_phones_no_tap_is_moved_and_none_does_better_than_the_hall(
+    hidden: tuple[Dataset, Hidden],
+) -> None:
     data, _ = hidden
-    few = Dataset(data.x[:3], data.y[:3])
-    made = score_hall(data, {1: few}, data, Axes())
-    assert made.guess.n == made.claims.n == 3 and made.claimed == 8
-    assert torch.equal(made.claims.x, data.x[:3]), "the first are those of the largest multipliers"
-    assert made.machine.found.tolist() == made.hall.found.tolist() == [3, 3]
+    rng = np.random.default_rng(1)
+    for _ in range(20):
+        taps = {n: noisy(data, rng) for n in (1, 2)}  # both tap at the same points
+        made = score_hall(data, taps, verdict(data, data), Axes())
+        assert made.taps <= made.machine.claims
+        torch.testing.assert_close(made.guess.x, torch.cat([phone.x for phone in taps.values()]))
+        assert made.hall.found >= max(made.each.values())
+    many = {n: noisy(data, rng) for n in range(1, 4)}
+    assert score_hall(data, many, verdict(data, data), Axes()).guess.n <= 8 < 12
 
 
-def test_what_a_finger_meets_grows_with_the_plane() -> None:
-    near, far = (hall_radii(Axes((0.0, half), (0.0, half)))[1] for half in (0.2, 6.0))
-    assert near == hall_radii(Axes())[0] and far == pytest.approx(0.3)
+def noisy(data: Dataset, rng: np.random.Generator) -> Dataset:
+    """Four taps near points, some within reach."""
+    off = torch.from_numpy(rng.normal(0, 0.08, (4, 2)))
+    return Dataset(data.x[:4] + off, data.y[:4])
+
+
+def test_a_taps_reach_grows_with_the_plane() -> None:
+    near, far = (finger_radius(Axes((0.0, half), (0.0, half))) for half in (0.2, 6.0))
+    assert near == RADIUS and far == pytest.approx(0.3)
 
 
 @pytest.mark.parametrize("wrong", [{"x": []}, {"1": [[0, "b"]]}, {"1": "ab"}, {"1": [[0]]}])

@@ -32,7 +32,7 @@ from explorer.engine.attacks.univariate.config import EXACT, UnivariateConfig
 from explorer.engine.attacks.univariate.intervals import Group
 from explorer.engine.certificate import Certificate, Light
 from explorer.engine.confidence import Share
-from explorer.engine.controls import Controls, Origin
+from explorer.engine.controls import Controls, Origin, control_sets
 from explorer.engine.data import Dataset, preset
 from explorer.engine.energy.maps import Split
 from explorer.engine.energy.points import Archetype, Energies
@@ -48,7 +48,7 @@ from explorer.engine.images import ImageVerdict
 from explorer.engine.membership.law import MemberRule
 from explorer.engine.network import Network
 from explorer.engine.ranks import RankVerdict
-from explorer.engine.scoring import Kind, Unknowable, Verdict, score
+from explorer.engine.scoring import Kind, Unknowable, Verdict, judge, score
 from explorer.engine.status import Status
 from explorer.page.apps import membership_words as page_membership
 from explorer.page.apps.membership_scene import Outcome
@@ -87,6 +87,7 @@ from explorer.research.grid import maps
 from explorer.research.grid.landscape import Arrivals
 from explorer.research.hall import score_hall
 from explorer.research.pictures.axes import Axes
+from explorer.research.runs import RADIUS
 from explorer.research.sweep import arena
 from explorer.research.tuning import Trial
 from explorer.research.words import arena as arena_words
@@ -997,12 +998,18 @@ def of_the_hall() -> Named:
     yield "hall, more claims than points", hall.hall_claims(28, 20)
     yield "hall, one claim", hall.hall_claims(1, 20)
     yield "hall, proof", f"{hall.hall_places(made)} {hall.hall_proof(made)} {hall.hall_scope(made)}"
-    yield "hall, what counts", hall.hall_within((0.03, 0.1))
     yield "hall, answer", hall.hall_answer(12_000, 18, 19)
     data = preset("alternating-circle", n=8)
-    for name, taps in (("few tapped", {1: Dataset(data.x[:3], data.y[:3])}), ("nobody tapped", {})):
-        score = score_hall(data, taps, data, Axes())
+    few, off = Dataset(data.x[:3], data.y[:3]), Dataset(data.x[5:] + 0.05, data.y[5:])
+    claims = Dataset(data.x[:6], data.y[:6])
+    for name, taps in (
+        ("few tapped", {1: few}), ("many tapped", {1: few, 2: few, 3: off}), ("nobody tapped", {}),
+    ):  # fmt: skip
+        machine = judge(data, control_sets(data), claims.x, claims.y, RADIUS)
+        score = score_hall(data, taps, machine, Axes())
         yield f"hall, {name}", " ".join(hall.hall_result(score, 2))
+        yield f"hall, what counts, {name}", hall.hall_within(score)
+        yield f"hall, cross, {name}", hall.hall_hand(score)
         yield (
             f"hall, rows, {name}",
             " | ".join(cell for row in hall.hall_rows(score) for cell in row),

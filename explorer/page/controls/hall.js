@@ -1,4 +1,18 @@
 // The hall attacks: a button in the drawer, and the round over the whole page, for the projector.
+// Put a sentence with a command: no argument of it breaks at the end of a line.
+const putCommand = (e, text) => {
+  if (e.textContent === text) return;
+  const parts = text.split(/(margin-explorer \w+|--[\w-]+ [\w.]*\w)/);
+  e.replaceChildren(...parts.map((part, i) => (i % 2 ? make("span", "mx-together", { textContent: part }) : part)));
+};
+// Put a large word flush with its column: the first letter has air on its left.
+const putFlush = (e, text) => {
+  if (e.textContent === text) return;
+  put(e, "textContent", text);
+  const pen = document.createElement("canvas").getContext("2d"), { fontWeight, fontFamily } = getComputedStyle(e);
+  pen.font = `${fontWeight} 100px ${fontFamily}`;
+  e.style.marginLeft = `${pen.measureText(text.slice(0, 1)).actualBoundingBoxLeft / 100}em`;
+};
 const build = (el, send, onClose) => {
   const words = make("p", "mx-note", { role: "status" });
   const choice = (label) => make("select", "mx-select", { "aria-label": label });
@@ -12,19 +26,20 @@ const build = (el, send, onClose) => {
   const needles = make("canvas", "mx-hall-needles", { role: "img", "aria-label": "The weights, a needle for each neuron" });
   const network = make("p", "mx-hall-said", {}), title = make("h2", "", {}), where = make("p", "mx-hall-address", {}), code = make("p", "mx-hall-code", {});
   const qr = make("canvas", "mx-hall-qr", { role: "img", "aria-label": "QR code of the address", hidden: true });
-  const count = make("p", "mx-hall-count", { role: "status" }), table = make("table", "mx-hall-score", { hidden: true });
+  const count = make("p", "mx-hall-count", { role: "status" }), table = make("table", "mx-hall-score", {});
   const said = make("p", "mx-hall-said", { role: "status" }), proof = make("p", "mx-hall-said", {});
   const scope = make("p", "", {}), scoped = make("details", "mx-hall-seal", {}, make("summary", "", { textContent: "Of which sets?" }), scope), legend = make("p", "mx-hall-key", { "aria-label": "What the marks mean" });
-  const asked = make("div", "mx-hall-asked", { hidden: true }), best = make("ol", "mx-hall-best", { hidden: true });
-  const seal = make("small", "mx-hall-seal", {}), busy = make("small", "mx-hall-busy", { role: "status" });
+  const asked = make("div", "mx-hall-asked", { hidden: true }), best = make("ol", "mx-hall-best", {});
+  const board = make("div", "mx-hall-board", {}, make("p", "mx-hall-said", { textContent: "Best phones" }), best), scores = make("div", "mx-hall-scores", { hidden: true }, table, board);
+  const fit = make("p", "", {}), sealed = make("summary", "", {}), seal = make("details", "mx-hall-seal", {}, sealed, fit), busy = make("small", "mx-hall-busy", { role: "status" });
   const next = makeButton("mx-action", "", undefined, () => step());
   const skip = makeButton("mx-flat", "Skip the proof", "Reveal the points now", () => send("truth", taps()));
   const again = makeButton("mx-action", "Next round", "Phones go on with it by themselves", () => send("begin", other.value));
   const leave = makeButton("mx-flat mx-hall-leave", "", "Phones are told that it is over", () => { tell({ end: true }); dialog.close(); send("end"); });
   const join = make("div", "mx-hall-join", {}, make("div", "", {}, where, code), qr);
   const dialog = make("dialog", "mx-hall-screen", { "aria-label": "The hall attacks" },
-    make("div", "mx-hall-left", {}, plane, needles),
-    make("div", "mx-hall-right", {}, network, title, join, warned, count, said, proof, scoped, legend, asked, table, best, make("span", "mx-hall-gap"), seal, busy,
+    make("div", "mx-hall-left", {}, plane, make("div", "mx-hall-said", { textContent: "The network's weights: all that the machine sees" }), needles),
+    make("div", "mx-hall-right", {}, network, title, join, warned, count, said, proof, scoped, legend, scores, asked, make("span", "mx-hall-gap"), seal, busy,
       make("div", "mx-hall-steps", {}, next, skip, other, again, leave))); // what ends it or goes on to another is never under the hand that reveals
   el.append(dialog);
 
@@ -75,9 +90,9 @@ const build = (el, send, onClose) => {
     const all = Object.values(phones).map(([, guess]) => guess).filter(Boolean), { question, answer, answers } = now.round;
     asked.hidden = !question || !["taps", "truth"].includes(stage()); // it stands there before the first answer, as on the phones
     const rows = stage() === "taps" || all.length ? Object.entries(answers || {}) : [];
-    asked.replaceChildren(make("p", "", { textContent: question || "" }), ...(answer ? [make("p", "mx-hall-answer", { textContent: answer })] : []), make("div", "mx-hall-bars", {}, ...rows.map(([key, name]) => {
+    asked.replaceChildren(make("p", "", { textContent: answer || question || "" }), make("div", "mx-hall-bars", {}, ...rows.map(([key, name]) => {
       const some = all.filter((guess) => guess === key).length;
-      return make("div", "", {}, make("span", "", { textContent: name }), make("span", "", { textContent: some }), make("i", "", {}, make("b", "", { style: `width:${(100 * some) / Math.max(1, all.length)}%` })));
+      return make("div", "", {}, make("span", "", { textContent: key === now.round.right ? `✓ ${name}` : name }), make("span", "", { textContent: some }), make("i", "", {}, make("b", "", { style: `width:${(100 * some) / Math.max(1, all.length)}%` })));
     })));
   };
   const writeAll = () => {
@@ -89,14 +104,15 @@ const build = (el, send, onClose) => {
     put(proof, "textContent", now.proof);
     put(scope, "textContent", now.scope);
     put(scoped, "hidden", !now.scope);
-    legend.replaceChildren(...hallKey(now.round, now.round.truth ? "where most taps meet" : "a tap of the hall"));
+    legend.replaceChildren(...hallKey(now.round, now.hand));
     put(where, "textContent", told.letters ? (told.place || pageOf("hall").href).replace(/^http:\/\//, "") : "");
-    put(warned, "textContent", now.no_phones);
+    putCommand(warned, now.no_phones);
     put(warned, "hidden", !told.letters || Boolean(told.place) || total > 0 || at !== "taps");
     join.classList.toggle("small", at !== "taps"); // who comes late still reads it
-    put(code, "textContent", told.letters || "");
+    putFlush(code, told.letters || "");
     put(count, "textContent", `${total} ${total === 1 ? "phone" : "phones"}, ${tapped} ${tapped === 1 ? "tap" : "taps"}`);
-    put(seal, "textContent", `${now.sealed} (SHA-256 ${now.round.seal.slice(0, 12)}…)`);
+    put(sealed, "textContent", at === "truth" ? "Check the seal" : "The seal");
+    put(fit, "textContent", `${now.sealed} SHA-256: ${now.round.seal}`);
     dialog.dataset.stage = at;
     const label = { taps: "The machine's claims", claims: "Where a point must be", places: "Reveal the points" }[at];
     put(next, "textContent", label || "");
@@ -108,7 +124,7 @@ const build = (el, send, onClose) => {
     put(again, "disabled", now.waits);
     put(busy, "textContent", now.waits || (at === "taps" && !now.ready.claims) || (at === "claims" && !now.ready.places) || (at === "truth" && now.round.question && !now.round.answer) ? now.busy : "");
     votes();
-    table.hidden = best.hidden = at !== "truth";
+    scores.hidden = at !== "truth";
     if (at === "truth") score();
     qr.hidden = !told.rows?.length || at !== "taps";
     if (!qr.hidden) drawCode(told.rows);
@@ -120,11 +136,11 @@ const build = (el, send, onClose) => {
     select.replaceChildren(...sets.map(([value, textContent]) => make("option", "", { value, textContent })));
   };
   const score = () => {
-    const cell = (tag, text) => { const [large, small] = text.split("|"); return make(tag, "", {}, large, small ? make("small", "", { textContent: small }) : ""); };
-    const row = (tag, cells) => make("tr", "", {}, ...cells.map((text, i) => cell(i ? tag : "th", text)));
-    table.replaceChildren(...now.rows.map((cells, i) => row(i ? "td" : "th", cells)));
-    const order = Object.entries(now.round.scores).filter(([number]) => phones[number]?.[2]).sort(([, a], [, b]) => b[1] - a[1] || b[0] - a[0]).slice(0, 3);
-    best.replaceChildren(...order.map(([number, [exact, met, n]]) => make("li", "", {}, make("span", "", { textContent: phones[number][2] }), make("small", "", { textContent: `${met} of ${n} met, ${exact} exactly` }))));
+    const cell = (tag, text) => { const [large, small] = text.split("|"); return make(tag, "", {}, large, make("small", "", { textContent: small })); };
+    table.replaceChildren(...now.rows.map(([who, many]) => make("tr", "", {}, cell("th", who), cell("td", many))));
+    const order = Object.entries(now.round.scores).filter(([, [near]]) => near).sort(([a, [one]], [b, [other]]) => other - one || a - b).slice(0, 3);
+    best.replaceChildren(...order.map(([number, [near, n]]) => make("li", "", {}, make("span", "", { textContent: phones[number]?.[2] || `Phone ${number}` }), make("b", "", { textContent: ` ${near} of ${n}` }))));
+    board.hidden = !order.length;
   };
   const drawCode = (rows) => {
     const s = rows.length + 4; // two modules of quiet on each side, and the card around
@@ -145,8 +161,8 @@ const build = (el, send, onClose) => {
   return (state) => {
     if (!state.words) return;
     now = state;
-    put(words, "textContent", state.words);
-    put(none, "textContent", state.no_phones);
+    putCommand(words, state.words);
+    putCommand(none, state.no_phones);
     put(none, "hidden", !state.served || Boolean(state.network) || !isLocal(location.href));
     for (const one of [begin, which]) put(one, "hidden", Boolean(state.round) || !state.served);
     put(begin, "disabled", state.waits);

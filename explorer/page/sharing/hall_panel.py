@@ -7,13 +7,16 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+import torch
+
 from explorer.engine import training
+from explorer.engine.attacks.claims import Report
 from explorer.engine.certificate import in_reach
 from explorer.engine.data import Dataset, write_csv
 from explorer.engine.explanations.assumptions import obstacle
 from explorer.engine.explanations.needed import Needed
 from explorer.engine.progress import Progress
-from explorer.engine.scoring import score
+from explorer.engine.scoring import Verdict, score
 from explorer.engine.store import Run
 from explorer.engine.training import TrainConfig, TrainState
 from explorer.page import play
@@ -30,7 +33,6 @@ from explorer.page.sharing.run import run_of_page
 from explorer.page.stages.proof.commands import proofs
 from explorer.research.game import REVEAL, GameError, Hidden, as_guess, computer_guess, hide
 from explorer.research.hall import (
-    EXACT,
     HallScore,
     board,
     hall_run,
@@ -41,7 +43,7 @@ from explorer.research.hall import (
     score_hall,
 )
 from explorer.research.pictures.axes import Axes, axes_for
-from explorer.research.runs import granted_target, train, watch_of
+from explorer.research.runs import RADIUS, granted_target, judgement, train, watch_of
 
 SLICE = 200  # steps of training between two looks at Cancel; arbitrary
 
@@ -60,9 +62,11 @@ class HallRound:
         config: of that training.
         shown: what phones may see, as `serve.hall` takes it.
         claims: of the machine; None before it is done.
+        verdict: on these claims; None likewise.
         needed: where a point must be; None before, or where nothing can be proven.
         proven: whether that was asked to the end.
-        later: points that the machine finds after twice the steps; None before, or not asked.
+        later: points within reach of the machine's claims after twice the steps; None before, or
+            not asked.
         score: at the end.
     """
 
@@ -75,6 +79,7 @@ class HallRound:
     config: TrainConfig
     shown: dict[str, Any]
     claims: Dataset | None = None
+    verdict: Verdict | None = None
     needed: Needed | None = None
     proven: bool = False
     later: int | None = None
@@ -101,7 +106,7 @@ def own_round(session: Session, number: int) -> HallRound:
         aim = aim_at(part, data, part.certificate)
     hidden = hide(run_of_page(session), part.state.net)
     made = _round(number, hidden, aim, part.state, session.axes, session.train_config)
-    return with_question(replace(made, claims=_claims_on_screen(session, aim)))
+    return with_question(replace(made, **_attack_on_screen(session, aim)))
 
 
 def other_round(run: Run, number: int, progress: Progress) -> HallRound:
@@ -122,26 +127,40 @@ def _round(
     return HallRound(number, hidden, aim.truth, axes, aim, state, config, shown)
 
 
-def _claims_on_screen(session: Session, aim: Aim) -> Dataset | None:
-    """Return what the attack on screen claims of these weights, if it began knowing no point."""
+def _attack_on_screen(session: Session, aim: Aim) -> dict[str, Any]:
+    """Return claims and verdict of the attack on screen of these weights, as fields of the round.
+
+    None of one that began knowing a point.
+    """
     held = session.frame.attack
-    if held.claims is None or session.frame.aim is not aim or held.judged is not held.state:
-        return None
+    if held.claims is None or held.verdict is None or held.judged is not held.state:
+        return {}
+    if session.frame.aim is not aim:
+        return {}
     given = granted_target(aim.target, aim.truth, session.attack_config, session.seed)
-    return None if given is not aim.target or held.mix[1] else as_guess(held.claims)
+    if given is not aim.target or held.mix[1]:
+        return {}
+    return {"claims": as_guess(held.claims), "verdict": held.verdict}
 
 
 def answers(held: HallRound, progress: Progress) -> Iterator[dict[str, Any]]:
     """Yield what the machine comes to, as fields of the round: claims, proof, claims of later."""
     if held.claims is None:
-        held = replace(held, claims=computer_guess(held.hidden.challenge))
-        yield {"claims": held.claims}
+        claims = computer_guess(held.hidden.challenge)
+        held = replace(held, claims=claims, verdict=_verdict_on(claims, held.aim))
+        yield {"claims": held.claims, "verdict": held.verdict}
     needed = held.aim.needed
     if needed is None and not obstacle(held.aim.target):
         for part in proofs(held.aim.target, held.aim, progress):
             needed = part if isinstance(part, Needed) else needed
     yield {"needed": needed, "proven": True}
     yield from late_answer(held, progress)
+
+
+def _verdict_on(claims: Dataset, aim: Aim) -> Verdict:
+    """Return what the stage Attack says of these claims."""
+    report = Report(claims.x, claims.y, torch.ones_like(claims.y))
+    return judgement(report, aim.truth, aim.controls, aim.certificate, more=True).verdict
 
 
 def late_answer(held: HallRound, progress: Progress) -> Iterator[dict[str, Any]]:
@@ -152,12 +171,13 @@ def late_answer(held: HallRound, progress: Progress) -> Iterator[dict[str, Any]]
             progress(t / (2 * held.state.t) - 0.5)
             state = training.advance(held.truth, state, config, min(SLICE, 2 * held.state.t - t))
         late = hide(Run(held.truth, config), state.net).challenge
-        yield {"later": _hits(held.truth, computer_guess(late))}
+        claims = computer_guess(late)
+        yield {"later": int(score(held.truth, claims.x, claims.y, (RADIUS,)).found)}
 
 
 def _leaves_points(held: HallRound) -> bool:
     """Return whether longer training can let the machine find more, as far as claims are known."""
-    return held.state.t > 0 and held.claims is not None and _machine_hits(held) < held.truth.n
+    return held.state.t > 0 and held.verdict is not None and held.verdict.found < held.truth.n
 
 
 def with_question(held: HallRound) -> HallRound:
@@ -166,14 +186,6 @@ def with_question(held: HallRound) -> HallRound:
         return held
     asked = {"question": words.hall_question(held.state.t), "answers": words.HALL_ANSWERS}
     return replace(held, shown={**held.shown, **asked})
-
-
-def _machine_hits(held: HallRound) -> int:
-    return 0 if held.claims is None else _hits(held.truth, held.claims)
-
-
-def _hits(truth: Dataset, claims: Dataset) -> int:
-    return int(score(truth, claims.x, claims.y, (EXACT,)).found[0])
 
 
 def with_truth(held: HallRound, made: HallScore) -> HallRound:
@@ -185,9 +197,9 @@ def with_truth(held: HallRound, made: HallScore) -> HallRound:
         "truth": point_rows(held.truth, held.axes),
         "guess": point_rows(made.guess, held.axes),
         "sealed": f"{salt[1]}\n{write_csv(held.truth)}",
-        "within": words.hall_within(made.radii),
+        "within": words.hall_within(made),
         "network": words.hall_points(held.number, held.truth),
-        "scores": {str(n): [*found, made.hall.n] for n, found in made.each.items()},
+        "scores": {str(n): [found, made.hall.n] for n, found in made.each.items()},
     }
     return replace(held, shown=shown, score=made)
 
@@ -196,7 +208,7 @@ def with_answer(held: HallRound) -> HallRound:
     """Return a round with the answer to its question, once it is revealed and that is known."""
     if held.score is None or held.later is None:
         return held
-    before = _machine_hits(held)
+    before = held.score.machine.found
     answer = words.hall_answer(held.state.t, before, held.later)
     right = words.hall_later(before, held.later)
     return replace(held, shown={**held.shown, "answer": answer, "right": right})
@@ -235,6 +247,7 @@ def shown_of(held: HallRound) -> dict[str, Any]:
         "result": "" if over is None else words.hall_result(over)[0],
         "ready": {"claims": held.claims is not None, "places": held.proven},
         "rows": [] if over is None else words.hall_rows(over),
+        "hand": words.HALL_TAP if over is None else words.hall_hand(over),
     }  # fmt: skip
 
 
@@ -305,10 +318,9 @@ class HallPanel(Panel):
     def _truth(self, found: dict[str, Any]) -> None:
         """Score the taps in a thread, then show the points."""
         held = self.round
-        if held is None or held.claims is None:
+        if held is None or held.verdict is None:
             return
-        net, machine = held.hidden.challenge.net, held.claims
-        taps = read_taps(net, found, held.axes)
+        taps = read_taps(held.hidden.challenge.net, found, held.axes)
 
         def take(made: HallScore) -> None:
             if self.round is not None:
@@ -319,7 +331,7 @@ class HallPanel(Panel):
                 self._skip_proof()
                 self.redraw()
 
-        score = partial(score_hall, held.truth, taps, machine, held.axes)
+        score = partial(score_hall, held.truth, taps, held.verdict, held.axes)
         self.scoring.begin(once(lambda _: score()), take)
 
     def _skip_proof(self) -> None:

@@ -6,6 +6,7 @@ from explorer.engine.data import PRESETS, Dataset
 from explorer.engine.explanations.cone import scope
 from explorer.engine.explanations.needed import Needed
 from explorer.engine.number_words import count, share
+from explorer.engine.scoring import Verdict
 from explorer.engine.store import Run
 from explorer.engine.training import TrainState
 from explorer.research.game import HIDDEN, GuessScore
@@ -137,6 +138,7 @@ HALL_SETS = {"": "Another network", **{name: PRESETS[name].title for name in HID
 # What a phone can answer; the round carries these names to phones and projector.
 HALL_ANSWERS = {"more": "More", "same": "As many", "fewer": "Fewer"}
 HALL_SEALED = "The points are sealed: nobody can change them any more."
+HALL_TAP = "a tap of the hall"
 HALL_OPENED = "The seal fits these points: each phone can check it."
 
 
@@ -169,12 +171,9 @@ def hall_points(number: int, data: Dataset) -> str:
     return f"Round {number}: {which}, {count(data.n, 'point')}"
 
 
-def hall_within(radii: tuple[float, float]) -> str:
-    """Return to a phone what counts, after how many of its taps count."""
-    exact, finger = radii
-    return (
-        f". Met is within {finger:g} of a point, as near as a finger taps; exact within {exact:g}."
-    )
+def hall_within(made: HallScore) -> str:
+    """Return to a phone what counts, after how many of its taps count, and what the machine did."""
+    return f", each within {made.hall.radius:g} of a point. {_machine_words(made.machine)}."
 
 
 def hall_claims(claimed: int, n: int) -> str:
@@ -212,39 +211,50 @@ def hall_scope(made: Needed | None) -> str:
     return f"Proven for all sets with {scope(made.box, made.top)}."
 
 
+def _machine_words(made: Verdict) -> str:
+    """Return how many points the machine recovered: hits that chance explains are hits only."""
+    verb = "recovered" if made.beyond_chance or not made.found else "hit"
+    return f"The machine {verb} {made.found} of {count(made.n, 'point')}"
+
+
+def hall_hand(made: HallScore) -> str:
+    """Return what a cross of the hall is, once the points are shown."""
+    return HALL_TAP if made.guess.n == made.taps else "where most taps meet"
+
+
 def hall_rows(made: HallScore) -> list[list[str]]:
-    """Return a head, and the rows of hall and machine: who, points met and exact, with chance."""
-    exact, finger = made.radii
-    rows = [["", f"met|within {finger:g}", f"exact|within {exact:g}"]]
-    machine = count(made.claimed, "claim")
-    if made.claims.n < made.claimed:
-        machine = f"the {made.claims.n} heaviest of {made.claimed} claims"
-    for who, met, which in (
-        ("+ The hall", made.hall, f"{count(made.guess.n, 'place')} where most taps meet"),
-        ("● ▲ The machine", made.machine, machine),
-    ):  # fmt: skip
-        counts = [*zip(met.found.tolist(), met.chance.tolist(), strict=True)][::-1]
-        cells = [f"{hits} of {met.n}|by chance {chance:.1f}" for hits, chance in counts]
-        rows.append([f"{who}|{which}", *cells])
+    """Return the rows of machine and hall: who, and of how many points; small print after a bar."""
+    places = count(made.taps, "tap")
+    if made.guess.n < made.taps:
+        places = f"{count(made.guess.n, 'place')} where most of {places} meet"
+    rows = []
+    for who, of, which in (
+        ("● ▲ The machine", made.machine, count(made.machine.claims, "claim")),
+        ("+ The hall", made.hall, places),
+    ):
+        chance = f", by chance {of.chance:.1f}" if of.why_not is None else ""
+        rows.append([f"{who}|{which}", f"{of.found} of {of.n}|within {of.radius:g}{chance}"])
     return rows
 
 
 def hall_result(made: HallScore, traceless: int = 0) -> tuple[str, str]:
-    """Return who found how many, in a title and a sentence.
+    """Return how many points machine and hall have, in a title, and how they are judged.
 
     `traceless`: how many of the points leave no trace in the weights, as far as that is known.
     """
-    hall, machine = (int(one.found[1]) for one in (made.hall, made.machine))
-    title = f"Of {made.hall.n} points the machine met {machine}, the hall {hall}"
-    best = max((met for _, met in made.each.values()), default=0)
-    alone = f" One phone alone met {best}: it tapped where few others did." if best > hall else ""
-    each = count(made.claims.n, "place")
-    rule = f"Both name {each}; a point is met by one as near as a finger taps, {made.radii[1]:g}."
-    if not made.guess.n:
-        rule = "Nobody tapped."
+    near, exact = made.hall.radius, made.machine.radius
+    hall = f"the hall came within reach of {made.hall.found}" if made.taps else "nobody tapped"
+    rule = (
+        f"The hall is judged more mildly: within {near:g}, as near as a finger taps; the machine "
+        f"within {exact:g}."
+    )
+    if near <= exact:
+        rule = f"Both are judged alike: within {exact:g}."
+    if not made.taps:
+        rule = f"A point is recovered within {exact:g}."
     leave = "leaves" if traceless == 1 else "leave"
     gone = f" {traceless} of the points {leave} no trace in the weights." if traceless else ""
-    return title, f"{rule}{alone}{gone}"
+    return f"{_machine_words(made.machine)}, {hall}", f"{rule}{gone}"
 
 
 def hall_question(t: int) -> str:
@@ -263,7 +273,4 @@ def hall_later(before: int, after: int) -> str:
 def hall_answer(t: int, before: int, after: int) -> str:
     """Return its answer in words."""
     word = HALL_ANSWERS[hall_later(before, after)].lower()
-    return (
-        f"By all of its claims the machine finds {after} points exactly after {2 * t:,} steps, and "
-        f"found {before} after {t:,}: {word}."
-    )
+    return f"Twice as long, {2 * t:,} steps: {after}, {word}."
