@@ -173,7 +173,7 @@ def hall_points(number: int, data: Dataset) -> str:
 
 def hall_within(made: HallScore) -> str:
     """Return to a phone what counts, after how many of its taps count, and what the machine did."""
-    return f", each within {made.hall.radius:g} of a point. {_machine_words(made.machine)}."
+    return f". Within {made.hall.radius:g} of a point is near. {_machine_words(made.machine)}."
 
 
 def hall_claims(claimed: int, n: int) -> str:
