@@ -41,7 +41,7 @@ TAU_EXACT = 1e-6  # measured: exactly built networks, after rounding
 
 # Relative size of the larger of residual and slackness, up to which each light shows; arbitrary.
 # Both lie far from the first at exact networks (1e-10); at the others a fit is good to 1% only.
-_NEAR, _APPROACHING = 0.05, 0.3
+NEAR, _APPROACHING = 0.05, 0.3
 _EVEN = 1e-7  # arbitrary: far above what even multipliers leave (1e-10), below EXACT
 ON_MARGIN = 0.01  # arbitrary: a point within 1% of q_min counts as on the margin
 SLACK_PRICE = 1e-3  # arbitrary: breaks ties between multipliers in favour of points on the margin
@@ -131,6 +131,20 @@ class Certificate:
         return int((self.lam > SUPPORT * self.lam.max()).sum()) if len(self.lam) else 0
 
 
+def holds_margin(q: Tensor) -> Tensor:
+    """Return which points (n,) bool hold the margin: within `ON_MARGIN` of the least of q (n,).
+
+    None does while a point is on the wrong side: then there is no margin.
+
+    Example:
+        >>> import torch
+        >>> holds_margin(torch.tensor([2.0, 2.01, 3.0])).tolist()
+        [True, True, False]
+    """
+    low = q.min() if len(q) else q.new_zeros(())
+    return (q <= (1 + ON_MARGIN) * low) & (low > 0) & low.isfinite()
+
+
 def in_reach(made: Certificate | None, n: int) -> Tensor | None:
     """Return the points (n,) bool on the margin or with a multiplier.
 
@@ -189,7 +203,7 @@ def gradient_multipliers(
 def _light(off: float) -> Light:
     if off <= EXACT:
         return Light.EXACT
-    if off <= _NEAR:
+    if off <= NEAR:
         return Light.NEAR
     return Light.APPROACHING if off <= _APPROACHING else Light.SEPARATED
 
@@ -275,7 +289,7 @@ def _certificate(
     fit, strict = fits
     return Certificate(
         q=q, q_min=q_min, lam=fit.lam.to(q), residual_strict=strict.residual,
-        on_margin=(q <= (1 + ON_MARGIN) * q_min) & (light is not Light.NOT_SEPARATED),
+        on_margin=holds_margin(q),
         residual=fit.residual, tau=tau, n_kinks=fit.n_kinks, slackness=fit.slackness,
         primal_violation=max(0.0, violation), norm_identity=fit.norm_identity, balance=balance(net),
         gamma_bar=gamma_bar(q_min, net.rho, net.order), light=light, fit=fit.fit, **more,
@@ -346,5 +360,5 @@ def certify(
     return _certificate(
         net, q, q_min, tau, (fit, strict), light, 1 - float(q_of(one, x, y).min()),
         beta=None if by_gradient is None else by_gradient[1], residual_exact=sharp,
-        at_edge=any(at_edge(fit.off, limit) for limit in (EXACT, _NEAR, _APPROACHING)),
+        at_edge=any(at_edge(fit.off, limit) for limit in (EXACT, NEAR, _APPROACHING)),
     )  # fmt: skip

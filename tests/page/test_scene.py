@@ -32,8 +32,10 @@ from explorer.page.stages.draw import commands as draw
 from explorer.page.stages.explain import commands as explain
 from explorer.page.stages.train import commands as train
 from explorer.page.view import base
+from explorer.page.words.headline import headline
 from explorer.research.pictures import fields
 from explorer.research.pictures.axes import Axes
+from explorer.research.pictures.charts import margins_chart
 from explorer.research.pictures.fields import samples
 from explorer.research.runs import judgement
 from tests.page.pages import on_plane, opened, reached, send
@@ -85,6 +87,28 @@ def test_training_shows_phi_over_the_margin_and_multipliers() -> None:
     assert seen["margins"] and len(seen["neurons"]) > 0
     lam = session.frame.training.certificate.lam
     np.testing.assert_allclose(seen["points"][:, 3], lam / lam.max())
+
+
+@pytest.mark.parametrize(("name", "n"), [("blobs", 8), ("moons", 20), ("alternating-circle", 10)])
+def test_large_points_solid_stems_and_the_headline_count_the_same_points(name: str, n: int) -> None:
+    session, counts = reached("train", preset(name, n=n), 1), set()
+    for steps in (1, 30, 170, 1800):
+        play.advance(session, steps=steps)
+        play.assess(session)
+        seen, state = shown(session), session.frame.training.state
+        large = set(np.flatnonzero(seen["points"][:, 5] == 1))
+        stems = margins_chart(state.q, session.frame.dataset.y).series
+        solid = {i for s in stems if s.look["opacity"] == 1 for i in s.ids}
+        low = float(state.q.min())
+        assert large == solid == {i for i in range(n) if low > 0 and state.q[i] <= 1.01 * low}
+        said = re.match(r"(\d+) of \d+ points? holds? the margin", headline(session.frame).title)
+        assert len(large) in {0, n} if said is None else len(large) == int(said[1])
+        assert set(seen["points"][:, 5]) <= {0.0, 1.0}, "the others are of one size"
+        assert ["held", *ROWS["held"]] in seen["legend"]
+        counts.add(len(large))
+    assert len(counts) > 1
+    play.go(session, "draw")
+    assert (shown(session)["points"][:, 5] == -1).all()
 
 
 def test_an_attack_shows_its_candidates_and_the_hollow_truth() -> None:
@@ -335,6 +359,7 @@ def glyphs(seen: dict) -> set[str]:
         traceless = seen["points"][:, 4] > 0
         found |= {"traceless"} if traceless.any() else set()
         plain = "weighted" if (seen["points"][:, 3] >= 0).any() else "point"
+        plain = "held" if (seen["points"][:, 5] >= 0).any() else plain
         found |= set() if traceless.all() else {"truth" if seen["hollow"] else plain}
     if "candidates" in seen:
         found |= {"candidate" if used else "unused" for used in seen["candidates"][:, 4] > 0}

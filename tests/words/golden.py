@@ -13,7 +13,7 @@ from dataclasses import replace
 from enum import Enum
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -637,8 +637,11 @@ def drawn_frames() -> Iterator[tuple[str, Frame]]:
         ("clash", Dataset(torch.zeros(2, 2), points.y)),
     ):  # fmt: skip
         yield name, replace(drawn, drawing=History(data))
-    run: Any = SimpleNamespace(t=1200)
-    yield "drawn, in training", replace(drawn, training=Training(run))
+    run: Any = SimpleNamespace(t=1200, q=tensor(1, 2))
+    wrong = SimpleNamespace(t=1200, q=tensor(1, -2))
+    yield "drawn, trained", replace(drawn, training=Training(run))
+    yield "drawn, in training", replace(drawn, training=Training(cast(Any, wrong)))
+    yield "drawn since", replace(drawn, training=Training(run, before=run))
 
 
 def trained_frames() -> Iterator[tuple[str, Frame]]:

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import numpy as np
 import torch
 
-from explorer.engine.certificate import ON_MARGIN
+from explorer.engine.certificate import holds_margin
 from explorer.engine.number_words import PLAIN, plain
 from explorer.engine.scoring import Verdict
 from explorer.engine.settings import setting, settings
@@ -78,7 +78,7 @@ def _margins(frame: Frame) -> torch.Tensor | None:
 def _on_margin(frame: Frame, off: bool = False) -> int:
     """Return how many points hold the margin; `off`: how many do not."""
     q = _margins(frame)
-    return 0 if q is None else int(((q > 1 + ON_MARGIN) == off).sum())
+    return 0 if q is None else int((holds_margin(q) != off).sum())
 
 
 def _gamma(frame: Frame) -> float:

@@ -254,6 +254,7 @@ def legend(
     if "points" in arrays:
         traceless = arrays["points"][:, 4] > 0
         plain = "weighted" if (arrays["points"][:, 3] >= 0).any() else "point"
+        plain = "held" if (arrays["points"][:, 5] >= 0).any() else plain
         keys += ["truth" if values.get("hollow") else plain] * bool((~traceless).any())
         keys += ["traceless"] * bool(traceless.any())
     if "candidates" in arrays:

@@ -17,6 +17,7 @@ from explorer.engine.arrays import Array, Arrays, as_array
 from explorer.engine.attacks.attack import OwnModel
 from explorer.engine.attacks.claims import MERGE_RADIUS, Report
 from explorer.engine.attacks.shapes import Shapes
+from explorer.engine.certificate import holds_margin
 from explorer.engine.data import Dataset
 from explorer.engine.energy.starts import Parts
 from explorer.engine.explanations.certainty import RadiusMap
@@ -41,7 +42,7 @@ from explorer.research.pictures.fields import (
 )
 from explorer.research.pictures.shades import radius_shades, shades
 
-PLAIN = -1.0  # in place of a share: a point without a multiplier
+PLAIN = -1.0  # in place of a share: a point without a multiplier, or of which none is told
 
 
 @dataclass(frozen=True)
@@ -233,16 +234,31 @@ def _points(frame: Frame, axes: Axes, look: Look) -> Array:
     made = frame.training.certificate
     known = made is not None and frame.stage == "train" and len(made.lam) == data.n
     lam = as_array(made.lam) if known and made is not None else None
-    return point_rows(data, axes, lam, _traceless(frame, look, data.n))
+    return point_rows(
+        data, axes, lam, _traceless(frame, look, data.n), _margin_holders(frame, data.n)
+    )
+
+
+def _margin_holders(frame: Frame, n: int) -> Array | None:
+    """Which points (n,) hold the margin, by the count of the headline; None where none is told."""
+    state = frame.training.state
+    if frame.stage != "train" or state is None or len(state.q) != n:
+        return None
+    return holds_margin(state.q).numpy().astype(float)
 
 
 def point_rows(
-    data: Dataset, axes: Axes, lam: Array | None = None, traceless: Array | None = None
-) -> Array:
-    """Return the points as `plane.js` takes them (n, 5), larger where they hold more of `lam`."""
+    data: Dataset, axes: Axes, lam: Array | None = None, traceless: Array | None = None,
+    held: Array | None = None,
+) -> Array:  # fmt: skip
+    """Return the points as `plane.js` takes them (n, 6).
+
+    They are larger where they hold the margin, by `held`; else where they have more of `lam`.
+    """
     place, y = shares_of(data.x, data.y, axes), as_array(data.y)
     none = np.zeros(data.n) if traceless is None else traceless
-    return np.column_stack([place, y, _weights(lam, data.n), none])
+    large = np.full(data.n, PLAIN) if held is None else held
+    return np.column_stack([place, y, _weights(lam, data.n), none, large])
 
 
 def _traceless(frame: Frame, look: Look, n: int) -> Array:

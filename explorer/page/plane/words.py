@@ -37,6 +37,7 @@ FIRST_OF_CURVE = "Draw the curve that the attacker knows."
 ROWS: dict[str, tuple[str, str]] = {
     "point": ("training point", "A training point, of one class or another."),
     "weighted": ("training point", "A training point: larger carries more of the weights."),
+    "held": ("training point", "A training point: large if it holds the margin, as counted."),
     "truth": ("training point", "A training point of the attacked weights."),
     "traceless": ("leaves no trace", "A training point that leaves no trace in the weights."),
     "candidate": ("candidate", "A candidate of the attack: larger carries more of the weights."),

@@ -17,8 +17,9 @@
 //   neurons     (k, 5): ends x, y, x, y within the plane, and strength 0 to 1
 //   breakpoints (k, 2): x, strength; ticks at the axis of a line
 //   graph       (g, 2): the graph of Phi over a line, clipped at the frame
-//   points      (n, 5): x, y, class, share of the largest multiplier (-1: plain), 1 if it leaves no
-//               trace in the weights. A class is 1, -1, 3 or 4
+//   points      (n, 6): x, y, class, share of the largest multiplier (-1: plain), 1 if it leaves no
+//               trace in the weights, 1 if it holds the margin (0: not; -1: the size says the share).
+//               A class is 1, -1, 3 or 4
 //   hollow      true while the points are the truth of an attack
 //   candidates  (m, 5): x, y, class, share of the largest multiplier, 1 unless it is unused
 //   starts      (m, 6): where each candidate stands at truth, unseen and noise: a start is their mix
@@ -212,11 +213,12 @@ const eachRow = (array, call) => {
   for (let i = 0; i < k; i++) call(array.data.subarray(i * w, (i + 1) * w), i);
 };
 
+const PLAIN = 6.5, HELD = 9; // radius of a point, and of one that holds the margin
 const paintPoints = (context, frame, paints, { X, Y, unit }) => {
   const many = Math.min(1, Math.max(0.65, Math.sqrt(60 / (frame.points?.shape[0] || 1))));
-  eachRow(frame.points, ([x, y, label, share, traceless]) => {
-    const colour = traceless ? paints.ink3 : paintOf(label, paints), plain = frame.hollow ? 8 : 6.5;
-    const r = unit * (share < 0 ? plain * many : 3.4 + 5 * Math.sqrt(Math.max(0, share)));
+  eachRow(frame.points, ([x, y, label, share, traceless, held = -1]) => {
+    const colour = traceless ? paints.ink3 : paintOf(label, paints), plain = frame.hollow ? 8 : PLAIN;
+    const r = unit * (held >= 0 ? (held ? HELD : PLAIN) * many : share < 0 ? plain * many : 3.4 + 5 * Math.sqrt(share));
     paintPoint(context, X(x), Y(y), label, r, colour, frame.hollow, paints, unit);
   });
 };
@@ -323,6 +325,7 @@ const patch = (c, x, y, unit, colours) => colours.forEach((colour, i) => {
 const GLYPHS = {
   point: (c, x, y, paints, unit) => pair(c, x, y, paints, unit, 6, 6, false),
   weighted: (c, x, y, paints, unit) => pair(c, x, y, paints, unit, 4, 8, false),
+  held: (c, x, y, paints, unit) => pair(c, x, y, paints, unit, PLAIN, HELD, false),
   truth: (c, x, y, paints, unit) => pair(c, x, y, paints, unit, 6, 6, true),
   traceless: (c, x, y, paints, unit) => paintPoint(c, x, y, 1, 8 * unit, paints.ink3, true, paints, unit),
   candidate: (c, x, y, paints, unit) => { for (const [dx, label, r] of [[-6, 1, 2.5], [6, -1, 5]]) paintCandidate(c, x + dx * unit, y, label, r * unit, true, paints, unit); },

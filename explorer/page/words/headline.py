@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 
 from explorer.engine import private
-from explorer.engine.certificate import ON_MARGIN, Certificate, Light
+from explorer.engine.certificate import NEAR, Certificate, Light, holds_margin
 from explorer.engine.classes import labels
 from explorer.engine.data import Dataset
 from explorer.engine.explanations.assumptions import obstacle
@@ -37,7 +37,7 @@ from explorer.page.stages.landscape import energy_words as energy
 from explorer.page.stages.landscape import words as starts
 from explorer.page.stages.proof import words as proof
 from explorer.page.words.screen import ASK, exact_action
-from explorer.page.words.statement import OFF_THE_MARGIN, ON_THE_WAY, explained_share
+from explorer.page.words.statement import OFF_THE_MARGIN, explained_share
 from explorer.research.explained import FARTHEST, Explained, misfit
 from explorer.research.words import weights
 from explorer.style import CLASSES
@@ -58,9 +58,10 @@ HIDDEN = Statement(
     "They are hidden, and what was found of them. Watch where the candidates go, and guess.",
 )
 WHICH = "Which attack does best?"
+ATTACK = "Attack these weights"
 STILL = 0.01  # growth of the margin over nine tenths of the steps that is little; arbitrary
+CLOSE_FROM = f"on the way to a KKT point, and close to one from {explained_share(NEAR)} on."
 ENOUGH = 0.15  # unexplained share up to which weights on their way are attacked; arbitrary
-EXPLAINING = 0.05  # share of the norm that a certificate near a KKT point leaves at most
 
 
 def headline(frame: Frame, running: bool = False, hidden: bool = False) -> Statement:
@@ -93,12 +94,12 @@ def headline(frame: Frame, running: bool = False, hidden: bool = False) -> State
     if frame.training.given and frame.training.state is not None and not frame.dataset.n:
         return WITHOUT_DATA
     if frame.stage == "draw" or frame.training.state is None or not frame.dataset.n:
-        return _draw(frame.dataset, frame.training.state)
+        return _draw(frame.dataset, frame.training)
     return _train(frame, frame.training.state, running)
 
 
 # --- draw -----------------------------------------------------------------------------------
-def _draw(data: Dataset, run: TrainState | None) -> Statement:
+def _draw(data: Dataset, part: Training) -> Statement:
     if not data.n:
         return Statement(
             "Can a network’s weights give away its training data?",
@@ -127,13 +128,15 @@ def _draw(data: Dataset, run: TrainState | None) -> Statement:
             "A margin lies between two.",
             action=Action("other-class", f"Draw {CLASSES[other].sign}") if data.d == 2 else None,
         )
-    begun = run is not None and run.t > 0
-    after = f" Training goes on from step {run.t:,}." if run is not None and begun else ""
-    return Statement(
-        f"{count(data.n, 'point')} of {len(held)} classes",
-        f"{parts}. Train a network on them, and see which of them its weights give away.{after}",
-        action=Action("train", "Train on" if begun else f"Train on these {data.n} points"),
-    )
+    title, run = f"{count(data.n, 'point')} of {len(held)} classes", part.state
+    if run is None or not run.t:
+        words = f"{parts}. Train a network on them, and see which of them its weights give away."
+        return Statement(title, words, action=Action("train", f"Train on these {data.n} points"))
+    if run is part.before or not float(run.q.min()) > 0:  # drawn since, or not learnt yet
+        words = f"{parts}. Training goes on from step {run.t:,}, with the points as they are."
+        return Statement(title, words, action=Action("train", "Train on"))
+    words = f"{parts}. Trained: step {run.t:,}. Which of them do the weights give away?"
+    return Statement(title, words, action=Action("attack", ATTACK))
 
 
 # --- train ----------------------------------------------------------------------------------
@@ -154,12 +157,12 @@ def _train(frame: Frame, state: TrainState, running: bool) -> Statement:
         else:
             words = "Training moves the network until all of them are: only then is there a margin."
         return Statement(title, words, "", fold, on)
-    attack = Action("attack", "Attack these weights")
+    attack = Action("attack", ATTACK)
     if not state.net.homogeneous:
         return Statement(f"All {n} points on their side", NO_LIMIT, "warn", fold, attack)
     if frame.training.weight_decay:
         return Statement(f"All {n} points on their side", DECAY, "warn", fold, attack)
-    held = int((state.q <= (1 + ON_MARGIN) * state.q.min()).sum())
+    held = int(holds_margin(state.q).sum())
     every = "Both points" if n == 2 else f"All {n} points"
     title = f"{every if held == n else f'{held} of {n} points'} hold{'s' * (held == 1)} the margin"
     words, tone, near = _nearness(frame.training, state)
@@ -195,14 +198,15 @@ def _nearness(part: Training, state: TrainState) -> tuple[str, str, bool]:
         return f"{when}they explained the weights up to rounding: a KKT point.", "good", True
     where = {
         Light.NEAR: "close to a KKT point.",
-        Light.APPROACHING: f"{ON_THE_WAY}.",
+        Light.APPROACHING: CLOSE_FROM,
         Light.SEPARATED: "far from where training comes to rest.",
     }[made.light]
     verb = "The points explain" if now else f"{when}the points explained"
-    words = f"{verb} {explained_share(made.residual)} of the weights: {where}"
     off = made.light is not Light.NEAR and made.slackness > made.residual
-    if off:
-        words = f"{words[: -len(where) - 2]}, but {OFF_THE_MARGIN}: {where}"
+    but = f", but {OFF_THE_MARGIN}" if off else ""
+    if off and made.light is Light.APPROACHING:  # the share alone may be that of a KKT point
+        where = "not close to a KKT point yet."
+    words = f"{verb} {explained_share(made.residual)} of the weights{but}: {where}"
     if _is_still(part):
         words += " The margin hardly grows any more."
     near = made.light is Light.NEAR
@@ -324,14 +328,14 @@ def _explain(state: Explained, sure: Certainty | None) -> Statement:
         return broken
     if state.now is not state.truth:
         words = f"{count(n, 'point')} leave {coarse_share(state.left)} unexplained. {state.words}"
-        if state.base > EXPLAINING:  # neither set explains the weights
+        if state.base > NEAR:  # neither set explains the weights
             return Statement("Other points leave as much unexplained", words.rstrip(), "warn", fold)
         return Statement("Other points, the same weights", words.rstrip(), "good", fold)
     if state.forced is not None and sure is not None:  # asked, and nothing moved since
         held = int(sure.certain.sum())
         said = explain_words.certified_words(held, len(sure.certain), sure, state.base)
         return Statement(*said, "good" if held else "", fold)
-    if state.base > EXPLAINING:
+    if state.base > NEAR:
         add_up = "Two in place of such a point, apart on its line, add up to the same weights."
         if still == n:
             add_up = "Two in place of one, pulled apart, no longer add up to the same weights."
@@ -342,10 +346,7 @@ def _explain(state: Explained, sure: Certainty | None) -> Statement:
         title = f"{n - still or 'None'} of {count(n, 'point')} can become two"
         return Statement(title, words, "", fold)
     if still == n:
-        words = (
-            "Where they stand none becomes two. Whether some set does without one is another "
-            "question. Drag one freely (Shift) to see what breaks."
-        )
+        words = f"{_unsplit_words(sure)} Drag one freely (Shift) to see what breaks."
         title = f"None of the {n} points that carry the weights can be split"
         if n == 1:
             title = "The one point that carries the weights cannot be split"
@@ -356,6 +357,19 @@ def _explain(state: Explained, sure: Certainty | None) -> Statement:
         "that explain the same weights.",
         "",
         fold,
+    )
+
+
+def _unsplit_words(sure: Certainty | None) -> str:
+    """Return what it means that no point becomes two, beside how many points are certified."""
+    if sure is None:
+        return (
+            "Two halves apart no longer add up. Whether a set with other points does is asked next."
+        )
+    held, of = int(sure.certain.sum()), len(sure.certain)
+    return (
+        f"Two halves apart no longer add up. Sets with other points may: {held or 'none'} of {of} "
+        f"{'is' if held < 2 else 'are'} certified, in every set as good."
     )
 
 

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from torch import Tensor
 
 from explorer.engine.arrays import Array
-from explorer.engine.certificate import ON_MARGIN, Certificate
+from explorer.engine.certificate import ON_MARGIN, Certificate, holds_margin
 from explorer.engine.charts import (
     FEW_CELLS,
     NOTHING,
@@ -33,7 +33,7 @@ from explorer.engine.energy.starts import NAMES as SETS_IN_ORDER
 from explorer.engine.explanations.safe_split import SafeSplit, SafeSplitConfig
 from explorer.engine.images import MEASURES, NCC_LEAST, SSIM_LEAST
 from explorer.engine.membership.experiment import MembershipTrial
-from explorer.engine.number_words import share
+from explorer.engine.number_words import per_cent_above, share
 from explorer.engine.roster import AttackState
 from explorer.engine.scoring import RADII, RecallCurve
 from explorer.engine.training import TrainState
@@ -48,6 +48,7 @@ from explorer.research.words.grid import SETS
 from explorer.style import CLASSES, LINES
 
 MARGIN_TOP = 3.0  # q / q_min shown; stems beyond are broken
+BESIDE = 0.1  # margins up to so much above the least look alike; arbitrary
 BREAK = (2.6, 2.9, 3.1)  # of such a stem: where it breaks, goes on and ends; arbitrary
 MOST_LOWEST = 0.02  # of the places, for a mark on the lowest; arbitrary
 MOST_OUTPUT = 3.0  # arbitrary: outputs beyond 3 margins are drawn at the edge
@@ -310,7 +311,7 @@ def margins_chart(q_values: Tensor, labels: Tensor, at_rest: bool = True) -> Cha
     order = np.argsort(q, kind="stable")
     cut = q[order] > MARGIN_TOP * unit
     height = np.where(cut, BREAK[0], np.clip(q[order] / unit, -1, None))
-    on = (q[order] <= (1 + ON_MARGIN) * low) & (low > 0)
+    on = holds_margin(q_values.cpu()).numpy()[order]
     rank, wide = np.arange(1, len(q) + 1), float(np.clip(240 / len(q), 1, 4))  # px; arbitrary
     series = [
         Series(rank[mine], height[mine], shown.name, "stems", ids=order[mine],
@@ -329,11 +330,7 @@ def margins_chart(q_values: Tensor, labels: Tensor, at_rest: bool = True) -> Cha
     ]  # fmt: skip
     tips = [f"point {i + 1}: {q[i] / unit:.3g}" for i in range(len(q))]
     top = float(np.clip(1.2 * q.max() / unit, 1.5, MARGIN_TOP + 0.2))
-    said = (
-        f"{int(on.sum())} of {len(q)} on the margin, within {ON_MARGIN:.0%}"
-        if low > 0
-        else f"{int((q <= 0).sum())} of {len(q)} on the wrong side"
-    )
+    said = _margin_note(q, int(on.sum()))
     rules = [Guide(1.0)] if low > 0 else []
     steps = ((0, "0"), (1, "on the margin"), (2, "2 ×"), (3, "3 ×"))
     ticks = tuple(step for step in steps if step[0] <= top) if low > 0 else None
@@ -344,6 +341,17 @@ def margins_chart(q_values: Tensor, labels: Tensor, at_rest: bool = True) -> Cha
         "Margin of each point", said if at_rest else "", rules=rules, picks=True, tips=tips,
         label=f"Margin of each point: {said}",
     )  # fmt: skip
+
+
+def _margin_note(q: Array, on: int) -> str:
+    """Return how many points of margins q (n,) are `on` it; where all are beside it, how near."""
+    low, high = float(q.min()), float(q.max())
+    if not low > 0:
+        return f"{int((q <= 0).sum())} of {len(q)} on the wrong side"
+    said = f"{on} of {len(q)} on the margin, within {ON_MARGIN:.0%}"
+    if on < len(q) and high <= (1 + BESIDE) * low:  # to the eye all stems are of one height
+        said += f", all within {per_cent_above(high / low - 1)}"
+    return said
 
 
 def front_chart(good: Sequence[Trial], ahead: Sequence[Trial], chosen: Trial | None) -> Chart:
