@@ -189,7 +189,7 @@ def _theft() -> Recorded:
     run = in_own_unit(_with_attack(_training_run("alternating-circle", 20, 20_000)))
     made = _pictures(run, _frames(run))
     last = made[-1]
-    found, n = _of(last, "points met")
+    found, n = _of(last, "points hit")
     right, claims = _of(last, "claims that are right")
     facts = {
         "n": n, "found": found, "right": right, "claims": claims, "radius": _of(last, "radius")[0],
@@ -203,7 +203,7 @@ def _failure() -> Recorded:
     run = _moons()
     made = _pictures(run, _frames(run))
     last = made[-1]
-    found, n = _of(last, "points met")
+    found, n = _of(last, "points hit")
     reach = _of(last, "on the margin or with a multiplier")[0]
     trained = made[_first(made, "attack") - 1]
     facts = {
@@ -273,9 +273,9 @@ def _defence() -> Recorded:
     first = _pictures(one, _frames(one))
     then = [p for p in _pictures(two, _frames(two)) if p.scene != "draw"]
     low, high = (next(p for p in reversed(part) if p.scene == "train") for part in (first, then))
-    few, n = _of(first[-1], "points met")
+    few, n = _of(first[-1], "points hit")
     facts = {
-        "n": n, "few": few, "many": _of(then[-1], "points met")[0], "early": _of(low, "step")[0],
+        "n": n, "few": few, "many": _of(then[-1], "points hit")[0], "early": _of(low, "step")[0],
         "late": _of(high, "step")[0], "low": _of(low, "normalised margin")[0],
         "high": _of(high, "normalised margin")[0],
         "explained": first[-1].words["still"].split(" of these")[0].split()[-1],
@@ -302,7 +302,7 @@ def _turn() -> Recorded:
         values = {**one.values, "texts": texts if i >= asked - 1 else []}
         words = one.words if one.scene == "end" else {**one.words, "title": "The points are hidden"}
         made[i] = replace(one, arrays=arrays, values=values, words=words)
-    found, n = _of(made[-1], "points met")
+    found, n = _of(made[-1], "points hit")
     facts = {"n": n, "found": found, "letter": letter}
     return Recorded(made + made[-1:] * STANDS, asked, facts)
 
