@@ -89,7 +89,7 @@ def test_the_strip_shows_the_passes(app: App) -> None:
     assert "basins" not in starts.view.originals
 
 
-def test_the_handle_and_the_runs_take_the_headline_back(app: App) -> None:
+def test_the_runs_take_the_headline_back_and_the_handle_does_not(app: App) -> None:
     starts, session = panel(app), app.session
     play.configure(session, steps=60)
     press(starts.census.go, "go")
@@ -97,7 +97,7 @@ def test_the_handle_and_the_runs_take_the_headline_back(app: App) -> None:
     landscape.show_end(session, starts.census.found.problem.parts.y, starts.census.found.census, 0)
     landscape.place_handle(session, (0.2, 0.3, 0.5))
     moved = headline(session.frame)
-    assert moved.title != counted.title and counted.title in moved.words
+    assert moved.title == counted.title  # a drag changes the number beside the triangle alone
     assert session.frame.starts.end == -1
     choose(starts.aside, "fill", "basins")
     assert headline(session.frame).title == counted.title

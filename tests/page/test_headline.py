@@ -93,7 +93,7 @@ def expected(session: Session, title: str) -> tuple[int, int]:
         return int((margins(session) > 0).sum()), frame.dataset.n
     if "leave a trace" in title:
         return found(session)[1], int(reach(session).sum())
-    if "recovered" in title or "met" in title.replace(",", "").split():
+    if "recovered" in title or "hit" in title.replace(",", "").split():
         return found(session)[0], frame.truth.n
     state = frame.explain.present
     if "become two" in title:
