@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import re
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,7 @@ from explorer.page.recording import document
 from explorer.page.recording.frames import RecordedFrame
 from explorer.page.recording.lesson import lesson_that_plays
 from explorer.page.recording.packing import recording
-from explorer.page.stages.landscape import words
+from explorer.page.stages.landscape.energy_words import number
 from tests.browser.steps import Explorer, barriers
 from tests.page.test_document import MARKUP, data_of, small_lesson, small_run, with_starts
 from tests.page.test_recording import read
@@ -236,16 +235,18 @@ def test_the_triangle_is_dragged_over_what_was_computed_and_its_runs_roll(
     assert_shown(page, read(packed)[0]["arrays"])
     pad = page.locator(".mx-played-triangle [role=application]")
     box = pad.bounding_box()
-    at = (box["x"] + box["width"] / 2, box["y"] + 0.6 * box["height"])
+    at = (box["x"] + box["width"] / 2, box["y"] + 0.8 * box["height"])  # clear of all marks
     page.mouse.move(*at)
     page.mouse.down()
     page.mouse.move(at[0] + 12, at[1] - 9, steps=4)
     page.mouse.up()
-    expect(title).to_contain_text("This start has energy")
+    expect(title).to_have_text(whole)
     pad.focus()
     page.keyboard.press("t")  # the truth
     energy = made.held.landscape.energy((1.0, 0.0, 0.0))
-    expect(title).to_have_text(words.here_words(replace(made.held, energy=energy), "")[0])
+    said = page.locator(".mx-played-triangle [aria-live]")
+    expect(said).to_contain_text(f"energy here {number(energy)}")
+    expect(title).to_have_text(whole)  # a drag leaves the headline
     title.click()
     page.evaluate("window.begun = false")
     page.keyboard.press(" ")

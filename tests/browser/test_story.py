@@ -109,7 +109,7 @@ def calm_and_on_paper_each_scene_stands_still(page: Page, file: Path) -> None:
     page.evaluate("() => dispatchEvent(new Event('beforeprint'))")
     expect(page.locator(".mx-scene details[open]")).to_have_count(9)
     expect(page.locator("#theft figcaption b")).to_have_text("20 of 20 points recovered")
-    expect(page.locator("#landscape figcaption b")).to_contain_text("No run finds the truth")
+    expect(page.locator("#landscape figcaption b")).to_contain_text("No run ends at the truth")
 
 
 def test_cut_short_it_is_one_sentence_and_a_server_has_it_whole(

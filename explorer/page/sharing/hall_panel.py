@@ -65,8 +65,7 @@ class HallRound:
         verdict: on these claims; None likewise.
         needed: where a point must be; None before, or where nothing can be proven.
         proven: whether that was asked to the end.
-        later: points within reach of the machine's claims after twice the steps; None before, or
-            not asked.
+        later: points that the machine hits after twice the steps; None before, or not asked.
         score: at the end.
     """
 

@@ -75,7 +75,6 @@ ON_TIP = {"explain": "Whether the points could be elsewhere", "arena": "Which at
 ON_MAP = "{energy} on the map"
 # Share of the truth from which a start is beside it, and below which it is far; arbitrary.
 BESIDE, FAR = 0.5, 0.2
-ASK_RUNS = "Runs tell which starts lead to the truth."
 
 
 def percents(weights: Sequence[float]) -> list[int]:
@@ -171,11 +170,11 @@ def _told_census(held: Handle) -> Census | None:
 
 
 def map_title(held: Handle) -> tuple[str, str]:
-    """Return which starts explain the weights, as the map shows, and what runs would tell."""
+    """Return which starts explain the weights, as the map shows."""
     assert held.energies is not None
     own = by_key(held.problem.of.attack).own is not None
     said, words = title(held.energies, own, held.finest)
-    return said, f"{words} {ASK_RUNS}{_unlike_attack(held)}"
+    return said, f"{words}{_unlike_attack(held)}"
 
 
 def tells_nothing(frame: Frame) -> bool:
@@ -342,12 +341,10 @@ def title(values: NDArray[np.float64], own: bool = False, finest: bool = True) -
 def _farthest(values: NDArray[np.float64], share: float) -> str:
     """Return what is told of starts with so little truth that explain the weights, after these."""
     if float(values[-1, 0]) <= EXPLAINED:
-        return ", even noise: so many candidates explain them in many ways"
+        return ", even noise"
     truth, least = float(values[0, -1]), float(np.nanmin(values))
     if least < truth and number(least) != number(truth):
-        return (
-            f". Less is not nearer: the truth has energy {number(truth)}, another {number(least)}"
-        )
+        return f". Less is not nearer: the truth has {number(truth)}, another {number(least)}"
     return f", one of them with {share:.0%} truth"
 
 
