@@ -156,13 +156,16 @@ def note_work(session: Session, job: Job | None) -> None:
 
 def at_work(session: Session) -> bool:
     """Return whether the stage on screen goes on by itself: Pause ends that."""
-    rolls = session.work is not None and session.frame.stage == "landscape"
-    return session.running or session.due or rolls
+    return session.running or session.due or _rolls(session)
+
+
+def _rolls(session: Session) -> bool:
+    return session.work is not None and session.frame.stage == "landscape"
 
 
 def halt(session: Session) -> None:
     """Pause what runs; of the landscape, cancel what it works at: what is done stays."""
-    if session.work is not None and session.frame.stage == "landscape":
+    if _rolls(session):
         session.work.cancel()
     pause(session)
 

@@ -5,7 +5,6 @@ const STEEP = 1.08, HIGH = 0.4, ASIDE = 30, ABOVE = 26; // radians at a whole ti
 const MOST = 26; // places a side of the faces: with more, every other one
 const LIGHT = [-0.62, -0.3, 0.72], DARKEST = 0.62, BRIGHTEST = 1.3; // from the left
 const MOST_GROUND = 0.6, ALONG = 48; // height of the ground at most; pieces of a trail; arbitrary
-const STRIDE = 0.05; // of a side between two places of a trail, as on the flat triangle
 const FINE = 60, NEARER = 0.02; // places a side where the handle may be put; px of a px in front; arbitrary
 
 // From weights and a height to [x, y, depth] on the screen, in a box of this size; flat, as the triangle is,
@@ -38,7 +37,7 @@ const groundOf = ({ fill, ages }) => {
 // Of a byte of the colours, above the ground.
 const heightOf = (frame, shade) => ((255 - (shade || 255)) / 254 - groundOf(frame)) / (1 - groundOf(frame));
 
-export const build = ({ VIRIDIS, ON_MAP, FONT, SET_NAMES, faded, shadeAt, ballPath, trailPlaces, thinned, strokePaths, strongOf, marksOf, paintMarks }) => {
+export const build = ({ VIRIDIS, ON_MAP, FONT, SET_NAMES, faded, shadeAt, ballPath, trailPlaces, STRIDE, thinned, strokePaths, strongOf, marksOf, paintMarks }) => {
   const seaOf = (frame) => (frame.sea ? Math.max(0, heightOf(frame, frame.sea)) : 0);
   const surface = (frame, w) => Math.max(seaOf(frame), heightOf(frame, shadeAt(frame.fill, w)));
 

@@ -306,7 +306,7 @@ function render({ model, el }) {
   const onRelief = async ({ kind, source }) => {
     if (kind !== "relief" || relief) return;
     const address = URL.createObjectURL(new Blob([source], { type: "text/javascript" }));
-    relief = (await import(address)).build({ VIRIDIS, ON_MAP, FONT, SET_NAMES, faded, shadeAt, ballPath, trailPlaces, thinned, strokePaths, strongOf, marksOf, paintMarks });
+    relief = (await import(address)).build({ VIRIDIS, ON_MAP, FONT, SET_NAMES, faded, shadeAt, ballPath, trailPlaces, STRIDE, thinned, strokePaths, strongOf, marksOf, paintMarks });
     URL.revokeObjectURL(address);
     wanted?.();
   };

@@ -160,8 +160,7 @@ def _met_words(made: Verdict, luck: str = "") -> str:
 
     A point counts as recovered where chance is ruled out.
     """
-    beyond = made.why_not is None and made.doubt is None and made.chance < made.found
-    verb = "recovered" if beyond or not made.found else "hit"
+    verb = "recovered" if made.beyond_chance or not made.found else "hit"
     sure = f", {made.certified} certified"
     if made.found < made.n:  # the certified points need not be among those that are hit
         sure = f"; {made.certified} of {made.n} certified"
