@@ -24,11 +24,10 @@ CERTIFY_TIP = (
 
 def within(here: RecallCurve) -> str:
     """Return how many points are recovered within the one radius, beside how many unseen ones."""
-    truth = f"{int(here.found[0])} of {here.n} points"
+    truth = f"{int(here.found[0])} of {here.n}"
     if not here.controls:
         return f"{truth}; no unseen points to compare with"
-    of = " on average" if here.controls > 1 else ""
-    return f"{truth}; of as many unseen points {float(here.chance[0]):.2g}{of}"
+    return f"{truth}; of as many unseen points {float(here.chance[0]):.2g}"
 
 
 def points_found(here: RecallCurve, made: Certainty | None = None) -> list[str]:
