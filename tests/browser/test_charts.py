@@ -151,7 +151,7 @@ def the_line_of_recall_decides_what_counts(app: Explorer) -> None:
     dots = app.page.locator(".mx-dots .mx-chart-plot")
     app.page.wait_for_function(  # also while answers to earlier places come
         "([note, dots]) => dots.ariaLabel.startsWith("
-        "`${note.innerText.split(' points;')[0]} points recovered`)",
+        "`${note.innerText.split(';')[0]} points recovered`)",
         arg=[note.element_handle(), dots.element_handle()],
     )
 
