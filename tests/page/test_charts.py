@@ -15,6 +15,7 @@ from explorer.engine.scoring import RADII, judge, recall_curve, score
 from explorer.page import play
 from explorer.page.apps.explorer import App
 from explorer.page.history import LOG_STEPS
+from explorer.page.plane.words import NO_SUM
 from explorer.page.session import Session
 from explorer.page.stages.draw import commands as draw
 from explorer.page.stages.train import commands as train
@@ -162,6 +163,12 @@ def test_an_exact_network_has_no_curve_and_the_words_say_so(app: App) -> None:
     assert jump.json("jump")["hidden"]  # it is there
     play.step(app.session, 1)
     assert chart_of(app, "ResidualCurves").foot in ("", before)
+
+
+def test_with_biases_in_every_layer_the_words_say_why_there_is_no_curve() -> None:
+    made = page_in("train", preset("moons", n=6), 100, widths=(8,), all_biases=True)
+    shown = chart_of(made, "ResidualCurves")
+    assert not shown.series and shown.foot == NO_SUM
 
 
 def test_every_point_has_one_stem_in_the_colour_of_its_class(app: App) -> None:

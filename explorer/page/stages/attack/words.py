@@ -30,6 +30,7 @@ from explorer.research.words import verdicts
 from explorer.research.words.explanations import VOID
 
 ON_ITS_WAY = "The attack is on its way"
+WATCH = "Watch where it looks for the training points."  # its card says how
 ONE_SIDED = "of three layers the proof is one-sided, and they may be needed all the same"
 AS_WELL = 0.02  # arbitrary: share of the norm up to which candidates explain the weights
 MOST = 800  # arbitrary: candidates of one attack
@@ -57,7 +58,7 @@ def outcome(frame: Frame, running: bool) -> Statement:
     fold = _numbers(frame, part.verdict, part.judged)
     if part.judged is not part.state:
         title = f"{_met_words(part.verdict)} at step {part.judged.t:,}"
-        return Statement(title, by_key(part.name).sentence, "", fold)
+        return Statement(title, WATCH, "", fold)
     said = _verdict_statement(frame, part.verdict, running)
     words, tone = said.words, said.tone
     mixed = _truth_share(frame)
@@ -72,14 +73,14 @@ def _start(frame: Frame, state: AttackState, running: bool) -> Statement:
     m, mixed = len(state.x), _truth_share(frame)
     entry, made = by_key(frame.attack.name), frame.attack.verdict
     if running or state.t:
-        return Statement(ON_ITS_WAY, entry.sentence)
+        return Statement(ON_ITS_WAY, WATCH)
     press = Action("play", "Attack")
     begun = f"{count(m, 'candidate')} at {'its' if m == 1 else 'their'} start"
     if made is not None and made.found and not mixed:
         begun = f"{made.found} of {made.n} points before the first step"
     if not m or (not mixed and (entry.own or not entry.takes_start)):
         title = begun if m else "The attack knows only the weights"
-        return Statement(title, entry.sentence, action=press)
+        return Statement(title, WATCH, action=press)
     if mixed:
         words = f"They have {mixed}, which no attacker has"
         if made is not None:
@@ -96,7 +97,7 @@ def _claims_statement(frame: Frame) -> Statement:
     """Return how many places are claimed, where nobody told the points."""
     part = frame.attack
     if part.claims is None or part.judged is None:
-        return Statement(ON_ITS_WAY, by_key(part.name).sentence)
+        return Statement(ON_ITS_WAY, WATCH)
     title = count(len(part.claims.x), "claim")
     if part.judged is not part.state:
         title += f" at step {part.judged.t:,}"

@@ -21,6 +21,7 @@ from explorer.page.ask import Ask
 from explorer.page.frame import Frame, certificate_of
 from explorer.page.job import JobState
 from explorer.page.panels.base import ChartPanel
+from explorer.page.plane.words import NO_SUM
 from explorer.page.session import IN_CLASS
 from explorer.page.stages.train import commands as train
 from explorer.research.pictures.charts import (
@@ -149,16 +150,18 @@ class ResidualCurves(CurvesPanel):
         self.job = Ask(self, pause_s=BREATH_S)
 
     def chart(self, frame: Frame) -> Chart:
-        """Return the curve; of an exact network, which has no steps, words without axes."""
+        """Return the curve; words without axes where no step will make one."""
         made = super().chart(frame)
-        return replace(made, series=()) if made.foot and frame.training.is_exact else made
+        return replace(made, series=()) if made.foot not in ("", FIRST) else made
 
     def empty(self, frame: Frame) -> str:
         """Return what stands in place of a curve: of an exact network what its points leave."""
-        made = frame.training.certificate
+        made, state = frame.training.certificate, frame.training.state
+        if state is not None and not state.net.homogeneous:
+            return NO_SUM
         if made is None or not frame.training.is_exact:
             return super().empty(frame)
-        words, state = SOLVED.format(share(made.residual)), frame.training.state
+        words = SOLVED.format(share(made.residual))
         asked = sum(self.session.train_config.widths)
         kept = asked if state is None else sum(state.net.widths)
         return words + MERGED.format(count(kept, "neuron"), asked) * (kept < asked)
