@@ -10,6 +10,7 @@ are read when a page of it is made.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache
@@ -30,7 +31,7 @@ from explorer.engine.store import Run, load_run
 from explorer.engine.sums import sum_of
 from explorer.engine.threads import limit_threads
 from explorer.engine.training import TrainConfig
-from explorer.page.frame import Frame, Proof
+from explorer.page.frame import LAYERS, Frame, Proof
 from explorer.page.opening import RECORDED, known_of_opening
 from explorer.page.plane.weights import shown_of
 from explorer.page.recording.band import band_arrays
@@ -84,9 +85,14 @@ def record() -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 # --- runs ---------------------------------------------------------------------------------------
-def _training_run(name: str, n: int, steps: int, noise: float = 0.0, **more: Any) -> Run:
-    """Return a run of a preset, trained; states are near one another at first, then farther."""
-    run = Run(preset(name, n, noise, 0), TrainConfig(steps=max(steps, 4000), **more), seed=0)
+def _training_run(
+    name: str, n: int, steps: int, noise: float = 0.0, drawn: int = 0, **more: Any
+) -> Run:
+    """Return a run of a preset, trained; states are near one another at first, then farther.
+
+    `drawn` is the seed of the points.
+    """
+    run = Run(preset(name, n, noise, drawn), TrainConfig(steps=max(steps, 4000), **more), seed=0)
     return _longer(replace(run, train_states=(next(runs.training_states(run)),)), steps)
 
 
@@ -112,15 +118,18 @@ def _with_attack(run: Run) -> Run:
 
 @cache
 def _moons() -> Run:
-    return in_own_unit(_with_attack(_training_run("moons", 12, 12_000, 0.06)))
+    """Return a run whose points with a multiplier are those that hold the margin."""
+    return in_own_unit(_with_attack(_training_run("moons", 12, 12_000, 0.12, drawn=4)))
 
 
 def _frames(run: Run, drawn: int = DRAWN) -> list[tuple[str, Frame]]:
     return list(frames_of(run, drawn, ATTACKED))
 
 
-def _pictures(run: Run, frames: list[tuple[str, Frame]]) -> list[RecordedFrame]:
-    return list(pictures(iter(frames), recorded_axes(run)))
+def _pictures(
+    run: Run, frames: list[tuple[str, Frame]], layers: tuple[str, ...] = tuple(LAYERS)
+) -> list[RecordedFrame]:
+    return list(pictures(iter(frames), recorded_axes(run), layers=layers))
 
 
 def _first(frames: list[RecordedFrame], scene: str) -> int:
@@ -137,11 +146,16 @@ def _count_on_margin(trained: RecordedFrame) -> str:
     return trained.words["title"].split()[0]
 
 
+def _explained(trained: RecordedFrame) -> str:
+    """Return which share of the weights the points explain, as the words beside it say it."""
+    return re.findall(r"[\d.]+%", trained.words["still"])[0]
+
+
 # --- scenes -------------------------------------------------------------------------------------
 def _margin() -> Recorded:
     run = replace(_moons(), attack_states=())
     frames = _frames(run)
-    made = _pictures(run, frames)
+    made = _pictures(run, frames, ("map", "margins"))  # kinks are told of in the next scene
     asked = next(i for i, (_, f) in enumerate(frames)
                  if f.training.state is not None and f.training.state.q_min > 0)  # fmt: skip
     first, last = made[asked], made[-1]
@@ -151,7 +165,7 @@ def _margin() -> Recorded:
         "held": _count_on_margin(last),
     }  # fmt: skip
     lies = "lies" if _count_on_margin(first) == "1" else "lie"
-    said = f"{_count_on_margin(first)} of them {lies} on the thin lines; others come near."
+    said = f"{_count_on_margin(first)} of them {lies} on the coloured lines."
     title = f"All {facts['n']} points are on their side"
     told = {**first.words, "title": title, "words": said, "still": said}
     made[asked] = replace(first, words=told)
@@ -182,7 +196,8 @@ def _sum() -> Recorded:
         made.append(RecordedFrame("train", arrays, last.values, words, last.t))
     made += [replace(made[-1], words=last.words, fold=last.fold)] * STANDS
     support, n = _of(last, "points with a multiplier")
-    return Recorded(made, asked, {"n": n, "support": support, "left": _of(last, "unexplained")[0]})
+    assert support == _count_on_margin(last), "the words say so"
+    return Recorded(made, asked, {"n": n, "support": support, "explained": _explained(last)})
 
 
 def _theft() -> Recorded:
@@ -190,9 +205,9 @@ def _theft() -> Recorded:
     made = _pictures(run, _frames(run))
     last = made[-1]
     found, n = _of(last, "points hit")
-    right, claims = _of(last, "claims that are right")
+    claims = _of(last, "claims that are right")[1]
     facts = {
-        "n": n, "found": found, "right": right, "claims": claims, "radius": _of(last, "radius")[0],
+        "n": n, "found": found, "claims": claims, "radius": _of(last, "radius")[0],
         "chance": _of(last, "by chance")[0], "p": _of(last, "p")[0],
         "sets": _of(last, "chance")[0].split()[0],
     }  # fmt: skip
@@ -205,6 +220,7 @@ def _failure() -> Recorded:
     last = made[-1]
     found, n = _of(last, "points hit")
     reach = _of(last, "on the margin or with a multiplier")[0]
+    assert found == "0", "the right answer says so"
     trained = made[_first(made, "attack") - 1]
     facts = {
         "n": n, "found": found, "held": _count_on_margin(trained), "reach": reach,
@@ -222,7 +238,7 @@ def _landscape() -> Recorded:
     starts = starts_data(known, end, recorded_axes(run))
     made = _pictures(run, _frames(replace(run, attack_states=()), 1))
     starts["at"] = [1.0, 0.0, 0.0]  # the run that is shown is that from the truth
-    truth, equal, stuck = (str(found) for *_, found in starts["counts"])  # as `ENDS`
+    truth, equal, _ = (str(found) for *_, found in starts["counts"])  # as `ENDS`
     from_truth = next(i for i, at in zip(starts["shown"], starts["runs"], strict=True)
                       if at["at"][0] == 1.0)  # fmt: skip
     assert truth == "0" and starts["ends"][from_truth] == 1, "the words say so"
@@ -230,8 +246,7 @@ def _landscape() -> Recorded:
     assert said is not None
     energies = known.held.energies
     assert energies is not None and energies[-1, 0] < energies[0, -1], "the words say so"
-    facts = {"runs": str(len(starts["runs"])), "told": said[0], "equal": equal,
-             "stuck": stuck}  # fmt: skip
+    facts = {"runs": str(len(starts["runs"])), "told": said[0], "equal": equal}  # fmt: skip
     return Recorded(made, len(made), facts, starts)
 
 
@@ -250,14 +265,20 @@ def _proof() -> Recorded:
     made = list(pictures(iter(frames), axes))
     still = proof_words.place_words(needed, end.truth)  # no more: there is no plane to press
     made[-STANDS:] = [replace(p, words={**p.words, "still": still}) for p in made[-STANDS:]]
+    made = [replace(p, words={k: _of_training(v) for k, v in p.words.items()}) for p in made]
     low, high = _of(made[-1], "a point lies within")[0].split(" to ")
     facts = {
         "n": str(end.truth.n), "right": str(proof_words.right_count(needed, end.truth)),
         "rings": str(len(needed.rows)), "low": low, "high": high,
-        "claim": proof_words.claim(asks, whole).replace("your", "the training"),
+        "claim": _of_training(proof_words.claim(asks, whole)),
         "scope": scope(needed.box, needed.top),
     }  # fmt: skip
     return Recorded(made, asked, facts)
+
+
+def _of_training(said: str) -> str:
+    """Return a sentence of the page without "your points": here they are nobody's."""
+    return said.replace("your", "the training").replace("Your", "The training")
 
 
 def _images() -> Recorded:
@@ -278,7 +299,7 @@ def _defence() -> Recorded:
         "n": n, "few": few, "many": _of(then[-1], "points hit")[0], "early": _of(low, "step")[0],
         "late": _of(high, "step")[0], "low": _of(low, "normalised margin")[0],
         "high": _of(high, "normalised margin")[0],
-        "explained": first[-1].words["still"].split(" of these")[0].split()[-1],
+        "explained": _explained(first[-1]),
     }  # fmt: skip
     return Recorded([*first, *then, *[then[-1]] * STANDS], len(first), facts)
 

@@ -53,6 +53,11 @@ def scenes_stand_whole_on_a_projector(page: Page, file: Path) -> None:
     page.locator("#theft").get_by_role("button", name="All of them").click()
     for part in (".mx-guess", ".mx-lesson-fold"):  # with its answer
         expect(page.locator(f"#theft {part}").first).to_be_in_viewport(ratio=1)
+    for scene in page.locator(".mx-scene").all():  # with its answer it is one screen at most
+        scene.locator("summary").click()
+        scene.evaluate("el => el.scrollIntoView()")
+        expect(scene.locator("figcaption")).to_be_in_viewport(ratio=1)
+        assert scene.bounding_box()["height"] <= 720 - 52, "the screen below the head"
 
 
 def test_one_scrolls_it_sees_guesses_and_is_shown(page: Page, file: Path) -> None:

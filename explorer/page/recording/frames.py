@@ -15,7 +15,7 @@ from explorer.engine.explanations.certainty import Certainty
 from explorer.engine.roster import by_key
 from explorer.engine.store import Run, StoreError
 from explorer.page.aim import aim_at, with_verdict
-from explorer.page.frame import Attacking, Frame, Training, certificate_of
+from explorer.page.frame import LAYERS, Attacking, Frame, Training, certificate_of
 from explorer.page.history import History
 from explorer.page.plane.scene import KeptBackdrop, Look, network, scene
 from explorer.page.plane.shapes import shapes_of
@@ -140,7 +140,10 @@ def spread(states: Sequence[State], most: int) -> list[State]:
 
 
 def pictures(
-    frames: Iterator[tuple[str, Frame]], axes: Axes, words: Words = PLAYED
+    frames: Iterator[tuple[str, Frame]],
+    axes: Axes,
+    words: Words = PLAYED,
+    layers: tuple[str, ...] = tuple(LAYERS),
 ) -> Iterator[RecordedFrame]:
     """Yield what the page shows of each frame.
 
@@ -148,10 +151,11 @@ def pictures(
         frames: with their scenes, see `frames_of`.
         axes: of the plane, the same for all.
         words: what stands beside a whole scene while it plays: a title or None for the headline's.
+        layers: what is drawn behind the points.
     """
     kept, shown, behind = KeptBackdrop(), None, {}
     for name, frame in frames:
-        look = Look(running=name in PLAYED)
+        look = Look(layers, running=name in PLAYED)
         made = kept.of(*network(frame), axes, look)
         if made is not shown:
             shown, behind = made, made | ({"map": pale(made["map"])} if "map" in made else {})
