@@ -233,6 +233,12 @@ def test_the_order_of_the_neurons_is_nothing(key: str) -> None:
 
 
 @BUILT_IN
+def test_its_first_sentence_is_one_line_of_the_comparison(key: str) -> None:
+    made = ROSTER[key]
+    assert 20 < len(made.in_short) <= 60 and made.sentence.startswith(made.in_short)
+
+
+@BUILT_IN
 def test_a_claim_has_a_place_a_label_and_a_multiplier(key: str) -> None:
     target, config = target_of(key), config_of(key)
     for state in run_of(key):

@@ -16,9 +16,10 @@ from explorer.engine.scoring import score
 from explorer.page import play
 from explorer.page.apps.explorer import App
 from explorer.page.plane.marks import FOUND
-from explorer.page.stages.attack.arena import CANCEL, REST, RUN
+from explorer.page.stages.attack.arena import CANCEL, REST, ROWS, RUN
 from explorer.page.stages.attack.other import OPEN, SURE, OtherPanel
 from explorer.research.runs import FINE, RADIUS
+from explorer.research.sweep.arena import refusals
 from explorer.research.sweep.experiment import other_set
 from tests.page.pages import choose, label, on_plane, opened, page_in, press, send, trained
 
@@ -60,10 +61,21 @@ def test_it_opens_with_several_attacks_ticked_and_says_which_cannot_run(app: App
     assert [r["key"] for r in rows] == sorted(ROSTER, key=lambda key: row(app, key)["off"])
     assert sum(r["ticked"] for r in rows) >= 3
     for r in rows:
-        known = r["words"] == ROSTER[r["key"]].sentence  # what it does, before any has run
+        known = r["words"] == ROSTER[r["key"]].in_short  # what it does, before any has run
         assert r["off"] != known and r["words"] and not (r["off"] and r["ticked"])
     assert len(table.head) == 1  # no column without a number
     assert "one input" in row(app, "univariate")["words"] and row(app, "bilevel")["off"]
+
+
+def test_few_rows_stand_before_the_fold_and_ticked_ones_come_out_of_it(app: App) -> None:
+    table = app.panels["Arena"].table
+    runnable = [key for key, why in refusals(app.session.frame.target).items() if not why]
+    assert [r["key"] for r in table.rows] == [*runnable[:ROWS], REST]
+    assert len(runnable) > ROWS
+    send(table, kind="choose", key=REST)
+    send(table, kind="tick", key=runnable[-1], ticked=True)
+    send(table, kind="choose", key=REST)
+    assert [r["key"] for r in table.rows] == [*runnable[:ROWS], runnable[-1], REST]
 
 
 def test_runs_fill_the_rows_with_the_numbers_of_the_scoreboard(app: App) -> None:
@@ -106,6 +118,22 @@ def test_runs_fill_the_rows_with_the_numbers_of_the_scoreboard(app: App) -> None
     assert panel.table.chosen == "other"
     play.go(app.session, "attack")
     assert app.session.frame.claims is None
+
+
+def test_the_row_of_the_attack_on_screen_tells_of_that_run(app: App) -> None:
+    panel, session = app.panels["Arena"], app.session
+    play.go(session, "attack")
+    play.step(session, session.attack_config.steps)
+    made = session.frame.attack.verdict
+    assert made is not None and session.frame.attack.name == "kkt"
+    play.go(session, "arena")
+    only(app, "kkt", "inversion")
+    run(app)
+    assert row(app, "kkt")["under"].endswith(f" {made.found}")
+    assert f"{made.found} of {made.n} " in row(app, "kkt")["under_tip"]
+    assert "under" not in row(app, "inversion")  # the attack stage shows another attack
+    choose(panel.row, "within", 0.1)  # by another distance the two do not compare
+    assert "under" not in row(app, "kkt")
 
 
 def test_runs_are_the_same_after_a_run_from_another_start(app: App) -> None:

@@ -227,7 +227,8 @@ class Attack(Generic[T, C, S]):
         key: its name in files, options and the roster.
         title: its name on screen.
         paper: whose it is; "own" for one of this project.
-        sentence: what it does, for a tooltip.
+        sentence: what it does, for a tooltip. Its first sentence stands alone where attacks are
+            compared: it is short, and needs no term of the field.
         config: its class of settings, by `@settings`; `config()` are the defaults. Where it has a
             setting `steps`, that is the length of a run; `m`, the number of candidates.
         state: its class of states.
@@ -296,6 +297,11 @@ class Attack(Generic[T, C, S]):
             raise ValueError(f"the key of an attack must be a word of letters; got {self.key!r}")
         if len(self.curves) > MOST_CURVES:
             raise ValueError(f"at most {MOST_CURVES} curves are drawn; got {len(self.curves)}")
+
+    @property
+    def in_short(self) -> str:
+        """Return the first sentence of what it does."""
+        return f"{self.sentence.partition('. ')[0].rstrip('.')}."
 
     @property
     def takes_start(self) -> bool:

@@ -339,8 +339,8 @@ def belongs(target: Target, state: CertifiedState, config: CertifiedConfig) -> b
 
 ATTACK = Attack(
     place=7, heavy=True, key="certified_places", title="Likely places", paper="own",
-    sentence="Places likely to hold a training point of a label: without one, explanations in a "
-    "box leave more of the weights than a threshold, which is found from the weights alone.",
+    sentence="Names places likely to hold a training point. Without one of its label, explanations "
+    "in a box leave more of the weights than a threshold, which is found from the weights alone.",
     config=CertifiedConfig, state=CertifiedState,
     first=init, step=step, terminate=terminate, report=report,
     needs=Needs(fits, several=True, unseparated=True), shapes=shapes, words=words,

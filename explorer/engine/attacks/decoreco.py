@@ -548,8 +548,8 @@ def pictures(n: int, outputs: int, steps: int | None) -> DecoRecoConfig:
 
 ATTACK = Attack(
     place=3, key="decoreco", title="DecoReco", paper="Buzaglo et al. 2023",
-    sentence="KKT reconstruction for several classes, by the margin to the rival classes, and for "
-    "networks trained with weight decay.",
+    sentence="KKT reconstruction for many classes and for weight decay. Its margin is that to the "
+    "rival classes.",
     config=DecoRecoConfig, state=DecoRecoState,
     first=init, step=step, terminate=terminate, report=report,
     curves=(("l_stationary", "stationarity"), ("l_margin", "margin"), ("l_dual", "λ floor"),

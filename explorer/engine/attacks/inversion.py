@@ -217,8 +217,8 @@ def pictures(n: int, outputs: int, steps: int | None) -> InversionConfig:
 
 ATTACK = Attack(
     place=1, key="inversion", title="Model inversion", paper="Fredrikson et al. 2015",
-    sentence="The baseline: inputs of the largest output, or of a wanted one. It sees no "
-    "multipliers.",
+    sentence="Looks for inputs of the largest output. The baseline: it sees no multipliers, and "
+    "can ask for another output as well.",
     config=InversionConfig, state=InversionState,
     first=init, step=step, terminate=terminate, report=report,
     curves=(("output", "output y Φ"), ("off_margin", "off the margin")),

@@ -303,8 +303,8 @@ def _weight(state: PooledState, i: int) -> str:
 
 ATTACK = Attack(
     place=6, heavy=True, key="pooled", title="Pooled", paper="own",
-    sentence="Claims of several KKT reconstructions and crossings in one explanation; claims the "
-    "places without which the fit leaves more than a threshold.",
+    sentence="Joins several KKT reconstructions and Hinges. One fit explains the weights by all "
+    "they claim; those are claimed without which it leaves more than a threshold.",
     config=PooledConfig, state=PooledState,
     first=init, step=step, terminate=terminate, report=report,
     needs=Needs(hinge.fits), shapes=shapes, words=words, headline=hinge.headline, panel=hinge.PANEL,

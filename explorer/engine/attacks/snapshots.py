@@ -428,8 +428,8 @@ def headline(state: SnapshotsState, known: Judged) -> Statement:
 
 ATTACK = Attack(
     place=9, heavy=True, key="snapshots", title="Two snapshots", paper="own",
-    sentence="What training added between the first weights and these: points whose gradients "
-    "explain the change. Needs no margin, so it works after a few steps.",
+    sentence="Asks what training added to the first weights. It looks for points whose gradients "
+    "explain the change, and needs no margin: it works after a few steps.",
     config=SnapshotsConfig, state=SnapshotsState,
     first=init, step=step, terminate=terminate, report=report,
     needs=Needs(fits, non_homogeneous=True, unseparated=True),

@@ -28,7 +28,8 @@ const rowOf = (model, key) => {
   const name = make("button", "", { type: "button" }), box = make("input", "", { type: "checkbox", on: {
     click: (e) => e.stopPropagation(), change: () => model.send({ kind: "tick", key, ticked: box.checked }),
   } });
-  const line = make("tr", "", { on: { click: () => { if (can) model.send({ kind: "choose", key }); } } }, make("td", "", {}, box, name));
+  const under = make("div", "mx-under");
+  const line = make("tr", "", { on: { click: () => { if (can) model.send({ kind: "choose", key }); } } }, make("td", "", {}, box, name, under));
   const show = (row, columns, on) => {
     can = row.drawn !== false;
     put(line, "className", `${can ? "mx-can" : ""} ${on ? "mx-on" : ""} ${row.off ? "mx-off" : ""}`);
@@ -39,6 +40,10 @@ const rowOf = (model, key) => {
     put(name, "textContent", row.title);
     put(name, "title", row.tip || "");
     put(name, "disabled", !can);
+    if (under.mxText !== `${row.under}${row.under_tip}`) {
+      under.mxText = `${row.under}${row.under_tip}`;
+      under.replaceChildren(...(row.under ? [explained(row.under, row.under_tip)] : []));
+    }
     name.setAttribute("aria-pressed", on);
     put(line.firstChild, "colSpan", row.whole ? columns + 1 : 1);
     const told = line.querySelector(".mx-words"); // its words may be selected: they stay when columns come

@@ -47,6 +47,20 @@ def a_run(line: ArenaLine, total: float) -> str:
     return f"{mean:.0f}" if mean >= NO_DIGITS else f"{mean:.2g}"
 
 
+def one_run(found: int) -> str:
+    """Return what the one run on screen recovered, beside the mean of several."""
+    return f"this run: {found}"
+
+
+def why_unlike(line: ArenaLine, found: int, n: int) -> str:
+    """Return why the one run on screen and the mean of a row differ."""
+    runs = count(line.runs, "run")
+    return (
+        f"The run of 3 Attack recovered {found} of {n} points. This row is the mean of {runs} on "
+        "the same weights, each from a start of its own: some starts lead farther than others."
+    )
+
+
 def _first(ran: Sequence[ArenaLine]) -> ArenaLine | None:
     """Return the best of those that beat chance, else the best; None if none found anything."""
     return best([line for line in ran if line.p_adjusted <= CHANCE]) or best(ran)

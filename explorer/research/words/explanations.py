@@ -114,7 +114,10 @@ def farthest_set(made: OtherSet) -> str:
 def another(made: OtherSet) -> str:
     """Return whether there is another set, and how far off, in few words: numbers stand apart."""
     if not made.other:
-        return "No set far from the true points was found that explains the weights as well."
+        return (
+            f"No set as good was found over {RADIUS:g} away on average; single points may lie "
+            "elsewhere."
+        )
     how = "as well" if made.as_well else "less well"
     return (
         f"{made.explanation.n} other points explain the weights {how}, on average "

@@ -450,7 +450,7 @@ def pictures(n: int, outputs: int, steps: int | None) -> BilevelConfig:
 
 ATTACK = Attack(
     place=4, key="bilevel", title="Bilevel", paper="Runkel et al. 2024",
-    sentence="Trains on its candidates and moves them until the weights agree. It knows how the "
+    sentence="Trains on its candidates, moves them until weights agree. It knows how the "
     "weights were trained, and attacks a model of its own training on the same points.",
     config=BilevelConfig, state=BilevelState,
     first=init, step=step, terminate=terminate, report=report,

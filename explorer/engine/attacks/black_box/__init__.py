@@ -359,9 +359,9 @@ def headline(state: BlackBoxState, known: Judged) -> Statement | None:
 
 ATTACK = Attack(
     place=8, heavy=True, key="black_box", title="Black box", paper="own",
-    sentence="Asks the network for outputs, without its weights: finds the graph of Φ by queries, "
-    "and the places that every network with these outputs at a KKT point needs; in the plane the "
-    "lines of its neurons.",
+    sentence="Asks for outputs and never sees a weight. It finds the graph of Φ by queries, and "
+    "the places that every network with these outputs at a KKT point needs; in the plane the lines "
+    "of its neurons.",
     config=BlackBoxConfig, state=BlackBoxState, first=init, step=step, terminate=terminate,
     report=report, needs=Needs(fits), shapes=shapes, words=words, headline=headline,
     curves=(("queries", "queries"), ("breaks", "breakpoints"), ("needed", "needed places")),

@@ -443,9 +443,9 @@ def _middle(low: float, high: float) -> float:
 ATTACK = Attack(
     place=2, key="univariate", title="Provable, on the line",
     paper="Smorodinsky, Vardi and Safran 2024",
-    sentence="Scans the intervals of the graph of Φ and names places of which some must be "
-    "training points; then single ones: proven where the weights are an exact KKT point, likely "
-    "where they were trained.",
+    sentence="Reads training points off the bends of the graph. It scans the intervals of Φ and "
+    "names places of which some must be training points; then single ones: proven where the "
+    "weights are an exact KKT point, likely where they were trained.",
     config=UnivariateConfig, state=UnivariateState,
     first=init, step=step, terminate=terminate, report=report, needs=Needs(fits), shapes=shapes,
     words=words, panel=PANEL,

@@ -40,6 +40,7 @@ SEEDS_TIP = "Each from other seeds; their spread makes the interval, from three 
 HEAD = ("recovered", "claims right", "by chance", "seconds")
 WAITING = ("what it does",)  # the columns before a run
 NOTE = "{} · line: 95% interval · grey: by chance"
+ROWS = 5  # attacks that stand before the last row, where none was chosen or has run; arbitrary
 BRUSH = "Click sets the distance that counts."
 WITHIN_TIP = "Distance within which a claim counts; the sentence on top stays with 0.03"
 OTHER = "other"  # key of the row of another set
@@ -176,7 +177,9 @@ class Arena(Panel):
             {**self._row(key, lines.get(key), refused[key], not lines), "ticked": key in ticked}
             for key in sorted(ROSTER, key=lambda key: bool(refused[key]))
         ]
-        rest = [r for r in rows if r["off"] or (lines and not r["ticked"] and not r["drawn"])]
+        first = [] if lines else [r["key"] for r in rows[:ROWS]]
+        rest = [r for r in rows
+                if r["off"] or not (r["ticked"] or r["drawn"] or r["key"] in first)]  # fmt: skip
         rows = [r for r in rows if r not in rest]
         if self.other is not None or self.running == OTHER:
             rows.append(other_row(self.other))
@@ -206,10 +209,19 @@ class Arena(Panel):
             "key": key, "title": entry.title, "tip": f"{entry.paper}: {entry.sentence}",
             "off": bool(refused), "drawn": False,
         }  # fmt: skip
-        words = refused or ("running …" if self.running == key else entry.sentence * waits)
+        words = refused or ("running …" if self.running == key else entry.in_short * waits)
         if line is None or not line.runs:
             return {**row, "words": line.message if line is not None and line.message else words}
-        return {**row, **cells_of(line), "drawn": True}
+        return {**row, **cells_of(line), **self._one_run(line), "drawn": True}
+
+    def _one_run(self, line: ArenaLine) -> dict[str, str]:
+        """Return what the run on screen in the attack stage recovered, where it is of this row."""
+        part = self.session.frame.attack
+        made = part.verdict if part.name == line.key else None
+        if made is None or made.radius != line.radius:
+            return {}
+        return {"under": arena_words.one_run(made.found),
+                "under_tip": arena_words.why_unlike(line, made.found, made.n)}  # fmt: skip
 
     def _choose(self, key: str) -> None:
         """Draw what a row stands for."""

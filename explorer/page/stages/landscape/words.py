@@ -28,7 +28,7 @@ from explorer.page.stages.landscape.energy_words import (
 from explorer.page.words.statement import scale_html
 from explorer.research.census import Census
 from explorer.research.grid import grid_attacks
-from explorer.research.grid.landscape import EXPLAINED, LEVEL, Arrivals, Key
+from explorer.research.grid.landscape import EQUAL, EXPLAINED, LEVEL, Arrivals, Key
 from explorer.research.runs import RADIUS
 
 SETS = ("truth", "unseen", "noise")
@@ -291,7 +291,8 @@ def arrival_words(made: Arrivals, those: str) -> tuple[str, str]:
     rest = []
     if made.other:
         sets = "another set that explains" if made.other == 1 else "other sets that explain"
-        rest.append(f"{made.other} end{_s(made.other)} at {sets} the weights about as well")
+        end = f"{made.other} end{_s(made.other)}"
+        rest.append(f"{end} at {sets} the weights as well to {EQUAL:.0%}")
     if made.stuck:
         rest.append(f"{made.stuck} {'is' if made.stuck == 1 else 'are'} stuck")
     how = f": {made.apart:.2g} from the truth on average" if made.apart else ""
