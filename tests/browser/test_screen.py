@@ -279,3 +279,11 @@ def f_presents_and_escape_ends_it_but_not_while_one_types(app: Explorer) -> None
     assert wrong_with(page, "misplaced") == gone
     page.keyboard.press("Escape")
     expect(page.locator(".mx-presets .mx-fields")).to_be_visible()
+    page.get_by_role("button", name="Share", exact=True).click()  # what it covers is presented
+    expect(page.locator(".mx-title")).to_be_hidden()
+    page.locator(".mx-tab").first.focus()
+    page.keyboard.press("f")
+    expect(page.locator(".mx-title")).to_be_visible()
+    page.keyboard.press("Escape")
+    page.get_by_role("button", name="Share", exact=True).click()
+    expect(page.locator(".mx-title")).to_be_visible()
