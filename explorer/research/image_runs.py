@@ -297,6 +297,16 @@ class ImageComparison:
         return self.truth.matched(self.measure)
 
     @property
+    def clear(self) -> Tensor:
+        """Return which of the matched are alike to the eye (n,), bool: not by their rank alone."""
+        return self.matched & (self.truth.ncc > NCC_LEAST) if self.by_rank else self.matched
+
+    @property
+    def by_rank(self) -> bool:
+        """Return whether an image is matched by its rank among all images."""
+        return self.measure == "rank"
+
+    @property
     def order(self) -> Tensor:
         """Return the training images (n,): first those matched, each part by `scores`."""
         best = self.scores.argsort(descending=True, stable=True)

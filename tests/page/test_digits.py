@@ -185,6 +185,8 @@ def found_pairs_come_first_and_the_likest_have_the_full_frame(page):
     assert marks == sorted(marks, key=["good", "faint", ""].index)
     likest = (found.matched & (found.truth.ncc > NCC_LEAST)).sum()
     assert marks.count("good") == likest and marks.count("") == 10 - found.verdict.found
+    title = page.sentence.value
+    assert f"{found.verdict.found} of 10" in title and f"{likest} of them" in title
     worst = torch.zeros(10, dtype=torch.bool)
     worst[found.scores.argmin()] = True
     alone = replace(found, truth=replace(found.truth, named=worst))

@@ -56,6 +56,30 @@ def test_a_quiz_waits_for_an_attack_and_hides_the_truth_until_it_is_over(page):
     assert card.row.items["play"].disabled and "Attack first" in card.sheet.title.value
 
 
+def filled(page):
+    """The buttons that the page shows as the next thing to do."""
+    rows = (page.controls, page.quiz.row, page.own.row)
+    return [name for row in rows for name in row.items if row.json(name).get("filled")]
+
+
+def test_one_button_is_filled_the_next_thing_to_do(page):
+    assert filled(page) == ["train"]
+    page.run_training()
+    assert filled(page) == ["go"]
+    page.run_attack()
+    assert filled(page) == ["play"]
+    press(page.quiz.row, "play")
+    assert filled(page) == ["reveal"]
+    for tile in range(4):
+        send(page.quiz.sheet.view, kind="press", tile=tile)
+    press(page.quiz.row, "reveal")
+    assert filled(page) == ["open"]
+    press(page.own.row, "open")
+    assert filled(page) == ["add"]
+    line(page, 3)
+    assert filled(page) == ["train"]
+
+
 def test_what_is_believed_says_which_is_right_unless_the_truth_is_secret(page):
     attacked(page)
     believed, drawn = page.board.believed, page.draw

@@ -980,6 +980,7 @@ def answers() -> Named:
         words = found_words.certainty_words(Target(BIASED), None, 3, sure, both)
         yield f"found, {sure} certified of which {both} found", words
     yield "images, recovered", found_words.images(6, 10, 0.125)
+    yield "images, recovered clearly", found_words.images(6, 10, 0.125, 4)
     yield "images, without unseen ones", found_words.images(6, 10, math.nan)
 
 

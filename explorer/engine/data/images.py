@@ -298,7 +298,8 @@ class Choice:
         "DecoReco", form="sight", labels=tuple((words, task) for task, words in TASKS.items()),
     )] = "two"
     n: Annotated[int, setting(
-        "Number of training images, as many of each class", form="sight", page=(10, 100), step=10,
+        "Number of training images, as many of each class", title="how many", form="sight",
+        page=(10, 100), step=10,
     )] = 20
     seed: Annotated[int, setting("Of the draw")] = 0
     folder: Annotated[str, setting(

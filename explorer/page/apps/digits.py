@@ -30,7 +30,7 @@ from explorer.page.controls.row import Item, Row, choices
 from explorer.page.controls.settings import item_of
 from explorer.page.job import Job
 from explorer.page.lessons.goals import SMALL_SCALE
-from explorer.page.stages.attack.found_words import images
+from explorer.page.stages.attack.found_words import recovered_images
 from explorer.page.view.brush import BrushView
 from explorer.page.view.chart import ChartView
 from explorer.research import image_runs
@@ -100,7 +100,7 @@ class ImageControls(Row):
         self._calls = {name: call for names, call in parts for name in names}
         made = {name: self._field(name, start) for name in self._calls}
         made["train"] = Item("job", TRAIN, "Train the network on the images", job=job,
-                             call=lambda _: train(), filled=True)  # fmt: skip
+                             call=lambda _: train())  # fmt: skip
         made["go"] = Item("job", ATTACK, "Attack the trained weights", job=job, disabled=True,
                           call=lambda _: go())  # fmt: skip
         made["more"] = Item("button", "More settings", "Seed, network, start and score", False,
@@ -183,8 +183,8 @@ class ImageControls(Row):
         with self.at_once():
             for name in (*IMAGES, *NETWORK, *ATTACKS):
                 self.put(name, disabled=False)
-            self.put("train", filled=not ready, disabled=not images)
-            self.put("go", filled=ready, disabled=not (images and (ready or own)))
+            self.put("train", disabled=not images)
+            self.put("go", disabled=not (images and (ready or own)))
 
 
 # --- What the digits page shows below its controls: images, charts and the first layer as one ---
@@ -213,8 +213,8 @@ class Board:
         self.shares, self.rates = (ChartView(layout=w.Layout(height="230px")) for _ in range(2))
         titled = (
             ("Each training image by score and output", self.outputs),
-            ("Share of the images found", self.shares),
-            (key("Training against unseen images, at every likeness (NCC)", (MATCHED, "found"),
+            ("Share of the images recovered", self.shares),
+            (key("Training against unseen images, at every likeness (NCC)", (MATCHED, "recovered"),
                  (CONTROL, "guess")), self.rates),
         )  # fmt: skip
         pairs = [(w.HTML(text).add_class("mx-chart-title"), view) for text, view in titled]
@@ -223,7 +223,7 @@ class Board:
             [charts, self.neurons.widget], layout=w.Layout(overflow="visible", grid_gap="12px")
         )
         left = w.VBox(
-            [self.believed.widget, after, below],
+            [after, self.believed.widget, below],
             layout=w.Layout(overflow="visible", grid_gap="12px"),
         )
         self._trained, self._attacked = (right,), (charts, self.believed.widget, after)
@@ -282,10 +282,6 @@ def _put_in_sight(parts: Sequence[w.Widget], shown: bool) -> None:
         part.layout.display = None if shown else "none"
 
 
-def _found_words(found: ImageComparison) -> str:
-    return images(found.verdict.found, found.verdict.n, found.chance)
-
-
 def _measure_words(found: ImageComparison) -> str:
     """Return the numbers of the chosen measure alone: the page has a choice of them."""
     return verdicts.images({found.measure: found.verdict}, found.measure)
@@ -323,7 +319,8 @@ class DigitsApp(SidePage):
             self.job, run or ImageRun(), self.redraw, self._forget_net, self._forget_attack,
             lambda: self._again(), self.run_training, self.run_attack,
         )  # fmt: skip
-        self.quiz, self.own = QuizCard(self._hide_truth), OwnCard(lambda: self.redraw())
+        self.quiz = QuizCard(self._hide_truth, self._point)
+        self.own = OwnCard(lambda: self.redraw(), self._point)
         self.board = Board(self.quiz.widget, self.own.widget)
         self.grid = DigitsGrid(self._ready, self._show_cell, self)
         # A folder on the server is named anew each time.
@@ -406,10 +403,32 @@ class DigitsApp(SidePage):
     def _idle(self) -> None:
         """Enable the controls that can be used now."""
         self.controls.unlock(self.draw is not None, self.trained is not None)
+        self._point()
         if self.controls.value("attack") not in grid_attacks():
             self.grid.allow("This attack takes no start: choose another one for a grid.")
         else:
             self.grid.allow(UNTRAINED if self.controls.items["go"].disabled else "")
+
+    def _point(self) -> None:
+        """Fill the one button that is the next thing to do."""
+        if not hasattr(self, "own") or self.job.busy:
+            return  # the page is being built, or its button cancels
+        row, named = self._next()
+        for one in (self.controls, self.quiz.row, self.own.row):
+            with one.at_once():
+                for name, item in one.items.items():
+                    if item.kind in ("button", "job"):
+                        one.put(name, filled=one is row and name == named)
+
+    def _next(self) -> tuple[Row, str]:
+        """Return the row and the name of the next thing to do."""
+        if self.own.waits:
+            return self.own.row, "add"
+        if self.trained is None:
+            return self.controls, "train"
+        if self.scored is None:
+            return self.controls, "go"
+        return (self.quiz.row, self.quiz.next) if self.quiz.next else (self.own.row, self.own.next)
 
     def _ready(self) -> tuple[Draw, ImageRun, TrainState | None]:
         """Return what a grid is run of."""
@@ -515,9 +534,11 @@ class DigitsApp(SidePage):
         tone = {Kind.FOUND: "good", Kind.AMBIGUOUS: "warn"}.get(found.verdict.kind, "")
         better = found.verdict.kind is Kind.FOUND and run.start != "truth"
         if going:
-            self.say(f"So far {_found_words(found)}", "", words)
+            self.say(f"So far {recovered_images(found)}", "", words)
             return
-        self.say(_found_words(found), "good" if better else "warn" if tone else "", words, numbers)
+        self.say(
+            recovered_images(found), "good" if better else "warn" if tone else "", words, numbers
+        )
 
     def _hide_truth(self, secret: bool) -> None:
         """Hide the training images while a quiz asks for them, or show them again."""
@@ -536,7 +557,7 @@ class DigitsApp(SidePage):
         self.scored = image_runs.assess(drawn, aimed, [state], vote, measure)
         self.board.attack(drawn, self.scored, False)
         rule = verdicts.image_rule(self.scored.verdict)
-        self.say(_found_words(self.scored), "", rule, f"{words}: {_measure_words(self.scored)}")
+        self.say(recovered_images(self.scored), "", rule, f"{words}: {_measure_words(self.scored)}")
 
     def close(self) -> None:
         """End the work and free the widgets."""

@@ -107,37 +107,33 @@ class Gallery(Sheet):
             [_frame(found, i) for i in order.tolist()],
             [f"{_verdict(found, i)}: NCC {score.ncc[i]:.2f}, SSIM {score.ssim[i]:.2f}"
              for i in order.tolist()],
-            key=f"Left the training image, right {VOTES[found.vote]}; those found first, by {name}."
-            f" {_frames(found)} NCC is the correlation of pixels. The pointer shows a pair large.",
+            key=f"{_frames(found)} &nbsp; Left the training image, right {VOTES[found.vote]}, by "
+            f"{name}, {'a correlation of pixels' if name == 'NCC' else 'a likeness'}.",
         )  # fmt: skip
 
 
 def _frame(found: ImageComparison, i: int) -> str:
-    """Return the frame of training image i: one that counts by its rank alone has a fainter one."""
-    if not found.matched[i]:
-        return ""
-    ranked = found.measure == "rank" and float(found.truth.ncc[i]) <= NCC_LEAST
-    return "faint" if ranked else "good"
+    """Return the frame of training image i: green only if the two are alike."""
+    return "good" if found.clear[i] else "faint" if found.matched[i] else ""
 
 
 def _verdict(found: ImageComparison, i: int) -> str:
     """Return whether training image i counts, and by the rank why."""
-    if found.measure != "rank" or _frame(found, i) == "good":
-        return "Found" if found.matched[i] else "Not found"
+    if not found.by_rank or found.clear[i]:
+        return "Recovered" if found.matched[i] else "Not recovered"
     return (
-        "Found, though less alike: no other image is nearer to what was made"
-        if found.matched[i] else "Not found: another image is nearer to what was made"
+        "Recovered by rank alone: no other image is nearer to what was made"
+        if found.matched[i] else "Not recovered: another image is nearer to what was made"
     )  # fmt: skip
 
 
 def _frames(found: ImageComparison) -> str:
     """Return what the frames of the pairs mean, as HTML."""
-    if found.measure != "rank":
-        return f"{_mark('good', 'found')}: {MEASURES[found.measure]}."
+    if not found.by_rank:
+        return _mark("good", f"recovered ({MEASURES[found.measure]})")
     return (
-        f"{_mark('good', f'found and alike (NCC above {NCC_LEAST:g})')}; "
-        "<span style='color:var(--mx-good)'>▨</span> found, less alike: no other image is "
-        "nearer to what was made; without a frame, however sharp: another image is nearer."
+        f"{_mark('good', f'recovered clearly (NCC above {NCC_LEAST:g})')} &nbsp; "
+        "<span class='mx-dashed'></span> by its rank alone"
     )
 
 

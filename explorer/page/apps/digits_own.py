@@ -25,15 +25,18 @@ PAD = ("digit", "add", "wipe", "drop")  # what stands at the pad
 
 
 class OwnCard:
-    """A pad, and what was drawn on it; `changed` is called when the training images are others."""
+    """A pad, and what was drawn on it.
 
-    def __init__(self, changed: Callable[[], None]) -> None:
+    `changed` is called when the training images are others, `moved` when the next thing to do is.
+    """
+
+    def __init__(self, changed: Callable[[], None], moved: Callable[[], None]) -> None:
         """Nothing is drawn."""
-        self._changed = changed
+        self._changed, self._moved = changed, moved
         self.images: list[Tensor] = []
         self.digits: list[int] = []
         self.pad, self.sheet = DigitPad(), Sheet(FIRST)
-        self.pad.on("drawn", lambda: self.row.put("add", disabled=False, filled=True))
+        self.pad.on("drawn", lambda: self._allow(True))
         self.row = Row(
             open=Item("button", "Draw a digit", "A pad to draw on", False,
                       call=lambda _: self._arrange()),
@@ -58,6 +61,7 @@ class OwnCard:
         with self.row.at_once():
             for name in PAD:
                 self.row.put(name, hidden=not opened)
+        self._moved()
 
     def with_own(self, drawn: Draw) -> Draw:
         """Return these images with those drawn by hand, of the classes of the task."""
@@ -90,7 +94,24 @@ class OwnCard:
 
     def _wipe(self) -> None:
         self.pad.wipe()
-        self.row.put("add", disabled=True, filled=False)
+        self._allow(False)
+
+    def _allow(self, drawn: bool) -> None:
+        """Offer to add what is drawn, if there is anything."""
+        self.row.put("add", disabled=not drawn)
+        self._moved()
+
+    @property
+    def next(self) -> str:
+        """Return the item that is the next thing to do with a pad at hand; "" without."""
+        if self.widget.layout.display == "none":
+            return ""
+        return "add" if self.row.value("open") else "open"
+
+    @property
+    def waits(self) -> bool:
+        """Return whether a drawn image is not added yet."""
+        return not self.row.items["add"].disabled
 
     def show(self, drawn: Draw | None, found: ImageComparison | None = None) -> None:
         """Show one's images, and below each its reconstruction where there was an attack."""

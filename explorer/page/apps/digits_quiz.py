@@ -23,14 +23,18 @@ PRESS = "Press to guess that it trained the network"
 
 
 class QuizCard:
-    """Ten images to guess at; `secret` is called with whether training images must be hidden."""
+    """Ten images to guess at.
 
-    def __init__(self, secret: Callable[[bool], None]) -> None:
+    `secret` is called with whether training images must be hidden, `moved` when the next thing to
+    do is another.
+    """
+
+    def __init__(self, secret: Callable[[bool], None], moved: Callable[[], None]) -> None:
         """Nothing to guess yet."""
-        self._secret = secret
+        self._secret, self._moved = secret, moved
         self.quiz: Quiz | None = None
         self._material: tuple[Draw, Tensor] | None = None
-        self._asked = 0
+        self._asked, self._played = 0, False
         self.guess = torch.zeros(TRAINED + UNSEEN, dtype=torch.bool)
         self.sheet = Sheet(FIRST)
         self.sheet.view.on("press", self._press)
@@ -46,10 +50,10 @@ class QuizCard:
 
     def forget(self) -> None:
         """Take the quiz away: there is no attack to ask."""
-        self._material = None
+        self._material, self._played = None, False
         self._end()
         self.sheet.clear()
-        self.row.put("play", disabled=True, filled=False)
+        self.row.put("play", disabled=True)
 
     def offer(self, drawn: Draw, found: Tensor) -> None:
         """Have a quiz ready on the candidates of an attack, as pictures (m, c, h, w)."""
@@ -62,7 +66,7 @@ class QuizCard:
         if self._material is None:
             return
         self.quiz = quiz(*self._material, self._asked)
-        self._asked += 1
+        self._asked, self._played = self._asked + 1, True
         self.guess = torch.zeros_like(self.guess)
         self._secret(True)
         self._show()
@@ -80,7 +84,15 @@ class QuizCard:
         self.sheet.view.pressable = True
         self.sheet.show(ASK, [made.images], ["one of ten"], [""] * len(made.images),
                         [PRESS] * len(made.images), self.guess.tolist())  # fmt: skip
-        self.row.put("reveal", disabled=not whole, filled=whole)
+        self.row.put("reveal", disabled=not whole)
+        self._moved()
+
+    @property
+    def next(self) -> str:
+        """Return the item that is the next thing to do; "" once it was played."""
+        if self.quiz is not None:
+            return "reveal"
+        return "" if self._played or self.row.items["play"].disabled else "play"
 
     def reveal(self) -> None:
         """Show the answer: below each image the candidate that is nearest to it."""
@@ -109,5 +121,6 @@ class QuizCard:
 
     def _end(self) -> None:
         self.quiz = None
-        self.row.put("reveal", disabled=True, filled=False)
+        self.row.put("reveal", disabled=True)
         self._secret(False)
+        self._moved()

@@ -26,7 +26,8 @@ const paintImages = (context, frame, size, paints) => {
     if (frame.truth) put(frame.truth, i, x, y);
     put(frame.found, i, x, frame.truth ? y + step - air / 2 : y);
     if (!frame.matched?.data[i]) continue;
-    context.strokeStyle = paints.good; context.lineWidth = 2;
+    const clear = frame.clear.data[i] > 0; // else by its rank alone
+    context.strokeStyle = clear ? paints.good : paints.ink2; context.lineWidth = 2; context.setLineDash(clear ? [] : [5, 4]);
     context.strokeRect(x - 1.5, y - 1.5, side + 3, 2 * step - air / 2 - air + 3);
   }
 };

@@ -13,7 +13,7 @@ from explorer.engine.number_words import share
 from explorer.engine.scoring import Kind
 from explorer.page.lessons.goals import SMALL_SCALE
 from explorer.page.recording.frames import RecordedFrame
-from explorer.page.stages.attack.found_words import images
+from explorer.page.stages.attack.found_words import recovered_images
 from explorer.research import image_runs, runs
 from explorer.research.image_runs import ImageComparison, ImageRun
 
@@ -69,11 +69,12 @@ def _end(
 ) -> RecordedFrame:
     """Return the last frame with the training images beside it, and what came of it."""
     still = f"{named} Above the digit, below it the nearest candidate.".strip()
-    words = {**last.words, "title": images(made.verdict.found, made.verdict.n, made.chance),
+    words = {**last.words, "title": recovered_images(made),
              "words": still, "still": still,
              "tone": "good" if made.verdict.kind is Kind.FOUND else "warn"}  # fmt: skip
     arrays = {**last.arrays, "truth": _bytes(given.pictures(given.train.x)),
-              "matched": as_array(made.matched.double())}  # fmt: skip
+              "matched": as_array(made.matched.double()),
+              "clear": as_array(made.clear.double())}  # fmt: skip
     fold = (*last.fold, ("found", f"{facts['found']} of {facts['n']}"), ("p", facts["p"]),
             ("of unseen digits", f"{facts['chance']} of {facts['unseen']}"))  # fmt: skip
     return replace(last, scene="end", arrays=arrays, words=words, fold=fold)

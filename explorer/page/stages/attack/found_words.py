@@ -10,6 +10,7 @@ from explorer.engine.explanations.certainty import Certainty
 from explorer.engine.explanations.cone import refusal
 from explorer.engine.number_words import percent
 from explorer.engine.scoring import RecallCurve
+from explorer.research.image_runs import ImageComparison
 from explorer.research.words.explanations import VOID
 
 UNMET = "the points do not meet the assumptions that these weights suggest"
@@ -94,7 +95,22 @@ def why_none(target: Target) -> str:
     return ""  # no theorem is spoken of here at all
 
 
-def images(found: int, n: int, chance: float) -> str:
-    """Return in plain words how many training images are matched; `chance`: share of unseen."""
-    plain = f"{found} of {n} training images recovered"
-    return plain if math.isnan(chance) else f"{plain}; by chance {n * chance:.2g} would be"
+def recovered_images(made: ImageComparison) -> str:
+    """Return in plain words how many training images an attack recovered, and how many clearly."""
+    clear = int(made.clear.sum()) if made.by_rank else None
+    return images(made.verdict.found, made.verdict.n, made.chance, clear)
+
+
+def images(found: int, n: int, chance: float, clear: int | None = None) -> str:
+    """Return in plain words how many training images are recovered.
+
+    Args:
+        found: so many.
+        n: of so many.
+        chance: the share of unseen images that count too; nan where it is not known.
+        clear: how many of them are alike to the eye; None where all that count are.
+    """
+    said = f"{found} of {n} training images recovered"
+    if clear is not None and found:
+        said += f", {clear if clear < found else 'all'} of them clearly"
+    return said if math.isnan(chance) else f"{said}; by chance {n * chance:.2g} would be"
