@@ -155,7 +155,20 @@ def the_graph_of_a_line_leaves_the_frame_and_is_not_bent_to_it(painter: Painter)
     empty = painter.paint({"flat": True, "graph": np.column_stack([x, 0 * x - 5])})
     ink = np.abs(seen - empty).sum(2) > 100
     columns = np.flatnonzero(ink.any(0)) / (SIZE - 1) * 2 - 1
-    assert abs(columns.max() - 1 / 3) < 0.03 and abs(columns.min() + 1 / 3) < 0.03
+    assert abs(columns.max() - 1 / 3) < 0.03
+    assert -1 / 3 < columns.min() < -0.2, "it fades out above the buttons at the foot"
+
+
+def no_mark_that_says_nothing_of_a_point_lies_under_a_button(painter: Painter) -> None:
+    under = [(0.5, -0.95), (-0.9, 0.9)]  # the layers along the foot, the pencil
+    for x, y in under:
+        empty = painter.paint({})
+        rows = {kind: np.array([[x, y, kind]], dtype=float) for kind in (0, 1)}
+        wrong, found = (
+            np.abs(painter.paint({"claims": row}) - empty).sum(2) > 100 for row in rows.values()
+        )
+        assert not wrong[-36:].any() and not wrong[:54, :54].any() and wrong.any()
+        assert found[-36:].any() or found[:54, :54].any(), "a ring stays at its point"
 
 
 def samples_of_the_map_stand_from_edge_to_edge(painter: Painter) -> None:
@@ -210,6 +223,7 @@ LAWS = (
     a_map_is_as_smooth_as_if_every_pixel_were_on_a_cubic_curve,
     the_map_is_pale_blue_and_orange_clear_at_zero_and_the_same_from_bytes,
     the_graph_of_a_line_leaves_the_frame_and_is_not_bent_to_it,
+    no_mark_that_says_nothing_of_a_point_lies_under_a_button,
     samples_of_the_map_stand_from_edge_to_edge,
     ticks_are_few_and_read_apart_at_any_scale,
     trails_join_steps_of_one_run_and_begin_anew_with_another,

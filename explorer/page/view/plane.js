@@ -254,6 +254,11 @@ const paintCandidates = (context, frame, paints, { X, Y, unit }) => {
     paintCandidate(context, X(x), Y(y), label, unit * (2.2 + 3.6 * Math.sqrt(Math.max(0, share))), used, paints, unit);
   });
 };
+// From shares to px, and the px of a unit of marks.
+const placesOf = (frame, size) => ({
+  X: (u) => ((u + 1) / 2) * size.width, Y: (v) => ((1 - v) / 2) * size.height,
+  unit: (frame.scale || 1) * Math.min(1.8, Math.max(0.75, Math.min(size.width, size.height) / 576)),
+});
 // The px of a share, with so much room to the edges of the plane.
 const within = (v, at, room) => {
   const [low, high] = [at(-1), at(1)].sort((a, b) => a - b);
@@ -262,23 +267,40 @@ const within = (v, at, room) => {
 // A star of another set; one beyond the plane stands whole within its edge, with an arrow.
 const paintOther = (context, [x, y, label], paints, { X, Y, unit }) => {
   const [dx, dy] = [x, y].map((v) => Math.sign(v) * (Math.abs(v) > 1)), room = (out) => (out ? 16 : 11) * unit;
-  const [px, py] = [within(x, X, room(dx)), within(y, Y, room(dy))];
+  const edge = [within(x, X, room(dx)), within(y, Y, room(dy))], [px, py] = dx || dy ? clearOf(...edge, X, Y) : edge;
   GLYPHS.other(context, px, py, paints, unit, paintOf(label, paints));
   if (dx || dy) pointOut(context, px, py, dx, -dy, paints, unit);
 };
-const paintResults = (context, frame, paints, { X, Y, unit }) => {
+// A place in px, clear of the buttons on the plane: along its foot, and the pencil at its upper left.
+const FOOT = 54, PENCIL = 70, BARE = 300, FADE = 24; // px; a plane of a smaller side has no buttons
+const clearOf = (x, y, X, Y) => {
+  const foot = Y(-1) - FOOT;
+  if (X(1) < BARE || Y(-1) < BARE) return [x, y];
+  if (y > foot) return [x, foot];
+  if (x >= PENCIL || y >= PENCIL) return [x, y];
+  return x > y ? [PENCIL, y] : [x, PENCIL];
+};
+// Where claim i has its mark in px, and which way its arrow points: one beyond the plane, and one that
+// reaches no point and would lie under a button, stand aside.
+const claimAt = (frame, [x, y, kind], i, { X, Y, unit }) => {
+  const whole = (v, at) => (Math.abs(v) > 1.001 ? at(v) : within(v, at, 8 * unit)); // a mark at the very edge
+  const place = [whole(x, X), whole(y, Y)], beyond = frame.beyond?.includes(i);
+  if (!beyond && !["wrong", "unknown"].includes(MARKS[kind])) return [...place, 0, 0];
+  const clear = clearOf(...place, X, Y), out = (v) => (beyond && Math.abs(Math.abs(v) - BRIM) < 1e-4 ? Math.sign(v) : 0);
+  return [...clear, out(x) || Math.sign(place[0] - clear[0]), -out(y) || Math.sign(place[1] - clear[1])];
+};
+const paintResults = (context, frame, paints, places) => {
+  const { X, Y, unit } = places;
   context.strokeStyle = paints.good; context.lineWidth = 1.6 * unit;
   eachRow(frame.links, ([x, y, a, b]) => {
     context.beginPath(); context.moveTo(X(x), Y(y)); context.lineTo(X(a), Y(b)); context.stroke();
   });
-  const whole = (v, at) => (Math.abs(v) > 1.001 ? at(v) : within(v, at, 8 * unit)); // a mark at the very edge
-  for (const rows of [frame.marks, frame.claims])
-    eachRow(rows, ([x, y, kind]) => GLYPHS[MARKS[kind]](context, whole(x, X), whole(y, Y), paints, unit));
-  for (const i of frame.beyond || []) { // an arrow from the mark to where its claim lies
-    const [x, y] = [0, 1].map((k) => frame.claims.data[3 * i + k]);
-    const out = (v) => Math.sign(v) * (Math.abs(Math.abs(v) - BRIM) < 1e-4);
-    pointOut(context, X(x), Y(y), out(x), -out(y), paints, unit);
-  }
+  eachRow(frame.marks, ([x, y, kind]) => GLYPHS[MARKS[kind]](context, within(x, X, 8 * unit), within(y, Y, 8 * unit), paints, unit));
+  eachRow(frame.claims, (row, i) => {
+    const [px, py, dx, dy] = claimAt(frame, row, i, places);
+    GLYPHS[MARKS[row[2]]](context, px, py, paints, unit);
+    if (dx || dy) pointOut(context, px, py, dx, dy, paints, unit); // to where its claim lies
+  });
 };
 const BRIM = 0.94; // of the plane's half width: there a claim beyond it has its mark, see marks.py
 const pointOut = (context, x, y, dx, dy, paints, unit) => {
@@ -496,17 +518,19 @@ const attachLegend = (el) => {
 // The sentence of the glyph at a place of the plane (shares): the uppermost within its radius; "".
 const sentenceAt = (frame, u, v, size) => {
   const told = Object.fromEntries((frame.legend || []).map(([key, , sentence]) => [key, sentence]));
-  const near = (rows, keyOf, reach) => {
+  const places = placesOf(frame, size), { X, Y } = places;
+  const near = (rows, keyOf, reach, at = (row) => [X(row[0]), Y(row[1])]) => {
     let best = "", least = reach;
     eachRow(rows, (row, i) => {
-      const away = Math.hypot(((row[0] - u) * size.width) / 2, ((row[1] - v) * size.height) / 2);
+      const [x, y] = at(row, i), away = Math.hypot(x - X(u), y - Y(v));
       if (away < least) { least = away; best = keyOf(row, i); }
     });
     return best;
   };
+  const aside = (row, i) => claimAt(frame, row, i, places);
   const mark = (row) => told[MARKS[row[2]]] || "";
-  const certain = (row, i) => mark(row) + (frame.certain?.[i] ? ` Without it ${frame.certain[i]} or more are left.` : "") + (frame.beyond?.includes(i) ? " It lies beyond the plane, where the arrow points." : "");
-  return near(frame.claims, certain, 13) || near(frame.marks, mark, 13) || near(frame.places, () => told[frame.placesAre], 14) || near(frame.likely, () => told.likely, 13)
+  const certain = (row, i) => mark(row) + (frame.certain?.[i] ? ` Without it ${frame.certain[i]} or more are left.` : "") + (aside(row, i).slice(2).some(Boolean) ? " It lies farther out, where the arrow points." : "");
+  return near(frame.claims, certain, 13, aside) || near(frame.marks, mark, 13) || near(frame.places, () => told[frame.placesAre], 14) || near(frame.likely, () => told.likely, 13)
     || near(frame.other, () => told.other, 10)
     || near(frame.candidates, (row) => told[row[4] ? "candidate" : "unused"], 9)
     || near(frame.points, (row, i) => `Point ${i + 1}. ${told[row[4] ? "traceless" : frame.hollow ? "truth" : "point"]}`, 11)
@@ -584,11 +608,17 @@ const paintGraph = (context, frame, paints, { X, Y }, size) => {
   });
   context.globalAlpha = 1;
   if (!frame.graph) return;
-  context.save();
-  context.beginPath(); context.rect(0, 0, size.width, size.height); context.clip();
-  polyline(context, frame.graph, X, Y);
-  context.strokeStyle = paints.ink; context.lineWidth = 2.5; context.lineJoin = "round"; context.stroke();
-  context.restore();
+  // It fades out above the buttons at the foot.
+  const bare = size.height < BARE, end = bare ? size.height : size.height - FOOT - FADE;
+  const bands = bare ? [] : [0.75, 0.5, 0.25].map((shown, k) => [end + (k * FADE) / 3, FADE / 3, shown]);
+  for (const [top, high, shown] of [[0, end, 1], ...bands]) {
+    context.save();
+    context.beginPath(); context.rect(0, top, size.width, high); context.clip();
+    polyline(context, frame.graph, X, Y);
+    context.globalAlpha = shown;
+    context.strokeStyle = paints.ink; context.lineWidth = 2.5; context.lineJoin = "round"; context.stroke();
+    context.restore();
+  }
 };
 
 // What lies behind all points: the map or an energy, the lines of neurons, the levels.
@@ -676,9 +706,7 @@ const paintTerm = (context, frame, size, paints, { X, Y, unit }, term) => {
 };
 // Paint one frame on a context whose unit is a CSS pixel. Pure: the same frame, the same picture.
 const paintPlane = (context, frame, size, paints, behind = paintBackdrop) => {
-  const X = (u) => ((u + 1) / 2) * size.width, Y = (v) => ((1 - v) / 2) * size.height;
-  const unit = (frame.scale || 1) * Math.min(1.8, Math.max(0.75, Math.min(size.width, size.height) / 576));
-  const places = { X, Y, unit }, ticks = ticksOf(frame, size);
+  const places = placesOf(frame, size), ticks = ticksOf(frame, size);
   behind(context, frame, size, paints, places, ticks);
   if (frame.flat) paintGraph(context, frame, paints, places, size);
   if (frame.lit) paintLit(context, frame, size, paints, places, frame.lit);
