@@ -1,7 +1,7 @@
 """The headline of a page, as a function of the frame it stands beside: a result in plain words.
 
 A number of a headline is of the state on screen. Certificates and verdicts cost more than a step
-and may be of an earlier state of the run: then the headline names its step.
+and may be of an earlier state of the run: then the numbers under the headline name its step.
 """
 
 from __future__ import annotations

@@ -57,7 +57,7 @@ def outcome(frame: Frame, running: bool) -> Statement:
         return _start(frame, part.state, running)
     fold = _numbers(frame, part.verdict, part.judged)
     if part.judged is not part.state:
-        title = f"{_met_words(part.verdict)} at step {part.judged.t:,}"
+        title = f"{_met_words(part.verdict)} so far"  # its step, in the fold, is not that on screen
         return Statement(title, WATCH, "", fold)
     said = _verdict_statement(frame, part.verdict, running)
     words, tone = said.words, said.tone
@@ -101,7 +101,7 @@ def _claims_statement(frame: Frame) -> Statement:
         return Statement(ON_ITS_WAY, WATCH)
     title = count(len(part.claims.x), "claim")
     if part.judged is not part.state:
-        title += f" at step {part.judged.t:,}"
+        title += " so far"
     fold = (("claimed at step", f"{part.judged.t:,}"),)
     words = "Nobody told the points of these weights, so nothing tells which claims are right."
     return Statement(title, words, "", fold)
