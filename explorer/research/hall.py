@@ -235,7 +235,8 @@ def score_hall(
     Args:
         truth: the points.
         taps: of each phone (`read_taps`).
-        machine: the verdict on the machine's claims; the hall names no more places than it claims.
+        machine: the verdict on the machine's claims; the hall names no more places than it claims,
+            or than there are points.
         axes: of the plane that was tapped on.
 
     Example:
@@ -248,7 +249,7 @@ def score_hall(
         (10, {1: 6, 2: 4})
     """
     within, phones = finger_radius(axes), list(taps.values())
-    guess = hall_guess(phones, machine.claims, within)
+    guess = hall_guess(phones, max(machine.claims, truth.n), within)
     hall = judge(truth, control_sets(truth), guess.x, guess.y, within)
     each = {n: int(score(truth, by.x, by.y, (within,)).found) for n, by in taps.items()}
     return HallScore(machine, hall, guess, sum(phone.n for phone in phones), each)

@@ -74,6 +74,8 @@ def test_two_phones_attack_and_all_see_the_truth(
     expect(hall.locator(".mx-hall-score td")).to_have_count(2)
     expect(hall.get_by_role("button", name="Close")).to_be_visible()
     expect(legend).to_have_count(3)  # and of the claims, and the points
+    lines = "e => e.clientHeight / parseFloat(getComputedStyle(e).lineHeight)"
+    assert hall.locator("h2").evaluate(lines) < 2.5, "more than two lines"
     expect(first.locator("#key > span")).to_have_count(3)
     assert whole(hall)
     for phone in phones:

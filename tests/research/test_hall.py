@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -107,6 +108,9 @@ def test_of_a_few_phones_no_tap_is_moved_and_none_does_better_than_the_hall(
         assert made.taps <= made.machine.claims
         torch.testing.assert_close(made.guess.x, torch.cat([phone.x for phone in taps.values()]))
         assert made.hall.found >= max(made.each.values())
+    few = replace(verdict(data, data), claims=2)  # of the machine: yet there are as many points
+    score = score_hall(data, taps, few, Axes())
+    assert score.guess.n == score.taps
     many = {n: noisy(data, rng) for n in range(1, 4)}
     assert score_hall(data, many, verdict(data, data), Axes()).guess.n <= 8 < 12
 

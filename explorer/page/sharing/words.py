@@ -226,7 +226,7 @@ def hall_rows(made: HallScore) -> list[list[str]]:
     """Return the rows of machine and hall: who, and of how many points; small print after a bar."""
     places = count(made.taps, "tap")
     if made.guess.n < made.taps:
-        places = f"{count(made.guess.n, 'place')} where most of {places} meet"
+        places = f"{count(made.guess.n, 'place')} of {places}"
     rows = []
     for who, of, which in (
         ("● ▲ The machine", made.machine, count(made.machine.claims, "claim")),
@@ -243,7 +243,7 @@ def hall_result(made: HallScore, traceless: int = 0) -> tuple[str, str]:
     `traceless`: how many of the points leave no trace in the weights, as far as that is known.
     """
     near, exact = made.hall.radius, made.machine.radius
-    hall = f"the hall came within reach of {made.hall.found}" if made.taps else "nobody tapped"
+    hall = f"the hall came near {made.hall.found or 'none'}" if made.taps else "nobody tapped"
     rule = (
         f"The hall is judged more mildly: within {near:g}, as near as a finger taps; the machine "
         f"within {exact:g}."
@@ -273,4 +273,4 @@ def hall_later(before: int, after: int) -> str:
 def hall_answer(t: int, before: int, after: int) -> str:
     """Return its answer in words."""
     word = HALL_ANSWERS[hall_later(before, after)].lower()
-    return f"Twice as long, {2 * t:,} steps: {after}, {word}."
+    return f"Trained twice as long, {2 * t:,} steps: {count(after, 'point')}, {word}."
