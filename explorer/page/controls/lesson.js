@@ -14,21 +14,32 @@ const build = (el, send, onClose) => {
   const body = make("div", "mx-lesson-body", { tabIndex: 0, role: "region", "aria-label": "Words of the step" }, caption, links, goal, question, fold);
   const back = makeButton("mx-flat", "Previous", undefined, () => send("turn", Number(el.dataset.at) - 1));
   const next = makeButton("mx-flat mx-lesson-next", undefined, undefined, () => send("next"));
-  el.append(make("div", "mx-lesson-head", {}, number, leave), title, dots, body, make("div", "mx-lesson-foot", {}, back, next));
+  el.append(make("div", "mx-lesson-head", {}, number, dots, leave), title, body, make("div", "mx-lesson-foot", {}, back, next));
   // Lines that are set in are code.
   const code = (part) => make("pre", "", { textContent: part.replace(/^ {4}/gm, "").trimEnd() });
   const paragraphs = (text) => text.split(/\n(?:[ \t]*\n)+/).filter((part) => part.trim())
     .map((part) => (/^ {4}/.test(part) ? code(part) : make("p", "", { textContent: part.trim() })));
-  let shown = "", pages = [], asks = false, fit = false, has = [];
-  // Words as large as the room for them allows, also for the question that comes later.
+  let shown = "", pages = [], asks = false, fit = false, has = [], longest = null;
+  const overflows = () => body.scrollHeight > body.clientHeight + 1;
+  // Words as large as the room for those of the longest step allows, so that all steps have one size.
   const fitWords = () => {
     const screen = el.closest(".mx-explorer"); // not this box, which may grow with its words
     if (!screen || !el.clientHeight) return;
     fit = false;
-    [question.hidden, fold.hidden] = has.map((one) => !one);
     let size = Math.min(LARGEST, Math.max(SMALLEST, Math.round(Math.min(screen.clientHeight, 0.6 * screen.clientWidth) / 42)));
-    const put_ = () => el.style.setProperty("--mx-words", `${size}px`);
-    for (put_(); size > SMALLEST && body.scrollHeight > body.clientHeight + 1; put_()) size -= 1;
+    const shrink = () => {
+      el.style.setProperty("--mx-words", `${size}px`);
+      while (size > SMALLEST && overflows()) el.style.setProperty("--mx-words", `${size -= 1}px`);
+    };
+    const own = [[...caption.childNodes], question.textContent, question.hidden, fold.hidden, goal.hidden];
+    caption.replaceChildren(...paragraphs(longest.caption));
+    question.textContent = longest.question;
+    [question.hidden, fold.hidden, goal.hidden] = [!longest.question, !longest.question, false];
+    shrink();
+    caption.replaceChildren(...own[0]);
+    [question.textContent, question.hidden, fold.hidden, goal.hidden] = own.slice(1);
+    [question.hidden, fold.hidden] = has.map((one) => !one); // also for the question that comes later
+    shrink();
     [question.hidden, fold.hidden] = has.map((one) => !one || !asks);
   };
   const resized = new ResizeObserver(fitWords);
@@ -45,6 +56,7 @@ const build = (el, send, onClose) => {
     put(leave, "textContent", state.leave);
     el.dataset.at = state.at;
     el.classList.toggle("wide", !!state.wide); el.classList.toggle("quiet", !state.plays);
+    longest = state.longest;
     const words = JSON.stringify([state.title, state.at, state.caption, state.question, state.answer]);
     const asked = state.asks && !asks && words === shown; // its goal was met just now
     asks = state.asks;
@@ -84,7 +96,7 @@ const build = (el, send, onClose) => {
     back.disabled = state.at === 0;
     put(next, "textContent", state.next);
     next.classList.toggle("filled", state.ready);
-    if (fit || (!fold.open && body.scrollHeight > body.clientHeight + 1)) fitWords();
+    if (fit || (!fold.open && overflows())) fitWords();
     if (asked) fold.scrollIntoView({ block: "nearest" });
   };
 };

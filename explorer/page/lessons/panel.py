@@ -14,7 +14,15 @@ from explorer.page.frame import Frame
 from explorer.page.job import in_slices
 from explorer.page.lessons import course, words
 from explorer.page.lessons.course import Draft, Walk
-from explorer.page.lessons.file import file_name, link_of, packaged_lessons, read, read_link, write
+from explorer.page.lessons.file import (
+    Lesson,
+    file_name,
+    link_of,
+    packaged_lessons,
+    read,
+    read_link,
+    write,
+)
 from explorer.page.lessons.goals import ELSEWHERE, KINDS
 from explorer.page.opening import BREATH_S, SLICE_S
 from explorer.page.panels.base import Panel
@@ -170,7 +178,14 @@ def _steps(walk: Walk) -> dict[str, Any]:
         "at": count if walk.over else walk.at, "steps": [i in walk.done for i in range(count)],
         "leave": words.leaving(preview),
         "wide": any(WIDE & {*step.cards} for step in walk.lesson.steps),
+        "longest": _longest(walk.lesson),
     }  # fmt: skip
+
+
+def _longest(lesson: Lesson) -> dict[str, str]:
+    """Return caption and question of the step with most letters, which sets the size of all."""
+    step = max(lesson.steps, key=lambda one: len(one.caption) + len(one.question))
+    return {"caption": step.caption, "question": step.question}
 
 
 def _draft(draft: Draft) -> dict[str, Any]:

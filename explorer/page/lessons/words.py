@@ -43,7 +43,7 @@ def following(last: bool, place: int | None, count: int) -> str:
 
 def leaving(preview: bool) -> str:
     """Return what the button leads to that leaves."""
-    return "Back to writing" if preview else "Leave the lesson"
+    return "Back to writing" if preview else "Leave"
 
 
 def goals() -> list[dict[str, Any]]:
