@@ -19,9 +19,9 @@ const build = (el, send, onClose) => {
   const code = (part) => make("pre", "", { textContent: part.replace(/^ {4}/gm, "").trimEnd() });
   const paragraphs = (text) => text.split(/\n(?:[ \t]*\n)+/).filter((part) => part.trim())
     .map((part) => (/^ {4}/.test(part) ? code(part) : make("p", "", { textContent: part.trim() })));
-  let shown = "", pages = [], asks = false, fit = false, has = [], longest = null;
+  let shown = "", pages = [], asks = false, fit = false, has = [], texts = [];
   const overflows = () => body.scrollHeight > body.clientHeight + 1;
-  // Words as large as the room for those of the longest step allows, so that all steps have one size.
+  // Words as large as the room for each step's allows, so that all steps have one size.
   const fitWords = () => {
     const screen = el.closest(".mx-explorer"); // not this box, which may grow with its words
     if (!screen || !el.clientHeight) return;
@@ -31,13 +31,15 @@ const build = (el, send, onClose) => {
       el.style.setProperty("--mx-words", `${size}px`);
       while (size > SMALLEST && overflows()) el.style.setProperty("--mx-words", `${size -= 1}px`);
     };
-    const own = [[...caption.childNodes], question.textContent, question.hidden, fold.hidden, goal.hidden];
-    caption.replaceChildren(...paragraphs(longest.caption));
-    question.textContent = longest.question;
-    [question.hidden, fold.hidden, goal.hidden] = [!longest.question, !longest.question, false];
-    shrink();
+    const own = [[...caption.childNodes], question.textContent, goal.textContent, goal.hidden];
+    texts.forEach((step) => {
+      caption.replaceChildren(...paragraphs(step.caption));
+      [question.textContent, goal.textContent] = [step.question, `○ ${step.goal}`];
+      [question.hidden, fold.hidden, goal.hidden] = [!step.question, !step.question, !step.goal];
+      shrink();
+    });
     caption.replaceChildren(...own[0]);
-    [question.textContent, question.hidden, fold.hidden, goal.hidden] = own.slice(1);
+    [question.textContent, goal.textContent, goal.hidden] = own.slice(1);
     [question.hidden, fold.hidden] = has.map((one) => !one); // also for the question that comes later
     shrink();
     [question.hidden, fold.hidden] = has.map((one) => !one || !asks);
@@ -56,7 +58,7 @@ const build = (el, send, onClose) => {
     put(leave, "textContent", state.leave);
     el.dataset.at = state.at;
     el.classList.toggle("wide", !!state.wide); el.classList.toggle("quiet", !state.plays);
-    longest = state.longest;
+    texts = state.texts;
     const words = JSON.stringify([state.title, state.at, state.caption, state.question, state.answer]);
     const asked = state.asks && !asks && words === shown; // its goal was met just now
     asks = state.asks;

@@ -178,14 +178,17 @@ def _steps(walk: Walk) -> dict[str, Any]:
         "at": count if walk.over else walk.at, "steps": [i in walk.done for i in range(count)],
         "leave": words.leaving(preview),
         "wide": any(WIDE & {*step.cards} for step in walk.lesson.steps),
-        "longest": _longest(walk.lesson),
+        "texts": _texts(walk.lesson),
     }  # fmt: skip
 
 
-def _longest(lesson: Lesson) -> dict[str, str]:
-    """Return caption and question of the step with most letters, which sets the size of all."""
-    step = max(lesson.steps, key=lambda one: len(one.caption) + len(one.question))
-    return {"caption": step.caption, "question": step.question}
+def _texts(lesson: Lesson) -> list[dict[str, str]]:
+    """Return the words of all steps, which together set the size of the words."""
+    return [
+        {"caption": step.caption, "question": step.question,
+         "goal": "" if step.goal is None else step.goal.words}
+        for step in lesson.steps
+    ]  # fmt: skip
 
 
 def _draft(draft: Draft) -> dict[str, Any]:
