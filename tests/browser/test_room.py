@@ -25,7 +25,7 @@ def side_of(page: Page, small: bool = False) -> float:
     """The side of the triangle of starts, as triangle.js lays it out, also in a small box."""
     box = page.locator(".mx-triangle-view").first.bounding_box()
     assert box is not None
-    aside, above = (10, 40) if small or box["width"] < 300 else (28, 52)
+    aside, above = (10, 48) if small or box["width"] < 300 else (28, 60)
     return min(box["width"] - 2 * aside, (box["height"] - above) * 2 / math.sqrt(3))
 
 

@@ -46,9 +46,9 @@ class Triangle:
         settled(self.pad)
         box = self.pad.bounding_box()
         assert box is not None
-        # As triangle.js lays it out: 28 px aside, 26 above and below, less where it is narrow.
+        # As triangle.js lays it out: 28 px aside, 30 above and below, less where it is narrow.
         width, height = box["width"], box["height"]
-        aside, above = (10, 20) if width < 300 or height < 140 else (28, 26)
+        aside, above = (10, 24) if width < 300 or height < 140 else (28, 30)
         side = min(width - 2 * aside, (height - 2 * above) * 2 / 3**0.5)
         high = side * 3**0.5 / 2
         x, y = box["x"] + width / 2, box["y"] + above + (height - 2 * above - high) / 2

@@ -13,7 +13,7 @@ const AGES_TIP = "The same starts on weights of other steps of training; between
 
 // Corners of truth, unseen and noise in a box of this size.
 const cornersOf = ({ width, height }, small) => {
-  const [aside, above, below] = small ? [10, 20, 20] : [28, 26, 26];
+  const [aside, above, below] = small ? [10, 24, 24] : [28, 30, 30]; // names stand clear of the handle
   const side = Math.max(10, Math.min(width - 2 * aside, ((height - above - below) * 2) / Math.sqrt(3)));
   const high = (side * Math.sqrt(3)) / 2, x = width / 2, y = above + (height - above - below - high) / 2;
   return [[x, y], [x - side / 2, y + high], [x + side / 2, y + high]];
@@ -243,16 +243,17 @@ const paintTriangle = (context, frame, size, colours) => {
   if (!frame.sizes) paintMarks(context, marksOf(frame, paths, size, corners), colours);
   // Over runs and their ends, so that they can be read.
   context.font = `${frame.small ? 12 : 14}px ${FONT}`; context.textAlign = "center";
+  const r = frame.small ? 7 : 9, clear = r + 4; // of the handle
   const name = (words, at, y, side) => {
     const half = context.measureText(words).width / 2 + 2, x = Math.max(half, Math.min(at, size.width - half));
     context.textBaseline = side; context.strokeStyle = colours.card; context.lineWidth = 4; context.strokeText(words, x, y);
     context.fillStyle = colours.ink; context.fillText(words, x, y);
   };
-  name(SET_NAMES[0], top[0], top[1] - 5, "bottom");
-  name(SET_NAMES[1], left[0], left[1] + 11, "top");
-  name(SET_NAMES[2], right[0], right[1] + 11, "top");
+  name(SET_NAMES[0], top[0], top[1] - clear, "bottom");
+  name(SET_NAMES[1], left[0], left[1] + clear, "top");
+  name(SET_NAMES[2], right[0], right[1] + clear, "top");
   if (!frame.handle) return;
-  const [x, y] = placeOf(frame.handle, corners), r = frame.small ? 7 : 9;
+  const [x, y] = placeOf(frame.handle, corners);
   if (frame.focused) { context.beginPath(); context.arc(x, y, r + 6, 0, 2 * Math.PI); context.strokeStyle = colours.accent; context.lineWidth = 2; context.stroke(); }
   context.beginPath(); context.arc(x, y, r + 2.5, 0, 2 * Math.PI); context.fillStyle = faded(ON_MAP.halo, 0.35); context.fill();
   context.beginPath(); context.arc(x, y, r, 0, 2 * Math.PI);
