@@ -115,6 +115,11 @@ def calm_and_on_paper_each_scene_stands_still(page: Page, file: Path) -> None:
     expect(page.locator(".mx-scene details[open]")).to_have_count(9)
     expect(page.locator("#theft figcaption b")).to_have_text("20 of 20 points recovered")
     expect(page.locator("#landscape figcaption b")).to_contain_text("No run ends at the truth")
+    page.set_viewport_size({"width": 718, "height": 1040})  # of A4
+    page.emulate_media(media="print")
+    for scene in page.locator(".mx-scene").all():  # words and picture side by side
+        words, plane = (scene.locator(part).first.bounding_box() for part in ("h2", ".mx-plane"))
+        assert words["x"] + words["width"] <= plane["x"]
 
 
 def test_cut_short_it_is_one_sentence_and_a_server_has_it_whole(

@@ -1,7 +1,7 @@
 // A picture that plays in a text: plane (or images), band of weights, time and words. It plays when it comes
 // into sight, and stops when it leaves. player.js stands before it.
 const TICKS = 1000;
-const calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
+const calm = matchMedia("(prefers-reduced-motion: reduce)").matches, paper = matchMedia("print");
 
 // The arrays of the band in a frame, or null.
 const bandOf = (frame) => {
@@ -81,7 +81,7 @@ const figureOf = (recording, number, { asked = recording.frames.length, told = (
   player.show(calm ? last() : whole);
   new IntersectionObserver(([{ isIntersecting }]) => {
     if (!isIntersecting && player.running) return seek(Math.max(whole, player.at));
-    if (!isIntersecting || calm || (begun && !again) || (begun && player.at >= last())) return;
+    if (!isIntersecting || calm || paper.matches || (begun && !again) || (begun && player.at >= last())) return;
     if (begun || player.at > whole) play(); else player.play(0);
     begun = true;
   }, { threshold: 0.6 }).observe(plane);
