@@ -382,8 +382,13 @@ def attacks_roll_from_the_handle_and_from_all_places(triangle: Triangle) -> None
     page = triangle.page
     page.mouse.click(*triangle.at(0.3, 0.4, 0.3))
     triangle.rests_at(30, 40, 30)
+    settled(triangle.pad)
+    before = triangle.pad.bounding_box()
     page.get_by_role("button", name="Attack from here").click()
     expect(page.locator(".mx-starts")).to_contain_text(re.compile(r"now"))
+    expect(page.get_by_role("button", name="Numbers")).to_be_visible()
+    settled(triangle.pad)
+    assert triangle.pad.bounding_box() == before, "what is told of a run moves no triangle"
     triangle.rests_at(30, 40, 30)  # the handle stays where the run began
     page.get_by_role("button", name="Attack from 21 starts").click()
     expect(page.locator(".mx-starts")).to_contain_text(re.compile(r"rolling \d+"))

@@ -7,7 +7,7 @@ const build = (el, send, onClose) => {
   const fold = menu("mx-numbers", "Numbers", "The numbers behind the headline", [numbers]);
   el.append(told, make("div", "mx-title-row", {}, action, fold.root));
   onClose(fold.close);
-  // What is dragged below stays under the pointer, however many lines the words come to meanwhile.
+  // What is dragged below stays under the pointer, however many lines the words come to meanwhile: a drag ends what is told of a run.
   const hold = (height) => { el.style.height = height; el.style.overflow = height && "hidden"; };
   onClose(listen(document, "pointerdown", (e) => { if (e.target.closest?.(".mx-triangle-view")) hold(`${el.getBoundingClientRect().height}px`); }, true));
   for (const end of ["pointerup", "pointercancel"]) onClose(listen(document, end, () => hold(""), true));
