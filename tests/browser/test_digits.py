@@ -80,9 +80,10 @@ def a_lasso_shows_those_images_alone(page: Page) -> None:
     expect(page.get_by_text("step 60,")).to_be_visible()
     expect(page.get_by_role("button", name="Attack", exact=True)).to_be_enabled()
     pair = page.locator(".mx-gallery .mx-tile").first.locator("canvas")
-    boxes = [pair.nth(k).bounding_box() for k in range(2)]
-    assert all(box and box["width"] >= 64 for box in boxes)  # seen from the last row
-    assert boxes[0] and boxes[1] and boxes[0]["y"] == boxes[1]["y"], "side by side"
+    expect(pair).to_have_count(2)
+    boxes = pair.evaluate_all("all => all.map(e => e.getBoundingClientRect().toJSON())")
+    assert all(box["width"] >= 64 for box in boxes)  # seen from the last row
+    assert boxes[0]["y"] == boxes[1]["y"], "side by side"
     chart = page.locator(".mx-brush .bqplot")
     chart.scroll_into_view_if_needed()
     settled(chart)
