@@ -97,10 +97,8 @@ def test_before_a_drag_each_point_has_a_stem_as_high_as_its_multiplier(app: App)
     seen = drag_chart(state(app))
     drawn = {int(i): float(v) for s in seen.series for i, v in zip(s.ids, s.y, strict=True)}
     assert drawn == pytest.approx(dict(enumerate(now.lam.tolist())))
-    places = [v for s in seen.series for v in zip(s.x, s.ids, strict=True)]
-    assert [i for _, i in sorted(places)] == list(range(now.n))  # each below its dot
     circle = opened("explain", "alternating-circle", n=8)
-    assert bool(state(circle).pinned.all())  # no dots: the strongest first
+    assert bool(state(circle).pinned.all())  # no signs: the strongest first
     alike = drag_chart(state(circle)).series
     heights = [v for s in alike for v in zip(s.x, s.y, strict=True)]
     assert [v for _, v in sorted(heights)] == sorted((v for _, v in heights), reverse=True)
@@ -347,16 +345,26 @@ def test_the_line_of_the_chart_drags_the_point(app: App) -> None:
     assert panel.drag.shown.handle == pytest.approx(state(app).slide.at)
 
 
-def test_every_point_is_a_dot_pinned_or_free_and_a_click_takes_it(app: App) -> None:
+def test_every_point_has_its_sign_on_its_stem_and_a_click_takes_it(app: App) -> None:
     panel = app.panels["ExplainPanel"]
-    dots = {s.name: s.ids.tolist() for s in panel.dots.shown.series if s.name}
-    assert dots["can become two"] == movable(app)
-    both = [*dots["can become two"], *dots["cannot be split"]]
+    assert not panel.dots.shown.series  # beside the chart of a drag alone
+    drawn = panel.drag.shown.series
+    signs = {s.name: s.ids.tolist() for s in drawn if s.name and s.kind == "dots"}
+    assert signs["can become two"] == movable(app)
+    both = [*signs["can become two"], *signs["cannot be split"]]
     assert sorted(both) == list(range(state(app).now.n))
-    send(panel.dots, kind="choose", id=movable(app)[0])
-    assert state(app).selected == movable(app)[0] == panel.dots.shown.lit
-    send(panel.dots, kind="hover", id=3)
+    for kind in ("stems", "dots"):
+        mine = [s for s in drawn if s.kind == kind]
+        at = {i: at for s in mine for i, *at in zip(s.ids, s.x, s.y, strict=True)}
+        assert at == {i: [i + 1.0, float(lam)] for i, lam in enumerate(state(app).now.lam)}
+    send(panel.drag, kind="choose", id=movable(app)[0])
+    assert state(app).selected == movable(app)[0] == panel.drag.shown.lit
+    send(panel.drag, kind="hover", id=3)
     assert app.session.pointed == 3
+    app.session.attempt(explain.pull, app.session, state(app).now.x[movable(app)[0]] + 1e-3)
+    beside = [i for s in panel.dots.shown.series if s.name for i in s.ids.tolist()]
+    assert sorted(beside) == list(range(state(app).now.n))
+    assert panel.dots.shown.lit == state(app).selected
 
 
 def test_forced_points_are_counted_and_one_program_runs_at_a_time(app: App) -> None:

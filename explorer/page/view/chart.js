@@ -120,11 +120,11 @@ const paintAxes = (c, frame, at, paints) => {
   const held = frame.handle ? at.X(frame.handle.at) : -1e9; // its knob stands there, and its words say the value
   for (const [i, [v, number]] of ticks.entries()) {
     const words = i || at.named || !frame.x.short ? number : `${frame.x.short} ${number}`; // what the axis is, where its name has no room
-    const x = at.X(v), half = at.width(words) / 2;
-    if (Math.abs(x - held) < half + SIZES.handle) continue;
-    if (x < at.left - 1 || x > at.right + 1 || x - half < free) continue;
+    const half = at.width(words) / 2, x = Math.min(Math.max(at.X(v), half + 1), at.wide - half - 1);
+    if (Math.abs(at.X(v) - held) < half + SIZES.handle) continue;
+    if (at.X(v) < at.left - 1 || at.X(v) > at.right + 1 || x - half < free) continue;
     c.textAlign = "center";
-    c.fillText(words, Math.min(Math.max(x, half + 1), at.wide - half - 1), at.bottom + 15);
+    c.fillText(words, x, at.bottom + 15);
     free = x + half + 8;
   }
   if (at.named) {

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import partial
 from html import escape
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import ipywidgets as w
 import numpy as np
+from numpy.typing import NDArray
 from torch import Tensor
 
 from explorer.engine.attacks.target import Target
@@ -78,7 +79,7 @@ class ExplainPanel(Panel):
         return super().belongs(frame) and frame.proof is None
 
     def build(self) -> None:
-        """Make a row of dots, the chart of a drag, its buttons, and two questions."""
+        """Make a row of signs, the chart of a drag, its buttons, and two questions."""
         self.dots = ChartView(_dom_classes=["mx-dots-card"])
         self.dots.on("hover", lambda i: self.session.choose(pointed=i))
         self.dots.on("choose", partial(self.do, explain.choose, self.session))
@@ -276,40 +277,54 @@ def radius_legend(drawn: RadiusMap) -> str:
     return f"{scale_html(SHADING, (low, top))}<div>{escape(words.radii(drawn))}</div>"
 
 
-def points_chart(state: Explained) -> Chart:
-    """Return one dot a point of the present explanation, barred where it cannot be split.
+def _signs(state: Explained) -> list[tuple[str, str, dict[str, Any], NDArray[Any]]]:
+    """Return the signs of points: name, colour, look and whose (n,) it is; barred: not to be split.
 
-    Of points that are all barred the headline speaks: nothing is drawn.
+    Of points that are all barred the headline speaks: they have no sign.
     """
     n, pinned = state.now.n, state.pinned.numpy()
     if n and pinned.all():
-        return NOTHING
+        return []
     size = 8.0 if n <= A_ROW else 4.5
-    kinds = (
+    return [
+        ("", "card", {"size": size}, np.ones(n, dtype=bool)),  # no stem shows through
         ("cannot be split", "ink2", {"size": size, "hollow": True}, pinned),
         ("", "ink2", {"size": size, "shape": "bar"}, pinned),
         ("can become two", "ink", {"size": size, "hollow": True, "core": True}, ~pinned),
-    )
-    lit = -1 if state.selected is None else state.selected
+    ]
+
+
+def points_chart(state: Explained) -> Chart:
+    """Return one sign a point of the present explanation, beside the chart of a drag."""
+    lit, kinds = -1 if state.selected is None else state.selected, _signs(state)
+    if not kinds or state.slide is None:  # else they stand on the stems
+        return NOTHING
     title, foot = words.TITLE, words.counts(state)
     return dot_chart(
-        n, kinds, title=title, note=words.note(state), foot=foot, tips=words.points(state), lit=lit,
-        label=f"{title} {foot}",
+        state.now.n, kinds, title=title, note=words.note(state), foot=foot,
+        tips=words.points(state), lit=lit, label=f"{title} {foot}",
     )  # fmt: skip
 
 
 def carried_chart(state: Explained, foot: str) -> Chart:
-    """Return how strongly each point carries the weights, in the order of the dots above.
+    """Return how strongly each point carries the weights, with its sign on its stem.
 
-    Where no dots are drawn the strongest stands first.
+    Where none has a sign the strongest stands first.
     """
-    lam, y = state.now.lam.numpy(), state.now.y.numpy()
-    alike = bool(state.pinned.all())
-    order = np.argsort(-lam, kind="stable") if alike else np.arange(len(lam))
+    lam, y, kinds = state.now.lam.numpy(), state.now.y.numpy(), _signs(state)
+    order = np.arange(len(lam)) if kinds else np.argsort(-lam, kind="stable")
+    rank = np.arange(1.0, len(lam) + 1)
+    signs = [
+        Series(rank[mine], lam[mine], name, "dots", ids=order[mine], colour=colour, look=look)
+        for name, colour, look, mine in kinds
+        if mine.any()
+    ]
+    told = f"{words.counts(state)}\n{foot}" if kinds else foot
     return Chart(
-        class_stems(lam[order], y[order], order), Axis(0.0, len(lam) + 1.0, hidden=True),
-        Axis(0.0, next_step(float(lam.max())), short="λ"), words.CARRIED, words.MULTIPLIER, foot,
-        label=f"{words.CARRIED}. {foot}", picks=True, tips=words.points(state),
+        [*class_stems(lam[order], y[order], order), *signs],
+        Axis(0.0, len(lam) + 1.0, hidden=True),
+        Axis(0.0, next_step(1.15 * float(lam.max())), short="λ"), words.CARRIED, words.MULTIPLIER,
+        told, label=f"{words.CARRIED}. {told}", picks=True, tips=words.points(state),
         lit=-1 if state.selected is None else state.selected,
     )  # fmt: skip
 
