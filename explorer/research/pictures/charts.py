@@ -329,7 +329,7 @@ def margins_chart(q_values: Tensor, labels: Tensor, at_rest: bool = True) -> Cha
         if (mine := (y[order] == label) & cut).any()
     ]  # fmt: skip
     tips = [f"point {i + 1}: {q[i] / unit:.3g}" for i in range(len(q))]
-    top = float(np.clip(1.2 * q.max() / unit, 1.5, MARGIN_TOP + 0.2))
+    top = float(np.clip(1.2 * q.max() / unit, 1.25, MARGIN_TOP + 0.2))
     said = _margin_note(q, int(on.sum()))
     rules = [Guide(1.0)] if low > 0 else []
     steps = ((0, "0"), (1, "on the margin"), (2, "2 ×"), (3, "3 ×"))
