@@ -358,6 +358,7 @@ ACTIONS: dict[str, Callable[[Session], None]] = {
     "points": draw.take_points,
     "other-class": draw.turn_class,
     "draw": lambda session: go(session, "draw"),
+    "own": draw.begin_own,
     "train": train_on,
     "reseed": attack_again,
     "attack": begin_attack,

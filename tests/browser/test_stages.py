@@ -96,7 +96,8 @@ def an_arena_runs_and_a_click_shows_the_claims(app: Explorer) -> None:
     app.press("Run the attacks")
     rows = table.locator("tr.mx-can")
     expect(rows.filter(has_text="Hinges")).to_be_visible()
-    expect(app.button("Run the attacks")).to_be_visible()
+    expect(app.button("Run again")).to_be_visible()
+    expect(app.page.locator(".mx-side .mx-action:visible")).to_have_text(["Draw your own"])
     line = rows.filter(has_text="Model inversion")
     line.locator("td").nth(2).click()
     expect(line).to_have_class(re.compile("mx-on"))
@@ -137,6 +138,6 @@ def test_the_table_of_compare_stays_in_place_while_attacks_run(circle: Explorer)
     page.keyboard.press("Enter")  # a click would take the selection away by itself
     row = page.locator(".mx-table tr", has=first)
     expect(row).to_contain_text(re.compile(r"\d of \d"))
-    expect(app.button("Run the attacks")).to_be_focused()  # it said Cancel meanwhile
+    expect(app.button("Run again")).to_be_focused()  # it said Cancel meanwhile
     assert chosen and page.evaluate("getSelection().toString()") == chosen
     assert first.evaluate("e => e.marked")

@@ -16,7 +16,7 @@ from explorer.engine.scoring import score
 from explorer.page import play
 from explorer.page.apps.explorer import App
 from explorer.page.plane.marks import FOUND
-from explorer.page.stages.attack.arena import CANCEL, REST, ROWS, RUN
+from explorer.page.stages.attack.arena import AGAIN, CANCEL, REST, ROWS
 from explorer.page.stages.attack.other import OPEN, SURE, OtherPanel
 from explorer.research.runs import FINE, RADIUS
 from explorer.research.sweep.arena import refusals
@@ -96,7 +96,7 @@ def test_runs_fill_the_rows_with_the_numbers_of_the_scoreboard(app: App) -> None
         assert float(mean) == pytest.approx(line.hits / 3, rel=0.05) and 3 * int(n) == line.n
         assert float(chance) == pytest.approx(line.control[line.at] * int(n), rel=0.1)
         assert float(seconds) == pytest.approx(line.cpu, rel=0.1) and line.cpu > 0
-    assert label(panel.row, "go") == RUN and panel.row.json("share")["hidden"]
+    assert label(panel.row, "go") == AGAIN and panel.row.json("share")["hidden"]
     send(panel.table, kind="choose", key="inversion")
     claims = app.session.frame.claims
     assert claims is not None and panel.table.chosen == "inversion"
@@ -106,6 +106,7 @@ def test_runs_fill_the_rows_with_the_numbers_of_the_scoreboard(app: App) -> None
                if r["trial"]["attack"] == "inversion")  # fmt: skip
     assert (drawn["claims"][:, 2] == FOUND).sum() == best == len(drawn.get("links", ()))
     shown = app.session.frame.arena
+    assert app.panels["HeadlinePanel"].view.state["key"] == "own"  # the blue way is at its end
     assert app.panels["HeadlinePanel"].text == f"{shown.title} {shown.sentence}" and shown.title
     assert (
         app.panels["HeadlinePanel"].view.state["fold"] == [list(pair) for pair in shown.fold] != []

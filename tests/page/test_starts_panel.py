@@ -21,6 +21,7 @@ from explorer.page.stages.attack import commands as attack
 from explorer.page.stages.landscape import commands as landscape
 from explorer.page.stages.landscape import start_energies, words
 from explorer.page.stages.landscape.starts import StartsPanel
+from explorer.page.stages.proof.words import way_on
 from explorer.page.view.canvases import weights_in
 from explorer.page.words.headline import headline
 from explorer.page.words.screen import stage_gap
@@ -619,6 +620,14 @@ def test_the_way_on_after_a_run_leaves_out_an_act_that_was_seen(app: App) -> Non
         ways.append(app.session.frame.stage)
         play.go(app.session, "landscape")
     assert ways == ["explain", "arena"]
+
+
+def test_the_proof_leads_past_a_landscape_that_has_answered(app: App) -> None:
+    assert way_on(app.session.frame).key == "landscape"
+    press(panel(app).here, "go")
+    assert way_on(app.session.frame).key == "compare"
+    play.act(app.session, "compare")
+    assert app.session.frame.stage == "arena"
 
 
 def test_a_run_whose_energy_rises_again_says_so(app: App) -> None:

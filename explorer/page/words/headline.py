@@ -59,6 +59,7 @@ HIDDEN = Statement(
 )
 WHICH = "Which attack does best?"
 ATTACK = "Attack these weights"
+OWN = Action("own", "Draw your own")
 STILL = 0.01  # growth of the margin over nine tenths of the steps that is little; arbitrary
 CLOSE_FROM = f"on the way to a KKT point, and close to one from {explained_share(NEAR)} on."
 ENOUGH = 0.15  # unexplained share up to which weights on their way are attacked; arbitrary
@@ -86,8 +87,10 @@ def headline(frame: Frame, running: bool = False, hidden: bool = False) -> State
         return _certain(frame.certain)
     if frame.stage == "explain" and frame.explain is not None:
         said = _explain(frame.explain.present, frame.certainty)
-        if said.tone == "bad" or frame.target is None or obstacle(frame.target):
+        if said.tone == "bad" or frame.target is None:
             return said
+        if obstacle(frame.target):  # no place is proven
+            return replace(said, action=said.action or proof.way_on(frame))
         return replace(said, action=Action("places", ASK))
     if frame.stage == "arena":
         return _compare(frame)
@@ -269,7 +272,8 @@ def _landscape(frame: Frame) -> Statement:
 def _compare(frame: Frame) -> Statement:
     shown = frame.arena
     if shown is not None and shown.target is frame.target:
-        return Statement(shown.title or WHICH, shown.sentence, fold=shown.fold)
+        end = OWN if shown.title and shown.runs else None
+        return Statement(shown.title or WHICH, shown.sentence, fold=shown.fold, action=end)
     return Statement(WHICH, "Choose attacks: each meets the same weights, several times.")
 
 
@@ -350,7 +354,7 @@ def _explain(state: Explained, sure: Certainty | None) -> Statement:
         title = f"None of the {n} points that carry the weights can be split"
         if n == 1:
             title = "The one point that carries the weights cannot be split"
-        return Statement(title, words, "", fold, Action("compare", "Compare attacks"))
+        return Statement(title, words, "", fold, proof.LAST)
     return Statement(
         f"{n - still} of {n} points that carry the weights can become two",
         "Click a filled point, and drag it a little along the line that appears: it becomes two "

@@ -34,7 +34,7 @@ from explorer.research.sweep.experiment import Ambiguity, ambiguity
 from explorer.research.words import arena as arena_words
 from explorer.research.words import explanations
 
-RUN, CANCEL = "Run the attacks", "Cancel the runs"
+RUN, AGAIN, CANCEL = "Run the attacks", "Run again", "Cancel the runs"
 RUN_TIP = "Run the ticked attacks on these weights; what is done stays"
 SEEDS_TIP = "Each from other seeds; their spread makes the interval, from three on"
 HEAD = ("recovered", "claims right", "by chance", "seconds")
@@ -170,6 +170,8 @@ class Arena(Panel):
         """Draw one row for each attack, with what its runs found; and their curves."""
         lines = {line.key: line for line in self.lines(self.radius)}
         self.row.put("within", hidden=not lines, value=float(f"{self.radius:.2g}"))
+        told = bool(lines) and self.session.lesson is None  # the headline leads on
+        self.row.put("go", label=AGAIN if told else RUN, filled=not told)
         self.curves.draw(radius_chart(list(lines.values())))
         refused = self._refusals(self.session.frame.target)
         truth, ticked = self.session.frame.truth, self.ticked_attacks()

@@ -9,6 +9,7 @@ from explorer.engine.explanations.needed import Needed
 from explorer.engine.number_words import coarse_share, count, digits_above, percent, share
 from explorer.engine.statement import Action, Statement
 from explorer.page.frame import Frame, Proof
+from explorer.page.stages.landscape import words as landscape
 from explorer.page.words.screen import ASK
 
 LEAVE, LIFT = "Back to the points", "Allow points again"
@@ -23,6 +24,7 @@ CLOSED_IN, EACH = "How wide each place is", "how far from its middle the point c
 WITHIN = "from the middle"
 HIDE = "Hide the points"
 NEXT = Action("landscape", "Try other starts")
+LAST = Action("compare", "Compare attacks")
 NOWHERE = "No place must hold a point"
 
 
@@ -124,7 +126,12 @@ def _none(frame: Frame, held: Proof, fold: tuple[tuple[str, str], ...]) -> State
         f"The best set, as drawn, has points in {count(made.asked, 'place')}. For {which} another "
         f"set, with none there, explains the weights {_as_good(frame, held)}.{rest}"
     )
-    return Statement(NOWHERE, words, "warn", fold, reveal_action(frame, held))
+    return Statement(NOWHERE, words, "warn", fold, reveal_action(frame, held) or way_on(frame))
+
+
+def way_on(frame: Frame) -> Action:
+    """Return the way to the landscape, or beyond it where its runs have come to a result."""
+    return LAST if landscape.is_answered(frame) else NEXT
 
 
 def _revelation(frame: Frame, held: Proof, fold: tuple[tuple[str, str], ...]) -> Statement:
@@ -136,7 +143,8 @@ def _revelation(frame: Frame, held: Proof, fold: tuple[tuple[str, str], ...]) ->
         without = "has no place of its own" if rest == 1 else "have no place of their own"
         words += f" {rest} of {truth.n} {without}."
     title = f"{right} of {truth.n} points must be in their place"
-    return Statement(title, words, "good" if right == len(made.rows) else "bad", fold, NEXT)
+    tone = "good" if right == len(made.rows) else "bad"
+    return Statement(title, words, tone, fold, way_on(frame))
 
 
 def right_count(made: Needed, truth: Dataset) -> int:
