@@ -26,6 +26,7 @@ HIDE = "Hide the points"
 NEXT = Action("landscape", "Try other starts")
 LAST = Action("compare", "Compare attacks")
 NOWHERE = "No place must hold a point"
+FILLED = "Filled points: the best set without one there."
 
 
 def statement(frame: Frame, held: Proof) -> Statement:
@@ -179,16 +180,16 @@ def _argument(frame: Frame, held: Proof) -> Statement:
     limit, action = share(made.limit), reveal_action(frame, held) or ALLOW
     whose = leaver(frame, made)
     if bound.low > made.limit:
-        words = f"More than {whose}, {limit}, by proof: a training point is in the disc."
+        words = f"More than {whose}, {limit}, by proof: a training point is in the disc. {FILLED}"
         return Statement(title, words, "good", fold, action)
     if bound.high <= made.limit:
         title = "No point is needed here" if held.places else NOWHERE
         words = (
-            f"Drawn is another set. It has none in the disc, and leaves {coarse_share(bound.high)} "
-            f"of the weights unexplained: no more than {whose}, {limit}."
+            "The filled points are another set. It has none in the disc, and leaves "
+            f"{coarse_share(bound.high)} of the weights unexplained: no more than {whose}, {limit}."
         )
         return Statement(title, words, "warn", fold, action)
-    words = f"More than {whose}, {limit}, but no proof says that none leaves less."
+    words = f"More than {whose}, {limit}, but no proof says that none leaves less. {FILLED}"
     if not held.exact:
-        words = f"More than {whose}, {limit}, so far: let the disc rest for the proof."
+        words = f"More than {whose}, {limit}, so far: let the disc rest for the proof. {FILLED}"
     return Statement(title, words, "", fold, action)
