@@ -839,7 +839,7 @@ def starts_words(empty: Frame, begun: Frame, several: Frame) -> Named:
         ("six", Arrivals(21, 21, 21, 6, 3, 1, 0.01, 2000, False, 0.06)),
         ("all", Arrivals(21, 21, 19, 21, 0, 0, 0.01, 9)),
     ):  # fmt: skip
-        yield f"starts, arrived, {name}", ": ".join(says.arrival_words(made, "20 candidates"))
+        yield f"starts, arrived, {name}", ": ".join(says.arrival_words(made))
     place = (0.333, 0.333, 0.334)
     few = Report(torch.zeros(2, 2), torch.ones(2), torch.ones(2))
     for name, top in (("fell", 0.5), ("rose", 0.95)):

@@ -130,7 +130,7 @@ def headline(frame: Frame) -> tuple[str, str] | None:
         title_, said = census_words(told, held.end)
         return title_, said + (OTHER_ENDS if held.arrivals is not None and held.end < 0 else "")
     if held.arrivals is not None:
-        return arrival_words(held.arrivals, beside(held))
+        return arrival_words(held.arrivals)
     if held.energies is None:
         return None
     return all_words(held) if tells_nothing(frame) else map_title(held)
@@ -272,7 +272,7 @@ def run_numbers(held: Handle, own: bool) -> tuple[tuple[str, str], ...]:
     return (*rows, ("candidates", beside(held)))
 
 
-def arrival_words(made: Arrivals, those: str) -> tuple[str, str]:
+def arrival_words(made: Arrivals) -> tuple[str, str]:
     """Return how many runs ended at the truth, at another explanation, and stuck at neither."""
     if not made.ended:
         of = f"{made.total} runs are on their way" if made.going else "The runs were stopped"
@@ -287,7 +287,7 @@ def arrival_words(made: Arrivals, those: str) -> tuple[str, str]:
         return f"{made.ended} of {made.total} runs have ended", f"So far {sofar}. {more}"
     which = {0: "No run ends at the truth", made.total: f"All {made.total} runs end at the truth"}
     some = f"{made.truth} of {made.total} runs end{_s(made.truth)} at the truth"
-    began = f"; {made.began} began there" if made.began and made.truth else ""
+    began = f" ({made.began} began there)" if made.began and made.truth else ""
     rest = []
     if made.other:
         sets = "another set that explains" if made.other == 1 else "other sets that explain"
@@ -295,11 +295,11 @@ def arrival_words(made: Arrivals, those: str) -> tuple[str, str]:
         rest.append(f"{end} at {sets} the weights as well to {EQUAL:.0%}")
     if made.stuck:
         rest.append(f"{made.stuck} {'is' if made.stuck == 1 else 'are'} stuck")
-    how = f": {made.apart:.2g} from the truth on average" if made.apart else ""
-    others = f"{', '.join(rest)}{how}. " if rest else ""
+    away = f"; the rest {made.apart:.2g} away" if made.apart else ""
+    others = f"{', '.join(rest)}. " if rest else ""
     falling = made.ended - made.level
     still = f"{falling} still fall{_s(falling)}. " if falling else ""
-    words = f"{others}{still}At the truth: within {RADIUS:g} on average, by {those}{began}."
+    words = f"{others}{still}At the truth: within {RADIUS:g} on average{began}{away}."
     took = f" in {made.steps:,} steps" if made.steps else ""
     return f"{which.get(made.truth, some)}{took}", words
 
