@@ -33,11 +33,11 @@ def _title(lines: Sequence[ArenaLine]) -> str:
     if first.p_adjusted > CHANCE:
         return "No attack is shown to beat chance"
     best_of_all = len(ran) > 1 and 2 * first.hits >= first.claims  # else it mostly guesses
-    return f"{first.title} {'does best:' if best_of_all else 'finds'} {_points(first)}"
+    return f"{first.title} {'does best:' if best_of_all else 'recovers'} {_points(first)}"
 
 
 def _points(line: ArenaLine) -> str:
-    """Return how many points of all a run finds on average, such as "16 of 20 points"."""
+    """Return how many points of all a run hits on average, such as "16 of 20 points"."""
     return f"{a_run(line, line.hits)} of {a_run(line, line.n)} points"
 
 
@@ -62,7 +62,7 @@ def why_unlike(line: ArenaLine, found: int, n: int) -> str:
 
 
 def _first(ran: Sequence[ArenaLine]) -> ArenaLine | None:
-    """Return the best of those that beat chance, else the best; None if none found anything."""
+    """Return the best of those that beat chance, else the best; None if none hit anything."""
     return best([line for line in ran if line.p_adjusted <= CHANCE]) or best(ran)
 
 
@@ -77,11 +77,11 @@ def below(lines: Sequence[ArenaLine]) -> str:
         found = f"A point counts as recovered within {ran[0].radius:g}, and {of} ran."
         return found + _open_questions(ran[0])
     mean = f", on average over {count(first.runs, 'run')}" if first.runs > 1 else ""
-    lead = "" if first.p_adjusted <= CHANCE else f"{first.title} finds {_points(first)}. "
+    lead = "" if first.p_adjusted <= CHANCE else f"{first.title} hits {_points(first)}. "
     chance = first.control[first.at] * first.n
     text = (
         f"{lead}Each within {first.radius:g}{mean}. {first.hits} of {first.claims} claims "
-        f"{'is' if first.claims == 1 else 'are'} right; chance finds "
+        f"{'is' if first.claims == 1 else 'are'} right; chance hits "
         f"{a_run(first, chance)}.{_more_but_false(first, max(ran, key=lambda line: line.hits))}"
     )
     if least_p(len(first.chance)) > CHANCE:
@@ -127,7 +127,7 @@ def sentence(lines: Sequence[ArenaLine]) -> str:
     text = (
         f"{lead}{first.hits} of {first.n} points within {first.radius:g} over "
         f"{count(first.runs, 'run')}, {first.hits} of {first.claims} claims right; chance "
-        f"finds {chance:.2g}"
+        f"hits {chance:.2g}"
     )
     known = first.p_value == first.p_value
     if known:
@@ -143,13 +143,13 @@ def sentence(lines: Sequence[ArenaLine]) -> str:
 
 
 def _more_but_false(first: ArenaLine, most: ArenaLine) -> str:
-    """Return why the attack that finds most is not the best; "" where it is."""
+    """Return why the attack that hits most is not the best; "" where it is."""
     false = most.claims - most.hits
     if most.hits <= first.hits:
         return ""
     if not false:
         return " Best is whose points recovered and whose right claims are many alike."
-    return f" {most.title} finds more, but {false} of its {most.claims} claims are false."
+    return f" {most.title} hits more, but {false} of its {most.claims} claims are false."
 
 
 def _open_questions(line: ArenaLine) -> str:

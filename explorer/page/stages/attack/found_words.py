@@ -31,15 +31,15 @@ def within(here: RecallCurve) -> str:
     return f"{truth}; of as many unseen points {float(here.chance[0]):.2g}"
 
 
-def points_found(here: RecallCurve, made: Certainty | None = None) -> list[str]:
+def points_found(
+    here: RecallCurve, made: Certainty | None = None, word: str = "recovered"
+) -> list[str]:
     """Return of each point its nearest claim, whether it is recovered, and how certain."""
     said, matches = [], here.matches[0].tolist()
     for i, (away, match) in enumerate(zip(here.distances.tolist(), matches, strict=True)):
         near = f"nearest claim {away:.2g} away" if away < float("inf") else "no claim of its class"
         sure = "" if made is None else f"; {certainty(made, i)}"
-        said.append(
-            f"point {i + 1}: {'recovered, ' if match >= 0 else 'not recovered, '}{near}{sure}"
-        )
+        said.append(f"point {i + 1}: {'' if match >= 0 else 'not '}{word}, {near}{sure}")
     return said
 
 
@@ -58,7 +58,12 @@ def set_without(made: Certainty) -> str:
 
 
 def certainty_words(
-    target: Target | None, share: float | None, met: int, sure: int | None, both: int = 0
+    target: Target | None,
+    share: float | None,
+    met: int,
+    sure: int | None,
+    both: int = 0,
+    word: str = "recovered",
 ) -> str:
     """Return what is to be said of how certain the points are.
 
@@ -68,19 +73,20 @@ def certainty_words(
         met: how many points are recovered.
         sure: how many are certified, recovered or not; None where that is not known.
         both: how many are recovered and certified.
+        word: "hit" where chance is not ruled out.
     """
     if target is None:
         return ""
     if share is not None:
-        return f"● recovered: {met}   ✓ certified: {share:.0%} computed"
+        return f"● {word}: {met}   ✓ certified: {share:.0%} computed"
     if sure is None:
         return why_none(target)
     alone = sure - both
-    words = f"● recovered: {met}"
+    words = f"● {word}: {met}"
     if both:
         words += f", {both if both < met else 'all'} of them ✓ certified"
     if alone:
-        words += f"   ✓ certified, not recovered: {alone}"
+        words += f"   ✓ certified, not {word}: {alone}"
     return words if sure else f"{words}, none certified"
 
 

@@ -194,7 +194,9 @@ class Scoreboard(Panel):
         share = self.job.share if self.job.state is JobState.RUNNING else None
         here = self.view.met((self.radius,))
         gone = traceless_points(frame, here.n)
-        self.view.dots.draw(dots(here, frame.target, made, share, gone))
+        sure = frame.attack.verdict is None or frame.attack.verdict.beyond_chance
+        word = "recovered" if sure else "hit"
+        self.view.dots.draw(dots(here, frame.target, made, share, gone, word))
 
 
 def _has_counts(frame: Frame) -> bool:
@@ -213,7 +215,7 @@ def controls_of(aim: Aim, verdict: Verdict) -> Controls:
 
 def dots(
     here: RecallCurve, target: Target | None = None, made: Certainty | None = None,
-    share: float | None = None, gone: NDArray[np.bool_] | None = None,
+    share: float | None = None, gone: NDArray[np.bool_] | None = None, word: str = "recovered",
 ) -> Chart:  # fmt: skip
     """Return one dot a training point: full where recovered, ringed and ticked where certified.
 
@@ -223,6 +225,7 @@ def dots(
         made: how certain the points are; None where it is not known.
         share: of the work on that; None where no work goes on.
         gone: which points (n,) leave no trace in the weights; None where that is not known.
+        word: "hit" where chance is not ruled out.
     """
     n, met = here.n, here.met[0].numpy()
     size = 6.0 if n <= A_ROW else 3.5
@@ -230,15 +233,15 @@ def dots(
     lost = np.zeros(n, dtype=bool) if gone is None else gone & ~met
     kinds = (
         ("no trace", "ink3", {"size": 0.4 * size}, lost),
-        ("recovered", "good", {"size": size}, met),
-        ("not recovered", "ink3", {"size": size, "hollow": True}, ~met & ~lost),
+        (word, "good", {"size": size}, met),
+        (f"not {word}", "ink3", {"size": size, "hollow": True}, ~met & ~lost),
         ("certified", "good", {"size": 1.5 * size, "hollow": True}, sure),
         ("", "card", {"size": size, "shape": "tick"}, sure & met),
         ("", "good", {"size": size, "shape": "tick"}, sure & ~met),
     )
     held = None if made is None else int(sure.sum())
-    foot = certainty_words(target, share, int(met.sum()), held, int((sure & met).sum()))
+    foot = certainty_words(target, share, int(met.sum()), held, int((sure & met).sum()), word)
     if lost.any():
         foot = f"{foot}   · no trace: {int(lost.sum())}".lstrip()
-    said = f"{int(met.sum())} of {n} points recovered. {foot}".rstrip()
-    return dot_chart(n, kinds, foot=foot, tips=points_found(here, made), label=said)
+    said = f"{int(met.sum())} of {n} points {word}. {foot}".rstrip()
+    return dot_chart(n, kinds, foot=foot, tips=points_found(here, made, word), label=said)
