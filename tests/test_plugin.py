@@ -168,7 +168,10 @@ print(own.on_screen, own.title.value, own.note.value, len(own.chart.shown.series
 play.step(page.session, 97)
 print(page.panels["HeadlinePanel"].view.state["title"])
 play.go(page.session, "arena")
-print("sample" in [row["key"] for row in page.panels["Arena"].table.rows])
+arena = page.panels["Arena"]
+arena.rest_shown = True
+arena.draw()
+print("sample" in [row["key"] for row in arena.table.rows])
 play.go(page.session, "attack")
 other = Session()
 files.open_file(other, store.dump(files.as_run(page.session)))

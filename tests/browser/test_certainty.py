@@ -22,7 +22,7 @@ def claims_are_certified_and_the_map_is_drawn(app: Explorer) -> None:
     app.press("3 Attack")
     app.press("Play")
     dots = app.page.locator(".mx-dots .mx-chart-foot")
-    expect(dots).to_contain_text(re.compile(r"● recovered: 2.*✓ certified"))
+    expect(dots).to_contain_text(re.compile(r": 2.*✓ certified"))
     app.press("5 Explain")
     card = app.page.locator(".mx-explain")
     app.press("How certain is a point here?")
