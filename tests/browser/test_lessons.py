@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Locator, Page, expect
 
 from explorer.page.lessons.file import packaged_lessons
 from tests.browser.steps import NEGATIVE, Explorer, know_the_marks, settled
@@ -38,6 +38,11 @@ def whole(page: Page) -> None:
     )
 
 
+def letters(part: Locator) -> float:
+    """How large its words are, px."""
+    return part.locator("p").first.evaluate("e => parseFloat(getComputedStyle(e).fontSize)")
+
+
 def test_the_index_leads_to_lesson_0_which_is_done_with_a_mouse(
     new_page, voila_server, console_errors: list[str]
 ) -> None:
@@ -55,6 +60,7 @@ def test_the_index_leads_to_lesson_0_which_is_done_with_a_mouse(
     expect(title).to_have_text(packaged_lessons()[0].title)
     expect(app.verdict).to_contain_text("Both points hold the margin")
     whole(page)
+    size = letters(caption)
     following.click()
     expect(caption).to_contain_text("Now your own points")
     expect(done).to_have_count(1)
@@ -79,6 +85,7 @@ def test_the_index_leads_to_lesson_0_which_is_done_with_a_mouse(
     expect(page.locator(".mx-lesson-answer")).to_be_hidden()
     page.locator(".mx-lesson-fold summary").click()
     expect(page.locator(".mx-lesson-answer")).to_contain_text("No.")
+    assert letters(caption) == size >= 15, "a longer step has no smaller words"
     whole(page)
     following.click()
     expect(title).to_have_text(packaged_lessons()[1].title)
