@@ -19,6 +19,9 @@ const build = (el, send, onClose) => {
   const code = (part) => make("pre", "", { textContent: part.replace(/^ {4}/gm, "").trimEnd() });
   const paragraphs = (text) => text.split(/\n(?:[ \t]*\n)+/).filter((part) => part.trim())
     .map((part) => (/^ {4}/.test(part) ? code(part) : make("p", "", { textContent: part.trim() })));
+  const anchors = (others) => others.map(({ page, title: name }) => make("a", "mx-action mx-lesson-link", {
+    href: address(page), target: "_blank", textContent: `${name} ↗`,
+  }));
   let shown = "", pages = [], asks = false, fit = false, has = [], texts = [];
   const overflows = () => body.scrollHeight > body.clientHeight + 1;
   // Words as large as the room for each step's allows, so that all steps have one size.
@@ -31,17 +34,17 @@ const build = (el, send, onClose) => {
       el.style.setProperty("--mx-words", `${size}px`);
       while (size > SMALLEST && overflows()) el.style.setProperty("--mx-words", `${size -= 1}px`);
     };
-    const own = [[...caption.childNodes], question.textContent, goal.textContent, goal.hidden];
+    const own = [[...caption.childNodes], [...links.childNodes], question.textContent, goal.textContent, goal.hidden];
     texts.forEach((step) => {
       caption.replaceChildren(...paragraphs(step.caption));
+      links.replaceChildren(...anchors(step.links));
       [question.textContent, goal.textContent] = [step.question, `○ ${step.goal}`];
       [question.hidden, fold.hidden, goal.hidden] = [!step.question, !step.question, !step.goal];
       shrink();
     });
     caption.replaceChildren(...own[0]);
-    [question.textContent, goal.textContent, goal.hidden] = own.slice(1);
-    [question.hidden, fold.hidden] = has.map((one) => !one); // also for the question that comes later
-    shrink();
+    links.replaceChildren(...own[1]);
+    [question.textContent, goal.textContent, goal.hidden] = own.slice(2);
     [question.hidden, fold.hidden] = has.map((one) => !one || !asks);
   };
   const resized = new ResizeObserver(fitWords);
@@ -65,9 +68,7 @@ const build = (el, send, onClose) => {
     if (words !== shown) {
       shown = words;
       caption.replaceChildren(...paragraphs(state.caption));
-      links.replaceChildren(...state.links.map(({ page, title: name }) => make("a", "mx-action mx-lesson-link", {
-        href: address(page), target: "_blank", textContent: `${name} ↗`,
-      })));
+      links.replaceChildren(...anchors(state.links));
       answer.replaceChildren(...paragraphs(state.answer));
       put(question, "textContent", state.question);
       fold.open = false;

@@ -16,6 +16,7 @@ from explorer.page.lessons import course, words
 from explorer.page.lessons.course import Draft, Walk
 from explorer.page.lessons.file import (
     Lesson,
+    Step,
     file_name,
     link_of,
     packaged_lessons,
@@ -164,8 +165,7 @@ def _walk(walk: Walk) -> dict[str, Any]:
         "asks": seen,
         "goal": "" if step.goal is None else step.goal.words, "done": done,
         "next": following, "ready": seen, "plays": not seen and course.names_play(walk),
-        "links": [{"page": f"{name}.ipynb", "title": words.PAGES[name]}
-                  for name in walk.lesson.pages if step.goal and step.goal.name == ELSEWHERE],
+        "links": _links(walk.lesson, step),
     }  # fmt: skip
 
 
@@ -182,11 +182,18 @@ def _steps(walk: Walk) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _texts(lesson: Lesson) -> list[dict[str, str]]:
+def _links(lesson: Lesson, step: Step) -> list[dict[str, str]]:
+    """Return the pages on which the task of a step is done."""
+    elsewhere = step.goal is not None and step.goal.name == ELSEWHERE
+    return [{"page": f"{name}.ipynb", "title": words.PAGES[name]}
+            for name in lesson.pages if elsewhere]  # fmt: skip
+
+
+def _texts(lesson: Lesson) -> list[dict[str, Any]]:
     """Return the words of all steps, which together set the size of the words."""
     return [
         {"caption": step.caption, "question": step.question,
-         "goal": "" if step.goal is None else step.goal.words}
+         "goal": "" if step.goal is None else step.goal.words, "links": _links(lesson, step)}
         for step in lesson.steps
     ]  # fmt: skip
 
