@@ -177,10 +177,10 @@ def hall_within(made: HallScore) -> str:
 
 
 def hall_claims(claimed: int, n: int) -> str:
-    """Return what the machine claims, and whether some of it must be wrong."""
+    """Return what the machine claims, and whether not each place can be a point of its own."""
     places = count(claimed, "place")
     more = claimed > n
-    wrong = f" There are only {n} points, so some of them are wrong." if more else ""
+    wrong = f" There are only {n} points: some are claimed twice, or are wrong." if more else ""
     return f"{places}, read out of the weights alone.{wrong}"
 
 

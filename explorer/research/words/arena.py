@@ -31,7 +31,7 @@ def _title(lines: Sequence[ArenaLine]) -> str:
         reached = " in reach" if any(line.hits for line in ran) else ""
         return f"No attack recovered a point{reached}"
     if first.p_adjusted > CHANCE:
-        return "No attack is shown to beat chance"
+        return f"{first.title} hits {_points(first).removesuffix(' points')}, chance not ruled out"
     best_of_all = len(ran) > 1 and 2 * first.hits >= first.claims  # else it mostly guesses
     return f"{first.title} {'does best:' if best_of_all else 'recovers'} {_points(first)}"
 
@@ -77,10 +77,9 @@ def below(lines: Sequence[ArenaLine]) -> str:
         found = f"A point counts as recovered within {ran[0].radius:g}, and {of} ran."
         return found + _open_questions(ran[0])
     mean = f", on average over {count(first.runs, 'run')}" if first.runs > 1 else ""
-    lead = "" if first.p_adjusted <= CHANCE else f"{first.title} hits {_points(first)}. "
     chance = first.control[first.at] * first.n
     text = (
-        f"{lead}Each within {first.radius:g}{mean}. {first.hits} of {first.claims} claims "
+        f"Each within {first.radius:g}{mean}. {first.hits} of {first.claims} claims "
         f"{'is' if first.claims == 1 else 'are'} right; chance hits "
         f"{a_run(first, chance)}.{_more_but_false(first, max(ran, key=lambda line: line.hits))}"
     )
