@@ -336,7 +336,7 @@ def title(values: NDArray[np.float64], own: bool = False, finest: bool = True) -
         return "Only starts beside the truth explain the weights", f"{text}{more}."
     where = "Starts far from the truth" if share < FAR else "Starts half way to the truth"
     more = _farthest(values, share) if finest else ""
-    return f"{where} explain the weights as well", f"{text}{more}."
+    return f"{where} explain the weights, too", f"{text}{more}."
 
 
 def _farthest(values: NDArray[np.float64], share: float) -> str:
