@@ -30,7 +30,6 @@ from explorer.page.stages.explain.words import LIKELY
 from explorer.page.stages.proof import commands as proof
 from explorer.page.stages.proof.commands import proofs
 from explorer.page.words.headline import headline
-from explorer.research.runs import RADIUS
 from tests.page.pages import hold_jobs, on_plane, opened, press
 
 STEPS = 400
@@ -78,7 +77,7 @@ def test_claims_are_certified_after_a_run_and_drawn_so() -> None:
         met = (right == 1).sum() + int((made.certain & meets(app)).sum())
         assert met == verdict.found and not (right == 3).any(), "no threshold is asked"
         assert sum(bool(text) for text in drawn["certain"]) == int(made.certain.sum())
-        assert headline(now).title.count(str(verdict.certified)) >= 1
+        assert str(verdict.certified) in dict(headline(now).fold)["certified points"]
         play.reset(app.session)  # other claims on the same weights: the same points are certain
         assert known(app) is made
         app.close()
@@ -279,9 +278,7 @@ def test_places_come_from_the_weights_alone_and_the_truth_comes_back_at_a_press(
     assert now.aim is not None and now.aim.needed is now.proof.needed
     drawn = on_plane(app)
     rings = len(drawn["places"])
-    ticked = drawn["places"][:, 5] == 1
-    np.testing.assert_array_equal(ticked, now.proof.needed.rows[:, -3] <= RADIUS)
-    assert ("certified" in {key for key, *_ in drawn["legend"]}) == ticked.any()
+    assert "certified" not in {key for key, *_ in drawn["legend"]}  # so is a point, not a place
     assert rings == data.n and "points" not in drawn and "graph" not in drawn
     assert drawn["placesAre"] == "place"
     said = headline(now)
@@ -295,6 +292,23 @@ def test_places_come_from_the_weights_alone_and_the_truth_comes_back_at_a_press(
     proof.leave(app.session)
     assert "places" not in on_plane(app) and "graph" in on_plane(app)
     app.close()
+
+
+def test_as_many_points_are_certified_in_the_last_act_as_in_the_attack() -> None:
+    async def run() -> None:
+        app = await ended()
+        await board(app).job.wait()
+        verdict = app.session.frame.attack.verdict
+        play.go(app.session, "explain")
+        proof.begin(app.session)
+        await panel(app).places.wait()
+        assert "marks" not in on_plane(app), "the truth is out of sight"
+        proof.reveal(app.session)
+        assert len(on_plane(app)["marks"]) == verdict.certified > 0
+        assert "certified" in {key for key, *_ in on_plane(app)["legend"]}
+        app.close()
+
+    asyncio.run(run())
 
 
 def test_a_disc_over_a_point_costs_more_than_the_points_leave_and_beside_it_nothing() -> None:

@@ -187,23 +187,32 @@ def explain_marks(frame: Frame, axes: Axes, truth_shown: bool) -> Arrays:
     if not shown or frame.certain or frame.proof:
         return {}
     assert frame.explain is not None
-    state, truth = frame.explain.present, frame.truth
+    state = frame.explain.present
     e, still = state.now, state.pinned
     told = still & ~still.all()  # of all alike the headline speaks
     rows = [_rows(e.x[told], e.y[told], FIXED, axes)]
-    if frame.certainty is not None and truth is not None and state.forced is not None:
-        sure = frame.certainty.certain
-        rows.append(_rows(truth.x[sure], truth.y[sure], CERTIFIED, axes))
+    if state.forced is not None:
+        rows.append(_certified_rows(frame, axes))
     return {"marks": np.concatenate(rows)}
 
 
+def _certified_rows(frame: Frame, axes: Axes) -> Array:
+    """Return a mark at each certified point of the truth (k, 3); none where none is known."""
+    known, truth = frame.certainty, frame.truth
+    if known is None or truth is None:
+        return np.empty((0, 3))
+    return _rows(truth.x[known.certain], truth.y[known.certain], CERTIFIED, axes)
+
+
 def proof_marks(frame: Frame, held: Proof, axes: Axes, values: dict[str, Any]) -> Arrays:
-    """Return the places that must hold a point, ticked where one is certified, and the disc."""
+    """Return the places that must hold a point, and the disc; on the truth the certified points."""
     made, truth = held.needed, frame.truth
     arrays: Arrays = {}
     if made is not None and len(made.rows):
         arrays["places"] = place_rows(made, axes)
         values["placesAre"] = "place" if truth is not None and truth.n else "likely"
+    if held.revealed:
+        arrays["marks"] = _certified_rows(frame, axes)
     if held.centre is not None:
         at = np.array([*held.centre, 0.0][:2])
         high = held.radius / axes.half
@@ -214,16 +223,13 @@ def proof_marks(frame: Frame, held: Proof, axes: Axes, values: dict[str, Any]) -
 
 
 def place_rows(made: Needed, axes: Axes) -> Array:
-    """Return the places that must hold a point as `plane.js` takes them (p, 6).
-
-    The last column says which are as narrow as a point must be closed in to be certified.
-    """
+    """Return the places that must hold a point as `plane.js` takes them (p, 5)."""
     x, (half, y, _) = made.rows[:, :-3], made.rows[:, -3:].T
     at = shares_of(torch.from_numpy(x), torch.from_numpy(y), axes)
     wide = (half + made.reach)[:, None] / axes.half
     if x.shape[1] == 1:
         wide[:, 1] = FLAT
-    return np.column_stack([at, wide, y, half <= RADIUS])
+    return np.column_stack([at, wide, y])
 
 
 def _claim_rows(claims: Report, kinds: Array, axes: Axes, values: dict[str, Any]) -> Array:
@@ -263,8 +269,7 @@ def legend(
     kinds = {int(k) for name in ("claims", "marks") if name in arrays for k in arrays[name][:, 2]}
     keys += [key for i, key in enumerate(MARKS) if i in kinds]
     if "places" in arrays:
-        sure = bool(values["placesAre"] == "place" and arrays["places"][:, 5].any())
-        keys += [key for key in [values["placesAre"], *["certified"] * sure] if key not in keys]
+        keys.append(values["placesAre"])
     keys += ["disc"] * ("disc" in arrays)
     keys += [key for name, key in PLACED.items() if name in arrays and key not in keys]
     told = {PLACED.get(name, name): (words, f"{words[0].upper()}{words[1:]}.")

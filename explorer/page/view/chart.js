@@ -216,13 +216,14 @@ const paintNames = (c, frame, rows, at, paints, size) => {
   c.font = SMALL;
   c.textAlign = "left";
   c.textBaseline = "middle";
-  const line = frame.handle ? at.X(frame.handle.at) : -1e9; // a name that it would cross stands past it
+  // Names that an upright line would cross stand past it.
+  const lines = [frame.handle, ...(frame.rules || []).filter((r) => r.axis === "x")].filter(Boolean).map((r) => at.X(r.at));
   return names.map((n) => {
-    const from = Math.min(n.x, at.right) + 6, to = from + at.width(n.text);
-    const left = line > from - 7 && line < to + 2 ? line + 10 : from;
+    const from = Math.min(n.x, at.right) + 6, wide = at.width(n.text);
+    const left = lines.reduce((l, line) => (line > l - 7 && line < l + wide + 2 ? line + 10 : l), from);
     c.fillStyle = n.colour;
     c.fillText(n.text, left, n.at);
-    return { left, right: left + to - from, y: n.at };
+    return { left, right: left + wide, y: n.at };
   });
 };
 // What a word lights in a chart: lines, dots and rules whose names, or whose chart's title, say it.

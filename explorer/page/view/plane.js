@@ -36,8 +36,8 @@
 //               corners: true while it is drawn, with a dot at each
 //   dots, rings, likely, diamonds, hands (k, 2): upright crosses, double rings, dashed rings,
 //               triangles that point down, four corners
-//   places      (p, 6): x, y, half width, half height, class, whether it is narrow enough for a tick:
-//               each must hold a point, or is likely to; placesAre: which, a key of GLYPHS
+//   places      (p, 5): x, y, half width, half height, class: each must hold a point, or is likely to;
+//               placesAre: which, a key of GLYPHS
 //   disc        (1, 4): x, y, half width, half height: no point may be there
 //   texts       [[x, y, text]]
 
@@ -451,12 +451,6 @@ const paintPlaces = (context, frame, paints, { X, Y, unit }, size) => {
     context.fillStyle = faded(paintOf(label, paints), Math.min(0.55, 0.1 + (4 * unit) / Math.min(rx, ry))); context.fill();
     if (frame.placesAre === "likely") edged(context, paints.good, 2.2, paints, unit, box, [3, 3]);
     else edged(context, paints.good, 2.4, paints, unit, box);
-  });
-  if (frame.placesAre === "likely") return;
-  eachRow(frame.places, ([x, y, w, h, , sure]) => { // over all squares: none cuts the tick of another
-    if (!sure) return;
-    const [rx, ry] = [Math.max((w * size.width) / 2, 10 * unit), Math.max((h * size.height) / 2, 10 * unit)];
-    tick(context, X(x) + rx - 2 * unit, Y(y) - ry + 2 * unit, paints, unit);
   });
 };
 const paintDisc = (context, frame, paints, { X, Y, unit }, size) => {

@@ -160,14 +160,11 @@ def _own_statement(frame: Frame, made: Verdict) -> Statement | None:
 def _met_words(made: Verdict, luck: str = "") -> str:
     """Return how many points of those in reach the claims hit; what chance hits too, is hit only.
 
-    A point counts as recovered where chance is ruled out.
+    A point counts as recovered where chance is ruled out. How many are certified, stands at the
+    dots, one for each point.
     """
     verb = "recovered" if made.beyond_chance or not made.found else "hit"
-    sure = f", {made.certified} certified"
-    if made.found < made.n:  # the certified points need not be among those that are hit
-        sure = f"; {made.certified} of {made.n} certified"
-    tail = luck + (sure if made.certified and made.found else "")
-    return f"{made.found} of {made.n} points {verb}{tail}"
+    return f"{made.found} of {made.n} points {verb}{luck}"
 
 
 def _by_chance(made: Verdict) -> tuple[str, str] | None:
@@ -204,7 +201,7 @@ def _further(off: int, second: int) -> str:
     if not second:
         return f" {count(off, 'further claim')} {'is' if off == 1 else 'are'} wrong."
     if second >= off:
-        return f" {count(off, 'further claim')} {again} once more."
+        return ""  # no claim is wrong; Numbers count them
     wrong = "1 is" if off - second == 1 else f"{off - second} are"
     return f" Of {off} further claims {wrong} wrong, {second} {again} once more."
 
@@ -393,6 +390,9 @@ def _numbers(frame: Frame, made: Verdict, at: AttackState) -> tuple[tuple[str, s
             ("radius", f"{made.radius:g}"), ("by chance", f"{made.chance:.2g}"),
             ("chance", verdicts.controls(made)), ("p", f"{made.p_value:.2g}"),
         ]  # fmt: skip
+    again = second_claims(frame)
+    if again:
+        rows.append(("second claims of a point", f"{again}"))
     rows += _certainty(frame, made, at)
     if made.undecided:
         rows.append(("decided by rounding", f"{made.undecided}"))

@@ -24,7 +24,8 @@ from explorer.page.stages.proof import words
 from explorer.page.view.chart import ChartView
 from explorer.research.pictures.charts import class_stems
 
-WIDE = 4  # the axis of the gauge over the limit; arbitrary
+WIDE = 2  # the axis of the gauge over the limit; arbitrary
+BAR = 30  # px: how thick a bar of the gauge is; arbitrary
 STILL_S = 0.08  # a disc that rests so long is refitted to the end; arbitrary
 
 
@@ -123,9 +124,12 @@ class ProofPanel(Panel):
 
 
 def widths(held: Proof) -> Chart:
-    """Return how near to the middle of each place a point lies, the narrowest place first."""
+    """Return how near to the middle of each place a point lies, the narrowest place first.
+
+    With a disc the gauge stands here.
+    """
     made = held.needed
-    if made is None or not len(made.rows):
+    if made is None or not len(made.rows) or held.centre is not None:
         return NOTHING
     near, labels = made.rows[:, -3] + made.reach, made.rows[:, -2]
     return Chart(
@@ -139,20 +143,18 @@ def gauge(frame: Frame, held: Proof) -> Chart:
     if held.needed is None or held.cone is None or held.centre is None or held.refit is None:
         return NOTHING
     least, now = held.cone.least.high, held.refit.high
-    # Room for a disc anywhere: the axis stays while one drags.
-    top = next_step(max(1.15 * now, WIDE * held.needed.limit, WIDE * least))
+    # Room for most discs: the axis stays while one drags.
+    top = max(1.15 * now, WIDE * held.needed.limit, WIDE * least)
     limit = f"{words.leaver(frame, held.needed)} {share(held.needed.limit)}"
     series = [
-        Series([least, now], [0, 0], "", colour="accent", look={"width": 6}),
-        Series([least], [0], words.LEAST, "dots", colour="ink2", look={"size": 5},
-               value=share(least)),
-        Series([now], [0], words.WITHOUT, "dots", colour="accent", look={"size": 7},
-               value=share(now)),
+        Series([0, left], [row, row], name, colour=colour, value=share(left), end=True,
+               look={"width": BAR})
+        for left, row, name, colour in (
+            (least, 1, words.LEAST, "ink2"), (now, 0, words.WITHOUT, "accent"))
     ]  # fmt: skip
     return Chart(
-        series, Axis(0.0, top, percent=True), Axis(-1.0, 1.0, hidden=True), words.GAUGE,
+        series, Axis(0.0, top, percent=True), Axis(-0.7, 2.0, hidden=True), words.GAUGE,
         "" if held.exact else words.SEARCHED,
-        f"{words.LEAST} {share(least)} → {words.WITHOUT} {share(now)}",
-        label=f"{words.GAUGE}: {share(now)}",
+        label=f"{words.GAUGE} {words.WITHOUT}: {share(now)}",
         rules=[Guide(held.needed.limit, limit, "x")],
     )  # fmt: skip

@@ -17,8 +17,8 @@ WIDER, NARROWER = "Wider", "Narrower"
 ALLOW = Action("allow-points", LIFT)
 REVEAL = Action("reveal-points", "Reveal the points")
 FORBID = "Press the plane to forbid points in a disc, and see what else explains the weights."
-GAUGE = "Unexplained without a point in the disc"
-LEAST, WITHOUT = "best set of all", "best without a point in the disc"
+GAUGE = "Unexplained share of the weights"
+LEAST, WITHOUT = "best set of all", "without a point in the disc"
 SEARCHED = "so far"
 CLOSED_IN, EACH = "How wide each place is", "how far from its middle the point can lie"
 WITHIN = "from the middle"
@@ -56,7 +56,7 @@ def hint(frame: Frame, held: Proof) -> str:
     """Return what can be done once all is known, and how the attack counts; "" else."""
     if not held.done or held.centre is not None:
         return ""
-    return FORBID + (_attack_counts(frame) if held.places else "")
+    return FORBID
 
 
 def claim(frame: Frame, held: Proof) -> str:
@@ -64,18 +64,6 @@ def claim(frame: Frame, held: Proof) -> str:
     return (
         f"Every set that explains the weights {_as_good(frame, held)} has a point of its class in "
         "each place."
-    )
-
-
-def _attack_counts(frame: Frame) -> str:
-    """Return why another number of points is certified in the attack; "" where none is known."""
-    known = frame.certainty
-    if known is None or not _has_points(frame):
-        return ""
-    near, sure = digits_above(known.half + known.reach), int(known.certain.sum())
-    return (
-        f" Ticked: within {near} of the middle; the attack calls such points certified, "
-        f"{sure} of {len(known.certain)}."
     )
 
 
@@ -140,12 +128,18 @@ def _revelation(frame: Frame, held: Proof, fold: tuple[tuple[str, str], ...]) ->
     assert made is not None and truth is not None
     right, words = right_count(made, truth), place_words(made, truth)
     if right < truth.n:
-        rest = truth.n - right
-        without = "has no place of its own" if rest == 1 else "have no place of their own"
-        words += f" {rest} of {truth.n} {without}."
+        words += f" Of the other {_rest(frame, truth.n - right)}."
     title = f"{right} of {truth.n} points must be in their place"
     tone = "good" if right == len(made.rows) else "bad"
     return Statement(title, words, tone, fold, way_on(frame))
+
+
+def _rest(frame: Frame, rest: int) -> str:
+    """Return what is proven of the points without a place, though the attack recovered them."""
+    said, made = f"{rest} nothing is proven", frame.attack.verdict
+    if made is None or made.found < made.n or not made.beyond_chance:
+        return said
+    return f"{said}, though the attack recovered {'it' if rest == 1 else 'them'}, too"
 
 
 def right_count(made: Needed, truth: Dataset) -> int:
