@@ -21,7 +21,6 @@ from explorer.engine.confidence import share
 from explorer.engine.data import heldout, preset
 from explorer.engine.energy.starts import mean_nearest
 from explorer.engine.explanations.splitting import flat_directions, training_explanation
-from explorer.engine.roster import by_key
 from explorer.engine.store import Run
 from explorer.engine.threads import limit_threads
 from explorer.engine.training import TrainConfig
@@ -175,9 +174,8 @@ def truth_row(data: str, exact: bool, seed: int = 0) -> str:
 
 def runs_row(points: int = 20) -> str:
     """Return how the runs of **Attack from 21 starts** end, and how long they take."""
-    data, kkt = preset(CIRCLE, points), by_key("kkt")
+    data, config = preset(CIRCLE, points), KKTConfig(m=MOST_CANDIDATES)
     target = train(Run(data, TrainConfig(widths=(WIDTH,), steps=STEPS)), keep=1).target
-    config = kkt.suit(KKTConfig(m=MOST_CANDIDATES), 1.0)
     of = Grid(target, data, heldout(data, 1), "kkt", config, 0, SIDES[0])
     runs = Runs(of, measure=landscape_of(of.problem()).measure)
     runs.prepare(1)

@@ -119,13 +119,14 @@ def starts_grid(
 ) -> Grid:
     """Return the starts of an attack on the attacked weights, all as the attack has it.
 
-    There are as many candidates as it takes, and no fewer than points. Every run begins with
-    multipliers fitted to its start, or with `drawn` ones.
+    There are as many candidates as it takes, and no fewer than points. A run from noise is that of
+    the attack itself; one from a start that holds data begins with multipliers fitted to that, or
+    with `drawn` ones.
     """
     entry: Any = by_key(name)
     m = even(aim.truth.n)
     m = m if entry.own else max(m, settings.m)
-    config = entry.suit(replace(settings, m=m), float(not drawn))
+    config = entry.suit(replace(settings, m=m), 0.0)
     return Grid(aim.target, aim.truth, aim.heldout, name, config, seed, side, drawn=drawn)
 
 

@@ -704,10 +704,26 @@ def test_play_shows_that_attacks_go_on_and_pause_ends_them(app: App) -> None:
 def test_runs_are_those_of_the_attack_stage_unless_changed(app: App) -> None:
     session = app.session
     held, config = session.frame.starts.problem.of.config, session.attack_config
-    assert (held.m, held.steps, held.lr_x) == (config.m, config.steps, config.lr_x) and held.near
+    assert held == config
     choose(panel(app).runs.settings, "m", 12)
     assert session.attack_config.m == 12 == session.frame.starts.problem.of.config.m
     assert len(session.frame.starts.candidates.x) == 12
     choose(panel(app).runs.settings, "first", "drawn")
     assert session.frame.starts.problem.of.drawn
     assert not session.frame.starts.problem.of.settings_at(1.0).near
+
+
+@pytest.mark.parametrize("mix", [(0.0, 0.0), (1.0, 0.0), (0.5, 0.8)])
+def test_a_run_is_the_one_that_the_attack_stage_makes_from_the_same_start(
+    app: App, mix: tuple[float, float]
+) -> None:
+    session = app.session
+    play.go(session, "attack")
+    play.configure(session, steps=30)
+    attack.remix(session, *mix)
+    play.step(session, 30)
+    played = session.frame.attack.state
+    play.go(session, "landscape")
+    *_, last = session.frame.starts.problem.states(*mix)
+    assert last.t == played.t == 30
+    assert torch.equal(last.x, played.x) and torch.equal(last.lam, played.lam)

@@ -83,7 +83,7 @@ from explorer.research.census import Census, CensusConfig
 from explorer.research.census.basins import Basin, Conditions, Unseen
 from explorer.research.census.passes import LowestPass
 from explorer.research.determined import Determination
-from explorer.research.grid import maps
+from explorer.research.grid import Grid, maps
 from explorer.research.grid.landscape import Arrivals
 from explorer.research.hall import score_hall
 from explorer.research.pictures.axes import Axes
@@ -844,12 +844,14 @@ def starts_words(empty: Frame, begun: Frame, several: Frame) -> Named:
     few = Report(torch.zeros(2, 2), torch.ones(2), torch.ones(2))
     for name, top in (("fell", 0.5), ("rose", 0.95)):
         trail = tuple(Passed(place, e, t, 7 * t) for t, e in enumerate((0.9, top, 0.02)))
-        points = SimpleNamespace(n=20)
+        points: Any = SimpleNamespace(n=20)
         for drawn, own in ((False, False), (True, False), (False, True)):
-            of: Any = SimpleNamespace(of=SimpleNamespace(drawn=drawn, truth=points))
+            of: Any = SimpleNamespace(of=Grid(None, points, None, "kkt", None, 0, 6, drawn=drawn))
             rolled = Handle(of, None, place, few, 0.02, trail, 2)  # type: ignore[arg-type]
             told = "; ".join(map(" ".join, says.run_numbers(rolled, own)))
             yield f"starts, {name}, {drawn}, {own}", f"{': '.join(says.run_words(rolled))} {told}"
+    noise = replace(rolled, weights=(0.0, 0.0, 1.0))
+    yield "starts, from noise", ": ".join(says.run_words(noise))
     for attack in ("kkt", "bilevel"):
         of = SimpleNamespace(of=SimpleNamespace(attack=attack))
         here = Handle(of, None, place, few, 0.02, energies=lattice, usual=20)  # type: ignore[arg-type]

@@ -259,7 +259,7 @@ class Grid:
         device: where to attack, where the attack can.
         fair: whether candidates have as many labels of each class, whatever the truth has.
         drawn: whether every run begins as from noise, with drawn multipliers; else one that begins
-            at data has them fitted, and all have where the settings say so.
+            at data has them fitted.
     """
 
     target: Target | None
@@ -276,9 +276,13 @@ class Grid:
 
     def settings_at(self, mix_data: float) -> Any:  # noqa: ANN401 - settings of any attack
         """Return the settings of a run from a start with this share of data."""
-        if self.drawn or not mix_data:
+        if self.is_drawn(mix_data):
             return self.config
         return by_key(self.attack).suit(self.config, mix_data)
+
+    def is_drawn(self, mix_data: float) -> bool:
+        """Return whether a run from a start with this share of data begins as one from noise."""
+        return self.drawn or not mix_data
 
     @property
     def ready(self) -> bool:

@@ -76,8 +76,8 @@ def begin(session: Session) -> None:
 def problem(session: Session, side: int = SIDES[0]) -> Grid:
     """Return the starts of the present attack on the attacked weights, all as the attack has it.
 
-    There are as many candidates as it takes, and no fewer than points. Every run begins with
-    multipliers fitted to its start, or with drawn ones where the session says so.
+    There are as many candidates as it takes, and no fewer than points. A run from noise is that of
+    3 Attack.
     """
     now = session.frame
     if now.aim is None:

@@ -40,8 +40,8 @@ COLOURS = (("log", "log"), ("linear", "linear"), ("by rank", "rank"))
 COLOURS_TIP = "Log and linear: one scale for all triangles. By rank: the order of the places alone"
 CANDIDATES_TIP = "Candidates of each run: those of 3 Attack, which this changes too"
 FIRST_TIP = (
-    "Fitted: to the start, which is kept: short steps, no annealing. Drawn: as from noise, as "
-    "published; the first steps then leave the start"
+    "Fitted: to a start that holds data, which is kept: short steps, no annealing. Drawn: as from "
+    "noise, as published; the first steps then leave the start"
 )
 NONE = "No starts for this attack here"
 ATTACK_HERE = "Attack from here"
@@ -88,9 +88,9 @@ def percents(weights: Sequence[float]) -> list[int]:
 
 
 def mixture(weights: Weights, short: bool = False) -> str:
-    """Return a place of the triangle in words; `short` without the sets that have no share."""
+    """Return a place of the triangle in words; `short` without what has no share, and no 100%."""
     shares = zip(percents(weights), SETS, strict=True)
-    return ", ".join(f"{p}% {n}" for p, n in shares if p or not short)
+    return ", ".join(n if short and p == 100 else f"{p}% {n}" for p, n in shares if p or not short)
 
 
 def why_none(frame: Frame) -> str:
@@ -251,7 +251,8 @@ def run_words(held: Handle) -> tuple[str, str]:
     recovered, truth = held.trail_so_far[-1:], held.problem.of.truth
     assert truth is not None  # a page's landscape has one
     n = recovered[0].found if recovered else 0
-    words = f"The attack began at {mixture(held.weights, short=True)}."
+    words = f"Begun at {mixture(held.weights, short=True)}"
+    words += ", as in 3 Attack." if held.weights[2] == 1 else "."
     words += f" Each recovered point has a claim within {RADIUS:g}."
     return f"{n} of {truth.n} points recovered", words
 
@@ -263,7 +264,7 @@ def run_numbers(held: Handle, own: bool) -> tuple[tuple[str, str], ...]:
     low = min(trail, key=attrgetter("energy"), default=first)
     rows = [("energy at the start", number(first.energy)), ("energy now", number(held.energy))]
     if top.energy > first.energy + LEVEL:
-        drawn = held.problem.of.drawn
+        drawn = held.problem.of.is_drawn(1 - held.weights[2])
         why = OVERSHOT if own else DRAWN if drawn else OWN_LOSS
         rows.append(("most energy on the way", f"{number(top.energy)} at step {top.t:,}: {why}"))
     elif held.energy > low.energy + LEVEL:
