@@ -74,6 +74,8 @@ def test_three_marks_at_the_first_drawing_and_never_again(page: Page, voila_serv
     expect(mark).to_have_count(0)
     app.press("1 Draw")
     settled(app.plane)
+    expect(mark).to_have_count(0)  # nor beside a trained network
+    app.press("Clear")
     plane = app.box()
     expect(mark).to_contain_text("1 of")
     lowest = plane["y"] + 0.76 * plane["height"]  # of the circle's points, with its mark
@@ -83,6 +85,8 @@ def test_three_marks_at_the_first_drawing_and_never_again(page: Page, voila_serv
         assert not page.evaluate(OVER)
         mark.get_by_role("button").click()
     expect(mark).to_have_count(0)
+    app.press("Undo")
+    app.expect_points(20)
     played_again_over_a_page_that_stays(page, app)
     page.add_init_script(EARLY)
     page.goto(voila_server.url, wait_until="commit")

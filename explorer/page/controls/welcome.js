@@ -73,7 +73,8 @@ const showMarks = (app, marks, onClose) => {
 const whenDrawing = (app, show, onClose) => {
   let hide = null;
   const look = () => {
-    const draws = app.querySelector(".mx-tab")?.classList.contains("now") && !visible(app, ".mx-lesson") && !app.classList.contains("mx-present");
+    // Beside a trained network they would stand in the way of what is asked of it.
+    const draws = app.querySelector(".mx-tab")?.classList.contains("now") && !app.querySelector(".mx-tab.done") && !visible(app, ".mx-lesson") && !app.classList.contains("mx-present");
     if (draws && !hide && !seen()) hide = show();
     if (!draws && hide) { hide(); hide = null; }
     if (seen()) watch.disconnect();

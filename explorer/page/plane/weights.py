@@ -62,8 +62,9 @@ def shown_of(frame: Frame, config: Any, truth_shown: bool = True) -> BandContent
         return BandContent(net, points, NONE, why=why)
     if tried is not None:
         assert frame.attack.state is not None  # its candidates add up
-        left = words.left_words(tried.left, by="candidates")
-        if known is not None and not hidden and tried.left < known.residual:
+        # At their start they were not moved to explain anything: no share is told of that.
+        left = words.left_words(tried.left, by="candidates") if frame.attack.state.t else ""
+        if left and known is not None and not hidden and tried.left < known.residual:
             left += words.points_leave(known.residual)
         return BandContent(tried.net, points, frame.attack.state.y, tried, left)
     if known is None:

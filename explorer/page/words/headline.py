@@ -210,7 +210,7 @@ def _nearness(part: Training, state: TrainState) -> tuple[str, str, bool]:
     if off and made.light is Light.APPROACHING:  # the share alone may be that of a KKT point
         where = "not close to a KKT point yet."
     words = f"{verb} {explained_share(made.residual)} of the weights{but}: {where}"
-    if _is_still(part):
+    if _is_still(part) and not off:  # the sentence is long enough; Numbers tell it
         words += " The margin hardly grows any more."
     near = made.light is Light.NEAR
     ready = near or _is_still(part) or part.given or not (off or made.residual > ENOUGH)
