@@ -166,7 +166,7 @@ def test_no_panel_writes_the_session() -> None:
     assert offenders(views, writes) == []
     broken = """
 self.session.seed, said = 3, ""
-session.branch.loaded = state
+session.branch.last = moment
 session.seed += 1
 setattr(self.session, name, value)
 link((session, "seed"), (widget, "value"))

@@ -189,7 +189,7 @@ def passed_by(held: Handle, state: AttackState) -> Passed:
 
 def at_state(held: Handle, state: AttackState) -> Handle:
     """Return the handle with a state of the run from it: candidates, energy, trail so far."""
-    there = replace(held, candidates=Report(state.x, state.y, state.lam), t=state.t)
+    there = replace(held, candidates=Report(state.x, state.y, state.lam), shown=state)
     passed = there.trail_so_far
     return replace(there, energy=passed[-1].energy if passed else held.energy)
 

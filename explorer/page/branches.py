@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import torch
 
 from explorer.engine import training
+from explorer.engine.energy.starts import mix_from_weights
 from explorer.engine.network import phi
-from explorer.engine.roster import AttackConfig
 from explorer.engine.status import Status
 from explorer.engine.training import TrainState
 from explorer.page import play
-from explorer.page.frame import Branch, Frame, Moment, numbers
+from explorer.page.frame import Branch, Frame, Moment
 from explorer.page.session import Session, standing
 from explorer.page.stages.attack import commands as attack
 from explorer.page.stages.draw import commands as draw
 from explorer.page.stages.landscape import commands as landscape
+from explorer.page.stages.landscape.words import mixture
 
+TAKEN = "This is the run from {name}. The mark “{old}” on the time line brings back the run before."
 MOST_BRANCHES = 8  # arbitrary: each keeps a bounded timeline
 
 
@@ -80,16 +81,34 @@ def branch(session: Session) -> None:
     if len(in_sight(session)) >= MOST_BRANCHES:
         raise ValueError(f"At most {MOST_BRANCHES} branches are kept; go on in one of them.")
     session.running = False
+    if now.rolled:
+        _take_run(session)
+        return
     session.branch.last = _present(session)
     name = f"branch {len(session.branches)}, from {now.stage} step {state.t}"
     train, attack = old.train, old.attack
-    if now.stage == "attack" or now.rolled:
+    if now.stage == "attack":
         attack = attack.up_to(attack.nearest(state.t))
     else:
         train, attack = train.up_to(train.nearest(state.t)), type(attack)()
     fresh = Branch(name, train.up_to(len(train.states) - 1), attack.up_to(len(attack.states) - 1))
     _begin(session, fresh)
-    play.go(session, "attack") if now.rolled else session.show()
+    session.show()
+
+
+def _take_run(session: Session) -> None:
+    """Take the run from the landscape's handle to the attack stage, on a branch of its own."""
+    held, old = landscape.starts(session), session.branch
+    mix, of = mix_from_weights(*held.weights), held.problem.of
+    old.last = replace(_present(session), frame=replace(session.frame, stage="attack"))
+    train = old.train.up_to(len(old.train.states) - 1)
+    name, line = mixture(held.weights, short=True), held.line.up_to(held.line.nearest(held.t))
+    _begin(session, Branch(f"from {name}", train, line))
+    session.message = TAKEN.format(name=name, old=old.name)
+    session.mix, session.attack_config = mix, of.settings_at(mix[1])
+    part = session.frame.attack
+    session.put(attack=replace(part.without_run(part.name), state=held.shown, mix=mix))
+    play.go(session, "attack")
 
 
 def _begin(session: Session, fresh: Branch) -> None:
@@ -123,57 +142,26 @@ def adopt(session: Session, frame: Frame) -> None:
     session.show()
 
 
-def make_room(session: Session) -> str:
-    """Keep the present attack run, if any, on its branch, before another one is loaded.
+def make_room(session: Session, name: str) -> str:
+    """Keep the present attack run, if any, on its branch, before other settings are loaded.
 
-    What follows is then on a new branch. A run that was itself loaded, and took no step since, is
-    not kept: it can be loaded again.
+    What follows is then on a new branch of this name.
 
     Returns:
         Where the run that was there is kept, as a sentence, or an empty string.
     """
     old, now = session.branch, session.frame
-    reached = max(old.attack.last_t, now.attack.t)
-    again = old.loaded is not None and old.attack.states[-1:] == [old.loaded]
-    if reached <= 0 or (again and reached == old.attack.last_t):
+    if max(old.attack.last_t, now.attack.t) <= 0:
         return ""
     if len(in_sight(session)) >= MOST_BRANCHES:
         raise ValueError(
             f"At most {MOST_BRANCHES} branches are kept, and loading would take the attack run "
-            "that is here. In 3 Attack, reset it or go to another branch first."
+            "that is here. Reset it or go to another branch first."
         )
     session.running = False
-    old.last = replace(_present(session), frame=replace(now, stage="attack"))
-    name = f"branch {len(session.branches)}, a loaded run"
+    old.last = _present(session)
     _begin(session, Branch(name, old.train.up_to(len(old.train.states) - 1)))
-    return f" The run that was there is kept: branch “{old.name}” in 3 Attack."
-
-
-def load_run(
-    session: Session, name: str, config: AttackConfig, mix: tuple[float, float], states: list[Any]
-) -> str:
-    """Show a run of the attack `name` made by another part: its states, first to last.
-
-    Returns:
-        Where the run that was there is kept, as a sentence, or an empty string.
-    """
-    kept = make_room(session)
-    attack.choose(session, name)
-    session.attack_config = config
-    attack.remix(session, *mix)
-    session.attack_config = config  # a fitted start of noise is kept as well
-    for state in states:  # the first one takes the place of that of the page's own start
-        extend_run(session, state)
-    status = session.entry.terminate(states[-1], config)
-    session.show(attack=replace(session.frame.attack, state=states[-1], seed=None), status=status)
-    play.assess(session)
-    return kept
-
-
-def extend_run(session: Session, state: Any) -> None:  # noqa: ANN401 - of any attack
-    """Add a state to a run that was loaded."""
-    session.branch.attack.append(state, numbers, always=True)
-    session.branch.loaded = state
+    return f" The run that was there is kept: branch “{old.name}”."
 
 
 def _present(session: Session) -> Moment:

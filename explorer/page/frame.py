@@ -87,7 +87,8 @@ class Handle:
         energy: theirs.
         rough: whether that is read from the map, as where a drag passes.
         trail: of that run, the places so far, the start first.
-        t: the step of that run that is shown.
+        line: of that run, the states so far.
+        shown: that on the plane; None where there is no run.
         usual: candidates that the attack stage takes.
         energies: of all starts on a lattice (side, side), row noise and column truth; None before
             they are known.
@@ -106,7 +107,8 @@ class Handle:
     energy: float
     rough: bool = field(default=False, kw_only=True)
     trail: tuple[Passed, ...] = ()
-    t: int = 0
+    line: Timeline[AttackState] = field(default_factory=Timeline)
+    shown: AttackState | None = None
     usual: int = 0
     energies: NDArray[np.float64] | None = None
     finest: bool = True
@@ -115,6 +117,11 @@ class Handle:
     counting: tuple[int, int, int] | None = None
     end: int = -1
     runs: Runs | None = None
+
+    @property
+    def t(self) -> int:
+        """Return the step of the run that is shown; 0 where there is none."""
+        return 0 if self.shown is None else self.shown.t
 
     @property
     def trail_so_far(self) -> tuple[Passed, ...]:
@@ -492,7 +499,9 @@ class Frame:
         """Return the state of the run on screen; stages after the landscape have none."""
         if self.stage in BEFORE:
             return self.training.state
-        return self.attack.state if self.stage == "attack" or self.rolled else None
+        if self.handle is not None:
+            return self.handle.shown
+        return self.attack.state if self.stage == "attack" else None
 
     @property
     def t(self) -> int:
@@ -530,7 +539,6 @@ class Branch:
     train: Timeline[TrainState] = field(default_factory=Timeline)
     attack: Timeline[AttackState] = field(default_factory=Timeline)
     last: Moment | None = None  # where it was left, with settings of the attack and of its start
-    loaded: AttackState | None = None  # last state of a run that can be loaded again
     left: list[Moment] = field(default_factory=list)  # runs that edits of the points left
     carried: tuple[Any, Any] = (None, None)  # states that the last edit made, or left as they were
 

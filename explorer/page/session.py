@@ -167,7 +167,9 @@ class Session(HasTraits):
     def timeline(self) -> Timeline[Any]:
         """Return the states of the present stage, for the slider and the curves."""
         now = self.frame
-        return self.branch.attack if now.stage == "attack" or now.rolled else self.branch.train
+        if now.handle is not None and now.rolled:
+            return now.handle.line
+        return self.branch.attack if now.stage == "attack" else self.branch.train
 
 
 def standing(session: Session, stage: Stage) -> Status:

@@ -15,7 +15,7 @@ import pytest
 import torch
 
 from explorer.engine.data import preset
-from explorer.engine.energy.starts import mix_from_weights, mix_of, places_of
+from explorer.engine.energy.starts import mix_of, mix_weights, places_of
 from explorer.page import branches, play
 from explorer.page.apps.explorer import App
 from explorer.page.controls.row import BEGIN, CANCELLING, END
@@ -24,6 +24,7 @@ from explorer.page.stages.draw import commands as draw
 from explorer.page.stages.landscape import commands as landscape
 from explorer.page.stages.landscape.runs_box import CANCEL, RunsBox, trail_arrays
 from explorer.page.stages.landscape.starts import StartsPanel
+from explorer.page.stages.landscape.words import mixture
 from explorer.page.stages.train import commands as train
 from explorer.research.grid import grid_attacks
 from explorer.research.grid import store as grid_keep
@@ -88,11 +89,9 @@ def test_an_attack_from_the_handle_begins_at_its_candidates_and_is_kept(app: App
         == held.trail[-1][1]
         == pytest.approx(held.landscape.measure(held.candidates.x), abs=1e-12)
     )
-    first, last = session.branch.attack.states[0], session.branch.attack.states[-1]
+    first, last = session.timeline.states[0], session.timeline.states[-1]
     torch.testing.assert_close(first.x, before.candidates.x)
-    assert session.frame.attack.state is last and last.t == 30
-    assert session.mix == pytest.approx(mix_from_weights(*weights))
-    assert session.frame.attack.verdict is not None
+    assert session.frame.state is last and last.t == 30
     no_failures(app)
 
 
@@ -192,17 +191,17 @@ def test_a_run_is_put_on_the_plane_from_its_end_and_from_the_list(app: App) -> N
     send(card(app).view, kind="ball", index=5)
     mix = keys[5][1:]
     kept = box.found.states[keys[5]]
-    assert session.mix == mix and session.frame.attack.state is kept[-1]
-    assert session.frame.starts.candidates.x is kept[-1].x
-    torch.testing.assert_close(session.branch.attack.states[0].x, kept[0].x)
-    assert session.branch.attack.states[-1].t == 3 and len(box.found.rows) == PLACES
+    held = session.frame.starts
+    assert held.weights == pytest.approx(mix_weights(*mix)) and session.frame.state is kept[-1]
+    assert held.candidates.x is kept[-1].x
+    torch.testing.assert_close(session.timeline.states[0].x, kept[0].x)
+    assert session.timeline.states[-1].t == 3 and len(box.found.rows) == PLACES
     names = [name for name, *_ in box.list.items["run"].options]
     assert len(names) == PLACES + 1 and "truth" in names[1] and "energy" in names[1]
     choose(box.list, "run", keys[7])
-    assert session.mix == keys[7][1:] and "step 3" in box.list.text
+    assert session.frame.state is box.found.states[keys[7]][-1] and "step 3" in box.list.text
     send(card(app).view, kind="ball", index=999)
-    play.go(session, "attack")
-    assert session.frame.attack.state is box.found.states[keys[7]][-1]
+    assert session.frame.state is box.found.states[keys[7]][-1]
     no_failures(app)
 
 
@@ -292,38 +291,38 @@ def test_a_press_means_what_the_button_said(app: App) -> None:
     assert asyncio.run(said(BEGIN))
 
 
-def test_the_run_that_was_there_is_kept_on_its_branch(app: App) -> None:
+def test_the_run_of_the_attack_stage_stands_again_after_runs_of_the_landscape(app: App) -> None:
     box, session = panel(app), app.session
     play.go(session, "attack")
     play.configure(session, m=6, lr_x=0.011, steps=7)
     play.step(session, 7)
-    before, config = session.frame.attack.state, session.attack_config
+    part, config, line = session.frame.attack, session.attack_config, session.branch.attack
     play.go(session, "landscape")
+    press(card(app).here, "go")
+    assert session.frame.starts.t == 7
     run(box)
-    first, second = (key for key, _, _ in box.found.trails()[3:5])
-    box.load(first)
-    assert len(session.branches) == 2 and "branch “main”" in box.list.text
-    assert session.attack_config.m == 8
-    box.load(second)  # a loaded run can be loaded again: no branch for it
-    assert len(session.branches) == 2 and "branch" not in box.list.text
-    branches.select(session, 0)
-    assert session.frame.attack.state is before and session.frame.stage == "attack"
-    assert session.attack_config == config and session.mix == (0.0, 0.0)
-    assert [s.t for s in session.branch.attack.states] == list(range(8))
-    branches.select(session, 1)
-    assert session.mix == second[1:] and session.frame.attack.state.t == 7
+    key = box.found.trails()[4][0]
+    box.load(key)
     play.go(session, "attack")
-    branches.seek(session, 1)
-    play.step(session, 1)  # played on from the middle, it is a run of one's own
-    box.load(first)
-    assert len(session.branches) == 3
+    assert session.frame.attack.state is part.state and session.attack_config == config
+    assert session.branch.attack is line and session.mix == (0.0, 0.0)
+    assert len(session.branches) == 1 and not session.message
+    play.go(session, "landscape")
+    branches.branch(session)
+    taken = session.frame.attack
+    assert session.frame.stage == "attack" and taken.state is box.found.states[key][-1]
+    assert taken.judged is taken.state and session.mix == key[1:]
+    assert session.branch.name == f"from {mixture(mix_weights(*key[1:]), short=True)}"
+    branches.select(session, 0)
+    assert session.frame.stage == "attack" and session.frame.attack.state is part.state
+    assert session.attack_config == config and session.mix == (0.0, 0.0)
     while len(session.branches) < branches.MOST_BRANCHES:
         branches.branch(session)
-    play.step(session, 1)
-    held = session.frame.attack.state
+    play.go(session, "landscape")
+    box.load(key)
     with pytest.raises(ValueError, match="At most 8 branches"):
-        box.load(second)
-    assert session.frame.attack.state is held
+        branches.branch(session)
+    assert session.frame.stage == "landscape" and session.frame.rolled
 
 
 def test_a_run_that_fails_is_told_and_does_not_hold_the_others_up(app: App, monkeypatch) -> None:
@@ -482,7 +481,7 @@ def test_what_is_downloaded_is_taken_up_in_another_kernel(home) -> None:
     key = next(k for k in done if k[2] > 0)
     grid.load(key)
     last = grid.found.states[key][-1]
-    assert app.session.frame.attack.state is last
+    assert app.session.frame.state is last
     assert grid.found.problems[0].parts.distances(last.x)[0] == done[key]["truth"]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -536,7 +537,7 @@ def test_the_attack_stage_has_a_verdict_on_a_run_that_came_from_the_landscape(ap
     play.configure(session, steps=40)
     drag(app, 0.4, 0.3, 0.3)
     press(panel(app).here, "go")
-    play.go(session, "attack")
+    branches.branch(session)
     part = session.frame.attack
     assert part.state.t == 40 and part.judged is part.state
     assert headline(session.frame).action is not None
@@ -632,9 +633,12 @@ def test_a_run_whose_energy_rises_again_says_so(app: App) -> None:
     held = app.session.frame.starts
     went = [Passed(held.weights, energy, t) for t, energy in enumerate((0.4, 0.01, 0.03))]
     below, above = (
-        str(words.run_numbers(replace(held, trail=tuple(went), t=t, energy=went[t].energy), False))
+        str(words.run_numbers(
+            replace(held, trail=tuple(went), shown=SimpleNamespace(t=t), energy=went[t].energy),
+            False,
+        ))
         for t in (1, 2)
-    )
+    )  # fmt: skip
     assert words.OWN_LOSS in above and words.OWN_LOSS not in below
 
 

@@ -847,7 +847,8 @@ def starts_words(empty: Frame, begun: Frame, several: Frame) -> Named:
         points: Any = SimpleNamespace(n=20)
         for drawn, own in ((False, False), (True, False), (False, True)):
             of: Any = SimpleNamespace(of=Grid(None, points, None, "kkt", None, 0, 6, drawn=drawn))
-            rolled = Handle(of, None, place, few, 0.02, trail, 2)  # type: ignore[arg-type]
+            last: Any = SimpleNamespace(t=2)
+            rolled = Handle(of, None, place, few, 0.02, trail, shown=last)  # type: ignore[arg-type]
             told = "; ".join(map(" ".join, says.run_numbers(rolled, own)))
             yield f"starts, {name}, {drawn}, {own}", f"{': '.join(says.run_words(rolled))} {told}"
     noise = replace(rolled, weights=(0.0, 0.0, 1.0))

@@ -92,7 +92,7 @@ class Tuner(Panel):
         config = tuning.ready(
             self._present_target(), self.row.value("ready"), self.session.attack_config
         )
-        kept = branches.make_room(self.session)
+        kept = branches.make_room(self.session, "ready settings")
         play.configure(self.session, **asdict(config))
         self.tell(kept.strip())
 
@@ -100,7 +100,7 @@ class Tuner(Panel):
         """Put the settings of the drawn trial with this index into the form."""
         trial = [t for t in self.rows if not t.failure][index]
         now = self.session.attack_config
-        kept = branches.make_room(self.session)
+        kept = branches.make_room(self.session, f"trial {trial.number}")
         play.configure(self.session, **asdict(tuning.full_length(trial, now.m, now.steps)))
         self.answer.put("trial", value=index)
         self.answer.say(

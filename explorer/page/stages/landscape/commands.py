@@ -24,7 +24,7 @@ from explorer.page.aim import (
     usual_count,
     with_place,
 )
-from explorer.page.frame import Candidates, Handle, Passed, PointMap, first_candidates
+from explorer.page.frame import Candidates, Handle, Passed, PointMap, first_candidates, numbers
 from explorer.page.history import History, Timeline
 from explorer.page.session import Session
 from explorer.research.census import Census, page_problem
@@ -65,9 +65,6 @@ def begin(session: Session) -> None:
         except ValueError:
             session.show(landscape=None)  # the panel says why
     begin_starts(session)
-    handle, line = session.frame.starts, session.branch.attack
-    if handle is not None and handle.trail and line.states[-1:] != [session.branch.loaded]:
-        place_handle(session, handle.weights)  # another run stands in the attack stage
 
 
 # --- the starts -------------------------------------------------------------------------------
@@ -189,8 +186,8 @@ def show_end(session: Session, y: Tensor, made: Census, k: int) -> None:
     """Show end number k of a census, of candidates with labels y (m,): its points on the plane."""
     one, held = made.basins[k], starts(session)
     shown = Report(one.x, y, torch.ones(len(y), dtype=one.x.dtype))
-    session.show(starts=replace(held, candidates=shown, energy=one.hard, trail=(), t=0,
-                                census=made, end=k))  # fmt: skip
+    at = with_place(held, held.weights)  # without a run
+    session.show(starts=replace(at, candidates=shown, energy=one.hard, census=made, end=k))
 
 
 PERIOD_S = 12.0  # of the way round the triangle at Play; arbitrary
@@ -210,21 +207,20 @@ def travel(session: Session, seconds: float) -> None:
     place_handle(session, (here[0], here[1], here[2]))
 
 
-def show_run(
-    session: Session, mix: tuple[float, float], first: AttackState, last: AttackState
-) -> None:
+def show_run(session: Session, mix: tuple[float, float], states: list[AttackState]) -> None:
     """Put the handle where a run began, and show the candidates at which it ended."""
     place_handle(session, mix_weights(*mix))
-    for state in (first, last):
+    for state in states:
         follow_run(session, state, passed_by(starts(session), state))
 
 
 def follow_run(session: Session, state: AttackState, passed: Passed) -> None:
     """Take up a state of the run from the handle, at a place of the triangle with its energy.
 
-    It is shown unless earlier ones are being played.
+    It is shown unless earlier ones are being played. The run of 3 Attack stays as it is.
     """
     held = starts(session)
+    held.line.append(state, numbers, always=True)
     session.put(starts=replace(held, trail=(*held.trail, passed)))
     if not session.running:
         show_state(session, state)
@@ -232,8 +228,7 @@ def follow_run(session: Session, state: AttackState, passed: Passed) -> None:
 
 def show_state(session: Session, state: AttackState) -> None:
     """Show a state of the run from the handle: its candidates, their energy, its trail up to it."""
-    attack = replace(session.frame.attack, state=state)
-    session.show(starts=at_state(starts(session), state), attack=attack)
+    session.show(starts=at_state(starts(session), state))
 
 
 REPLAY_S = 6.0  # of a whole run at Play; arbitrary

@@ -27,7 +27,7 @@ from explorer.engine.known import knowledge_of
 from explorer.engine.progress import Progress
 from explorer.engine.roster import DEFAULT, ROSTER, by_key
 from explorer.engine.settings import setting_of
-from explorer.page import branches, play, prior
+from explorer.page import play, prior
 from explorer.page.aim import passed_by
 from explorer.page.ask import Ask
 from explorer.page.controls.row import Item, Row, choices
@@ -488,23 +488,11 @@ class StartsPanel(Panel):
                 if over or state.t % every == 0:
                     yield state, passed_by(held, state)
 
-        kept: list[str] = []
-
         def follow(state: Any, passed: Passed) -> None:  # noqa: ANN401 - of any attack
-            """Take up a state; the Attack stage has the run as its own."""
-            if state.t:
-                branches.extend_run(self.session, state)
-            else:
-                name = held.problem.of.attack
-                kept.append(branches.load_run(self.session, name, config, mix, [state]))
-            landscape.follow_run(self.session, state, passed)
-
-        def end() -> None:
-            self._lead()
-            self.tell("".join(kept).strip())
+            self.do(landscape.follow_run, self.session, state, passed)
 
         self.attack_job.begin(
-            work, lambda part: self.do(follow, *part), end, lambda: self._is_gone(held)
+            work, lambda part: follow(*part), self._lead, lambda: self._is_gone(held)
         )
 
     def _is_gone(self, held: Handle) -> bool:
@@ -530,12 +518,10 @@ class StartsPanel(Panel):
             self._draw_fill()
 
     def show(self, found: Runs, key: Key) -> str:
-        """Put the run on the plane; the Attack stage then shows it step by step."""
+        """Put the run on the plane, with its time line."""
         states, mix = found.states[key], (key[1], key[2])
-        of = found.of
-        kept = branches.load_run(self.session, of.attack, of.config, mix, states)
-        landscape.show_run(self.session, mix, states[0], states[-1])
-        return words.loaded_run(mix, states[-1].t) + kept
+        landscape.show_run(self.session, mix, states)
+        return words.loaded_run(mix, states[-1].t)
 
     # --- out of sight ---------------------------------------------------------------------------
     def retire(self, frame: Frame) -> None:

@@ -409,10 +409,8 @@ def run(key: Key, result: Mapping[str, Any]) -> str:
 
 def loaded_run(mix: tuple[float, float], t: int) -> str:
     """Return which run is on the plane."""
-    return (
-        f"The run from {mixture(mix_weights(*mix))}: the candidates on the plane are those of step "
-        f"{t}. The Attack stage has its timeline."
-    )
+    place = mixture(mix_weights(*mix), short=True)
+    return f"The run from {place} at step {t:,}. Branch takes it to 3 Attack."
 
 
 def profile(kind: str, after: bool, passed: bool = True) -> str:
