@@ -22,15 +22,14 @@ from explorer.engine.energy.starts import mix_from_weights
 from explorer.engine.explanations.certainty import known_limit
 from explorer.engine.explanations.cone import Cone
 from explorer.engine.roster import AttackState, by_key
-from explorer.engine.scoring import score
 from explorer.engine.store import Run
 from explorer.page.frame import Aim, Attacking, Frame, Handle, Passed, PointMap, Training
 from explorer.research.grid import Grid, Problem, even
-from explorer.research.grid.landscape import landscape_of
+from explorer.research.grid.landscape import landscape_of, recovered_count
 from explorer.research.pictures.charts import has_lowest_mark
 from explorer.research.pictures.shades import span_of
 from explorer.research.repeat import Repeated
-from explorer.research.runs import RADIUS, Attacked, granted_target, judgement
+from explorer.research.runs import Attacked, granted_target, judgement
 from explorer.research.sweep.experiment import Victim
 
 
@@ -178,13 +177,9 @@ def with_place(held: Handle, weights: Weights, passing: bool = False) -> Handle:
 
 def passed_by(held: Handle, state: AttackState) -> Passed:
     """Return where a run is at this state, on the triangle of the handle."""
-    of, parts = held.problem.of, held.problem.parts
-    claims = by_key(of.attack).report(
-        held.problem.target, state, of.settings_at(mix_from_weights(*held.weights)[1])
-    )
-    assert of.truth is not None  # a page's landscape has one
-    found = score(of.truth, claims.x, claims.y, (RADIUS,)).found
-    return Passed(parts.weights(state.x), held.landscape.measure(state.x), state.t, int(found))
+    parts, mix_data = held.problem.parts, mix_from_weights(*held.weights)[1]
+    found = recovered_count(held.problem, state, mix_data)
+    return Passed(parts.weights(state.x), held.landscape.measure(state.x), state.t, found)
 
 
 def at_state(held: Handle, state: AttackState) -> Handle:

@@ -830,14 +830,14 @@ def starts_words(empty: Frame, begun: Frame, several: Frame) -> Named:
             title, words = says.title(values, own)
             yield f"starts, map, {name}{which}", f"{title}: {words}"
     for name, made in (
-        ("begun", Arrivals(21, 0, 0, 0, 0, 0, 0.01, 0, True)),
-        ("stopped", Arrivals(21, 0, 0, 0, 0, 0, 0.01, 0)),
-        ("some", Arrivals(66, 30, 30, 2, 1, 1, 0.01, 9, True)),
-        ("cancelled", Arrivals(66, 30, 29, 2, 1, 1, 0.01, 9)),
-        ("none", Arrivals(21, 21, 21, 0, 20, 0, 0.01, 200)),
-        ("one", Arrivals(21, 21, 20, 1, 1, 1, 0.01, 0)),
-        ("six", Arrivals(21, 21, 21, 6, 3, 1, 0.01, 2000, False, 0.06)),
-        ("all", Arrivals(21, 21, 19, 21, 0, 0, 0.01, 9)),
+        ("begun", Arrivals(21, 0, 0, 0, 0, 0, 0.01, 20, True)),
+        ("stopped", Arrivals(21, 0, 0, 0, 0, 0, 0.01, 20)),
+        ("some", Arrivals(66, 30, 30, 2, 1, 1, 0.01, 20, True)),
+        ("cancelled", Arrivals(66, 30, 29, 2, 1, 1, 0.01, 20)),
+        ("none", Arrivals(21, 21, 21, 0, 20, 0, 0.01, 20)),
+        ("one", Arrivals(21, 21, 20, 1, 1, 1, 0.01, 20)),
+        ("six", Arrivals(21, 21, 21, 6, 3, 1, 0.01, 20)),
+        ("all", Arrivals(21, 21, 19, 21, 0, 0, 0.01, 8)),
     ):  # fmt: skip
         yield f"starts, arrived, {name}", ": ".join(says.arrival_words(made))
     place = (0.333, 0.333, 0.334)

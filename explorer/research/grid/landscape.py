@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from math import gcd
+from math import ceil, gcd
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,7 @@ from explorer.engine.energy.starts import NAMES, mix_of, places_of
 from explorer.engine.merging import MERGE_ANGLE, merge_neurons
 from explorer.engine.progress import Progress, no_progress
 from explorer.engine.roster import by_key
+from explorer.engine.scoring import score
 from explorer.research.grid import TRAIL, Grid, Problem, Trace
 from explorer.research.runs import RADIUS
 
@@ -64,7 +65,8 @@ LEVEL = 0.001  # of the weights: a run is level whose energy falls by no more; a
 LAST = 10  # share of a run, one in so many, over which it is level; arbitrary
 LEGS = 5  # times the attack's steps after which a run ends that is not level; arbitrary
 EQUAL = 0.01  # of the weights: what leaves so much more than the truth explains them too; arbitrary
-KNOWN = {"apart", "began", "energy", "level"}  # of a row that is counted
+MOST = 0.9  # of the points: a run that recovers so many ends at the truth; arbitrary
+KNOWN = {"recovered", "energy", "level"}  # of a row that is counted
 PROCESSORS = 2  # runs that go on at once; arbitrary: those of a small machine
 Key = tuple[int, float, float]  # number of the seed, mix_truth, mix_data
 
@@ -83,15 +85,13 @@ class Arrivals:
         total: runs that were asked for.
         ended: those that have ended.
         level: of these, those that ended level, see `level_states`.
-        truth: those whose claims, or all of whose candidates, are the truth within RADIUS, see
-            `Parts.set_distances`.
+        truth: those that recover MOST of the points, see `least_at_truth`.
         other: of the others, those that leave at most EQUAL more than the truth: another
             explanation of equal residual. The rest is stuck.
         began: of those at the truth, those that began there.
         left: what the truth leaves of the weights.
-        steps: of the longest run.
+        points: of the truth.
         going: whether the others go on.
-        apart: mean distance from the truth of the ends that are not it, see `Parts.set_distances`.
     """
 
     total: int
@@ -101,14 +101,30 @@ class Arrivals:
     other: int
     began: int
     left: float
-    steps: int
+    points: int
     going: bool = False
-    apart: float = 0.0
 
     @property
     def stuck(self) -> int:
         """Return how many ended at nothing that explains the weights as the truth does."""
         return self.ended - self.truth - self.other
+
+
+def least_at_truth(points: int) -> int:
+    """Return how many of so many points a run recovers at least that ends at the truth."""
+    return ceil(MOST * points)
+
+
+def recovered_count(problem: Problem, state: Any, mix_data: float) -> int:  # noqa: ANN401 - of any attack
+    """Return how many points the claims of a run from this share of data recover."""
+    of = problem.of
+    made = by_key(of.attack).report(problem.target, state, of.settings_at(mix_data))
+    return _claims_count(problem, made.x, made.y)
+
+
+def _claims_count(problem: Problem, x: Tensor, y: Tensor) -> int:
+    assert problem.of.truth is not None  # a landscape has one
+    return int(score(problem.of.truth, x, y, (RADIUS,)).found)
 
 
 Measure = Callable[[Tensor], float]
@@ -253,12 +269,10 @@ class Runs:
         if parts.pictures is None:
             entry, last = by_key(self.of.attack), trace.last
             made = entry.report(problem.target, last, problem.of.settings_at(b))
-            sets = [(one.x, one.y) for one in (last, made) if len(one.x)]
-            apart = [parts.set_distances(*one) for one in sets]
-            result["apart"] = list(map(min, *apart)) if len(apart) > 1 else list(apart[0])
+            begun = _claims_count(problem, parts.start(a, b), parts.y)
+            result["recovered"] = [_claims_count(problem, made.x, made.y), begun]
             if len(made.x):  # candidates that carry nothing of the weights are no part of the end
                 result["trail"] = [*trace.places[:-1], list(parts.claims_weights(made.x, made.y))]
-            result["began"] = list(parts.set_distances(parts.start(a, b), parts.y))
         self.states[key] = kept
         numbers = sum(state.x.numel() for state in kept)
         while len(self.states) > max(1, MOST_NUMBERS // numbers):
@@ -282,7 +296,13 @@ class Runs:
         """
         if self.measure is None or not row.keys() >= KNOWN:
             return nearest_set(row)
-        return 0 if row["apart"][0] <= RADIUS else 1 + (row["energy"] > self.left + EQUAL)
+        if row["recovered"][0] >= least_at_truth(self._points):
+            return 0
+        return 2 if row["energy"] > self.left + EQUAL else 1
+
+    @property
+    def _points(self) -> int:
+        return 0 if self.of.truth is None else self.of.truth.n
 
     def arrivals(self, seeds: int, going: bool) -> Arrivals | None:
         """Return where the runs of these seeds ended; None before one began, or where unknown.
@@ -297,14 +317,12 @@ class Runs:
         if not (rows or self.rolling) or not all(KNOWN <= row.keys() for row in rows):
             return None
         kinds = [self._end(row) for row in rows]
+        least = least_at_truth(self._points)
         began = sum(
-            not kind and row["began"][0] <= RADIUS for kind, row in zip(kinds, rows, strict=True)
+            not kind and row["recovered"][1] >= least for kind, row in zip(kinds, rows, strict=True)
         )
-        level, steps = sum(row["level"] for row in rows), max((r["steps"] for r in rows), default=0)
-        ended = len(rows), level, kinds.count(0), kinds.count(1)
-        off = [row["apart"][0] for kind, row in zip(kinds, rows, strict=True) if kind]
-        apart = float(np.mean(off)) if off else 0.0
-        return Arrivals(len(asked), *ended, began, self.left, steps, going, apart)
+        ended = len(rows), sum(row["level"] for row in rows), kinds.count(0), kinds.count(1)
+        return Arrivals(len(asked), *ended, began, self.left, self._points, going)
 
     @cached_property
     def left(self) -> float:

@@ -61,7 +61,7 @@ def cell_of(row: Row) -> Row:
         raise ValueError("a trail is made of three weights a place")
     numbers = [*(result[n] for n in NAMES), *(result["start"][n] for n in NAMES), *trail]
     numbers += [result["energy"]] if "energy" in result else []
-    numbers += [v for name in ("apart", "began") for v in _pair(result, name)]
+    numbers += _pair(result, "recovered")
     if not all(type(v) in (int, float) and abs(v) <= MOST_DISTANCE for v in numbers):
         raise ValueError("a distance is not a number")
     if not all(type(v) in (int, float) and 0 <= v <= 1 for v in shares):

@@ -28,7 +28,7 @@ from explorer.page.stages.landscape.energy_words import (
 from explorer.page.words.statement import scale_html
 from explorer.research.census import Census
 from explorer.research.grid import grid_attacks
-from explorer.research.grid.landscape import EQUAL, EXPLAINED, LEVEL, Arrivals, Key
+from explorer.research.grid.landscape import EXPLAINED, LEVEL, Arrivals, Key, least_at_truth
 from explorer.research.runs import RADIUS
 
 SETS = ("truth", "unseen", "noise")
@@ -288,21 +288,27 @@ def arrival_words(made: Arrivals) -> tuple[str, str]:
         return f"{made.ended} of {made.total} runs have ended", f"So far {sofar}. {more}"
     which = {0: "No run ends at the truth", made.total: f"All {made.total} runs end at the truth"}
     some = f"{made.truth} of {made.total} runs end{_s(made.truth)} at the truth"
-    began = f" ({made.began} began there)" if made.began and made.truth else ""
-    rest = []
+    rest = [_at_truth(made)]
     if made.other:
         sets = "another set that explains" if made.other == 1 else "other sets that explain"
-        end = f"{made.other} end{_s(made.other)}"
-        rest.append(f"{end} at {sets} the weights as well to {EQUAL:.0%}")
+        rest.append(f"{made.other} end{_s(made.other)} at {sets} the weights as well")
     if made.stuck:
         rest.append(f"{made.stuck} {'is' if made.stuck == 1 else 'are'} stuck")
-    away = f"; the rest {made.apart:.2g} away" if made.apart else ""
-    others = f"{', '.join(rest)}. " if rest else ""
     falling = made.ended - made.level
-    still = f"{falling} still fall{_s(falling)}. " if falling else ""
-    words = f"{others}{still}At the truth: within {RADIUS:g} on average{began}{away}."
-    took = f" in {made.steps:,} steps" if made.steps else ""
-    return f"{which.get(made.truth, some)}{took}", words
+    if falling:
+        rest.append(f"{falling} still fall{_s(falling)}")
+    return which.get(made.truth, some), f"{'. '.join(rest)}."
+
+
+def _at_truth(made: Arrivals) -> str:
+    """Return how many points runs recover that end at the truth."""
+    least = least_at_truth(made.points)
+    points = f"at least {least} of {made.points}" if least < made.points else f"all {least}"
+    if not made.truth:
+        return f"None recovers {points} points"
+    one = made.truth == 1
+    began = f"; {'it' if one else made.began} began there" if made.began else ""
+    return f"{'It' if one else 'Each'} recovers {points} points{began}"
 
 
 def _s(n: int) -> str:
