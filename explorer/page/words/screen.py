@@ -37,7 +37,7 @@ PLAYED: dict[str, tuple[str | None, str]] = {
 RECORDED: dict[str, tuple[str | None, str]] = {
     "draw": ("Points of two classes are drawn", "Each neighbour is of the other class."),
     "train": PLAYED["train"],
-    "attack": (None, "The candidates start anywhere, and move onto the points."),
+    "attack": (None, "The attack sees the weights alone, and moves its candidates onto points."),
 }
 # The selector of the part, and the words.
 MARKS = (
