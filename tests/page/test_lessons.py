@@ -385,6 +385,45 @@ def test_a_goal_ticks_itself_off_on_the_page_and_stays_so() -> None:
     assert view.state["title"] == packaged_lessons()[1].title
 
 
+@pytest.mark.parametrize(("k", "i", "counts"), [(1, 1, True), (6, 1, False), (7, 2, False)])
+def test_the_page_answers_and_instructs_nothing_until_the_task_of_a_step_is_done(
+    k: int, i: int, counts: bool
+) -> None:
+    app = App(lesson=k)
+    course.turn(app.session, i)
+    put(app.session)
+    head = app.panels["HeadlinePanel"].view
+    assert bool(head.state["title"]) == counts and not head.state["words"]
+    STUDENTS[k][i](app.session)
+    assert done(app.session)
+    app.session.show()
+    assert head.state["title"] and head.state["words"]
+    app.close()
+
+
+def test_what_went_wrong_is_told_before_a_task_is_done() -> None:
+    app = App(lesson=0)
+    course.turn(app.session, 1)
+    put(app.session)
+    for label in (1, -1):
+        draw.add(app.session, [((0.5, 0.5), label)])
+    assert app.panels["HeadlinePanel"].view.state["words"]
+    app.close()
+
+
+def test_a_chart_says_how_to_take_a_point_only_where_no_lesson_does() -> None:
+    app = App(lesson=7)
+    put(app.session)
+    chart = app.panels["ExplainPanel"].drag
+    before = chart.shown.foot
+    STUDENTS[7][0](app.session)  # then the words of the lesson are behind
+    assert done(app.session)
+    play.undo(app.session)
+    app.session.show()
+    assert before and len(chart.shown.foot) > len(before)
+    app.close()
+
+
 def test_a_lesson_names_the_cards_beside_the_plane_and_no_count_before_an_attack() -> None:
     app = App(lesson=4)
 
@@ -392,9 +431,11 @@ def test_a_lesson_names_the_cards_beside_the_plane_and_no_count_before_an_attack
         return [name for name in names if app.panels[name].box in app.cards.children]
 
     put(app.session)
-    assert seen("Scoreboard", "Chooser") == []
-    play.step(app.session, 1)
+    board = app.panels["Scoreboard"].view
     assert seen("Scoreboard", "Chooser") == ["Scoreboard"]
+    assert board.met is None
+    play.step(app.session, 1)
+    assert board.met is not None
     assert app.folds.state["titles"] == []
     course.leave(app.session)
     assert seen("Presets") == ["Presets"]
@@ -580,7 +621,7 @@ def test_an_empty_plane_of_a_lesson_speaks_of_nothing_that_the_lesson_hides() ->
     put(app.session)
     assert app.session.frame.dataset.n == 0
     assert app.panels["Presets"].box not in app.cards.children
-    assert hint.hint == plane_words.FIRST_ALONE
+    assert hint.hint == ""  # the words of the step tell it
     assert head.state["action"] == ""
     assert app.panels["Tools"].view.state["chips"] == []  # nor does a click lead to a line
     course.leave(app.session)

@@ -13,6 +13,7 @@ const build = (el, send, onClose) => {
   for (const end of ["pointerup", "pointercancel"]) onClose(listen(document, end, () => hold(""), true));
   return (state) => {
     put(title, "textContent", state.title || "");
+    [title.hidden, words.hidden] = [!state.title, !state.words]; // a lesson may want silence
     explain(words, state.words || "");
     for (const tone of ["good", "warn", "bad"]) el.classList.toggle(tone, state.tone === tone);
     if (!state.action && document.activeElement === action) told.focus({ preventScroll: true }); // not lost with its button

@@ -25,6 +25,7 @@ import torch
 from explorer.engine import training
 from explorer.engine.certificate import Light
 from explorer.engine.settings import changed_settings
+from explorer.engine.statement import Statement
 from explorer.engine.store import Run
 from explorer.engine.training import TrainConfig, TrainState
 from explorer.page import play
@@ -55,6 +56,7 @@ KEPT = (
     "band", "axes", "steps_per_second", "branches", "branch_index", "game", "configs",
 )  # fmt: skip
 MAPPED = ("point", "split")
+COUNTED = ("draw", "train", "attack")  # where a title counts; elsewhere it judges
 PLAY = "Play"  # as the words of a step name the button
 UNTITLED = "A lesson without a title yet"  # stands for none while a browser keeps it
 BEGUN_ELSEWHERE = (
@@ -135,6 +137,25 @@ def offers_action(session: Session, key: str, label: str) -> bool:
     if "“" in step.caption:
         return f"“{label}”" in step.caption
     return key in KINDS[step.goal.name].by
+
+
+def has_task(session: Session) -> bool:
+    """Return whether the task of a step is open: what is to be done stands in the words of it."""
+    walk = session.lesson
+    return isinstance(walk, Walk) and walk.step.goal is not None and walk.at not in walk.done
+
+
+def statement_of(session: Session, made: Statement) -> Statement:
+    """Return what the headline tells of this moment: while a task is open, no answer to it.
+
+    It then counts, and warns of what went wrong. It judges, and says its sentence, when the task
+    is done or the run is over.
+    """
+    frame = session.frame
+    if not has_task(session) or made.tone == "bad" or frame.status.over:
+        return made
+    counts = (frame.stage in COUNTED and frame.dataset.n > 0) or frame.proof is not None
+    return replace(made, title=made.title * counts, words="", tone="", fold=())
 
 
 def names_play(walk: Walk) -> bool:

@@ -30,7 +30,8 @@ class HeadlinePanel(Panel):
     def render(self, frame: Frame) -> None:
         """Show the headline of this frame."""
         running = self.session.running or self.session.opening
-        made = headline(frame, running, hidden=not self.session.truth_shown)
+        said = headline(frame, running, hidden=not self.session.truth_shown)
+        made = course.statement_of(self.session, said)
         action = made.action
         if action and action.key == "points" and not course.offers(self.session, "Presets"):
             action = None  # a lesson that hides the ready-made sets wants points of one's own

@@ -111,9 +111,10 @@ class PlanePanel(Panel):
 
     def first_words(self, frame: Frame) -> str:
         """Return how an empty plane is drawn on, with what is in sight."""
-        if frame.dataset.d == 1 and not self.session.label:
-            return words.FIRST_ON_LINE
-        return words.FIRST if course.offers(self.session, "Presets") else words.FIRST_ALONE
+        if course.has_task(self.session):
+            return ""  # its words tell it
+        one = frame.dataset.d == 1 and not self.session.label
+        return words.FIRST_ON_LINE if one else words.FIRST
 
     def _tell(self, frame: Frame) -> None:
         n = frame.dataset.n

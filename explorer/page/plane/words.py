@@ -10,7 +10,7 @@ KEYS = (
 )
 FOLDED_KEYS = "The pencil edits the points. Keyboard: Ctrl+Z undo, Ctrl+Y redo."
 FIRST = "Click to place a point, drag to spray, or take a set."
-FIRST_ALONE = "Click to place a point, drag to spray."  # where a lesson hides the presets
+FIRST_ALONE = "Click to place a point, drag to spray."  # where no sets are offered
 FIRST_ON_LINE = "Click above the axis to place a ● point, below it to place a ▲."
 EXPLAIN_KEYS = (
     "Click a filled point and drag it along the green line; with Shift, anywhere. Keyboard: Tab "

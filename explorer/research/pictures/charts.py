@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from json import dumps
 from typing import Any
@@ -218,6 +219,7 @@ def certificate_chart(made: Certificate) -> Chart:
 
 
 RECALL = "Recovered, by how close counts"
+EACH_MARGIN = "Margin of each point"
 NEAR_TICKS = (0.003, 0.01, 0.03, 0.1, 0.3)
 
 
@@ -230,6 +232,7 @@ def recall_chart(whole: RecallCurve, here: RecallCurve | None = None, said: str 
         said: what is told of that radius.
     """
     n, handle = whole.n, None if here is None else here.radii[0]
+    frame = empty_recall(n, whole.radii)
     at = 0 if handle is None else int(np.searchsorted(whole.radii, handle))
 
     def through(name: str) -> Array:
@@ -237,8 +240,6 @@ def recall_chart(whole: RecallCurve, here: RecallCurve | None = None, said: str 
         return values if here is None else np.insert(values, at, float(getattr(here, name)[0]))
 
     radii = np.array(whole.radii) if handle is None else np.insert(whole.radii, at, handle)
-    y = Axis(0.0, float(max(n, 1)), short="points recovered", whole=True,
-             ticks=tuple(sorted({0, n // 2, n})))  # fmt: skip
     chance: list[Series] = []
     if whole.controls:
         chance = [
@@ -248,8 +249,16 @@ def recall_chart(whole: RecallCurve, here: RecallCurve | None = None, said: str 
         ]  # fmt: skip
     found = Series(radii, through("found"), "training points", colour="good", end=True,
                    look={"width": 2.5})  # fmt: skip
-    return Chart([*chance, found], _near_axis(whole.radii), y, RECALL, said, handle=handle,
-                 handle_name="within", label=f"{RECALL}. {said}".rstrip(". "))  # fmt: skip
+    return replace(frame, series=[*chance, found], note=said, handle=handle, handle_name="within",
+                   label=f"{RECALL}. {said}".rstrip(". "))  # fmt: skip
+
+
+def empty_recall(n: int, radii: Sequence[float]) -> Chart:
+    """Return the axes of `recall_chart` for n points, without a curve."""
+    y = Axis(0.0, float(max(n, 1)), short="points recovered", whole=True,
+             ticks=tuple(sorted({0, n // 2, n})))  # fmt: skip
+    none = Series([], [], "training points", colour="good")
+    return Chart([none], _near_axis(radii), y, RECALL, label=RECALL)
 
 
 def _near_axis(radii: Sequence[float]) -> Axis:
@@ -338,9 +347,17 @@ def margins_chart(q_values: Tensor, labels: Tensor, at_rest: bool = True) -> Cha
         series, Axis(0.2, len(q) + 0.8, short="rank", whole=True, hidden=True),
         Axis(min(0.0, 1.2 * float(height.min())), top, short="margin over the smallest",
              ticks=ticks),
-        "Margin of each point", said if at_rest else "", rules=rules, picks=True, tips=tips,
-        label=f"Margin of each point: {said}",
+        EACH_MARGIN, said if at_rest else "", rules=rules, picks=True, tips=tips,
+        label=f"{EACH_MARGIN}: {said}",
     )  # fmt: skip
+
+
+def empty_margins() -> Chart:
+    """Return the axes of `margins_chart`, without a point."""
+    y = Axis(0.0, 1.25, short="margin over the smallest", ticks=((0, "0"), (1, "on the margin")))
+    none = Series([], [], "", "stems")
+    return Chart([none], Axis(0.2, 1.8, hidden=True), y, EACH_MARGIN, rules=[Guide(1.0)],
+                 label=EACH_MARGIN)  # fmt: skip
 
 
 def _margin_note(q: Array, on: int) -> str:

@@ -23,7 +23,6 @@ from explorer.page.ask import Ask
 from explorer.page.controls.row import Item, Row
 from explorer.page.frame import Aim, Frame
 from explorer.page.job import JobState, once, page_waits
-from explorer.page.lessons import course
 from explorer.page.panels.base import Panel
 from explorer.page.plane.marks import traceless_points
 from explorer.page.session import IN_CLASS
@@ -36,7 +35,7 @@ from explorer.page.stages.attack.found_words import (
     within,
 )
 from explorer.page.view.chart import ChartView
-from explorer.research.pictures.charts import RECALL, dot_chart, recall_chart
+from explorer.research.pictures.charts import dot_chart, empty_recall, recall_chart
 from explorer.research.runs import (
     FARTHEST,
     FINE,
@@ -48,7 +47,7 @@ from explorer.research.runs import (
 
 COARSE = (NEAREST, *RADII, FARTHEST)  # while the attack runs
 FEW = 50  # points: of more, all controls at all radii would take half a second; arbitrary
-WAITING = replace(NOTHING, title=RECALL, note="counted once the attack has claims", label=RECALL)
+WAITING = "The curve is drawn as the attack runs."
 
 
 class FoundView(w.VBox):
@@ -66,11 +65,11 @@ class FoundView(w.VBox):
         """Take what counts finds at some radii, and count at these; None where nothing can be."""
         self.met, self._whole = met, None if met is None else met(tuple(radii))
 
-    def draw(self, radius: float) -> RecallCurve | None:
-        """Draw the curve with this radius; return what is found within it."""
+    def draw(self, radius: float, n: int = 1) -> RecallCurve | None:
+        """Draw the curve with this radius; return what is found within it, of n points."""
         here = None if self.met is None else self.met((radius,))
         if here is None or self._whole is None:
-            self.curve.draw(WAITING)
+            self.curve.draw(replace(empty_recall(n, FINE), foot=WAITING))
             self.dots.draw(NOTHING)
         else:
             self.curve.draw(recall_chart(self._whole, here, within(here)))
@@ -89,7 +88,7 @@ class Scoreboard(Panel):
     def build(self) -> None:
         """Make the curve and the row of dots; a line in the curve decides for both."""
         self.radius = RADIUS
-        self._of: tuple[Verdict | None, bool] = (None, False)
+        self._of: tuple[Verdict | None, bool, int] = (None, False, 0)
         self.job = Ask(self)
         self._asked: AttackState | None = None  # whose claims were asked for last
         self.job.observe(self._tell)
@@ -106,10 +105,7 @@ class Scoreboard(Panel):
 
     def belongs(self, frame: Frame) -> bool:
         """Return whether there is anything to tell: not while the points are to be guessed."""
-        shown = super().belongs(frame) and self.session.truth_shown
-        # Beside a triangle it stays: a card that came or went would end the drag of its handle.
-        stays = self.session.lesson is None or course.offers(self.session, "MixPad")
-        return shown and (stays or _has_counts(frame))
+        return super().belongs(frame) and self.session.truth_shown
 
     def _set_radius(self, radius: float) -> None:
         self.radius = radius
@@ -118,20 +114,20 @@ class Scoreboard(Panel):
     def render(self, frame: Frame) -> None:
         """Compute the curve when there is a new verdict; a running attack gets a coarse one."""
         self._certify(frame)
-        of = frame.attack.verdict, self.session.running
+        tells = self.session.lesson is None or _has_counts(frame)
+        verdict = frame.attack.verdict if tells else None
+        of = verdict, self.session.running, _count(frame)
         if of == self._of:
             return
         self._of, met = of, None
         aim, claims = frame.aim, frame.attack.claims  # those of the headline, not of a later step
-        if aim is not None and claims is not None and frame.attack.verdict is not None:
-            met = partial(
-                recall_curve, aim.truth, controls_of(aim, frame.attack.verdict), claims.x, claims.y
-            )
+        if aim is not None and claims is not None and verdict is not None:
+            met = partial(recall_curve, aim.truth, controls_of(aim, verdict), claims.x, claims.y)
         self.view.count(met, COARSE if self.session.running else FINE)
         self._show()
 
     def _show(self) -> None:
-        self.view.draw(self.radius)
+        self.view.draw(self.radius, _count(self.session.frame))
         self._tell()
 
     # --- how certain they are -------------------------------------------------------------------
@@ -197,6 +193,10 @@ class Scoreboard(Panel):
         sure = frame.attack.verdict is None or frame.attack.verdict.beyond_chance
         word = "recovered" if sure else "hit"
         self.view.dots.draw(dots(here, frame.target, made, share, gone, word))
+
+
+def _count(frame: Frame) -> int:
+    return 0 if frame.truth is None else frame.truth.n
 
 
 def _has_counts(frame: Frame) -> bool:

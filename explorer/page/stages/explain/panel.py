@@ -26,6 +26,7 @@ from explorer.page.ask import Question
 from explorer.page.controls.row import Item, Row, choices
 from explorer.page.frame import Certain, Frame
 from explorer.page.job import JobState, once
+from explorer.page.lessons import course
 from explorer.page.panels.base import Panel
 from explorer.page.stages.explain import commands as explain
 from explorer.page.stages.explain import words
@@ -263,7 +264,7 @@ class ExplainPanel(Panel):
         self._asked = asked
         self._offer(state, bool(frame.explain.past), bool(frame.explain.future))
         self.dots.draw(points_chart(state))
-        self.drag.draw(drag_chart(state))
+        self.drag.draw(drag_chart(state, course.has_task(self.session)))
 
 
 def radius_legend(drawn: RadiusMap) -> str:
@@ -319,7 +320,7 @@ def carried_chart(state: Explained, foot: str) -> Chart:
         for name, colour, look, mine in kinds
         if mine.any()
     ]
-    told = f"{words.counts(state)}\n{foot}" if kinds else foot
+    told = f"{words.counts(state)}\n{foot}".rstrip() if kinds else foot
     return Chart(
         [*class_stems(lam[order], y[order], order), *signs],
         Axis(0.0, len(lam) + 1.0, hidden=True),
@@ -329,9 +330,12 @@ def carried_chart(state: Explained, foot: str) -> Chart:
     )  # fmt: skip
 
 
-def drag_chart(state: Explained) -> Chart:
-    """Return what stays and what breaks as the point in hand goes along its line."""
-    slide, foot = state.slide, words.hand(state)
+def drag_chart(state: Explained, told: bool = False) -> Chart:
+    """Return what stays and what breaks as the point in hand goes along its line.
+
+    `told`: a lesson says how to take a point in hand.
+    """
+    slide, foot = state.slide, words.hand(state) * (state.selected is not None or not told)
     if slide is None:
         return carried_chart(state, foot)
     said = f"{words.DRAG}. {foot}"
