@@ -276,6 +276,15 @@ def press(panel: HallPanel, kind: str, value: object = None) -> None:
     panel.view.commands[kind](value)
 
 
+def test_a_second_claim_of_a_point_is_told_apart_from_a_wrong_one(panel: HallPanel) -> None:
+    press(panel, "begin", words.PAGE)
+    made = panel.round
+    assert made is not None and made.claims is not None and hall_panel.claims_again(made) == 0
+    x, y = made.claims.x, made.claims.y
+    claims = Dataset(torch.cat([x, x[:1] + 0.001, x[:1] + 5.0]), torch.cat([y, y[:1], y[:1]]))
+    assert hall_panel.claims_again(replace(made, claims=claims)) == 1
+
+
 def test_a_round_goes_step_by_step_and_the_seal_fits(panel: HallPanel) -> None:
     session = panel.session
     truth = point_rows(session.frame.dataset, session.axes)

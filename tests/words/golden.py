@@ -1004,7 +1004,14 @@ def of_the_hall() -> Named:
     yield "hall, taps", hall.hall_tapping(20)
     yield "hall, more claims than points", hall.hall_claims(28, 20)
     yield "hall, one claim", hall.hall_claims(1, 20)
-    yield "hall, proof", f"{hall.hall_places(made)} {hall.hall_proof(made)} {hall.hall_scope(made)}"
+    yield "hall, proof", f"{hall.hall_places(made)} {hall.hall_scope(made)}"
+    for name, title in (
+        ("taps", hall.hall_title(None, made, proven=False, claimed=0)),
+        ("claims", hall.hall_title(None, made, proven=False, claimed=22)),
+        ("places", hall.hall_title(None, made, proven=True, claimed=22)),
+        ("no places", hall.hall_title(None, None, proven=True, claimed=22)),
+    ):
+        yield f"hall, title, {name}", title
     yield "hall, answer", hall.hall_answer(12_000, 18, 19)
     data = preset("alternating-circle", n=8)
     few, off = Dataset(data.x[:3], data.y[:3]), Dataset(data.x[5:] + 0.05, data.y[5:])
@@ -1014,12 +1021,13 @@ def of_the_hall() -> Named:
     ):  # fmt: skip
         machine = judge(data, control_sets(data), claims.x, claims.y, RADIUS)
         score = score_hall(data, taps, machine, Axes())
-        yield f"hall, {name}", " ".join(hall.hall_result(score, 2))
+        title = hall.hall_title(score, made, proven=True, claimed=6)
+        yield f"hall, {name}", f"{title} | {hall.hall_result(score, 2)}"
         yield f"hall, what counts, {name}", hall.hall_within(score)
         yield f"hall, cross, {name}", hall.hall_hand(score)
         yield (
             f"hall, rows, {name}",
-            " | ".join(cell for row in hall.hall_rows(score) for cell in row),
+            " | ".join(cell for row in hall.hall_rows(score, 0) for cell in row),
         )
 
 

@@ -27,7 +27,7 @@ const build = (el, send, onClose) => {
   const network = make("p", "mx-hall-said", {}), title = make("h2", "", {}), where = make("p", "mx-hall-address", {}), code = make("p", "mx-hall-code", {});
   const qr = make("canvas", "mx-hall-qr", { role: "img", "aria-label": "QR code of the address", hidden: true });
   const count = make("p", "mx-hall-count", { role: "status" }), table = make("table", "mx-hall-score", {});
-  const said = make("p", "mx-hall-said", { role: "status" }), proof = make("p", "mx-hall-said", {});
+  const said = make("p", "mx-hall-said", { role: "status" });
   const scope = make("p", "", {}), scoped = make("details", "mx-hall-seal", {}, make("summary", "", { textContent: "Of which sets?" }), scope), legend = make("p", "mx-hall-key", { "aria-label": "What the marks mean" });
   const asked = make("div", "mx-hall-asked", { hidden: true }), best = make("ol", "mx-hall-best", {});
   const board = make("div", "mx-hall-board", {}, make("p", "mx-hall-said", { textContent: "Best phones" }), best), scores = make("div", "mx-hall-scores", { hidden: true }, table, board);
@@ -39,7 +39,7 @@ const build = (el, send, onClose) => {
   const join = make("div", "mx-hall-join", {}, make("div", "", {}, where, code), qr);
   const dialog = make("dialog", "mx-hall-screen", { "aria-label": "The hall attacks" },
     make("div", "mx-hall-left", {}, plane, make("div", "mx-hall-said", { textContent: "The network's weights: all that the machine sees" }), needles),
-    make("div", "mx-hall-right", {}, network, title, join, warned, count, said, proof, scoped, legend, scores, asked, make("span", "mx-hall-gap"), seal, busy,
+    make("div", "mx-hall-right", {}, network, title, join, warned, count, said, scoped, legend, scores, asked, make("span", "mx-hall-gap"), seal, busy,
       make("div", "mx-hall-steps", {}, next, skip, other, again, leave))); // what ends it or goes on to another is never under the hand that reveals
   el.append(dialog);
 
@@ -99,9 +99,8 @@ const build = (el, send, onClose) => {
     if (!now.round) return;
     put(network, "textContent", now.round.network || "");
     const at = stage(), total = told.total || 0, tapped = Object.values(phones).reduce((sum, [own]) => sum + own.length, 0);
-    put(title, "textContent", { taps: "Where are the points?", claims: "The machine claims", places: "Here a point must be", truth: now.result }[at]);
+    put(title, "textContent", now.title);
     put(said, "textContent", now.said);
-    put(proof, "textContent", now.proof);
     put(scope, "textContent", now.scope);
     put(scoped, "hidden", !now.scope);
     legend.replaceChildren(...hallKey(now.round, now.hand));
@@ -137,7 +136,11 @@ const build = (el, send, onClose) => {
   };
   const score = () => {
     const cell = (tag, text) => { const [large, small] = text.split("|"); return make(tag, "", {}, large, make("small", "", { textContent: small })); };
-    table.replaceChildren(...now.rows.map(([who, many]) => make("tr", "", {}, cell("th", who), cell("td", many))));
+    table.replaceChildren(...now.rows.map(([who, many, width]) => {
+      const value = cell("td", many);
+      value.firstChild.after(make("i", "", {}, make("b", "", { style: `width:${width}` })));
+      return make("tr", "", {}, cell("th", who), value);
+    }));
     const order = Object.entries(now.round.scores).filter(([, [near]]) => near).sort(([a, [one]], [b, [other]]) => other - one || a - b).slice(0, 3);
     best.replaceChildren(...order.map(([number, [near, n]]) => make("li", "", {}, make("span", "", { textContent: phones[number]?.[2] || `Phone ${number}` }), make("b", "", { textContent: ` ${near} of ${n}` }))));
     board.hidden = !order.length;

@@ -26,7 +26,7 @@ from explorer.page.controls.control import HallBox
 from explorer.page.frame import Aim, Frame, Training
 from explorer.page.job import once
 from explorer.page.panels.base import Panel
-from explorer.page.plane.marks import place_rows
+from explorer.page.plane.marks import BESIDE, claim_kinds, place_rows
 from explorer.page.session import LIVE_STEPS, NETWORK, SERVED, Session
 from explorer.page.sharing import words
 from explorer.page.sharing.run import run_of_page
@@ -217,7 +217,7 @@ def said_of(held: HallRound) -> str:
     """Return the sentence under the question, as far as the round is shown."""
     if held.score is not None:
         reach = in_reach(held.aim.certificate, held.truth.n)
-        return words.hall_result(held.score, 0 if reach is None else int((~reach).sum()))[1]
+        return words.hall_result(held.score, 0 if reach is None else int((~reach).sum()))
     if "places" in held.shown:
         return words.hall_places(held.needed)
     if "claims" in held.shown and held.claims is not None:
@@ -225,13 +225,20 @@ def said_of(held: HallRound) -> str:
     return words.hall_tapping(held.truth.n)
 
 
-def proof_of(held: HallRound) -> dict[str, str]:
-    """Return what the proof says in plain words, and of which sets, while it is shown."""
-    shown = "places" in held.shown and held.score is None
-    return {
-        "proof": words.hall_proof(held.needed) if shown else "",
-        "scope": words.hall_scope(held.needed) if shown else "",
-    }
+def title_of(held: HallRound) -> str:
+    """Return the title, as far as the round is shown."""
+    claimed = len(held.shown.get("claims", ()))
+    return words.hall_title(held.score, held.needed, "places" in held.shown, claimed)
+
+
+def claims_again(held: HallRound) -> int:
+    """Return how many claims of the machine hit a point that another one recovered."""
+    claims, verdict = held.claims, held.verdict
+    if claims is None or verdict is None:
+        return 0
+    report = Report(claims.x, claims.y, torch.ones_like(claims.y))
+    match = score(held.truth, claims.x, claims.y, (verdict.radius,)).matches[0].numpy()
+    return int((claim_kinds(report, held.truth, match, verdict.radius) == BESIDE).sum())
 
 
 NO_ROUND: dict[str, Any] = {"round": None, "rows": []}
@@ -240,12 +247,13 @@ NO_ROUND: dict[str, Any] = {"round": None, "rows": []}
 def shown_of(held: HallRound) -> dict[str, Any]:
     """Return what the projector shows of a round, beside what phones see."""
     over = held.score
+    proof_shown = "places" in held.shown and over is None
     return {
-        "round": held.shown, "said": said_of(held), **proof_of(held),
+        "round": held.shown, "title": title_of(held), "said": said_of(held),
+        "scope": words.hall_scope(held.needed) if proof_shown else "",
         "sealed": words.HALL_SEALED if over is None else words.HALL_OPENED,
-        "result": "" if over is None else words.hall_result(over)[0],
         "ready": {"claims": held.claims is not None, "places": held.proven},
-        "rows": [] if over is None else words.hall_rows(over),
+        "rows": [] if over is None else words.hall_rows(over, claims_again(held)),
         "hand": words.HALL_TAP if over is None else words.hall_hand(over),
     }  # fmt: skip
 
@@ -307,7 +315,7 @@ class HallPanel(Panel):
         if held is not None and held.proven:
             made = held.needed
             known = made is not None and len(made.rows)
-            self._add(places=rows_of(place_rows(made, held.axes)[:, :5]) if made and known else [])
+            self._add(places=rows_of(place_rows(made, held.axes)) if made and known else [])
 
     def _add(self, **parts: Any) -> None:  # noqa: ANN401 - rows
         if self.round is not None:

@@ -146,8 +146,8 @@ def hall_tapping(n: int) -> str:
     """Return what the hall is to do, and how many points there are."""
     where = f"the {n} training points are" if n > 1 else "the training point is"
     return (
-        "The hall sees what the machine sees: the weights, a needle for each neuron, and the "
-        f"boundary they draw. Tap where {where}; none lies on the boundary itself."
+        f"Tap where {where}; none lies on the boundary. You see what the machine sees: the weights "
+        "as needles, and the boundary they draw."
     )
 
 
@@ -176,12 +176,32 @@ def hall_within(made: HallScore) -> str:
     return f". Within {made.hall.radius:g} of a point is near. {_machine_words(made.machine)}."
 
 
+def hall_title(made: HallScore | None, places: Needed | None, proven: bool, claimed: int) -> str:
+    """Return what a round shows, in a title.
+
+    Args:
+        made: the scores, once all is revealed.
+        places: where a point must be; None where nothing can be proven.
+        proven: whether that is shown.
+        claimed: claims of the machine, as far as they are shown; 0 before.
+    """
+    if made is not None:
+        hall = f"the hall came near {made.hall.found or 'none'}" if made.taps else "nobody tapped"
+        return f"{_machine_words(made.machine)}, {hall}"
+    if proven:
+        many = 0 if places is None else len(places.rows)
+        return f"{count(many, 'place')} must hold a point" if many else "No place must hold a point"
+    return f"The machine makes {count(claimed, 'claim')}" if claimed else "Where are the points?"
+
+
 def hall_claims(claimed: int, n: int) -> str:
-    """Return what the machine claims, and whether not each place can be a point of its own."""
-    places = count(claimed, "place")
-    more = claimed > n
-    wrong = f" There are only {n} points: some are claimed twice, or are wrong." if more else ""
-    return f"{places}, read out of the weights alone.{wrong}"
+    """Return what the claims are made from, and whether each can be a point of its own."""
+    wrong = " so some claims hit one twice, or are wrong." if claimed > n else ""
+    return f"From the weights alone. There {_are(n)}{wrong and ','}{wrong or '.'}"
+
+
+def _are(n: int) -> str:
+    return f"are {n} points" if n > 1 else "is 1 point"
 
 
 def hall_places(made: Needed | None) -> str:
@@ -189,26 +209,21 @@ def hall_places(made: Needed | None) -> str:
     if made is None:
         return "Nothing can be proven of these weights."
     if not len(made.rows):
-        return "No place must hold a point: around each some explanation does without one."
-    which = f"each of these {len(made.rows)} places" if len(made.rows) > 1 else "this place"
+        return "Around each some set that explains the weights as well does without one."
     return (
         "Every set that explains the weights as well as the true points has a point of its class "
-        f"in {which}."
+        f"in {'each' if len(made.rows) > 1 else 'it'}."
     )
-
-
-def hall_proof(made: Needed | None) -> str:
-    """Return what the proof comes to, in plain words; "" where nothing is proven."""
-    if made is None or not len(made.rows):
-        return ""
-    return f"Without one, more than {share(made.limit)} of the weights would stay unexplained."
 
 
 def hall_scope(made: Needed | None) -> str:
     """Return of which sets that is proven, for who asks; "" where nothing is."""
     if made is None or not len(made.rows):
         return ""
-    return f"Proven for all sets with {scope(made.box, made.top)}."
+    return (
+        f"Without one, more than {share(made.limit)} of the weights would stay unexplained. Proven "
+        f"for all sets with {scope(made.box, made.top)}."
+    )
 
 
 def _machine_words(made: Verdict) -> str:
@@ -222,39 +237,48 @@ def hall_hand(made: HallScore) -> str:
     return HALL_TAP if made.guess.n == made.taps else "where most taps meet"
 
 
-def hall_rows(made: HallScore) -> list[list[str]]:
-    """Return the rows of machine and hall: who, and of how many points; small print after a bar."""
+def hall_rows(made: HallScore, again: int) -> list[list[str]]:
+    """Return the rows of machine and hall: who, of how many points, and which share that is.
+
+    Small print stands after a bar. `again`: claims that hit a point once more.
+    """
     places = count(made.taps, "tap")
     if made.guess.n < made.taps:
         places = f"{count(made.guess.n, 'place')} of {places}"
     rows = []
     for who, of, which in (
-        ("● ▲ The machine", made.machine, count(made.machine.claims, "claim")),
+        ("● ▲ The machine", made.machine, _claims_words(made.machine, again)),
         ("+ The hall", made.hall, places),
     ):
         chance = f", by chance {of.chance:.1f}" if of.why_not is None else ""
-        rows.append([f"{who}|{which}", f"{of.found} of {of.n}|within {of.radius:g}{chance}"])
+        many = f"{of.found} of {of.n}|within {of.radius:g}{chance}"
+        rows.append([f"{who}|{which}", many, f"{of.found / of.n:.0%}"])
     return rows
 
 
-def hall_result(made: HallScore, traceless: int = 0) -> tuple[str, str]:
-    """Return how many points machine and hall have, in a title, and how they are judged.
+def _claims_words(made: Verdict, again: int) -> str:
+    """Return how many claims there are, and what became of those that recovered no point."""
+    wrong = made.claims - made.found - again
+    rest = [
+        f"{many} {what}" for many, what in ((again, "on a point again"), (wrong, "wrong")) if many
+    ]
+    return ", ".join([count(made.claims, "claim"), *rest])
+
+
+def hall_result(made: HallScore, traceless: int = 0) -> str:
+    """Return how machine and hall are judged.
 
     `traceless`: how many of the points leave no trace in the weights, as far as that is known.
     """
     near, exact = made.hall.radius, made.machine.radius
-    hall = f"the hall came near {made.hall.found or 'none'}" if made.taps else "nobody tapped"
-    rule = (
-        f"The hall is judged more mildly: within {near:g}, as near as a finger taps; the machine "
-        f"within {exact:g}."
-    )
+    rule = f"A finger counts within {near:g} of a point, a claim within {exact:g}."
     if near <= exact:
         rule = f"Both are judged alike: within {exact:g}."
     if not made.taps:
         rule = f"A point is recovered within {exact:g}."
     leave = "leaves" if traceless == 1 else "leave"
     gone = f" {traceless} of the points {leave} no trace in the weights." if traceless else ""
-    return f"{_machine_words(made.machine)}, {hall}", f"{rule}{gone}"
+    return f"{rule}{gone}"
 
 
 def hall_question(t: int) -> str:
