@@ -12,8 +12,6 @@ import pytest
 from PIL import Image, ImageOps
 
 from explorer.engine.data import preset
-from explorer.engine.explanations.assumptions import assumed_cone
-from explorer.engine.explanations.certainty import truth_residual
 from explorer.page import play
 from explorer.page.apps.explorer import App, lesson_of
 from explorer.page.apps.lessons import PICTURES, LessonsApp, picture
@@ -40,7 +38,6 @@ from explorer.page.plane import words as plane_words
 from explorer.page.session import Session
 from explorer.page.sharing import files
 from explorer.page.stages.draw import commands as draw
-from explorer.page.stages.landscape import commands as landscape
 from explorer.page.stages.train import commands as train
 from tests.page.pages import choose, send
 from tests.page.students import STUDENTS, done
@@ -112,27 +109,13 @@ def unexplained(session: Session) -> float:
 
 
 # Lesson and step, a figure in its words, and what it is on the frame where the step begins.
-def by_assumption(session: Session) -> float:
-    """What the points leave unexplained, under the assumptions that the weights suggest."""
-    now = session.frame
-    return truth_residual(assumed_cone(now.target.net), now.truth)
-
-
 FIGURES = (
-    (2, 2, "11%", lambda s: 100 * unexplained(s), 11),
-    (4, 0, "2.6%", lambda s: 100 * unexplained(s), 2.63),
-    (4, 2, "12%", lambda s: 100 - 100 * unexplained(s), 12),
-    (6, 3, "0.0003", lambda s: landscape.starts(s).landscape.energy((0.0, 0.0, 1.0)), 0.0003),
     (13, 0, "0.0147", margin, 0.0147),
     (13, 1, "0.0073", margin, 0.0073),
     (13, 2, "0.0145", margin, 0.0145),
-    (13, 3, "0.0189", margin, 0.0189),
     (13, 4, "0.0121", margin, 0.0121),
-    (13, 5, "17%", lambda s: 100 * unexplained(s), 17),
-    (13, 6, "2.5%", lambda s: 100 * by_assumption(s), 2.5),
     (13, 7, "0.0061", margin, 0.0061),
 )
-SPREAD = {(6, 3): 0.12}  # of one digit
 
 
 @pytest.mark.slow
@@ -141,7 +124,7 @@ def test_figures_in_the_words_are_those_of_the_frame(k, i, words, read, figure) 
     step = packaged_lessons()[k].steps[i]
     assert words in step.caption + step.answer
     session = opened(Lesson(title="x", steps=(step,)))
-    assert read(session) == pytest.approx(figure, rel=SPREAD.get((k, i), 0.06))
+    assert read(session) == pytest.approx(figure, rel=0.06)
 
 
 def test_what_began_at_the_truth_is_not_recovered() -> None:
@@ -215,6 +198,9 @@ def test_the_course_has_fifteen_lessons_that_say_what_they_show() -> None:
         assert all(bool(step.question) == bool(step.answer) for step in lesson.steps)
         assert read(write(lesson)) == lesson
         assert sum(bool(step.question) for step in lesson.steps) >= 1
+        for step in lesson.steps:
+            texts = [p for p in step.caption.split("\n\n") if not p.startswith("    ")]
+            assert len(texts) <= 2 and len(step.caption.split()) <= 80
     used = {step.goal.name for lesson in packaged_lessons() for step in lesson.steps if step.goal}
     assert len(used) > 15
 

@@ -211,7 +211,7 @@ KINDS: dict[str, Task] = {
                               usual=100, by=_ATTACKED),
     "recovered at least": Task("Recover at least {} points", _least(_found_count), 1, 200, 4,
                                by=_ATTACKED),
-    "recovered at most": Task("The attack has ended, with at most {} points recovered", _at_most,
+    "recovered at most": Task("At the end, at most {} points recovered", _at_most,
                               0, 200, 0, by=_ATTACKED),
     "p at most": Task("Recover more than chance does: p at most {}", _most(_p), 0, 1, 0.05,
                        by=_ATTACKED),
