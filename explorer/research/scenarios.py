@@ -51,8 +51,8 @@ _ROWS = (
     _row("random circle", "The toy of Haim et al. (2022), narrower: three layers, 20 points, "
          "labels at random.", Source("random-circle", 20, 0.0, 1),
          TrainConfig(widths=(100, 100), steps=12_000)),
-    _row("moons", "Few points hold the margin; others carry part of the weights until training is "
-         "at its end.", Source("moons", 20, 0.06, 0)),
+    _row("moons", "Few points hold the margin; until training converges, others carry part of the "
+         "weights, too.", Source("moons", 20, 0.06, 0)),
     _row("moons, too early", "The same after 100 steps: separated, but far from a KKT point, and "
          "the attack is lost.", Source("moons", 20, 0.06, 0), freeze=100),
     _row("xor", "Four clouds, two classes: a handful of neurons, and few points that they betray.",

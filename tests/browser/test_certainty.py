@@ -43,4 +43,4 @@ def on_a_line_an_interval_is_forbidden_by_keys(app: Explorer) -> None:
     expect(app.said).to_contain_text(re.compile(r"no point within"))
     app.page.keyboard.press("Delete")
     expect(app.verdict).not_to_contain_text(LEFT)
-    app.press("Back to the points")
+    app.press("Leave the proof")

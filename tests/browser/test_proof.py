@@ -65,6 +65,6 @@ def test_without_motion_the_last_frame_leads_to_rings_the_truth_and_an_argument(
     page.wait_for_function(f"before => ({width})() > before", arg=before)
     app.button("Allow points again").click()
     expect(app.verdict).not_to_contain_text(LEFT)
-    app.button("Back to the points").click()
+    app.button("Leave the proof").click()
     page.wait_for_function(f"name => ({SHOWN})(name) === 0", arg="places")
     assert drawn(page, "points") == 20

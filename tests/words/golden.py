@@ -980,7 +980,7 @@ def answers() -> Named:
         yield f"answer, energy of a {name}", folded_html(page_energy.picture_words(picture))
     yield "answer, of one sentence", folded_html("No numbers.")
     for sure, both in ((0, 0), (1, 1), (3, 3), (3, 2)):
-        words = found_words.certainty_words(Target(BIASED), None, 3, sure, both)
+        words = found_words.certainty_words(Target(BIASED), None, 3, sure, both, near=0.0402)
         yield f"found, {sure} certified of which {both} found", words
     yield "images, recovered", found_words.images(6, 10, 0.125)
     yield "images, recovered clearly", found_words.images(6, 10, 0.125, 4)
@@ -1022,7 +1022,8 @@ def of_the_hall() -> Named:
         machine = judge(data, control_sets(data), claims.x, claims.y, RADIUS)
         score = score_hall(data, taps, machine, Axes())
         title = hall.hall_title(score, made, proven=True, claimed=6)
-        yield f"hall, {name}", f"{title} | {hall.hall_result(score, 2)}"
+        yield f"hall, {name}", f"{title} | {hall.hall_result(score, 5, 2)}"
+        yield f"hall, {name}, on its way", hall.hall_result(score, 5)
         yield f"hall, what counts, {name}", hall.hall_within(score)
         yield f"hall, cross, {name}", hall.hall_hand(score)
         yield (

@@ -53,9 +53,11 @@ const paintHall = (canvas, round, { cloud = [], mine = [], aim = null } = {}) =>
   }
   context.globalAlpha = 1;
   paintPlaces(context, frame, paints, places, size);
-  for (const [x, y] of [...(round.claims ? mine : []), ...((cloud.length && round.guess) || [])]) plus(x, y, 6.5 * unit, 2.4);
+  const crosses = () => { for (const [x, y] of [...(round.claims ? mine : []), ...((cloud.length && round.guess) || [])]) plus(x, y, 6.5 * unit, 2.4); };
+  if (!round.truth) crosses();
   paintPoints(context, frame, paints, places);
-  paintCandidates(context, frame, paints, places); // over the hand's own crosses, which are larger
+  paintCandidates(context, frame, paints, places);
+  if (round.truth) crosses(); // a hand's hit is seen on its point
   for (const [x, y] of round.claims ? [] : mine) plus(x, y, 9 * unit, 2.6);
   if (aim) { plus(...aim, 9, 2 / unit, paints.accent); edged(context, paints.accent, 2 / unit, paints, unit, () => circle(context, X(aim[0]), Y(aim[1]), 12)); }
 };

@@ -32,8 +32,9 @@ const build = (el, send) => {
       );
       if (now.stage !== "draw") palette.append(line(), tool(icon("close"), "Fold the tools", "Fold the tools: a press on the plane edits nothing", null, () => send("edit", false)));
     }
+    // One that is neither on nor off is a command, and its name says which.
     chips.replaceChildren(...now.chips.map(({ key, name, tip, on }) =>
-      makeButton(`mx-chip${on ? " on" : ""}`, name, tip, () => send("layer", key), { "aria-pressed": String(on), data: { layer: key } })));
+      makeButton(`mx-chip${on === null ? " act" : on ? " on" : ""}`, name, tip, () => send("layer", key), { ...(on === null ? {} : { "aria-pressed": String(on) }), data: { layer: key } })));
     if (focused) [...el.querySelectorAll("button")].find((b) => named(b) === focused)?.focus();
   };
   return (state) => {

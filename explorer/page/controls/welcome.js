@@ -1,35 +1,24 @@
 // After the opening: tell the kernel what the visitor wished for; when a visitor draws for the first
-// time three marks, one after the other. Once read they are never shown again; Escape or a click elsewhere ends them.
+// time two marks, one after the other. Once read they are never shown again; Escape or a click elsewhere ends them.
 const KEY = "mx-marks-seen";
 const seen = () => attempt(() => localStorage.getItem(KEY) !== null, true); // likewise without storage
-const GAP = 12, TOOLS = 60, FOOT = 44; // of the plane: as wide as the tools at its edge, as high as the chips at its foot
-const WIDE = 480, BAR = 60; // px: a narrower plane has no room for a mark; it stands above the bar at the foot of the page
+const GAP = 12; // px
 
 const STYLE = `position:fixed;inset:auto;margin:0;border:0;width:max-content;padding:8px 8px 8px 14px;border-radius:12px;font-size:14px;line-height:1.4;align-items:center;gap:12px;
   background:var(--mx-ink);color:var(--mx-card);box-shadow:0 8px 24px #00000040`;
 const BUTTON = `flex:none;border:0;border-radius:8px;padding:4px 12px;font:inherit;font-weight:600;cursor:pointer;
   background:var(--mx-card);color:var(--mx-ink)`;
 
-// On a wide plane low between its tools and its legend, where few points are; else where it covers no headline:
-// under a part of the head, or to the left; of a narrow plane at the foot of the page.
+// Where it covers no headline: under a part of the head, or to the left of another.
 const placeAt = (box, part) => {
   const r = part.getBoundingClientRect(), zoom = box.currentCSSZoom || 1;
-  const stand = (left, top) => { box.style.left = `${left / zoom}px`; box.style.top = `${top / zoom}px`; };
-  const plane = part.matches(".mx-plane"), wide = plane && r.width >= WIDE;
-  box.style.maxWidth = `${Math.min(420, wide ? r.width - 2 * TOOLS : innerWidth - 2 * GAP) / zoom}px`;
+  box.style.maxWidth = `${Math.min(420, innerWidth - 2 * GAP) / zoom}px`;
   const b = box.getBoundingClientRect();
-  if (plane && !wide) {
-    stand((innerWidth - b.width) / 2, innerHeight - b.height - BAR - GAP);
-    return;
-  }
-  if (wide) {
-    stand(r.left + (r.width - b.width) / 2, r.bottom - b.height - FOOT);
-    return;
-  }
   const fits = r.left > b.width + 2 * GAP && !part.closest(".mx-head");
   const left = fits ? r.left - GAP - b.width : Math.min(r.left, innerWidth - b.width - GAP);
   const top = fits ? r.top : r.bottom + GAP;
-  stand(Math.max(GAP, left), Math.min(Math.max(GAP, top), innerHeight - b.height - GAP));
+  box.style.left = `${Math.max(GAP, left) / zoom}px`;
+  box.style.top = `${Math.min(Math.max(GAP, top), innerHeight - b.height - GAP) / zoom}px`;
 };
 
 // Show the marks; returned is what takes them away. A hand that closes them has read them.

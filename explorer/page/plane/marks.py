@@ -187,32 +187,23 @@ def explain_marks(frame: Frame, axes: Axes, truth_shown: bool) -> Arrays:
     if not shown or frame.certain or frame.proof:
         return {}
     assert frame.explain is not None
-    state = frame.explain.present
+    state, truth = frame.explain.present, frame.truth
     e, still = state.now, state.pinned
     told = still & ~still.all()  # of all alike the headline speaks
     rows = [_rows(e.x[told], e.y[told], FIXED, axes)]
-    if state.forced is not None:
-        rows.append(_certified_rows(frame, axes))
+    if frame.certainty is not None and truth is not None and state.forced is not None:
+        sure = frame.certainty.certain
+        rows.append(_rows(truth.x[sure], truth.y[sure], CERTIFIED, axes))
     return {"marks": np.concatenate(rows)}
 
 
-def _certified_rows(frame: Frame, axes: Axes) -> Array:
-    """Return a mark at each certified point of the truth (k, 3); none where none is known."""
-    known, truth = frame.certainty, frame.truth
-    if known is None or truth is None:
-        return np.empty((0, 3))
-    return _rows(truth.x[known.certain], truth.y[known.certain], CERTIFIED, axes)
-
-
 def proof_marks(frame: Frame, held: Proof, axes: Axes, values: dict[str, Any]) -> Arrays:
-    """Return the places that must hold a point, and the disc; on the truth the certified points."""
+    """Return the places that must hold a point, and the disc."""
     made, truth = held.needed, frame.truth
     arrays: Arrays = {}
     if made is not None and len(made.rows):
         arrays["places"] = place_rows(made, axes)
         values["placesAre"] = "place" if truth is not None and truth.n else "likely"
-    if held.revealed:
-        arrays["marks"] = _certified_rows(frame, axes)
     if held.centre is not None:
         at = np.array([*held.centre, 0.0][:2])
         high = held.radius / axes.half

@@ -11,7 +11,7 @@ import torch
 
 from explorer.engine import training
 from explorer.engine.attacks.claims import Report
-from explorer.engine.certificate import in_reach
+from explorer.engine.certificate import holds_margin, in_reach
 from explorer.engine.data import Dataset, write_csv
 from explorer.engine.explanations.assumptions import obstacle
 from explorer.engine.explanations.needed import Needed
@@ -217,7 +217,8 @@ def said_of(held: HallRound) -> str:
     """Return the sentence under the question, as far as the round is shown."""
     if held.score is not None:
         reach = in_reach(held.aim.certificate, held.truth.n)
-        return words.hall_result(held.score, 0 if reach is None else int((~reach).sum()))
+        gone = None if reach is None else int((~reach).sum())
+        return words.hall_result(held.score, int(holds_margin(held.state.q).sum()), gone)
     if "places" in held.shown:
         return words.hall_places(held.needed)
     if "claims" in held.shown and held.claims is not None:

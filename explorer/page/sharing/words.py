@@ -265,10 +265,13 @@ def _claims_words(made: Verdict, again: int) -> str:
     return ", ".join([count(made.claims, "claim"), *rest])
 
 
-def hall_result(made: HallScore, traceless: int = 0) -> str:
-    """Return how machine and hall are judged.
+def hall_result(made: HallScore, held: int, traceless: int | None = None) -> str:
+    """Return how machine and hall are judged, and why points can be missing.
 
-    `traceless`: how many of the points leave no trace in the weights, as far as that is known.
+    Args:
+        made: the scores.
+        held: how many points hold the margin.
+        traceless: how many leave no trace in the weights; None where that is not known.
     """
     near, exact = made.hall.radius, made.machine.radius
     rule = f"A finger counts within {near:g} of a point, a claim within {exact:g}."
@@ -278,6 +281,10 @@ def hall_result(made: HallScore, traceless: int = 0) -> str:
         rule = f"A point is recovered within {exact:g}."
     leave = "leaves" if traceless == 1 else "leave"
     gone = f" {traceless} of the points {leave} no trace in the weights." if traceless else ""
+    if traceless is None and held < made.machine.n:
+        holds = "point holds" if held == 1 else "points hold"
+        these = "this" if held == 1 else "these"
+        gone = f" Only {held} {holds} the margin: in the end weights are made of {these} alone."
     return f"{rule}{gone}"
 
 

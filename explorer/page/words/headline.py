@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 
 from explorer.engine import private
-from explorer.engine.certificate import NEAR, Certificate, Light, holds_margin
+from explorer.engine.certificate import NEAR, Certificate, Light, holds_margin, in_reach
 from explorer.engine.classes import labels
 from explorer.engine.data import Dataset
 from explorer.engine.explanations.assumptions import obstacle
@@ -195,10 +195,10 @@ def _nearness(part: Training, state: TrainState) -> tuple[str, str, bool]:
         return "All are on their side. Training now widens the smallest margin.", "", False
     now = part.certified is state
     when = "" if now else "At the last count "  # its step is in the fold
+    gone = _traceless(made, len(state.q))
     if made.light is Light.EXACT:
-        if now:
-            return "They explain the weights up to rounding: a KKT point.", "good", True
-        return f"{when}they explained the weights up to rounding: a KKT point.", "good", True
+        they = "They explain" if now else f"{when}they explained"
+        return f"{they} the weights up to rounding: a KKT point.{gone}", "good", True
     where = {
         Light.NEAR: "close to a KKT point.",
         Light.APPROACHING: CLOSE_FROM,
@@ -210,11 +210,20 @@ def _nearness(part: Training, state: TrainState) -> tuple[str, str, bool]:
     if off and made.light is Light.APPROACHING:  # the share alone may be that of a KKT point
         where = "not close to a KKT point yet."
     words = f"{verb} {explained_share(made.residual)} of the weights{but}: {where}"
-    if _is_still(part) and not off:  # the sentence is long enough; Numbers tell it
+    if gone:
+        words += gone
+    elif _is_still(part) and not off:  # the sentence is long enough; Numbers tell it
         words += " The margin hardly grows any more."
     near = made.light is Light.NEAR
     ready = near or _is_still(part) or part.given or not (off or made.residual > ENOUGH)
     return words, "good" if near else "", ready and made.light is not Light.SEPARATED
+
+
+def _traceless(made: Certificate, n: int) -> str:
+    """Return how many of n points leave no trace, as the attack counts them; "" where all do."""
+    reach = in_reach(made, n)
+    gone = 0 if reach is None else int((~reach).sum())
+    return f" {gone} of {n} points {'leaves' if gone == 1 else 'leave'} no trace." if gone else ""
 
 
 def _is_still(part: Training) -> bool:

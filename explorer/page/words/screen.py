@@ -41,10 +41,6 @@ RECORDED: dict[str, tuple[str | None, str]] = {
 }
 # The selector of the part, and the words.
 MARKS = (
-    (
-        ".mx-plane",
-        "Click or drag to place points.",
-    ),
     (".mx-action", "The filled button is always the next thing to do."),
     (".mx-tabs", "Six stages, from drawing to comparing attacks. Go back and forth as you like."),
 )

@@ -63,7 +63,7 @@ TRAINED = (
 LOSS = "Loss of the attack"
 LEAST_LOSS = 1e-16  # below the rounding of float64: a residual of zero on a log axis
 LEAST_FPR = 5e-4  # one of 2000 held-out points
-MANY_INKS = ("pos", "neg", "good", "fourth", "accent", "ink3")  # of lines of one kind
+MANY_INKS = ("ink", "fourth", "warn", "bad", "accent", "ink3")  # of lines; those of no class
 Curve = tuple[str, Array, Array]  # its name, t, values
 Column = Callable[[str], tuple[ArrayLike, ArrayLike]]  # steps and values, by a column's name
 

@@ -8,7 +8,7 @@ from explorer.engine.attacks.target import Target
 from explorer.engine.explanations.assumptions import obstacle
 from explorer.engine.explanations.certainty import Certainty
 from explorer.engine.explanations.cone import refusal
-from explorer.engine.number_words import percent
+from explorer.engine.number_words import digits_above, percent
 from explorer.engine.scoring import RecallCurve
 from explorer.research.image_runs import ImageComparison
 from explorer.research.words.explanations import VOID
@@ -64,6 +64,7 @@ def certainty_words(
     sure: int | None,
     both: int = 0,
     word: str = "recovered",
+    near: float = 0.0,
 ) -> str:
     """Return what is to be said of how certain the points are.
 
@@ -74,6 +75,7 @@ def certainty_words(
         sure: how many are certified, recovered or not; None where that is not known.
         both: how many are recovered and certified.
         word: "hit" where chance is not ruled out.
+        near: how far from a certified point the point of another set may lie.
     """
     if target is None:
         return ""
@@ -81,12 +83,12 @@ def certainty_words(
         return f"● {word}: {met}   ✓ certified: {share:.0%} computed"
     if sure is None:
         return why_none(target)
-    alone = sure - both
+    alone, within = sure - both, f"certified within {digits_above(near)}"
     words = f"● {word}: {met}"
     if both:
-        words += f", {both if both < met else 'all'} of them ✓ certified"
+        words += f", {both if both < met else 'all'} of them ✓ {within}"
     if alone:
-        words += f"   ✓ certified, not {word}: {alone}"
+        words += f"   ✓ {within}, not {word}: {alone}"
     return words if sure else f"{words}, none certified"
 
 

@@ -189,7 +189,8 @@ class Scoreboard(Panel):
         made = frame.certainty if self.session.entry.own is None else None
         share = self.job.share if self.job.state is JobState.RUNNING else None
         here = self.view.met((self.radius,))
-        gone = traceless_points(frame, here.n)
+        begun = frame.attack.state is not None and frame.attack.state.t > 0
+        gone = traceless_points(frame, here.n) if begun else None  # nothing is written off before
         sure = frame.attack.verdict is None or frame.attack.verdict.beyond_chance
         word = "recovered" if sure else "hit"
         self.view.dots.draw(dots(here, frame.target, made, share, gone, word))
@@ -240,8 +241,11 @@ def dots(
         ("", "good", {"size": size, "shape": "tick"}, sure & ~met),
     )
     held = None if made is None else int(sure.sum())
-    foot = certainty_words(target, share, int(met.sum()), held, int((sure & met).sum()), word)
-    if lost.any():
-        foot = f"{foot}   · no trace: {int(lost.sum())}".lstrip()
+    both, near = int((sure & met).sum()), 0.0 if made is None else made.half + made.reach
+    foot = certainty_words(target, share, int(met.sum()), held, both, word, near)
+    rest = ((f"○ not {word}", int((~met & ~lost).sum())), ("· no trace", int(lost.sum())))
+    if gone is not None:
+        foot = foot or f"● {word}: {int(met.sum())}"
+        foot = "   ".join([foot, *(f"{what}: {many}" for what, many in rest if many)]).lstrip()
     said = f"{int(met.sum())} of {n} points {word}. {foot}".rstrip()
     return dot_chart(n, kinds, foot=foot, tips=points_found(here, made, word), label=said)

@@ -96,7 +96,7 @@ class Tools(Panel):
             shown = self.session.truth_shown
             name = "Hide the truth" if shown else "Reveal the truth"
             tip = "The points that the attack looks for: hide them, guess, reveal them"
-            chips.append({"key": TRUTH, "name": name, "tip": tip, "on": shown})
+            chips.append({"key": TRUTH, "name": name, "tip": tip, "on": None})
         return chips
 
 

@@ -25,6 +25,7 @@ from explorer.page.view.chart import ChartView
 from explorer.research.pictures.charts import class_stems
 
 WIDE = 2  # the axis of the gauge over the limit; arbitrary
+ROOM = 1.05  # over the widest place; arbitrary
 BAR = 30  # px: how thick a bar of the gauge is; arbitrary
 STILL_S = 0.08  # a disc that rests so long is refitted to the end; arbitrary
 
@@ -56,7 +57,7 @@ class ProofPanel(Panel):
                       partial(proof.resize, wider=False)),
             lift=(words.LIFT, "Points may be anywhere again (Delete)", proof.allow),
             hide=(words.HIDE, "Put the training points out of sight again", proof.reveal),
-            leave=(words.LEAVE, "Leave the proof: drag, split and merge points", proof.leave),
+            leave=(words.LEAVE, "Drag, split and merge points again", proof.leave),
         ))  # fmt: skip
         self.widget = w.VBox(
             [self.row, self.gauge, self.hand, self.widths], _dom_classes=["mx-explain", "mx-proof"]
@@ -132,9 +133,10 @@ def widths(held: Proof) -> Chart:
     if made is None or not len(made.rows) or held.centre is not None:
         return NOTHING
     near, labels = made.rows[:, -3] + made.reach, made.rows[:, -2]
+    top = ROOM * float(near.max()) if held.done else next_step(float(near.max()))  # it stays
     return Chart(
         class_stems(near, labels), Axis(0.0, len(near) + 1.0, hidden=True),
-        Axis(0.0, next_step(float(near.max())), short=words.WITHIN), words.CLOSED_IN, words.EACH,
+        Axis(0.0, top, short=words.WITHIN), words.CLOSED_IN, words.EACH,
     )  # fmt: skip
 
 

@@ -12,7 +12,7 @@ from explorer.page.frame import Frame, Proof
 from explorer.page.stages.landscape import words as landscape
 from explorer.page.words.screen import ASK
 
-LEAVE, LIFT = "Back to the points", "Allow points again"
+LEAVE, LIFT = "Leave the proof", "Allow points again"
 WIDER, NARROWER = "Wider", "Narrower"
 ALLOW = Action("allow-points", LIFT)
 REVEAL = Action("reveal-points", "Reveal the points")
@@ -168,7 +168,7 @@ def _argument(frame: Frame, held: Proof) -> Statement:
         ("left without a point there", share(bound.high)),
         ("proven without a point there", percent(bound.low)),
     )
-    title = f"Without a point here {coarse_share(bound.high)} stays unexplained"
+    title = f"Without a point in the disc {coarse_share(bound.high)} is unexplained"
     if bound.high <= 1.02 * least:
         title = "No point is needed here"
     limit, action = share(made.limit), reveal_action(frame, held) or ALLOW
