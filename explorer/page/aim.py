@@ -175,11 +175,18 @@ def with_place(held: Handle, weights: Weights, passing: bool = False) -> Handle:
     return replace(placed, **{name: getattr(held, name) for name in known})
 
 
-def passed_by(held: Handle, state: AttackState) -> Passed:
-    """Return where a run is at this state, on the triangle of the handle."""
-    parts, mix_data = held.problem.parts, mix_from_weights(*held.weights)[1]
-    found = recovered_count(held.problem, state, mix_data)
-    return Passed(parts.weights(state.x), held.landscape.measure(state.x), state.t, found)
+def passed_by(held: Handle, state: AttackState, ended: bool = False) -> Passed:
+    """Return where a run is at this state, on the triangle of the handle.
+
+    Its end stands where its claims are: candidates that carry nothing are no part of it.
+    """
+    problem, parts = held.problem, held.problem.parts
+    settings = problem.of.settings_at(mix_from_weights(*held.weights)[1])
+    claims = by_key(problem.of.attack).report(problem.target, state, settings)
+    of_claims = ended and len(claims.x) > 0
+    place = parts.claims_weights(claims.x, claims.y) if of_claims else parts.weights(state.x)
+    found = recovered_count(problem, claims.x, claims.y)
+    return Passed(place, held.landscape.measure(state.x), state.t, found)
 
 
 def at_state(held: Handle, state: AttackState) -> Handle:

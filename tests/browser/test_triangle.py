@@ -13,6 +13,7 @@ from playwright.sync_api import Page, expect
 
 from explorer import KKTConfig, Run, TrainConfig, link_of, preset
 from explorer.engine.energy.landscape import read_lattice
+from explorer.engine.energy.starts import lattice
 from explorer.page.stages.landscape import words
 from explorer.page.view import canvases
 from explorer.serve import server as serve
@@ -257,30 +258,42 @@ PROJECTED = """async ([source, tilt, turn, places]) => {
 }"""
 
 
-# The marks of ends at places of a box, and whether one covers another.
-MARKED = """async ([source, spots, kinds]) => {
-  const told = source + "\\nexport {endMarks, boxAt, cover};";
+# The marks of runs at their starts, and whether one covers another, or the handle.
+MARKED = """async ([source, spots, kinds, met, handle]) => {
+  const told = source + "\\nexport {endMarks, boxAt};";
   const module = await import(URL.createObjectURL(new Blob([told], {type: "text/javascript"})));
-  const marks = module.endMarks(spots, kinds, {width: 400, height: 270});
-  const boxes = marks.map(({at, runs}) => module.boxAt(at, runs));
-  const covered = boxes.some((a, i) => boxes.some((b, j) => i < j && module.cover(a, b)));
-  return {marks, covered};
+  const marks = module.endMarks(spots, kinds, met, handle);
+  const boxes = marks.map(({at, text}) => module.boxAt(at, text));
+  const apart = (a, b) => a[0] > b[2] || b[0] > a[2] || a[1] > b[3] || b[1] > a[3];
+  const over = boxes.some((a, i) => boxes.some((b, j) => i < j && !apart(a, b)));
+  return {marks, over, held: boxes.some(([l, t, r, b]) =>
+    handle[0] > l && handle[0] < r && handle[1] > t && handle[1] < b)};
 }"""
 
 
-def test_the_numbers_on_the_ends_sum_to_the_runs_and_no_mark_covers_another(page: Page) -> None:
+@pytest.mark.parametrize(("side", "seeds"), [(6, 1), (6, 2), (11, 1)])
+def test_each_start_says_how_many_points_its_runs_recover_and_no_mark_covers_another(
+    page: Page, side: int, seeds: int
+) -> None:
     rng, source = np.random.default_rng(0), (Path(canvases.__file__).parent / "triangle.js")
     page.goto("about:blank")
-    for n, spread in ((21, 6.0), (21, 40.0), (66, 4.0), (3, 0.0), (0, 1.0)):
-        spots = np.clip(rng.normal((200, 40), spread, (n, 2)), 20, 250)
-        kinds = rng.integers(0, 4, n)
-        made = page.evaluate(MARKED, [source.read_text(), spots.tolist(), kinds.tolist()])
-        assert not made["covered"]
+    corners = np.array([[200, 30], [79, 240], [321, 240]])
+    spots = np.array(lattice(side)) @ corners / (side - 1)
+    n = len(spots)
+    kinds, met = rng.integers(0, 4, n * seeds), rng.integers(0, 21, n * seeds)
+    given = [np.tile(spots, (seeds, 1)).tolist(), kinds.tolist(), met.tolist()]
+    for handle in (*spots[:21].tolist(), [150.0, 150.0]):
+        made = page.evaluate(MARKED, [source.read_text(), *given, handle])
+        assert not made["over"]
+        assert not made["held"] or n > 21, "a number makes room for the handle"
         runs = sorted(run for mark in made["marks"] for run in mark["runs"])
-        assert runs == np.flatnonzero(kinds < 3).tolist(), "each end once, and no run under way"
+        assert runs == np.flatnonzero(kinds < 3).tolist(), "each once, and no run under way"
         for mark in made["marks"]:
-            assert set(kinds[mark["runs"]]) == {mark["kind"]}
-            assert mark["spot"] == pytest.approx(spots[mark["runs"]].mean(axis=0))
+            assert mark["kind"] == min(kinds[mark["runs"]])
+            assert mark["spot"] == pytest.approx(spots[mark["runs"][0] % n])
+            assert {run % n for run in mark["runs"]} == {mark["runs"][0] % n}
+            said = abs(float(mark["text"] or -1) - met[mark["runs"]].mean())
+            assert (said <= 0.5) == (n == 21)
 
 
 def test_a_relief_is_flat_at_no_tilt_rises_straight_up_and_fits_its_box(page: Page) -> None:

@@ -356,7 +356,7 @@ def test_places_lie_evenly_corners_first_and_coarse_ones_are_among_the_fine() ->
 
 
 def test_runs_of_different_length_are_one_array_and_stay_at_their_ends() -> None:
-    made = trail_arrays([(0, [[1.0, 0, 0], [0, 1.0, 0]], 1), (1, [[0, 0, 1.0]], ROLLING)])
+    made = trail_arrays([([[1.0, 0, 0], [0, 1.0, 0]], 1), ([[0, 0, 1.0]], ROLLING)])
     assert made["trails"].shape == (2, 2, 3) and made["ends"].tolist() == [1, ROLLING]
     assert made["trails"][1].tolist() == [[0, 0, 1], [0, 0, 1]]
     assert trail_arrays([]) == {}

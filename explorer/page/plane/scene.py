@@ -276,6 +276,9 @@ def _is_finished(frame: Frame, look: Look) -> bool:
     )  # fmt: skip
 
 
+OF_A_START = 10  # candidates of a start that are drawn in full size; more are smaller; arbitrary
+
+
 def _candidates(frame: Frame, axes: Axes, look: Look, values: dict[str, Any]) -> Arrays:
     """Return candidates of the run, or points of the present explanation, or claims of the arena.
 
@@ -292,7 +295,7 @@ def _candidates(frame: Frame, axes: Axes, look: Look, values: dict[str, Any]) ->
         shown = frame.explain.present.now
     elif frame.stage == "attack" and frame.attack.state is not None:
         values["trail"] = frame.attack.state.t
-    elif frame.stage == "landscape" and frame.starts is not None and frame.starts.trail:
+    elif frame.rolled and frame.starts is not None:
         values["trail"] = len(frame.starts.trail)
     if "trails" not in look.layers:
         values.pop("trail", None)
@@ -303,6 +306,8 @@ def _candidates(frame: Frame, axes: Axes, look: Look, values: dict[str, Any]) ->
     if claims is not None:
         used = _claimed_mask(frame.attack.state, claims)
     made: Arrays = {"candidates": candidate_rows(shown, axes, used)}
+    if frame.handle is not None and not frame.rolled and frame.handle.end < 0:
+        made["candidates"][:, 3] = min(1.0, OF_A_START / len(used))  # many, and none claims a point
     if claims is not None and look.truth_shown and len(claims.x):
         made |= marks.claim_marks(frame, axes, values)
     elif frame.claims is not None:

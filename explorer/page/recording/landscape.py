@@ -23,6 +23,7 @@ from explorer.page.recording.frames import RecordedFrame, config_of, pictures, s
 from explorer.page.recording.packing import recording_text
 from explorer.page.stages.landscape import words
 from explorer.page.stages.landscape.energy_words import ENDS, MARKS, number
+from explorer.page.stages.landscape.runs_box import runs_arrays
 from explorer.research.grid.landscape import SIDES, Key, Runs
 from explorer.research.pictures.axes import Axes
 from explorer.research.pictures.shades import start_shades
@@ -114,7 +115,8 @@ def starts_data(made: KnownStarts, end: Frame, axes: Axes) -> dict[str, Any]:
         "runs": spans, "shown": shown,
         "fill": [] if filled is None else start_shades(filled, "log").ravel().tolist(),
         "trails": [np.round(places, DIGITS).tolist() for _, places, _ in trails],
-        "ends": ends, "counts": counts, "label": words.LABEL, "title": words.TITLE,
+        "ends": ends, "met": runs_arrays(made.found).get("met", np.zeros(0)).tolist(),
+        "counts": counts, "label": words.LABEL, "title": words.TITLE,
         "unit": words.unit(made.found.of.attack, "log"),
     }  # fmt: skip
 
@@ -122,10 +124,11 @@ def starts_data(made: KnownStarts, end: Frame, axes: Axes) -> dict[str, Any]:
 def _along(base: Frame, held: Handle, found: Runs, key: Key) -> Iterator[Frame]:
     """Yield the page along a run: its candidates, their energy, its trail up to there."""
     held = with_place(held, mix_weights(*key[1:]))
-    for state in spread(found.states[key], STATES):
-        held = replace(held, trail=(*held.trail, passed_by(held, state)))
-        attack = replace(base.attack, state=state)
-        yield replace(base, starts=at_state(held, state), attack=attack)
+    states = found.states[key]
+    for state in spread(states, STATES):
+        passed = passed_by(held, state, state is states[-1])
+        held = replace(held, trail=(*held.trail, passed))
+        yield replace(base, starts=at_state(held, state))
 
 
 def _read(picture: RecordedFrame, frame: Frame) -> RecordedFrame:

@@ -74,13 +74,15 @@ class TriangleView(CanvasView):
     """A triangle of truth, unseen points and noise, a handle between, and runs begun on it.
 
     It tells of "handle": the weights to which the hand puts the handle; of "rest": that a drag has
-    come to rest there; of "ball": the number of the run whose end it presses; of "tilt": whether it
+    come to rest there; of "ball": the number of the run whose mark it presses; of "tilt": whether it
     is tilted.
 
     A frame has these arrays, each of which may be left out: `fill` (side, side), row noise and
     column truth, see `research.pictures.shades`; `trails` (k, t, 3), places of k runs, the last one
     repeated where a run is shorter; `ends` (k,), what each end is: 0 the truth, 1 another
-    explanation, 2 stuck, of pictures the set it is nearest to; 3 still running. Of a census
+    explanation, 2 stuck, of pictures the set it is nearest to; 3 still running; `met` (k,), how
+    many points it recovers, -1 where that is not known. What has ended is marked where it began.
+    Of a census
     `starts` (b, 3) with their `basins` (b,) colour the places nearest to them, 0 grey; its ends are
     runs of one place with `tints` (k,), those colours, and `sizes` (k,), px; `chosen` is one.
     `map` (side, side) has the energies that a drag reads in passing.

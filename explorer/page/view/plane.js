@@ -64,9 +64,9 @@ const remember = (memory, frame) => {
 const atStart = (frame, weights) => {
   const { data, shape: [m] } = frame.starts, candidates = new Float32Array(5 * m), lines = new Float32Array(6 * m);
   for (let i = 0; i < m; i++) {
-    const ends = data.subarray(6 * i, 6 * i + 6), label = frame.candidates.data[5 * i + 2];
+    const ends = data.subarray(6 * i, 6 * i + 6), [label, share] = frame.candidates.data.subarray(5 * i + 2, 5 * i + 4);
     const [x, y] = [0, 1].map((c) => weights.reduce((sum, w, k) => sum + w * ends[2 * k + c], 0));
-    candidates.set([x, y, label, 1, 1], 5 * i);
+    candidates.set([x, y, label, share, 1], 5 * i);
     lines.set([ends[0], ends[1], x, y, NaN, NaN], 6 * i);
   }
   return { ...frame, trails: null, candidates: { data: candidates, shape: [m, 5] }, lines: { data: lines, shape: [3 * m, 2] } };

@@ -37,7 +37,7 @@ const groundOf = ({ fill, ages }) => {
 // Of a byte of the colours, above the ground.
 const heightOf = (frame, shade) => ((255 - (shade || 255)) / 254 - groundOf(frame)) / (1 - groundOf(frame));
 
-export const build = ({ VIRIDIS, ON_MAP, FONT, SET_NAMES, faded, shadeAt, ballPath, trailPlaces, STRIDE, thinned, strokePaths, strongOf, marksOf, paintMarks }) => {
+export const build = ({ VIRIDIS, ON_MAP, FONT, SET_NAMES, faded, shadeAt, ballPath, trailPlaces, STRIDE, thinned, strokePaths, strongOf, rolls, marksOf, paintMarks }) => {
   const seaOf = (frame) => (frame.sea ? Math.max(0, heightOf(frame, frame.sea)) : 0);
   const surface = (frame, w) => Math.max(seaOf(frame), heightOf(frame, shadeAt(frame.fill, w)));
 
@@ -108,7 +108,7 @@ export const build = ({ VIRIDIS, ON_MAP, FONT, SET_NAMES, faded, shadeAt, ballPa
     paintWalls(context, at, made, colours);
     const trails = trailPlaces(frame, (w) => [...w]), spots = trails.map((trail) => trail.map((w) => on(w).slice(0, 2)));
     const along = trails.map((trail) => Array.from({ length: ALONG + 1 }, (_, i) => on(placeAfter(thinned(trail, STRIDE), i / ALONG)).slice(0, 2)));
-    strokePaths(context, along, strongOf(frame, spots, (w) => on(w).slice(0, 2)));
+    strokePaths(context, along, strongOf(frame, spots, (w) => on(w).slice(0, 2)), (run) => view.roll < 1 || rolls(frame, run));
     const balls = trails.map((trail, run) => ({ spot: on(placeAfter(trail, view.roll)), set: frame.ends ? frame.ends.data[run] : 3 }));
     for (const { spot: [x, y], set } of balls.sort((a, b) => a.spot[2] - b.spot[2])) {
       if (view.roll === 1 && set < 3) continue; // it has come to its end
@@ -117,7 +117,7 @@ export const build = ({ VIRIDIS, ON_MAP, FONT, SET_NAMES, faded, shadeAt, ballPa
       ballPath(context, x, y - r * view.tilt, set, r);
       context.fillStyle = ON_MAP.ends[set]; context.fill(); context.strokeStyle = ON_MAP.halo; context.lineWidth = 1.2; context.stroke();
     }
-    if (view.roll === 1) paintMarks(context, marksOf(frame, spots, size, [[1, 0, 0], [0, 1, 0], [0, 0, 1]].map((w) => at(w, 0).slice(0, 2))), colours);
+    if (view.roll === 1) paintMarks(context, marksOf(frame, spots, frame.handle && on(frame.handle).slice(0, 2)), colours);
     context.font = `14px ${FONT}`; context.textAlign = "center";
     [[1, 0, 0], [0, 1, 0], [0, 0, 1]].forEach((w, k) => {
       const [x, y, depth] = at(w, 0), far = depth < at([1 / 3, 1 / 3, 1 / 3], 0)[2];

@@ -121,65 +121,43 @@ const trailPlaces = (frame, where) => {
     }));
 };
 
-// --- the ends of runs ---------------------------------------------------------------------------
-const NEAR_END = 13, MARK = 5.5, HIGH_MARK = 17, LOOSE = 3; // px: ends so near are one; of a mark; its height; between two
-const DIGIT = 7.5, RING = 6, ROLLS = 3; // px of a digit; px between the rings where a mark may stand aside; kind of a run under way
-const ASIDE_BY = [0, Math.PI, 0.25, -0.25, 0.75, -0.75, 0.5, -0.5].map((turn, i) => (i < 2 ? turn : turn * Math.PI));
-const boxAt = ([x, y], runs) => {
-  const right = MARK + 3 + (runs.length > 1 ? DIGIT * String(runs.length).length + 3 : 0);
-  return [x - MARK - 4, y - HIGH_MARK / 2, x + right, y + HIGH_MARK / 2];
+// --- how runs end, at the places where they began ------------------------------------------------
+const MARK = 5.5, HIGH_MARK = 19, DIGIT = 8, ROLLS = 3; // px of a mark, its height, of a digit; kind of a run under way
+const ROOM = 40, UP = 22, CLEAR = 16; // px between starts from which marks have numbers; by which one makes room for the handle, so near
+const boxAt = ([x, y], text) => {
+  const half = text ? MARK + 6 + (DIGIT * text.length) / 2 : MARK + 2, high = text ? HIGH_MARK / 2 : MARK + 2;
+  return [x - half, y - high, x + half, y + high];
 };
-const cover = (a, b) => a[0] < b[2] + LOOSE && b[0] < a[2] + LOOSE && a[1] < b[3] + LOOSE && b[1] < a[3] + LOOSE;
-// Ends of one kind (0 truth, 1 as good, 2 stuck) that lie within a mark of each other, as one: {kind, runs, spot}.
-const crowds = (spots, kinds) => {
-  const made = [];
-  spots.forEach((spot, run) => { if (kinds[run] < ROLLS) made.push({ kind: kinds[run], runs: [run], spot }); });
-  for (;;) { // the two nearest of one kind, until none are near
-    let best = null, least = NEAR_END;
-    made.forEach((a, i) => made.forEach((b, j) => {
-      const far = i < j && a.kind === b.kind ? Math.hypot(a.spot[0] - b.spot[0], a.spot[1] - b.spot[1]) : Infinity;
-      if (far < least) { least = far; best = [i, j]; }
-    }));
-    if (!best) return made;
-    const [a, b] = best.map((i) => made[i]), [p, q] = [a, b].map(({ runs }) => runs.length);
-    made[best[0]] = { kind: a.kind, runs: [...a.runs, ...b.runs].sort((m, n) => m - n), spot: [0, 1].map((c) => (p * a.spot[c] + q * b.spot[c]) / (p + q)) };
-    made.splice(best[1], 1);
+const covers = (box, [x, y]) => x >= box[0] && x <= box[2] && y >= box[1] && y <= box[3];
+// A mark for each start `spots` (k) whose runs have ended: {spot, at, kind, runs, text}. `kinds`: 0 truth, 1 as good, 2 stuck, of
+// several runs the best. `met`: points that each recovers, in words where marks have room; it makes room for the handle.
+const endMarks = (spots, kinds, met, handle) => {
+  const made = new Map();
+  spots.forEach((spot, run) => {
+    if (kinds[run] >= ROLLS) return;
+    const key = spot.map(Math.round).join(), mark = made.get(key) || { spot, at: spot, kind: kinds[run], runs: [], text: "" };
+    mark.kind = Math.min(mark.kind, kinds[run]); mark.runs.push(run); made.set(key, mark);
+  });
+  const marks = [...made.values()], top = Math.min(...marks.map(({ spot }) => spot[1]));
+  const wide = marks.length < 30 && marks.every((a) => marks.every((b) => a === b || Math.hypot(a.spot[0] - b.spot[0], a.spot[1] - b.spot[1]) >= ROOM));
+  for (const mark of marks) {
+    const known = met && mark.runs.every((run) => met[run] >= 0);
+    if (wide && known) mark.text = String(Math.round(mark.runs.reduce((sum, run) => sum + met[run], 0) / mark.runs.length));
+    const [x, y] = mark.spot;
+    if (mark.text && handle && Math.hypot(x - handle[0], y - handle[1]) < CLEAR) mark.at = y === top ? [x + 2 * UP, y] : [x, y - UP];
   }
-};
-// The marks of all ends, each with the place `at` where it stands, so that none covers another: the truth first, the larger
-// ones next; one that has no room at its spot stands aside. `taken`: boxes that stay free.
-const endMarks = (spots, kinds, { width, height }, taken = []) => {
-  const made = crowds(spots, kinds).sort((a, b) => a.kind - b.kind || b.runs.length - a.runs.length || a.runs[0] - b.runs[0]);
-  const boxes = [...taken];
-  const free = (box) => box[0] >= 0 && box[1] >= 0 && box[2] <= width && box[3] <= height && !boxes.some((other) => cover(box, other));
-  for (const mark of made) {
-    mark.at = mark.spot;
-    search: for (let far = 0; far < Math.max(width, height); far += RING)
-      for (const turn of far ? ASIDE_BY : [0]) {
-        const at = [mark.spot[0] + far * Math.cos(turn), mark.spot[1] + far * Math.sin(turn)];
-        if (free(boxAt(at, mark.runs))) { mark.at = at; break search; }
-      }
-    boxes.push(boxAt(mark.at, mark.runs));
-  }
-  return made;
+  return marks;
 };
 const paintMarks = (context, marks, colours) => {
-  for (const { at, spot, kind } of marks) if (at !== spot) { // first all lines, below all marks
-    for (const [colour, width] of [[ON_MAP.halo, 2.4], [ON_MAP.ends[kind], 1]]) {
-      context.beginPath(); context.moveTo(...spot); context.lineTo(...at); context.strokeStyle = colour; context.lineWidth = width; context.stroke();
-    }
-    context.beginPath(); context.arc(...spot, 2.5, 0, 2 * Math.PI); context.fillStyle = ON_MAP.ends[kind]; context.fill();
-    context.strokeStyle = ON_MAP.halo; context.lineWidth = 1; context.stroke();
-  }
-  context.font = `600 12px ${FONT}`; context.textAlign = "left"; context.textBaseline = "middle";
-  for (const { at: [x, y], kind, runs } of marks) {
-    if (runs.length > 1) {
-      const [left, top, right, bottom] = boxAt([x, y], runs);
+  context.font = `700 13px ${FONT}`; context.textAlign = "left"; context.textBaseline = "middle";
+  for (const { at: [x, y], kind, text } of marks) {
+    const [left, top, right, bottom] = boxAt([x, y], text), middle = text ? left + MARK + 4 : x;
+    if (text) {
       context.beginPath(); context.roundRect(left, top, right - left, bottom - top, HIGH_MARK / 2);
       context.fillStyle = colours.card; context.fill(); context.strokeStyle = colours.ink3; context.lineWidth = 1; context.stroke();
-      context.fillStyle = colours.ink; context.fillText(runs.length, x + MARK + 3, y + 0.5);
+      context.fillStyle = colours.ink; context.fillText(text, left + 2 * MARK + 7, y + 0.5);
     }
-    ballPath(context, x, y, kind, runs.length > 1 ? MARK - 1 : MARK - 0.5);
+    ballPath(context, middle, y, kind, MARK - 1);
     context.fillStyle = ON_MAP.ends[kind]; context.fill(); context.strokeStyle = ON_MAP.halo; context.lineWidth = 1.2; context.stroke();
   }
 };
@@ -190,23 +168,24 @@ const thinned = (path, least) => {
   for (const place of path.slice(1, -1)) if (Math.hypot(...[0, 1].map((c) => place[c] - kept[kept.length - 1][c])) >= least) kept.push(place);
   return path.length > 1 ? [...kept, path[path.length - 1]] : kept;
 };
-const strokePaths = (context, paths, strong) => {
+// The paths of runs: strong, or faint while they roll; those that have ended are not drawn.
+const strokePaths = (context, paths, strong, faint) => {
   const few = paths.length <= FEW;
   const layers = [[faded(ON_MAP.halo, 0.35), 2, false], [faded(ON_MAP.path, 0.45), 0.9, false], [faded(ON_MAP.halo, 0.7), 4, true], [ON_MAP.path, 1.8, true]];
   for (const [colour, width, lit] of layers)
     paths.forEach((path, run) => {
-      if ((few || strong(run)) !== lit) return;
+      const shown = few || strong(run);
+      if (shown !== lit || (!shown && !faint(run))) return;
       context.beginPath();
       path.forEach(([x, y], i) => (i ? context.lineTo(x, y) : context.moveTo(x, y)));
       context.strokeStyle = colour; context.lineWidth = width; context.stroke();
     });
 };
+const rolls = (frame, run) => !frame.ends || frame.ends.data[run] >= ROLLS;
 
-// The marks of a frame, clear of the names at its corners.
-const marksOf = (frame, paths, size, corners) => {
-  const kinds = frame.ends ? [...frame.ends.data] : [], [top, left, right] = corners;
-  const names = [[top[0] - 22, top[1] - 22, top[0] + 22, top[1] - 4], ...[left, right].map(([x, y]) => [x - 28, y + 9, x + 28, y + 26])];
-  return endMarks(paths.map((path) => path[path.length - 1]), kinds, size, names);
+const marksOf = (frame, paths, handle) => {
+  const kinds = frame.ends ? [...frame.ends.data] : [];
+  return endMarks(paths.map(([begun]) => begun), kinds, frame.met?.data, handle);
 };
 // Which runs are drawn strong: those under the pointer, and those that began under the handle.
 const strongOf = (frame, paths, where) => {
@@ -226,10 +205,11 @@ const paintTriangle = (context, frame, size, colours) => {
   outline(); context.strokeStyle = colours.ink2; context.lineWidth = 1.5; context.lineJoin = "round"; context.stroke();
   const paths = trailPlaces(frame, (w) => placeOf(w, corners));
   context.lineCap = context.lineJoin = "round";
-  strokePaths(context, paths.map((path) => thinned(path, STRIDE * (right[0] - left[0]))), strongOf(frame, paths, (w) => placeOf(w, corners)));
+  const strong = strongOf(frame, paths, (w) => placeOf(w, corners));
+  strokePaths(context, paths.map((path) => thinned(path, STRIDE * (right[0] - left[0]))), strong, (run) => rolls(frame, run));
   paths.forEach((path, run) => {
     const [x, y] = path[path.length - 1], set = frame.ends ? frame.ends.data[run] : ROLLS;
-    if (!frame.sizes && set < ROLLS) return;
+    if (!frame.sizes && set < ROLLS && !strong(run)) return;
     const size = frame.sizes ? frame.sizes.data[run] * (frame.small ? 0.7 : 1) : paths.length > 60 ? 3 : 4.5;
     if (frame.tints && frame.chosen === run) {
       ballPath(context, x, y, 3, size + 5);
@@ -240,7 +220,8 @@ const paintTriangle = (context, frame, size, colours) => {
     context.fillStyle = frame.tints ? BASINS[frame.tints.data[run]] : ON_MAP.ends[set]; context.fill();
     context.strokeStyle = ON_MAP.halo; context.lineWidth = frame.tints ? 0.8 : 1.2; context.stroke();
   });
-  if (!frame.sizes) paintMarks(context, marksOf(frame, paths, size, corners), colours);
+  const held = frame.handle && placeOf(frame.handle, corners);
+  if (!frame.sizes) paintMarks(context, marksOf(frame, paths, held), colours);
   // Over runs and their ends, so that they can be read.
   context.font = `${frame.small ? 12 : 14}px ${FONT}`; context.textAlign = "center";
   const r = frame.small ? 7 : 9, clear = r + 4; // of the handle
@@ -253,7 +234,7 @@ const paintTriangle = (context, frame, size, colours) => {
   name(SET_NAMES[1], left[0], left[1] + clear, "top");
   name(SET_NAMES[2], right[0], right[1] + clear, "top");
   if (!frame.handle) return;
-  const [x, y] = placeOf(frame.handle, corners);
+  const [x, y] = held;
   if (frame.focused) { context.beginPath(); context.arc(x, y, r + 6, 0, 2 * Math.PI); context.strokeStyle = colours.accent; context.lineWidth = 2; context.stroke(); }
   context.beginPath(); context.arc(x, y, r + 2.5, 0, 2 * Math.PI); context.fillStyle = faded(ON_MAP.halo, 0.35); context.fill();
   context.beginPath(); context.arc(x, y, r, 0, 2 * Math.PI);
@@ -307,7 +288,7 @@ function render({ model, el }) {
   const onRelief = async ({ kind, source }) => {
     if (kind !== "relief" || relief) return;
     const address = URL.createObjectURL(new Blob([source], { type: "text/javascript" }));
-    relief = (await import(address)).build({ VIRIDIS, ON_MAP, FONT, SET_NAMES, faded, shadeAt, ballPath, trailPlaces, STRIDE, thinned, strokePaths, strongOf, marksOf, paintMarks });
+    relief = (await import(address)).build({ VIRIDIS, ON_MAP, FONT, SET_NAMES, faded, shadeAt, ballPath, trailPlaces, STRIDE, thinned, strokePaths, strongOf, rolls, marksOf, paintMarks });
     URL.revokeObjectURL(address);
     wanted?.();
   };
@@ -398,7 +379,7 @@ function render({ model, el }) {
   // The mark of ends at a place, or null: of a census a dot, of runs all that one mark stands for.
   const markAt = ([x, y]) => {
     const paths = trailPlaces(frame, spot);
-    if (!frame.sizes) return marksOf(frame, paths, rectOf(pad), corners()).find(({ at, runs }) => cover(boxAt(at, runs), [x, y, x, y])) || null;
+    if (!frame.sizes) return marksOf(frame, paths, spot(local || model.get("handle"))).find(({ at, text }) => covers(boxAt(at, text), [x, y])) || null;
     let best = null, near = 8;
     paths.forEach((path, run) => {
       const [px, py] = path[path.length - 1], far = Math.hypot(px - x, py - y) - frame.sizes.data[run];
@@ -406,19 +387,8 @@ function render({ model, el }) {
     });
     return best;
   };
-  // The run whose path passes here.
-  const pathAt = ([x, y]) => {
-    let best = -1, near = 5;
-    if (!frame.sizes) trailPlaces(frame, spot).forEach((path, run) => path.forEach(([bx, by], i) => {
-      const [ax, ay] = path[Math.max(0, i - 1)], length = (bx - ax) ** 2 + (by - ay) ** 2 || 1;
-      const share = Math.min(1, Math.max(0, ((x - ax) * (bx - ax) + (y - ay) * (by - ay)) / length));
-      const far = Math.hypot(ax + share * (bx - ax) - x, ay + share * (by - ay) - y);
-      if (far < near) { near = far; best = run; }
-    }));
-    return best < 0 ? [] : [best];
-  };
   const hover = (place) => {
-    const mark = place && markAt(place), now = mark ? mark.runs : place ? pathAt(place) : [];
+    const mark = place && markAt(place), now = mark ? mark.runs : [];
     if (String(now) !== String(over)) { over = now; redraw(); }
     return mark;
   };

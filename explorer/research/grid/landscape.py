@@ -115,14 +115,8 @@ def least_at_truth(points: int) -> int:
     return ceil(MOST * points)
 
 
-def recovered_count(problem: Problem, state: Any, mix_data: float) -> int:  # noqa: ANN401 - of any attack
-    """Return how many points the claims of a run from this share of data recover."""
-    of = problem.of
-    made = by_key(of.attack).report(problem.target, state, of.settings_at(mix_data))
-    return _claims_count(problem, made.x, made.y)
-
-
-def _claims_count(problem: Problem, x: Tensor, y: Tensor) -> int:
+def recovered_count(problem: Problem, x: Tensor, y: Tensor) -> int:
+    """Return how many points claims x (k, d), y (k,) recover."""
     assert problem.of.truth is not None  # a landscape has one
     return int(score(problem.of.truth, x, y, (RADIUS,)).found)
 
@@ -269,8 +263,8 @@ class Runs:
         if parts.pictures is None:
             entry, last = by_key(self.of.attack), trace.last
             made = entry.report(problem.target, last, problem.of.settings_at(b))
-            begun = _claims_count(problem, parts.start(a, b), parts.y)
-            result["recovered"] = [_claims_count(problem, made.x, made.y), begun]
+            begun = recovered_count(problem, parts.start(a, b), parts.y)
+            result["recovered"] = [recovered_count(problem, made.x, made.y), begun]
             if len(made.x):  # candidates that carry nothing of the weights are no part of the end
                 result["trail"] = [*trace.places[:-1], list(parts.claims_weights(made.x, made.y))]
         self.states[key] = kept

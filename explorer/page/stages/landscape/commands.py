@@ -211,7 +211,8 @@ def show_run(session: Session, mix: tuple[float, float], states: list[AttackStat
     """Put the handle where a run began, and show the candidates at which it ended."""
     place_handle(session, mix_weights(*mix))
     for state in states:
-        follow_run(session, state, passed_by(starts(session), state))
+        ended = state is states[-1]
+        follow_run(session, state, passed_by(starts(session), state, ended))
 
 
 def follow_run(session: Session, state: AttackState, passed: Passed) -> None:

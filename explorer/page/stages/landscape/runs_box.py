@@ -19,7 +19,7 @@ from explorer.page.controls.row import Item, Row, choices, pick, pick_options
 from explorer.page.job import Job, JobState
 from explorer.page.stages.landscape import words
 from explorer.research.grid import Grid
-from explorer.research.grid.landscape import SIDES, Arrivals, Key, Runs
+from explorer.research.grid.landscape import ROLLING, SIDES, Arrivals, Key, Runs
 from explorer.research.grid.store import CellStore
 
 CANCEL = "Cancel"
@@ -27,7 +27,7 @@ SIDE_TIP = "From how many places of the triangle the attack runs"
 STEPS_TIP = "Length of the attack from each place"
 RUN_TIP = (
     "The runs that are done, with the energy they end at: choosing one loads it, as a press on its "
-    "end does"
+    "mark does"
 )
 OPEN_TIP = (
     "Cells that this page once offered: the grid goes on from there; cells of other weights, "
@@ -240,9 +240,9 @@ class RunsBox:
         self.job.start(work, take, end)
 
     # --- views ------------------------------------------------------------------------------
-    def arrays(self) -> Arrays:
-        """Return the known runs as `TriangleView` takes them: `trails` and `ends`."""
-        return trail_arrays([] if self.found is None else self.found.trails())
+    def arrays(self, shown: list[list[float]] | None = None) -> Arrays:
+        """Return the known runs as `TriangleView` takes them, and one that is `shown` (t, 3)."""
+        return runs_arrays(self.found, shown)
 
     def counts(self) -> list[int]:
         """Return how many finished runs have each kind of end."""
@@ -290,7 +290,7 @@ class RunsBox:
         self.list.put("run", options=pick_options("run", *pairs), value=chosen, hidden=not rows)
 
     def press(self, index: int) -> None:
-        """Load the run whose end was pressed, as numbered in `arrays`."""
+        """Load the run whose mark was pressed, as numbered in `arrays`."""
         keys = [] if self.found is None else [key for key, _, _ in self.found.trails()]
         if 0 <= index < len(keys):
             self._press(keys[index])
@@ -328,13 +328,27 @@ class RunsBox:
         self.list.put("run", value=key)
 
 
-def trail_arrays(trails: list[tuple[Any, list[list[float]], int]]) -> Arrays:
+def runs_arrays(found: Runs | None, shown: list[list[float]] | None = None) -> Arrays:
+    """Return runs as `trail_arrays`, with how many points each recovers: `met` (k,), -1: unknown.
+
+    `shown`: places of the run that is on the plane, which comes last.
+    """
+    trails = [] if found is None else found.trails()
+    rows = {} if found is None else found.rows
+    met = [rows.get(key, {}).get("recovered", (-1,))[0] for key, _, _ in trails]
+    every = [(places, end) for _, places, end in trails]
+    if shown:
+        every, met = [*every, (shown, ROLLING)], [*met, -1]
+    return {**trail_arrays(every), "met": np.array(met, dtype=np.int16)} if every else {}
+
+
+def trail_arrays(trails: list[tuple[list[list[float]], int]]) -> Arrays:
     """Return runs as arrays: `trails` (k, t, 3), shorter ones stay at their end, and `ends`."""
     if not trails:
         return {}
-    longest = max(len(places) for _, places, _ in trails)
-    made = [[*places, *[places[-1]] * (longest - len(places))] for _, places, _ in trails]
-    ends = np.array([end for _, _, end in trails], dtype=np.uint8)
+    longest = max(len(places) for places, _ in trails)
+    made = [[*places, *[places[-1]] * (longest - len(places))] for places, _ in trails]
+    ends = np.array([end for _, end in trails], dtype=np.uint8)
     return {"trails": np.array(made, dtype=np.float32), "ends": ends}
 
 

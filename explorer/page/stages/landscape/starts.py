@@ -367,12 +367,10 @@ class StartsPanel(Panel):
         if self.shows_basins:
             self._send_basins(held)
             return
-        arrays: Arrays = {} if held.trail else self.runs.arrays()
         if self.census.going is not None:
             arrays = self.census.arrays()
-        elif held.trail:
-            places = np.array([one.place for one in held.trail_so_far], dtype=np.float32)
-            arrays = {"trails": places[None], "ends": np.array([3], dtype=np.uint8)}
+        else:
+            arrays = self.runs.arrays([list(one.place) for one in held.trail_so_far])
         self.view.energies = filled
         if held.energies is not None:
             arrays["map"] = held.energies
@@ -486,7 +484,7 @@ class StartsPanel(Panel):
             for state, over in level_states(held.problem, mix, every, held.landscape.measure):
                 progress(min(1.0, state.t / max(config.steps, 1)))
                 if over or state.t % every == 0:
-                    yield state, passed_by(held, state)
+                    yield state, passed_by(held, state, over)
 
         def follow(state: Any, passed: Passed) -> None:  # noqa: ANN401 - of any attack
             self.do(landscape.follow_run, self.session, state, passed)
