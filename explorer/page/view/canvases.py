@@ -74,8 +74,8 @@ class TriangleView(CanvasView):
     """A triangle of truth, unseen points and noise, a handle between, and runs begun on it.
 
     It tells of "handle": the weights to which the hand puts the handle; of "rest": that a drag has
-    come to rest there; of "ball": the number of the run whose mark it presses; of "tilt": whether it
-    is tilted.
+    come to rest there; of "ball": the number of the run whose mark it presses; of "tilt": whether
+    it is tilted.
 
     A frame has these arrays, each of which may be left out: `fill` (side, side), row noise and
     column truth, see `research.pictures.shades`; `trails` (k, t, 3), places of k runs, the last one
