@@ -38,7 +38,7 @@ from explorer.page.recording.lesson import TRAINED, lesson_that_plays, played_ru
 from explorer.page.recording.packing import UNIT
 from explorer.page.recording.places import page_of
 from explorer.page.sharing.words import ANEW
-from explorer.page.stages.landscape import energy_words, words
+from explorer.page.stages.landscape import words
 from explorer.research import runs
 from explorer.research.image_runs import ImageRun
 from explorer.research.repeat import with_states
@@ -150,8 +150,8 @@ def test_the_handle_stands_where_energies_are_known_and_runs_are_their_states() 
         x = held.landscape.candidates(tuple(at))
         placed = axes.shares(x.numpy())
         np.testing.assert_allclose(frame["arrays"]["candidates"][:, :2], placed, atol=1 / UNIT)
-        energy = energy_words.number(held.landscape.energy(tuple(at)))
-        assert frame["fold"][0] == ["energy here", energy]
+        left = words.unexplained_share(held.landscape.energy(tuple(at)))
+        assert frame["fold"][0] == ["unexplained here", left]
     keys = list(found.rows)
     for key, run, number in zip(keys, data["runs"], data["shown"], strict=True):
         last = found.states[key][-1]

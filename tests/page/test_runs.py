@@ -197,7 +197,7 @@ def test_a_run_is_put_on_the_plane_from_its_end_and_from_the_list(app: App) -> N
     torch.testing.assert_close(session.timeline.states[0].x, kept[0].x)
     assert session.timeline.states[-1].t == 3 and len(box.found.rows) == PLACES
     names = [name for name, *_ in box.list.items["run"].options]
-    assert len(names) == PLACES + 1 and "truth" in names[1] and "energy" in names[1]
+    assert len(names) == PLACES + 1 and "noise" in names[1] and "unexplained" in names[1]
     choose(box.list, "run", keys[7])
     assert session.frame.state is box.found.states[keys[7]][-1] and "step 3" in box.list.text
     send(card(app).view, kind="ball", index=999)

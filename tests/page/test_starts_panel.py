@@ -404,7 +404,7 @@ def test_the_headline_of_the_runs_counts_where_they_ended() -> None:
     runs.found.rows[0, 1.0, 1.0] = row
     drag(made, 0.3, 0.4, 0.3)
     assert headline(session.frame).title == title, "a hand changes what is read, and no headline"
-    assert words.number(session.frame.starts.energy) in panel(made).aside.value("read")
+    assert words.unexplained_share(session.frame.starts.energy) in panel(made).aside.value("read")
     assert words.TITLE in panel(made).aside.value("title")
     choose(panel(made).aside, "fill", "end")
     assert words.AFTER in panel(made).aside.value("title")
@@ -448,7 +448,7 @@ def test_a_run_from_the_handle_has_a_headline_of_its_own(app: App) -> None:
     made = headline(session.frame)
     assert f"{held.trail[-1].found} of 8" in made.title
     told = [value for _, value in made.fold]
-    assert words.number(first) in told and words.number(held.energy) in told
+    assert words.unexplained_share(first) in told and words.unexplained_share(held.energy) in told
     drag(app, 0.2, 0.4, 0.4)
     assert headline(session.frame).title != made.title
 
@@ -598,7 +598,7 @@ def test_a_run_that_rises_says_why(app: App) -> None:
     press(panel(app).here, "go")
     fold, trail = headline(session.frame).fold, session.frame.starts.trail
     rose = max(one.energy for one in trail) > trail[0].energy + LEVEL
-    assert any("most energy" in name for name, _ in fold) == rose
+    assert any("most on" in name for name, _ in fold) == rose
 
 
 def test_a_run_says_how_many_points_its_claims_meet() -> None:

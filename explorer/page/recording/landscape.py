@@ -22,8 +22,7 @@ from explorer.page.frame import Attacking, Frame, Handle
 from explorer.page.recording.frames import RecordedFrame, config_of, pictures, spread
 from explorer.page.recording.packing import recording_text
 from explorer.page.stages.landscape import words
-from explorer.page.stages.landscape.energy_words import ENDS, MARKS, number
-from explorer.page.stages.landscape.runs_box import runs_arrays
+from explorer.page.stages.landscape.energy_words import ENDS, MARKS
 from explorer.research.grid.landscape import SIDES, Key, Runs
 from explorer.research.pictures.axes import Axes
 from explorer.research.pictures.shades import start_shades
@@ -115,7 +114,7 @@ def starts_data(made: KnownStarts, end: Frame, axes: Axes) -> dict[str, Any]:
         "runs": spans, "shown": shown,
         "fill": [] if filled is None else start_shades(filled, "log").ravel().tolist(),
         "trails": [np.round(places, DIGITS).tolist() for _, places, _ in trails],
-        "ends": ends, "met": runs_arrays(made.found).get("met", np.zeros(0)).tolist(),
+        "ends": ends, "met": [made.found.met(key) for key, _, _ in trails],
         "counts": counts, "label": words.LABEL, "title": words.TITLE,
         "unit": words.unit(made.found.of.attack, "log"),
     }  # fmt: skip
@@ -136,6 +135,9 @@ def _read(picture: RecordedFrame, frame: Frame) -> RecordedFrame:
     held = frame.starts
     assert held is not None
     shares = zip(words.SETS, words.percents(held.weights), strict=True)
-    now = "energy now" if held.t else "energy here"
-    fold = ((now, number(held.energy)), *((f"start: {n}", f"{p}%") for n, p in shares))
+    now = "unexplained now" if held.t else "unexplained here"
+    fold = (
+        (now, words.unexplained_share(held.energy)),
+        *((f"start: {n}", f"{p}%") for n, p in shares),
+    )
     return replace(picture, fold=fold)

@@ -5,22 +5,26 @@
 // of the run from the handle; `top`, the highest energy that is drawn, at the upper tick of the axis, and
 // `least`, the lowest that it can be. While a hand holds the start it is drawn from the lattices behind the
 // two curves, `map` and `reached`, along the `path` [from, to] by the handle, none along the edges: see lattice.js.
-const TICKS_UP = 2; // pieces of the axis of the energy
+// `share`: whether heights are the unexplained share, the root of an energy.
+const TICKS_UP = 2; // pieces of the axis
+const unexplainedTick = (v) => `${Number((100 * v).toPrecision(v < 0.1 ? 1 : 2))}%`;
 const paintStrip = (context, frame, size, colours) => {
-  const words = [...Array(TICKS_UP + 1).keys()].map((i) => (i ? String(Number(((i / TICKS_UP) * frame.top).toPrecision(2))) : "0"));
+  const height = (e) => (frame.share ? Math.sqrt(e) : e), most = height(frame.top) || 1;
+  const ticks = [...Array(TICKS_UP + 1).keys()].map((i) => (i / TICKS_UP) * most);
+  const words = ticks.map((v) => (frame.share ? unexplainedTick(v) : v ? String(Number(v.toPrecision(2))) : "0"));
   context.font = `12px ${FONT}`;
   const left = 12 + Math.max(26, ...words.map((word) => context.measureText(word).width)), right = 14, above = 8, below = 20;
   const X = (s) => left + s * (size.width - left - right);
-  const Y = (e) => size.height - below - (Math.min(e, frame.top) / (frame.top || 1)) * (size.height - above - below);
+  const Y = (e) => size.height - below - (height(Math.min(Math.max(e, 0), frame.top)) / most) * (size.height - above - below);
   context.lineCap = context.lineJoin = "round";
   context.strokeStyle = colours.line; context.lineWidth = 1;
   context.beginPath(); context.moveTo(X(0), Y(0)); context.lineTo(X(1), Y(0)); context.stroke();
   context.fillStyle = colours.ink2;
   context.textAlign = "right"; context.textBaseline = "middle";
   for (let i = 0; i <= TICKS_UP; i++) {
-    const e = (i / TICKS_UP) * frame.top;
-    context.fillText(words[i], X(0) - 6, Y(e));
-    context.beginPath(); context.moveTo(X(0) - 3, Y(e)); context.lineTo(i ? X(1) : X(0), Y(e)); context.stroke();
+    const y = Y(frame.share ? ticks[i] ** 2 : ticks[i]);
+    context.fillText(words[i], X(0) - 6, y);
+    context.beginPath(); context.moveTo(X(0) - 3, y); context.lineTo(i ? X(1) : X(0), y); context.stroke();
   }
   context.textBaseline = "top";
   for (const [s, name] of frame.marks || []) {
@@ -54,11 +58,11 @@ const rowsSaid = (frame) => {
       const [s, e] = [rows.data[2 * i], rows.data[2 * i + 1]], away = Math.abs(s - place);
       if (!Number.isNaN(e) && (!best || away < best.away)) best = { away, e };
     }
-    return best && best.away < 0.05 ? (best.e < 1e-4 ? "less than 0.0001" : best.e.toPrecision(2)) : "–";
+    return best && best.away < 0.05 ? (frame.share ? unexplainedText(best.e) : best.e < 1e-4 ? "less than 0.0001" : best.e.toPrecision(2)) : "–";
   };
   const places = [...Array(PLACES_SAID).keys()].map((i) => i / (PLACES_SAID - 1));
   const named = (place) => (frame.marks || []).find(([s]) => Math.abs(s - place) < 0.05)?.[1] || `${Math.round(100 * place)}% of the way`;
-  return [["place", "energy at the start", "after the attack"], ...places.map((p) => [named(p), near(frame.start, p), near(frame.end, p)])];
+  return [["place", frame.share ? "unexplained at the start" : "energy at the start", "after the attack"], ...places.map((p) => [named(p), near(frame.start, p), near(frame.end, p)])];
 };
 function render({ model, el }) {
   el.classList.add("mx-strip-view");

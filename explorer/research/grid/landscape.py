@@ -283,6 +283,10 @@ class Runs:
             (key, t.places, ROLLING) for key, t in list(self.rolling.items()) if t.places
         ]
 
+    def met(self, key: Key) -> int:
+        """Return how many points the finished run from here recovers; -1 where unknown."""
+        return int(self.rows.get(key, {}).get("recovered", (-1,))[0])
+
     def _end(self, row: dict[str, Any]) -> int:
         """Return 0 for the truth, 1 for another explanation, 2 for stuck, as `Arrivals` says.
 

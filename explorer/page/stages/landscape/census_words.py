@@ -32,7 +32,7 @@ KINDS: dict[Kind, str] = {
     "saddle": "a saddle", "slope": "a slope", "open": "a place that is not level",
 }  # fmt: skip
 FILLED = "Basins of the starts"
-UNIT = "each start has the colour of its end; grey: ends of one start"
+UNIT = "same colour: same end; grey: alone"
 GOALS = {"unseen": "the unseen points' end", "other": "the farthest end as good"}
 TABS = {"unseen": "to unseen", "other": "to farthest"}
 
@@ -50,11 +50,10 @@ def census_words(made: Census, end: int = -1) -> tuple[str, str]:
     where = "at the truth"
     if off > RADIUS:
         where = f"where a descent from the truth ends, {off:.2f} off the truth"
-    level = "" if made.level == n else f" {count(n - made.level, 'descent')} did not end level."
+    unseen = f"{made.unseen.volume.value:.0%}"
     words = (
-        f"{made.home.value:.0%} of the descents end {where}. Of further starts about "
-        f"{made.unseen.volume.value:.0%} would come to ends not seen yet.{level} Each has "
-        f"{count(len(made.basins[0].x), 'candidate')}."
+        f"{made.home.value:.0%} of the descents end {where}. About {unseen} of further starts "
+        "would come to ends not seen yet."
     )
     return f"{count(len(made.basins), 'distinct end')} from {n} starts", words
 
@@ -64,6 +63,8 @@ def census_numbers(made: Census) -> tuple[tuple[str, str], ...]:
     return (
         ("end there", per_cent(made.home)),
         ("starts of ends not seen, by Good–Turing", per_cent(made.unseen.volume)),
+        ("candidates of each", str(len(made.basins[0].x))),
+        ("descents that ended level", f"{made.level} of {len(made.basin)}"),
     )
 
 

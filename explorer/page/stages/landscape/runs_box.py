@@ -334,8 +334,7 @@ def runs_arrays(found: Runs | None, shown: list[list[float]] | None = None) -> A
     `shown`: places of the run that is on the plane, which comes last.
     """
     trails = [] if found is None else found.trails()
-    rows = {} if found is None else found.rows
-    met = [rows.get(key, {}).get("recovered", (-1,))[0] for key, _, _ in trails]
+    met = [] if found is None else [found.met(key) for key, _, _ in trails]
     every = [(places, end) for _, places, end in trails]
     if shown:
         every, met = [*every, (shown, ROLLING)], [*met, -1]

@@ -278,8 +278,9 @@ class StartsPanel(Panel):
         """Show where the handle is, and what is read there."""
         self.view.handle = held.weights
         self.view.say = words.handle_words(held.weights, held.energy, held.rough)
-        read = words.readout(held.weights, held.energy, held.t > 0, held.rough)
-        form = "" if held.energies is None else words.readout_form(False, rough=True)
+        lesson = self.session.lesson is not None
+        read = words.readout(held.weights, held.energy, held.t > 0, held.rough, lesson)
+        form = "" if held.energies is None else words.readout_form(False, True, lesson)
         self.aside.put("read", value=read, form=form)
 
     def _refuse(self, choose: bool) -> None:
@@ -466,7 +467,7 @@ class StartsPanel(Panel):
         self.strip.show(
             arrays, marks=[list(mark) for mark in line.marks],
             handle=[line.handle, held.energy] if passed else None,
-            fall=[one.energy for one in held.trail_so_far], top=top, least=NOISE,
+            fall=[one.energy for one in held.trail_so_far], top=top, least=NOISE, share=True,
             path=[CORNERS[name] for name in PATHS[kind]] if kind in THROUGH else [],
         )  # fmt: skip
 

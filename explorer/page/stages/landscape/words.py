@@ -33,9 +33,9 @@ from explorer.research.runs import RADIUS
 
 SETS = ("truth", "unseen", "noise")
 AGES_COMING = "other steps of training are computed"
-TITLE, AFTER = "Energy of all starts", "Energy where the runs end"
-UNIT = "the unexplained share of the weights, squared"
-BRIGHT = {"log": "bright is low", "linear": "bright is low", "rank": "colours by rank"}
+TITLE, AFTER = "Unexplained at the start", "Unexplained at the end"
+BRIGHT = {"log": "bright: little is left", "linear": "bright: little is left",
+          "rank": "colours by rank"}  # fmt: skip
 COLOURS = (("log", "log"), ("linear", "linear"), ("by rank", "rank"))
 COLOURS_TIP = "Log and linear: one scale for all triangles. By rank: the order of the places alone"
 CANDIDATES_TIP = "Candidates of each run: those of 3 Attack, which this changes too"
@@ -61,18 +61,18 @@ ANSWERS = {  # by the archetype of the map
     "redundant": "This point could be anywhere",
 }
 PROFILES = {
-    "noise": "Energy from noise to truth",
-    "unseen": "Energy from unseen points to truth",
-    "edges": "Energy along the edges",
+    "noise": "Unexplained from noise to truth",
+    "unseen": "Unexplained from unseen points to truth",
+    "edges": "Unexplained along the edges",
 }
 DRAWN = "with drawn multipliers and annealed slopes the first steps leave the start"
-OWN_LOSS = "the attack lowers a loss of its own, not this energy"
-OTHER_ENDS = " A descent lowers this energy alone; the attacks lower a loss of their own."
+OWN_LOSS = "the attack lowers a loss of its own, not this share"
+OTHER_ENDS = " Unlike the attacks, they lower the unexplained share alone."
 OVERSHOT = "its steps have a length of their own, and can overshoot"
 # Where to go after the runs: to the last act, or beyond it where the points were revealed.
 ON = {"explain": "On to Explain", "arena": "On to Compare"}
 ON_TIP = {"explain": "Whether the points could be elsewhere", "arena": "Which attack does best"}
-ON_MAP = "{energy} on the map"
+ON_MAP = "{left} on the map"
 # Share of the truth from which a start is beside it, and below which it is far; arbitrary.
 BESIDE, FAR = 0.5, 0.2
 
@@ -258,18 +258,19 @@ def run_words(held: Handle) -> tuple[str, str]:
 
 
 def run_numbers(held: Handle, own: bool) -> tuple[tuple[str, str], ...]:
-    """Return the energies that a run from the handle passed; where it rose on the way, why."""
+    """Return what was unexplained along a run from the handle; where it rose on the way, why."""
     trail, first = held.trail_so_far, held.trail[0]
     top = max(trail, key=attrgetter("energy"), default=first)
     low = min(trail, key=attrgetter("energy"), default=first)
-    rows = [("energy at the start", number(first.energy)), ("energy now", number(held.energy))]
+    left = unexplained_share
+    rows = [("unexplained at the start", left(first.energy)), ("now", left(held.energy))]
     if top.energy > first.energy + LEVEL:
         drawn = held.problem.of.is_drawn(1 - held.weights[2])
         why = OVERSHOT if own else DRAWN if drawn else OWN_LOSS
-        rows.append(("most energy on the way", f"{number(top.energy)} at step {top.t:,}: {why}"))
+        rows.append(("most on the way", f"{left(top.energy)} at step {top.t:,}: {why}"))
     elif held.energy > low.energy + LEVEL:
         why = OVERSHOT if own else OWN_LOSS
-        rows.append(("least energy on the way", f"{number(low.energy)} at step {low.t:,}: {why}"))
+        rows.append(("least on the way", f"{left(low.energy)} at step {low.t:,}: {why}"))
     return (*rows, ("candidates", beside(held)))
 
 
@@ -351,20 +352,24 @@ def _farthest(values: NDArray[np.float64], share: float) -> str:
     if float(values[-1, 0]) <= EXPLAINED:
         return ", even noise"
     truth, least = float(values[0, -1]), float(np.nanmin(values))
-    if least < truth and number(least) != number(truth):
-        return f". Less is not nearer: the truth has {number(truth)}, another {number(least)}"
+    left = [f"{e**0.5:.0%}" if e >= 1e-4 else "less than 1%" for e in (truth, least)]
+    if least < truth and left[0] != left[1]:
+        return f". Less is not nearer: the truth leaves {left[0]}, another {left[1]}"
     return f", one of them with {share:.0%} truth"
 
 
-def energy_text(energy: float, rough: bool) -> str:
-    """Return an energy in words; of one that is read between the map's places, that it is."""
-    return (ON_MAP if rough else "{energy}").format(energy=number(energy))
+def left_text(energy: float, rough: bool) -> str:
+    """Return the share that an energy leaves; of one read between the map's places, that it is."""
+    return (ON_MAP if rough else "{left}").format(left=unexplained_share(energy))
 
 
-def readout(weights: Weights, energy: float, running: bool = False, rough: bool = False) -> str:
-    """Return the energy, its root, and the three shares beside the triangle, as HTML."""
+def readout(
+    weights: Weights, energy: float, running: bool = False, rough: bool = False,
+    lesson: bool = False,
+) -> str:  # fmt: skip
+    """Return what is unexplained and the three shares beside the triangle, as HTML."""
     shares = dict(zip(SETS, percents(weights), strict=True))
-    form = readout_form(running, rough)
+    form = readout_form(running, rough, lesson)
     return form.format(energy=number(energy), left=unexplained_share(energy), **shares)
 
 
@@ -375,17 +380,20 @@ def unexplained_share(energy: float) -> str:
     return "less than 1%" if energy < 1e-4 else f"{energy**0.5:.1%}"
 
 
-def readout_form(running: bool, rough: bool) -> str:
-    """Return the same with {energy}, {left} and the names of the sets for what is read there."""
-    energy, where = ON_MAP if rough else "{energy}", "now" if running else "here"
-    rows = [f"<b>{energy}</b> {where}", "{left} unexplained", *["begun at"] * running]
+def readout_form(running: bool, rough: bool, lesson: bool = False) -> str:
+    """Return the same with {energy}, {left} and the names of the sets for what is read there.
+
+    The square of the share is told in a `lesson` alone, whose tasks speak of it.
+    """
+    where = "on the map" if rough else "unexplained"
+    rows = [f"<b>{{left}}</b> {where}", *["energy {energy}"] * lesson, *["begun at"] * running]
     rows += [f"{{{name}}}% {name}" for name in SETS]
     return "".join(f"<div>{row}</div>" for row in rows)
 
 
 def scale(top: float, how: str, stops: Sequence[str]) -> str:
     """Return the legend of the colours up to `top`, as HTML; `how`: of `shades.SCALES`."""
-    decades = ("≤ 0.001", "0.01", "0.1", number(top).rstrip("0").rstrip("."))
+    decades = ("≤ 3%", "10%", "32%", f"{top**0.5:.0%}")
     marks = {"log": decades, "linear": ("0", decades[-1]), "rank": ("lowest", "highest")}[how]
     return scale_html(stops[::-1], marks)
 
@@ -409,8 +417,8 @@ def run(key: Key, result: Mapping[str, Any]) -> str:
     nearest = SETS[int(np.argmin([result[name] for name in NAMES]))]
     again = f" (seed {seed + 1})" if seed else ""
     energy = result.get("energy")
-    left = "" if energy is None else f", energy {number(energy)}"
-    return f"from {mixture(mix_weights(*mix))}{again}: ends nearest to {nearest}{left}"
+    left = "" if energy is None else f", {unexplained_share(energy)} unexplained"
+    return f"from {mixture(mix_weights(*mix), short=True)}{again}: ends nearest to {nearest}{left}"
 
 
 def loaded_run(mix: tuple[float, float], t: int) -> str:
@@ -433,8 +441,8 @@ def profile_label(
     """Return what a screen reader says of the profile; `passed`: whether it passes the handle."""
     if not passed:
         return f"{PROFILES[kind]}: the handle is on none of them."
-    after = f", after the run {number(now)}" if now != start else ""
-    return f"{PROFILES[kind]}: {energy_text(start, rough)} at the handle{after}."
+    after = f", after the run {unexplained_share(now)}" if now != start else ""
+    return f"{PROFILES[kind]}: {left_text(start, rough)} at the handle{after}."
 
 
 def ends(counts: Sequence[int], begun: int, going: bool = True, names: Sequence[str] = ENDS) -> str:
@@ -451,13 +459,13 @@ def ends(counts: Sequence[int], begun: int, going: bool = True, names: Sequence[
 
 def handle_words(weights: Weights, energy: float, rough: bool = False) -> str:
     """Return what a screen reader says of the handle."""
-    return f"{mixture(weights)}: energy {energy_text(energy, rough)}"
+    return f"{mixture(weights)}: unexplained {left_text(energy, rough)}"
 
 
 def unit(attack: str, colours: str) -> str:
-    """Return what the energies of this attack are shares of, and what its colours say."""
-    of = UNIT if by_key(attack).own is None else UNIT_BILEVEL
-    return f"{of}, {BRIGHT[colours]}"
+    """Return what the colours say, and of an attack with an energy of its own what that is."""
+    own = by_key(attack).own is not None
+    return ", ".join([*[UNIT_BILEVEL] * own, BRIGHT[colours]])
 
 
 def age(steps: int | None) -> str:
