@@ -60,6 +60,21 @@ def scenes_stand_whole_on_a_projector(page: Page, file: Path) -> None:
         assert scene.bounding_box()["height"] <= 720 - 52, "the screen below the head"
 
 
+def test_a_picture_plays_only_while_its_sentence_is_on_screen(page: Page, file: Path) -> None:
+    page.set_viewport_size({"width": 1280, "height": 720})
+    page.goto(file.as_uri())
+    page.evaluate("() => { document.documentElement.style.scrollBehavior = 'auto'; }")
+    scene = page.locator("#sum")
+    play, told = scene.locator(".mx-play"), scene.locator("figcaption b")
+    top = "el => scrollTo(0, el.getBoundingClientRect().bottom + scrollY - innerHeight + {})"
+    told.evaluate(top.replace("{}", "-4"))  # its plane is in sight, the sentence just below
+    expect(scene.locator(".mx-plane")).to_be_in_viewport(ratio=0.9)
+    page.wait_for_timeout(400)
+    expect(play).to_have_attribute("aria-label", STANDS)
+    told.evaluate(top.replace("{}", "4"))
+    expect(play).to_have_attribute("aria-label", PLAYS)
+
+
 def test_one_scrolls_it_sees_guesses_and_is_shown(page: Page, file: Path) -> None:
     page.set_viewport_size({"width": 1280, "height": 760})
     page.goto(file.as_uri())

@@ -79,12 +79,16 @@ const figureOf = (recording, number, { asked = recording.frames.length, told = (
   const drawn = recording.frames.findIndex(({ scene }) => scene !== recording.frames[0].scene) - 1;
   const whole = recording.frames[0].scene === "draw" ? Math.min(Math.max(0, drawn), last()) : 0;
   player.show(calm ? last() : whole);
-  new IntersectionObserver(([{ isIntersecting }]) => {
-    if (!isIntersecting && player.running) return seek(Math.max(whole, player.at));
-    if (!isIntersecting || calm || paper.matches || (begun && !again) || (begun && player.at >= last())) return;
+  // It plays while most of the plane and all of its sentence's title are on screen.
+  const seen = new Map([[plane, false], [title, false]]);
+  const watcher = new IntersectionObserver((entries) => {
+    for (const { target, intersectionRatio } of entries) seen.set(target, intersectionRatio >= (target === plane ? 0.6 : 1));
+    if (!seen.get(plane) && player.running) return seek(Math.max(whole, player.at));
+    if (![...seen.values()].every(Boolean) || calm || paper.matches || (begun && !again) || (begun && player.at >= last())) return;
     if (begun || player.at > whole) play(); else player.play(0);
     begun = true;
-  }, { threshold: 0.6 }).observe(plane);
+  }, { threshold: [0.6, 1] });
+  for (const part of seen.keys()) watcher.observe(part);
   return {
     el, player, seek, plane, last,
     // What a word names lights up: see `onLight`.
