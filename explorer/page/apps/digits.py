@@ -375,8 +375,8 @@ class DigitsApp(SidePage):
         else:
             n, sets = self.draw.train.n, len(self.draw.controls)
             self.say(f"Press Train: a network learns these {n} images", "",
-                     "Then the attack is given its weights alone. What chance finds is told by "
-                     f"{sets} sets of {n} images that the network never sees.")  # fmt: skip
+                     "Then the attack gets the weights alone, and tries to draw the images. "
+                     f"{sets} sets of {n} unseen images tell what chance finds.")  # fmt: skip
 
     # --- work, in slices ----------------------------------------------------------------------
     def run_training(self) -> None:

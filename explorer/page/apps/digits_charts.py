@@ -76,12 +76,12 @@ class Gallery(Sheet):
         plus, minus = (
             f"{name} ({sign}1)" for name, sign in zip(PAIRS[draw.choice.kind], "+−", strict=True)
         )
+        frames = "" if ten else f" &nbsp; {_mark('pos', plus)} &nbsp; {_mark('neg', minus)}"
         self.show(
-            f"<b>The {count} training images</b>, which the attacker never sees.",
+            f"<b>The {count} training images</b>, which the attacker never sees.{frames}",
             [draw.pictures(draw.train.x)], [TRUE],
             ["" if ten else "pos" if y > 0 else "neg" for y in labels],
             [f"digit {y - 1:g}" if ten else plus if y > 0 else minus for y in labels],
-            key="" if ten else f"{_mark('pos', plus)} &nbsp; {_mark('neg', minus)}",
         )  # fmt: skip
 
     def compare(
