@@ -304,4 +304,5 @@ def hall_later(before: int, after: int) -> str:
 def hall_answer(t: int, before: int, after: int) -> str:
     """Return its answer in words."""
     word = HALL_ANSWERS[hall_later(before, after)].lower()
-    return f"Trained twice as long, {2 * t:,} steps: {count(after, 'point')}, {word}."
+    points = count(after, "point") + (f", not {before}" if after != before else "")
+    return f"Trained twice as long, {2 * t:,} steps, the machine hits {points}: {word}."
