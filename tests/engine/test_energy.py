@@ -24,7 +24,14 @@ from explorer.engine.energy.maps import (
     split,
     tau_of,
 )
-from explorer.engine.energy.points import Archetype, Energies, energy, moving_point, pairs
+from explorer.engine.energy.points import (
+    Archetype,
+    Energies,
+    Following,
+    energy,
+    moving_point,
+    pairs,
+)
 from explorer.engine.energy.questions import Answers, MapConfig, MapQuestion, Picture
 from explorer.engine.energy.rays import place_rays, rays, set_rays
 from explorer.engine.exact import maximum_margin
@@ -215,6 +222,19 @@ def test_descent_ends_where_rays_repeat_one_another():
         c = nonnegative(gram, inner)
         assert (c >= 0).all()
         assert np.linalg.norm(a @ c - theta) == pytest.approx(nnls(a, theta)[1], abs=1e-7)
+
+
+@pytest.mark.parametrize(("width", "tau", "copies"), [(30, 0.2, 5), (10, 0.2, 10), (20, 0.3, 10)])
+def test_copies_of_points_change_no_energy(width, tau, copies):
+    net = init_network(2, (width,), generator=rng(0), first_scale=None)
+    data = preset("alternating-circle", n=20)
+    x, y = data.x.double(), data.y.double()
+    many, labels = x.repeat(copies, 1), y.repeat(copies)
+    least = energy(net, x, y, tau)
+    assert energy(net, many, labels, tau) == pytest.approx(least, abs=1e-9)
+    after = Following(net, labels, tau)
+    after(0.5 * many + torch.randn(many.shape, dtype=many.dtype, generator=rng(1)))
+    assert after(many) == pytest.approx(least, abs=1e-9)
 
 
 def test_deeper_energies_are_lower_bounds():

@@ -146,10 +146,17 @@ def energy(net: Network, x: Tensor, y: Tensor, tau: float, kappa: float = 0.0) -
         kappa: price of leaving the margin, of networks with one output.
     """
     check_energy(net, x, y, tau, several=not kappa)
+    x, y = _distinct(x, y)
     price = kappa / 2 * (y * phi(net, x) - 1).square() if kappa else None
     fit = fit_multipliers(net, x, y, tau, ACCURACY, ROUNDS, price, ENOUGH, idle=IDLE)
     paid = 0.0 if price is None else 2 * float(price @ fit.lam) / float(net.rho) ** 2
     return fit.residual**2 + paid
+
+
+def _distinct(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+    """Return each point (k, d), (k,) once: copies explain no more, and crowd out other columns."""
+    once = torch.unique(torch.cat([x, y.to(x)[:, None]], 1), dim=0)
+    return (x, y) if len(once) == len(x) else (once[:, :-1], once[:, -1].to(y))
 
 
 class Following:
@@ -162,10 +169,12 @@ class Following:
 
     def __call__(self, x: Tensor) -> float:
         """Return the energy of the points x (n, d), as a share of ||theta||^2."""
+        once, y = _distinct(x.double(), self.y)
         made = fit_multipliers(
-            self.net, x.double(), self.y, self.tau, ACCURACY, ROUNDS, None, ENOUGH, self._last, IDLE
+            self.net, once, y, self.tau, ACCURACY, ROUNDS, None, ENOUGH, self._last, IDLE
         )
-        self._last = made
+        if len(once) == len(x):  # row by row as the next set
+            self._last = made
         return made.residual**2
 
 
