@@ -55,6 +55,9 @@ def test_the_number_shown_is_the_norm_of_what_glows_in_each_stage() -> None:
     residual = session.frame.training.certificate.residual
     for stage in ("train", "attack", "landscape", "explain", "arena"):
         play.go(session, stage)
+        if stage == "attack":
+            assert band(session)["left"] == "", "candidates at their start explain nothing yet"
+            play.step(session, 1)
         by = {"train": "", "attack": "candidates"}.get(stage, "your points")
         left = number(session) if stage == "attack" else residual
         assert band(session)["left"] == left_words(left, by=by), stage
@@ -219,6 +222,7 @@ def test_hidden_points_are_not_told_by_the_band() -> None:
     assert "pulls" not in panel.view.frame and panel.view.frame["left"] == ""
     assert not panel.view.frame["dead"].any()
     play.go(session, "attack")  # its candidates are in sight
+    play.step(session, 1)
     assert "pulls" in panel.view.frame
     assert panel.view.frame["left"] == left_words(number(session), by="candidates")
 
