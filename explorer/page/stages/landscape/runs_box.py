@@ -338,7 +338,7 @@ def runs_arrays(found: Runs | None, shown: list[list[float]] | None = None) -> A
     every = [(places, end) for _, places, end in trails]
     if shown:
         every, met = [*every, (shown, ROLLING)], [*met, -1]
-    return {**trail_arrays(every), "met": np.array(met, dtype=np.int16)} if every else {}
+    return {**trail_arrays(every), "met": np.array(met, dtype=np.int32)} if every else {}
 
 
 def trail_arrays(trails: list[tuple[list[list[float]], int]]) -> Arrays:
