@@ -433,6 +433,16 @@ class Frame:
         return self.starts if self.stage == "landscape" and self.map_kind == "starts" else None
 
     @property
+    def is_answered(self) -> bool:
+        """Return whether the runs or the census of the landscape have come to their result."""
+        held = self.starts if self.map_kind == "starts" else None
+        if held is None:
+            return False
+        runs = held.arrivals
+        ended = runs is not None and runs.ended == runs.total
+        return len(held.trail) > 1 or ended or held.census is not None
+
+    @property
     def rolled(self) -> bool:
         """Return whether the landscape shows a run from its handle."""
         return self.handle is not None and bool(self.handle.trail)

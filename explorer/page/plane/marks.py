@@ -144,7 +144,12 @@ def second_claims(frame: Frame) -> int:
     claims, truth, verdict = frame.attack.claims, frame.truth, frame.attack.verdict
     if claims is None or truth is None or verdict is None:
         return 0
-    return int((claim_kinds(claims, truth, matches(frame), verdict.radius) == BESIDE).sum())
+    return count_again(claims, truth, matches(frame), verdict.radius)
+
+
+def count_again(claims: Report, truth: Dataset, match: NDArray[np.int64], radius: float) -> int:
+    """Return how many claims hit a point of the truth that another one recovered."""
+    return int((claim_kinds(claims, truth, match, radius) == BESIDE).sum())
 
 
 def _certainty(frame: Frame) -> Certainty | None:

@@ -26,7 +26,7 @@ from explorer.page.controls.control import HallBox
 from explorer.page.frame import Aim, Frame, Training
 from explorer.page.job import once
 from explorer.page.panels.base import Panel
-from explorer.page.plane.marks import BESIDE, claim_kinds, place_rows
+from explorer.page.plane.marks import count_again, place_rows
 from explorer.page.session import LIVE_STEPS, NETWORK, SERVED, Session
 from explorer.page.sharing import words
 from explorer.page.sharing.run import run_of_page
@@ -158,8 +158,13 @@ def answers(held: HallRound, progress: Progress) -> Iterator[dict[str, Any]]:
 
 def _verdict_on(claims: Dataset, aim: Aim) -> Verdict:
     """Return what the stage Attack says of these claims."""
-    report = Report(claims.x, claims.y, torch.ones_like(claims.y))
-    return judgement(report, aim.truth, aim.controls, aim.certificate, more=True).verdict
+    return judgement(
+        _report_of(claims), aim.truth, aim.controls, aim.certificate, more=True
+    ).verdict
+
+
+def _report_of(claims: Dataset) -> Report:
+    return Report(claims.x, claims.y, torch.ones_like(claims.y))
 
 
 def late_answer(held: HallRound, progress: Progress) -> Iterator[dict[str, Any]]:
@@ -237,9 +242,8 @@ def claims_again(held: HallRound) -> int:
     claims, verdict = held.claims, held.verdict
     if claims is None or verdict is None:
         return 0
-    report = Report(claims.x, claims.y, torch.ones_like(claims.y))
     match = score(held.truth, claims.x, claims.y, (verdict.radius,)).matches[0].numpy()
-    return int((claim_kinds(report, held.truth, match, verdict.radius) == BESIDE).sum())
+    return count_again(_report_of(claims), held.truth, match, verdict.radius)
 
 
 NO_ROUND: dict[str, Any] = {"round": None, "rows": []}

@@ -196,12 +196,9 @@ def hall_title(made: HallScore | None, places: Needed | None, proven: bool, clai
 
 def hall_claims(claimed: int, n: int) -> str:
     """Return what the claims are made from, and whether each can be a point of its own."""
-    wrong = " so some claims hit one twice, or are wrong." if claimed > n else ""
-    return f"From the weights alone. There {_are(n)}{wrong and ','}{wrong or '.'}"
-
-
-def _are(n: int) -> str:
-    return f"are {n} points" if n > 1 else "is 1 point"
+    there = f"There are {n} points" if n > 1 else "There is 1 point"
+    wrong = ", so some claims hit one twice, or are wrong" if claimed > n else ""
+    return f"From the weights alone. {there}{wrong}."
 
 
 def hall_places(made: Needed | None) -> str:

@@ -251,7 +251,7 @@ class StartsPanel(Panel):
     def _lead(self) -> None:
         """Fill the button that comes next: an attack, or the way on after one."""
         going = self.attack_job.busy or self.runs.busy
-        ended = words.is_answered(self.session.frame) and not going
+        ended = self.session.frame.is_answered and not going
         ended = ended and self.session.lesson is None  # which leads on itself
         self.runs.go.put("go", filled=not ended and not going)  # they tell what the map does not
         on = self._next

@@ -189,16 +189,6 @@ def tells_nothing(frame: Frame) -> bool:
     return whole and float(known.max()) <= EXPLAINED
 
 
-def is_answered(frame: Frame) -> bool:
-    """Return whether the runs or the census on screen have come to their result."""
-    held = frame.starts if frame.map_kind == "starts" else None
-    if held is None:
-        return False
-    runs = held.arrivals
-    ended = runs is not None and runs.ended == runs.total
-    return len(held.trail) > 1 or ended or held.census is not None
-
-
 def all_words(held: Handle) -> tuple[str, str]:
     """Return that every start explains the weights, so that none stands out."""
     words = f"{beside(held)} anywhere, even noise, add up to these weights"

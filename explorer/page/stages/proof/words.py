@@ -9,7 +9,6 @@ from explorer.engine.explanations.needed import Needed
 from explorer.engine.number_words import coarse_share, count, digits_above, percent, share
 from explorer.engine.statement import Action, Statement
 from explorer.page.frame import Frame, Proof
-from explorer.page.stages.landscape import words as landscape
 from explorer.page.words.screen import ASK
 
 LEAVE, LIFT = "Leave the proof", "Allow points again"
@@ -120,7 +119,7 @@ def _none(frame: Frame, held: Proof, fold: tuple[tuple[str, str], ...]) -> State
 
 def way_on(frame: Frame) -> Action:
     """Return the way to the landscape, or beyond it where its runs have come to a result."""
-    return LAST if landscape.is_answered(frame) else NEXT
+    return LAST if frame.is_answered else NEXT
 
 
 def _revelation(frame: Frame, held: Proof, fold: tuple[tuple[str, str], ...]) -> Statement:
