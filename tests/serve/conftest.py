@@ -11,17 +11,22 @@ from explorer.serve import server as serve
 
 # Looked for and not imported: a worker that runs none of these tests needs a second less.
 collect_ignore_glob = [] if find_spec("voila") and find_spec("websocket") else ["test_*.py"]
-FORKED = "print('forked:', b'explorer.serve.warm' in open('/proc/self/cmdline', 'rb').read())"
+# Each print is of one string: a stream may be cut between two arguments, and the page then
+# shows them apart.
+FORKED = (
+    "forked = b'explorer.serve.warm' in open('/proc/self/cmdline', 'rb').read()\n"
+    "print(f'forked: {forked}')"
+)
 TELLS = f"""
 import builtins, os, random, sys
 import ipywidgets, numpy, torch
 {FORKED}
-print('numbers:', random.random(), numpy.random.rand(), torch.rand(1).item())
-print('seen:', (getattr(builtins, 'left_here', None), os.environ.get('LEFT_HERE')))
+print(f'numbers: {{random.random()}} {{numpy.random.rand()}} {{torch.rand(1).item()}}')
+print('seen: ' + str((getattr(builtins, 'left_here', None), os.environ.get('LEFT_HERE'))))
 builtins.left_here = os.environ['LEFT_HERE'] = 'mine'
-print('threads:', torch.get_num_threads())
+print(f'threads: {{torch.get_num_threads()}}')
 """
-FOLDERS = f"import os; print('folders:', os.environ.get('{serve.FOLDERS}'))"
+FOLDERS = f"import os; print('folders: ' + str(os.environ.get('{serve.FOLDERS}')))"
 # A picture is sent to the page as a buffer beside the message: the older layout, in bytes.
 IMAGE = ("import ipywidgets", "ipywidgets.Image(value=b'GIF89a' + bytes(1000))")
 CELLS = (TELLS, FOLDERS, *IMAGE, "ipywidgets.Button(description='Hello')")

@@ -75,9 +75,9 @@ for take in (lambda: numpy.ones(10**8), lambda: torch.ones(10**8)):
     try:
         take()
     except Exception as error:
-        print('sentence:', failure(error) == NO_MEMORY)
-print('nice:', os.nice(0))
-print('taken:', numpy.ones(10**6).sum(), 'cores:', os.sched_getaffinity(0))
+        print('sentence: ' + str(failure(error) == NO_MEMORY))
+print(f'nice: {os.nice(0)}')
+print(f'taken: {numpy.ones(10**6).sum()} cores: {os.sched_getaffinity(0)}')
 """
 
 
