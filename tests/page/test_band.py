@@ -58,7 +58,7 @@ def test_the_number_shown_is_the_norm_of_what_glows_in_each_stage() -> None:
         if stage == "attack":
             assert band(session)["left"] == "", "candidates at their start explain nothing yet"
             play.step(session, 1)
-        by = {"train": "", "attack": "candidates"}.get(stage, "your points")
+        by = {"train": "", "attack": "candidates"}.get(stage, "the training points")
         left = number(session) if stage == "attack" else residual
         assert band(session)["left"] == left_words(left, by=by), stage
         if stage not in ("attack", "explain"):

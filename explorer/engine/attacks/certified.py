@@ -322,7 +322,7 @@ def headline(state: CertifiedState, known: Judged) -> Statement:
         "weights or more"
     )
     words += (
-        f"; your points leave {share(known.residual)}."
+        f"; the training points leave {share(known.residual)}."
         if known.box == state.box
         else f". That the points leave less is judged by a threshold, {share(state.threshold)}."
     )

@@ -69,7 +69,7 @@ def shown_of(frame: Frame, config: Any, truth_shown: bool = True) -> BandContent
         return BandContent(tried.net, points, frame.attack.state.y, tried, left)
     if known is None:
         return BandContent(net, truth.x, NONE)
-    left = words.left_words(known.residual, by="your points")
+    left = words.left_words(known.residual, by="the training points")
     if frame.stage == "explain" and frame.explain is not None:
         held = frame.explain.present
         now = held.now

@@ -113,7 +113,7 @@ def left_words(left: float, t: int = -1, by: str = "") -> str:
 
 def points_leave(left: float) -> str:
     """Return what the points leave, after what candidates do that explain more: no better ones."""
-    return f", less than your points’ {share(left)}"
+    return f", less than the training points’ {share(left)}"
 
 
 def band_label(k: int) -> str:

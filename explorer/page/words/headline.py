@@ -305,7 +305,7 @@ def _certain(shown: Certain) -> Statement:
         title += "" if shown.done else ", so far"
         least = float(places[:, -1].min())
         missed = f"{percent(least)} of the weights or more" if least >= PLAIN else "more"
-        why = f"Your points miss {coarse_share(made.limit)}."
+        why = f"The training points miss {coarse_share(made.limit)}."
         if made.truth is None:
             why = f"Likely is above {share(made.limit)}, a threshold: not proven."
         near = digits_above(made.half + made.reach)
@@ -331,7 +331,7 @@ def _brightest(top: float) -> str:
 def _explain(state: Explained, sure: Certainty | None) -> Statement:
     n, still = state.now.n, int(state.pinned.sum())
     fold = (
-        ("unexplained by your points", share(state.base)),
+        ("unexplained by the training points", share(state.base)),
         ("change of the sum", share(state.change)),
         ("slackness", digits(state.slackness, "+.1e")),
         ("margin error", digits(state.margin_error, ".2g")),
@@ -353,7 +353,7 @@ def _explain(state: Explained, sure: Certainty | None) -> Statement:
         if still == n:
             add_up = "Two in place of one, pulled apart, no longer add up to the same weights."
         words = (
-            f"{add_up} Your points leave {share(state.base)} unexplained. Where a point must be is "
+            f"{add_up} The training points leave {share(state.base)} unexplained. Where a point must be is "
             "another question."
         )
         title = f"{n - still or 'None'} of {count(n, 'point')} can become two"
@@ -392,7 +392,7 @@ def _misfit(state: Explained, fold: tuple[tuple[str, str], ...]) -> Statement | 
     if off == "residual" and state.words.startswith(FARTHEST):
         return Statement(
             "This set explains the weights less well",
-            f"It leaves {coarse_share(state.left)} unexplained, your points "
+            f"It leaves {coarse_share(state.left)} unexplained, the training points "
             f"{coarse_share(state.base)}. {state.words}",
             "warn",
             fold,

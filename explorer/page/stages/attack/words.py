@@ -329,10 +329,10 @@ def _elsewhere(frame: Frame, known: Certificate | None) -> str:
         return ""
     if share_left > max(AS_WELL, known.residual):
         return ""
-    left, yours = share(share_left), f"{share(known.residual)} is unexplained by yours"
+    left, true = share(share_left), f"the training points miss {share(known.residual)}"
     if share_left > known.residual:
-        return f"other points explain the weights but for {left} ({yours})"
-    return f"other points explain the weights as well (the candidates miss {left}; {yours})"
+        return f"other points explain the weights but for {left} ({true})"
+    return f"other points explain the weights as well (the candidates miss {left}; {true})"
 
 
 def _left_by_candidates(frame: Frame) -> float | None:

@@ -34,7 +34,7 @@ def statement(frame: Frame, held: Proof) -> Statement:
         return _argument(frame, held)
     made = held.needed
     if made is None:
-        words = "Your points are out of sight. What follows is of the weights alone."
+        words = "The training points are out of sight. What follows is of the weights alone."
         return Statement(ASK, words)
     found, fold = len(made.rows), _numbers(held)
     if not held.done:
@@ -73,8 +73,8 @@ def reveal_action(frame: Frame, held: Proof) -> Action | None:
 
 def leaver(frame: Frame, made: Needed) -> str:
     """Return who leaves the residual that other explanations are held against."""
-    yours = _has_points(frame) and made.limit > FINE
-    return "your points leave" if yours else "is allowed"
+    known = _has_points(frame) and made.limit > FINE
+    return "the training points leave" if known else "is allowed"
 
 
 def _has_points(frame: Frame) -> bool:
@@ -85,7 +85,7 @@ def _as_good(frame: Frame, held: Proof) -> str:
     assert held.needed is not None
     if held.needed.limit <= FINE:
         return f"but for {share(held.needed.limit)}"
-    return f"as well as {'your points do' if _has_points(frame) else 'a threshold asks'}"
+    return f"as well as {'the training points do' if _has_points(frame) else 'a threshold asks'}"
 
 
 def _numbers(held: Proof) -> tuple[tuple[str, str], ...]:
@@ -149,9 +149,9 @@ def right_count(made: Needed, truth: Dataset) -> int:
 def place_words(made: Needed, truth: Dataset) -> str:
     """Return what the truth shows of the places, and how far each is closed in on."""
     right, places = right_count(made, truth), len(made.rows)
-    words = "Each place holds one of your points" if places > 1 else "The place holds your point"
+    words = "Each place holds one of them" if places > 1 else "The place holds it"
     if right < places:
-        words = f"{right} of {places} places hold a point of yours"
+        words = f"{right} of {places} places hold one of them"
     low, high = (digits_above(end + made.reach) for end in (made.rows[0, -3], made.rows[-1, -3]))
     far = low if high == low else f"{low} to {high}"
     return f"{words}, at most {far} from its middle."
