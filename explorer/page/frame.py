@@ -423,6 +423,13 @@ class Frame:
         return self.certainty if self.truth is not None and self.truth.n else self.attack.certainty
 
     @property
+    def in_places(self) -> int | None:
+        """Return how many points must be in their place; None where nobody asked, or told them."""
+        if self.aim is None or self.aim.needed is None or not self.aim.truth.n:
+            return None
+        return self.aim.needed.count_of(self.aim.truth)
+
+    @property
     def is_aimed(self) -> bool:
         """Return whether this stage looks at the attacked weights rather than at training."""
         return self.stage not in BEFORE

@@ -11,6 +11,7 @@ import pytest
 
 from explorer.engine.data import preset
 from explorer.engine.energy.questions import Answers, MapConfig, MapQuestion
+from explorer.engine.explanations.needed import Needed
 from explorer.engine.number_words import share
 from explorer.page import play
 from explorer.page.apps.explorer import App
@@ -92,6 +93,10 @@ def app():
     made.close()
 
 
+def foot(app: App) -> str:
+    return str(app.panels["Scoreboard"].view.dots.shown.label)
+
+
 def told(app: App) -> str:
     made = headline(app.session.frame)
     return f"{made.title}. {made.words} " + ". ".join(f"{a} {b}" for a, b in made.fold)
@@ -135,6 +140,13 @@ def test_every_stage_leaves_the_same_share_unexplained_and_certifies_the_same_po
     other = ambiguity(Victim(target, truth, session.frame.aim.controls, made, 0.0))
     said["compare"] = other_row(other)["words"]
     assert f"{count} of 6 points" in said["compare"]
+    places = [[k, *truth.x[k], 0.01, truth.y[k], 0.5] for k in range(truth.n)]
+    needed = Needed(np.array(places), 0.1, 0.0, 0.0, truth.n, 0, 3.0, 2.0)
+    session.put(aim=replace(session.frame.aim, needed=needed))
+    assert session.frame.in_places == truth.n
+    play.go(session, "attack")
+    for line in (other_row(other, session.frame.in_places)["words"], foot(app)):
+        assert f"{count}" in line and f"{truth.n} in" in line
     numbers = {k: {a or b for a, b in UNEXPLAINED.findall(v)} for k, v in said.items()}
     assert numbers["train"] == numbers["explain"] == {share(made.residual)}, said
     assert set.union(*numbers.values()) == {share(made.residual)}, (numbers, said)

@@ -982,6 +982,8 @@ def answers() -> Named:
     for sure, both in ((0, 0), (1, 1), (3, 3), (3, 2)):
         words = found_words.certainty_words(Target(BIASED), None, 3, sure, both, near=0.0402)
         yield f"found, {sure} certified of which {both} found", words
+    words = found_words.certainty_words(Target(BIASED), None, 3, 1, 1, near=0.0402, placed=3)
+    yield "found, 1 certified, 3 in places", words
     yield "images, recovered", found_words.images(6, 10, 0.125)
     yield "images, recovered clearly", found_words.images(6, 10, 0.125, 4)
     yield "images, without unseen ones", found_words.images(6, 10, math.nan)

@@ -14,7 +14,8 @@ from functools import cached_property
 
 import numpy as np
 
-from explorer.engine.arrays import Array, Flags
+from explorer.engine.arrays import Array, Flags, as_array
+from explorer.engine.data import Dataset
 from explorer.engine.explanations.cone import Bound, Cone, RaySum
 from explorer.engine.progress import Progress, no_progress
 from explorer.engine.threads import few_threads
@@ -73,6 +74,10 @@ class Needed:
     def until(self, count: int) -> Needed:
         """Return what was known after so many proofs."""
         return replace(self, log=self.log[:count])
+
+    def count_of(self, points: Dataset) -> int:
+        """Return how many of the places hold one of the points: so many points are where one is."""
+        return int(self.holds(as_array(points.x), as_array(points.y)).sum())
 
     def holds(self, x: Array, y: Array) -> Flags:
         """Return which places hold one of the points (n, d) with labels (n,), within `reach`."""

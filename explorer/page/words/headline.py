@@ -61,7 +61,6 @@ WHICH = "Which attack does best?"
 ATTACK = "Attack these weights"
 OWN = Action("own", "Draw your own")
 STILL = 0.01  # growth of the margin over nine tenths of the steps that is little; arbitrary
-CLOSE_FROM = f"on the way to a KKT point, and close to one from {explained_share(NEAR)} on."
 ENOUGH = 0.15  # unexplained share up to which weights on their way are attacked; arbitrary
 
 
@@ -201,14 +200,12 @@ def _nearness(part: Training, state: TrainState) -> tuple[str, str, bool]:
         return f"{they} the weights up to rounding: a KKT point.{gone}", "good", True
     where = {
         Light.NEAR: "close to a KKT point.",
-        Light.APPROACHING: CLOSE_FROM,
+        Light.APPROACHING: "on the way to a KKT point.",
         Light.SEPARATED: "far from where training comes to rest.",
     }[made.light]
     verb = "The points explain" if now else f"{when}the points explained"
     off = made.light is not Light.NEAR and made.slackness > made.residual
     but = f", but {OFF_THE_MARGIN}" if off else ""
-    if off and made.light is Light.APPROACHING:  # the share alone may be that of a KKT point
-        where = "not close to a KKT point yet."
     words = f"{verb} {explained_share(made.residual)} of the weights{but}: {where}"
     if gone:
         words += gone
@@ -331,7 +328,7 @@ def _brightest(top: float) -> str:
 def _explain(state: Explained, sure: Certainty | None) -> Statement:
     n, still = state.now.n, int(state.pinned.sum())
     fold = (
-        ("unexplained by the training points", share(state.base)),
+        ("unexplained by the points", share(state.base)),
         ("change of the sum", share(state.change)),
         ("slackness", digits(state.slackness, "+.1e")),
         ("margin error", digits(state.margin_error, ".2g")),
@@ -353,8 +350,8 @@ def _explain(state: Explained, sure: Certainty | None) -> Statement:
         if still == n:
             add_up = "Two in place of one, pulled apart, no longer add up to the same weights."
         words = (
-            f"{add_up} The training points leave {share(state.base)} unexplained. Where a point must be is "
-            "another question."
+            f"{add_up} The training points leave {share(state.base)} unexplained. Where a point "
+            "must be is another question."
         )
         title = f"{n - still or 'None'} of {count(n, 'point')} can become two"
         return Statement(title, words, "", fold)

@@ -30,7 +30,10 @@ HELP = (
 # words that stand as long as their scene.
 PLAYED: dict[str, tuple[str | None, str]] = {
     "draw": ("Points are drawn", "They are what the network is trained on."),
-    "train": (None, "The boundary moves, until the large points hold it. Only the weights are kept."),
+    "train": (
+        None,
+        "The boundary moves until the large points hold it. Only weights are kept.",
+    ),
     "attack": (None, "The attack sees the weights alone. Filled are the points that it tries."),
 }
 # Of the run of the opening, where all neighbours differ and all points are found.

@@ -116,7 +116,7 @@ def another(made: OtherSet) -> str:
     if not made.other:
         return (
             f"No set as good was found over {RADIUS:g} away on average; single points may lie "
-            "elsewhere."
+            "further off."
         )
     how = "as well" if made.as_well else "less well"
     return (

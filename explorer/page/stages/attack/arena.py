@@ -184,7 +184,7 @@ class Arena(Panel):
                 if r["off"] or not (r["ticked"] or r["drawn"] or r["key"] in first)]  # fmt: skip
         rows = [r for r in rows if r not in rest]
         if self.other is not None or self.running == OTHER:
-            rows.append(other_row(self.other))
+            rows.append(other_row(self.other, self.session.frame.in_places))
         if rest:
             off = sum(r["off"] for r in rest)
             rows.append(rest_row(len(rest), off, self.rest_shown))
@@ -310,12 +310,19 @@ def rest_row(n: int, off: int, shown: bool) -> dict[str, Any]:
     return {"key": REST, "title": title, "tip": REST_TIP, "drawn": True, "whole": True}
 
 
-def other_row(other: Ambiguity | None) -> dict[str, Any]:
-    """Return the row of another set that explains the weights; None while it is looked for."""
+def other_row(other: Ambiguity | None, placed: int | None = None) -> dict[str, Any]:
+    """Return the row of another set that explains the weights; None while it is looked for.
+
+    `placed`: how many points must be in their place; None where nobody asked.
+    """
     row = {"key": OTHER, "title": "Another set", "drawn": other is not None,
            "tip": "Draw other points that the weights admit"}  # fmt: skip
     if other is None:
         return {**row, "words": "looking for other points that could explain the weights …"}
     sure = other.certified
-    known = "" if sure is None else f"{explanations.certified_count(int(sure.sum()), len(sure))}. "
+    known = ""
+    if sure is not None:
+        certified = int(sure.sum())
+        known = f"{explanations.certified_count(certified, len(sure))}"
+        known += f", {placed} in wider places. " if placed and placed > certified else ". "
     return {**row, "words": f"{known}{other.in_short}"}

@@ -65,6 +65,7 @@ def certainty_words(
     both: int = 0,
     word: str = "recovered",
     near: float = 0.0,
+    placed: int | None = None,
 ) -> str:
     """Return what is to be said of how certain the points are.
 
@@ -76,6 +77,7 @@ def certainty_words(
         both: how many are recovered and certified.
         word: "hit" where chance is not ruled out.
         near: how far from a certified point the point of another set may lie.
+        placed: how many points must be in a place, of any width; None where nobody asked.
     """
     if target is None:
         return ""
@@ -89,7 +91,9 @@ def certainty_words(
         words += f", {both if both < met else 'all'} of them ✓ {within}"
     if alone:
         words += f"   ✓ {within}, not {word}: {alone}"
-    return words if sure else f"{words}, none certified"
+    if not sure:
+        words += ", none certified"
+    return f"{words}, {placed} in wider places" if placed and placed > sure else words
 
 
 def why_none(target: Target) -> str:

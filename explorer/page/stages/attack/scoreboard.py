@@ -193,7 +193,7 @@ class Scoreboard(Panel):
         gone = traceless_points(frame, here.n) if begun else None  # nothing is written off before
         sure = frame.attack.verdict is None or frame.attack.verdict.beyond_chance
         word = "recovered" if sure else "hit"
-        self.view.dots.draw(dots(here, frame.target, made, share, gone, word))
+        self.view.dots.draw(dots(here, frame.target, made, share, gone, word, frame.in_places))
 
 
 def _count(frame: Frame) -> int:
@@ -217,6 +217,7 @@ def controls_of(aim: Aim, verdict: Verdict) -> Controls:
 def dots(
     here: RecallCurve, target: Target | None = None, made: Certainty | None = None,
     share: float | None = None, gone: NDArray[np.bool_] | None = None, word: str = "recovered",
+    placed: int | None = None,
 ) -> Chart:  # fmt: skip
     """Return one dot a training point: full where recovered, ringed and ticked where certified.
 
@@ -227,6 +228,7 @@ def dots(
         share: of the work on that; None where no work goes on.
         gone: which points (n,) leave no trace in the weights; None where that is not known.
         word: "hit" where chance is not ruled out.
+        placed: how many points must be in a place, of any width; None where nobody asked.
     """
     n, met = here.n, here.met[0].numpy()
     size = 6.0 if n <= A_ROW else 3.5
@@ -242,7 +244,7 @@ def dots(
     )
     held = None if made is None else int(sure.sum())
     both, near = int((sure & met).sum()), 0.0 if made is None else made.half + made.reach
-    foot = certainty_words(target, share, int(met.sum()), held, both, word, near)
+    foot = certainty_words(target, share, int(met.sum()), held, both, word, near, placed)
     rest = ((f"○ not {word}", int((~met & ~lost).sum())), ("· no trace", int(lost.sum())))
     if gone is not None:
         foot = foot or f"● {word}: {int(met.sum())}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from explorer.engine.arrays import as_array
 from explorer.engine.data import Dataset
 from explorer.engine.explanations.cone import FINE, scope
 from explorer.engine.explanations.needed import Needed
@@ -125,7 +124,7 @@ def way_on(frame: Frame) -> Action:
 def _revelation(frame: Frame, held: Proof, fold: tuple[tuple[str, str], ...]) -> Statement:
     made, truth = held.needed, frame.truth
     assert made is not None and truth is not None
-    right, words = right_count(made, truth), place_words(made, truth)
+    right, words = made.count_of(truth), place_words(made, truth)
     if right < truth.n:
         words += f" Of the other {_rest(frame, truth.n - right)}."
     title = f"{right} of {truth.n} points must be in their place"
@@ -141,14 +140,9 @@ def _rest(frame: Frame, rest: int) -> str:
     return f"{said}, though the attack recovered {'it' if rest == 1 else 'them'}, too"
 
 
-def right_count(made: Needed, truth: Dataset) -> int:
-    """Return how many places hold a point of the truth."""
-    return int(made.holds(as_array(truth.x), as_array(truth.y)).sum())
-
-
 def place_words(made: Needed, truth: Dataset) -> str:
     """Return what the truth shows of the places, and how far each is closed in on."""
-    right, places = right_count(made, truth), len(made.rows)
+    right, places = made.count_of(truth), len(made.rows)
     words = "Each place holds one of them" if places > 1 else "The place holds it"
     if right < places:
         words = f"{right} of {places} places hold one of them"
