@@ -17,6 +17,7 @@ from explorer.engine.controls import Controls, control_sets
 from explorer.engine.data import Dataset
 from explorer.engine.energy.landscape import StartLandscape, Weights, read_lattice
 from explorer.engine.energy.maps import Split
+from explorer.engine.energy.points import Energies
 from explorer.engine.energy.questions import Picture
 from explorer.engine.energy.starts import mix_from_weights
 from explorer.engine.explanations.certainty import known_limit
@@ -205,4 +206,14 @@ def point_map(picture: Picture, place: NDArray[np.float64]) -> PointMap:
     if isinstance(made := picture.about, Split) and not made.pinned and values is not None:
         far = min(made.free, float(np.hypot(*picture.box[1::2]))) * made.u.numpy()
         ends = np.stack([place - far, place + far])
-    return PointMap(values, picture.box, span, low, ends, picture.archetype)
+    return PointMap(values, picture.box, span, low, ends, _answer(picture))
+
+
+def _answer(picture: Picture) -> str:
+    """Return what a picture says of its point, by the names of `PointMap.archetype`."""
+    made = picture.about
+    if isinstance(made, Split):
+        return "nothing" if not made.carries else "one" if made.pinned else "two"
+    if isinstance(made, Energies) and picture.archetype != made.archetype.value:
+        return "forced"
+    return picture.archetype

@@ -139,7 +139,8 @@ class PointMap:
         span: lowest and highest energy of the colours.
         lowest: the place of the least one, or None.
         segment: ends (2, 2) of the line along which the halves of a point are free, or None.
-        archetype: of the map of a point, by name; "" where it has none.
+        archetype: of the map of a point, by name, or "forced" where the margin alone keeps it in
+            its place; of a split "one", "two", or "nothing" to be split. "" where it has none.
     """
 
     values: NDArray[np.float64] | None

@@ -55,10 +55,12 @@ def test_the_map_is_there_with_its_words_and_reference(app: App) -> None:
     picture = energy.picture
     assert picture is not None and picture.values.shape == (STANDARD, STANDARD)
     assert (picture.values <= picture.reference + 1e-9).all()
-    said = f"{energy.told.value('said')} {energy.told.value('rest')}"
+    said = energy.told.value("rest")
     assert words.picture(energy.picture) in said
     assert "merged" not in said  # an exact network has no parallel neurons
-    assert "this point" in energy.told.value("bar")
+    assert energy.told.items["rest"].hidden and energy.told.value("said") == ""
+    press(energy.row, "more")
+    assert not energy.told.items["rest"].hidden
     assert energy.failure.layout.display == "none"
     low, top = span_of(picture.values, picture.reference)
     assert "linear-gradient" in colour_bar(picture, low, top)
@@ -530,7 +532,7 @@ def test_colours_run_from_bright_to_dark_over_the_span_and_its_reference() -> No
     assert low == pytest.approx(1e-3)
     order = np.argsort(WIDE.values.ravel())
     assert (np.diff(shades(WIDE.values, False, (low, top)).ravel()[order].astype(int)) < 0).all()
-    assert f"{top:.2g}" in colour_bar(WIDE, low, top)
+    assert f"{top**0.5:.1%}" in colour_bar(WIDE, low, top)
 
 
 def test_numbers_of_the_colours_are_plain_and_are_not_broken() -> None:
@@ -540,3 +542,15 @@ def test_numbers_of_the_colours_are_plain_and_are_not_broken() -> None:
     assert len(ticks) == 3 and "class='mx-scale'" in drawn
     assert re.search(r"\.mx-scale > div \+ div \{[^}]*white-space: nowrap", CSS)
     assert not any(re.search(r"\de[+-]?\d", text) for text in ticks)
+
+
+def test_the_headline_answers_for_a_split_and_the_row_holds_what_can_be_used(app: App) -> None:
+    energy, session = panel(app), app.session
+    assert energy.row.items["back"].hidden and energy.row.items["undo"].hidden
+    start = landscape.candidates(session).x[1]
+    landscape.move_point(session, 1, start + 0.1)
+    assert not energy.row.items["back"].hidden and not energy.row.items["undo"].hidden
+    landscape.show_map(session, "split")
+    about = energy.picture.about
+    answer = "nothing" if not about.carries else "one" if about.pinned else "two"
+    assert session.frame.point_map.archetype == answer

@@ -892,6 +892,11 @@ def starts_words(empty: Frame, begun: Frame, several: Frame) -> Named:
     yield "starts, profile, within", says.profile("edges", False, False)
     yield "starts, profile said, within", says.profile_label("edges", 0.5, 0.5, False)
     yield "starts, profile said, after", says.profile_label("noise", 0.5, 0.01)
+    for archetype in says.ANSWERS:
+        kind = "split" if archetype in ("one", "two", "nothing") else "point"
+        seen = PointMap(np.zeros((1, 1)), (0, 1, 0, 1), (0, 1), archetype=archetype)
+        found = says.headline(replace(begun, map_kind=kind, point_map=seen))
+        yield f"starts, headline, {archetype}", " ".join(found or ())
     for kind in ("point", "split", "last"):
         found = says.headline(replace(begun, map_kind=kind))
         yield f"starts, headline, {kind}", " ".join(found or ())
@@ -919,13 +924,12 @@ def of_page() -> Named:
     yield "no energy, biased", page_energy.nothing(attacked(BIASED))
     yield "no energy, several classes", page_energy.nothing(attacked(ON_A_LINE))
     yield "no energy, else", page_energy.nothing(attacked(NET))
-    yield "energy, sketch", page_energy.picture_words(replace(PICTURE, about=None))
-    yield "energy, reference", page_energy.reference(PICTURE)
+    yield "energy, sketch", page_energy.SKETCH
     yield from answers()
     yield "energy, legend", page_energy.legend(PICTURE, True)
     yield (
         "energy, legend of a split",
-        page_energy.legend(replace(PICTURE, kind="split"), False),
+        page_energy.legend(replace(PICTURE, kind="split"), True),
     )
     yield from starts_words(empty, attacked(NET), attacked(ON_A_LINE))
     walk = dict(walks())
@@ -974,10 +978,6 @@ def answers() -> Named:
         yield f"answer, {name}, in few words", explanations.another(far)
         for what, value in explanations.numbers(far):
             yield f"answer, {name}: {what}", value
-    split = Split(tensor(1, 0), 0.5, FLAT, 0.0)
-    for name, about in (("point", SEEN), ("split", split)):
-        picture = replace(PICTURE, about=about)
-        yield f"answer, energy of a {name}", folded_html(page_energy.picture_words(picture))
     yield "answer, of one sentence", folded_html("No numbers.")
     for sure, both in ((0, 0), (1, 1), (3, 3), (3, 2)):
         words = found_words.certainty_words(Target(BIASED), None, 3, sure, both, near=0.0402)

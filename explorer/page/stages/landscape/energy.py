@@ -10,6 +10,7 @@ from time import perf_counter
 
 import ipywidgets as w
 import numpy as np
+import torch
 
 from explorer.engine.energy.questions import (
     MAPS,
@@ -33,18 +34,18 @@ from explorer.page.stages.landscape import commands as landscape
 from explorer.page.stages.landscape.energy_words import (
     COMPUTING,
     FLAT,
+    SKETCH,
     STOPPED,
     UNIT_BILEVEL,
     legend,
     merging,
     nothing,
-    picture_words,
-    reference,
 )
 from explorer.page.view.chart import ChartView
 from explorer.page.words.statement import scale_html
 from explorer.research.pictures.charts import curve_chart, has_lowest_mark
 from explorer.research.pictures.shades import FLOOR, SHADING, span_of
+from explorer.research.words.energy import picture as picture_words
 
 FOLDED = ("frozen", "pixels", "angle", "kappa")  # under "More"
 SLOW_S = 1.0  # of a drag without a new map: then the old one is dimmed; arbitrary
@@ -59,11 +60,16 @@ PACE_S = 1e-4  # of a pixel, before one was computed; arbitrary
 def colour_bar(picture: Picture, low: float, top: float) -> str:
     """Return the legend of a map: colours with numbers."""
     middle = float(np.sqrt(low * top))  # of log colours
-    least, half = (plain(f"{value:.1g}") for value in (low, middle))
-    bilevel = picture.kind in ("ridge", "last")
-    unit = UNIT_BILEVEL if bilevel else "share of ‖θ‖² unexplained"
-    marks = (f"≤ {least}", half, plain(f"{top:.2g}"))
-    return scale_html(SHADING[::-1], marks, f"<div>{unit}, log colours</div>")
+    if picture.kind in ("ridge", "last"):
+        least, half = (plain(f"{value:.1g}") for value in (low, middle))
+        marks, unit = (f"≤ {least}", half, plain(f"{top:.2g}")), f"{UNIT_BILEVEL}, log colours"
+    else:
+        least, half, most = (f"{value**0.5:.1%}" for value in (low, middle, top))
+        marks, unit = (
+            (f"≤ {least}", half, most),
+            f"Unexplained with the {'halves' if picture.kind == 'split' else 'point'} there",
+        )
+    return scale_html(SHADING[::-1], marks, f"<div>{unit}</div>")
 
 
 class EnergyWork:
@@ -186,7 +192,8 @@ class EnergyPanel(Panel):
         self.shown: MapQuestion | None = None  # what the picture answers
         self.seconds = 0.0  # of the last map, from asking to drawing
         self.row = Row(**self._items())
-        self.told = Row(**{name: Item("words", value="") for name in ("said", "bar", "rest")})
+        said = {name: Item("words", value="") for name in ("said", "bar")}
+        self.told = Row(**said, rest=Item("words", value="", hidden=True))
         self.curve = ChartView()
         self.body = w.Box(_dom_classes=["mx-energy-curve"])
         self.whole = w.VBox([self.row, self.told, self.body], _dom_classes=["mx-energy"])
@@ -209,7 +216,8 @@ class EnergyPanel(Panel):
             "stop": Item("button", STOP, "Keep the map as it is; pressed again, it is refined "
                          "further", call=self.command(self._toggle)),
             "share": Item("bar", tip="Share of the map computed", value=0.0, hidden=True),
-            "more": Item("button", "More", "Kinks, merged neurons, price of the margin",
+            "more": Item("button", "More", "Other maps, kinks, merged neurons, price of the "
+                         "margin, and the numbers",
                          value=False, call=self._fold),
             **{name: item_of(setting_of(MapConfig, name), anew, hidden=True) for name in FOLDED},
         }  # fmt: skip
@@ -218,6 +226,17 @@ class EnergyPanel(Panel):
         with self.row.at_once():
             for name in FOLDED:
                 self.row.put(name, hidden=not more)
+        self.told.put("rest", hidden=not more)
+        self._show_used()
+
+    def _show_used(self) -> None:
+        """Show of the row what can be used now; the rest comes with "More"."""
+        more, kind = bool(self.row.value("more")), self.session.frame.map_kind
+        with self.row.at_once():
+            self.row.put("kind", hidden=kind not in KINDS or (kind == KINDS[0] and not more))
+            self.row.put("stop", hidden=not more and self.row.items["stop"].label == STOP)
+            for name in ("undo", "redo"):
+                self.row.put(name, hidden=self.row.items[name].disabled)
 
     # --- what is asked ----------------------------------------------------------------------
     def belongs(self, frame: Frame) -> bool:
@@ -249,9 +268,11 @@ class EnergyPanel(Panel):
             points = choices(*((str(i + 1), i) for i in range(len(held.present.x))))
             self.row.put("point", options=points, value=held.present.mapped)
             of_one = frame.map_kind in KINDS
-            self.row.put("kind", value=frame.map_kind if of_one else None, hidden=not of_one)
+            self.row.put("kind", value=frame.map_kind if of_one else None)
             self.row.put("undo", disabled=not held.past)
             self.row.put("redo", disabled=not held.future)
+            self.row.put("back", hidden=torch.equal(held.present.truth.x.double(), held.present.x))
+            self._show_used()
         if q.same(self.work.asked):
             return
         if self.shown is not None and self.shown.kind != q.kind:
@@ -276,6 +297,7 @@ class EnergyPanel(Panel):
     # --- what the work tells ----------------------------------------------------------------
     def _work_on(self, busy: bool) -> None:
         self.row.put("stop", label=STOP, disabled=not busy)
+        self._show_used()
 
     def _say(self, words: str, rest: str = "") -> None:
         self.told.put("said", value=words)
@@ -301,6 +323,7 @@ class EnergyPanel(Panel):
         if not halted or asked is None:
             return
         self.row.put("stop", label=ON, disabled=False)
+        self._show_used()
         if self.shown is None or not self.shown.same(asked):
             self._say(f"{STOPPED} Go on refining computes it.")
             self.body.add_class("mx-old")
@@ -331,9 +354,8 @@ class EnergyPanel(Panel):
             self.curve.draw(curve_chart(picture, place, home))
             views = (self.curve,)
         self._legend(picture)
-        whole = escape(picture_words(picture) + merging(q, self.work.answers))
-        first, stop, rest = whole.partition(". ")  # the result, then its numbers
-        self._say(f"{first}{stop.strip()}", rest)
+        known = picture_words(picture)  # the headline tells the result
+        self._say("" if known else SKETCH, escape(known + merging(q, self.work.answers)))
         self.body.remove_class("mx-old")
         if self.body.children != views:
             self.body.children = views
@@ -346,7 +368,7 @@ class EnergyPanel(Panel):
         if picture.curve is None:
             bar = colour_bar(picture, low, top) if top > FLOOR else f"<div>{FLAT}</div>"
         lowest = picture.curve is not None or has_lowest_mark(picture)
-        said = f"{bar}{reference(picture)}<div>{legend(picture, lowest)}</div>"
+        said = f"{bar}<div>{legend(picture, lowest)}</div>"
         self.told.put("bar", value=said)
 
     def end(self) -> None:

@@ -8,7 +8,6 @@ import numpy as np
 
 from explorer.engine.energy.questions import Answers, MapQuestion, Picture
 from explorer.page.frame import Frame
-from explorer.research.words import energy as words
 
 SKETCH = (
     "A sketch, with the multipliers of the other points as they are: the map comes when the hand "
@@ -22,7 +21,6 @@ MARKS = (("★", "#5ee08a"), ("⬢", "#c9d1da"), ("▬", "#ff9bd2"))  # theirs, 
 UNIT_BILEVEL = "‖θ(x) − θ*‖ / ‖θ*‖"
 POINT = "□ where the point is &nbsp; ○ truth"
 LOWEST = "▽ lowest"
-SPLIT = "each place: one half there, the other opposite; line: both stay on the margin"
 BREAKS = (
     "<b style='color:#009E73'>◆</b> on the margin, yΦ = 1 &nbsp; dotted: breakpoints of Φ"
     " &nbsp; dashed: energy without this point"
@@ -74,24 +72,12 @@ def nothing(frame: Frame) -> str:
 
 def legend(picture: Picture, lowest: bool) -> str:
     """Return the legend of this picture; the `lowest` place may be in it."""
-    words = [SPLIT if picture.kind == "split" else POINT]
+    words = [] if picture.kind == "split" else [POINT]
     if lowest:
         words.append(LOWEST)
     if picture.curve is not None and picture.kind == "point":
         words.append(BREAKS)
     return " &nbsp; ".join(words)
-
-
-def picture_words(picture: Picture) -> str:
-    """Return what is seen on this picture."""
-    return words.picture(picture) or SKETCH
-
-
-def reference(picture: Picture) -> str:
-    """Return the energy without the point, if there is one."""
-    if not np.isfinite(picture.reference):
-        return ""
-    return f"<div>energy without this point: {picture.reference:.3g}</div>"
 
 
 def merging(q: MapQuestion, answers: Answers) -> str:

@@ -56,9 +56,19 @@ RUNS_LABEL = "Triangle of starts with truth, unseen points and noise at its corn
 WHERE_ENDS = "Where attacks end, over all starts"
 WHERE, HALVES = "Where else could this point be?", "Could this point be two?"
 ANSWERS = {  # by the archetype of the map
-    "needle": "This point could hardly be elsewhere",
-    "fan": "This point could be at many places",
-    "redundant": "This point could be anywhere",
+    "needle": "This point can hardly move alone",
+    "forced": "This point can hardly move alone",
+    "fan": "This point can move alone",
+    "redundant": "This point can be anywhere",
+    "one": "This point cannot be two",
+    "two": "This point could be two",
+    "nothing": "This point carries none of the weights",
+}
+FURTHER = {
+    "needle": " If all move, only certified points are proven to stay.",
+    "forced": " Elsewhere it breaks the margin.",
+    "one": " No line keeps both on the margin.",
+    "two": " Along the line both stay on the margin.",
 }
 PROFILES = {
     "noise": "Unexplained from noise to truth",
@@ -217,14 +227,16 @@ def map_words(frame: Frame) -> tuple[str, str]:
     if made is None:
         why = "" if frame.target is None else refusal(frame.map_kind, frame.target.net)
         return HALVES if halves else WHERE, why or "Its map is on its way."
-    look = "Low places of the curve" if made.values is None else "Bright places"
+    look = "Low" if made.values is None else "Bright"
     if frame.map_kind in ("ridge", "last"):
-        return WHERE, f"{look} train to nearly the same weights, with the others where they are."
-    if halves:
-        return HALVES, f"One half there, the other opposite. {look} explain the weights best."
-    return ANSWERS.get(made.archetype, WHERE), (
-        f"{look} explain the weights best, with the other points where they are."
+        return WHERE, f"{look}: it trains to nearly the same weights there, the others fixed."
+    said = (
+        f"One half there, the other opposite; {look.lower()}: they explain the weights best."
+        if halves
+        else f"{look}: where the weights stay explained, the other points fixed."
     )
+    title_ = ANSWERS.get(made.archetype, HALVES if halves else WHERE)
+    return title_, said + FURTHER.get(made.archetype, "")
 
 
 def _leave(own: bool) -> str:
