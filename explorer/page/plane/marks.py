@@ -30,8 +30,8 @@ from explorer.research.pictures.fields import places_of
 from explorer.research.runs import RADIUS, judged_places
 
 # Keys by their number in the arrays `claims` and `marks`, as in `plane.js`.
-MARKS = ("wrong", "found", "certified", "likely", "beside", "unknown", "fixed")
-WRONG, FOUND, CERTIFIED, LIKELY, BESIDE, UNKNOWN, FIXED = (float(i) for i in range(len(MARKS)))
+MARKS = ("wrong", "found", "certified", "likely", "beside", "unknown", "fixed", "splits")
+WRONG, FOUND, CERTIFIED, LIKELY, BESIDE, UNKNOWN, FIXED, SPLITS = map(float, range(len(MARKS)))
 PLACED = {"other": "other", "dots": "cross", "rings": "ring", "diamonds": "diamond",
           "likely": "likely", "hands": "hand"}  # fmt: skip
 PATHS = ("lines", "strong", "curve", "area", "spans")
@@ -194,8 +194,9 @@ def explain_marks(frame: Frame, axes: Axes, truth_shown: bool) -> Arrays:
     assert frame.explain is not None
     state, truth = frame.explain.present, frame.truth
     e, still = state.now, state.pinned
-    told = still & ~still.all()  # of all alike the headline speaks
-    rows = [_rows(e.x[told], e.y[told], FIXED, axes)]
+    rows = [_rows(e.x[~still], e.y[~still], SPLITS, axes)]
+    if not still.all():  # else the headline speaks of all
+        rows.append(_rows(e.x[still], e.y[still], FIXED, axes))
     if frame.certainty is not None and truth is not None and state.forced is not None:
         sure = frame.certainty.certain
         rows.append(_rows(truth.x[sure], truth.y[sure], CERTIFIED, axes))

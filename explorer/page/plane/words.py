@@ -13,7 +13,7 @@ FIRST = "Click to place a point, drag to spray, or take a set."
 FIRST_ALONE = "Click to place a point, drag to spray."  # where no sets are offered
 FIRST_ON_LINE = "Click above the axis to place a ● point, below it to place a ▲."
 EXPLAIN_KEYS = (
-    "Click a filled point and drag it along the green line; with Shift, anywhere. Keyboard: Tab "
+    "Click a point with ◉ and drag it along the green line; with Shift, anywhere. Keyboard: Tab "
     "chooses a point, arrows drag it (Shift: further), Enter lets go, F frees the drag, M merges, "
     "Ctrl+Z undo, Ctrl+Y redo."
 )
@@ -57,6 +57,10 @@ ROWS: dict[str, tuple[str, str]] = {
         "A second claim of a point that is recovered already: it counts as not right.",
     ),
     "unknown": ("claim", "A claim: no training points are known, so it may be right or wrong."),
+    "splits": (
+        "can become two",
+        "It can become two on its line, and the two explain the same weights.",
+    ),
     "fixed": (
         "cannot be split",
         "It cannot become two; another set may do without it all the same.",

@@ -311,7 +311,15 @@ const pointOut = (context, x, y, dx, dy, paints, unit) => {
 };
 // One glyph, one meaning: `page/plane/marks.py` says which is where, `page/plane/words.py` what each
 // means, and the legend draws its rows with these same functions.
-const MARKS = ["wrong", "found", "certified", "likely", "beside", "unknown", "fixed"];
+const MARKS = ["wrong", "found", "certified", "likely", "beside", "unknown", "fixed", "splits"];
+// A small disc beside a point, whose class stays in sight; its middle is returned.
+const badge = (context, x, y, paints, unit) => {
+  const [bx, by] = [x + 7.5 * unit, y + 7.5 * unit];
+  context.beginPath(); circle(context, bx, by, 4.5 * unit);
+  context.fillStyle = paints.card; context.fill();
+  context.strokeStyle = paints.ink; context.lineWidth = 1.2 * unit; context.stroke();
+  return [bx, by];
+};
 // A path in a colour, over a wider one in the colour of the card, so that it is seen on any map.
 const edged = (context, colour, width, paints, unit, path, dash = []) => {
   for (const [ink, wide] of [[paints.card, width + 2.3], [colour, width]]) {
@@ -370,12 +378,14 @@ const GLYPHS = {
     c.font = `700 ${11 * unit}px ${FONT}`; c.textAlign = "center"; c.textBaseline = "middle";
     c.fillText("?", x, y + 0.5 * unit);
   },
-  fixed: (c, x, y, paints, unit) => { // a small badge beside the point, whose class stays in sight
-    const [bx, by] = [x + 7.5 * unit, y + 7.5 * unit];
-    c.beginPath(); circle(c, bx, by, 4.5 * unit);
-    c.fillStyle = paints.card; c.fill();
-    c.strokeStyle = paints.ink; c.lineWidth = 1.2 * unit; c.stroke();
+  fixed: (c, x, y, paints, unit) => {
+    const [bx, by] = badge(c, x, y, paints, unit);
     c.beginPath(); c.moveTo(bx - 2.5 * unit, by); c.lineTo(bx + 2.5 * unit, by); c.stroke();
+  },
+  splits: (c, x, y, paints, unit) => {
+    const [bx, by] = badge(c, x, y, paints, unit);
+    c.beginPath(); circle(c, bx, by, 2.2 * unit);
+    c.fillStyle = paints.ink; c.fill();
   },
   other: (c, x, y, paints, unit, colour = paints.pos) => edged(c, colour, 2, paints, unit, () => { // a star
     for (let i = 0; i <= 10; i++) { const r = (i % 2 ? 4.5 : 10) * unit, t = (i * Math.PI) / 5; c[i ? "lineTo" : "moveTo"](x + r * Math.sin(t), y - r * Math.cos(t)); }

@@ -363,7 +363,7 @@ def _explain(state: Explained, sure: Certainty | None) -> Statement:
         return Statement(title, words, "", fold, proof.LAST)
     return Statement(
         f"{n - still} of {n} points that carry the weights can become two",
-        "Click a filled point, and drag it a little along the line that appears: it becomes two "
+        "Click a point with ◉, and drag it a little along the line that appears: it becomes two "
         "that explain the same weights.",
         "",
         fold,

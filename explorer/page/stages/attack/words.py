@@ -285,9 +285,8 @@ def _reason(frame: Frame, made: Verdict) -> tuple[str, Action | None]:
         return f"{words}{REST_ELSEWHERE if apart else met}", ALTERNATE
     if 2 * made.found < made.claims and made.found:
         wrong = f"Only {made.found} of {made.claims} claims are right"
-        return f"{wrong}{f': {apart}' if apart else ''}.", (
-            _explain(frame, OTHERS) if apart else None
-        ) or ANEW
+        why = f": {apart}." if apart else f".{_traceless(made)}"
+        return f"{wrong}{why}", _explain(frame, OTHERS) or ANEW
     if apart:
         return f"{apart[0].upper()}{apart[1:]}.", _explain(frame, OTHERS)
     share_left = _left_by_candidates(frame)

@@ -64,7 +64,7 @@ def hand(state: Explained) -> str:
     if state.selected is None and bool(state.pinned.all()):
         return "No point has a line to go along: drag a filled point anywhere."
     if state.selected is None:
-        return "Click a filled point on the plane: a green line appears to drag it along."
+        return "Click a point with ◉ on the plane: a green line appears to drag it along."
     i = state.selected
     if bool(state.pinned[i]):
         return f"Point {i + 1} cannot be split: {_freedom(state.net, state.kinks(i))}."
