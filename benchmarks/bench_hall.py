@@ -65,12 +65,14 @@ async def phone(url: str, code: str, seen: Seen, end: float) -> None:
     token, taps, version = secrets.token_hex(16), list[tuple[float, float]](), -1
     while time.perf_counter() < end:
         tap = (random.uniform(-1, 1), random.uniform(-1, 1))
-        taps = [*taps[-19:], tap]
+        taps = [*taps[-19:], tap] if version > 0 else []  # it looks first
         body = json.dumps({"code": code, "token": token, "name": "", "taps": taps, "guess": "",
                            "seen": version}).encode()  # fmt: skip
         head = f"POST /hall/taps HTTP/1.1\r\nHost: {at.netloc}\r\n"
         head += f"Content-Length: {len(body)}\r\n\r\n"
-        begun = seen.sent[tap] = time.perf_counter()
+        begun = time.perf_counter()
+        if taps:
+            seen.sent[tap] = begun
         writer.write(head.encode() + body)
         said = (await reader.readuntil(b"\r\n\r\n")).decode()
         length = re.search(r"(?i)content-length: (\d+)", said)
@@ -78,7 +80,7 @@ async def phone(url: str, code: str, seen: Seen, end: float) -> None:
         seen.answers.append(time.perf_counter() - begun)
         if " 200 " not in said.splitlines()[0]:
             seen.refused.append(str(answer))
-            del seen.sent[tap]
+            seen.sent.pop(tap, None)
         version = answer.get("version", version)
         await asyncio.sleep(max(0.0, begun + EVERY_S - time.perf_counter()))
     writer.close()

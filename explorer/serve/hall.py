@@ -68,18 +68,32 @@ class Phone:
 
 
 @dataclass(eq=False)
-class Round:
-    """One round: its code, the kernel of its page, what phones may see, and the phones."""
+class Rounds:
+    """The rounds of a page, one after the other: their code, what phones may see, and the phones.
+
+    Attributes:
+        code: of all rounds of this page.
+        kernel: of the page.
+        shown: what phones may see of the present round; empty between two.
+        text: the same as JSON.
+        version: how often it changed, over all rounds.
+        before: the version that came before the present round.
+        scores: of each phone, by its number; told to it alone.
+        phones: by their tokens; they stay for the next round.
+        socket: of the page, while it is connected.
+        news: numbers of phones that changed since the projector was told.
+    """
 
     code: str
     kernel: str
     shown: dict[str, Any] = field(default_factory=dict)
     text: str = ""
     version: int = 0
+    before: int = 0
     scores: dict[str, list[int]] = field(default_factory=dict)
     phones: dict[str, Phone] = field(default_factory=dict)
     socket: ProjectorSocket | None = None
-    news: set[int] = field(default_factory=set)  # phones that changed since the projector was told
+    news: set[int] = field(default_factory=set)
 
     @property
     def open(self) -> bool:
@@ -87,11 +101,21 @@ class Round:
         return not self.shown.keys() & {"claims", "truth"}
 
     def show(self, content: dict[str, Any]) -> None:
-        """Let phones see this from now on; scores go to each phone alone."""
-        self.scores = content.pop("scores", {})
+        """Let phones see this from now on; another seal is another round, without a tap yet."""
+        self.scores = content.pop("scores", {})  # to each phone alone
+        if content["seal"] != self.shown.get("seal"):
+            self.before = self.version
+            for phone in self.phones.values():
+                phone.taps, phone.guess = [], ""
+                self.news.add(phone.number)
         text = json.dumps(content)
         if text != self.text:
             self.shown, self.text, self.version = content, text, self.version + 1
+
+    def end(self) -> None:
+        """End the round and let all phones go; the code stays."""
+        self.shown, self.text, self.version = {}, "", self.version + 1
+        self.scores, self.phones, self.news, self.socket = {}, {}, set(), None
 
     def phone(self, token: str, address: str, most_each: int) -> Phone | str:
         """Return the phone of a token; a new one joins where there is room, else why it cannot."""
@@ -107,10 +131,14 @@ class Round:
         self.news.add(made.number)
         return made
 
-    def take(self, phone: Phone, name: str, taps: list[list[float]], guess: str) -> None:
-        """Keep what a phone sent: its name, and while taps count its taps and its guess."""
+    def take(self, phone: Phone, name: str, taps: list[list[float]], guess: str, seen: int) -> None:
+        """Keep what a phone sent: its name, and while taps count its taps and its guess.
+
+        A phone that has `seen` no version of this round taps at the one before: that is over.
+        """
         guess = guess if guess in self.shown.get("answers", ()) else ""
-        now = (name, taps, guess) if self.open else (name, phone.taps, phone.guess)
+        counts = self.open and seen > self.before
+        now = (name, taps, guess) if counts else (name, phone.taps, phone.guess)
         if now != (phone.name, phone.taps, phone.guess):
             phone.name, phone.taps, phone.guess = now
             self.news.add(phone.number)
@@ -133,52 +161,40 @@ class Round:
 
 
 class Hall:
-    """All rounds of this server: one a page at most."""
+    """The rounds of all pages of this server."""
 
     def __init__(self, rooms: Any, base: str = "/", network: str = "") -> None:  # noqa: ANN401
         """`rooms` holds the pages' kernels; `network`: this machine's address there, or ""."""
         self.rooms, self.base, self.network = rooms, base, network
-        self.rounds: dict[str, Round] = {}
-        self.past: dict[str, str] = {}  # the kernel of a code whose round is over, its page open
+        self.held: dict[str, Rounds] = {}  # by code
         self.changed: Callable[[], None] = lambda: None  # called when phones came or went
 
-    def find(self, code: str) -> Round | None:
-        """Return the round of a code, while its page is open."""
-        found = self.rounds.get(code)
-        if found is not None and found.kernel not in self.rooms:
-            del self.rounds[code]
-            return None
-        return found
+    def find(self, code: str) -> Rounds | None:
+        """Return the rounds of a code, while their page is open."""
+        found = self.held.get(code)
+        return found if found is not None and found.kernel in self.rooms else None
 
     def phones(self) -> int:
         """Return how many phones are in rounds that go on."""
-        return sum(len(r.phones) for r in self.rounds.values() if r.kernel in self.rooms)
+        return sum(len(r.phones) for r in self.held.values() if r.kernel in self.rooms)
 
-    def after(self, code: str) -> str | None:
-        """Return the code of the page's next round, or "" before it; None for no round's code."""
-        kernel = self.past.get(code)
-        if kernel is None or kernel not in self.rooms:
-            return None
-        return next((r.code for r in self.rounds.values() if r.kernel == kernel), "")
-
-    def of(self, kernel: str, seal: str) -> Round:
-        """Return the round of a page with this seal; one of another seal before it ends."""
-        for held in [*self.rounds.values()]:
-            if held.kernel == kernel and held.shown.get("seal") == seal:
+    def of(self, kernel: str) -> Rounds:
+        """Return the rounds of a page, under one code; those of pages that are gone are let go."""
+        self.held = {c: each for c, each in self.held.items() if each.kernel in self.rooms}
+        for held in self.held.values():
+            if held.kernel == kernel:
                 return held
-        self.end(kernel)
         code = ""
-        while not code or code in self.rounds or code in self.past:
+        while not code or code in self.held:
             code = "".join(secrets.choice(LETTERS) for _ in range(4))
-        self.rounds[code] = Round(code, kernel)
-        return self.rounds[code]
+        self.held[code] = Rounds(code, kernel)
+        return self.held[code]
 
     def end(self, kernel: str) -> None:
-        """End the round of a page, and those of pages that are gone."""
-        gone = (kernel, *(r.kernel for r in self.rounds.values() if r.kernel not in self.rooms))
-        past = {code: r.kernel for code, r in self.rounds.items() if r.kernel in gone}
-        self.rounds = {code: r for code, r in self.rounds.items() if code not in past}
-        self.past = {c: k for c, k in {**self.past, **past}.items() if k in self.rooms}
+        """End the round of a page."""
+        for held in self.held.values():
+            if held.kernel == kernel:
+                held.end()
         self.changed()
 
     def join_address(self, origin: str) -> str:
@@ -290,11 +306,10 @@ class PhoneTaps(RequestHandler):
     def _take(self, code: str, token: str, sent: tuple[str, Any, str], seen: int) -> None:
         held, rooms = self.hall.find(code), self.hall.rooms
         if held is None:
-            after = self.hall.after(code)
-            if after is None:
-                self.refuse(404, NONE)
-            else:
-                self.finish(json.dumps({"said": OVER, "next": after}))
+            self.refuse(404, NONE)
+            return
+        if not held.shown:
+            self.finish(json.dumps({"said": OVER, "over": True}))
             return
         before = len(held.phones)
         phone = held.phone(token, rooms.address_of(self.request), rooms.most_each)
@@ -305,7 +320,7 @@ class PhoneTaps(RequestHandler):
             self.refuse(429, phone if isinstance(phone, str) else FAST)
             return
         phone.heard = now
-        held.take(phone, *sent)
+        held.take(phone, *sent, seen)
         self.finish(held.answer(phone, seen))
 
 
@@ -314,7 +329,7 @@ class ProjectorSocket(SmallSocket):
 
     room: Hall
     most_bytes = MOST_ROUND
-    held: Round | None = None
+    held: Rounds | None = None
 
     def open(self, *_: str, **__: str) -> None:
         """Let in who has a kernel here, which only its own page knows."""
@@ -329,20 +344,19 @@ class ProjectorSocket(SmallSocket):
             return False
         if found == {"end": True}:
             self.room.end(self.kernel)
-            self.held = None
             return True
         content = checked_round(found.get("round"))
         if content is None:
             return False
-        held = self.room.of(self.kernel, content["seal"])
+        held = self.held = self.room.of(self.kernel)
         held.show(content)
-        if self.held is not held or held.socket is not self:
-            self.held, held.socket = held, self
+        if held.socket is not self:
+            held.socket = self
             address = self.room.join_address(self.get_query_argument("origin", ""))
             where = {"code": held.code, "address": address, "qr": qr_rows(address, held.code)}
             self.tell(json.dumps(where))
             held.news |= {phone.number for phone in held.phones.values()}
-            self.feed()
+        self.feed()
         return True
 
     async def news(self) -> str | None:

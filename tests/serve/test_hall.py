@@ -26,13 +26,13 @@ CLAIMS = {"claims": [[0.5, 0.5, -1]]}
 ASKED = {"question": "More?", "answers": {"more": "More", "fewer": "Fewer"}}
 
 
-def a_round(**more: Any) -> hall.Round:
-    made = hall.Round("BCDF", "kernel")
+def a_round(**more: Any) -> hall.Rounds:
+    made = hall.Rounds("BCDF", "kernel")
     made.show({**BOARD, **more})
     return made
 
 
-def joined(made: hall.Round, token: str, most_each: int = 0) -> hall.Phone:
+def joined(made: hall.Rounds, token: str, most_each: int = 0) -> hall.Phone:
     phone = made.phone(token, "192.0.2.7", most_each)
     assert isinstance(phone, hall.Phone)
     return phone
@@ -42,13 +42,13 @@ def joined(made: hall.Round, token: str, most_each: int = 0) -> hall.Phone:
 def test_taps_count_until_the_claims_are_shown_and_are_of_their_token() -> None:
     made = a_round(**ASKED)
     ann, bob = joined(made, ANN), joined(made, BOB)
-    made.take(bob, "", [[0.3, 0.4]], "same")
+    made.take(bob, "", [[0.3, 0.4]], "same", 1)
     assert bob.guess == "", "no answer of this question"
-    made.take(ann, "Ann", [[0.1, 0.2]], "more")
-    made.take(bob, "", [[0.3, 0.4]], "")
+    made.take(ann, "Ann", [[0.1, 0.2]], "more", 1)
+    made.take(bob, "", [[0.3, 0.4]], "", 1)
     assert joined(made, ANN) is ann and ann.taps == [[0.1, 0.2]]
     made.show({**BOARD, **ASKED, **CLAIMS})
-    made.take(ann, "Anne", [[0.5, 0.5]], "fewer")
+    made.take(ann, "Anne", [[0.5, 0.5]], "fewer", 2)
     assert (ann.name, ann.taps, ann.guess) == ("Anne", [[0.1, 0.2]], "more")
     told = json.loads(made.report([1, 2]))["phones"]
     assert told == {"1": [[[0.1, 0.2]], "more", "Anne"], "2": [[[0.3, 0.4]], "", ""]}
@@ -93,30 +93,46 @@ def test_a_round_has_so_many_phones_and_an_address_so_many_of_them(
     assert isinstance(few.phone(BOB, "192.0.2.8", 1), hall.Phone)
 
 
-def test_a_round_ends_with_its_page_or_another_seal() -> None:
+def test_phones_stay_in_for_the_next_round_with_no_tap_of_the_one_before() -> None:
+    made = a_round(**ASKED)
+    ann = joined(made, ANN)
+    made.take(ann, "Ann", [[0.1, 0.2]], "more", made.version)
+    made.show({**BOARD, **ASKED, **CLAIMS, **TRUTH})
+    old = made.version
+    made.show({**BOARD, **ASKED, "seal": "6" * 64})
+    assert joined(made, ANN) is ann and made.open and made.news == {1}
+    made.take(ann, "Ann", [[0.1, 0.2]], "more", old)  # it has not heard of the new round
+    assert (ann.name, ann.taps, ann.guess) == ("Ann", [], "")
+    told = json.loads(made.answer(ann, old))
+    assert "score" not in told and not told["round"].keys() & {"truth", "claims"}
+    made.take(ann, "Ann", [[0.3, 0.4]], "fewer", told["version"])
+    assert (ann.taps, ann.guess) == ([[0.3, 0.4]], "fewer")
+
+
+def test_a_page_has_one_code_and_ends_a_round_with_all_its_phones() -> None:
     rooms = {"kernel", "other"}
     halls = hall.Hall(rooms)
-    first = halls.of("kernel", SEAL)
+    first, other = halls.of("kernel"), halls.of("other")
+    assert halls.of("kernel") is first and other.code != first.code
     first.show(dict(BOARD))
-    assert halls.of("kernel", SEAL) is first and halls.find(first.code) is first
-    other = halls.of("other", SEAL)
-    assert other.code != first.code
-    again = halls.of("kernel", "6" * 64)
-    assert halls.find(first.code) is None and halls.find(again.code) is again
-    assert halls.after(first.code) == again.code and halls.after("BBBB") is None
+    joined(first, ANN)
+    before = first.version
     halls.end("kernel")
-    assert halls.after(first.code) == halls.after(again.code) == ""
+    assert halls.find(first.code) is first and not first.shown and not first.phones
+    first.show(dict(BOARD))
+    assert first.version > before, "who has seen the last round is told of this one"
     rooms.remove("kernel")
-    assert halls.find(again.code) is None and halls.find(other.code) is other
-    assert halls.after(first.code) is None
+    assert halls.find(first.code) is None and halls.find(other.code) is other
+    halls.of("other")
+    assert first.code not in halls.held
 
 
 def test_phones_of_rounds_that_go_on_are_counted() -> None:
     rooms = {"kernel", "other"}
     halls, told = hall.Hall(rooms), []
     halls.changed = lambda: told.append(halls.phones())
-    joined(halls.of("kernel", SEAL), ANN)
-    joined(halls.of("other", SEAL), BOB)
+    joined(halls.of("kernel"), ANN)
+    joined(halls.of("other"), BOB)
     assert halls.phones() == 2
     halls.end("kernel")
     assert told[-1] == halls.phones() == 1
@@ -211,12 +227,12 @@ def test_a_tap_comes_to_the_projector_and_nothing_that_was_not_shown_to_the_phon
 ) -> None:
     assert re.fullmatch(f"[{hall.LETTERS}]{{4}}", projector.code)
     assert projector.address == "http://192.0.2.5/hall" and len(projector.qr) >= 21
-    code, told = post(code=projector.code.lower(), taps=[[0.5, -0.5]])
+    code, told = post(code=projector.code.lower())
     assert code == 200 and told["round"] == BOARD and told["open"]
-    assert json.loads(projector.socket.recv()) == {
-        "count": 1,
-        "phones": {"1": [[[0.5, -0.5]], "", ""]},
-    }
+    assert json.loads(projector.socket.recv()) == {"count": 1, "phones": {"1": [[], "", ""]}}
+    while post(code=projector.code, taps=[[0.5, -0.5]], seen=told["version"])[0] == 429:
+        pass
+    assert json.loads(projector.socket.recv())["phones"] == {"1": [[[0.5, -0.5]], "", ""]}
     assert any(post(code=projector.code, taps=[[0.5, -0.5]])[0] == 429 for _ in range(50))
     projector.say(round={**BOARD, **CLAIMS, **TRUTH})
     status, told = 429, {}
@@ -241,17 +257,19 @@ def test_without_a_round_there_is_nothing_to_tap_at(post: Post) -> None:
     assert post(code="BBBB") == (404, {"said": hall.NONE})
 
 
-def test_a_phone_is_told_of_the_next_round_of_the_same_page(projector: Any, post: Post) -> None:
-    first = projector.code
+def test_a_phone_is_told_of_the_next_round_under_the_same_code(projector: Any, post: Post) -> None:
     projector.say(end=True)
-    waiting = (200, {"said": hall.OVER, "next": ""})
-    while (told := post(code=first)) != waiting:  # until the server has heard it
+    waiting = (200, {"said": hall.OVER, "over": True})
+    while (told := post(code=projector.code)) != waiting:  # until the server has heard it
         assert told[0] in (200, 429)  # it is still open, or asked too soon
-    projector.say(round={**BOARD, "seal": "6" * 64})
-    while (told := post(code=first)) == waiting:
-        pass
-    assert told[0] == 200 and told[1]["next"] not in ("", first)
-    assert post(code=told[1]["next"])[0] == 200
+    following = {**BOARD, "seal": "6" * 64}
+    projector.say(round=following)
+    while "round" not in (told := post(code=projector.code))[1]:
+        assert told == waiting or told[0] == 429
+    assert told[1]["round"] == following
+    while "code" not in (heard := json.loads(projector.socket.recv())):
+        pass  # of phones
+    assert heard["code"] == projector.code
 
 
 def test_only_a_page_of_this_server_begins_a_round(plain_server: serve.Server) -> None:

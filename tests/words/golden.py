@@ -1005,7 +1005,7 @@ def of_the_hall() -> Named:
     made = Needed(np.array([[0, -1.0, 0.3, 1.0, 0.2]]), 0.1, 0.0, 0.06, 7, 7, 2.5, 1.01)
     yield "hall, taps", hall.hall_tapping(20)
     yield "hall, more claims than points", hall.hall_claims(28, 20)
-    yield "hall, one claim", hall.hall_claims(1, 20)
+    yield "hall, one claim, outside", hall.hall_claims(1, 20, 1)
     yield "hall, proof", f"{hall.hall_places(made)} {hall.hall_scope(made)}"
     for name, title in (
         ("taps", hall.hall_title(None, made, proven=False, claimed=0)),
@@ -1024,14 +1024,21 @@ def of_the_hall() -> Named:
         machine = judge(data, control_sets(data), claims.x, claims.y, RADIUS)
         score = score_hall(data, taps, machine, Axes())
         title = hall.hall_title(score, made, proven=True, claimed=6)
-        yield f"hall, {name}", f"{title} | {hall.hall_result(score, 5, 2)}"
-        yield f"hall, {name}, on its way", hall.hall_result(score, 5)
+        yield f"hall, {name}", title
         yield f"hall, what counts, {name}", hall.hall_within(score)
         yield f"hall, cross, {name}", hall.hall_hand(score)
         yield (
             f"hall, rows, {name}",
-            " | ".join(cell for row in hall.hall_rows(score, 0) for cell in row),
+            " | ".join(cell for row in hall.hall_rows(score, 0, 1, 1) for cell in row),
         )
+    rows = hall.hall_open_rows(20, 22, 18)
+    yield "hall, rows, before the truth", " | ".join(cell for row in rows for cell in row)
+    machine = judge(data, control_sets(data), claims.x, claims.y, RADIUS)
+    for name, right, held, gone, learning in (
+        ("found apart from two", 3, 6, 2, False), ("missed some", 0, 7, 1, False),
+        ("on its way", 1, 7, None, True), ("few at the margin", 1, 4, None, True),
+    ):  # fmt: skip
+        yield f"hall, {name}", hall.hall_result(machine, right, held, gone, learning)
 
 
 def made() -> dict[str, str]:

@@ -36,7 +36,8 @@ const build = (el, send, onClose) => {
   const skip = makeButton("mx-flat", "Skip the proof", "Reveal the points now", () => send("truth", taps()));
   const again = makeButton("mx-action", "Next round", "Phones go on with it by themselves", () => send("begin", other.value));
   const leave = makeButton("mx-flat mx-hall-leave", "", "Phones are told that it is over", () => { tell({ end: true }); dialog.close(); send("end"); });
-  const join = make("div", "mx-hall-join", {}, make("div", "", {}, where, code), qr);
+  const stay = make("p", "mx-hall-said", { textContent: "Phones that are in stay in. New ones:", hidden: true });
+  const join = make("div", "mx-hall-join", {}, make("div", "", {}, stay, where, code), qr);
   const dialog = make("dialog", "mx-hall-screen", { "aria-label": "The hall attacks" },
     make("div", "mx-hall-left", {}, plane, make("div", "mx-hall-said", { textContent: "The network's weights: all that the machine sees" }), needles),
     make("div", "mx-hall-right", {}, network, title, join, warned, count, said, scoped, legend, scores, asked, make("span", "mx-hall-gap"), seal, busy,
@@ -88,7 +89,7 @@ const build = (el, send, onClose) => {
   };
   const votes = () => {
     const all = Object.values(phones).map(([, guess]) => guess).filter(Boolean), { question, answer, answers } = now.round;
-    asked.hidden = !question || !["taps", "truth"].includes(stage()); // it stands there before the first answer, as on the phones
+    asked.hidden = !question; // it stands there before the first answer, as on the phones
     const rows = stage() === "taps" || all.length ? Object.entries(answers || {}) : [];
     asked.replaceChildren(make("p", "", { textContent: answer || question || "" }), make("div", "mx-hall-bars", {}, ...rows.map(([key, name]) => {
       const some = all.filter((guess) => guess === key).length;
@@ -97,19 +98,25 @@ const build = (el, send, onClose) => {
   };
   const writeAll = () => {
     if (!now.round) return;
-    put(network, "textContent", now.round.network || "");
+    network.replaceChildren(...marked(now.round.network || ""));
     const at = stage(), total = told.total || 0, tapped = Object.values(phones).reduce((sum, [own]) => sum + own.length, 0);
     put(title, "textContent", now.title);
     put(said, "textContent", now.said);
     put(scope, "textContent", now.scope);
     put(scoped, "hidden", !now.scope);
     legend.replaceChildren(...hallKey(now.round, now.hand));
+    put(legend, "hidden", at !== "taps"); // later the marks stand in the rows
     put(where, "textContent", told.letters ? (told.place || pageOf("hall").href).replace(/^http:\/\//, "") : "");
     putCommand(warned, now.no_phones);
     put(warned, "hidden", !told.letters || Boolean(told.place) || total > 0 || at !== "taps");
-    join.classList.toggle("small", at !== "taps"); // who comes late still reads it
+    const second = now.number > 1 && total > 0;
+    join.classList.toggle("small", second);
+    put(join, "hidden", at !== "taps");
+    put(stay, "hidden", !second);
     putFlush(code, told.letters || "");
-    put(count, "textContent", `${total} ${total === 1 ? "phone" : "phones"}, ${tapped} ${tapped === 1 ? "tap" : "taps"}`);
+    const many = `${total} ${total === 1 ? "phone" : "phones"}, ${tapped} ${tapped === 1 ? "tap" : "taps"}`;
+    put(count, "textContent", many);
+    put(count, "hidden", at !== "taps");
     put(sealed, "textContent", at === "truth" ? "Check the seal" : "The seal");
     put(fit, "textContent", `${now.sealed} SHA-256: ${now.round.seal}`);
     dialog.dataset.stage = at;
@@ -123,9 +130,9 @@ const build = (el, send, onClose) => {
     put(again, "disabled", now.waits);
     put(busy, "textContent", now.waits || (at === "taps" && !now.ready.claims) || (at === "claims" && !now.ready.places) || (at === "truth" && now.round.question && !now.round.answer) ? now.busy : "");
     votes();
-    scores.hidden = at !== "truth";
-    if (at === "truth") score();
-    qr.hidden = !told.rows?.length || at !== "taps";
+    scores.hidden = at === "taps";
+    if (at !== "taps") score(many);
+    qr.hidden = !told.rows?.length || second;
     if (!qr.hidden) drawCode(told.rows);
   };
   const offer = (select, sets) => {
@@ -134,15 +141,15 @@ const build = (el, send, onClose) => {
     select.dataset.sets = key;
     select.replaceChildren(...sets.map(([value, textContent]) => make("option", "", { value, textContent })));
   };
-  const score = () => {
-    const cell = (tag, text) => { const [large, small] = text.split("|"); return make(tag, "", {}, large, make("small", "", { textContent: small })); };
-    table.replaceChildren(...now.rows.map(([who, many, width]) => {
-      const value = cell("td", many);
-      value.firstChild.after(make("i", "", {}, make("b", "", { style: `width:${width}` })));
+  const score = (many) => {
+    const cell = (tag, text) => { const [large, small] = text.split("|"); return make(tag, "", {}, ...marked(large), make("small", "", { textContent: small || (tag === "th" ? many : "") })); };
+    table.replaceChildren(...now.rows.map(([who, of, width]) => {
+      const value = cell("td", of);
+      value.append(make("i", "", {}, make("b", "", { style: `width:${width}` })));
       return make("tr", "", {}, cell("th", who), value);
     }));
-    const order = Object.entries(now.round.scores).filter(([, [near]]) => near).sort(([a, [one]], [b, [other]]) => other - one || a - b).slice(0, 3);
-    best.replaceChildren(...order.map(([number, [near, n]]) => make("li", "", {}, make("span", "", { textContent: phones[number]?.[2] || `Phone ${number}` }), make("b", "", { textContent: ` ${near} of ${n}` }))));
+    const order = Object.entries(now.round.scores || {}).filter(([number]) => phones[number]?.[0].length).sort(([a, [one]], [b, [other]]) => other - one || a - b).slice(0, 3);
+    best.replaceChildren(...order.map(([number, [near, n]]) => make("li", "", {}, make("span", "", { textContent: phones[number][2] || `Phone ${number}` }), make("b", "", { textContent: `: ${near} of ${n}` }))));
     board.hidden = !order.length;
   };
   const drawCode = (rows) => {
@@ -175,7 +182,7 @@ const build = (el, send, onClose) => {
     if (!state.round) { shown = ""; return; }
     if (!dialog.open && !shown) dialog.showModal();
     const round = JSON.stringify(state.round);
-    if (seen !== state.round.seal) forget();
+    if (seen !== state.round.seal) [phones, cloud] = [{}, []]; // code and phones stay
     seen = state.round.seal;
     if (round !== shown) {
       shown = round;

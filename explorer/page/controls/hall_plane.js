@@ -12,13 +12,16 @@ const hallCanvas = (canvas) => {
 };
 const EDGED = 200; // taps up to which each has an edge: of thousands it costs a frame; arbitrary
 const isProof = (round) => Boolean(round.places && !round.truth);
-// What the marks on the plane mean: of `hand`, and of all that a round shows. Rows of words and marks.
+const HALL_MARKS = { "+": "ink", "●": "pos", "▲": "neg", "▢": "good", "○": "pos", "△": "neg" };
+// Words whose marks have their colours.
+const marked = (words) => [...words].map((letter) => (HALL_MARKS[letter] ? make("b", "", { textContent: letter, style: `color:var(--mx-${HALL_MARKS[letter]})` }) : letter));
+// What the marks on the plane mean: of `hand`, and of all that a round shows.
 const hallKey = (round, hand) => [
-  [hand, "+ink"],
-  ...(round.claims ? [["the machine's claims", "●pos", "▲neg"]] : []),
-  ...(isProof(round) && round.places.length ? [["a point must be inside", "▢good"]] : []),
-  ...(round.truth ? [["the points", "○pos", "△neg"]] : []),
-].map(([words, ...marks]) => make("span", "", {}, ...marks.map((mark) => make("b", "", { textContent: `${mark[0]} `, style: `color:var(--mx-${mark.slice(1)})` })), words));
+  `+ ${hand}`,
+  ...(round.claims ? ["● ▲ the machine's claims"] : []),
+  ...(isProof(round) && round.places.length ? ["▢ a point must be inside"] : []),
+  ...(round.truth ? ["○ △ the points"] : []),
+].map((words) => make("span", "", {}, ...marked(words)));
 // A round as a frame of the plane. Its map is the same object each time, as its picture is kept.
 const hallFrame = (canvas, round) => {
   if (canvas.mxMap?.seal !== round.seal) {

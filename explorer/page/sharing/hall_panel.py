@@ -31,6 +31,7 @@ from explorer.page.session import LIVE_STEPS, NETWORK, SERVED, Session
 from explorer.page.sharing import words
 from explorer.page.sharing.run import run_of_page
 from explorer.page.stages.proof.commands import proofs
+from explorer.page.stages.proof.words import right_count
 from explorer.research.game import REVEAL, GameError, Hidden, as_guess, computer_guess, hide
 from explorer.research.hall import (
     HallScore,
@@ -223,18 +224,43 @@ def said_of(held: HallRound) -> str:
     if held.score is not None:
         reach = in_reach(held.aim.certificate, held.truth.n)
         gone = None if reach is None else int((~reach).sum())
-        return words.hall_result(held.score, int(holds_margin(held.state.q).sum()), gone)
+        many, learning = (
+            int(holds_margin(held.state.q).sum()),
+            held.state.t > 0 and not held.config.weight_decay,
+        )
+        return words.hall_result(held.score.machine, _right(held), many, gone, learning)
     if "places" in held.shown:
         return words.hall_places(held.needed)
     if "claims" in held.shown and held.claims is not None:
-        return words.hall_claims(held.claims.n, held.truth.n)
+        n = held.claims.n
+        return words.hall_claims(n, held.truth.n, n - len(held.shown["claims"]))
     return words.hall_tapping(held.truth.n)
 
 
 def title_of(held: HallRound) -> str:
     """Return the title, as far as the round is shown."""
-    claimed = len(held.shown.get("claims", ()))
+    claimed = held.claims.n if "claims" in held.shown and held.claims is not None else 0
     return words.hall_title(held.score, held.needed, "places" in held.shown, claimed)
+
+
+def rows_shown(held: HallRound) -> list[list[str]]:
+    """Return the rows of machine, hall and proof, as far as the round is shown."""
+    places = _places(held)
+    if held.score is not None:
+        return words.hall_rows(held.score, claims_again(held), places, _right(held))
+    if "claims" in held.shown and held.claims is not None:
+        return words.hall_open_rows(held.truth.n, held.claims.n, places)
+    return []
+
+
+def _places(held: HallRound) -> int:
+    """Return how many places are shown to be proven."""
+    return len(held.needed.rows) if held.needed is not None and held.shown.get("places") else 0
+
+
+def _right(held: HallRound) -> int:
+    """Return how many points must be in their place, as far as that is shown."""
+    return right_count(held.needed, held.truth) if held.needed and _places(held) else 0
 
 
 def claims_again(held: HallRound) -> int:
@@ -258,7 +284,7 @@ def shown_of(held: HallRound) -> dict[str, Any]:
         "scope": words.hall_scope(held.needed) if proof_shown else "",
         "sealed": words.HALL_SEALED if over is None else words.HALL_OPENED,
         "ready": {"claims": held.claims is not None, "places": held.proven},
-        "rows": [] if over is None else words.hall_rows(over, claims_again(held)),
+        "rows": rows_shown(held), "number": held.number,
         "hand": words.HALL_TAP if over is None else words.hall_hand(over),
     }  # fmt: skip
 

@@ -145,10 +145,7 @@ HALL_OPENED = "The seal fits these points: each phone can check it."
 def hall_tapping(n: int) -> str:
     """Return what the hall is to do, and how many points there are."""
     where = f"the {n} training points are" if n > 1 else "the training point is"
-    return (
-        f"Tap where {where}; none lies on the boundary. You see what the machine sees: the weights "
-        "as needles, and the boundary they draw."
-    )
+    return f"Tap where {where}. None lies on the boundary."
 
 
 def hall_task(n: int) -> str:
@@ -168,7 +165,7 @@ def hall_points(number: int, data: Dataset) -> str:
     """Return which points a round was of, once they are shown."""
     row = None if data.source is None else PRESETS.get(data.source.preset)
     which = "the points of this page" if row is None else row.title
-    return f"Round {number}: {which}, {count(data.n, 'point')}"
+    return f"Round {number}: {which}, ○ △ {count(data.n, 'point')}"
 
 
 def hall_within(made: HallScore) -> str:
@@ -191,14 +188,18 @@ def hall_title(made: HallScore | None, places: Needed | None, proven: bool, clai
     if proven:
         many = 0 if places is None else len(places.rows)
         return f"{count(many, 'place')} must hold a point" if many else "No place must hold a point"
-    return f"The machine makes {count(claimed, 'claim')}" if claimed else "Where are the points?"
+    return f"{count(claimed, 'claim')} of the machine" if claimed else "Where are the points?"
 
 
-def hall_claims(claimed: int, n: int) -> str:
-    """Return what the claims are made from, and whether each can be a point of its own."""
+def hall_claims(claimed: int, n: int, beyond: int = 0) -> str:
+    """Return what the claims are made from, and whether each can be a point of its own.
+
+    `beyond`: how many of them lie outside of the plane.
+    """
     there = f"There are {n} points" if n > 1 else "There is 1 point"
     wrong = ", so some claims hit one twice, or are wrong" if claimed > n else ""
-    return f"From the weights alone. {there}{wrong}."
+    outside = f" {beyond} {'lies' if beyond == 1 else 'lie'} outside this plane." if beyond else ""
+    return f"From the weights alone. {there}{wrong}.{outside}"
 
 
 def hall_places(made: Needed | None) -> str:
@@ -234,23 +235,46 @@ def hall_hand(made: HallScore) -> str:
     return HALL_TAP if made.guess.n == made.taps else "where most taps meet"
 
 
-def hall_rows(made: HallScore, again: int) -> list[list[str]]:
-    """Return the rows of machine and hall: who, of how many points, and which share that is.
+MACHINE, HALL_ROW, PROOF = "● ▲ The machine", "+ The hall", "▢ The proof"
 
-    Small print stands after a bar. `again`: claims that hit a point once more.
+
+def hall_open_rows(n: int, claimed: int, places: int) -> list[list[str]]:
+    """Return the rows of a round whose points are hidden: who, of how many points, and no share.
+
+    Small print stands after a bar. `places` are proven; 0 where none is shown.
     """
-    places = count(made.taps, "tap")
+    made = [(MACHINE, count(claimed, "claim")), (HALL_ROW, "")]
+    made += [(PROOF, count(places, "place"))] if places else []
+    return [[f"{who}|{which}", f"? of {n}|", "0%"] for who, which in made]
+
+
+def hall_rows(made: HallScore, again: int, places: int = 0, right: int = 0) -> list[list[str]]:
+    """Return the rows of machine, hall and proof: who, of how many points, and which share.
+
+    Small print stands after a bar. `again`: claims that hit a point once more; `places` are proven,
+    and `right` of them hold a point.
+    """
+    taps = count(made.taps, "tap")
     if made.guess.n < made.taps:
-        places = f"{count(made.guess.n, 'place')} of {places}"
+        taps = f"{count(made.guess.n, 'place')} of {taps}"
     rows = []
     for who, of, which in (
-        ("● ▲ The machine", made.machine, _claims_words(made.machine, again)),
-        ("+ The hall", made.hall, places),
-    ):
-        chance = f", by chance {of.chance:.1f}" if of.why_not is None else ""
-        many = f"{of.found} of {of.n}|within {of.radius:g}{chance}"
+        (MACHINE, made.machine, _claims_words(made.machine, again)), (HALL_ROW, made.hall, taps),
+    ):  # fmt: skip
+        many = f"{of.found} of {of.n}|within {of.radius:g}{_chance_words(of)}"
         rows.append([f"{who}|{which}", many, f"{of.found / of.n:.0%}"])
+    if places:
+        n = made.machine.n
+        which, many = count(places, "place"), f"{right} of {n}|proven to be there"
+        rows.append([f"{PROOF}|{which}", many, f"{right / n:.0%}"])
     return rows
+
+
+def _chance_words(made: Verdict) -> str:
+    """Return how many points chance alone hits, where that is known."""
+    if made.why_not is not None:
+        return ""
+    return f", chance {made.chance:.1f}".replace(" 0.0", " 0")
 
 
 def _claims_words(made: Verdict, again: int) -> str:
@@ -262,34 +286,40 @@ def _claims_words(made: Verdict, again: int) -> str:
     return ", ".join([count(made.claims, "claim"), *rest])
 
 
-def hall_result(made: HallScore, held: int, traceless: int | None = None) -> str:
-    """Return how machine and hall are judged, and why points can be missing.
+def hall_result(made: Verdict, right: int, held: int, traceless: int | None, learning: bool) -> str:
+    """Return how claims and places join, and why points were not recovered.
 
     Args:
-        made: the scores.
+        made: the verdict on the machine's claims.
+        right: points that proven to be there.
         held: how many points hold the margin.
         traceless: how many leave no trace in the weights; None where that is not known.
+        learning: whether training was not at its end.
     """
-    near, exact = made.hall.radius, made.machine.radius
-    rule = f"A finger counts within {near:g} of a point, a claim within {exact:g}."
-    if near <= exact:
-        rule = f"Both are judged alike: within {exact:g}."
-    if not made.taps:
-        rule = f"A point is recovered within {exact:g}."
-    leave = "leaves" if traceless == 1 else "leave"
-    gone = f" {traceless} of the points {leave} no trace in the weights." if traceless else ""
-    if traceless is None and held < made.machine.n:
-        holds = "point holds" if held == 1 else "points hold"
-        these = "this" if held == 1 else "these"
-        gone = f" Only {held} {holds} the margin: in the end weights are made of {these} alone."
-    return f"{rule}{gone}"
+    proven = f"Of {count(right, 'point')} the weights prove the place." if right else ""
+    return f"{proven} {_why_words(made, held, traceless, learning)}".strip()
+
+
+def _why_words(made: Verdict, held: int, traceless: int | None, learning: bool) -> str:
+    """Return why the machine did not recover all points; "" where it did, or it is not known."""
+    if made.found >= made.n:
+        return ""
+    if traceless:
+        leave = "leaves" if traceless == 1 else "leave"
+        rest = "; the others it missed" if made.found + traceless < made.n else ""
+        return f"Why not all? {traceless} {leave} no trace in the weights{rest}."
+    if traceless is None and learning:
+        hold = "holds" if held == 1 else "hold"
+        few = f"Only {count(held, 'point')} {hold} the margin, and training"
+        few = few if made.found <= held < made.n else "Training"
+        return f"Why not all? {few} was not at its end."
+    return ""
 
 
 def hall_question(t: int) -> str:
     """Return the question beside the taps."""
     return (
-        f"The network learned for {t:,} steps. Had it learned twice as long, would the machine "
-        "find more of its points, or fewer?"
+        f"Trained for {2 * t:,} steps, twice as long: would the machine find more points, or fewer?"
     )
 
 
@@ -302,4 +332,4 @@ def hall_answer(t: int, before: int, after: int) -> str:
     """Return its answer in words."""
     word = HALL_ANSWERS[hall_later(before, after)].lower()
     points = count(after, "point") + (f", not {before}" if after != before else "")
-    return f"Trained twice as long, {2 * t:,} steps, the machine hits {points}: {word}."
+    return f"Trained for {2 * t:,} steps, the machine hits {points}: {word}."
