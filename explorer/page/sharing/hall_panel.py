@@ -31,7 +31,6 @@ from explorer.page.session import LIVE_STEPS, NETWORK, SERVED, Session
 from explorer.page.sharing import words
 from explorer.page.sharing.run import run_of_page
 from explorer.page.stages.proof.commands import proofs
-from explorer.page.stages.proof.words import right_count
 from explorer.research.game import REVEAL, GameError, Hidden, as_guess, computer_guess, hide
 from explorer.research.hall import (
     HallScore,
@@ -260,7 +259,7 @@ def _places(held: HallRound) -> int:
 
 def _right(held: HallRound) -> int:
     """Return how many points must be in their place, as far as that is shown."""
-    return right_count(held.needed, held.truth) if held.needed and _places(held) else 0
+    return held.needed.count_of(held.truth) if held.needed and _places(held) else 0
 
 
 def claims_again(held: HallRound) -> int:
