@@ -51,8 +51,10 @@ CLASSES = {
 
 # The page's colours by name, as its light theme has them (`base.js`): those of a figure on paper.
 PAPER_INKS = {
-    "ink": "#16191d", "ink2": "#5b6570", "ink3": "#707a84", "accent": "#2f5bea", "good": "#0a7d55",
-    "warn": "#9a6700", **{look.ink: look.colour for look in CLASSES.values()},
+    "bg": "#f7f8fa", "card": "#ffffff", "line": "#e3e6ea", "soft": "#eef1f5",
+    "ink": "#16191d", "ink2": "#5b6570", "ink3": "#707a84", "accent": "#2f5bea",
+    "good": "#0a7d55", "warn": "#9a6700", "bad": "#b3261e",
+    **{look.ink: look.colour for look in CLASSES.values()},
 }  # fmt: skip
 
 CSS = f"<style>{Path(__file__).with_name('page.css').read_text()}</style>"

@@ -330,7 +330,7 @@ def test_a_page_comes_back_by_the_back_button(page: Page, voila_server: serve.Se
     drawn.take_up()
     drawn.page.reload(wait_until="commit")
     drawn.is_offered()
-    drawn.bar.get_by_role("button", name="Start new").click()
+    drawn.bar.get_by_role("button", name="No", exact=True).click()
     expect(drawn.bar).to_be_hidden()
     drawn.page.reload(wait_until="commit")
     leave_opening(drawn.page)  # nothing is offered, so it is played again

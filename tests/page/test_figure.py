@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -24,6 +25,7 @@ from explorer.engine.membership.experiment import MembershipTrial
 from explorer.engine.scoring import RADII, recall_curve
 from explorer.engine.store import Run
 from explorer.engine.training import TrainConfig
+from explorer.page.view.base import SHARED
 from explorer.page.view.figure import colour_of
 from explorer.research.grid import maps
 from explorer.research.pictures.painting import chart_figure
@@ -34,6 +36,7 @@ from explorer.research.runs import train
 from explorer.research.sweep import experiments, sweep, threads
 from explorer.research.sweep.arena import ArenaLine
 from explorer.research.tuning import Trial
+from explorer.style import PAPER_INKS
 
 LINE, CIRCLE = preset("alternating-line", n=4), preset("alternating-circle", n=6)
 RUN = Run(CIRCLE, TrainConfig(widths=(20,), steps=400), seed=1, stage="train", steps=(400, 0))
@@ -284,3 +287,12 @@ def test_a_wrong_part_and_points_alone_are_refused_with_what_there_is() -> None:
         explorer.figure(CHART, "roc")
     with pytest.raises(ValueError, match="needs a network; got points alone"):
         explorer.figure(repeat(Run(CIRCLE, TrainConfig())))
+
+
+def test_every_colour_of_the_page_is_one_on_paper() -> None:
+    page = re.search(r"const COLOURS = \{(.*?)\};", SHARED, re.DOTALL)
+    assert page is not None
+    named = dict(re.findall(r'(\w+): "(#\w+)"', page[1]))
+    assert {k: v.lower() for k, v in PAPER_INKS.items()} == {k: v.lower() for k, v in named.items()}
+    with pytest.raises(KeyError):
+        colour_of("no colour")

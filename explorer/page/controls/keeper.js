@@ -52,9 +52,11 @@ function render({ model, el }) {
     setTimeout(end, OWNER_MS, true);
   });
   const close = () => { const closed = row; row = null; say(); return closed; };
-  const startNew = async () => {
-    const { key: old, ...left } = close(); // it stays among the rows, but is not offered again
-    if (await isFree(old)) attempt(() => localStorage.setItem(old, JSON.stringify({ ...left, left: true })));
+  const startNew = () => { // all stay among the rows, but none is offered again
+    close();
+    for (const { key: old, ...left } of rows().filter((other) => other.page === page && !other.left && other.key !== key)) {
+      isFree(old).then((free) => { if (free) attempt(() => localStorage.setItem(old, JSON.stringify({ ...left, left: true }))); });
+    }
   };
   const say = () => {
     const last = latest || row, held = last ? [[text("download"), () => { saved = last.text; download(last); }]] : [];

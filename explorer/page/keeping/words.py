@@ -27,7 +27,7 @@ BAR = {
     "full": "This browser keeps nothing, as in a private window or with a full storage. Save "
     "before you leave.",
 }
-BUTTONS = {"take up": "Take up", "new": "Start new", "download": "Download",
+BUTTONS = {"take up": "Take up", "new": "No", "download": "Download",
            "reload now": "Reload", "close": "Close", "forget": "Forget"}  # fmt: skip
 LIST = {"some": "Kept in this browser", "none": "This browser keeps no drawing yet."}
 

@@ -77,10 +77,10 @@ def parts_of(shown: Chart | HeatMap) -> dict[str, Any]:
 
 def colour_of(name: str) -> str:
     """Return a colour of the page, where one is around it; words follow a notebook's theme."""
-    plain = PAPER_INKS.get(name, PAPER_INKS["ink"])
+    plain = PAPER_INKS[name]
     if name in THEMED:
         return f"var(--jp-ui-font-color{THEMED[name]}, {plain})"
-    return f"var(--mx-{name}, {plain})" if name in PAPER_INKS else plain
+    return f"var(--mx-{name}, {plain})"
 
 
 def _scale(axis: Axis) -> bq.Scale:

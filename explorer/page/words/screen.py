@@ -44,7 +44,7 @@ RECORDED: dict[str, tuple[str | None, str]] = {
 }
 # The selector of the part, and the words.
 MARKS = (
-    (".mx-action", "The filled button is always the next thing to do."),
+    (".mx-action", "Draw points, or press the filled button: it always leads on."),
     (".mx-tabs", "Six stages, from drawing to comparing attacks. Go back and forth as you like."),
 )
 

@@ -218,7 +218,7 @@ def add_title(figure: Sheet, words: str) -> None:
 
 def ink(name: str) -> str:
     """Return a colour of the page on paper."""
-    return PAPER_INKS.get(name, PAPER_INKS["ink"])
+    return PAPER_INKS[name]
 
 
 # --- The plane ---
