@@ -10,7 +10,7 @@ const build = (el, send) => {
   const truth = pasteLine("Paste the reveal", "Reveal", (text) => send("reveal", text));
   const button = (label, kind, tip, className = "mx-flat") => makeButton(className, label, tip, () => send(kind));
   const hide = button("Hide these points", "hide", "Make a challenge of the present network");
-  const computer = button("Play against the computer", "computer", "It hides points; you attack its weights");
+  const computer = button("Against the computer", "computer", "It hides points; you attack its weights");
   const openFile = textFile("Open a challenge", ".txt,.mxc", (text) => send("take", text));
   const handIn = button("Hand in my guess", "hand_in", "The claims of the attack on screen, or the drawn points: it cannot be changed afterwards", "mx-action");
   const leave = button("End the game", "end", "The page stays as it is");
@@ -26,9 +26,9 @@ const build = (el, send) => {
     told.textContent = window.mxBoard(signed, chosen) ? `Your best score is on the board, as ${chosen}.` : "The server does not answer. Try again.";
   } } }, name, putUp, told);
   let signed = null;
-  const first = make("div", "mx-share-row", {}, hide, computer, openFile);
+  const first = make("div", "mx-share-row", {}, head, hide, computer, openFile);
   const last = make("div", "mx-share-row", {}, handIn, leave);
-  el.append(head, words, first, challenge.root, reveal.root, theirs.root, guess.root, truth.root, score, board, last);
+  el.append(first, words, challenge.root, reveal.root, theirs.root, guess.root, truth.root, score, board, last);
   const seen = (e, on) => put(e, "hidden", !on);
   return (state) => {
     if (!state.part) return;
@@ -36,7 +36,9 @@ const build = (el, send) => {
     const on = part !== "none"; // a game that is on stands on top
     if (on && !el.classList.contains("on")) el.closest(".mx-drawer")?.scrollTo(0, 0);
     el.classList.toggle("on", on);
-    put(words, "textContent", state.words);
+    put(head, "title", state.words);
+    put(words, "textContent", on ? state.words : "");
+    seen(words, on);
     put(computer, "disabled", state.busy);
     const parts = [[first, "none"], [challenge.root, "hider"], [reveal.root, "hider"], [theirs.root, "hider"], [handIn, "guesser"], [guess.root, "waiting"], [truth.root, "waiting"]];
     for (const [e, of] of parts) seen(e, part === of);

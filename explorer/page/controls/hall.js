@@ -19,8 +19,8 @@ const build = (el, send, onClose) => {
   const which = choice("Which network the hall attacks"), other = choice("Which network comes next");
   const begin = makeButton("mx-flat", "Let the hall attack", "A code for phones; nobody sees the points", () => send("begin", which.value));
   const reopen = makeButton("mx-flat", "Back to the round", undefined, () => dialog.showModal());
-  const noPhones = () => make("p", "mx-note bad", { hidden: true }), none = noPhones(), warned = noPhones();
-  el.append(make("div", "mx-chart-title", { textContent: "The hall attacks" }), words, none, make("div", "mx-share-row", {}, begin, which, reopen));
+  const none = make("p", "mx-note", { hidden: true }), warned = make("p", "mx-note bad", { hidden: true });
+  el.append(make("div", "mx-share-row", {}, begin, which, reopen), words, none);
 
   const plane = make("canvas", "mx-hall-plane", { role: "img", "aria-label": "The plane with all taps" });
   const needles = make("canvas", "mx-hall-needles", { role: "img", "aria-label": "The weights, a needle for each neuron" });

@@ -1,6 +1,5 @@
 // Share: a link, the code, and files of the present moment.
 const build = (el, send, onClose, onMessage) => {
-  const title = (words) => make("div", "mx-chart-title", { textContent: words });
   const link = copyLine("Link to this moment", "Copy link", "Points, settings, seeds, steps and stage, for another browser, Python or the command");
   link.button.className = "mx-action";
   const note = make("p", "mx-note", {}), only = make("p", "mx-note bad", { hidden: true });
@@ -15,8 +14,9 @@ const build = (el, send, onClose, onMessage) => {
     tabs.append(b);
     return [key, b];
   });
-  el.append(title("Link"), link.root, only, note, paste.root, title("Save: points, pictures, films, the run"), files,
-    make("div", "mx-share-head", {}, title("The same in code"), tabs, copyCode), code);
+  const fold = (words, ...parts) => make("details", "", {}, make("summary", "", { textContent: words }), ...parts);
+  el.append(link.root, only, note, files, make("div", "mx-share-folds", {},
+    fold("The same in code", make("div", "mx-share-head", {}, tabs, copyCode), code), fold("Paste a link or a challenge", paste.root)));
   const show = () => {
     link.set(now.link ? addressOf(now.link) : "");
     put(link.button, "disabled", !now.link);
@@ -29,7 +29,7 @@ const build = (el, send, onClose, onMessage) => {
     const wanted = JSON.stringify(now.files);
     if (wanted === rows) return;
     rows = wanted;
-    files.replaceChildren(...now.files.map(([name, kinds]) => make("div", "mx-share-file", { role: "group", "aria-label": name },
+    files.replaceChildren(make("div", "mx-chart-title", { textContent: "Save" }), ...now.files.map(([name, kinds]) => make("div", "mx-share-file", { role: "group", "aria-label": name },
       make("span", "", { textContent: name }),
       ...kinds.map(({ key, label, tip, off }) => makeButton("mx-flat", label, tip, () => send("save", key), { disabled: off, "aria-label": `${name}: ${label}` })))));
   };

@@ -9,7 +9,7 @@ from explorer.engine.data import read_csv
 from explorer.engine.files import FileError, safe_name
 from explorer.page.controls.row import Item, Row
 from explorer.page.frame import Frame
-from explorer.page.panels.base import Panel, with_title
+from explorer.page.panels.base import Panel
 from explorer.page.session import Session
 from explorer.page.sharing import files
 from explorer.page.stages.draw import commands as draw
@@ -28,12 +28,11 @@ class Files(Panel):
                         call=partial(self._open, _read_points)),
             run=Item("file", "Open a run or weights", RUN_TIP,
                      accept=".safetensors,.pt,.pth,.mx", call=partial(self._open, files.open_file)),
-            line=Item("break"),
             fold=Item("button", "Points as a table", "Open or close the table", False,
                       call=lambda _: self.render(self.session.frame)),
             said=Item("words", value="", hidden=True),
         )  # fmt: skip
-        self.widget = with_title("Open", self.row)
+        self.widget = self.row
 
     def _open(self, read: Callable[[Session, bytes], None], given: tuple[str, bytes]) -> None:
         """Open a file; one that is refused changes nothing on screen."""

@@ -63,15 +63,12 @@ FILES = (
 
 
 def size_of(link: str, run: Run) -> str:
-    """Say what a link holds, and how long it is."""
+    """Say what a link holds."""
     if not link:
         return "Draw points first: a link holds them with the settings."
     steps = "" if not run.steps[0] else f", {run.steps[0]:,} steps of training"
     steps += "" if not run.steps[1] else f" and {run.steps[1]:,} of the attack"
-    return (
-        f"It holds {run.dataset.n} points, settings and seeds{steps}, in {len(link):,} characters. "
-        "No server is told: they stand behind “#”."
-    )
+    return f"{count(run.dataset.n, 'point')}, settings and seeds{steps}. No server is told."
 
 
 def only_here(network: str) -> str:
@@ -113,17 +110,14 @@ def hider_row(who: str, made: GuessScore) -> list[str]:
 
 # --- The hall attacks --------------------------------------------------------------------------
 
-HALL = (
-    "The class taps on phones where it believes the points are; then come the machine's claims, "
-    "the proof and the truth."
-)
+HALL = "The class taps on phones where it believes the points are; then the machine answers."
 NOT_SERVED = (
     "Phones need an address to come to: start the page with margin-explorer serve "
     "--host 0.0.0.0, and open it at the address that the command prints."
 )
 NO_PHONES = (
-    "Only this computer opens this page and its links; its other windows can play. For phones "
-    "and a class start margin-explorer serve --host 0.0.0.0 --class 30."
+    "Only this computer opens page and links. For phones: margin-explorer serve --host 0.0.0.0 "
+    "--class 30"
 )
 LATER = "The answer to the question is computed …"
 OTHER = "The hall gets another network."
