@@ -98,6 +98,7 @@ class Handle:
         counting: of a census under way: its starts, those that have ended, their distinct ends.
         end: number of its end whose points are shown; -1 for none.
         runs: these runs.
+        best: whether the run from here was shown as the best of them, and not chosen by hand.
     """
 
     problem: Problem
@@ -117,6 +118,12 @@ class Handle:
     counting: tuple[int, int, int] | None = None
     end: int = -1
     runs: Runs | None = None
+    best: bool = False
+
+    @property
+    def rests(self) -> bool:
+        """Return whether the start or the end of a run is shown, and nothing on the way."""
+        return not self.trail or self.t in (self.trail[0].t, self.trail[-1].t)
 
     @property
     def t(self) -> int:

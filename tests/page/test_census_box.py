@@ -103,7 +103,7 @@ def test_the_runs_take_the_headline_back_and_the_handle_does_not(app: App) -> No
     assert headline(session.frame).title == counted.title
     press(starts.runs.go, "go")
     assert headline(session.frame).title == words.arrival_words(session.frame.starts.arrivals)[0]
-    assert starts.aside.value("fill") == "start" and len(starts.view.originals["ends"]) == 21
+    assert starts.aside.value("fill") == "end" and len(starts.view.originals["ends"]) == 22
     assert session.frame.starts.census is None and starts.census.found is not None
 
 

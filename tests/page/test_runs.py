@@ -24,7 +24,7 @@ from explorer.page.stages.draw import commands as draw
 from explorer.page.stages.landscape import commands as landscape
 from explorer.page.stages.landscape.runs_box import CANCEL, RunsBox, trail_arrays
 from explorer.page.stages.landscape.starts import StartsPanel
-from explorer.page.stages.landscape.words import mixture
+from explorer.page.stages.landscape.words import arrival_words, headline, mixture
 from explorer.page.stages.train import commands as train
 from explorer.research.grid import grid_attacks
 from explorer.research.grid import store as grid_keep
@@ -133,7 +133,8 @@ def test_a_cancelled_set_of_runs_goes_on_where_it_was(app: App, monkeypatch) -> 
     run(box)
     assert len(box.found.rows) == PLACES and not box.found.rolling
     sent = card(app).view.frame  # the browser has seen that they ended
-    assert sent["trails"].shape[0] == PLACES and (sent["ends"] != ROLLING).all()
+    ends = sent["ends"]  # and the path of the one on the plane comes last
+    assert len(ends) == PLACES + 1 and (ends[:-1] != ROLLING).all() and ends[-1] == ROLLING
     assert all(row["steps"] == 60 for row in box.found.rows.values())
     assert sum(box.counts()) == PLACES and ROLLING not in box.arrays()["ends"]
     no_failures(app)
@@ -149,10 +150,10 @@ def test_a_cancelled_set_of_runs_goes_on_where_it_was(app: App, monkeypatch) -> 
 
 def test_the_ends_of_the_runs_are_a_map_and_a_profile(app: App) -> None:
     box, panel_ = panel(app), card(app)
-    assert panel_.aside.items["fill"].disabled
+    assert panel_.aside.items["fill"].hidden
     assert panel_.runs.go.items["go"].filled and panel_.further.items["on"].hidden
     run(box)
-    assert not panel_.aside.items["fill"].disabled
+    assert not panel_.aside.items["fill"].hidden
     assert not panel_.runs.go.items["go"].filled  # the filled button leads on
     assert panel_.further.items["on"].filled and not panel_.further.items["on"].hidden
     ends, last = box.found.ends(), SIDES[0] - 1
@@ -161,12 +162,33 @@ def test_the_ends_of_the_runs_are_a_map_and_a_profile(app: App) -> None:
         mix = mix_of(i, last - i - k, k)
         x = box.found.states[0, *mix][-1].x
         assert ends[k, i] == pytest.approx(app.session.frame.starts.landscape.measure(x), abs=1e-12)
+    choose(panel_.aside, "fill", "start")
     sent: list[dict] = []
     panel_.view.show = lambda arrays, **_: sent.append(arrays)
     panel_.strip.show = lambda arrays, **values: sent.append({**arrays, **values})
     choose(panel_.aside, "fill", "end")
-    fill, profile = sent[-2:]
+    fill, profile = next(one for one in sent[::-1] if "fill" in one), sent[-1]
     assert (fill["fill"] > 0).sum() == PLACES and {"start", "end", "handle"} <= set(profile)
+
+
+def test_the_plane_shows_the_side_of_the_best_run_that_the_switch_names(app: App) -> None:
+    box, panel_, session = panel(app), card(app), app.session
+    run(box)
+    met = {key: box.found.met(key) for key in box.found.rows}
+    here = box.chosen
+    assert met[here] == max(met.values()) and panel_.aside.value("fill") == "end"
+    states = box.found.states[here]
+    assert session.frame.state is states[-1] and box.list.value("run") == here
+    title, words = headline(session.frame)
+    assert title == arrival_words(session.frame.starts.arrivals)[0] and "best" in words
+    choose(panel_.aside, "fill", "start")
+    assert session.frame.state is states[0] and "best" not in headline(session.frame)[1]
+    assert headline(session.frame)[0] == title
+    choose(panel_.aside, "fill", "end")
+    send(panel_.view, kind="handle", weights=[0.5, 0.3, 0.2], number=1)
+    assert panel_.aside.value("fill") == "start" and not session.frame.starts.trail
+    choose(panel_.aside, "fill", "end")  # of a start without a run: that of the best again
+    assert session.frame.starts.best and session.frame.starts.t == states[-1].t
 
 
 def test_finer_triangles_and_more_seeds(app: App) -> None:

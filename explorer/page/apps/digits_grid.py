@@ -137,6 +137,9 @@ class DigitsGrid:
         )
         self.said.value = "" if sum(counts) + rolling else words.first(self._why)
 
+    def best(self, found: Runs) -> Key | None:
+        """Show no run: the images stay as they are until one is pressed."""
+
     def show(self, found: Runs, key: Key) -> str:
         """Return the end of the run from a cell."""
         target = found.problems[0].target

@@ -20,7 +20,7 @@ from explorer.engine.energy.landscape import StartLandscape
 from explorer.engine.energy.maps import tau_of
 from explorer.engine.energy.points import Following, check_energy
 from explorer.engine.energy.questions import DROP, STANDARD
-from explorer.engine.energy.starts import NAMES, mix_of, places_of
+from explorer.engine.energy.starts import NAMES, mix_of, mix_weights, places_of
 from explorer.engine.merging import MERGE_ANGLE, merge_neurons
 from explorer.engine.progress import Progress, no_progress
 from explorer.engine.roster import by_key
@@ -286,6 +286,19 @@ class Runs:
     def met(self, key: Key) -> int:
         """Return how many points the finished run from here recovers; -1 where unknown."""
         return int(self.rows.get(key, {}).get("recovered", (-1,))[0])
+
+    def best(self, near: tuple[float, float, float]) -> Key | None:
+        """Return the run with states that recovers most; of equals that begun nearest to a place.
+
+        `near`: shares of truth, unseen points and noise. None where it is not known of any.
+        """
+        known = [key for key in list(self.states) if self.met(key) >= 0]
+
+        def rank(key: Key) -> tuple[int, float]:
+            begun = mix_weights(*key[1:])
+            return -self.met(key), sum((a - b) ** 2 for a, b in zip(begun, near, strict=True))
+
+        return min(known, key=rank, default=None)
 
     def _end(self, row: dict[str, Any]) -> int:
         """Return 0 for the truth, 1 for another explanation, 2 for stuck, as `Arrivals` says.

@@ -207,9 +207,15 @@ def travel(session: Session, seconds: float) -> None:
     place_handle(session, (here[0], here[1], here[2]))
 
 
-def show_run(session: Session, mix: tuple[float, float], states: list[AttackState]) -> None:
-    """Put the handle where a run began, and show the candidates at which it ended."""
+def show_run(
+    session: Session, mix: tuple[float, float], states: list[AttackState], best: bool = False
+) -> None:
+    """Put the handle where a run began, and show the candidates at which it ended.
+
+    `best`: whether it is shown as the best of all runs, of which the headline goes on to tell.
+    """
     place_handle(session, mix_weights(*mix))
+    session.put(starts=replace(starts(session), best=best))
     for state in states:
         ended = state is states[-1]
         follow_run(session, state, passed_by(starts(session), state, ended))
@@ -225,6 +231,13 @@ def follow_run(session: Session, state: AttackState, passed: Passed) -> None:
     session.put(starts=replace(held, trail=(*held.trail, passed)))
     if not session.running:
         show_state(session, state)
+
+
+def show_side(session: Session, end: bool) -> None:
+    """Show the `end` of the run from the handle, or its start. Nothing where there is no run."""
+    line = starts(session).line.states
+    if line:
+        show_state(session, line[-1 if end else 0])
 
 
 def show_state(session: Session, state: AttackState) -> None:

@@ -51,6 +51,9 @@ class Host(Protocol):
     def show(self, found: Runs, key: Key) -> str:
         """Show a run on the page, from its states. Return what is seen now."""
 
+    def best(self, found: Runs) -> Key | None:
+        """Show the run that ended best. Return it; None where none is to be shown."""
+
     def draw_runs(self) -> None:
         """Draw the runs that are known."""
 
@@ -208,7 +211,14 @@ class RunsBox:
             found.prepare(seeds, lambda _: progress(0.0))
             yield from found.roll(keys, progress)
 
-        self._work(found, work, keys, "The runs stopped")
+        self._work(found, work, keys, "The runs stopped", self.show_best)
+
+    def show_best(self) -> None:
+        """Put the run on the page that ended best, where the page shows one of them."""
+        key = None if self.found is None else self.host.best(self.found)
+        if key is not None:
+            self.chosen = key
+            self.list.put("run", value=key)
 
     def _work(
         self, found: Runs, work: Callable[[Progress], Iterator[None]], keys: list[Key],

@@ -156,6 +156,7 @@ class StartsPanel(Panel):
     def _on_handle(self, weights: Weights) -> None:
         self.energies.hand()
         self.attack_job.cancel()
+        self._show_starts()
         self.do(landscape.place_handle, self.session, weights, self.view.dragged)
 
     def _on_rest(self) -> None:
@@ -202,6 +203,21 @@ class StartsPanel(Panel):
     def _on_fill(self, chosen: str) -> None:
         if chosen == "basins" and self.census.found is not None:
             landscape.note_census(self.session, self.census.found.census)
+        elif chosen == "end" and not landscape.starts(self.session).line.states:
+            self.runs.show_best()
+        elif chosen != "basins":
+            landscape.show_side(self.session, chosen == "end")
+        self._draw_fill()
+
+    def _show_starts(self) -> None:
+        """Put the switch to the start: that is what the plane shows from now on."""
+        if self.aside.value("fill") == "end":
+            self.aside.put("fill", value="start")
+
+    def _show_ends(self) -> None:
+        """Put the switch to the end, where ends are known: the plane shows one from now on."""
+        if self._ends() is not None:
+            self.aside.put("fill", value="end")
         self._draw_fill()
 
     def _on_census(self, new: bool) -> None:
@@ -336,7 +352,7 @@ class StartsPanel(Panel):
         fills = FILLS[:1] + FILLS[1:2] * (ends is not None or not counted) + FILLS[2:] * counted
         if self.aside.value("fill") == "basins" and not counted:
             self.aside.put("fill", value="start")
-        self.aside.put("fill", options=fills, disabled=ends is None and not counted)
+        self.aside.put("fill", options=fills, hidden=ends is None and not counted)
         chosen = self.aside.value("fill")
         self.aside.put("ends", hidden=not basins)
         for name in ("scale", "read"):
@@ -476,6 +492,7 @@ class StartsPanel(Panel):
         """Run the attack from the handle, beside the page."""
         held = landscape.starts(self.session)
         play.pause(self.session)
+        self._show_starts()
         landscape.place_handle(self.session, held.weights)  # a trail of its own
         mix = mix_from_weights(*held.weights)
         config = held.problem.of.settings_at(mix[1])
@@ -490,9 +507,12 @@ class StartsPanel(Panel):
         def follow(state: Any, passed: Passed) -> None:  # noqa: ANN401 - of any attack
             self.do(landscape.follow_run, self.session, state, passed)
 
-        self.attack_job.begin(
-            work, lambda part: follow(*part), self._lead, lambda: self._is_gone(held)
-        )
+        def end() -> None:
+            self._lead()
+            if self.attack_job.state is JobState.DONE:
+                self._show_ends()
+
+        self.attack_job.begin(work, lambda part: follow(*part), end, lambda: self._is_gone(held))
 
     def _is_gone(self, held: Handle) -> bool:
         """Return whether the handle or the weights are others than those of the run under way."""
@@ -505,8 +525,7 @@ class StartsPanel(Panel):
         landscape.starts(self.session)
         play.pause(self.session)
         self.attack_job.cancel()
-        if self.shows_basins:
-            self.aside.put("fill", value="start")  # runs are drawn on energies
+        self.aside.put("fill", value="start")  # runs are drawn on energies, from their starts
         landscape.place_handle(self.session, landscape.starts(self.session).weights)
         return self._of()
 
@@ -520,7 +539,16 @@ class StartsPanel(Panel):
         """Put the run on the plane, with its time line."""
         states, mix = found.states[key], (key[1], key[2])
         landscape.show_run(self.session, mix, states)
+        self._show_ends()
         return words.loaded_run(mix, states[-1].t)
+
+    def best(self, found: Runs) -> Key | None:
+        """Put the run on the plane that recovers most, under the headline of all."""
+        key = found.best(landscape.starts(self.session).weights)
+        if key is not None:
+            landscape.show_run(self.session, (key[1], key[2]), found.states[key], best=True)
+            self._show_ends()
+        return key
 
     # --- out of sight ---------------------------------------------------------------------------
     def retire(self, frame: Frame) -> None:

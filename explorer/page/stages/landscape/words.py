@@ -45,6 +45,7 @@ FIRST_TIP = (
 )
 NONE = "No starts for this attack here"
 ATTACK_HERE = "Attack from here"
+BEST = "The plane shows the best."
 CHANGED = "The points or the weights changed: the attacks were cancelled."
 LABEL = (
     "Triangle of starts with truth, unseen points and noise at its corners. Arrows move the handle "
@@ -131,7 +132,7 @@ def headline(frame: Frame) -> tuple[str, str] | None:
     held = frame.starts
     if held is None:
         return None
-    if len(held.trail) > 1:
+    if _tells_run(held):
         return run_words(held)
     if held.counting is not None:
         return counting_words(*held.counting)
@@ -140,7 +141,8 @@ def headline(frame: Frame) -> tuple[str, str] | None:
         title_, said = census_words(told, held.end)
         return title_, said + (OTHER_ENDS if held.arrivals is not None and held.end < 0 else "")
     if held.arrivals is not None:
-        return arrival_words(held.arrivals)
+        title_, said = arrival_words(held.arrivals)
+        return title_, f"{said} {BEST}" if held.best and held.t else said
     if held.energies is None:
         return None
     return all_words(held) if tells_nothing(frame) else map_title(held)
@@ -168,7 +170,7 @@ def numbers(frame: Frame) -> tuple[tuple[str, str], ...]:
     held = frame.starts
     if held is None or frame.map_kind != "starts":
         return ()
-    if len(held.trail) > 1:
+    if _tells_run(held):
         return run_numbers(held, by_key(held.problem.of.attack).own is not None)
     told = _told_census(held) if held.end < 0 else None
     return () if told is None else census_numbers(told)
@@ -176,7 +178,12 @@ def numbers(frame: Frame) -> tuple[tuple[str, str], ...]:
 
 def _told_census(held: Handle) -> Census | None:
     """Return the census that the headline tells; None where it tells of a run."""
-    return None if len(held.trail) > 1 else held.census
+    return None if _tells_run(held) else held.census
+
+
+def _tells_run(held: Handle) -> bool:
+    """Return whether the headline tells of the run from the handle, and not of all runs."""
+    return len(held.trail) > 1 and not (held.best and held.rests)
 
 
 def map_title(held: Handle) -> tuple[str, str]:
@@ -292,14 +299,16 @@ def arrival_words(made: Arrivals) -> tuple[str, str]:
     which = {0: "No run ends at the truth", made.total: f"All {made.total} runs end at the truth"}
     some = f"{made.truth} of {made.total} runs end{_s(made.truth)} at the truth"
     rest = [_at_truth(made)]
+    others = []
     if made.other:
-        sets = "another set that explains" if made.other == 1 else "other sets that explain"
-        rest.append(f"{made.other} end{_s(made.other)} at {sets} the weights as well")
+        sets = "another set" if made.other == 1 else "other sets"
+        others.append(f"{made.other} end{_s(made.other)} at {sets} as good")
     if made.stuck:
-        rest.append(f"{made.stuck} {'is' if made.stuck == 1 else 'are'} stuck")
+        others.append(f"{made.stuck} {'is' if made.stuck == 1 else 'are'} stuck")
     falling = made.ended - made.level
     if falling:
-        rest.append(f"{falling} still fall{_s(falling)}")
+        others.append(f"{falling} still fall{_s(falling)}")
+    rest += [", ".join(others)] * bool(others)
     return which.get(made.truth, some), f"{'. '.join(rest)}."
 
 
@@ -371,6 +380,11 @@ def readout(
 ) -> str:  # fmt: skip
     """Return what is unexplained and the three shares beside the triangle, as HTML."""
     shares = dict(zip(SETS, percents(weights), strict=True))
+    if running and not lesson:  # no hand changes where it begun
+        begun = mixture(weights, short=True)
+        return (
+            f"<div><b>{unexplained_share(energy)}</b> unexplained</div><div>begun at {begun}</div>"
+        )
     form = readout_form(running, rough, lesson)
     return form.format(energy=number(energy), left=unexplained_share(energy), **shares)
 
