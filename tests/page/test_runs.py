@@ -187,8 +187,11 @@ def test_the_plane_shows_the_side_of_the_best_run_that_the_switch_names(app: App
     choose(panel_.aside, "fill", "end")
     send(panel_.view, kind="handle", weights=[0.5, 0.3, 0.2], number=1)
     assert panel_.aside.value("fill") == "start" and not session.frame.starts.trail
-    choose(panel_.aside, "fill", "end")  # of a start without a run: that of the best again
-    assert session.frame.starts.best and session.frame.starts.t == states[-1].t
+    other = next(key for key in box.found.rows if key != here)
+    box.found.rows[other]["recovered"] = [8, 0]
+    choose(panel_.aside, "fill", "end")  # of a start without a run: that of the best
+    assert session.frame.starts.best and box.chosen == other
+    assert session.frame.state is box.found.states[other][-1]
 
 
 def test_finer_triangles_and_more_seeds(app: App) -> None:

@@ -795,6 +795,10 @@ def census_words() -> Named:
         made = Census(CensusConfig(), tuple(kinds), torch.zeros(10, 3), np.zeros(10, int),
                       Unseen(some, 3.0), level, (1, 2), (0.1, off), some)  # fmt: skip
         yield f"census, {off} off", ": ".join(says.census_words(made))
+        for m in (4, 100):
+            runs = Arrivals(21, 21, 21, 18, 2, 2, 0.01, 20)
+            said = says.census_words(made, -1, runs, m)
+            yield f"census, {off} off, {m} candidates", ": ".join(said)
     for k, one in enumerate(kinds):
         yield f"census, {one.kind}", ": ".join(says.census_words(made, k))
         yield f"census, {one.kind} in the list", says.end(made, k)

@@ -12,6 +12,7 @@ from explorer.page.stages.landscape.energy_words import end_rows, number
 from explorer.research.census import Census
 from explorer.research.census.basins import Basin, Kind
 from explorer.research.census.passes import LowestPass
+from explorer.research.grid.landscape import Arrivals
 from explorer.research.runs import RADIUS
 
 CENSUS = "Census"
@@ -42,19 +43,33 @@ def per_cent(one: Share) -> str:
     return f"{one.value:.0%} ({one.low:.0%} to {one.high:.0%})"
 
 
-def census_words(made: Census, end: int = -1) -> tuple[str, str]:
-    """Return what a census counted, in a title and a sentence, or what its end number `end` is."""
-    if end >= 0:
-        return end_words(made.basins[end], end, len(made.basin))
+def census_words(
+    made: Census, end: int = -1, runs: Arrivals | None = None, candidates: int = 0
+) -> tuple[str, str]:
+    """Return what a census counted, in a title and a sentence, or what its end number `end` is.
+
+    Args:
+        made: the census.
+        end: the number of an end; -1 for none.
+        runs: where attacks ended that stand on the same screen, and what sets them apart.
+        candidates: of such an attack.
+    """
     n, off = len(made.basin), made.truth[1]
-    where = "at the truth"
+    if end >= 0:
+        return end_words(made.basins[end], end, n)
+    home = round(made.home.value * n)
+    where, attacks = "at the truth", "attacks do"
     if off > RADIUS:
         where = f"where a descent from the truth ends, {off:.2f} off the truth"
-    unseen = f"{made.unseen.volume.value:.0%}"
-    words = (
-        f"{made.home.value:.0%} of the descents end {where}. About {unseen} of further starts "
-        "would come to ends not seen yet."
-    )
+        attacks = "attacks end at the truth"
+    words = f"{home} of {n} descents end{'s' * (home == 1)} {where}"
+    if runs is None:
+        unseen = f"{made.unseen.volume.value:.0%}"
+        words += f". About {unseen} of further starts would come to ends not seen yet."
+    else:
+        own = len(made.basins[0].x)
+        more = f"{candidates} candidates, not {own}, and " * (candidates != own)
+        words += f"; {runs.truth} of {runs.ended} {attacks}, with {more}a loss of their own."
     return f"{count(len(made.basins), 'distinct end')} from {n} starts", words
 
 

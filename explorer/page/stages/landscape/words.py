@@ -78,7 +78,6 @@ PROFILES = {
 }
 DRAWN = "with drawn multipliers and annealed slopes the first steps leave the start"
 OWN_LOSS = "the attack lowers a loss of its own, not this share"
-OTHER_ENDS = " Unlike the attacks, they lower the unexplained share alone."
 OVERSHOT = "its steps have a length of their own, and can overshoot"
 # Where to go after the runs: to the last act, or beyond it where the points were revealed.
 ON = {"explain": "On to Explain", "arena": "On to Compare"}
@@ -138,8 +137,7 @@ def headline(frame: Frame) -> tuple[str, str] | None:
         return counting_words(*held.counting)
     told = _told_census(held)
     if told is not None:
-        title_, said = census_words(told, held.end)
-        return title_, said + (OTHER_ENDS if held.arrivals is not None and held.end < 0 else "")
+        return census_words(told, held.end, held.arrivals, len(held.problem.parts.y))
     if held.arrivals is not None:
         title_, said = arrival_words(held.arrivals)
         return title_, f"{said} {BEST}" if held.best and held.t else said
