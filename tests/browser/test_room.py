@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import math
-
 from playwright.sync_api import Page, expect
 
 from explorer.page.lessons.file import packaged_lessons
-from tests.browser.steps import Explorer, settled
+from tests.browser.steps import Explorer, settled, triangle_layout
 
 LAPTOP = {"width": 1280, "height": 720}
 SIZES = (LAPTOP, {"width": 1366, "height": 768}, {"width": 1920, "height": 1080})
@@ -25,8 +23,7 @@ def side_of(page: Page, small: bool = False) -> float:
     """The side of the triangle of starts, as triangle.js lays it out, also in a small box."""
     box = page.locator(".mx-triangle-view").first.bounding_box()
     assert box is not None
-    aside, above = (10, 48) if small or box["width"] < 300 else (28, 60)
-    return min(box["width"] - 2 * aside, (box["height"] - above) * 2 / math.sqrt(3))
+    return triangle_layout(box["width"], box["height"], small)[0]
 
 
 def plane_width(page: Page) -> float:

@@ -17,7 +17,13 @@ from explorer.engine.energy.starts import lattice
 from explorer.page.stages.landscape import words
 from explorer.page.view import canvases
 from explorer.serve import server as serve
-from tests.browser.steps import drag_by_finger, know_the_marks, saved, settled
+from tests.browser.steps import (
+    drag_by_finger,
+    know_the_marks,
+    saved,
+    settled,
+    triangle_layout,
+)
 from tests.serve.visits import within
 
 # The landscape of eight points.
@@ -47,10 +53,8 @@ class Triangle:
         settled(self.pad)
         box = self.pad.bounding_box()
         assert box is not None
-        # As triangle.js lays it out: 28 px aside, 30 above and below, less where it is narrow.
         width, height = box["width"], box["height"]
-        aside, above = (10, 24) if width < 300 or height < 140 else (28, 30)
-        side = min(width - 2 * aside, (height - 2 * above) * 2 / 3**0.5)
+        side, above = triangle_layout(width, height)
         high = side * 3**0.5 / 2
         x, y = box["x"] + width / 2, box["y"] + above + (height - 2 * above - high) / 2
         return {

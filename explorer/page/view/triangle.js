@@ -11,9 +11,12 @@ const TILT_TIP = "Tilt into a relief, as high as the energy; drag to tilt and tu
 
 const AGES_TIP = "The same starts on weights of other steps of training; between two of them the heights are mixed";
 
+// Where the box is wide the names stand beside the corners, and the triangle has the whole height but for the handle.
+const WIDE = [104, 16]; // px aside, where a mark and a name have room; above and below
+const isWide = ({ width, height }, small) => !small && width - 2 * WIDE[0] >= ((height - 2 * WIDE[1]) * 2) / Math.sqrt(3);
 // Corners of truth, unseen and noise in a box of this size.
 const cornersOf = ({ width, height }, small) => {
-  const [aside, above, below] = small ? [10, 24, 24] : [28, 30, 30]; // names stand clear of the handle
+  const [aside, above] = small ? [10, 24] : isWide({ width, height }, small) ? WIDE : [28, 30], below = above; // names stand clear of the handle
   const side = Math.max(10, Math.min(width - 2 * aside, ((height - above - below) * 2) / Math.sqrt(3)));
   const high = (side * Math.sqrt(3)) / 2, x = width / 2, y = above + (height - above - below - high) / 2;
   return [[x, y], [x - side / 2, y + high], [x + side / 2, y + high]];
@@ -123,28 +126,32 @@ const trailPlaces = (frame, where) => {
 
 // --- how runs end, at the places where they began ------------------------------------------------
 const MARK = 5.5, HIGH_MARK = 19, DIGIT = 8, ROLLS = 3; // px of a mark, its height, of a digit; kind of a run under way
-const ROOM = 40, UP = 22, CLEAR = 16; // px between starts from which marks have numbers; by which one makes room for the handle, so near
+const ROOM = 40, UP = 22, OUT = 35, CLEAR = 16; // px between starts from which marks have numbers; by which one makes room for the handle, so near
 const boxAt = ([x, y], text) => {
   const half = text ? MARK + 6 + (DIGIT * text.length) / 2 : MARK + 2, high = text ? HIGH_MARK / 2 : MARK + 2;
   return [x - half, y - high, x + half, y + high];
 };
 const covers = (box, [x, y]) => x >= box[0] && x <= box[2] && y >= box[1] && y <= box[3];
 // A mark for each start `spots` (k) whose runs have ended: {spot, at, kind, runs, text}. `kinds`: 0 truth, 1 as good, 2 stuck, of
-// several runs the best. `met`: points that each recovers, in words where marks have room; it makes room for the handle.
-const endMarks = (spots, kinds, met, handle) => {
+// several runs the best. `met`: points that each recovers, in words where marks have room; it makes room for the handle, at the lower corners `outside`.
+const endMarks = (spots, kinds, met, handle, outside) => {
   const made = new Map();
   spots.forEach((spot, run) => {
     if (kinds[run] >= ROLLS) return;
     const key = spot.map(Math.round).join(), mark = made.get(key) || { spot, at: spot, kind: kinds[run], runs: [], text: "" };
     mark.kind = Math.min(mark.kind, kinds[run]); mark.runs.push(run); made.set(key, mark);
   });
-  const marks = [...made.values()], top = Math.min(...marks.map(({ spot }) => spot[1]));
+  const marks = [...made.values()], [xs, ys] = [0, 1].map((c) => marks.map(({ spot }) => spot[c]));
+  const top = Math.min(...ys), low = Math.max(...ys), sides = [Math.min(...xs), Math.max(...xs)];
   const wide = marks.length < 30 && marks.every((a) => marks.every((b) => a === b || Math.hypot(a.spot[0] - b.spot[0], a.spot[1] - b.spot[1]) >= ROOM));
   for (const mark of marks) {
     const known = met && mark.runs.every((run) => met[run] >= 0);
     if (wide && known) mark.text = String(Math.round(mark.runs.reduce((sum, run) => sum + met[run], 0) / mark.runs.length));
     const [x, y] = mark.spot;
-    if (mark.text && handle && Math.hypot(x - handle[0], y - handle[1]) < CLEAR) mark.at = y === top ? [x + 2 * UP, y] : [x, y - UP];
+    if (mark.text && handle && Math.hypot(x - handle[0], y - handle[1]) < CLEAR) {
+      const out = outside && low - y < 1 ? sides.findIndex((side) => Math.abs(side - x) < 1) : -1;
+      mark.at = out >= 0 ? [x + (2 * out - 1) * OUT, y] : [x, y - top < 1 ? y + UP : y - UP];
+    }
   }
   return marks;
 };
@@ -185,7 +192,7 @@ const rolls = (frame, run) => !frame.ends || frame.ends.data[run] >= ROLLS;
 
 const marksOf = (frame, paths, handle) => {
   const kinds = frame.ends ? [...frame.ends.data] : [];
-  return endMarks(paths.map(([begun]) => begun), kinds, frame.met?.data, handle);
+  return endMarks(paths.map(([begun]) => begun), kinds, frame.met?.data, handle, frame.wide);
 };
 // Which runs are drawn strong: those under the pointer, and those that began under the handle.
 const strongOf = (frame, paths, where) => {
@@ -221,18 +228,27 @@ const paintTriangle = (context, frame, size, colours) => {
     context.strokeStyle = ON_MAP.halo; context.lineWidth = frame.tints ? 0.8 : 1.2; context.stroke();
   });
   const held = frame.handle && placeOf(frame.handle, corners);
-  if (!frame.sizes) paintMarks(context, marksOf(frame, paths, held), colours);
+  const marks = frame.sizes ? [] : marksOf(frame, paths, held);
+  paintMarks(context, marks, colours);
   // Over runs and their ends, so that they can be read.
   context.font = `${frame.small ? 12 : 14}px ${FONT}`; context.textAlign = "center";
   const r = frame.small ? 7 : 9, clear = r + 4; // of the handle
-  const name = (words, at, y, side) => {
-    const half = context.measureText(words).width / 2 + 2, x = Math.max(half, Math.min(at, size.width - half));
-    context.textBaseline = side; context.strokeStyle = colours.card; context.lineWidth = 4; context.strokeText(words, x, y);
+  const name = (words, at, y, side, align = "center") => {
+    const half = context.measureText(words).width / 2 + 2, x = align === "center" ? Math.max(half, Math.min(at, size.width - half)) : at;
+    context.textBaseline = side; context.textAlign = align; context.strokeStyle = colours.card; context.lineWidth = 4; context.strokeText(words, x, y);
     context.fillStyle = colours.ink; context.fillText(words, x, y);
   };
-  name(SET_NAMES[0], top[0], top[1] - clear, "bottom");
-  name(SET_NAMES[1], left[0], left[1] + clear, "top");
-  name(SET_NAMES[2], right[0], right[1] + clear, "top");
+  if (frame.wide)
+    corners.forEach((corner, k) => { // clear of the handle and of the mark at this corner
+      const side = k === 1 ? -1 : 1, there = marks.filter(({ spot }) => Math.hypot(spot[0] - corner[0], spot[1] - corner[1]) < 1);
+      const edges = there.map(({ at, text }) => Math.abs(boxAt(at, text)[k === 1 ? 0 : 2] - corner[0]) + 6);
+      name(SET_NAMES[k], corner[0] + side * Math.max(clear + 3, ...edges), corner[1], "middle", k === 1 ? "right" : "left");
+    });
+  else {
+    name(SET_NAMES[0], top[0], top[1] - clear, "bottom");
+    name(SET_NAMES[1], left[0], left[1] + clear, "top");
+    name(SET_NAMES[2], right[0], right[1] + clear, "top");
+  }
   if (!frame.handle) return;
   const [x, y] = held;
   if (frame.focused) { context.beginPath(); context.arc(x, y, r + 6, 0, 2 * Math.PI); context.strokeStyle = colours.accent; context.lineWidth = 2; context.stroke(); }
@@ -252,7 +268,7 @@ function render({ model, el }) {
   let frame = {}, local = null, focused = false, over = [];
   const small = ({ width }) => model.get("small") || width < 300; // labels then leave room for the triangle
   const drawn = (context, size, paints) => {
-    const whole = { ...frame, handle: local || model.get("handle"), small: small(size), enabled: model.get("enabled"), focused, over };
+    const whole = { ...frame, handle: local || model.get("handle"), small: small(size), wide: isWide(size, small(size)), enabled: model.get("enabled"), focused, over };
     if (raised()) relief.paint(context, aged(whole), cornersOf(size, whole.small), size, paints, view);
     else paintTriangle(context, whole, size, paints);
   };
@@ -379,7 +395,8 @@ function render({ model, el }) {
   // The mark of ends at a place, or null: of a census a dot, of runs all that one mark stands for.
   const markAt = ([x, y]) => {
     const paths = trailPlaces(frame, spot);
-    if (!frame.sizes) return marksOf(frame, paths, spot(local || model.get("handle"))).find(({ at, text }) => covers(boxAt(at, text), [x, y])) || null;
+    const box = rectOf(pad);
+    if (!frame.sizes) return marksOf({ ...frame, wide: isWide(box, small(box)) }, paths, spot(local || model.get("handle"))).find(({ at, text }) => covers(boxAt(at, text), [x, y])) || null;
     let best = null, near = 8;
     paths.forEach((path, run) => {
       const [px, py] = path[path.length - 1], far = Math.hypot(px - x, py - y) - frame.sizes.data[run];
