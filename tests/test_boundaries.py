@@ -14,6 +14,9 @@ from pathlib import Path
 
 import pytest
 
+from explorer.page.apps.digits import DigitsApp
+from explorer.page.apps.membership import MembershipApp
+from explorer.page.apps.page import SidePage
 from explorer.research.pages import pages
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -235,6 +238,12 @@ def test_every_page_has_a_title() -> None:
         "audit.ipynb", "explorer.ipynb", "lab.ipynb", "sweep.ipynb"
     }  # fmt: skip
     assert all(page.title and not page.title.endswith(".ipynb") for page in pages())
+
+
+@pytest.mark.parametrize("kind", [DigitsApp, MembershipApp])
+def test_a_notebook_asks_the_question_of_its_page(kind: type[SidePage]) -> None:
+    path = ROOT / "notebooks" / f"{kind.__module__.rpartition('.')[2]}.ipynb"
+    assert json.loads(path.read_text(encoding="utf-8"))["metadata"]["question"] == kind.question
 
 
 def test_what_the_page_is_made_of_names_no_foreign_host() -> None:

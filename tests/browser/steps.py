@@ -216,7 +216,7 @@ def enter(page: Page, url: str) -> None:
 
 def leave_opening(page: Page) -> None:
     """Ask for an empty plane where an opening is played, and wait until the page is there."""
-    first = page.locator("#opening, #loading").first
+    first = page.locator("#opening, #loading, #coming").first
     first.wait_for(state="attached")
     if first.get_attribute("id") == "opening":
         page.locator(".mx-opening-own").click()

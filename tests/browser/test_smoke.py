@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from explorer.page.apps.digits import DigitsApp
 from explorer.serve import server as serve
 from tests.browser.steps import kernel_address
 from tests.serve.visits import within
@@ -21,6 +22,18 @@ def test_waiting_page_is_readable_in_its_theme(
     page.route("**/*.js*", lambda route: route.abort())
     for theme in serve.THEMES:
         is_readable(page, small_server, theme)
+    console_errors.clear()  # the console notes the scripts held back
+
+
+def test_a_page_beside_the_first_shows_its_question_before_its_scripts_are_there(
+    page: Page, small_server: serve.Server, console_errors: list[str]
+) -> None:
+    page.route("**/*.js*", lambda route: route.abort())
+    for theme in serve.THEMES:
+        page.emulate_media(color_scheme=theme)
+        page.goto(f"{small_server.url}voila/render/digits.ipynb")
+        expect(page.get_by_role("heading", name=DigitsApp.question)).to_be_visible()
+        expect(page.locator("#coming")).to_have_attribute("data-theme", theme)
     console_errors.clear()  # the console notes the scripts held back
 
 

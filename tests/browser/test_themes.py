@@ -84,7 +84,7 @@ def follows_the_system_and_has_no_barriers(page: Page) -> None:
         expect(page.locator(".mx-app")).to_have_attribute("data-theme", theme)
         assert mended(lambda: barriers(page), page) == [], theme
     assert nameless(page) + page.evaluate(WITHOUT_TOOLTIP) == []
-    expect(page.locator("#loading")).to_have_count(0)
+    expect(page.locator("#loading, #coming")).to_have_count(0)
     expect(page.locator(".mx-failed:visible")).to_have_count(0)
 
 

@@ -56,7 +56,7 @@ c.VoilaConfiguration.template = "margin-explorer"
 c.VoilaConfiguration.allow_template_override = "NO"
 c.VoilaConfiguration.allow_theme_override = "YES"
 
-# What the first page shows while its kernel starts: the look of the page, and its plane's own code.
+# What pages show while their kernel starts: their look; and on the first one the plane's own code.
 _PACKAGE = Path(__file__).resolve().parents[2]
 _OPENING = Path(__file__).parent / "nbconvert" / "templates" / "margin-explorer" / "opening.js"
 _VIEW = _PACKAGE / "page" / "view"
@@ -66,6 +66,7 @@ _TEACHER = os.environ.pop(TEACHER, "")  # the key, not for kernels to read
 c.VoilaConfiguration.resources = {
     "opening": {
         "css": (_PACKAGE / "page.css").read_text(encoding="utf-8"),
+        "dom": (_VIEW / "dom.js").read_text(encoding="utf-8"),
         "script": "\n".join(path.read_text(encoding="utf-8") for path in _SCRIPTS),
     },
     "classroom": _TEACHER and _OPENING.with_name("classroom.js").read_text(encoding="utf-8"),
