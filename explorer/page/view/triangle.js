@@ -12,7 +12,7 @@ const TILT_TIP = "Tilt into a relief, as high as the energy; drag to tilt and tu
 const AGES_TIP = "The same starts on weights of other steps of training; between two of them the heights are mixed";
 
 // Where the box is wide the names stand beside the corners, and the triangle has the whole height but for the handle.
-const WIDE = [104, 16]; // px aside, where a mark and a name have room; above and below
+const WIDE = [80, 16]; // px aside, where a mark and a name have room; above and below
 const isWide = ({ width, height }, small) => !small && width - 2 * WIDE[0] >= ((height - 2 * WIDE[1]) * 2) / Math.sqrt(3);
 // Corners of truth, unseen and noise in a box of this size.
 const cornersOf = ({ width, height }, small) => {
@@ -126,14 +126,14 @@ const trailPlaces = (frame, where) => {
 
 // --- how runs end, at the places where they began ------------------------------------------------
 const MARK = 5.5, HIGH_MARK = 19, DIGIT = 8, ROLLS = 3; // px of a mark, its height, of a digit; kind of a run under way
-const ROOM = 40, UP = 22, OUT = 35, CLEAR = 16; // px between starts from which marks have numbers; by which one makes room for the handle, so near
+const ROOM = 40, UP = 22, OUT = 24, CLEAR = 16; // px between starts from which marks have numbers; by which one makes room for the handle, so near
 const boxAt = ([x, y], text) => {
   const half = text ? MARK + 6 + (DIGIT * text.length) / 2 : MARK + 2, high = text ? HIGH_MARK / 2 : MARK + 2;
   return [x - half, y - high, x + half, y + high];
 };
 const covers = (box, [x, y]) => x >= box[0] && x <= box[2] && y >= box[1] && y <= box[3];
 // A mark for each start `spots` (k) whose runs have ended: {spot, at, kind, runs, text}. `kinds`: 0 truth, 1 as good, 2 stuck, of
-// several runs the best. `met`: points that each recovers, in words where marks have room; it makes room for the handle, at the lower corners `outside`.
+// several runs the best. `met`: points that each recovers, in words where marks have room; it makes room for the handle, beside the lower corners `outside`.
 const endMarks = (spots, kinds, met, handle, outside) => {
   const made = new Map();
   spots.forEach((spot, run) => {
@@ -150,7 +150,7 @@ const endMarks = (spots, kinds, met, handle, outside) => {
     const [x, y] = mark.spot;
     if (mark.text && handle && Math.hypot(x - handle[0], y - handle[1]) < CLEAR) {
       const out = outside && low - y < 1 ? sides.findIndex((side) => Math.abs(side - x) < 1) : -1;
-      mark.at = out >= 0 ? [x + (2 * out - 1) * OUT, y] : [x, y - top < 1 ? y + UP : y - UP];
+      mark.at = [out < 0 ? x : x + (2 * out - 1) * OUT, y - top < 1 ? y + UP : y - UP];
     }
   }
   return marks;
@@ -240,7 +240,7 @@ const paintTriangle = (context, frame, size, colours) => {
   };
   if (frame.wide)
     corners.forEach((corner, k) => { // clear of the handle and of the mark at this corner
-      const side = k === 1 ? -1 : 1, there = marks.filter(({ spot }) => Math.hypot(spot[0] - corner[0], spot[1] - corner[1]) < 1);
+      const side = k === 1 ? -1 : 1, there = marks.filter(({ at }) => Math.hypot(at[0] - corner[0], at[1] - corner[1]) < 1);
       const edges = there.map(({ at, text }) => Math.abs(boxAt(at, text)[k === 1 ? 0 : 2] - corner[0]) + 6);
       name(SET_NAMES[k], corner[0] + side * Math.max(clear + 3, ...edges), corner[1], "middle", k === 1 ? "right" : "left");
     });
