@@ -292,7 +292,7 @@ def kernel_address(page: Page, server: serve.Server) -> str:
 
 def triangle_layout(width: float, height: float, small: bool = False) -> tuple[float, float]:
     """The side of the triangle of starts in a box, and the px above it, as triangle.js has it."""
-    small = small or width < 300
-    wide = not small and width - 160 >= (height - 32) * 2 / 3**0.5  # names beside the corners
-    aside, above = (80, 16) if wide else (10, 24) if small else (28, 30)
-    return min(width - 2 * aside, (height - 2 * above) * 2 / 3**0.5), above
+    found = []
+    for aside, above in [(10, 24)] if small or width < 300 else [(80, 16), (28, 30)]:
+        found.append((min(width - 2 * aside, (height - 2 * above) * 2 / 3**0.5), above))
+    return max(found, key=lambda one: one[0])  # names beside the corners, or above and below

@@ -11,14 +11,14 @@ const TILT_TIP = "Tilt into a relief, as high as the energy; drag to tilt and tu
 
 const AGES_TIP = "The same starts on weights of other steps of training; between two of them the heights are mixed";
 
-// Where the box is wide the names stand beside the corners, and the triangle has the whole height but for the handle.
-const WIDE = [80, 16]; // px aside, where a mark and a name have room; above and below
-const isWide = ({ width, height }, small) => !small && width - 2 * WIDE[0] >= ((height - 2 * WIDE[1]) * 2) / Math.sqrt(3);
+// In a wide box the names stand beside the corners, and the triangle has the whole height but for the handle.
+const SMALL = [10, 24], NARROW = [28, 30], WIDE = [80, 16]; // px aside, and above and below: names stand clear of the handle
+const sideOf = ({ width, height }, [aside, above]) => Math.max(10, Math.min(width - 2 * aside, ((height - 2 * above) * 2) / Math.sqrt(3)));
+const isWide = (size, small) => !small && sideOf(size, WIDE) >= sideOf(size, NARROW);
 // Corners of truth, unseen and noise in a box of this size.
-const cornersOf = ({ width, height }, small) => {
-  const [aside, above] = small ? [10, 24] : isWide({ width, height }, small) ? WIDE : [28, 30], below = above; // names stand clear of the handle
-  const side = Math.max(10, Math.min(width - 2 * aside, ((height - above - below) * 2) / Math.sqrt(3)));
-  const high = (side * Math.sqrt(3)) / 2, x = width / 2, y = above + (height - above - below - high) / 2;
+const cornersOf = (size, small) => {
+  const room = small ? SMALL : isWide(size, small) ? WIDE : NARROW, side = sideOf(size, room);
+  const high = (side * Math.sqrt(3)) / 2, x = size.width / 2, y = (size.height - high) / 2;
   return [[x, y], [x - side / 2, y + high], [x + side / 2, y + high]];
 };
 const placeOf = (w, corners) => [0, 1].map((c) => w[0] * corners[0][c] + w[1] * corners[1][c] + w[2] * corners[2][c]);

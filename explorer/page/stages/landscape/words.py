@@ -347,7 +347,8 @@ def title(values: NDArray[np.float64], own: bool = False, finest: bool = True) -
         return "No start explains the weights", text
     last, truth = max(len(values) - 1, 1), np.nonzero(low)[1]
     share = int(truth.min()) / last
-    text = f"{found} of {total} starts {_leave(own)}" if finest else f"Bright ones {_leave(own)}"
+    which = f"The bright ones, {found} of {total}," if finest else "Bright ones"
+    text = f"{which} {_leave(own)}"
     if share >= BESIDE:
         more = f": all are at least {share:.0%} truth" if finest else ""
         return "Only starts beside the truth explain the weights", f"{text}{more}."
