@@ -12,7 +12,7 @@ from explorer.engine.attacks.target import Target
 from explorer.engine.data import empty, preset, read_csv, write_csv
 from explorer.engine.explanations.others import farthest_set
 from explorer.engine.network import init_network
-from explorer.engine.roster import ROSTER
+from explorer.engine.roster import DEFAULT, ROSTER
 from explorer.engine.training import TrainConfig
 from explorer.page import play
 from explorer.page.apps.explorer import App
@@ -82,6 +82,17 @@ def test_the_road_with_three_classes() -> None:
     assert now.attack.scores is not None and now.attack.verdict is not None
     with pytest.raises(ValueError, match="one per class"):
         attack.choose(session, "kkt")
+
+
+def test_after_an_attack_on_many_classes_two_meet_the_usual_one() -> None:
+    session = trained()
+    attack.begin(session)
+    session.gave_way = ""  # as an example chooses it, without a word of another
+    assert session.frame.attack.name == "decoreco"
+    draw.load(session, preset("moons", n=8))
+    play.step(session, 400)
+    attack.begin(session)
+    assert session.frame.attack.name == DEFAULT
 
 
 def test_three_classes_split_and_have_another_set() -> None:

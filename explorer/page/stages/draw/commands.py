@@ -9,6 +9,7 @@ import torch
 
 from explorer.engine import data, training
 from explorer.engine.data import Dataset, preset
+from explorer.engine.roster import DEFAULT
 from explorer.engine.status import Status
 from explorer.engine.store import Run
 from explorer.engine.training import TrainState
@@ -184,6 +185,8 @@ def _begin_anew(session: Session, history: History[Dataset]) -> None:
     """Show the points of `history`, with nothing trained on them."""
     session.running = False
     session.branch.train, session.branch.attack = Timeline(), Timeline()
+    if session.frame.dataset.outputs > history.present.outputs == 1:
+        session.gave_way = session.gave_way or DEFAULT  # one of many classes is no longer asked for
     if any(session.mix):  # of the points before
         session.mix = (0.0, 0.0)
         session.attack_config = session.entry.suit(session.attack_config, 0.0)
