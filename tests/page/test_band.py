@@ -264,7 +264,9 @@ def test_needles_stand_alone_and_follow_a_state_and_a_certificate() -> None:
     alone.state = part.state
     assert alone.network is part.state.net and "pulls" not in alone.view.frame
     alone.certificate = part.certificate
-    assert alone.view.frame["left"] == shown_of(session.frame, session.attack_config).left
+    shown = shown_of(session.frame, session.attack_config)
+    assert alone.view.frame["left"] == shown.left
+    assert alone.view.frame["share"] == pytest.approx(shown.made.left if shown.left else -1)
     assert np.allclose(alone.view.frame["pulls"], band(session)["pulls"])
     alone.dataset = preset("two-points")  # of another dimension: what was shown stays
     assert alone.view.frame["pulls"].shape[0] == data.n

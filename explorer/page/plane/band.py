@@ -46,4 +46,5 @@ def show_needles(view: BandView, shown: BandContent, axes: Axes, of: int = 0) ->
         arrays["labels"] = as_array(shown.y)
     view.label, view.flat = words.band_label(len(shown.net.weights[0])), shown.net.d == 1
     title = words.band_title(len(arrays["needles"]), "count" in arrays, of)
-    view.show(arrays, title=title, left=shown.left, why=shown.why)
+    share = min(1.0, shown.made.left) if shown.left and shown.made is not None else -1.0
+    view.show(arrays, title=title, left=shown.left, share=share, why=shown.why)

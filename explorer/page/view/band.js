@@ -124,8 +124,9 @@ const NEAR = 7; // px from a line of the plane within which it is lit; arbitrary
 function render({ model, el }) {
   el.classList.add("mx-band");
   const title = make("span", "mx-band-title"), left = make("span", "mx-band-left"), why = make("p", "mx-note-text"), key = make("p", "mx-note-text mx-band-key", { "aria-hidden": "true" });
+  const gauge = make("div", "mx-band-gauge", { hidden: true, "aria-hidden": "true" }, make("i", "")); // of the weights the share that is left over
   const box = make("div", "mx-band-box", { tabIndex: 0, role: "slider", "aria-orientation": "horizontal", "aria-valuemin": 1 });
-  el.append(make("div", "mx-band-head", {}, title, left), box, key, why);
+  el.append(make("div", "mx-band-head", {}, title, left), gauge, box, key, why);
   let frame = null, lit = -1, lift = -1, term = "";
   const drawn = (context, size, paints) => frame && paintBand(context, { ...frame, lit, lift, term }, size, paints);
   const { canvas, redraw, close } = surface(box, drawn);
@@ -211,6 +212,8 @@ function render({ model, el }) {
     if (lit >= count) light(-1);
     explain(title, frame.title); explain(left, frame.left || "");
     left.classList.toggle("on", Boolean(frame.glow) && Math.max(...frame.glow.data) > GLOWS * longest(frame.needles)); // in the colour of what glows
+    gauge.hidden = !(frame.share >= 0);
+    gauge.firstChild.style.width = `${100 * frame.share}%`;
     write(why, frame.why || "");
     attribute(box, "aria-valuemax", Math.max(1, count));
     box.hidden = key.hidden = !count; why.hidden = !frame.why;
