@@ -312,9 +312,8 @@ def _why_words(made: Verdict, held: int, traceless: int | None, learning: bool) 
 
 def hall_question(t: int) -> str:
     """Return the question beside the taps."""
-    return (
-        f"Trained for {2 * t:,} steps, twice as long: would the machine find more points, or fewer?"
-    )
+    asked = "would the machine recover more points, or fewer?"
+    return f"Trained for {2 * t:,} steps, twice as long: {asked}"
 
 
 def hall_later(before: int, after: int) -> str:
