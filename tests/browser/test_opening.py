@@ -92,13 +92,16 @@ def test_two_marks_at_the_first_drawing_and_never_again(page: Page, voila_server
 
 def played_again_over_a_page_that_stays(page: Page, app: Explorer) -> None:
     app.press("2 Train")
-    for ending in (".mx-opening-now", ".mx-opening-own"):
+    stage = '#opening .mx-tab[data-scene="attack"]'
+    for ending in (".mx-opening-now", stage, ".mx-opening-own"):
         page.get_by_role("button", name="Help").click()
         page.get_by_role("button", name="Play the opening again").click()
         expect(page.locator(".mx-opening-title")).not_to_be_empty()
         page.locator(ending).click()
         expect(page.locator("#opening")).to_have_count(0)
-        app.expect_points(20 if ending == ".mx-opening-now" else 0)
+        app.expect_points(0 if ending == ".mx-opening-own" else 20)
+        if ending == stage:
+            expect(page.locator(".mx-tab.now")).to_contain_text("Attack")
     page.keyboard.press("Escape")
     app.press("Undo")
     app.expect_points(20)

@@ -91,9 +91,13 @@ const build = (el, send, onClose) => {
     onClose(listen(window, "hashchange", follow));
     onClose(listen(document, "mx-drawn", follow, { once: true }));
   }
+  const grant = (wish) => { // what was pressed in the opening
+    if (wish === "own") send("own");
+    if (/^tab\d$/.test(wish)) el.closest(".mx-app")?.querySelectorAll(".mx-tab")[Number(wish[3])]?.click();
+  };
   const begin = (wish) => {
     if (gone) return;
-    if (wish === "own") send("own");
+    grant(wish);
     // An address that ends in ?lesson=3 opens that lesson, once.
     const asked = new URLSearchParams(location.search).get("lesson");
     if (asked && /^\d+$/.test(asked) && !window.mxLesson) {
@@ -104,7 +108,7 @@ const build = (el, send, onClose) => {
     if (app && !seen()) whenDrawing(app, () => showMarks(app, marks, onClose), onClose);
   };
   // The opening played again ends in a wish, too.
-  onClose(listen(document, "mx-replayed", (e) => { if (e.detail === "own") send("own"); }));
+  onClose(listen(document, "mx-replayed", (e) => grant(e.detail)));
   // In a notebook there is no opening: the marks come when the plane has been drawn.
   const drawn = () => new Promise((done) => document.addEventListener("mx-drawn", () => done(""), { once: true }));
   (window.mxOpening ? window.mxOpening.ended : drawn()).then(begin);

@@ -48,7 +48,7 @@ const playOpening = (root, address) => {
   };
   const end = () => {
     player.pause();
-    if (recording && !wish) player.show(recording.frames.length - 1);
+    if (recording && !["own", "link"].includes(wish)) player.show(recording.frames.length - 1);
     ended = true;
     leave();
   };
@@ -61,11 +61,19 @@ const playOpening = (root, address) => {
     write(".mx-opening-step", "");
     leave();
   };
-  const press = (target) => (target.closest(".mx-opening-own") ? own() : end());
+  const tabs = [...root.querySelectorAll(".mx-tab")];
+  const press = (target) => {
+    if (target.closest(".mx-opening-own")) return void own();
+    const at = tabs.indexOf(target.closest(".mx-tab"));
+    if (at >= 0) wish = `tab${at}`;
+    end();
+    if (at >= 0) tabs.forEach((tab, i) => tab.classList.toggle("now", i === at)); // where the page will be
+  };
   root.addEventListener("click", (e) => press(e.target));
   document.addEventListener("keydown", (e) => { if (e.key === "Escape" && !gone) end(); });
   document.addEventListener("mx-drawn", (e) => { if (e.target.closest(".mx-plane")) { live = true; leave(); } });
-  // The page behind asks what became of the opening, and gets "own" for a plane of one's own.
+  // The page behind asks what became of the opening, and gets "own" for a plane of one's own, and
+  // "tab3" for the stage of that number.
   // It can be played again over the page, which stays as it is.
   const again = () => {
     if (!gone) return;
