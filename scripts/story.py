@@ -268,7 +268,7 @@ def _proof() -> Recorded:
     made = [replace(p, words={k: _of_training(v) for k, v in p.words.items()}) for p in made]
     low, high = _of(made[-1], "a point lies within")[0].split(" to ")
     facts = {
-        "n": str(end.truth.n), "right": str(proof_words.right_count(needed, end.truth)),
+        "n": str(end.truth.n), "right": str(needed.count_of(end.truth)),
         "rings": str(len(needed.rows)), "low": low, "high": high,
         "claim": _of_training(proof_words.claim(asks, whole)),
         "scope": scope(needed.box, needed.top),
