@@ -9,8 +9,8 @@ from explorer.engine.number_words import count, share
 from explorer.engine.scoring import Verdict
 from explorer.engine.store import Run
 from explorer.engine.training import TrainState
-from explorer.research.game import HIDDEN, GuessScore
-from explorer.research.hall import HallScore
+from explorer.research.game import GuessScore
+from explorer.research.hall import ROUNDS, HallScore
 
 ANEW = (
     "No link can make these weights again: they came from a file, or points or settings changed "
@@ -128,7 +128,7 @@ CLAIMING, PROVING = "The machine attacks …", "The proof runs …"
 TRAINING = "Another network is trained; phones go on with it by themselves …"
 PAGE, OWN = "page", "This page's network"
 # What a round can be of, beside the next set.
-HALL_SETS = {"": "Another network", **{name: PRESETS[name].title for name in HIDDEN}}
+HALL_SETS = {"": "Another network", **{name: PRESETS[name].title for name in ROUNDS}}
 # What a phone can answer; the round carries these names to phones and projector.
 HALL_ANSWERS = {"more": "More", "same": "As many", "fewer": "Fewer"}
 HALL_SEALED = "The points are sealed: nobody can change them any more."
