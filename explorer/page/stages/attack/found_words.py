@@ -125,4 +125,4 @@ def images(found: int, n: int, chance: float, clear: int | None = None) -> str:
     said = f"{found} of {n} training images recovered"
     if clear is not None and found:
         said += f", {clear if clear < found else 'all'} of them clearly"
-    return said if math.isnan(chance) else f"{said}; by chance {n * chance:.2g} would be"
+    return said if math.isnan(chance) else f"{said}; chance gives {n * chance:.2g}"
