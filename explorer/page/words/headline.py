@@ -194,7 +194,7 @@ def _nearness(part: Training, state: TrainState) -> tuple[str, str, bool]:
         return "All are on their side. Training now widens the smallest margin.", "", False
     now = part.certified is state
     when = "" if now else "At the last count "  # its step is in the fold
-    gone = _traceless(made, len(state.q))
+    gone = _traceless(made, state)
     if made.light is Light.EXACT:
         they = "They explain" if now else f"{when}they explained"
         return f"{they} the weights up to rounding: a KKT point.{gone}", "good", True
@@ -216,11 +216,20 @@ def _nearness(part: Training, state: TrainState) -> tuple[str, str, bool]:
     return words, "good" if near else "", ready and made.light is not Light.SEPARATED
 
 
-def _traceless(made: Certificate, n: int) -> str:
-    """Return how many of n points leave no trace, as the attack counts them; "" where all do."""
+def _traceless(made: Certificate, state: TrainState) -> str:
+    """Return how many points leave no trace, of those that do not hold the margin; "" for none."""
+    n = len(state.q)
+    rest = n - int(holds_margin(state.q).sum())
     reach = in_reach(made, n)
     gone = 0 if reach is None else int((~reach).sum())
-    return f" {gone} of {n} points {'leaves' if gone == 1 else 'leave'} no trace." if gone else ""
+    if not gone:
+        return ""
+    who = f"{gone} of {count(n, 'point')}"
+    if gone == rest:
+        who = "The other one" if rest == 1 else f"The other {rest}"
+    elif gone < rest:
+        who = f"{gone} of the other {rest}"
+    return f" {who} {'leaves' if gone == 1 else 'leave'} no trace."
 
 
 def _is_still(part: Training) -> bool:
