@@ -28,6 +28,7 @@ class Statement:
         tone: "", "good", "warn" or "bad".
         fold: names and values of the numbers for experts.
         action: the next sensible thing, or None.
+        order: what to do with the mouse, after the words; a lesson gives its own.
     """
 
     title: str
@@ -35,6 +36,12 @@ class Statement:
     tone: str = ""
     fold: tuple[tuple[str, str], ...] = ()
     action: Action | None = None
+    order: str = ""
+
+    @property
+    def under_title(self) -> str:
+        """Return all that stands under the title."""
+        return f"{self.words} {self.order}".strip()
 
 
 @dataclass(frozen=True)

@@ -75,7 +75,6 @@ def test_the_index_leads_to_lesson_0_which_is_done_with_a_mouse(
     expect(caption).to_contain_text("The network bends")
     page.locator(".mx-action").click()
     expect(done).to_have_count(3)
-    app.press("Pause")
     following.click()
     expect(app.verdict).to_contain_text("2 of 8 points hold the margin")
     ready(page)

@@ -39,6 +39,7 @@ from explorer.page.session import Session
 from explorer.page.sharing import files
 from explorer.page.stages.draw import commands as draw
 from explorer.page.stages.train import commands as train
+from explorer.page.words.headline import headline
 from tests.page.pages import choose, send
 from tests.page.students import STUDENTS, done
 from tests.page.test_exchange import weights_of
@@ -371,7 +372,7 @@ def test_a_goal_ticks_itself_off_on_the_page_and_stays_so() -> None:
     assert view.state["title"] == packaged_lessons()[1].title
 
 
-@pytest.mark.parametrize(("k", "i", "counts"), [(1, 1, True), (6, 1, False), (7, 2, False)])
+@pytest.mark.parametrize(("k", "i", "counts"), [(4, 0, True), (6, 1, False), (7, 4, False)])
 def test_the_page_answers_and_instructs_nothing_until_the_task_of_a_step_is_done(
     k: int, i: int, counts: bool
 ) -> None:
@@ -384,6 +385,32 @@ def test_the_page_answers_and_instructs_nothing_until_the_task_of_a_step_is_done
     assert done(app.session)
     app.session.show()
     assert head.state["title"] and head.state["words"]
+    app.close()
+
+
+def test_training_in_a_lesson_counts_and_pauses_where_its_goal_is_met() -> None:
+    app = App(lesson=1)
+    put(app.session)
+    head = app.panels["HeadlinePanel"].view
+    app.session.running = True
+    play.advance(app.session, steps=200)
+    course.check(app.session)
+    assert done(app.session) and not app.session.running
+    app.session.show()
+    assert head.state["title"] and not head.state["words"]
+    app.close()
+
+
+def test_no_headline_gives_an_order_of_its_own_beside_a_lesson() -> None:
+    app = App(lesson=7)
+    put(app.session)
+    STUDENTS[7][0](app.session)
+    assert done(app.session)
+    play.undo(app.session)
+    app.session.show()
+    made = headline(app.session.frame)
+    said = app.panels["HeadlinePanel"].view.state["words"]
+    assert made.order and made.order not in said
     app.close()
 
 

@@ -623,7 +623,7 @@ def headline_of(frame: Frame, running: bool = False) -> str:
     made = headline(frame, running)
     fold = "; ".join(f"{name} {value}" for name, value in made.fold)
     button = "" if made.action is None else f"[{made.action.label}]"
-    return " | ".join(filter(None, (made.tone, made.title, made.words, fold, button)))
+    return " | ".join(filter(None, (made.tone, made.title, made.under_title, fold, button)))
 
 
 def drawn_frames() -> Iterator[tuple[str, Frame]]:

@@ -149,13 +149,16 @@ def statement_of(session: Session, made: Statement) -> Statement:
     """Return what the headline tells of this moment: while a task is open, no answer to it.
 
     It then counts, and warns of what went wrong. It judges, and says its sentence, when the task
-    is done or the run is over.
+    is done or the run is over. Of training, and of what to do, the words of the step alone speak.
     """
     frame = session.frame
-    if not has_task(session) or made.tone == "bad" or frame.status.over:
+    if not isinstance(session.lesson, Walk) or made.tone == "bad":
         return made
+    if not has_task(session) or frame.status.over:
+        trains = frame.stage == "train" and session.lesson.step.cards
+        return replace(made, words="" if trains else made.words, order="")
     counts = (frame.stage in COUNTED and frame.dataset.n > 0) or frame.proof is not None
-    return replace(made, title=made.title * counts, words="", tone="", fold=())
+    return replace(made, title=made.title * counts, words="", tone="", fold=(), order="")
 
 
 def names_play(walk: Walk) -> bool:
@@ -238,12 +241,14 @@ def end_course(session: Session) -> None:
 
 
 def check(session: Session) -> None:
-    """Tick the present step off if its goal is met."""
+    """Tick the present step off if its goal is met; training, which has no end, then pauses."""
     walk = session.lesson
     if not isinstance(walk, Walk) or walk.waiting or walk.at in walk.done:
         return
     if walk.step.goal is not None and walk.step.goal.is_met(session.frame):
         session.lesson = replace(walk, done=walk.done | {walk.at})
+        if session.frame.stage == "train":
+            session.running = False
 
 
 def note_done(session: Session) -> None:

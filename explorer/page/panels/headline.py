@@ -41,7 +41,7 @@ class HeadlinePanel(Panel):
         numbers = made.fold if named is None or NUMBERS in named[0] else ()
         self.view.show(
             title=made.title,
-            words=made.words,
+            words=made.under_title,
             tone=made.tone,
             fold=[list(pair) for pair in numbers],
             action="" if action is None else action.label,

@@ -175,13 +175,13 @@ def _picture(
     running = name in PLAYED
     said = headline(frame, running)
     own = frame.stage == "attack" and by_key(frame.attack.name).own is not None
-    title, told = (None, said.words) if own else words.get(name, (None, said.words))
+    title, told = (None, said.under_title) if own else words.get(name, (None, said.under_title))
     state = None if frame.stage == "draw" else frame.state
     step = "" if state is None else f"step {state.t:,}"
     beside = {
         "title": title or said.title,
         "words": told,
-        "still": said.words,
+        "still": said.under_title,
         "tone": said.tone,
         "step": step,
     }

@@ -279,8 +279,8 @@ def _landscape(frame: Frame) -> Statement:
         return Statement(*found, fold=starts.numbers(frame), action=way)
     return Statement(
         "Which starts lead to the truth?",
-        "Each place is a start: a mix of training points, unseen points and noise. Drag the "
-        "handle, and attack from there.",
+        "Each place is a start: a mix of training points, unseen points and noise.",
+        order="Drag the handle, and attack from there.",
     )
 
 
@@ -365,17 +365,18 @@ def _explain(state: Explained, sure: Certainty | None) -> Statement:
         title = f"{n - still or 'None'} of {count(n, 'point')} can become two"
         return Statement(title, words, "", fold)
     if still == n:
-        words = f"{_unsplit_words(sure)} Drag one freely (Shift) to see what breaks."
+        words, order = _unsplit_words(sure), "Drag one freely (Shift) to see what breaks."
         title = f"None of the {n} points that carry the weights can be split"
         if n == 1:
             title = "The one point that carries the weights cannot be split"
-        return Statement(title, words, "", fold, proof.LAST)
+        return Statement(title, words, "", fold, proof.LAST, order)
     return Statement(
         f"{n - still} of {n} points that carry the weights can become two",
-        "Click a point with ◉, and drag it a little along the line that appears: it becomes two "
-        "that explain the same weights.",
+        "",
         "",
         fold,
+        order="Click a point with ◉, and drag it a little along the line that appears: it becomes "
+        "two that explain the same weights.",
     )
 
 

@@ -72,7 +72,7 @@ class ProofPanel(Panel):
             self._ask(held.target, aim)
         if not held.exact:
             self._refine()
-        self.row.put("said", value=words.hint(frame, held))
+        self.row.put("said", value="" if self.session.lesson else words.hint(frame, held))
         self.gauge.draw(gauge(frame, held))
         self.widths.draw(widths(held))
         for name in ("wider", "narrower"):
