@@ -185,7 +185,7 @@ def _tells_run(held: Handle) -> bool:
 
 
 def map_title(held: Handle) -> tuple[str, str]:
-    """Return which starts explain the weights, as the map shows."""
+    """Return which starts come close to the weights, as the map shows."""
     assert held.energies is not None
     own = by_key(held.problem.of.attack).own is not None
     said, words = title(held.energies, own, held.finest)
@@ -193,7 +193,7 @@ def map_title(held: Handle) -> tuple[str, str]:
 
 
 def tells_nothing(frame: Frame) -> bool:
-    """Return whether every start of the landscape explains the weights, and nothing ran since."""
+    """Return whether every start comes close to the weights, and nothing ran since."""
     held = frame.starts if frame.map_kind == "starts" else None
     if held is None or held.energies is None or len(held.trail) > 1:
         return False
@@ -205,10 +205,10 @@ def tells_nothing(frame: Frame) -> bool:
 
 
 def all_words(held: Handle) -> tuple[str, str]:
-    """Return that every start explains the weights, so that none stands out."""
-    words = f"{beside(held)} anywhere, even noise, add up to these weights"
+    """Return that every start comes close to the weights, so that none stands out."""
+    words = f"{beside(held)} anywhere, even noise, nearly add up to these weights"
     return (
-        "Every start explains these weights",
+        "Every start comes close to these weights",
         f"Energy cannot tell here: {words}.",
     )
 
@@ -245,7 +245,7 @@ def map_words(frame: Frame) -> tuple[str, str]:
 
 
 def _leave(own: bool) -> str:
-    """Return what those do that explain the weights, by an energy of an attack's own or by KKT."""
+    """Return what close starts do, by an energy of an attack's own or by KKT."""
     return (
         f"miss the weights by {EXPLAINED:.0%} or less"
         if own
@@ -327,7 +327,7 @@ def _s(n: int) -> str:
 
 
 def title(values: NDArray[np.float64], own: bool = False, finest: bool = True) -> tuple[str, str]:
-    """Return which starts explain the weights, as the map shows, in a title and a sentence.
+    """Return which starts come close to the weights, as the map shows, in a title and a sentence.
 
     As the map is refined its places stay and others come between them, so the title changes twice
     at most, and only towards starts that are farther from the truth.
@@ -344,21 +344,21 @@ def title(values: NDArray[np.float64], own: bool = False, finest: bool = True) -
         least = float(values[known].min())
         left = f"misses them by {least:.0%}" if own else f"leaves {unexplained_share(least)}"
         text = f"The best of {total} {left}." if finest else "More starts are on their way."
-        return "No start explains the weights", text
+        return "No start comes close to the weights", text
     last, truth = max(len(values) - 1, 1), np.nonzero(low)[1]
     share = int(truth.min()) / last
     which = f"The bright ones, {found} of {total}," if finest else "Bright ones"
     text = f"{which} {_leave(own)}"
     if share >= BESIDE:
         more = f": all are at least {share:.0%} truth" if finest else ""
-        return "Only starts beside the truth explain the weights", f"{text}{more}."
+        return "Only starts beside the truth come close to the weights", f"{text}{more}."
     where = "Starts far from the truth" if share < FAR else "Starts half way to the truth"
     more = _farthest(values, share) if finest else ""
-    return f"{where} explain the weights, too", f"{text}{more}."
+    return f"{where} come close to the weights, too", f"{text}{more}."
 
 
 def _farthest(values: NDArray[np.float64], share: float) -> str:
-    """Return what is told of starts with so little truth that explain the weights, after these."""
+    """Return what is told of close starts with so little truth, after these."""
     if float(values[-1, 0]) <= EXPLAINED:
         return ", even noise"
     truth, least = float(values[0, -1]), float(np.nanmin(values))
