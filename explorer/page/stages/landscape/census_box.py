@@ -29,7 +29,8 @@ ROUNDS = 500  # of a string, at most; arbitrary: a second or two
 COUNTED = 0.8  # share of the bar that the descents take; arbitrary
 MARKS: dict[Kind, int] = {"truth": 0, "explanation": 1}  # as the ends of runs; others are stuck
 COLOURS = 8  # of basins beside that of the truth, as in triangle.js; the rest is grey
-SPECK, ROLLING = 1.2, 3  # px: radius of a start; its mark, as of a run under way
+SPECK = 1.2  # px: radius of a descent on its way
+ENDED, GOING = 3, 4  # marks: white of ends, dark of descents on their way, as in triangle.js
 LARGEST, SMALLEST = 18.0, 2.0  # px: radius of a dot that all starts come to, and of one alone
 
 
@@ -194,7 +195,7 @@ def _size(came: int, n: int) -> float:
 
 
 def _going_arrays(going: Going) -> Arrays:
-    """Return specks of starts and dots of ends, as runs of one place each that still roll."""
+    """Return dark specks of descents on their way and white dots of ends, as runs of one place."""
     ended = going.basin >= 0
     first, came = np.unique(going.basin[ended], return_index=True, return_counts=True)[1:]
     ends = going.places[ended][first]
@@ -202,7 +203,7 @@ def _going_arrays(going: Going) -> Arrays:
     sizes = [SPECK] * int((~ended).sum()) + [_size(int(k), len(ended)) for k in came]
     return {
         "trails": places[:, None],
-        "ends": np.full(len(places), ROLLING, dtype=np.uint8),
+        "ends": np.array([GOING] * int((~ended).sum()) + [ENDED] * len(ends), dtype=np.uint8),
         "sizes": np.array(sizes, dtype=np.float32),
     }
 

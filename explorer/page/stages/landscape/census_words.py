@@ -8,7 +8,7 @@ from explorer.engine.attacks.claims import MERGE_RADIUS
 from explorer.engine.confidence import Share
 from explorer.engine.number_words import count
 from explorer.page.job import JobState
-from explorer.page.stages.landscape.energy_words import end_rows, number
+from explorer.page.stages.landscape.energy_words import end_rows, unexplained_share
 from explorer.research.census import Census
 from explorer.research.census.basins import Basin, Kind
 from explorer.research.census.passes import LowestPass
@@ -85,10 +85,11 @@ def census_numbers(made: Census) -> tuple[tuple[str, str], ...]:
 
 def end_words(one: Basin, k: int, total: int) -> tuple[str, str]:
     """Return what an end leaves, what it is, and how many starts come to it."""
-    hard = f", by hard ones {number(one.hard)}" if one.hard == one.hard else ""
+    hard = f", by hard ones {unexplained_share(one.hard)}" if one.hard == one.hard else ""
     come = "comes" if len(one.starts) == 1 else "come"
+    left = unexplained_share(one.value)
     words = (
-        f"{len(one.starts)} of {total} starts {come} here. It leaves {number(one.value)} of ‖θ‖² "
+        f"{len(one.starts)} of {total} starts {come} here. It leaves {left} of the weights "
         f"by smooth slopes{hard}, and is {one.away:.2f} from the truth on average."
     )
     return f"Basin {k + 1} ends at {KINDS[one.kind]}", words
@@ -98,7 +99,7 @@ def end(made: Census, k: int) -> str:
     """Return an end in the list."""
     one = made.basins[k]
     came = count(len(one.starts), "start")
-    return f"{k + 1}: {KINDS[one.kind]}, {came}, leaves {number(one.value)}"
+    return f"{k + 1}: {KINDS[one.kind]}, {came}, leaves {unexplained_share(one.value)}"
 
 
 def legend(made: Census) -> str:
@@ -113,18 +114,24 @@ def rows(made: Census) -> list[list[str]]:
     """Return the ends as a table for screen readers."""
     head = ["end", "kind", "starts", "left", "from the truth"]
     return [head] + [
-        [str(k + 1), KINDS[one.kind], str(len(one.starts)), number(one.value), f"{one.away:.3f}"]
+        [
+            str(k + 1),
+            KINDS[one.kind],
+            str(len(one.starts)),
+            unexplained_share(one.value),
+            f"{one.away:.3f}",
+        ]
         for k, one in enumerate(made.basins)
     ]
 
 
 def way_words(made: Census, key: str, way: LowestPass | None, going: bool) -> str:
-    """Return by how much ways from the truth's end rise; `going`: whether they are looked for."""
+    """Return what ways from the truth's end leave at most; `going`: whether they are looked for."""
     if key == "other" and not made.distinct("explanation"):
         return "none: no other end is as good"
     if way is None:
         return "is looked for" if going else "was not looked for"
     if float((way.way[0] - way.way[-1]).norm(dim=1).mean()) <= MERGE_RADIUS:
         return f"none: {GOALS[key]} is the truth's"
-    low, high = (number(v).replace("less than ", "< ") for v in (way.barrier, way.straight_barrier))
-    return f"over both ends: lowest found {low}, straight (dashed) {high}"
+    low, high = (unexplained_share(float(line.max())) for line in (way.lowest, way.straight))
+    return f"most unexplained: lowest found {low}, straight (dashed) {high}"

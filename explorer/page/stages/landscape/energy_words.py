@@ -36,6 +36,13 @@ def number(value: float) -> str:
     return f"{value:.2f}" if value >= 0.095 else f"{value:.1g}"
 
 
+def unexplained_share(energy: float) -> str:
+    """Return the share of the weights whose square an energy is."""
+    if not np.isfinite(energy):
+        return "–"
+    return "less than 1%" if energy < 1e-4 else f"{energy**0.5:.1%}"
+
+
 def end_rows(
     counts: Sequence[int], names: Sequence[str] = ENDS, coloured: bool = True, head: str = "ends"
 ) -> str:

@@ -452,7 +452,7 @@ class StartsPanel(Panel):
         self.path.put("title", value=f"<b>Pass</b> <span class='mx-aside'>{said}</span>")
         self.strip.label = f"Pass: {said}"
         marks = [[0.0, "the truth's end"], [1.0, census_words.GOALS[key]]]
-        self.strip.show(arrays, marks=marks, handle=None, fall=[], top=top)
+        self.strip.show(arrays, marks=marks, handle=None, fall=[], top=top, least=NOISE, share=True)
 
     def _draw_strip(self) -> None:
         """Draw the profile: at the start, and after the attack where runs are known."""

@@ -24,6 +24,7 @@ from explorer.page.stages.landscape.energy_words import (
     end_rows,
     nothing,
     number,
+    unexplained_share,
 )
 from explorer.page.words.statement import scale_html
 from explorer.research.census import Census
@@ -349,8 +350,10 @@ def title(values: NDArray[np.float64], own: bool = False, finest: bool = True) -
     share = int(truth.min()) / last
     which = f"The bright ones, {found} of {total}," if finest else "Bright ones"
     text = f"{which} {_leave(own)}"
+    if not own and np.isfinite(values[0, -1]):
+        text += f", the truth {_rough_share(float(values[0, -1]))}"
     if share >= BESIDE:
-        more = f": all are at least {share:.0%} truth" if finest else ""
+        more = f". All are at least {share:.0%} truth" if finest else ""
         return "Only starts beside the truth come close to the weights", f"{text}{more}."
     where = "Starts far from the truth" if share < FAR else "Starts half way to the truth"
     more = _farthest(values, share) if finest else ""
@@ -360,12 +363,16 @@ def title(values: NDArray[np.float64], own: bool = False, finest: bool = True) -
 def _farthest(values: NDArray[np.float64], share: float) -> str:
     """Return what is told of close starts with so little truth, after these."""
     if float(values[-1, 0]) <= EXPLAINED:
-        return ", even noise"
+        return ". Even noise does"
     truth, least = float(values[0, -1]), float(np.nanmin(values))
-    left = [f"{e**0.5:.0%}" if e >= 1e-4 else "less than 1%" for e in (truth, least)]
-    if least < truth and left[0] != left[1]:
-        return f". Less is not nearer: the truth leaves {left[0]}, another {left[1]}"
-    return f", one of them with {share:.0%} truth"
+    if least < truth and _rough_share(least) != _rough_share(truth):
+        return f". Less is not nearer: another leaves {_rough_share(least)}"
+    return f". One has {share:.0%} truth"
+
+
+def _rough_share(energy: float) -> str:
+    """Return the share that an energy leaves, in whole per cent."""
+    return f"{energy**0.5:.0%}" if energy >= 1e-4 else "less than 1%"
 
 
 def left_text(energy: float, rough: bool) -> str:
@@ -386,13 +393,6 @@ def readout(
         )
     form = readout_form(running, rough, lesson)
     return form.format(energy=number(energy), left=unexplained_share(energy), **shares)
-
-
-def unexplained_share(energy: float) -> str:
-    """Return the share of the weights whose square an energy is."""
-    if not np.isfinite(energy):
-        return "–"
-    return "less than 1%" if energy < 1e-4 else f"{energy**0.5:.1%}"
 
 
 def readout_form(running: bool, rough: bool, lesson: bool = False) -> str:
