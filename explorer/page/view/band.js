@@ -120,6 +120,7 @@ const paintBand = (context, frame, size, paints) => {
 
 // --- the view of a kernel ---------------------------------------------------------------------
 const GLOWS = 0.01; // of the longest needle: less is not seen; arbitrary
+const SEEN = 5e-4; // of the weights: less is no part of a bar; arbitrary
 const NEAR = 7; // px from a line of the plane within which it is lit; arbitrary
 function render({ model, el }) {
   el.classList.add("mx-band");
@@ -213,7 +214,7 @@ function render({ model, el }) {
     explain(title, frame.title); explain(left, frame.left || "");
     left.classList.toggle("on", Boolean(frame.glow) && Math.max(...frame.glow.data) > GLOWS * longest(frame.needles)); // in the colour of what glows
     gauge.hidden = !(frame.share >= 0);
-    gauge.firstChild.style.width = `${100 * frame.share}%`;
+    gauge.firstChild.style.width = frame.share > SEEN ? `max(2px, ${100 * frame.share}%)` : "0";
     write(why, frame.why || "");
     attribute(box, "aria-valuemax", Math.max(1, count));
     box.hidden = key.hidden = !count; why.hidden = !frame.why;
