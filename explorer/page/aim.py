@@ -187,7 +187,7 @@ def passed_by(held: Handle, state: AttackState, ended: bool = False) -> Passed:
     of_claims = ended and len(claims.x) > 0
     place = parts.claims_weights(claims.x, claims.y) if of_claims else parts.weights(state.x)
     found = recovered_count(problem, claims.x, claims.y)
-    return Passed(place, held.landscape.measure(state.x), state.t, found)
+    return Passed(place, held.landscape.measure(state.x), state.t, found, claims if ended else None)
 
 
 def at_state(held: Handle, state: AttackState) -> Handle:

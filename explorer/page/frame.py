@@ -67,12 +67,16 @@ def first_candidates(target: Target, truth: Dataset) -> Candidates:
 
 
 class Passed(NamedTuple):
-    """Where a run was after t steps: its place on the triangle, its energy, the points it met."""
+    """Where a run was after t steps: place on the triangle, energy, points recovered.
+
+    Its claims are known at the end of a run.
+    """
 
     place: Weights
     energy: float
     t: int
     found: int = 0
+    claims: Report | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,6 +133,16 @@ class Handle:
     def t(self) -> int:
         """Return the step of the run that is shown; 0 where there is none."""
         return 0 if self.shown is None else self.shown.t
+
+    @property
+    def at_end(self) -> bool:
+        """Return whether the last state of a run is shown."""
+        return len(self.trail) > 1 and self.t == self.trail[-1].t
+
+    @property
+    def claims(self) -> Report | None:
+        """Return the claims of the run whose last state is shown."""
+        return self.trail[-1].claims if self.at_end else None
 
     @property
     def trail_so_far(self) -> tuple[Passed, ...]:

@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 import torch
 
+from explorer.engine.attacks.claims import Report
+from explorer.engine.attacks.shapes import EMPTY
 from explorer.engine.data import preset
 from explorer.engine.energy.landscape import SIDES, between_places, read_lattice
 from explorer.engine.energy.points import energy
@@ -19,6 +21,8 @@ from explorer.page.apps.explorer import App
 from explorer.page.controls.row import Row
 from explorer.page.frame import Passed, Proof
 from explorer.page.job import Job, JobState
+from explorer.page.plane.marks import FOUND
+from explorer.page.plane.scene import Look, scene
 from explorer.page.stages.attack import commands as attack
 from explorer.page.stages.landscape import commands as landscape
 from explorer.page.stages.landscape import start_energies, words
@@ -451,6 +455,31 @@ def test_a_run_from_the_handle_has_a_headline_of_its_own(app: App) -> None:
     assert words.unexplained_share(first) in told and words.unexplained_share(held.energy) in told
     drag(app, 0.2, 0.4, 0.4)
     assert headline(session.frame).title != made.title
+
+
+def test_a_run_from_the_handle_has_rings_and_its_number_follows_the_switch(app: App) -> None:
+    session, aside = app.session, panel(app).aside
+    drag(app, 0.9, 0.05, 0.05)
+    assert aside.items["fill"].hidden
+    press(panel(app).here, "go")
+    held = session.frame.starts
+
+    def rings() -> int:
+        kinds = scene(session.frame, session.axes, Look(), EMPTY, {})[0].get("claims")
+        return 0 if kinds is None else int((kinds[:, 2] == FOUND).sum())
+
+    assert aside.value("fill") == "end" and not aside.items["fill"].hidden
+    assert "the end" in aside.value("read") and words.TITLE not in aside.value("title")
+    assert rings() == held.trail[-1].found
+    truth = session.frame.truth
+    right = Report(truth.x[:5], truth.y[:5], torch.ones(5))
+    session.put(
+        starts=replace(held, trail=(*held.trail[:-1], held.trail[-1]._replace(claims=right)))
+    )
+    assert rings() == 5
+    choose(aside, "fill", "start")
+    assert session.frame.starts.energy == held.trail[0].energy and not rings()
+    assert "the end" not in aside.value("read") and words.TITLE in aside.value("title")
 
 
 def test_the_profile_of_the_edges_marks_the_handle_only_where_it_is_on_an_edge(app: App) -> None:

@@ -876,7 +876,7 @@ def starts_words(empty: Frame, begun: Frame, several: Frame) -> Named:
         counted = says.counting_words(200, ended, ends)
         yield f"starts, counting, {ended}", ": ".join(counted)
     yield "starts, readout", says.readout(place, 0.0123)
-    yield "starts, readout of a run", says.readout(place, 1e-9, True)
+    yield "starts, readout of a run", says.readout(place, 1e-9, "at the end")
     yield "starts, readout in passing", says.readout(place, 0.0123, rough=True)
     for colours in says.BRIGHT:
         yield f"starts, scale, {colours}", says.scale(1.0, colours, ("#000000", "#ffffff"))

@@ -69,7 +69,7 @@ def claim_marks(frame: Frame, axes: Axes, values: dict[str, Any]) -> Arrays:
 def shown_marks(
     claims: Report, truth: Dataset | None, axes: Axes, values: dict[str, Any]
 ) -> Arrays:
-    """Return a mark at each claim of an attack of the arena, and lines to the points they met."""
+    """Return a mark at each claim of an attack of arena or landscape, and lines to its points."""
     if truth is None or not truth.n or not len(claims.x):
         return {}
     match: NDArray[np.int64] = score(truth, claims.x, claims.y, (RADIUS,)).matches[0].numpy()

@@ -305,11 +305,16 @@ def _candidates(frame: Frame, axes: Axes, look: Look, values: dict[str, Any]) ->
     claims = frame.attack.claims if _is_finished(frame, look) else None
     if claims is not None:
         used = _claimed_mask(frame.attack.state, claims)
+    of_start = None if frame.handle is None or look.running else frame.handle.claims
+    if of_start is not None:
+        used = _claimed_mask(shown, of_start)
     made: Arrays = {"candidates": candidate_rows(shown, axes, used)}
     if frame.handle is not None and not frame.rolled and frame.handle.end < 0:
         made["candidates"][:, 3] = min(1.0, OF_A_START / len(used))  # many, and none claims a point
     if claims is not None and look.truth_shown and len(claims.x):
         made |= marks.claim_marks(frame, axes, values)
+    elif of_start is not None and look.truth_shown:
+        made |= marks.shown_marks(of_start, frame.truth, axes, values)
     elif frame.claims is not None:
         made["candidates"][:, 3] = PLAIN  # of several attacks: no multiplier compares
         if look.truth_shown:

@@ -22,7 +22,7 @@ from explorer.page.frame import Attacking, Frame, Handle
 from explorer.page.recording.frames import RecordedFrame, config_of, pictures, spread
 from explorer.page.recording.packing import recording_text
 from explorer.page.stages.landscape import words
-from explorer.page.stages.landscape.energy_words import ENDS, MARKS
+from explorer.page.stages.landscape.energy_words import ENDS, MARKS, unexplained_share
 from explorer.research.grid.landscape import SIDES, Key, Runs
 from explorer.research.pictures.axes import Axes
 from explorer.research.pictures.shades import start_shades
@@ -137,7 +137,7 @@ def _read(picture: RecordedFrame, frame: Frame) -> RecordedFrame:
     shares = zip(words.SETS, words.percents(held.weights), strict=True)
     now = "unexplained now" if held.t else "unexplained here"
     fold = (
-        (now, words.unexplained_share(held.energy)),
+        (now, unexplained_share(held.energy)),
         *((f"start: {n}", f"{p}%") for n, p in shares),
     )
     return replace(picture, fold=fold)

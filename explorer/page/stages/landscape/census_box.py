@@ -98,6 +98,9 @@ class CensusBox:
         """Count the basins of the weights on screen."""
         play.pause(self.session)
         problem = landscape.census_problem(self.session)
+        held = landscape.starts(self.session)
+        if held.trail and not held.best:  # else the headline went on to tell of that run
+            landscape.place_handle(self.session, held.weights)
         config = CensusConfig(starts=STARTS, seed=self.session.seed)
         loss = surface_of(problem, config).loss  # what it refuses is said at once
         places = census_starts(problem.parts, config)[0].numpy()

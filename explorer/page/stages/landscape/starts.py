@@ -215,8 +215,8 @@ class StartsPanel(Panel):
             self.aside.put("fill", value="start")
 
     def _show_ends(self) -> None:
-        """Put the switch to the end, where ends are known: the plane shows one from now on."""
-        if self._ends() is not None:
+        """Put the switch to the end, where one is known: the plane shows one from now on."""
+        if self._ends() is not None or landscape.starts(self.session).line.states:
             self.aside.put("fill", value="end")
         self._draw_fill()
 
@@ -295,7 +295,8 @@ class StartsPanel(Panel):
         self.view.handle = held.weights
         self.view.say = words.handle_words(held.weights, held.energy, held.rough)
         lesson = self.session.lesson is not None
-        read = words.readout(held.weights, held.energy, held.t > 0, held.rough, lesson)
+        when = "" if held.t == 0 else "at the end" if held.at_end else "now"
+        read = words.readout(held.weights, held.energy, when, held.rough, lesson)
         form = "" if held.energies is None else words.readout_form(False, True, lesson)
         self.aside.put("read", value=read, form=form)
 
@@ -349,10 +350,11 @@ class StartsPanel(Panel):
         ends, values = self._ends(), self.energies.values
         basins = self.shows_basins
         counted = self.census.found is not None
-        fills = FILLS[:1] + FILLS[1:2] * (ends is not None or not counted) + FILLS[2:] * counted
+        ran = ends is not None or (bool(held.line.states) and not self.attack_job.busy)
+        fills = FILLS[:1] + FILLS[1:2] * (ran or not counted) + FILLS[2:] * counted
         if self.aside.value("fill") == "basins" and not counted:
             self.aside.put("fill", value="start")
-        self.aside.put("fill", options=fills, hidden=ends is None and not counted)
+        self.aside.put("fill", options=fills, hidden=not ran and not counted)
         chosen = self.aside.value("fill")
         self.aside.put("ends", hidden=not basins)
         for name in ("scale", "read"):
@@ -362,6 +364,8 @@ class StartsPanel(Panel):
         title = words.AFTER if at_end else words.TITLE
         colours = self.runs.setting("colours")
         unit = words.unit(held.problem.of.attack, colours)
+        if held.t and not at_end:
+            title, unit = words.RUN, words.OF_START
         if basins:
             title, unit, filled = census_words.FILLED, census_words.UNIT, None
         self.aside.put("title", value=words.heading(title, unit))
@@ -509,7 +513,8 @@ class StartsPanel(Panel):
 
         def end() -> None:
             self._lead()
-            if self.attack_job.state is JobState.DONE:
+            done = self.attack_job.state is JobState.DONE
+            if done or len(landscape.starts(self.session).trail) > 1:
                 self._show_ends()
 
         self.attack_job.begin(work, lambda part: follow(*part), end, lambda: self._is_gone(held))

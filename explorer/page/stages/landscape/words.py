@@ -34,7 +34,8 @@ from explorer.research.runs import RADIUS
 
 SETS = ("truth", "unseen", "noise")
 AGES_COMING = "other steps of training are computed"
-TITLE, AFTER = "Unexplained at the start", "Unexplained at the end"
+TITLE, AFTER, RUN = "Unexplained at the start", "Unexplained at the end", "Unexplained"
+OF_START = "colours: at the start"
 BRIGHT = {"log": "bright: little is left", "linear": "bright: little is left",
           "rank": "colours by rank"}  # fmt: skip
 COLOURS = (("log", "log"), ("linear", "linear"), ("by rank", "rank"))
@@ -381,17 +382,18 @@ def left_text(energy: float, rough: bool) -> str:
 
 
 def readout(
-    weights: Weights, energy: float, running: bool = False, rough: bool = False,
+    weights: Weights, energy: float, when: str = "", rough: bool = False,
     lesson: bool = False,
 ) -> str:  # fmt: skip
-    """Return what is unexplained and the three shares beside the triangle, as HTML."""
+    """Return what is unexplained and the three shares beside the triangle, as HTML.
+
+    `when`: of a run, what is told of it, such as "at the end"; "" at its start.
+    """
     shares = dict(zip(SETS, percents(weights), strict=True))
-    if running and not lesson:  # no hand changes where it begun
+    if when and not lesson:  # no hand changes where it begun
         begun = mixture(weights, short=True)
-        return (
-            f"<div><b>{unexplained_share(energy)}</b> unexplained</div><div>begun at {begun}</div>"
-        )
-    form = readout_form(running, rough, lesson)
+        return f"<div><b>{unexplained_share(energy)}</b> {when}</div><div>begun at {begun}</div>"
+    form = readout_form(bool(when), rough, lesson)
     return form.format(energy=number(energy), left=unexplained_share(energy), **shares)
 
 
