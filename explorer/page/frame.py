@@ -135,14 +135,9 @@ class Handle:
         return 0 if self.shown is None else self.shown.t
 
     @property
-    def at_end(self) -> bool:
-        """Return whether the last state of a run is shown."""
-        return len(self.trail) > 1 and self.t == self.trail[-1].t
-
-    @property
     def claims(self) -> Report | None:
-        """Return the claims of the run whose last state is shown."""
-        return self.trail[-1].claims if self.at_end else None
+        """Return the claims of a run that has ended and whose end is shown."""
+        return self.trail[-1].claims if self.t and self.t == self.trail[-1].t else None
 
     @property
     def trail_so_far(self) -> tuple[Passed, ...]:

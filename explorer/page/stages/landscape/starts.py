@@ -295,7 +295,7 @@ class StartsPanel(Panel):
         self.view.handle = held.weights
         self.view.say = words.handle_words(held.weights, held.energy, held.rough)
         lesson = self.session.lesson is not None
-        when = "" if held.t == 0 else "at the end" if held.at_end else "now"
+        when = "" if held.t == 0 else "now" if held.claims is None else "at the end"
         read = words.readout(held.weights, held.energy, when, held.rough, lesson)
         form = "" if held.energies is None else words.readout_form(False, True, lesson)
         self.aside.put("read", value=read, form=form)

@@ -302,7 +302,8 @@ def arrival_words(made: Arrivals) -> tuple[str, str]:
     others = []
     if made.other:
         sets = "another set" if made.other == 1 else "other sets"
-        others.append(f"{made.other} end{_s(made.other)} at {sets} as good")
+        off = f"some points over {RADIUS:g} off"
+        others.append(f"{made.other} end{_s(made.other)} at {sets} as good ({off})")
     if made.stuck:
         others.append(f"{made.stuck} {'is' if made.stuck == 1 else 'are'} stuck")
     falling = made.ended - made.level
