@@ -122,6 +122,21 @@ def test_a_cancelled_census_ends_and_leaves_nothing(app: App) -> None:
     assert "cancelled" in app.session.message and starts.aside.value("fill") == "start"
 
 
+def test_a_census_ends_a_run_from_the_handle(app: App) -> None:
+    starts, session = panel(app), app.session
+
+    async def go() -> None:
+        press(starts.here, "go")
+        while not starts.attack_job.busy:
+            await asyncio.sleep(0.001)
+        press(starts.census.go, "go")
+        await starts.census.job.wait()
+
+    asyncio.run(go())
+    assert starts.attack_job.state is JobState.CANCELLED
+    assert session.frame.starts.census is not None
+
+
 def test_a_census_under_way_shows_what_it_has_come_to(
     app: App, monkeypatch: pytest.MonkeyPatch
 ) -> None:

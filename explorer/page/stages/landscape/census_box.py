@@ -79,13 +79,18 @@ class CensusBox:
         pick: the list of ends.
     """
 
-    def __init__(self, panel: Panel, draw: Callable[[bool], None]) -> None:
-        """`draw` shows what is known now; it is told whether that is a new census."""
+    def __init__(
+        self, panel: Panel, draw: Callable[[bool], None], clear: Callable[[], None]
+    ) -> None:
+        """`draw` shows what is known now; it is told whether that is a new census.
+
+        `clear` ends a run from the handle, which would take the headline back.
+        """
         self.session: Session = panel.session
         self.found: Found | None = None
         self.going: Going | None = None
         self._told: Going | None = None
-        self._draw = draw
+        self._draw, self._clear = draw, clear
         self.job = Ask(panel, panel.weights, words.ENDED)
         self.job.observe(self._tell)
         self.go = Row(
@@ -97,6 +102,7 @@ class CensusBox:
     def _start(self) -> None:
         """Count the basins of the weights on screen."""
         play.pause(self.session)
+        self._clear()
         problem = landscape.census_problem(self.session)
         held = landscape.starts(self.session)
         if held.trail and not held.best:  # else the headline went on to tell of that run

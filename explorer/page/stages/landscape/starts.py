@@ -67,7 +67,7 @@ class StartsPanel(Panel):
         self.attack_job = Ask(self)
         self.ages_job = Ask(self, self._landscape)
         self.ages: tuple[Age, ...] = ()  # that `ages_job` has found so far
-        self.census = CensusBox(self, self._on_census)
+        self.census = CensusBox(self, self._on_census, self.attack_job.cancel)
         self._shown: tuple[Any, ...] = ()  # what the triangle's frame was made of
         self._passed: Handle | None = None  # in the frame before, where a drag passed it
         self.runs = RunsBox(self, self.command, None, self._take, **self._settings())
