@@ -440,7 +440,7 @@ def a_census_is_counted_and_its_ends_are_chosen(triangle: Triangle) -> None:
     assert aside.evaluate("el => el.scrollHeight <= el.clientHeight + 1")
     ends.select_option(index=1)  # by the keyboard, as any list
     expect(page.locator(".mx-verdict")).to_contain_text("Basin 1")
-    expect(page.locator(".mx-starts-head")).to_contain_text(re.compile("Pass .*(over both|none)"))
+    expect(page.locator(".mx-starts-head")).to_contain_text(re.compile("Pass .*(straight|none)"))
 
 
 def every_picture_has_a_menu_that_saves_it(page: Page, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import json
 from dataclasses import replace
@@ -392,9 +393,13 @@ def test_training_in_a_lesson_counts_and_pauses_where_its_goal_is_met() -> None:
     app = App(lesson=1)
     put(app.session)
     head = app.panels["HeadlinePanel"].view
-    app.session.running = True
-    play.advance(app.session, steps=200)
-    course.check(app.session)
+
+    async def go() -> None:
+        app.session.running = True
+        play.advance(app.session, steps=200)
+        course.check(app.session)
+
+    asyncio.run(go())
     assert done(app.session) and not app.session.running
     app.session.show()
     assert head.state["title"] and not head.state["words"]

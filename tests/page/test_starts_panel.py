@@ -473,9 +473,9 @@ def test_a_run_from_the_handle_has_rings_and_its_number_follows_the_switch(app: 
     assert rings() == held.trail[-1].found
     truth = session.frame.truth
     right = Report(truth.x[:5], truth.y[:5], torch.ones(5))
-    session.put(
-        starts=replace(held, trail=(*held.trail[:-1], held.trail[-1]._replace(claims=right)))
-    )
+    last = held.trail[-1]
+    some = type(last)(*(right if part is last.claims else part for part in last))
+    session.put(starts=replace(held, trail=(*held.trail[:-1], some)))
     assert rings() == 5
     choose(aside, "fill", "start")
     assert session.frame.starts.energy == held.trail[0].energy and not rings()
