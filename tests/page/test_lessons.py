@@ -394,13 +394,13 @@ def test_training_in_a_lesson_counts_and_pauses_where_its_goal_is_met() -> None:
     put(app.session)
     head = app.panels["HeadlinePanel"].view
 
-    async def go() -> None:
+    async def runs_on() -> bool:
         app.session.running = True
         play.advance(app.session, steps=200)
         course.check(app.session)
+        return bool(app.session.running)
 
-    asyncio.run(go())
-    assert done(app.session) and not app.session.running
+    assert not asyncio.run(runs_on()) and done(app.session)
     app.session.show()
     assert head.state["title"] and not head.state["words"]
     app.close()
