@@ -322,7 +322,8 @@ def other_row(other: Ambiguity | None, placed: int | None = None) -> dict[str, A
     sure = other.certified
     known = ""
     if sure is not None:
-        certified = int(sure.sum())
-        known = f"{explanations.certified_count(certified, len(sure))}"
-        known += f", {placed} in wider places. " if placed and placed > certified else ". "
+        certified, of = int(sure.sum()), len(sure)
+        known = f"{explanations.certified_count(certified, of)}. "
+        if placed and placed > certified:
+            known = f"{placed} of {of} points must be in their place, {certified} are certified. "
     return {**row, "words": f"{known}{other.in_short}"}

@@ -85,15 +85,16 @@ def certainty_words(
         return f"● {word}: {met}   ✓ certified: {share:.0%} computed"
     if sure is None:
         return why_none(target)
+    if placed and placed > sure:  # of which those certified are the narrow ones
+        narrow = f", {sure} of them ✓ within {digits_above(near)}" if sure else ""
+        return f"● {word}: {met}   must be in their place: {placed}{narrow}"
     alone, within = sure - both, f"certified within {digits_above(near)}"
     words = f"● {word}: {met}"
     if both:
         words += f", {both if both < met else 'all'} of them ✓ {within}"
     if alone:
         words += f"   ✓ {within}, not {word}: {alone}"
-    if not sure:
-        words += ", none certified"
-    return f"{words}, {placed} in wider places" if placed and placed > sure else words
+    return words if sure else f"{words}, none certified"
 
 
 def why_none(target: Target) -> str:

@@ -368,7 +368,7 @@ def _farthest(values: NDArray[np.float64], share: float) -> str:
         return ". Even noise does"
     truth, least = float(values[0, -1]), float(np.nanmin(values))
     if least < truth and _rough_share(least) != _rough_share(truth):
-        return f". Less is not nearer: another leaves {_rough_share(least)}"
+        return f". Less is not nearer: another, of any margin, leaves {_rough_share(least)}"
     return f". One has {share:.0%} truth"
 
 

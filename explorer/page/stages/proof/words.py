@@ -16,7 +16,7 @@ ALLOW = Action("allow-points", LIFT)
 REVEAL = Action("reveal-points", "Reveal the points")
 FORBID = "Press the plane to forbid points in a disc, and see what else explains the weights."
 GAUGE = "Unexplained share of the weights"
-LEAST, WITHOUT = "best set of all", "without a point in the disc"
+LEAST, WITHOUT = "best set near the margin", "without a point in the disc"
 SEARCHED = "so far"
 CLOSED_IN, EACH = "How wide each place is", "how far from its middle the point can lie"
 WITHIN = "from the middle"
@@ -148,7 +148,8 @@ def place_words(made: Needed, truth: Dataset) -> str:
         words = f"{right} of {places} places hold one of them"
     low, high = (digits_above(end + made.reach) for end in (made.rows[0, -3], made.rows[-1, -3]))
     far = low if high == low else f"{low} to {high}"
-    return f"{words}, at most {far} from its middle."
+    reach = "It reaches {} from its" if places == 1 else "Places reach {} from their"
+    return f"{words}. {reach.format(far)} middle."
 
 
 def _argument(frame: Frame, held: Proof) -> Statement:
