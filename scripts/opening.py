@@ -42,7 +42,8 @@ CERTAINTY = RUN.with_suffix(".json")
 
 # Measured: 19 of 20 points hold the margin within 1%, and the attack finds all 20.
 PRESET, TRAINED, ATTACKED = "alternating-circle", 20_000, 2000
-SCENES = {"draw": 36, "train": 54, "attack": 50, "end": 10}  # frames: nine seconds
+SCENES = {"draw": 36, "train": 54, "attack": 50, "end": 10}  # frames: nine seconds, with STANDS
+STANDS = 9  # frames that the end of training stands: its count is read; arbitrary
 KEPT = 60  # states of each run in the file of the run
 
 
@@ -63,6 +64,8 @@ def shown_states(session: Session) -> dict[str, tuple[Any, ...]]:
         for t in steps(name):
             play.advance(session, steps=t - session.frame.t)
             states.append(session.frame.state)
+        if name == "train":
+            states += [states[-1]] * STANDS
         play.assess(session)
     end = session.frame
     assert end.target is not None and end.truth is not None

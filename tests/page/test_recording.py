@@ -184,12 +184,14 @@ def test_a_run_of_today_ends_where_the_recording_ends(
     certain = session.frame.aim.certainty
     few = {"draw": 2, "train": 3, "attack": 3, "end": 1}
     names = script["opening"].__globals__
-    for name, value in (("SCENES", few), ("KEPT", 3), ("certified_points", lambda *_: certain)):
+    for name, value in (
+        ("SCENES", few), ("KEPT", 3), ("STANDS", 2), ("certified_points", lambda *_: certain)
+    ):  # fmt: skip
         monkeypatch.setitem(names, name, value)
     packed, _, every, _ = script["opening"]()
     kept, made = read(script["RECORDING"].read_bytes()), read(packed)
     assert kept[-1]["title"] == made[-1]["title"]
-    assert len(made) == len(every) == sum(few.values())
+    assert len(made) == len(every) == sum(few.values()) + 2
     for name in ("points", "links"):  # another arithmetic may add a wrong claim
         np.testing.assert_allclose(kept[-1]["arrays"][name], made[-1]["arrays"][name], atol=CLOSE)
 

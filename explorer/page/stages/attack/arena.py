@@ -40,7 +40,7 @@ SEEDS_TIP = "Each from other seeds; their spread makes the interval, from three 
 HEAD = ("recovered", "claims right", "by chance", "seconds")
 WAITING = ("what it does",)  # the columns before a run
 NOTE = "{} · line: 95% interval · grey: by chance"
-ROWS = 5  # attacks that stand before the last row, where none was chosen or has run; arbitrary
+ROWS = 4  # attacks that always stand before the last row, beside those ticked; arbitrary
 BRUSH = "Click sets the distance that counts."
 WITHIN_TIP = "Distance within which a claim counts; the sentence on top stays with 0.03"
 OTHER = "other"  # key of the row of another set
@@ -179,7 +179,7 @@ class Arena(Panel):
             {**self._row(key, lines.get(key), refused[key], not lines), "ticked": key in ticked}
             for key in sorted(ROSTER, key=lambda key: bool(refused[key]))
         ]
-        first = [] if lines else [r["key"] for r in rows[:ROWS]]
+        first = [r["key"] for r in rows[:ROWS]]
         rest = [r for r in rows
                 if r["off"] or not (r["ticked"] or r["drawn"] or r["key"] in first)]  # fmt: skip
         rows = [r for r in rows if r not in rest]
