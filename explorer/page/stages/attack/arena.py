@@ -325,5 +325,8 @@ def other_row(other: Ambiguity | None, placed: int | None = None) -> dict[str, A
         certified, of = int(sure.sum()), len(sure)
         known = f"{explanations.certified_count(certified, of)}. "
         if placed and placed > certified:
-            known = f"{placed} of {of} points must be in their place, {certified} are certified. "
+            known = f"{placed} of {of} points must be in their place, {certified} are certified"
+            if not other.numbers:  # no set that is as good lies farther off on average
+                return {**row, "words": f"{known}; the others may lie elsewhere."}
+            known += ". "
     return {**row, "words": f"{known}{other.in_short}"}
