@@ -72,11 +72,13 @@ class TrainForm(Form):
         self.widget = w.VBox([self.row, self.buttons])
 
     def render(self, frame: Frame) -> None:
-        """Offer the exact network once: not where the headline does, nor where it is there."""
+        """Offer the ways to the end where it is not reached; the exact network once on screen."""
         super().render(frame)
         action = headline(frame, self.session.running).action
-        once_more = frame.training.is_exact or (action is not None and action.key == "exact")
+        there = frame.training.is_exact
+        once_more = there or (action is not None and action.key == "exact")
         self.buttons.put("jump", hidden=once_more and not self.job.busy)
+        self.buttons.put("finish", hidden=there and not self.finishing.busy)
 
     def _jump(self) -> None:
         """Solve at once, or beside the page if that takes longer; edited points stay."""
