@@ -1041,6 +1041,7 @@ def of_the_hall() -> Named:
     for name, right, held, gone, learning in (
         ("found apart from two", 3, 6, 2, False), ("missed some", 0, 7, 1, False),
         ("on its way", 1, 7, None, True), ("few at the margin", 1, 4, None, True),
+        ("no reason", 1, 4, None, False), ("few, and no longer learning", 1, 7, None, False),
     ):  # fmt: skip
         yield f"hall, {name}", hall.hall_result(machine, right, held, gone, learning)
 

@@ -223,10 +223,9 @@ def said_of(held: HallRound) -> str:
     if held.score is not None:
         reach = in_reach(held.aim.certificate, held.truth.n)
         gone = None if reach is None else int((~reach).sum())
-        many, learning = (
-            int(holds_margin(held.state.q).sum()),
-            held.state.t > 0 and not held.config.weight_decay,
-        )
+        many = int(holds_margin(held.state.q).sum())
+        helps = held.later is None or held.later > held.score.machine.found
+        learning = held.state.t > 0 and not held.config.weight_decay and helps
         return words.hall_result(held.score.machine, _right(held), many, gone, learning)
     if "places" in held.shown:
         return words.hall_places(held.needed)

@@ -288,7 +288,7 @@ def hall_result(made: Verdict, right: int, held: int, traceless: int | None, lea
         right: points that proven to be there.
         held: how many points hold the margin.
         traceless: how many leave no trace in the weights; None where that is not known.
-        learning: whether training was not at its end.
+        learning: whether training was not at its end, and more of it is not known to be of no use.
     """
     proven = f"Of {count(right, 'point')} the weights prove the place." if right else ""
     return f"{proven} {_why_words(made, held, traceless, learning)}".strip()
@@ -302,12 +302,11 @@ def _why_words(made: Verdict, held: int, traceless: int | None, learning: bool) 
         leave = "leaves" if traceless == 1 else "leave"
         rest = "; the others it missed" if made.found + traceless < made.n else ""
         return f"Why not all? {traceless} {leave} no trace in the weights{rest}."
-    if traceless is None and learning:
-        hold = "holds" if held == 1 else "hold"
-        few = f"Only {count(held, 'point')} {hold} the margin, and training"
-        few = few if made.found <= held < made.n else "Training"
-        return f"Why not all? {few} was not at its end."
-    return ""
+    early = "raining was not at its end" if traceless is None and learning else ""
+    if traceless is None and made.found <= held < made.n:
+        few = f"Only {count(held, 'point')} {'holds' if held == 1 else 'hold'} the margin"
+        return f"Why not all? {few}{early and f', and t{early}'}."
+    return f"Why not all? T{early}." if early else ""
 
 
 def hall_question(t: int) -> str:

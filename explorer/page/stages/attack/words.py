@@ -284,16 +284,26 @@ def _reason(frame: Frame, made: Verdict) -> tuple[str, Action | None]:
         met = f" Of the other {made.in_reach} the claims hit {made.reached}."
         return f"{words}{REST_ELSEWHERE if apart else met}", ALTERNATE
     if 2 * made.found < made.claims and made.found:
-        wrong = f"Only {made.found} of {made.claims} claims are right"
         why = f": {apart}." if apart else f".{_traceless(made)}"
-        return f"{wrong}{why}", _explain(frame, OTHERS) or ANEW
+        return f"{_counted_claims(frame, made)}{why}", _explain(frame, OTHERS) or ANEW
     if apart:
         return f"{apart[0].upper()}{apart[1:]}.", _explain(frame, OTHERS)
     share_left = _left_by_candidates(frame)
     if share_left is not None:
         words = f"The candidates miss {share(share_left)} of the weights."
         return words, _more_candidates(frame)
-    return f"{made.found} of {made.claims} claims are right.", ANEW
+    return f"{_counted_claims(frame, made)}.", ANEW
+
+
+def _counted_claims(frame: Frame, made: Verdict) -> str:
+    """Return how many claims are wrong, as crosses are on the plane, and how many hit again."""
+    second = second_claims(frame)
+    wrong = made.claims - made.found - second
+    if not wrong:
+        return f"{made.found} of {made.claims} claims are right"
+    said = f"{wrong} of {count(made.claims, 'claim')} {'is' if wrong == 1 else 'are'} wrong"
+    again = "1 hits a recovered point" if second == 1 else f"{second} hit recovered points"
+    return f"{said}, {again} again" if second else said
 
 
 def _certainty(frame: Frame, made: Verdict, at: AttackState) -> list[tuple[str, str]]:
