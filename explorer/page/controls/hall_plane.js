@@ -19,7 +19,7 @@ const marked = (words) => [...words].map((letter) => (HALL_MARKS[letter] ? make(
 const hallKey = (round, hand) => [
   `+ ${hand}`,
   ...(round.claims ? ["● ▲ the machine's claims"] : []),
-  ...(isProof(round) && round.places.length ? ["▢ a point must be inside"] : []),
+  ...(round.places?.length ? ["▢ a point must be inside"] : []),
   ...(round.truth ? ["○ △ the points"] : []),
 ].map((words) => make("span", "", {}, ...marked(words)));
 // A round as a frame of the plane. Its map is the same object each time, as its picture is kept.
@@ -30,7 +30,7 @@ const hallFrame = (canvas, round) => {
   }
   const table = (rows, more = []) => rows && { data: Float32Array.from(rows.flatMap((row) => [...row, ...more])), shape: [rows.length, 5] };
   return {
-    map: canvas.mxMap, neurons: isProof(round) ? undefined : table(round.lines), places: round.truth ? undefined : table(round.places), placesAre: "place",
+    map: canvas.mxMap, neurons: isProof(round) ? undefined : table(round.lines), places: table(round.places), placesAre: "place",
     points: table(round.truth, [-1, 0]), hollow: true, candidates: table(round.claims, [0.8, 1]),
   };
 };

@@ -201,7 +201,7 @@ def hall_places(made: Needed | None) -> str:
     if made is None:
         return "Nothing can be proven of these weights."
     if not len(made.rows):
-        return "Around each some set that explains the weights as well does without one."
+        return "Wherever a point may be, some set that explains the weights as well has none there."
     return (
         "Every set that explains the weights as well as the true points has a point of its class "
         f"in {'each' if len(made.rows) > 1 else 'it'}."
