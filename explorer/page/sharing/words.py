@@ -302,11 +302,15 @@ def _why_words(made: Verdict, held: int, traceless: int | None, learning: bool) 
         leave = "leaves" if traceless == 1 else "leave"
         rest = "; the others it missed" if made.found + traceless < made.n else ""
         return f"Why not all? {traceless} {leave} no trace in the weights{rest}."
-    early = "raining was not at its end" if traceless is None and learning else ""
-    if traceless is None and made.found <= held < made.n:
-        few = f"Only {count(held, 'point')} {'holds' if held == 1 else 'hold'} the margin"
-        return f"Why not all? {few}{early and f', and t{early}'}."
-    return f"Why not all? T{early}." if early else ""
+    if traceless is not None:
+        return ""
+    reasons = []
+    if made.found <= held < made.n:
+        reasons.append(f"only {count(held, 'point')} {'holds' if held == 1 else 'hold'} the margin")
+    if learning:
+        reasons.append("training was not at its end")
+    why = ", and ".join(reasons)
+    return f"Why not all? {why[0].upper()}{why[1:]}." if why else ""
 
 
 def hall_question(t: int) -> str:

@@ -197,13 +197,12 @@ def _further(off: int, second: int) -> str:
     """Return what the claims beyond those points are, as the plane marks them; "" for none."""
     if off <= 0:
         return ""
-    again = "hits a recovered point" if second == 1 else "hit recovered points"
     if not second:
         return f" {count(off, 'further claim')} {'is' if off == 1 else 'are'} wrong."
     if second >= off:
         return ""  # no claim is wrong; Numbers count them
     wrong = "1 is" if off - second == 1 else f"{off - second} are"
-    return f" Of {off} further claims {wrong} wrong, {second} {again} once more."
+    return f" Of {off} further claims {wrong} wrong, {second} {_hits(second)} once more."
 
 
 def _traceless(made: Verdict) -> str:
@@ -302,8 +301,12 @@ def _counted_claims(frame: Frame, made: Verdict) -> str:
     if not wrong:
         return f"{made.found} of {made.claims} claims are right"
     said = f"{wrong} of {count(made.claims, 'claim')} {'is' if wrong == 1 else 'are'} wrong"
-    again = "1 hits a recovered point" if second == 1 else f"{second} hit recovered points"
-    return f"{said}, {again} again" if second else said
+    return f"{said}, {second} {_hits(second)} again" if second else said
+
+
+def _hits(second: int) -> str:
+    """Return what so many second claims do."""
+    return "hits a recovered point" if second == 1 else "hit recovered points"
 
 
 def _certainty(frame: Frame, made: Verdict, at: AttackState) -> list[tuple[str, str]]:
