@@ -42,7 +42,7 @@ CERTAINTY = RUN.with_suffix(".json")
 
 # Measured: 19 of 20 points hold the margin within 1%, and the attack finds all 20.
 PRESET, TRAINED, ATTACKED = "alternating-circle", 20_000, 2000
-SCENES = {"draw": 36, "train": 54, "attack": 50, "end": 10}  # frames: nine seconds, with STANDS
+SCENES = {"draw": 36, "train": 54, "attack": 50, "end": 10}  # frames
 STANDS = 9  # frames that the end of training stands: its count is read; arbitrary
 KEPT = 60  # states of each run in the file of the run
 

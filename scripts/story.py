@@ -265,20 +265,14 @@ def _proof() -> Recorded:
     made = list(pictures(iter(frames), axes))
     still = proof_words.place_words(needed, end.truth)  # no more: there is no plane to press
     made[-STANDS:] = [replace(p, words={**p.words, "still": still}) for p in made[-STANDS:]]
-    made = [replace(p, words={k: _of_training(v) for k, v in p.words.items()}) for p in made]
     low, high = _of(made[-1], "a point lies within")[0].split(" to ")
     facts = {
         "n": str(end.truth.n), "right": str(needed.count_of(end.truth)),
         "rings": str(len(needed.rows)), "low": low, "high": high,
-        "claim": _of_training(proof_words.claim(asks, whole)),
+        "claim": proof_words.claim(asks, whole),
         "scope": scope(needed.box, needed.top),
     }  # fmt: skip
     return Recorded(made, asked, facts)
-
-
-def _of_training(said: str) -> str:
-    """Return a sentence of the page without "your points": here they are nobody's."""
-    return said.replace("your", "the training").replace("Your", "The training")
 
 
 def _images() -> Recorded:
