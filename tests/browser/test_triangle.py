@@ -241,7 +241,7 @@ def test_browser_and_kernel_read_the_same_of_a_map(page: Page) -> None:
     page.goto("about:blank")
     for name in ("dom.js", "lattice.js"):
         page.add_script_tag(content=(view / name).read_text())
-    form = words.readout_form(False, rough=True)
+    form = words.readout_form(rough=True)
     read = page.evaluate(READ.replace("FORM", form), [given, places.tolist()])
     told = read_lattice(values, places)
     assert 0 < np.isnan(told).sum() < 20

@@ -175,6 +175,12 @@ def test_a_lesson_file_with_the_former_name_of_a_task_elsewhere_opens() -> None:
     assert read(text.replace(b'"task of its page"', b'"page opened"')) == packaged_lessons()[10]
 
 
+def test_a_goal_of_an_energy_in_a_file_of_before_is_one_of_its_root() -> None:
+    given = {"title": "t", "steps": [{"goal": {"name": "energy at most", "value": 0.25}}]}
+    goal = read(json.dumps(given).encode()).steps[0].goal
+    assert goal == Goal(name="start unexplained at most", value=0.5)
+
+
 def test_the_menu_learns_of_a_lesson_when_all_of_its_steps_are_done() -> None:
     app = App()
     header, session = app.panels["Header"], app.session

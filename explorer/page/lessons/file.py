@@ -32,11 +32,11 @@ from explorer.engine.data import Dataset, preset
 from explorer.engine.data.presets import PRESETS
 from explorer.engine.files import FileError, check_size, one_line, reading, safe_name
 from explorer.engine.roster import DEFAULT, AttackConfig, by_key
-from explorer.engine.settings import config_of, json_schema, setting, settings
+from explorer.engine.settings import config_of, is_number, json_schema, setting, settings
 from explorer.engine.store import Run
 from explorer.engine.training import TrainConfig
 from explorer.page.cards import CARDS
-from explorer.page.lessons.goals import ELSEWHERE, FORMER, GOALS, Goal
+from explorer.page.lessons.goals import FORMER, GOALS, Goal
 from explorer.page.stages.attack import commands as attack
 from explorer.page.stages.draw import commands as draw
 from explorer.page.stages.train import commands as train
@@ -251,10 +251,19 @@ def _step(given: Any, where: str) -> Step:  # noqa: ANN401 - from a file
         if row.get(name) is not None:
             inner = f"{where}: {name}"
             table = _table(row[name], inner)
-            if kind is Goal and table.get("name") == FORMER:
-                table = {**table, "name": ELSEWHERE}
+            table = _present_goal(table) if kind is Goal else table
             row[name] = _instance(kind, table, inner)
     return _instance(Step, row, where)
+
+
+def _present_goal(table: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a goal of a file of before by its present name; of an energy, the share."""
+    if table.get("name") not in FORMER:
+        return table
+    name, is_energy = FORMER[table["name"]]
+    value = table.get("value")
+    made = {"value": value**0.5} if is_energy and is_number(value) and value >= 0 else {}
+    return {**table, "name": name, **made}
 
 
 def _table(given: Any, where: str) -> Mapping[str, Any]:  # noqa: ANN401 - from a file

@@ -32,7 +32,12 @@ from explorer.research.explained import FARTHEST, Explained, misfit
 ELSEWHERE = "task of its page"  # not of the frame: that page tells it, `course.note_done`
 SMALL_SCALE = 1e-4  # of the second network that the task of the page of images asks for
 TURNED = "turned to stage"
-FORMER = "page opened"  # its name in lesson files of before
+FORMER = {  # names in lesson files of before; those of an energy, the square of a share, with True
+    "page opened": (ELSEWHERE, False),
+    "energy at most": ("start unexplained at most", True),
+    "energy at least": ("start unexplained at least", True),
+    "run without truth down to": ("run without truth unexplained at most", True),
+}
 
 
 @dataclass(frozen=True)
@@ -122,17 +127,18 @@ def _count(frame: Frame, name: str) -> float:
     return math.nan if state is None else state.numbers().get(name, math.nan)
 
 
-def _energy(frame: Frame) -> float:
+def _share_left(frame: Frame) -> float:
+    """Return the share that the candidates at the handle leave of the weights."""
     held = frame.starts
-    return math.nan if held is None or held.rough else held.energy
+    return math.nan if held is None or held.rough else math.sqrt(max(0.0, held.energy))
 
 
-def _noise_start(frame: Frame, energy: float) -> bool:
-    """Return whether a run from a start without the truth has come down to this energy."""
+def _run_without_truth(frame: Frame, share: float) -> bool:
+    """Return whether a run from a start without the truth has come down to this share."""
     held = frame.starts
     if held is None or len(held.trail) < 2 or held.weights[0] > 0:
         return False
-    return held.energy <= energy
+    return _share_left(frame) <= share
 
 
 def _has_moved(frame: Frame, far: float) -> bool:
@@ -221,16 +227,17 @@ KINDS: dict[str, Task] = {
                             _least(lambda f: _count(f, "needed")), 1, 200, 1, by=_ATTACKED),
     "upper loss at most": Task("Bring the gap to the attacked weights, ½‖θ(x) − θ*‖², to {}",
                                _most(lambda f: _count(f, "l_upper")), 0, usual=1e-3, by=_ATTACKED),
-    "energies known": Task("The energy of all starts is on screen", lambda f, _: (
+    "energies known": Task("The map of all starts is on screen", lambda f, _: (
         f.starts is not None and f.starts.energies is not None)),
     "starts counted": Task("A census of the starts is on screen", lambda f, _: (
         f.starts is not None and f.starts.census is not None)),
-    "energy at most": Task("Move the handle to an energy of at most {}", _most(_energy), 0, 1,
-                           0.05),
-    "energy at least": Task("Move the handle to an energy of at least {}", _least(_energy), 0, 1,
-                            0.5),
-    "run without truth down to": Task("Attack from a start without truth, down to an energy of {}",
-                                      _noise_start, 0, 1, 0.1),
+    "start unexplained at most": Task("Move the handle to at most {}% unexplained",
+                                      _most(_share_left), 0, 1, 0.2, percent=True),
+    "start unexplained at least": Task("Move the handle to at least {}% unexplained",
+                                       _least(_share_left), 0, 1, 0.7, percent=True),
+    "run without truth unexplained at most": Task(
+        "Attack from a start without truth, down to {}% unexplained",
+        _run_without_truth, 0, 1, 0.3, percent=True),
     "map of one point": Task("The map of one point lies on the plane", _points_map),
     "point moved at least": Task("Move a point by at least {}", _has_moved, 0, usual=0.2),
     "split in two": Task("One point became two, and the weights are still explained",

@@ -40,7 +40,7 @@ const onLight = (el, call) => listen(document, "mx-light", (e) => {
   const app = el.closest(".mx-app");
   if (app && app === e.target.closest?.(".mx-app") && e.target !== el) call(e.detail);
 });
-// A sentence of the kernel with what the hand reads in it: "{energy} on the map".
+// A sentence of the kernel with what the hand reads in it: "{left} on the map".
 const filledForm = (form, reading) => form.replace(/\{(\w+)\}/g, (_, name) => reading[name]);
 // What a browser may refuse, such as its storage: the result, else `otherwise`.
 const attempt = (call, otherwise = null) => { try { return call(); } catch { return otherwise; } };

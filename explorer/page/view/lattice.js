@@ -14,7 +14,6 @@ const cornersAround = ({ data, shape: [side] }, [truth, , noise]) => {
 // The energy at a place; NaN where a corner is not known.
 const readLattice = (map, place) => cornersAround(map, place).reduce((sum, [share, value]) => sum + (Math.abs(share) < NEAR_PLACE ? 0 : share * value), 0);
 
-const energyText = (e) => (!Number.isFinite(e) ? "–" : e < 1e-4 ? "less than 0.0001" : e < 0.095 ? String(Number(e.toPrecision(1))) : e.toFixed(2));
 const unexplainedText = (e) => (!Number.isFinite(e) ? "–" : e < 1e-4 ? "less than 1%" : (100 * Math.sqrt(e)).toFixed(1) + "%");
 const percentsOf = (place) => {
   const exact = place.map((w) => 100 * w), whole = exact.map(Math.floor);
@@ -25,7 +24,7 @@ const percentsOf = (place) => {
 // The words of a place, by the names that the kernel's forms have for them; its `place` and its `value`.
 const readingOf = (map, place) => {
   const value = readLattice(map, place), [truth, unseen, noise] = percentsOf(place);
-  return { place, value, energy: energyText(value), left: unexplainedText(value), truth, unseen, noise };
+  return { place, value, left: unexplainedText(value), truth, unseen, noise };
 };
 
 // --- the strip ----------------------------------------------------------------------------------

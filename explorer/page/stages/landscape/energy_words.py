@@ -27,15 +27,6 @@ BREAKS = (
 )
 
 
-def number(value: float) -> str:
-    """Return an energy as the page prints it."""
-    if not np.isfinite(value):
-        return "–"
-    if value < 1e-4:
-        return "less than 0.0001"
-    return f"{value:.2f}" if value >= 0.095 else f"{value:.1g}"
-
-
 def unexplained_share(energy: float) -> str:
     """Return the share of the weights whose square an energy is."""
     if not np.isfinite(energy):

@@ -294,10 +294,9 @@ class StartsPanel(Panel):
         """Show where the handle is, and what is read there."""
         self.view.handle = held.weights
         self.view.say = words.handle_words(held.weights, held.energy, held.rough)
-        lesson = self.session.lesson is not None
         when = "" if held.t == 0 else "now" if held.claims is None else "at the end"
-        read = words.readout(held.weights, held.energy, when, held.rough, lesson)
-        form = "" if held.energies is None else words.readout_form(False, True, lesson)
+        read = words.readout(held.weights, held.energy, when, held.rough)
+        form = "" if held.energies is None else words.readout_form(rough=True)
         self.aside.put("read", value=read, form=form)
 
     def _refuse(self, choose: bool) -> None:

@@ -23,7 +23,6 @@ from explorer.page.stages.landscape.energy_words import (
     UNIT_BILEVEL,
     end_rows,
     nothing,
-    number,
     unexplained_share,
 )
 from explorer.page.words.statement import scale_html
@@ -382,30 +381,22 @@ def left_text(energy: float, rough: bool) -> str:
     return (ON_MAP if rough else "{left}").format(left=unexplained_share(energy))
 
 
-def readout(
-    weights: Weights, energy: float, when: str = "", rough: bool = False,
-    lesson: bool = False,
-) -> str:  # fmt: skip
+def readout(weights: Weights, energy: float, when: str = "", rough: bool = False) -> str:
     """Return what is unexplained and the three shares beside the triangle, as HTML.
 
     `when`: of a run, what is told of it, such as "at the end"; "" at its start.
     """
     shares = dict(zip(SETS, percents(weights), strict=True))
-    if when and not lesson:  # no hand changes where it begun
+    if when:  # no hand changes where it begun
         begun = mixture(weights, short=True)
         return f"<div><b>{unexplained_share(energy)}</b> {when}</div><div>begun at {begun}</div>"
-    form = readout_form(bool(when), rough, lesson)
-    return form.format(energy=number(energy), left=unexplained_share(energy), **shares)
+    return readout_form(rough).format(left=unexplained_share(energy), **shares)
 
 
-def readout_form(running: bool, rough: bool, lesson: bool = False) -> str:
-    """Return the same with {energy}, {left} and the names of the sets for what is read there.
-
-    The square of the share is told in a `lesson` alone, whose tasks speak of it.
-    """
+def readout_form(rough: bool) -> str:
+    """Return the same with {left} and the names of the sets for what is read there."""
     where = "on the map" if rough else "unexplained"
-    rows = [f"<b>{{left}}</b> {where}", *["energy {energy}"] * lesson, *["begun at"] * running]
-    rows += [f"{{{name}}}% {name}" for name in SETS]
+    rows = [f"<b>{{left}}</b> {where}", *(f"{{{name}}}% {name}" for name in SETS)]
     return "".join(f"<div>{row}</div>" for row in rows)
 
 
