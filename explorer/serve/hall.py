@@ -26,6 +26,7 @@ from urllib.parse import urlsplit
 
 from tornado.web import RequestHandler
 
+from explorer.serve.network import Door
 from explorer.serve.sockets import TOKEN, SmallSocket, checked_name, is_loopback
 
 MOST_TAPS = 30  # of a phone; arbitrary, and no number of points
@@ -166,6 +167,7 @@ class Hall:
     def __init__(self, rooms: Any, base: str = "/", network: str = "") -> None:  # noqa: ANN401
         """`rooms` holds the pages' kernels; `network`: this machine's address there, or ""."""
         self.rooms, self.base, self.network = rooms, base, network
+        self.door: Door | None = None  # for phones, where only this machine reaches the server
         self.held: dict[str, Rounds] = {}  # by code
         self.changed: Callable[[], None] = lambda: None  # called when phones came or went
 
@@ -200,13 +202,16 @@ class Hall:
     def join_address(self, origin: str) -> str:
         """Return where phones find their page, as the projector's page was opened; "" if none can.
 
-        A page that was opened on this machine itself is at the machine's address on its network.
+        A page that was opened on this machine itself is at the machine's address on its network, or
+        behind the door for phones.
         """
         parts = urlsplit(origin) if ORIGIN.fullmatch(origin) else urlsplit("")
         host, port = parts.hostname or "", parts.netloc.rpartition("]")[2].rpartition(":")[2]
         if not is_loopback(host):
             return f"{origin}{self.base}hall" if host else ""
-        return f"{parts.scheme}://{self.network}:{port}{self.base}hall" if self.network else ""
+        if self.network:
+            return f"{parts.scheme}://{self.network}:{port}{self.base}hall"
+        return f"{self.door.url}hall" if self.door is not None and self.door.url else ""
 
 
 # --- what comes from outside --------------------------------------------------------------------
@@ -345,6 +350,8 @@ class ProjectorSocket(SmallSocket):
         if found == {"end": True}:
             self.room.end(self.kernel)
             return True
+        if found == {"open": True}:
+            return self._open_door()
         content = checked_round(found.get("round"))
         if content is None:
             return False
@@ -352,10 +359,31 @@ class ProjectorSocket(SmallSocket):
         held.show(content)
         if held.socket is not self:
             held.socket = self
-            address = self.room.join_address(self.get_query_argument("origin", ""))
-            where = {"code": held.code, "address": address, "qr": qr_rows(address, held.code)}
-            self.tell(json.dumps(where))
-            held.news |= {phone.number for phone in held.phones.values()}
+            self._tell_where(held)
+        self.feed()
+        return True
+
+    def _tell_where(self, held: Rounds) -> None:
+        """Tell the code, the address for phones, whether one can be had, and all phones anew."""
+        address = self.room.join_address(self.get_query_argument("origin", ""))
+        can_open = not address and self._door() is not None
+        self.tell(json.dumps({"code": held.code, "address": address, "can_open": can_open,
+                              "qr": qr_rows(address, held.code)}))  # fmt: skip
+        held.news |= {phone.number for phone in held.phones.values()}
+
+    def _door(self) -> Door | None:
+        """Return the door that this page may open: who sits at this machine, a shut one."""
+        door = self.room.door
+        here = is_loopback(str(self.request.remote_ip))
+        return door if door is not None and here and door.can_open() else None
+
+    def _open_door(self) -> bool:
+        """Let phones of the network in; return whether this page may ask for it."""
+        door, held = self._door(), self.held
+        if door is None or held is None:
+            return False
+        door.open()
+        self._tell_where(held)
         self.feed()
         return True
 
@@ -387,7 +415,11 @@ def qr_rows(address: str, code: str) -> list[str]:
 def handlers(base: str, hall: Hall) -> list[Any]:
     """Return the addresses of the hall: the phone's page, what it sends, the projector's socket."""
     return [
-        (f"{base}hall", PhonePage),
-        (f"{base}hall/taps", PhoneTaps, {"hall": hall}),
+        *phone_handlers(base, hall),
         (f"{base}hall/projector", ProjectorSocket, {"room": hall}),
     ]
+
+
+def phone_handlers(base: str, hall: Hall) -> list[Any]:
+    """Return the addresses that a phone asks: all that stand behind the door."""
+    return [(f"{base}hall", PhonePage), (f"{base}hall/taps", PhoneTaps, {"hall": hall})]

@@ -25,6 +25,7 @@ from typing import NoReturn, Self
 
 from explorer.research.pages import write_pages
 from explorer.serve import COMPILING, EVERYWHERE, TEACHER
+from explorer.serve.network import address_on_network
 
 # Holds Voila's settings file, under nbconvert/templates the page's template, and under kernels
 # a Python kernel that keeps no history file and only logs errors.
@@ -268,14 +269,6 @@ def environment(host: str, allow_hosts: tuple[str, ...]) -> dict[str, str]:
     env[HOSTS] = ",".join(allow_hosts)
     env[NETWORK] = address_on_network() if host in EVERYWHERE else ""
     return env
-
-
-def address_on_network() -> str:
-    """Return this machine's address on its network, or "" where it has none. Nothing is sent."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe, contextlib.suppress(OSError):
-        probe.connect(("192.0.2.1", 9))  # of RFC 5737: nobody's; the system only chooses a route
-        return str(probe.getsockname()[0])
-    return ""
 
 
 def free_port(host: str, wanted: int) -> int:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from playwright.sync_api import Page, expect
 
 from explorer import Run, TrainConfig, link_of, preset
-from explorer.page.sharing.words import NO_PHONES
+from explorer.page.sharing.words import only_here
 from explorer.serve import server
 from tests.browser.steps import Explorer, know_the_marks
 
@@ -27,7 +27,7 @@ def test_a_link_is_copied_and_opens_for_another_visitor_with_the_same_numbers(
     csv = app.csv()
     line = page.get_by_label("Link to this moment")
     expect(line).to_have_value(re.compile(re.escape(f"{voila_server.url}#mx1.")))
-    expect(page.get_by_text(NO_PHONES)).to_be_visible()  # the server's address is 127.0.0.1
+    expect(page.get_by_text(only_here(""))).to_be_visible()  # the server's address is 127.0.0.1
     # Where the clipboard is forbidden the line is selected and copied as of old.
     page.evaluate("() => Object.defineProperty(navigator, 'clipboard', { value: undefined })")
     copy = app.button("Copy link")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import json
 import re
@@ -15,6 +16,7 @@ import websocket
 
 from explorer.serve import hall
 from explorer.serve import server as serve
+from explorer.serve.network import address_on_network
 from explorer.serve.sockets import checked_name
 from tests.serve.visits import PATIENCE_S, ask, connected, kernel_of, read_page
 
@@ -279,6 +281,36 @@ def test_only_a_page_of_this_server_begins_a_round(plain_server: serve.Server) -
     socket.shutdown()
     with pytest.raises(websocket.WebSocketBadStatusException):
         websocket.create_connection(address, timeout=PATIENCE_S, origin="http://example.org")
+
+
+def test_phones_of_the_network_come_when_a_page_lets_them_and_reach_nothing_else(
+    plain_server: serve.Server, kernel: str
+) -> None:
+    address = f"{plain_server.url.replace('http', 'ws', 1)}hall/projector?kernel={kernel}"
+    socket = websocket.create_connection(f"{address}&origin=http://127.0.0.1:1", timeout=PATIENCE_S)
+    with contextlib.ExitStack() as left:
+        left.callback(socket.shutdown)
+        socket.send(json.dumps({"round": BOARD}))
+        shut = json.loads(socket.recv())
+        network = address_on_network()
+        assert (shut["address"], shut["qr"], shut["can_open"]) == ("", [], bool(network))
+        if not network:
+            return
+        for _ in range(2):  # a door that is open is not opened again: that closes the socket
+            socket.send(json.dumps({"open": True}))
+        opened = json.loads(socket.recv())
+        assert int.from_bytes(socket.recv_data()[1][:2], "big") == 1007
+    door = opened["address"].removesuffix("hall")
+    assert door.startswith(f"http://{network}:") and opened["qr"] and not opened["can_open"]
+    status, headers, page = ask(f"{door}hall")
+    assert status == 200 and page == ask(f"{plain_server.url}hall")[2]
+    assert "default-src 'none'" in headers["Content-Security-Policy"]
+    sent = {"code": opened["code"], "token": ANN, "name": "", "taps": [], "guess": "", "seen": -1}
+    with urllib.request.urlopen(f"{door}hall/taps", json.dumps(sent).encode(), 60) as answer:
+        assert json.loads(answer.read())["round"] == BOARD
+    for path in ("", "api/kernels", "voila/kernels/x", "hall/projector", "story/", "static/x.js"):
+        assert ask(door + path)[0] == 404, path
+    assert ask(f"{door}hall", Host="example.org")[0] == 403
 
 
 def test_the_phones_page_is_small_and_names_no_host(plain_server: serve.Server) -> None:

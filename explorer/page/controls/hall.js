@@ -19,8 +19,8 @@ const build = (el, send, onClose) => {
   const which = choice("Which network the hall attacks"), other = choice("Which network comes next");
   const begin = makeButton("mx-flat", "Let the hall attack", "A code for phones; nobody sees the points", () => send("begin", which.value));
   const reopen = makeButton("mx-flat", "Back to the round", undefined, () => dialog.showModal());
-  const none = make("p", "mx-note", { hidden: true }), warned = make("p", "mx-note bad", { hidden: true });
-  el.append(make("div", "mx-share-row", {}, begin, which, reopen), words, none);
+  const warned = make("p", "mx-note bad", { hidden: true });
+  el.append(make("div", "mx-share-row", {}, begin, which, reopen), words);
 
   const plane = make("canvas", "mx-hall-plane", { role: "img", "aria-label": "The plane with all taps" });
   const needles = make("canvas", "mx-hall-needles", { role: "img", "aria-label": "The weights, a needle for each neuron" });
@@ -37,7 +37,8 @@ const build = (el, send, onClose) => {
   const again = makeButton("mx-action", "Next round", "Phones go on with it by themselves", () => send("begin", other.value));
   const leave = makeButton("mx-flat mx-hall-leave", "", "Phones are told that it is over", () => { tell({ end: true }); dialog.close(); send("end"); });
   const stay = make("p", "mx-hall-said", { textContent: "Phones that are in stay in. New ones:", hidden: true });
-  const join = make("div", "mx-hall-join", {}, make("div", "", {}, stay, where, code), qr);
+  const open = makeButton("mx-action", "Open to phones in this network", "They reach their own page alone, until the server ends", () => tell({ open: true }));
+  const join = make("div", "mx-hall-join", {}, make("div", "", {}, stay, open, where, code), qr);
   const dialog = make("dialog", "mx-hall-screen", { "aria-label": "The hall attacks" },
     make("div", "mx-hall-left", {}, plane, make("div", "mx-hall-said", { textContent: "The network's weights: all that the machine sees" }), needles),
     make("div", "mx-hall-right", {}, network, title, join, warned, count, said, scoped, legend, scores, asked, make("span", "mx-hall-gap"), seal, busy,
@@ -59,10 +60,10 @@ const build = (el, send, onClose) => {
     if (aged.some(([, , age]) => age < 0.7)) redraw();
   };
   const redraw = () => { if (!moving) moving = requestAnimationFrame(paint); };
-  const heard = ({ code: letters, address: place, qr: rows, count: total, phones: changed }) => {
+  const heard = ({ code: letters, address: place, can_open: canOpen, qr: rows, count: total, phones: changed }) => {
     if (letters) {
       forget();
-      told = { letters, place, rows };
+      told = { letters, place, canOpen, rows };
       dialog.dataset.code = letters;
     }
     for (const [number, row] of Object.entries(changed || {})) {
@@ -106,23 +107,25 @@ const build = (el, send, onClose) => {
     put(scoped, "hidden", !now.scope);
     legend.replaceChildren(...hallKey(now.round, now.hand));
     put(legend, "hidden", at !== "taps"); // later the marks stand in the rows
-    put(where, "textContent", told.letters ? (told.place || pageOf("hall").href).replace(/^http:\/\//, "") : "");
+    put(where, "textContent", told.letters && !told.canOpen ? (told.place || pageOf("hall").href).replace(/^http:\/\//, "") : "");
+    put(open, "hidden", !told.canOpen);
     putCommand(warned, now.no_phones);
-    put(warned, "hidden", !told.letters || Boolean(told.place) || total > 0 || at !== "taps");
+    put(warned, "hidden", !told.letters || Boolean(told.place) || told.canOpen || total > 0 || at !== "taps");
     const second = now.number > 1 && total > 0;
     join.classList.toggle("small", second);
     put(join, "hidden", at !== "taps");
     put(stay, "hidden", !second);
-    putFlush(code, told.letters || "");
+    putFlush(code, (!told.canOpen && told.letters) || "");
     const many = `${total} ${total === 1 ? "phone" : "phones"}, ${tapped} ${tapped === 1 ? "tap" : "taps"}`;
     put(count, "textContent", many);
-    put(count, "hidden", at !== "taps");
+    put(count, "hidden", at !== "taps" || told.canOpen);
     put(sealed, "textContent", at === "truth" ? "Check the seal" : "The seal");
     put(fit, "textContent", `${now.sealed} SHA-256: ${now.round.seal}`);
     dialog.dataset.stage = at;
     const label = { taps: "The machine's claims", claims: "Where a point must be", places: "Reveal the points" }[at];
     put(next, "textContent", label || "");
     put(next, "hidden", !label);
+    next.className = at === "taps" && told.canOpen ? "mx-flat" : "mx-action"; // phones come first
     put(next, "disabled", (at === "taps" && !now.ready.claims) || (at === "claims" && !now.ready.places));
     put(skip, "hidden", at !== "claims");
     put(leave, "textContent", at === "truth" ? "Close" : "End the round");
@@ -172,8 +175,6 @@ const build = (el, send, onClose) => {
     if (!state.words) return;
     now = state;
     putCommand(words, state.words);
-    putCommand(none, state.no_phones);
-    put(none, "hidden", !state.served || Boolean(state.network) || !isLocal(location.href));
     for (const one of [begin, which]) put(one, "hidden", Boolean(state.round) || !state.served);
     put(begin, "disabled", state.waits);
     put(reopen, "hidden", !state.round);

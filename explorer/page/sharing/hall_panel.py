@@ -27,7 +27,7 @@ from explorer.page.frame import Aim, Frame, Training
 from explorer.page.job import once
 from explorer.page.panels.base import Panel
 from explorer.page.plane.marks import count_again, place_rows
-from explorer.page.session import LIVE_STEPS, NETWORK, SERVED, Session
+from explorer.page.session import LIVE_STEPS, SERVED, Session
 from explorer.page.sharing import words
 from explorer.page.sharing.run import run_of_page
 from explorer.page.stages.proof.commands import proofs
@@ -396,8 +396,8 @@ class HallPanel(Panel):
         self.view.show(
             words=said if SERVED else words.NOT_SERVED, served=SERVED, waits=self.training.busy,
             sets=[*([[words.PAGE, words.OWN]] if fresh else []), *words.HALL_SETS.items()],
-            network=NETWORK, no_phones=words.NO_PHONES,
-            busy=self._busy(), **(NO_ROUND if held is None else shown_of(held)),
+            no_phones=words.NO_PHONES, busy=self._busy(),
+            **(NO_ROUND if held is None else shown_of(held)),
         )  # fmt: skip
 
     def _busy(self) -> str:

@@ -74,11 +74,10 @@ def size_of(link: str, run: Run) -> str:
 def only_here(network: str) -> str:
     """Return who opens a link of 127.0.0.1, where the network knows the machine as `network`.
 
-    The browser puts the page's address on the network in the place of {address}. Of a machine that
-    no other one reaches the hall says so, in the same drawer: "".
+    The browser puts the page's address on the network in the place of {address}.
     """
     if not network:
-        return ""
+        return f"Only this computer opens this link. {FOR_A_CLASS}"
     return "Only this computer opens this link. Links of the page at {address} open for a class."
 
 
@@ -115,10 +114,8 @@ NOT_SERVED = (
     "Phones need an address to come to: start the page with margin-explorer serve "
     "--host 0.0.0.0, and open it at the address that the command prints."
 )
-NO_PHONES = (
-    "Only this computer opens page and links. For phones: margin-explorer serve --host 0.0.0.0 "
-    "--class 30"
-)
+FOR_A_CLASS = "For a class: margin-explorer serve --host 0.0.0.0 --class 30"
+NO_PHONES = f"Only this computer opens this address. {FOR_A_CLASS}"
 LATER = "The answer to the question is computed …"
 OTHER = "The hall gets another network."
 NO_OWN = f"This page has no network of two classes on the plane. {OTHER}"

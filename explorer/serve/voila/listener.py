@@ -6,7 +6,7 @@ voila.py loads this file by its path.
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any
+from typing import Any, ClassVar
 
 from tornado.httpserver import HTTPServer
 from tornado.iostream import IOStream
@@ -31,9 +31,13 @@ def most_connections(places: int) -> int:
 class Listener(HTTPServer):
     """Takes so many connections in all, and half of them from one address.
 
+    A second one of this process, for phones, counts with the first.
+
     One more is closed unread: where a process has no file left, none can be accepted, and the
     server would be told of it without end.
     """
+
+    streams: ClassVar[dict[IOStream, str]] = {}  # of all listeners: with their addresses
 
     def initialize(self, *args: Any, places: int = 0, one_address: bool = False, **kw: Any) -> None:
         """Take the numbers. `one_address`: all come through a proxy, so from its address."""
@@ -43,11 +47,11 @@ class Listener(HTTPServer):
         )  # fmt: skip
         self.most = most_connections(places)
         self.most_each = self.most if one_address else self.most // 2
-        self.streams: dict[IOStream, str] = {}
 
     def handle_stream(self, stream: IOStream, address: tuple[Any, ...]) -> None:
         """Serve a connection, or close it."""
-        self.streams = {each: by for each, by in self.streams.items() if not each.closed()}
+        for gone in [each for each in self.streams if each.closed()]:
+            del self.streams[gone]
         own = Counter(self.streams.values())[address[0]]
         if len(self.streams) >= self.most or own >= self.most_each:
             stream.close()

@@ -20,11 +20,14 @@ import voila.server_extension
 from jupyter_server.auth.logout import LogoutHandler
 from jupyter_server.base.handlers import JupyterHandler
 from tornado.httpserver import HTTPServer
+from tornado.web import Application
 from voila.shutdown_kernel_handler import VoilaShutdownKernelHandler
 from voila.static_file_handler import TemplateStaticFileHandler
 from voila.tornado.kernel_websocket_handler import VoilaKernelWebsocketHandler
 
 from explorer.serve import TEACHER, hall, warm
+from explorer.serve.network import Door
+from explorer.serve.sockets import is_loopback
 
 c = get_config()  # noqa: F821  (given by traitlets)
 
@@ -146,6 +149,8 @@ def _guard(server: Any) -> None:
         network = os.environ.get("MARGIN_EXPLORER_NETWORK", "")
         own = (re.escape(base), _TEACHER, sign, rooms, network)
         halls = hall.Hall(rooms, base, network)
+        if is_loopback(self.ip) and not any(named) and not rooms.behind_proxy:
+            halls.door = Door(lambda address: _phones_alone(halls, address), self.port)
         our_pages = classroom.handlers(*own, halls) if _TEACHER else []
         our_pages += hall.handlers(re.escape(base), halls)
         our_pages.append((f"{re.escape(base)}story/?", story.Story))
@@ -154,6 +159,17 @@ def _guard(server: Any) -> None:
 
     server.init_handlers = init_handlers
     server.is_guarded = True
+
+
+def _phones_alone(halls: hall.Hall, address: str) -> HTTPServer:
+    """Return a server for one address of this machine that knows the phones' page alone."""
+    here = (guard.OtherHost(address, ()), guard.WrongHost)
+    application = Application(
+        [here, *hall.phone_handlers("/", halls)],
+        default_handler_class=guard.Nothing, log_function=lambda _: None,
+    )  # fmt: skip
+    application.add_transform(guard.Headers)
+    return HTTPServer(application)  # a Listener, as is the server's own
 
 
 def _repair(handlers: list[Any]) -> list[Any]:
