@@ -41,6 +41,7 @@ from explorer.page.sharing import files
 from explorer.page.stages.draw import commands as draw
 from explorer.page.stages.train import commands as train
 from explorer.page.words.headline import headline
+from explorer.research.pictures.axes import Axes
 from tests.page.pages import choose, send
 from tests.page.students import STUDENTS, done
 from tests.page.test_exchange import weights_of
@@ -625,6 +626,13 @@ def test_an_exact_network_and_an_attack_are_recorded_as_such() -> None:
     kept = course.state_of(walked)
     begun = packaged_lessons()[3].steps[0].state
     assert kept == replace(begun, noise=0.0, attack_steps=4)
+
+
+def test_the_reach_of_a_plane_is_shown_and_recorded_where_points_do_not_set_it() -> None:
+    session = opened(packaged_lessons()[7])
+    assert session.axes.x == session.axes.y == (0.0, course.state_of(session).reach)
+    session.axes = Axes()
+    assert course.state_of(session).reach is None
 
 
 def test_a_lesson_travels_as_a_link_and_a_damaged_one_is_refused_in_a_sentence() -> None:

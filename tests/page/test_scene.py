@@ -111,6 +111,18 @@ def test_large_points_solid_stems_and_the_headline_count_the_same_points(name: s
     assert (shown(session)["points"][:, 5] == -1).all()
 
 
+def test_bars_of_margins_have_their_one_unit_once_there_is_a_margin() -> None:
+    q, y = torch.tensor([-0.5, 1.0, 9.0]), torch.tensor([1.0, -1.0, 1.0])
+    wrong, right = margins_chart(q, y), margins_chart(q + 1, y)
+    assert [at for at, _ in wrong.y.ticks] == [0] and [at for at, _ in right.y.ticks] == [
+        0,
+        1,
+        2,
+        3,
+    ]
+    assert len(set(wrong.tips)) == 3 and not any(re.search(r": [\d-]", tip) for tip in wrong.tips)
+
+
 def test_an_attack_shows_its_candidates_and_the_hollow_truth() -> None:
     session = attacked()
     state, seen = session.frame.attack.state, shown(session, running=True)

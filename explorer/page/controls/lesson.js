@@ -23,7 +23,7 @@ const build = (el, send, onClose) => {
     href: address(page), target: "_blank", textContent: `${name} ↗`,
   }));
   let shown = "", pages = [], asks = false, fit = false, has = [], texts = [];
-  const overflows = () => body.scrollHeight > body.clientHeight + 1;
+  const overflows = () => body.scrollHeight > body.clientHeight;
   // Words as large as the room for each step's allows, so that all steps have one size.
   const fitWords = () => {
     const screen = el.closest(".mx-explorer"); // not this box, which may grow with its words

@@ -24,6 +24,7 @@ import torch
 
 from explorer.engine import training
 from explorer.engine.certificate import Light
+from explorer.engine.data import Dataset
 from explorer.engine.settings import changed_settings
 from explorer.engine.statement import Statement
 from explorer.engine.store import Run
@@ -149,16 +150,26 @@ def statement_of(session: Session, made: Statement) -> Statement:
     """Return what the headline tells of this moment: while a task is open, no answer to it.
 
     It then counts, and warns of what went wrong. It judges, and says its sentence, when the task
-    is done or the run is over. Of training, and of what to do, the words of the step alone speak.
+    is done or the run is over. Of training, of the map of starts, and of what to do, the words of
+    the step alone speak.
     """
     frame = session.frame
     if not isinstance(session.lesson, Walk) or made.tone == "bad":
         return made
     if not has_task(session) or frame.status.over:
-        trains = frame.stage == "train" and session.lesson.step.cards
-        return replace(made, words="" if trains else made.words, order="")
+        shown = frame.stage == "train" or _shows_map(frame)
+        quiet = shown and session.lesson.step.cards
+        return replace(made, words="" if quiet else made.words, order="")
     counts = (frame.stage in COUNTED and frame.dataset.n > 0) or frame.proof is not None
     return replace(made, title=made.title * counts, words="", tone="", fold=(), order="")
+
+
+def _shows_map(frame: Frame) -> bool:
+    """Return whether the map of starts is all that the landscape shows: nothing ran on it."""
+    held = frame.starts
+    if held is None or frame.stage != "landscape" or frame.map_kind != "starts":
+        return False
+    return not (held.trail or held.arrivals or held.census or held.counting)
 
 
 def names_play(walk: Walk) -> bool:
@@ -348,12 +359,26 @@ def _clear(session: Session, state: State, run: Run) -> None:
     session.seed, session.mix, session.configs = run.seed, (0.0, 0.0), {}
     session.train_config = replace(run.train_config, steps=LIVE_STEPS)
     session.frame = Frame("draw", History(data))
-    session.axes = axes_for(Axes(), data, loaded=True)
+    session.axes = _axes(data, state.reach)
     session.tool, session.label = "place", 0 if data.d == 1 else 1
     session.truth_shown, session.layers = state.truth, tuple(LAYERS)
     session.band = state.weights
     session.attack_config = session.entry.config()
     session.show()
+
+
+def _axes(data: Dataset, reach: float | None) -> Axes:
+    """Return the axes of a plane that goes so far from 0; None: as the points need."""
+    if reach is None:
+        return axes_for(Axes(), data, loaded=True)
+    return Axes(x=(0.0, reach)) if data.d == 1 else Axes((0.0, reach), (0.0, reach))
+
+
+def _reach(session: Session) -> float | None:
+    """Return how far the plane goes from 0; None where that is as the points need."""
+    axes, data = session.axes, session.frame.dataset
+    fits = axes == axes_for(Axes(), data, loaded=True)
+    return None if fits or axes != _axes(data, axes.x[1]) else axes.x[1]
 
 
 def _training(session: Session, walk: Walk, run: Run, seconds: float) -> Iterator[float]:
@@ -506,6 +531,7 @@ def state_of(session: Session) -> State:
         point=1 if now.landscape is None else now.landscape.present.mapped + 1,
         truth=session.truth_shown,
         weights=session.band,
+        reach=_reach(session),
     )  # fmt: skip
 
 

@@ -84,6 +84,7 @@ class State:
         point: whose map it is, from 1.
         truth: whether the plane shows the points that the attack looks for.
         weights: whether the weights stand under the plane, as needles.
+        reach: how far the plane goes from 0 to each side; None for as far as the points need.
     """
 
     # fmt: off
@@ -106,6 +107,7 @@ class State:
     point: Annotated[int, setting("Point of the map", ge=1, le=200)] = 1
     truth: Annotated[bool, setting("Whether the points are in sight")] = True
     weights: Annotated[bool, setting("Whether the weights are in sight, as needles")] = False
+    reach: Annotated[float | None, setting("How far the plane goes from 0", gt=0, le=1000)] = None
     # fmt: on
 
     def __post_init__(self) -> None:

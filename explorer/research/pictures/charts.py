@@ -50,6 +50,7 @@ from explorer.style import CLASSES, LINES
 
 MARGIN_TOP = 3.0  # q / q_min shown; stems beyond are broken
 BESIDE = 0.1  # margins up to so much above the least look alike; arbitrary
+RIGHT, WRONG = "on the right side", "on the wrong side"
 BREAK = (2.6, 2.9, 3.1)  # of such a stem: where it breaks, goes on and ends; arbitrary
 MOST_LOWEST = 0.02  # of the places, for a mark on the lowest; arbitrary
 MOST_OUTPUT = 3.0  # arbitrary: outputs beyond 3 margins are drawn at the edge
@@ -307,7 +308,8 @@ def class_stems(values: Array, labels: Array, ids: ArrayLike | None = None) -> l
 def margins_chart(q_values: Tensor, labels: Tensor, at_rest: bool = True) -> Chart:
     """Return the points sorted by margin, in units of the smallest; pale ones are off the margin.
 
-    A stem beyond `MARGIN_TOP` is broken.
+    A stem beyond `MARGIN_TOP` is broken. Before all points are on their side there is no such unit:
+    only the side of each is to be read then.
 
     Args:
         q_values: margins (n,).
@@ -337,12 +339,14 @@ def margins_chart(q_values: Tensor, labels: Tensor, at_rest: bool = True) -> Cha
         for label, shown in CLASSES.items()
         if (mine := (y[order] == label) & cut).any()
     ]  # fmt: skip
-    tips = [f"point {i + 1}: {q[i] / unit:.3g}" for i in range(len(q))]
+    sides = [f"{v / unit:.3g}" if low > 0 else WRONG if v <= 0 else RIGHT for v in q]
+    tips = [f"point {i}: {side}" for i, side in enumerate(sides, 1)]
     top = float(np.clip(1.2 * q.max() / unit, 1.25, MARGIN_TOP + 0.2))
     said = _margin_note(q, int(on.sum()))
     rules = [Guide(1.0)] if low > 0 else []
-    steps = ((0, "0"), (1, "on the margin"), (2, "2 ×"), (3, "3 ×"))
-    ticks = tuple(step for step in steps if step[0] <= top) if low > 0 else None
+    last = (3, "over 3 ×" if cut.any() else "3 ×")
+    steps = ((0, "0"), (1, "on the margin"), (2, "2 ×"), last)
+    ticks = tuple(step for step in steps if step[0] <= top) if low > 0 else steps[:1]
     return Chart(
         series, Axis(0.2, len(q) + 0.8, short="rank", whole=True, hidden=True),
         Axis(min(0.0, 1.2 * float(height.min())), top, short="margin over the smallest",
@@ -364,7 +368,7 @@ def _margin_note(q: Array, on: int) -> str:
     """Return how many points of margins q (n,) are `on` it; where all are beside it, how near."""
     low, high = float(q.min()), float(q.max())
     if not low > 0:
-        return f"{int((q <= 0).sum())} of {len(q)} on the wrong side"
+        return f"{int((q <= 0).sum())} of {len(q)} {WRONG}"
     said = f"{on} of {len(q)} on the margin, within {ON_MARGIN:.0%}"
     if on < len(q) and high <= (1 + BESIDE) * low:  # to the eye all stems are of one height
         said += f", all within {per_cent_above(high / low - 1)}"

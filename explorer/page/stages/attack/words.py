@@ -58,7 +58,7 @@ def outcome(frame: Frame, running: bool) -> Statement:
     fold = _numbers(frame, part.verdict, part.judged)
     if part.judged is not part.state:
         title = f"{_met_words(part.verdict)} so far"  # its step, in the fold, is not that on screen
-        return Statement(title, WATCH, "", fold)
+        return Statement(title, "", "", fold, order=WATCH)
     said = _verdict_statement(frame, part.verdict, running)
     words, tone = said.words, said.tone
     mixed = _truth_share(frame)
@@ -73,7 +73,7 @@ def _start(frame: Frame, state: AttackState, running: bool) -> Statement:
     m, mixed = len(state.x), _truth_share(frame)
     entry, made = by_key(frame.attack.name), frame.attack.verdict
     if running or state.t:
-        return Statement(ON_ITS_WAY, WATCH)
+        return Statement(ON_ITS_WAY, "", order=WATCH)
     press = Action("play", "Attack")
     begun = f"{count(m, 'candidate')} at {'its' if m == 1 else 'their'} start"
     if made is not None and made.found and not mixed:
