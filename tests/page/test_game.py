@@ -285,6 +285,19 @@ def test_a_second_claim_of_a_point_is_told_apart_from_a_wrong_one(panel: HallPan
     assert hall_panel.claims_again(replace(made, claims=claims)) == 1
 
 
+def test_points_that_leave_no_trace_are_the_reason_where_all_missed_are_such(
+    panel: HallPanel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    press(panel, "begin", words.PAGE)
+    reach = torch.tensor([True] * 4 + [False] * 4)
+    monkeypatch.setattr(hall_panel, "in_reach", lambda *_: reach)
+    press(panel, "truth", {})
+    assert panel.view.state["said"] == words.hall_missed(4, 4, 0), "the first four are claimed"
+    monkeypatch.setattr(hall_panel, "in_reach", lambda *_: ~reach)
+    assert panel.round is not None
+    assert hall_panel.said_of(panel.round) == words.hall_missed(4, 0, 0)
+
+
 def test_a_round_goes_step_by_step_and_the_seal_fits(panel: HallPanel) -> None:
     session = panel.session
     truth = point_rows(session.frame.dataset, session.axes)
@@ -306,7 +319,7 @@ def test_a_round_goes_step_by_step_and_the_seal_fits(panel: HallPanel) -> None:
     assert session.truth_shown and shown["truth"] == truth
     assert hashlib.sha256(shown["sealed"].encode()).hexdigest() == shown["seal"]
     assert shown["scores"] == {"1": [8, 8], "2": [0, 8]}
-    assert shown["answer"] == words.hall_answer(1000, 4, 4)
+    assert shown["answer"] == words.hall_answer(4, 4)
     machine, hall = (row[1][:6] for row in state["rows"])
     assert machine == "4 of 8", "all its claims"
     assert panel.round is not None and panel.round.score is not None
@@ -326,7 +339,7 @@ def test_the_question_is_answered_where_the_proof_is_skipped(
     assert not panel.view.state["ready"]["places"] and panel.view.state["busy"] == words.PROVING
     press(panel, "truth", {})
     state = panel.view.state
-    assert state["round"]["answer"] == words.hall_answer(1000, 4, 4)
+    assert state["round"]["answer"] == words.hall_answer(4, 4)
     assert not state["busy"], "nothing runs any more"
 
 

@@ -1012,13 +1012,14 @@ def of_the_hall() -> Named:
     yield "hall, one claim, outside", hall.hall_claims(1, 20, 1)
     yield "hall, proof", f"{hall.hall_places(made)} {hall.hall_scope(made)}"
     for name, title in (
-        ("taps", hall.hall_title(None, made, proven=False, claimed=0)),
-        ("claims", hall.hall_title(None, made, proven=False, claimed=22)),
-        ("places", hall.hall_title(None, made, proven=True, claimed=22)),
-        ("no places", hall.hall_title(None, None, proven=True, claimed=22)),
+        ("taps", hall.hall_title(made, 0, proven=False, revealed=False)),
+        ("claims", hall.hall_title(made, 22, proven=False, revealed=False)),
+        ("places", hall.hall_title(made, 22, proven=True, revealed=False)),
+        ("no places", hall.hall_title(None, 22, proven=True, revealed=False)),
+        ("points", hall.hall_title(made, 22, proven=True, revealed=True)),
     ):
         yield f"hall, title, {name}", title
-    yield "hall, answer", hall.hall_answer(12_000, 18, 19)
+    yield "hall, answer", hall.hall_answer(18, 19)
     data = preset("alternating-circle", n=8)
     few, off = Dataset(data.x[:3], data.y[:3]), Dataset(data.x[5:] + 0.05, data.y[5:])
     claims = Dataset(data.x[:6], data.y[:6])
@@ -1027,8 +1028,6 @@ def of_the_hall() -> Named:
     ):  # fmt: skip
         machine = judge(data, control_sets(data), claims.x, claims.y, RADIUS)
         score = score_hall(data, taps, machine, Axes())
-        title = hall.hall_title(score, made, proven=True, claimed=6)
-        yield f"hall, {name}", title
         yield f"hall, what counts, {name}", hall.hall_within(score)
         yield f"hall, cross, {name}", hall.hall_hand(score)
         yield (
@@ -1037,13 +1036,12 @@ def of_the_hall() -> Named:
         )
     rows = hall.hall_open_rows(20, 22, 18)
     yield "hall, rows, before the truth", " | ".join(cell for row in rows for cell in row)
-    machine = judge(data, control_sets(data), claims.x, claims.y, RADIUS)
-    for name, right, held, gone, learning in (
-        ("found apart from two", 3, 6, 2, False), ("missed some", 0, 7, 1, False),
-        ("on its way", 1, 7, None, True), ("few at the margin", 1, 4, None, True),
-        ("no reason", 1, 4, None, False), ("few, and no longer learning", 1, 7, None, False),
+    for name, missed, gone, off in (
+        ("two without a trace", 2, 2, 2), ("one without a trace", 1, 1, 1),
+        ("missed some", 5, 2, 3), ("off the margin", 2, None, 2), ("no reason", 11, None, 2),
+        ("all leave a trace", 1, 0, 1), ("none missed", 0, 0, 0),
     ):  # fmt: skip
-        yield f"hall, {name}", hall.hall_result(machine, right, held, gone, learning)
+        yield f"hall, {name}", hall.hall_missed(missed, gone, off)
 
 
 def made() -> dict[str, str]:

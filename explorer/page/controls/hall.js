@@ -38,10 +38,10 @@ const build = (el, send, onClose) => {
   const leave = makeButton("mx-flat mx-hall-leave", "", "Phones are told that it is over", () => { tell({ end: true }); dialog.close(); send("end"); });
   const stay = make("p", "mx-hall-said", { textContent: "Phones that are in stay in. New ones:", hidden: true });
   const open = makeButton("mx-action", "Open to phones in this network", "They reach their own page alone, until the server ends", () => tell({ open: true }));
-  const join = make("div", "mx-hall-join", {}, make("div", "", {}, stay, open, where, code), qr);
+  const join = make("div", "mx-hall-join", {}, stay, open, where, make("div", "", {}, code, count), qr);
   const dialog = make("dialog", "mx-hall-screen", { "aria-label": "The hall attacks" },
     make("div", "mx-hall-left", {}, plane, make("div", "mx-hall-said", { textContent: "The network's weights: all that the machine sees" }), needles),
-    make("div", "mx-hall-right", {}, network, title, join, warned, count, said, scoped, legend, scores, asked, make("span", "mx-hall-gap"), seal, busy,
+    make("div", "mx-hall-right", {}, network, title, join, warned, said, scoped, legend, scores, asked, make("span", "mx-hall-gap"), seal, busy,
       make("div", "mx-hall-steps", {}, next, skip, other, again, leave))); // what ends it or goes on to another is never under the hand that reveals
   el.append(dialog);
 
@@ -118,7 +118,7 @@ const build = (el, send, onClose) => {
     putFlush(code, (!told.canOpen && told.letters) || "");
     const many = `${total} ${total === 1 ? "phone" : "phones"}, ${tapped} ${tapped === 1 ? "tap" : "taps"}`;
     put(count, "textContent", many);
-    put(count, "hidden", at !== "taps" || told.canOpen);
+    put(count, "hidden", told.canOpen);
     put(sealed, "textContent", at === "truth" ? "Check the seal" : "The seal");
     put(fit, "textContent", `${now.sealed} SHA-256: ${now.round.seal}`);
     dialog.dataset.stage = at;
@@ -148,7 +148,7 @@ const build = (el, send, onClose) => {
     const cell = (tag, text) => { const [large, small] = text.split("|"); return make(tag, "", {}, ...marked(large), make("small", "", { textContent: small || (tag === "th" ? many : "") })); };
     table.replaceChildren(...now.rows.map(([who, of, width]) => {
       const value = cell("td", of);
-      value.append(make("i", "", {}, make("b", "", { style: `width:${width}` })));
+      value.lastChild.before(make("i", "", {}, make("b", "", { style: `width:${width}` })));
       return make("tr", "", {}, cell("th", who), value);
     }));
     const order = Object.entries(now.round.scores || {}).filter(([number]) => phones[number]?.[0].length).sort(([a, [one]], [b, [other]]) => other - one || a - b).slice(0, 3);

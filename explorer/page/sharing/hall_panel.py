@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from explorer.engine import training
 from explorer.engine.attacks.claims import Report
@@ -188,7 +189,7 @@ def with_question(held: HallRound) -> HallRound:
     """Return a round with its question, once the machine's claims leave points to be found."""
     if not _leaves_points(held):
         return held
-    asked = {"question": words.hall_question(held.state.t), "answers": words.HALL_ANSWERS}
+    asked = {"question": words.hall_question(), "answers": words.HALL_ANSWERS}
     return replace(held, shown={**held.shown, **asked})
 
 
@@ -213,20 +214,18 @@ def with_answer(held: HallRound) -> HallRound:
     if held.score is None or held.later is None:
         return held
     before = held.score.machine.found
-    answer = words.hall_answer(held.state.t, before, held.later)
+    answer = words.hall_answer(before, held.later)
     right = words.hall_later(before, held.later)
     return replace(held, shown={**held.shown, "answer": answer, "right": right})
 
 
 def said_of(held: HallRound) -> str:
-    """Return the sentence under the question, as far as the round is shown."""
+    """Return the sentence under the title, as far as the round is shown."""
     if held.score is not None:
-        reach = in_reach(held.aim.certificate, held.truth.n)
-        gone = None if reach is None else int((~reach).sum())
-        many = int(holds_margin(held.state.q).sum())
-        helps = held.later is None or held.later > held.score.machine.found
-        learning = held.state.t > 0 and not held.config.weight_decay and helps
-        return words.hall_result(held.score.machine, _right(held), many, gone, learning)
+        missed = ~_recovered(held)
+        reach, off = in_reach(held.aim.certificate, held.truth.n), ~holds_margin(held.state.q)
+        gone = None if reach is None else int((missed & ~reach).sum())
+        return words.hall_missed(int(missed.sum()), gone, int((missed & off).sum()))
     if "places" in held.shown:
         return words.hall_places(held.needed)
     if "claims" in held.shown and held.claims is not None:
@@ -238,7 +237,9 @@ def said_of(held: HallRound) -> str:
 def title_of(held: HallRound) -> str:
     """Return the title, as far as the round is shown."""
     claimed = held.claims.n if "claims" in held.shown and held.claims is not None else 0
-    return words.hall_title(held.score, held.needed, "places" in held.shown, claimed)
+    return words.hall_title(
+        held.needed, claimed, proven="places" in held.shown, revealed=held.score is not None
+    )
 
 
 def rows_shown(held: HallRound) -> list[list[str]]:
@@ -266,8 +267,18 @@ def claims_again(held: HallRound) -> int:
     claims, verdict = held.claims, held.verdict
     if claims is None or verdict is None:
         return 0
-    match = score(held.truth, claims.x, claims.y, (verdict.radius,)).matches[0].numpy()
-    return count_again(_report_of(claims), held.truth, match, verdict.radius)
+    return count_again(_report_of(claims), held.truth, _matches(held).numpy(), verdict.radius)
+
+
+def _matches(held: HallRound) -> Tensor:
+    """Return the claim matched to each point, or -1 (n,)."""
+    assert held.claims is not None and held.verdict is not None
+    return score(held.truth, held.claims.x, held.claims.y, (held.verdict.radius,)).matches[0]
+
+
+def _recovered(held: HallRound) -> Tensor:
+    """Return which points (n,) bool the machine's claims recovered."""
+    return _matches(held) >= 0
 
 
 NO_ROUND: dict[str, Any] = {"round": None, "rows": []}

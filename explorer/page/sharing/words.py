@@ -149,7 +149,7 @@ def hall_network(number: int, state: TrainState) -> str:
     """Return which round this is, and of what network: nothing of its points."""
     neurons = count(sum(state.net.widths), "neuron")
     how = f"trained for {state.t:,} steps" if state.t else "solved exactly"
-    return f"Round {number}: a network of {neurons}, {how}"
+    return f"Round {number}: {neurons}, {how}"
 
 
 def hall_points(number: int, data: Dataset) -> str:
@@ -160,22 +160,21 @@ def hall_points(number: int, data: Dataset) -> str:
 
 
 def hall_within(made: HallScore) -> str:
-    """Return to a phone what counts, after how many of its taps count, and what the machine did."""
-    return f". Within {made.hall.radius:g} of a point is near. {_machine_words(made.machine)}."
+    """Return to a phone what counts, after how many taps it has, and what the machine did."""
+    return f", within {made.hall.radius:g} of a point. {_machine_words(made.machine)}."
 
 
-def hall_title(made: HallScore | None, places: Needed | None, proven: bool, claimed: int) -> str:
+def hall_title(places: Needed | None, claimed: int, proven: bool, revealed: bool) -> str:
     """Return what a round shows, in a title.
 
     Args:
-        made: the scores, once all is revealed.
         places: where a point must be; None where nothing can be proven.
-        proven: whether that is shown.
         claimed: claims of the machine, as far as they are shown; 0 before.
+        proven: whether the places are shown.
+        revealed: whether the points are.
     """
-    if made is not None:
-        hall = f"the hall came near {made.hall.found or 'none'}" if made.taps else "nobody tapped"
-        return f"{_machine_words(made.machine)}, {hall}"
+    if revealed:
+        return "These are the points"
     if proven:
         many = 0 if places is None else len(places.rows)
         return f"{count(many, 'place')} must hold a point" if many else "No place must hold a point"
@@ -188,7 +187,7 @@ def hall_claims(claimed: int, n: int, beyond: int = 0) -> str:
     `beyond`: how many of them lie outside of the plane.
     """
     there = f"There are {n} points" if n > 1 else "There is 1 point"
-    wrong = ", so some claims hit one twice, or are wrong" if claimed > n else ""
+    wrong = ": some claims are double, or wrong" if claimed > n else ""
     outside = f" {beyond} {'lies' if beyond == 1 else 'lie'} outside this plane." if beyond else ""
     return f"From the weights alone. {there}{wrong}.{outside}"
 
@@ -226,6 +225,7 @@ def hall_hand(made: HallScore) -> str:
     return HALL_TAP if made.guess.n == made.taps else "where most taps meet"
 
 
+HALF_A_TENTH = 0.05  # points that chance hits, below which a tenth shows 0
 MACHINE, HALL_ROW, PROOF = "● ▲ The machine", "+ The hall", "▢ The proof"
 
 
@@ -262,10 +262,10 @@ def hall_rows(made: HallScore, again: int, places: int = 0, right: int = 0) -> l
 
 
 def _chance_words(made: Verdict) -> str:
-    """Return how many points chance alone hits, where that is known."""
+    """Return how many points chance alone hits, where that is known and not none."""
     if made.why_not is not None:
         return ""
-    return f", chance {made.chance:.1f}".replace(" 0.0", " 0")
+    return f", by chance {made.chance:.1f}" if made.chance >= HALF_A_TENTH else ""
 
 
 def _claims_words(made: Verdict, again: int) -> str:
@@ -277,43 +277,31 @@ def _claims_words(made: Verdict, again: int) -> str:
     return ", ".join([count(made.claims, "claim"), *rest])
 
 
-def hall_result(made: Verdict, right: int, held: int, traceless: int | None, learning: bool) -> str:
-    """Return how claims and places join, and why points were not recovered.
+def hall_missed(missed: int, traceless: int | None, off: int) -> str:
+    """Return why the machine missed points; "" where it missed none, or no reason is known.
 
     Args:
-        made: the verdict on the machine's claims.
-        right: points that proven to be there.
-        held: how many points hold the margin.
-        traceless: how many leave no trace in the weights; None where that is not known.
-        learning: whether training was not at its end, and more of it is not known to be of no use.
+        missed: points that no claim recovered.
+        traceless: how many of them leave no trace in the weights; None where that is not known.
+        off: how many of them do not hold the margin.
     """
-    proven = f"Of {count(right, 'point')} the weights prove the place." if right else ""
-    return f"{proven} {_why_words(made, held, traceless, learning)}".strip()
-
-
-def _why_words(made: Verdict, held: int, traceless: int | None, learning: bool) -> str:
-    """Return why the machine did not recover all points; "" where it did, or it is not known."""
-    if made.found >= made.n:
+    if not missed:
         return ""
+    them = "it leaves" if missed == 1 else "they leave"
+    if traceless == missed:
+        return f"The machine missed {missed}: {them} no trace in the weights."
     if traceless:
         leave = "leaves" if traceless == 1 else "leave"
-        rest = "; the others it missed" if made.found + traceless < made.n else ""
-        return f"Why not all? {traceless} {leave} no trace in the weights{rest}."
-    if traceless is not None:
-        return ""
-    reasons = []
-    if made.found <= held < made.n:
-        reasons.append(f"only {count(held, 'point')} {'holds' if held == 1 else 'hold'} the margin")
-    if learning:
-        reasons.append("training was not at its end")
-    why = ", and ".join(reasons)
-    return f"Why not all? {why[0].upper()}{why[1:]}." if why else ""
+        return f"The machine missed {missed}; {traceless} of them {leave} no trace in the weights."
+    if traceless is None and off == missed:
+        lie = "it lies" if missed == 1 else "they lie"
+        return f"The machine missed {missed}: {lie} off the margin."
+    return ""
 
 
-def hall_question(t: int) -> str:
+def hall_question() -> str:
     """Return the question beside the taps."""
-    asked = "would the machine recover more points, or fewer?"
-    return f"Trained for {2 * t:,} steps, twice as long: {asked}"
+    return "Trained twice as long: would the machine recover more points?"
 
 
 def hall_later(before: int, after: int) -> str:
@@ -321,8 +309,8 @@ def hall_later(before: int, after: int) -> str:
     return "more" if after > before else "fewer" if after < before else "same"
 
 
-def hall_answer(t: int, before: int, after: int) -> str:
+def hall_answer(before: int, after: int) -> str:
     """Return its answer in words."""
     word = HALL_ANSWERS[hall_later(before, after)].lower()
     points = count(after, "point") + (f", not {before}" if after != before else "")
-    return f"Trained for {2 * t:,} steps, the machine hits {points}: {word}."
+    return f"Trained twice as long, the machine hits {points}: {word}."
