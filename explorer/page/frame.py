@@ -99,7 +99,7 @@ class Handle:
         finest: whether no finer lattice is computed.
         arrivals: where the runs from all places ended; None while none has.
         census: what was counted of the starts, where that was asked for after the runs.
-        counting: of a census under way: its starts, those that have ended, their distinct ends.
+        counting: of a census under way: its starts, and those that have ended.
         end: number of its end whose points are shown; -1 for none.
         runs: these runs.
         best: whether the run from here was shown as the best of them, and not chosen by hand.
@@ -119,7 +119,7 @@ class Handle:
     finest: bool = True
     arrivals: Arrivals | None = None
     census: Census | None = None
-    counting: tuple[int, int, int] | None = None
+    counting: tuple[int, int] | None = None
     end: int = -1
     runs: Runs | None = None
     best: bool = False

@@ -148,17 +148,18 @@ def test_a_census_under_way_shows_what_it_has_come_to(
             look(x, basin)
             going, drawn = starts.census.going, starts.census.arrays()
             landscape.note_counting(session, going.counts)
-            seen.append((session.frame.starts.counting, len(drawn["trails"]), drawn["sizes"].sum()))
+            told, ends = session.frame.starts.counting, len(set(basin[basin >= 0]))
+            seen.append((told, ends, len(drawn["trails"]), drawn["sizes"].sum()))
 
         return real(problem, config, progress, both)
 
     monkeypatch.setattr(census_box, "census", watched)
     press(starts.census.go, "go")
     counts = [one for one, *_ in seen]
-    assert counts[0][:2] == (MANY, 0) and counts[-1][:2] == (MANY, MANY)
-    assert [ended for _, ended, _ in counts] == sorted(ended for _, ended, _ in counts)
-    assert all(dots == n - ended + ends for (n, ended, ends), dots, _ in seen)
-    assert seen[-1][2] > seen[0][2]  # where one has ended is a dot, not a speck
+    assert counts[0] == (MANY, 0) and counts[-1] == (MANY, MANY)
+    assert [ended for _, ended in counts] == sorted(ended for _, ended in counts)
+    assert all(dots == n - ended + ends for (n, ended), ends, dots, _ in seen)
+    assert seen[-1][-1] > seen[0][-1]  # where one has ended is a dot, not a speck
     assert session.frame.starts.counting is None and starts.census.going is None
 
 

@@ -9,7 +9,7 @@ const build = (el, send, onClose) => {
   onClose(fold.close);
   // What is dragged below stays under the pointer, however many lines the words come to meanwhile: a drag ends what is told of a run.
   const hold = (height) => { el.style.height = height; el.style.overflow = height && "hidden"; };
-  onClose(listen(document, "pointerdown", (e) => { if (e.target.closest?.(".mx-triangle-view")) hold(`${el.getBoundingClientRect().height}px`); }, true));
+  onClose(listen(document, "pointerdown", (e) => { if (e.target.closest?.(".mx-triangle-view")) hold(getComputedStyle(el).height); }, true));
   for (const end of ["pointerup", "pointercancel"]) onClose(listen(document, end, () => hold(""), true));
   return (state) => {
     put(title, "textContent", state.title || "");

@@ -48,8 +48,7 @@ const landscapeOf = (starts, show) => {
     const longest = Math.max(1, ...cut.map((places) => places.length));
     const trails = Float32Array.from(cut.flatMap((places) => Array.from({ length: longest }, (_, i) => places[Math.min(i, places.length - 1)]).flat()));
     const ends = { data: Uint8Array.from(starts.ends, (end) => (share < 1 ? 3 : end)), shape: [starts.ends.length] };
-    const met = { data: Int32Array.from(starts.met), shape: [starts.met.length] };
-    return { ends, met, ...(cut.length && { trails: { data: trails, shape: [cut.length, longest, 3] } }) };
+    return { ends, ...(cut.length && { trails: { data: trails, shape: [cut.length, longest, 3] } }) };
   };
   const side = Math.sqrt(starts.fill.length), fill = side && { fill: { data: Uint8Array.from(starts.fill), shape: [side, side] } };
   const whole = rolled(1);

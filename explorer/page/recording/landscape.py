@@ -114,8 +114,7 @@ def starts_data(made: KnownStarts, end: Frame, axes: Axes) -> dict[str, Any]:
         "runs": spans, "shown": shown,
         "fill": [] if filled is None else start_shades(filled, "log").ravel().tolist(),
         "trails": [np.round(places, DIGITS).tolist() for _, places, _ in trails],
-        "ends": ends, "met": [made.found.met(key) for key, _, _ in trails],
-        "counts": counts, "label": words.LABEL, "title": words.TITLE,
+        "ends": ends, "counts": counts, "label": words.LABEL, "title": words.TITLE,
         "unit": words.unit(made.found.of.attack, "log"),
     }  # fmt: skip
 

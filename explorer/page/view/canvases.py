@@ -80,11 +80,10 @@ class TriangleView(CanvasView):
     A frame has these arrays, each of which may be left out: `fill` (side, side), row noise and
     column truth, see `research.pictures.shades`; `trails` (k, t, 3), places of k runs, the last one
     repeated where a run is shorter; `ends` (k,), what each end is: 0 the truth, 1 another
-    explanation, 2 stuck, of pictures the set it is nearest to; 3 still running; `met` (k,), how
-    many points it recovers, -1 where that is not known. What has ended is marked where it began.
-    Of a census
-    `starts` (b, 3) with their `basins` (b,) colour the places nearest to them, 0 grey; its ends are
-    runs of one place with `tints` (k,), those colours, and `sizes` (k,), px; `chosen` is one.
+    explanation, 2 stuck, of pictures the set it is nearest to; 3 still running. What has ended is
+    marked where it began. Of a census `starts` (b, 3) with their `basins` (b,) colour the places
+    nearest to them, 0 grey; its ends are runs of one place with `tints` (k,), those colours, and
+    `sizes` (k,), px; `chosen` is one.
     `map` (side, side) has the energies that a drag reads in passing.
     `sea` is the byte of `fill` for 5%: the level of the sea where it is tilted, see `relief.js`;
     `ages` (a, s, s) are as `fill` at other steps of training, with their `names`, and `present` is

@@ -125,46 +125,34 @@ const trailPlaces = (frame, where) => {
 };
 
 // --- how runs end, at the places where they began ------------------------------------------------
-const MARK = 5.5, HIGH_MARK = 19, DIGIT = 8, ROLLS = 3; // px of a mark, its height, of a digit; kind of a run under way
-const ROOM = 40, UP = 22, OUT = 24, CLEAR = 16; // px between starts from which marks have numbers; by which one makes room for the handle, so near
-const boxAt = ([x, y], text) => {
-  const half = text ? MARK + 6 + (DIGIT * text.length) / 2 : MARK + 2, high = text ? HIGH_MARK / 2 : MARK + 2;
-  return [x - half, y - high, x + half, y + high];
-};
+const LARGE = 7, SMALL_MARK = 4, MANY = 30, ROLLS = 3; // px: radius of a mark, and of one among so many; kind of a run under way
+const UP = 22, OUT = 24, CLEAR = 16; // px by which a mark makes room for the handle, where that is so near
+const boxAt = ({ at: [x, y], r }) => [x - 1.5 * r, y - 1.5 * r, x + 1.5 * r, y + 1.5 * r];
 const covers = (box, [x, y]) => x >= box[0] && x <= box[2] && y >= box[1] && y <= box[3];
-// A mark for each start `spots` (k) whose runs have ended: {spot, at, kind, runs, text}. `kinds`: 0 truth, 1 as good, 2 stuck, of
-// several runs the best. `met`: points that each recovers, in words where marks have room; it makes room for the handle, beside the lower corners `outside`.
-const endMarks = (spots, kinds, met, handle, outside) => {
+// A mark for each start `spots` (k) whose runs have ended: {spot, at, kind, runs, r}. `kinds`: 0 truth, 1 as good, 2 stuck, of
+// several runs the best. Where marks have room one makes room for the handle, beside the lower corners `outside`.
+const endMarks = (spots, kinds, handle, outside) => {
   const made = new Map();
   spots.forEach((spot, run) => {
     if (kinds[run] >= ROLLS) return;
-    const key = spot.map(Math.round).join(), mark = made.get(key) || { spot, at: spot, kind: kinds[run], runs: [], text: "" };
+    const key = spot.map(Math.round).join(), mark = made.get(key) || { spot, at: spot, kind: kinds[run], runs: [] };
     mark.kind = Math.min(mark.kind, kinds[run]); mark.runs.push(run); made.set(key, mark);
   });
   const marks = [...made.values()], [xs, ys] = [0, 1].map((c) => marks.map(({ spot }) => spot[c]));
-  const top = Math.min(...ys), low = Math.max(...ys), sides = [Math.min(...xs), Math.max(...xs)];
-  const wide = marks.length < 30 && marks.every((a) => marks.every((b) => a === b || Math.hypot(a.spot[0] - b.spot[0], a.spot[1] - b.spot[1]) >= ROOM));
+  const top = Math.min(...ys), low = Math.max(...ys), sides = [Math.min(...xs), Math.max(...xs)], many = marks.length >= MANY;
   for (const mark of marks) {
-    const known = met && mark.runs.every((run) => met[run] >= 0);
-    if (wide && known) mark.text = String(Math.round(mark.runs.reduce((sum, run) => sum + met[run], 0) / mark.runs.length));
+    mark.r = many ? SMALL_MARK : LARGE;
     const [x, y] = mark.spot;
-    if (mark.text && handle && Math.hypot(x - handle[0], y - handle[1]) < CLEAR) {
+    if (!many && handle && Math.hypot(x - handle[0], y - handle[1]) < CLEAR) {
       const out = outside && low - y < 1 ? sides.findIndex((side) => Math.abs(side - x) < 1) : -1;
       mark.at = [out < 0 ? x : x + (2 * out - 1) * OUT, y - top < 1 ? y + UP : y - UP];
     }
   }
   return marks;
 };
-const paintMarks = (context, marks, colours) => {
-  context.font = `700 13px ${FONT}`; context.textAlign = "left"; context.textBaseline = "middle";
-  for (const { at: [x, y], kind, text } of marks) {
-    const [left, top, right, bottom] = boxAt([x, y], text), middle = text ? left + MARK + 4 : x;
-    if (text) {
-      context.beginPath(); context.roundRect(left, top, right - left, bottom - top, HIGH_MARK / 2);
-      context.fillStyle = colours.card; context.fill(); context.strokeStyle = colours.ink3; context.lineWidth = 1; context.stroke();
-      context.fillStyle = colours.ink; context.fillText(text, left + 2 * MARK + 7, y + 0.5);
-    }
-    ballPath(context, middle, y, kind, MARK - 1);
+const paintMarks = (context, marks) => {
+  for (const { at: [x, y], kind, r } of marks) {
+    ballPath(context, x, y, kind, r);
     context.fillStyle = ON_MAP.ends[kind]; context.fill(); context.strokeStyle = ON_MAP.halo; context.lineWidth = 1.2; context.stroke();
   }
 };
@@ -192,7 +180,7 @@ const rolls = (frame, run) => !frame.ends || frame.ends.data[run] >= ROLLS;
 
 const marksOf = (frame, paths, handle) => {
   const kinds = frame.ends ? [...frame.ends.data] : [];
-  return endMarks(paths.map(([begun]) => begun), kinds, frame.met?.data, handle, frame.wide);
+  return endMarks(paths.map(([begun]) => begun), kinds, handle, frame.wide);
 };
 // Which runs are drawn strong: those under the pointer, and those that began under the handle.
 const strongOf = (frame, paths, where) => {
@@ -229,7 +217,7 @@ const paintTriangle = (context, frame, size, colours) => {
   });
   const held = frame.handle && placeOf(frame.handle, corners);
   const marks = frame.sizes ? [] : marksOf(frame, paths, held);
-  paintMarks(context, marks, colours);
+  paintMarks(context, marks);
   // Over runs and their ends, so that they can be read.
   context.font = `${frame.small ? 12 : 14}px ${FONT}`; context.textAlign = "center";
   const r = frame.small ? 7 : 9, clear = r + 4; // of the handle
@@ -241,7 +229,7 @@ const paintTriangle = (context, frame, size, colours) => {
   if (frame.wide)
     corners.forEach((corner, k) => { // clear of the handle and of the mark at this corner
       const side = k === 1 ? -1 : 1, there = marks.filter(({ at }) => Math.hypot(at[0] - corner[0], at[1] - corner[1]) < 1);
-      const edges = there.map(({ at, text }) => Math.abs(boxAt(at, text)[k === 1 ? 0 : 2] - corner[0]) + 6);
+      const edges = there.map((mark) => Math.abs(boxAt(mark)[k === 1 ? 0 : 2] - corner[0]) + 6);
       name(SET_NAMES[k], corner[0] + side * Math.max(clear + 3, ...edges), corner[1], "middle", k === 1 ? "right" : "left");
     });
   else {
@@ -396,7 +384,7 @@ function render({ model, el }) {
   const markAt = ([x, y]) => {
     const paths = trailPlaces(frame, spot);
     const box = rectOf(pad);
-    if (!frame.sizes) return marksOf({ ...frame, wide: isWide(box, small(box)) }, paths, spot(local || model.get("handle"))).find(({ at, text }) => covers(boxAt(at, text), [x, y])) || null;
+    if (!frame.sizes) return marksOf({ ...frame, wide: isWide(box, small(box)) }, paths, spot(local || model.get("handle"))).find((mark) => covers(boxAt(mark), [x, y])) || null;
     let best = null, near = 8;
     paths.forEach((path, run) => {
       const [px, py] = path[path.length - 1], far = Math.hypot(px - x, py - y) - frame.sizes.data[run];

@@ -88,7 +88,6 @@ class Arrivals:
         truth: those that recover MOST of the points, see `least_at_truth`.
         other: of the others, those that leave at most EQUAL more than the truth: another
             explanation of equal residual. The rest is stuck.
-        began: of those at the truth, those that began there.
         left: what the truth leaves of the weights.
         points: of the truth.
         going: whether the others go on.
@@ -99,7 +98,6 @@ class Arrivals:
     level: int
     truth: int
     other: int
-    began: int
     left: float
     points: int
     going: bool = False
@@ -328,12 +326,8 @@ class Runs:
         if not (rows or self.rolling) or not all(KNOWN <= row.keys() for row in rows):
             return None
         kinds = [self._end(row) for row in rows]
-        least = least_at_truth(self._points)
-        began = sum(
-            not kind and row["recovered"][1] >= least for kind, row in zip(kinds, rows, strict=True)
-        )
         ended = len(rows), sum(row["level"] for row in rows), kinds.count(0), kinds.count(1)
-        return Arrivals(len(asked), *ended, began, self.left, self._points, going)
+        return Arrivals(len(asked), *ended, self.left, self._points, going)
 
     @cached_property
     def left(self) -> float:

@@ -64,9 +64,9 @@ class Going:
     basin: Index
 
     @property
-    def counts(self) -> tuple[int, int, int]:
-        """Return how many starts there are, how many have ended, and at how many ends."""
-        return len(self.basin), int((self.basin >= 0).sum()), int(self.basin.max(initial=-1)) + 1
+    def counts(self) -> tuple[int, int]:
+        """Return how many starts there are, and how many have ended."""
+        return len(self.basin), int((self.basin >= 0).sum())
 
 
 class CensusBox:

@@ -16,10 +16,7 @@ from explorer.research.grid.landscape import Arrivals
 from explorer.research.runs import RADIUS
 
 CENSUS = "Census"
-TIP = (
-    "Descend from 200 starts all over the triangle, by steps that leap over no ridge, and count "
-    "the distinct ends"
-)
+TIP = "Let 200 starts all over the triangle roll down the energy, and count the distinct ends"
 WAY_TIP = "To which end the way from the truth's end leads, along which energies are drawn"
 PICK_TIP = (
     "The distinct ends, the largest basin first: choosing one shows it, as a press on it does"
@@ -43,43 +40,35 @@ def per_cent(one: Share) -> str:
     return f"{one.value:.0%} ({one.low:.0%} to {one.high:.0%})"
 
 
-def census_words(
-    made: Census, end: int = -1, runs: Arrivals | None = None, candidates: int = 0
-) -> tuple[str, str]:
+def census_words(made: Census, end: int = -1, runs: Arrivals | None = None) -> tuple[str, str]:
     """Return what a census counted, in a title and a sentence, or what its end number `end` is.
 
     Args:
         made: the census.
         end: the number of an end; -1 for none.
-        runs: where attacks ended that stand on the same screen, and what sets them apart.
-        candidates: of such an attack.
+        runs: where attacks ended that stand on the same screen.
     """
     n, off = len(made.basin), made.truth[1]
     if end >= 0:
         return end_words(made.basins[end], end, n)
     home = round(made.home.value * n)
-    where, attacks = "at the truth", "attacks do"
-    if off > RADIUS:
-        where = f"where a descent from the truth ends, {off:.2f} off the truth"
-        attacks = "attacks end at the truth"
-    words = f"{home} of {n} descents end{'s' * (home == 1)} {where}"
+    where = "the truth" if off <= RADIUS else f"where the truth itself rolls, {off:.2f} off it"
+    words = f"{home} of {n} starts roll{'s' * (home == 1)} down to {where}."
     if runs is None:
-        unseen = f"{made.unseen.volume.value:.0%}"
-        words += f". About {unseen} of further starts would come to ends not seen yet."
+        words += f" About {made.unseen.volume.value:.0%} of further ones would come to new ends."
     else:
-        own = len(made.basins[0].x)
-        more = f"{candidates} candidates, not {own}, and " * (candidates != own)
-        words += f"; {runs.truth} of {runs.ended} {attacks}, with {more}a loss of their own."
+        ended = f"{runs.truth} of {runs.ended} end{'s' * (runs.truth == 1)}"
+        words += f" Attacks do more than roll: {ended} at the truth."
     return f"{count(len(made.basins), 'distinct end')} from {n} starts", words
 
 
-def census_numbers(made: Census) -> tuple[tuple[str, str], ...]:
-    """Return the shares of a census with their intervals."""
+def census_numbers(made: Census, candidates: int) -> tuple[tuple[str, str], ...]:
+    """Return the shares of a census with their intervals; `candidates`: of an attack beside it."""
     return (
         ("end there", per_cent(made.home)),
         ("starts of ends not seen, by Good–Turing", per_cent(made.unseen.volume)),
-        ("candidates of each", str(len(made.basins[0].x))),
-        ("descents that ended level", f"{made.level} of {len(made.basin)}"),
+        ("candidates of each", f"{len(made.basins[0].x)}, of an attack {candidates}"),
+        ("starts that ended level", f"{made.level} of {len(made.basin)}"),
     )
 
 

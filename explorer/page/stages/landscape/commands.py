@@ -169,7 +169,7 @@ def census_problem(session: Session) -> Problem:
     return page_problem(now.target, now.truth, now.heldout, session.seed, knows, curve)
 
 
-def note_counting(session: Session, counting: tuple[int, int, int] | None) -> None:
+def note_counting(session: Session, counting: tuple[int, int] | None) -> None:
     """Take over how far a census is, for the headline; None where none goes on any more."""
     held = session.frame.starts
     if held is not None and held.counting != counting:

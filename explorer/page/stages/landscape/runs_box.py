@@ -339,16 +339,10 @@ class RunsBox:
 
 
 def runs_arrays(found: Runs | None, shown: list[list[float]] | None = None) -> Arrays:
-    """Return runs as `trail_arrays`, with how many points each recovers: `met` (k,), -1: unknown.
-
-    `shown`: places of the run that is on the plane, which comes last.
-    """
+    """Return runs as `trail_arrays`; the places `shown`, of the run on the plane, come last."""
     trails = [] if found is None else found.trails()
-    met = [] if found is None else [found.met(key) for key, _, _ in trails]
     every = [(places, end) for _, places, end in trails]
-    if shown:
-        every, met = [*every, (shown, ROLLING)], [*met, -1]
-    return {**trail_arrays(every), "met": np.array(met, dtype=np.int32)} if every else {}
+    return trail_arrays([*every, (shown, ROLLING)] if shown else every)
 
 
 def trail_arrays(trails: list[tuple[list[list[float]], int]]) -> Arrays:

@@ -38,7 +38,7 @@ from explorer.page.panels.base import Panel
 from explorer.page.stages.landscape import census_words, words
 from explorer.page.stages.landscape import commands as landscape
 from explorer.page.stages.landscape.census_box import CensusBox
-from explorer.page.stages.landscape.runs_box import CANCEL, RunsBox
+from explorer.page.stages.landscape.runs_box import RunsBox
 from explorer.page.stages.landscape.start_energies import StartEnergies
 from explorer.page.view.canvases import StripView, TriangleView
 from explorer.research.grid import Grid, grid_attacks
@@ -75,7 +75,7 @@ class StartsPanel(Panel):
         self._buttons()
         for job in self._jobs:
             job.observe(self._tell_work)
-        parts = [self.buttons, self.card, self.profile]
+        parts = [self.card, self.profile, self.buttons]
         self.widget = self.whole = w.VBox(parts, _dom_classes=["mx-starts"])
 
     def _settings(self) -> dict[str, Item]:
@@ -106,7 +106,7 @@ class StartsPanel(Panel):
             ("mx-starts-aside",),
             title=Item("words", value=""),
             share=Item("bar", tip="Share of the map computed", job=self.energies.job),
-            stop=Item("cancel", CANCEL, "Keep the map as it is", job=self.energies.job),
+            stop=Item("cancel", "Stop", "Keep the map as it is", job=self.energies.job),
             fill=Item("segments", "Energies", value="start", options=FILLS[:2],
                       call=self._on_fill),
             ends=replace(self.census.pick, hidden=True),
@@ -142,7 +142,7 @@ class StartsPanel(Panel):
         self.further = Row(
             on=Item("button", words.ON["explain"], filled=True, hidden=True,
                     call=self.command(lambda: play.go(self.session, self._next))),
-            more=Item("button", "More", "How many places, how long, and the runs as files",
+            more=Item("button", "Runs", "How many places, how long, and the runs as files",
                       value=False, call=lambda _: self.render(self.session.frame)),
         )  # fmt: skip
         rows = [self.here, self.runs.go, self.census.go, self.further]
@@ -256,9 +256,8 @@ class StartsPanel(Panel):
             self._refuse(choose=frame.target is not None)
             self.runs.take(None)
             return
-        children = (self.buttons, self.card, self.profile)
-        more = self.further.value("more")
-        self.whole.children = (*children, self.runs.widget) if more else children
+        below = self.runs.widget if self.further.value("more") else self.profile
+        self.whole.children = (self.card, below, self.buttons)
         self._show_place(held)
         self._lead()
         self._take()
@@ -266,7 +265,11 @@ class StartsPanel(Panel):
 
     def _lead(self) -> None:
         """Fill the button that comes next: an attack, or the way on after one."""
-        going = self.attack_job.busy or self.runs.busy
+        going = any(job.busy for job in self._jobs)
+        rolling, counting = self.runs.busy, self.census.job.busy  # one of them at a time
+        self.here.put("go", disabled=rolling or counting)
+        self.runs.go.put("go", disabled=counting)
+        self.census.go.put("go", disabled=rolling)
         ended = self.session.frame.is_answered and not going
         ended = ended and self.session.lesson is None  # which leads on itself
         self.runs.go.put("go", filled=not ended and not going)  # they tell what the map does not
@@ -278,9 +281,10 @@ class StartsPanel(Panel):
         return self.attack_job, self.runs.job, self.census.job
 
     def _tell_work(self) -> None:
-        """Let the bar at the foot show that attacks or a census go on."""
+        """Let the bar at the foot show that attacks or a census go on, and the buttons follow."""
         going = (job for job in self._jobs if job.state is JobState.RUNNING)
         play.note_work(self.session, next(going, None))
+        self._lead()
 
     @property
     def _next(self) -> Stage:

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from explorer.engine.energy.landscape import Weights
 from explorer.engine.energy.questions import refusal
 from explorer.engine.energy.starts import NAMES, mix_weights
-from explorer.engine.number_words import count
 from explorer.engine.roster import ROSTER, by_key
 from explorer.page.frame import Frame, Handle
 from explorer.page.stages.landscape.census_words import census_numbers, census_words
@@ -45,6 +44,7 @@ FIRST_TIP = (
     "noise, as published; the first steps then leave the start"
 )
 NONE = "No starts for this attack here"
+MAP = "Which starts come close to the weights?"
 ATTACK_HERE = "Attack from here"
 BEST = "The plane shows the best."
 CHANGED = "The points or the weights changed: the attacks were cancelled."
@@ -138,7 +138,7 @@ def headline(frame: Frame) -> tuple[str, str] | None:
         return counting_words(*held.counting)
     told = _told_census(held)
     if told is not None:
-        return census_words(told, held.end, held.arrivals, len(held.problem.parts.y))
+        return census_words(told, held.end, held.arrivals)
     if held.arrivals is not None:
         title_, said = arrival_words(held.arrivals)
         return title_, f"{said} {BEST}" if held.best and held.t else said
@@ -147,21 +147,12 @@ def headline(frame: Frame) -> tuple[str, str] | None:
     return all_words(held) if tells_nothing(frame) else map_title(held)
 
 
-def counting_words(starts: int, ended: int, ends: int) -> tuple[str, str]:
+def counting_words(starts: int, ended: int) -> tuple[str, str]:
     """Return how far a census is, in a title and a sentence."""
-    title = f"{ended} of {starts} descents have ended"
-    if not ended:
-        return (
-            title,
-            f"From {starts} starts the candidates go down the energy to where it is level.",
-        )
+    words = "Each rolls down the energy until it is level, and becomes a white dot there."
     if ended == starts:
-        return (
-            title,
-            f"They came to {count(ends, 'distinct end')}. What each of them is comes next.",
-        )
-    which = "the white dot on the triangle" if ends == 1 else "the white dots on the triangle"
-    return title, f"They came to {count(ends, 'distinct end')} so far: {which}."
+        words = "Which of them came to the same end is compared now."
+    return f"{ended} of {starts} starts have come to an end", words
 
 
 def numbers(frame: Frame) -> tuple[tuple[str, str], ...]:
@@ -172,7 +163,7 @@ def numbers(frame: Frame) -> tuple[tuple[str, str], ...]:
     if _tells_run(held):
         return run_numbers(held, by_key(held.problem.of.attack).own is not None)
     told = _told_census(held) if held.end < 0 else None
-    return () if told is None else census_numbers(told)
+    return () if told is None else census_numbers(told, len(held.problem.parts.y))
 
 
 def _told_census(held: Handle) -> Census | None:
@@ -318,9 +309,7 @@ def _at_truth(made: Arrivals) -> str:
     points = f"at least {least} of {made.points}" if least < made.points else f"all {least}"
     if not made.truth:
         return f"None recovers {points} points"
-    one = made.truth == 1
-    began = f"; {'it' if one else made.began} began there" if made.began else ""
-    return f"{'It' if one else 'Each'} recovers {points} points{began}"
+    return f"{'It' if made.truth == 1 else 'Each'} recovers {points} points"
 
 
 def _s(n: int) -> str:
@@ -332,43 +321,31 @@ def title(values: NDArray[np.float64], own: bool = False, finest: bool = True) -
     """Return which starts come close to the weights, as the map shows, in a title and a sentence.
 
     As the map is refined its places stay and others come between them, so the title changes twice
-    at most, and only towards starts that are farther from the truth.
+    at most, and only towards starts that are farther from the truth. What a finer map could refute
+    is not said before.
 
     Args:
         values: energies (side, side), row noise and column truth.
         own: whether the attack has an energy of its own, by training on the start.
-        finest: whether no more starts are computed: only then they are counted.
+        finest: whether no more starts are computed.
     """
     known = np.isfinite(values)
     low = known & (values <= EXPLAINED)
-    total, found = int(known.sum()), int(low.sum())
-    if not found:
+    share = min(np.nonzero(low)[1], default=np.inf) / max(len(values) - 1, 1)
+    if share >= BESIDE and not finest:
+        return MAP, "The triangle is being computed: each place in it is a start."
+    if not low.any():
         least = float(values[known].min())
         left = f"misses them by {least:.0%}" if own else f"leaves {unexplained_share(least)}"
-        text = f"The best of {total} {left}." if finest else "More starts are on their way."
-        return "No start comes close to the weights", text
-    last, truth = max(len(values) - 1, 1), np.nonzero(low)[1]
-    share = int(truth.min()) / last
-    which = f"The bright ones, {found} of {total}," if finest else "Bright ones"
-    text = f"{which} {_leave(own)}"
+        return "No start comes close to the weights", f"The best of {known.sum()} {left}."
+    text = f"The bright ones {_leave(own)}"
     if not own and np.isfinite(values[0, -1]):
         text += f", the truth {_rough_share(float(values[0, -1]))}"
     if share >= BESIDE:
-        more = f". All are at least {share:.0%} truth" if finest else ""
-        return "Only starts beside the truth come close to the weights", f"{text}{more}."
+        return "Only starts beside the truth come close to the weights", f"{text}."
     where = "Starts far from the truth" if share < FAR else "Starts half way to the truth"
-    more = _farthest(values, share) if finest else ""
-    return f"{where} come close to the weights, too", f"{text}{more}."
-
-
-def _farthest(values: NDArray[np.float64], share: float) -> str:
-    """Return what is told of close starts with so little truth, after these."""
-    if float(values[-1, 0]) <= EXPLAINED:
-        return ". Even noise does"
-    truth, least = float(values[0, -1]), float(np.nanmin(values))
-    if least < truth and _rough_share(least) != _rough_share(truth):
-        return f". Less is not nearer: another, of any margin, leaves {_rough_share(least)}"
-    return f". One has {share:.0%} truth"
+    noise = ". Even noise does" * (finest and float(values[-1, 0]) <= EXPLAINED)
+    return f"{where} come close to the weights", f"{text}{noise}."
 
 
 def _rough_share(energy: float) -> str:
