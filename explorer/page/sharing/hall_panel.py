@@ -222,7 +222,7 @@ def with_answer(held: HallRound) -> HallRound:
 def said_of(held: HallRound) -> str:
     """Return the sentence under the title, as far as the round is shown."""
     if held.score is not None:
-        missed = ~_recovered(held)
+        missed = _matches(held) < 0
         reach, off = in_reach(held.aim.certificate, held.truth.n), ~holds_margin(held.state.q)
         gone = None if reach is None else int((missed & ~reach).sum())
         return words.hall_missed(int(missed.sum()), gone, int((missed & off).sum()))
@@ -274,11 +274,6 @@ def _matches(held: HallRound) -> Tensor:
     """Return the claim matched to each point, or -1 (n,)."""
     assert held.claims is not None and held.verdict is not None
     return score(held.truth, held.claims.x, held.claims.y, (held.verdict.radius,)).matches[0]
-
-
-def _recovered(held: HallRound) -> Tensor:
-    """Return which points (n,) bool the machine's claims recovered."""
-    return _matches(held) >= 0
 
 
 NO_ROUND: dict[str, Any] = {"round": None, "rows": []}
