@@ -53,9 +53,11 @@ class Ahead(Panel):
             self.job.of = None
 
     def _is_judged(self, frame: Frame) -> bool:
-        """Return whether an attack has ended, and how certain its points are is known."""
+        """Return whether an attack has ended, and no work on its claims goes on."""
         ended = frame.status.over and not self.session.running
-        return ended and self.session.truth_shown and frame.certainty_shown is not None
+        told = frame.truth is not None and frame.truth.n > 0
+        rests = told or frame.attack.certainty is not None
+        return ended and self.session.truth_shown and rests
 
 
 def places(target: Target, aim: Aim, progress: Progress) -> Needed:

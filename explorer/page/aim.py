@@ -95,8 +95,7 @@ def with_verdict(part: Attacking, aim: Aim, config: Any, more: bool) -> Attackin
     if not aim.truth.n:
         return part
     made = judgement(claims, aim.truth, aim.controls, None if own else aim.certificate, more)
-    part = replace(part, scores=made.scores, verdict=made.verdict)
-    return part.with_certified(None if own else aim.certainty)
+    return replace(part, scores=made.scores, verdict=made.verdict)
 
 
 def made_at(now: Frame, run: Run) -> Repeated:

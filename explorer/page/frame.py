@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -382,12 +382,6 @@ class Attacking:
         """Return the stage with an attack chosen that has not begun."""
         return Attacking(name, mix=self.mix, other=self.other, curves=self.curves)
 
-    def with_certified(self, known: Certainty | None) -> Attacking:
-        """Return the stage with the count of certified points in its verdict."""
-        if known is None or self.verdict is None:
-            return self
-        return replace(self, verdict=replace(self.verdict, certified=int(known.certain.sum())))
-
 
 @dataclass(frozen=True, eq=False)
 class Frame:
@@ -433,18 +427,6 @@ class Frame:
     def certainty(self) -> Certainty | None:
         """Return how certain each point of the truth is, once that is known."""
         return None if self.aim is None else self.aim.certainty
-
-    @property
-    def certainty_shown(self) -> Certainty | None:
-        """Return how certain the points are, or the claims where nobody told those, if known."""
-        return self.certainty if self.truth is not None and self.truth.n else self.attack.certainty
-
-    @property
-    def in_places(self) -> int | None:
-        """Return how many points must be in their place; None where nobody asked, or told them."""
-        if self.aim is None or self.aim.needed is None or not self.aim.truth.n:
-            return None
-        return self.aim.needed.count_of(self.aim.truth)
 
     @property
     def is_aimed(self) -> bool:

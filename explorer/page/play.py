@@ -263,8 +263,7 @@ def take_certainty(session: Session, made: Certainty) -> None:
     if not made.proven or aim is None:
         session.show(attack=replace(now, certainty=made))
         return
-    own = session.entry.own is not None
-    session.show(aim=replace(aim, certainty=made), attack=now if own else now.with_certified(made))
+    session.show(aim=replace(aim, certainty=made))
 
 
 def step(session: Session, n: int = 1) -> None:

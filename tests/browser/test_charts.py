@@ -146,7 +146,7 @@ def the_line_of_recall_decides_what_counts(app: Explorer) -> None:
         "([plot, least]) => Number(plot.getAttribute('aria-valuenow')) > least",
         arg=[plot.element_handle(), 10 * float(near or 1)],
     )
-    expect(app.page.locator(".mx-dots .mx-chart-foot")).to_contain_text("certified")
+    expect(app.page.locator(".mx-dots .mx-chart-foot")).to_contain_text("●")
     assert within(30, lambda: _chance(note) > few)
     dots = app.page.locator(".mx-dots .mx-chart-plot")
     app.page.wait_for_function(  # also while answers to earlier places come

@@ -701,12 +701,6 @@ def attacked_frames() -> Iterator[tuple[str, Frame]]:
     yield "found, by chance as well", frame(replace(VERDICT, origin=Origin.RESAMPLED))
     yield "found, from the truth", frame(mix=(0.5, 1.0))
     yield "found, biased", frame(net=BIASED, known=None)
-    for many in (0, 2, 11, 12):
-        yield f"found, {many} certified", frame(replace(VERDICT, certified=many), certainty=CERTAIN)
-    bound = replace(CERTAIN, tight=False)
-    yield "found, bound alone", frame(replace(VERDICT, certified=0), certainty=bound)
-    unmet = replace(CERTAIN, truth=1.0)
-    yield "found, unmet", frame(replace(VERDICT, certified=0), certainty=unmet)
     yield "found, three layers", frame(net=DEEP)
     explain = replace(frame(), stage="explain")
     assert explain.target is not None
@@ -741,7 +735,6 @@ def attacked_frames() -> Iterator[tuple[str, Frame]]:
     yield "candidates explain little", frame(open_, far)
     yield "mostly wrong", frame(replace(open_, claims=9), far)
     yield "mostly wrong, others as well", frame(replace(open_, claims=9))
-    yield "perhaps by chance, certified", frame(replace(open_, certified=2))
     yield "not near", frame(open_, known=replace(CERTIFICATE, light=Light.SEPARATED, residual=0.6))
     slack = replace(CERTIFICATE, light=Light.APPROACHING, slackness=0.1)
     yield "not near, off the margin", frame(open_, known=slack)
@@ -980,11 +973,10 @@ def answers() -> Named:
         for what, value in explanations.numbers(far):
             yield f"answer, {name}: {what}", value
     yield "answer, of one sentence", folded_html("No numbers.")
-    for sure, both in ((0, 0), (1, 1), (3, 3), (3, 2)):
-        words = found_words.certainty_words(Target(BIASED), None, 3, sure, both, near=0.0402)
-        yield f"found, {sure} certified of which {both} found", words
-    words = found_words.certainty_words(Target(BIASED), None, 3, 1, 1, near=0.0402, placed=3)
-    yield "found, 1 certified, 3 in places", words
+    for many in range(4):  # of three points; the first is certified in CERTAIN
+        met = np.arange(3) < many
+        yield f"{many} recovered", found_words.certainty_words(None, met)
+        yield f"{many} recovered, certified", found_words.certainty_words(CERTAIN, met)
     yield "images, recovered", found_words.images(6, 10, 0.125)
     yield "images, recovered clearly", found_words.images(6, 10, 0.125, 4)
     yield "images, without unseen ones", found_words.images(6, 10, math.nan)

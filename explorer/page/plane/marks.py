@@ -48,22 +48,19 @@ def shares_of(x: Tensor, y: Tensor, axes: Axes) -> Array:
 
 # --- claims -----------------------------------------------------------------------------------
 def claim_marks(frame: Frame, axes: Axes, values: dict[str, Any]) -> Arrays:
-    """Return a mark at each claim, and at each certified point that no claim met.
-
-    `values` gets to how many per cent each is certified, to be written beside a few of them.
-    """
+    """Return a mark at each claim."""
     claims, truth = frame.attack.claims, frame.truth
     assert claims is not None  # a finished attack has some
     if truth is None or not truth.n:
         kinds = _untold(frame.attack.certainty, len(claims.x))
         return {"claims": _claim_rows(claims, kinds, axes, values)}
-    match, made, verdict = matches(frame), _certainty(frame), frame.attack.verdict
+    match, verdict = matches(frame), frame.attack.verdict
     kinds = claim_kinds(claims, truth, match, None if verdict is None else verdict.radius)
-    places = judged_places(frame.attack.state, truth, made)
+    places = judged_places(frame.attack.state, truth, frame.certainty)
     if places is not None:  # certified by themselves
         holds, sure = (as_array(which) > 0 for which in places)
-        kinds, made = np.where(holds, np.where(sure, CERTIFIED, LIKELY), WRONG), None
-    return truth_marks(claims, truth, kinds, match, made, axes, values)
+        kinds = np.where(holds, np.where(sure, CERTIFIED, LIKELY), WRONG)
+    return truth_marks(claims, truth, kinds, match, None, axes, values)
 
 
 def shown_marks(
@@ -150,12 +147,6 @@ def second_claims(frame: Frame) -> int:
 def count_again(claims: Report, truth: Dataset, match: NDArray[np.int64], radius: float) -> int:
     """Return how many claims hit a point of the truth that another one recovered."""
     return int((claim_kinds(claims, truth, match, radius) == BESIDE).sum())
-
-
-def _certainty(frame: Frame) -> Certainty | None:
-    """Return how certain the points of the truth are, where the attack is on these weights."""
-    verdict = frame.attack.verdict
-    return None if verdict is None or verdict.certified is None else frame.certainty
 
 
 def matches(frame: Frame) -> NDArray[np.int64]:

@@ -155,4 +155,4 @@ class Recall(ChosenPoint, OfPoints):
         here = self.view.draw(self.radius)
         self.set_trait("found", 0 if here is None else int(here.found[0]))
         if here is not None:
-            self.view.dots.draw(dots(here, None, self.certified))
+            self.view.dots.draw(dots(here, self.certified))

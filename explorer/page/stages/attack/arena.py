@@ -32,7 +32,6 @@ from explorer.research.sweep import arena
 from explorer.research.sweep.arena import ArenaLine
 from explorer.research.sweep.experiment import Ambiguity, ambiguity
 from explorer.research.words import arena as arena_words
-from explorer.research.words import explanations
 
 RUN, AGAIN, CANCEL = "Run the attacks", "Run again", "Cancel the runs"
 RUN_TIP = "Run the ticked attacks on these weights; what is done stays"
@@ -184,7 +183,7 @@ class Arena(Panel):
                 if r["off"] or not (r["ticked"] or r["drawn"] or r["key"] in first)]  # fmt: skip
         rows = [r for r in rows if r not in rest]
         if self.other is not None or self.running == OTHER:
-            rows.append(other_row(self.other, self.session.frame.in_places))
+            rows.append(other_row(self.other))
         if rest:
             off = sum(r["off"] for r in rest)
             rows.append(rest_row(len(rest), off, self.rest_shown))
@@ -310,23 +309,10 @@ def rest_row(n: int, off: int, shown: bool) -> dict[str, Any]:
     return {"key": REST, "title": title, "tip": REST_TIP, "drawn": True, "whole": True}
 
 
-def other_row(other: Ambiguity | None, placed: int | None = None) -> dict[str, Any]:
-    """Return the row of another set that explains the weights; None while it is looked for.
-
-    `placed`: how many points must be in their place; None where nobody asked.
-    """
+def other_row(other: Ambiguity | None) -> dict[str, Any]:
+    """Return the row of another set that explains the weights; None while it is looked for."""
     row = {"key": OTHER, "title": "Another set", "drawn": other is not None,
            "tip": "Draw other points that the weights admit"}  # fmt: skip
     if other is None:
         return {**row, "words": "looking for other points that could explain the weights …"}
-    sure = other.certified
-    known = ""
-    if sure is not None:
-        certified, of = int(sure.sum()), len(sure)
-        known = f"{explanations.certified_count(certified, of)}. "
-        if placed and placed > certified:
-            known = f"{placed} of {of} points must be in their place, {certified} are certified"
-            if not other.numbers:  # no set that is as good lies farther off on average
-                return {**row, "words": f"{known}; the others may lie elsewhere."}
-            known += ". "
-    return {**row, "words": f"{known}{other.in_short}"}
+    return {**row, "words": other.in_short}

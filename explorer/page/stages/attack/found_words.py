@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import math
 
-from explorer.engine.attacks.target import Target
-from explorer.engine.explanations.assumptions import obstacle
+import numpy as np
+from numpy.typing import NDArray
+
 from explorer.engine.explanations.certainty import Certainty
-from explorer.engine.explanations.cone import refusal
 from explorer.engine.number_words import digits_above, percent
 from explorer.engine.scoring import RecallCurve
 from explorer.research.image_runs import ImageComparison
 from explorer.research.words.explanations import VOID
-
-UNMET = "the points do not meet the assumptions that these weights suggest"
 
 NOT_YET = "Not yet certified."
 CERTIFY = "Certify"
@@ -57,55 +55,25 @@ def set_without(made: Certainty) -> str:
     return f"a set as good has no point within {made.half + made.reach:.2g} of it"
 
 
-def certainty_words(
-    target: Target | None,
-    share: float | None,
-    met: int,
-    sure: int | None,
-    both: int = 0,
-    word: str = "recovered",
-    near: float = 0.0,
-    placed: int | None = None,
-) -> str:
-    """Return what is to be said of how certain the points are.
+def certainty_words(made: Certainty | None, met: NDArray[np.bool_], word: str = "recovered") -> str:
+    """Return how many points are recovered, and how many of these are certified.
 
     Args:
-        target: the attacked weights; None where there are none.
-        share: of the work that is done; None where no work goes on.
-        met: how many points are recovered.
-        sure: how many are certified, recovered or not; None where that is not known.
-        both: how many are recovered and certified.
+        made: how certain the points are; None where that is not asked.
+        met: which points (n,) are recovered.
         word: "hit" where chance is not ruled out.
-        near: how far from a certified point the point of another set may lie.
-        placed: how many points must be in a place, of any width; None where nobody asked.
     """
-    if target is None:
-        return ""
-    if share is not None:
-        return f"● {word}: {met}   ✓ certified: {share:.0%} computed"
-    if sure is None:
-        return why_none(target)
-    if placed and placed > sure:  # of which those certified are the narrow ones
-        narrow = f", {sure} of them ✓ within {digits_above(near)}" if sure else ""
-        return f"● {word}: {met}   must be in their place: {placed}{narrow}"
-    alone, within = sure - both, f"certified within {digits_above(near)}"
-    words = f"● {word}: {met}"
+    words, many = f"● {word}: {met.sum()}", int(met.sum())
+    if made is None:
+        return words
+    sure = made.certain.numpy()
+    both, alone = int((sure & met).sum()), int((sure & ~met).sum())
+    within = f"certified within {digits_above(made.half + made.reach)}"
     if both:
-        words += f", {both if both < met else 'all'} of them ✓ {within}"
+        words += f", {both if both < many else 'all'} of them ✓ {within}"
     if alone:
         words += f"   ✓ {within}, not {word}: {alone}"
-    return words if sure else f"{words}, none certified"
-
-
-def why_none(target: Target) -> str:
-    """Return in a few words why nothing is certified for these weights, or an empty string."""
-    if not refusal(target.net) and obstacle(target):
-        if target.decay is not None:
-            return "Not certified: with weight decay points are on the line alone."
-        several = len(target.net.weights) > 2 or target.net.outputs > 1
-        many = "weights" if several else "neurons of different directions"
-        return f"Not certified at once: too many {many}."
-    return ""  # no theorem is spoken of here at all
+    return words if both or alone else f"{words}, none certified"
 
 
 def recovered_images(made: ImageComparison) -> str:

@@ -10,7 +10,7 @@ import ipywidgets as w
 import numpy as np
 from numpy.typing import NDArray
 
-from explorer.engine.attacks.target import Target
+from explorer.engine.attacks.certified import CertifiedState
 from explorer.engine.charts import A_ROW, NOTHING, Chart
 from explorer.engine.controls import Controls
 from explorer.engine.explanations.assumptions import obstacle
@@ -22,7 +22,7 @@ from explorer.page import play
 from explorer.page.ask import Ask
 from explorer.page.controls.row import Item, Row
 from explorer.page.frame import Aim, Frame
-from explorer.page.job import JobState, once, page_waits
+from explorer.page.job import once, page_waits
 from explorer.page.panels.base import Panel
 from explorer.page.plane.marks import traceless_points
 from explorer.page.session import IN_CLASS
@@ -137,17 +137,19 @@ class Scoreboard(Panel):
         self._asked = None
 
     def _certify(self, frame: Frame) -> None:
-        """Begin to compute how certain the points are, once the run has ended; any edit ends it.
+        """Begin to compute how certain the claims are, where they are places or nobody told points.
 
-        Where nobody told the points, the claims. It takes ten seconds of a processor: in a class it
-        waits until a visitor asks for it.
+        It begins once the run has ended, and any edit ends it. It takes ten seconds of a processor:
+        in a class it waits until a visitor asks for it. Where points must be, Explain says.
         """
         part, target, truth = frame.attack, frame.target, frame.truth
+        told = truth is not None and truth.n > 0
+        known = frame.certainty if told else part.certainty
         state, claims = part.judged, part.claims
         new = (
-            state is not None and self._rests(frame, state) and frame.certainty_shown is None
+            state is not None and self._rests(frame, state) and known is None
             and self._asked is not state and target is not None and page_waits()
-            and not obstacle(target)
+            and not obstacle(target) and (not told or isinstance(state, CertifiedState))
         )  # fmt: skip
         waits = new and IN_CLASS and self._wanted is not state
         self.view.children = [self.view.curve, self.view.dots, *([self.ask] if waits else [])]
@@ -157,7 +159,7 @@ class Scoreboard(Panel):
 
         def certainty(progress: Progress) -> Certainty:
             assert claims is not None and target is not None
-            if truth is not None and truth.n:
+            if told and truth is not None:
                 return certified_points(target, truth, progress=progress)
             return certify_claims(target, claims, progress=progress)
 
@@ -168,7 +170,7 @@ class Scoreboard(Panel):
         )
 
     def _ask(self) -> None:
-        """Certify the points or claims on screen, as a visitor of a class asks."""
+        """Certify the claims on screen, as a visitor of a class asks."""
         self._wanted = self.session.frame.attack.judged
         self._certify(self.session.frame)
 
@@ -182,18 +184,16 @@ class Scoreboard(Panel):
         )  # fmt: skip
 
     def _tell(self) -> None:
-        """Draw the dots, with what is known of how certain each is."""
+        """Draw the dots."""
         if self.view.met is None:
             return
         frame = self.session.frame
-        made = frame.certainty if self.session.entry.own is None else None
-        share = self.job.share if self.job.state is JobState.RUNNING else None
         here = self.view.met((self.radius,))
         begun = frame.attack.state is not None and frame.attack.state.t > 0
         gone = traceless_points(frame, here.n) if begun else None  # nothing is written off before
         sure = frame.attack.verdict is None or frame.attack.verdict.beyond_chance
         word = "recovered" if sure else "hit"
-        self.view.dots.draw(dots(here, frame.target, made, share, gone, word, frame.in_places))
+        self.view.dots.draw(dots(here, gone=gone, word=word))
 
 
 def _count(frame: Frame) -> int:
@@ -215,20 +215,16 @@ def controls_of(aim: Aim, verdict: Verdict) -> Controls:
 
 
 def dots(
-    here: RecallCurve, target: Target | None = None, made: Certainty | None = None,
-    share: float | None = None, gone: NDArray[np.bool_] | None = None, word: str = "recovered",
-    placed: int | None = None,
+    here: RecallCurve, made: Certainty | None = None,
+    gone: NDArray[np.bool_] | None = None, word: str = "recovered",
 ) -> Chart:  # fmt: skip
     """Return one dot a training point: full where recovered, ringed and ticked where certified.
 
     Args:
         here: the counts at the one radius of the line.
-        target: the attacked weights.
         made: how certain the points are; None where it is not known.
-        share: of the work on that; None where no work goes on.
         gone: which points (n,) leave no trace in the weights; None where that is not known.
         word: "hit" where chance is not ruled out.
-        placed: how many points must be in a place, of any width; None where nobody asked.
     """
     n, met = here.n, here.met[0].numpy()
     size = 6.0 if n <= A_ROW else 3.5
@@ -242,12 +238,9 @@ def dots(
         ("", "card", {"size": size, "shape": "tick"}, sure & met),
         ("", "good", {"size": size, "shape": "tick"}, sure & ~met),
     )
-    held = None if made is None else int(sure.sum())
-    both, near = int((sure & met).sum()), 0.0 if made is None else made.half + made.reach
-    foot = certainty_words(target, share, int(met.sum()), held, both, word, near, placed)
+    foot = certainty_words(made, met, word)
     rest = ((f"○ not {word}", int((~met & ~lost).sum())), ("· no trace", int(lost.sum())))
     if gone is not None:
-        foot = foot or f"● {word}: {int(met.sum())}"
         foot = "   ".join([foot, *(f"{what}: {many}" for what, many in rest if many)]).lstrip()
     said = f"{int(met.sum())} of {n} points {word}. {foot}".rstrip()
     return dot_chart(n, kinds, foot=foot, tips=points_found(here, made, word), label=said)

@@ -14,24 +14,19 @@ from explorer.engine.attacks.target import NO_THEOREM
 from explorer.engine.certificate import Certificate, Light
 from explorer.engine.controls import SHAPED, Origin
 from explorer.engine.explanations.assumptions import obstacle
-from explorer.engine.explanations.cone import scope
-from explorer.engine.number_words import count, digits_above, share
+from explorer.engine.number_words import count, share
 from explorer.engine.roster import AttackState, by_key
 from explorer.engine.scoring import MIN_POINTS, Doubt, Kind, Unknowable, Verdict
 from explorer.engine.statement import Action, Judged, Statement
 from explorer.page.frame import Frame
 from explorer.page.plane.marks import second_claims
-from explorer.page.stages.attack import found_words as found
-from explorer.page.stages.attack.found_words import UNMET
 from explorer.page.words.screen import exact_action
 from explorer.page.words.statement import ON_THE_WAY, explained_share
 from explorer.research.runs import judged_places
 from explorer.research.words import verdicts
-from explorer.research.words.explanations import VOID
 
 ON_ITS_WAY = "The attack is on its way"
 WATCH = "Watch where it looks for the training points."  # its card says how
-ONE_SIDED = "of three layers the proof is one-sided, and they may be needed all the same"
 AS_WELL = 0.02  # arbitrary: share of the norm up to which candidates explain the weights
 MOST = 800  # arbitrary: candidates of one attack
 NEAR = (Light.NEAR, Light.EXACT)
@@ -125,7 +120,7 @@ def _verdict_statement(frame: Frame, made: Verdict, running: bool) -> Statement:
     reason, action = (own.words, own.action) if own else _reason(frame, made)
     if made.kind is Kind.FOUND and made.chance < made.found:
         return Statement(
-            _met_words(made), f"{_against(frame, made)}{_open(frame, made)}{_traceless(made)}",
+            _met_words(made), f"{_against(frame, made)}{_traceless(made)}",
             "good",
             action=None if _at_work(frame) else _elsewhere_asked(frame),
         )  # fmt: skip
@@ -160,8 +155,7 @@ def _own_statement(frame: Frame, made: Verdict) -> Statement | None:
 def _met_words(made: Verdict, luck: str = "") -> str:
     """Return how many points of those in reach the claims hit; what chance hits too, is hit only.
 
-    A point counts as recovered where chance is ruled out. How many are certified, stands at the
-    dots, one for each point.
+    A point counts as recovered where chance is ruled out.
     """
     verb = "recovered" if made.beyond_chance or not made.found else "hit"
     return f"{made.found} of {made.n} points {verb}{luck}"
@@ -211,17 +205,6 @@ def _traceless(made: Verdict) -> str:
     rest = made.n - made.in_reach
     which = "is off the margin and leaves" if rest == 1 else "are off the margin and leave"
     return f" {rest} of {made.n} {which} no trace."
-
-
-def _open(frame: Frame, made: Verdict) -> str:
-    """Return why no point is certified; "" where one is, which Numbers tell, or none is asked."""
-    known = frame.certainty
-    if made.certified is None or made.certified or known is None:
-        return ""
-    if known.limit > VOID:
-        return f" None is certified: {UNMET}."
-    why = f"for each {found.set_without(known)}" if known.tight else ONE_SIDED
-    return f" None is certified: {why}."
 
 
 def _sets(made: Verdict) -> str:
@@ -309,21 +292,6 @@ def _hits(second: int) -> str:
     return "hits a recovered point" if second == 1 else "hit recovered points"
 
 
-def _certainty(frame: Frame, made: Verdict, at: AttackState) -> list[tuple[str, str]]:
-    """Return the rows on how certain the claims are, or why that is not known."""
-    known = frame.certainty
-    if made.certified is None or known is None or at is not frame.attack.judged:
-        why = "" if frame.target is None else found.why_none(frame.target)
-        return [("certified", why)] if why else []
-    return [
-        ("certified points", f"{made.certified} of {made.n}"),
-        ("a point lies within", f"{digits_above(known.half + known.reach)} of each"),
-        ("among explanations with", scope(known.box, known.top)),
-        ("certified from a radius of", share(known.limit)),
-        ("bound below any explanation", share(known.least)),
-    ]
-
-
 def _residual(frame: Frame) -> float:
     """Return what the known points leave: the one number that is called unexplained."""
     made = None if frame.aim is None else frame.aim.certificate
@@ -405,7 +373,6 @@ def _numbers(frame: Frame, made: Verdict, at: AttackState) -> tuple[tuple[str, s
     again = second_claims(frame)
     if again:
         rows.append(("second claims of a point", f"{again}"))
-    rows += _certainty(frame, made, at)
     if made.undecided:
         rows.append(("decided by rounding", f"{made.undecided}"))
     if made.in_reach is not None:
