@@ -170,7 +170,7 @@ def test_every_frame_is_the_page_at_that_state() -> None:
             for key in arrays.keys() - {"map"}:  # it is packed into bytes
                 assert_held(key, told["arrays"][key], arrays[key])
             said = headline(frame, running=True)
-            assert (said.title, said.words, said.tone) == (
+            assert (said.title, said.under_title, said.tone) == (
                 told["title"], told["still"], told["tone"]
             )  # fmt: skip
 

@@ -227,7 +227,7 @@ def test_no_headline_bids_to_press_play_while_a_link_is_opened() -> None:
     for _ in opening(other, run, "The link", "done", seconds=0.002):
         other.show()
         made = headline(other.frame, running=True)
-        assert panel.text == f"{made.title} {made.words}" and not panel.view.state["action"]
+        assert panel.text == f"{made.title} {made.under_title}" and not panel.view.state["action"]
     other.show()
     assert not other.opening and panel.view.state["action"]
     slices = opening(other, run, "The link", "done", seconds=0.002)
