@@ -46,6 +46,7 @@ __all__ = ["Action", "Statement", "headline"]
 
 NO_LIMIT = "With biases beyond the first layer no theorem says what training converges to."
 DECAY = "With weight decay training stops short of a KKT point, and every point leaves a trace."
+UNSPLIT = "Two halves apart no longer add up. Whether a set with other points does is asked next."
 FURTHER = "Play would train these weights further, and change them."
 WITHOUT_DATA = Statement(
     "These weights came without their data",
@@ -365,7 +366,7 @@ def _explain(state: Explained, sure: Certainty | None) -> Statement:
         title = f"{n - still or 'None'} of {count(n, 'point')} can become two"
         return Statement(title, words, "", fold)
     if still == n:
-        words, order = _unsplit_words(sure), "Drag one freely (Shift) to see what breaks."
+        words, order = UNSPLIT, "Drag one freely (Shift) to see what breaks."
         title = f"None of the {n} points that carry the weights can be split"
         if n == 1:
             title = "The one point that carries the weights cannot be split"
@@ -377,19 +378,6 @@ def _explain(state: Explained, sure: Certainty | None) -> Statement:
         fold,
         order="Click a point with ◉, and drag it a little along the line that appears: it becomes "
         "two that explain the same weights.",
-    )
-
-
-def _unsplit_words(sure: Certainty | None) -> str:
-    """Return what it means that no point becomes two, beside how many points are certified."""
-    if sure is None:
-        return (
-            "Two halves apart no longer add up. Whether a set with other points does is asked next."
-        )
-    held, of = int(sure.certain.sum()), len(sure.certain)
-    return (
-        f"Two halves apart no longer add up. Sets with other points may: {held or 'none'} of {of} "
-        f"{'is' if held < 2 else 'are'} certified, in every set as good."
     )
 
 

@@ -118,8 +118,8 @@ def forced_words(rivals: Rivals, count: int, of: int) -> str:
 
 def certified_words(count: int, of: int, made: Certainty, left: float) -> tuple[str, str]:
     """Return how many points are certified; and over which sets: box, band, reach, residual."""
-    told = explanations.certified_count(count, of)
     near = digits_above(made.half + made.reach)
+    told = f"{explanations.certified_count(count, of)} to within {near}"
     if not count:
         some = f"For each there is a set with {scope(made.box, made.top)} that does without it."
         sure = made.tight and made.limit <= explanations.VOID
