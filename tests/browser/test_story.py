@@ -36,6 +36,14 @@ def scroll_to(page: Page, scene: Locator) -> None:
         page.wait_for_timeout(60)
 
 
+def test_arrow_keys_turn_to_the_scene_before_and_after(page: Page, file: Path) -> None:
+    page.goto(file.as_uri())
+    link = page.get_by_role("navigation", name="Scenes").get_by_role("link")
+    for key, i in (("ArrowRight", 1), ("ArrowRight", 2), ("ArrowLeft", 1)):
+        page.keyboard.press(key)
+        expect(link.nth(i)).to_have_attribute("aria-current", "true")
+
+
 def test_each_scene_stands_whole_and_still_on_a_projector_a_phone_and_paper(
     page: Page, file: Path
 ) -> None:

@@ -70,6 +70,14 @@ const buildStory = ({ data, recordings, starts }) => {
   let before = 0; // it makes way for what the wheel scrolls down to, and is back as one goes up
   listen(window, "wheel", (e) => { if (e.deltaY > 0 && scrollY > 60) head.classList.add("away"); });
   listen(window, "scroll", () => { if (scrollY < before) head.classList.remove("away"); before = scrollY; });
+  // Arrows turn to the scene before or after; a slider in the hand keeps its own.
+  listen(window, "keydown", (e) => {
+    const by = { ArrowLeft: -1, ArrowRight: 1 }[e.key];
+    if (!by || e.altKey || e.ctrlKey || e.metaKey || e.target.closest?.("input")) return;
+    const at = Math.max(0, links.findIndex((link) => link.getAttribute("aria-current") === "true"));
+    e.preventDefault();
+    scenes[Math.max(0, Math.min(scenes.length - 1, at + by))].el.scrollIntoView();
+  });
   document.getElementById("mx-fault").replaceWith(app);
   const scenes = data.scenes.map((scene, i) => sceneOf(scene, recordings[i], starts[i], i, (right) => tick(i, right)));
   main.append(...scenes.map(({ el }) => el));
