@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
+import runpy
 from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
+from PIL import Image
 from typer.testing import CliRunner
 
 import explorer
@@ -18,7 +20,7 @@ from explorer.engine.images import NCC_LEAST, image_scores
 from explorer.engine.margin import q_of
 from explorer.engine.roster import by_key
 from explorer.page.apps.digits import DigitsApp
-from explorer.page.apps.digits_charts import Gallery
+from explorer.page.apps.digits_charts import FEW, Gallery
 from explorer.research import image_runs
 from explorer.research.image_runs import ImageRun, carried_numbers, picture_attacks
 from explorer.research.pictures import image_sheets
@@ -185,6 +187,7 @@ def found_pairs_come_first_and_the_likest_have_the_full_frame(page):
     assert marks == sorted(marks, key=["good", "faint", ""].index)
     likest = (found.matched & (found.truth.ncc > NCC_LEAST)).sum()
     assert marks.count("good") == likest and marks.count("") == 10 - found.verdict.found
+    assert gallery.view.few == (int(likest) or FEW), "in sight at first"
     title = page.sentence.value
     assert f"{found.verdict.found} of 10" in title and f"{likest} of them" in title
     worst = torch.zeros(10, dtype=torch.bool)
@@ -338,6 +341,20 @@ def test_components_are_granted_where_they_are_named_to_attacks_that_know_them(p
 def test_every_control_explains_itself(page):
     for name, item in page.controls.items.items():
         assert item.tip or item.kind in ("words", "break"), name
+
+
+def test_the_picture_before_the_page_holds_its_training_images_and_reconstructions(root):
+    made = runpy.run_path(str(root / "scripts" / "coming.py"))
+    held = np.asarray(Image.open(made["PICTURE"]).convert("LA"))[:, :, 0] / 255
+    ours = draw(ImageRun().choice)
+    images = (ours.pictures(ours.train.x)[:, 0].numpy() * 255).round() / 255
+    side, step = 8 * made["LARGER"], made["LARGER"]
+    for k in range(made["FEW"]):
+        left = k * (2 * side + made["WITHIN"] + made["GAP"])
+        first, second = (held[:side:step, at : at + side : step]
+                         for at in (left, left + side + made["WITHIN"]))  # fmt: skip
+        assert abs(images - first).max(axis=(1, 2)).min() < 1e-9, "a training image of the page"
+        assert np.corrcoef(first.ravel(), second.ravel())[0, 1] > 0.8, "alike"
 
 
 def test_a_gallery_without_images_has_no_picture():

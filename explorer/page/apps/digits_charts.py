@@ -15,6 +15,7 @@ from explorer.page.view.pictures import PicturesView
 from explorer.research.image_runs import VOTES, ImageComparison
 from explorer.research.pictures import image_sheets
 
+FEW, MOST_FEW = 5, 10  # pairs in sight at first, of a row of five; arbitrary
 NEURONS = 30  # arbitrary: first-layer neurons shown
 TRUE, READ = "training image", "closest reconstruction"
 
@@ -31,17 +32,19 @@ class Sheet:
 
     def show(
         self, title: str, rows: Sequence[Tensor], captions: Sequence[str], marks: Sequence[str],
-        words: Sequence[str], on: Sequence[bool] = (), key: str = "",
+        words: Sequence[str], on: Sequence[bool] = (), key: str = "", few: int = 0,
     ) -> None:  # fmt: skip
         """Show images (n, c, h, w), a row for each caption, each with a mark and words.
 
-        `on`: which are pressed, where tiles can be. `key`: what marks and rows mean.
+        `on`: which are pressed, where tiles can be. `key`: what marks and rows mean. `few`: how
+        many are in sight before one asks for all; 0: all.
         """
         self.title.value, self.key.value = title, key
         tiles = [
             {"mark": mark, "words": said, "on": pressed}
             for mark, said, pressed in zip(marks, words, on or [False] * len(marks), strict=True)
         ]
+        self.view.few = few
         self.view.draw(rows, captions, tiles)
         children = (self.title, self.view, *[self.key] * bool(key))
         if self.widget.children != children:
@@ -88,7 +91,7 @@ class Gallery(Sheet):
         self, draw: Draw, found: ImageComparison, only: Sequence[int] | None = None
     ) -> None:
         """Show pairs: left the training image, right its reconstruction; `only` those chosen."""
-        score, order, name = found.truth, found.order, found.score_name
+        score, order = found.truth, found.order
         if self.secret:
             kept = score.nearest[order].unique()
             pictures = found.found[kept].clamp(0, 1)
@@ -101,14 +104,15 @@ class Gallery(Sheet):
         if only is not None:
             order = order[torch.isin(order, order.new_tensor(only))]
         some = "" if only is None else f" The {len(order)} of {count} in the lasso."
+        clear = int(found.clear.sum())  # the first ones: no pair that only ranks stands among them
         self.show(
             f"<b>The training images, and what the attack read of each.</b>{some}",
             [draw.pictures(draw.train.x)[order], score.images[order]], [TRUE, READ],
             [_frame(found, i) for i in order.tolist()],
             [f"{_verdict(found, i)}: NCC {score.ncc[i]:.2f}, SSIM {score.ssim[i]:.2f}"
              for i in order.tolist()],
-            key=f"{_frames(found)} &nbsp; Left the training image, right {VOTES[found.vote]}, by "
-            f"{name}, {'a correlation of pixels' if name == 'NCC' else 'a likeness'}.",
+            key=f"Left the training image, right {VOTES[found.vote]}. &nbsp; {_frames(found)}",
+            few=(min(clear, MOST_FEW) or FEW) if only is None else 0,
         )  # fmt: skip
 
 
@@ -132,8 +136,8 @@ def _frames(found: ImageComparison) -> str:
     if not found.by_rank:
         return _mark("good", f"recovered ({MEASURES[found.measure]})")
     return (
-        f"{_mark('good', f'recovered clearly (NCC above {NCC_LEAST:g})')} &nbsp; "
-        "<span class='mx-dashed'></span> by its rank alone"
+        f"{_mark('good', f'alike to the eye (NCC above {NCC_LEAST:g})')} &nbsp; "
+        "<span class='mx-dashed'></span> nearest, but not alike"
     )
 
 

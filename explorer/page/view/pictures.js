@@ -15,8 +15,9 @@ const bytesOf = (given) => (given?.buffer ? new Uint8Array(given.buffer, given.b
 function render({ model, el }) {
   el.classList.add("mx-pictures");
   const grid = make("div", "mx-pictures-grid"), card = make("div", "mx-popup mx-pictures-card", { popover: "manual" });
-  el.replaceChildren(grid, card);
-  let tiles = [], pixels = new Uint8Array(), at = -1;
+  let tiles = [], pixels = new Uint8Array(), at = -1, all = false;
+  const more = makeButton("mx-flat", "", undefined, () => { all = !all; fold(); });
+  el.replaceChildren(grid, more, card);
   const rows = () => model.get("shape")[0];
   const hide = () => { at = -1; if (card.matches(":popover-open")) card.hidePopover(); };
   const show = (i) => {
@@ -32,17 +33,26 @@ function render({ model, el }) {
     card.replaceChildren(pair, make("div", "mx-pictures-words", { textContent: given.words || "" }));
     card.showPopover();
     // Beside all of them: it covers none.
-    const ends = tiles.map((tile) => tile.getBoundingClientRect());
+    const ends = tiles.filter((tile) => !tile.hidden).map((tile) => tile.getBoundingClientRect());
     if (!standBeside(card, { right: Math.max(...ends.map((r) => r.right)), top: ends[0].top, bottom: ends.at(-1).bottom })) standAt(card, tiles[i]);
   };
   const move = (e, i) => {
-    const wide = Math.max(1, tiles.filter((tile) => tile.offsetTop === tiles[0].offsetTop).length);
+    const wide = Math.max(1, tiles.filter((tile) => !tile.hidden && tile.offsetTop === tiles[0].offsetTop).length);
     const step = { ArrowRight: 1, ArrowLeft: -1, ArrowDown: wide, ArrowUp: -wide }[e.key];
     if (e.key === "Escape") hide();
-    if (!step || !tiles[i + step]) return;
+    if (!step || !tiles[i + step] || tiles[i + step].hidden) return;
     e.preventDefault();
     tiles.forEach((tile, k) => { tile.tabIndex = k === i + step ? 0 : -1; });
     tiles[i + step].focus();
+  };
+  // The first few are large; the rest, and all at their size, come by a press.
+  const fold = () => {
+    const few = model.get("few") || tiles.length, folded = few < tiles.length && !all;
+    tiles.forEach((tile, i) => put(tile, "hidden", folded && i >= few));
+    grid.classList.toggle("mx-few", folded);
+    put(more, "hidden", few >= tiles.length);
+    put(more, "textContent", folded ? `All ${tiles.length}` : `The best ${few} alone`);
+    attribute(more, "aria-expanded", String(!folded));
   };
   const tileOf = (i) => {
     const more = { tabIndex: i ? -1 : 0, on: {
@@ -71,10 +81,11 @@ function render({ model, el }) {
       attribute(tile, "aria-label", `${i + 1} of ${given.length}. ${names.join(", ")}. ${one.words || ""}`);
       if (tag === "BUTTON") { attribute(tile, "aria-pressed", !!one.on); put(tile, "title", one.words || ""); }
     });
+    fold();
     if (at >= 0) show(at);
   };
   draw();
-  const ends = ["tiles", "pixels", "shape", "captions", "pressable"].map((name) => heed(model, `change:${name}`, draw));
+  const ends = ["tiles", "pixels", "shape", "captions", "pressable", "few"].map((name) => heed(model, `change:${name}`, draw));
   return () => ends.forEach((end) => end());
 }
 export default { render };

@@ -28,6 +28,7 @@ class PicturesView(View):
         shape: images in a tile, their height, width and channels.
         pixels: of all images, tile by tile.
         pressable: whether tiles can be pressed.
+        few: how many tiles are shown before one asks for all; 0: all.
     """
 
     _esm = f"{POPUP}\n{(HERE / 'pictures.js').read_text()}"
@@ -37,6 +38,7 @@ class PicturesView(View):
     shape = List(Int(), [1, 1, 1, 1]).tag(sync=True)
     pixels = Bytes(b"").tag(sync=True)
     pressable = Bool(False).tag(sync=True)
+    few = Int(0).tag(sync=True)
 
     def draw(
         self, rows: Sequence[Tensor], captions: Sequence[str], tiles: list[dict[str, Any]]

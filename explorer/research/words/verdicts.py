@@ -165,14 +165,10 @@ def images(made: Mapping[Measure, ImageVerdict], measure: Measure) -> str:
 def image_rule(made: ImageVerdict) -> str:
     """Return in a plain sentence which images count as found, and what is in doubt."""
     if made.measure == "rank":
-        unseen = f", {made.unseen} of which the network never saw" if made.unseen else ""
-        rule = (
-            "one that the attack made is nearer to it than to any of the other "
-            f"{made.n + made.unseen - 1}{unseen}"
-        )
+        rule = f"Recovered: of {made.n + made.unseen} images the nearest to one the attack made"
     else:
-        rule = f"one that the attack made is alike: {MEASURES[made.measure]}"
-    return f"An image counts if {rule}.{_image_doubt(made)}"
+        rule = f"Recovered: alike to one the attack made, {MEASURES[made.measure]}"
+    return f"{rule}.{_image_doubt(made)}"
 
 
 def _match_words(made: ImageVerdict) -> str:

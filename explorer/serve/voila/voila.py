@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 import sys
+from base64 import b64encode
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from tempfile import gettempdir
@@ -70,6 +71,9 @@ c.VoilaConfiguration.resources = {
     "opening": {
         "css": (_PACKAGE / "page.css").read_text(encoding="utf-8"),
         "dom": (_VIEW / "dom.js").read_text(encoding="utf-8"),
+        "digits": b64encode(
+            _OPENING.with_name("static").joinpath("digits.png").read_bytes()
+        ).decode(),
         "script": "\n".join(path.read_text(encoding="utf-8") for path in _SCRIPTS),
     },
     "classroom": _TEACHER and _OPENING.with_name("classroom.js").read_text(encoding="utf-8"),
