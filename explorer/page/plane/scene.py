@@ -42,6 +42,7 @@ from explorer.research.pictures.fields import (
 )
 from explorer.research.pictures.shades import radius_shades, shades
 
+EVEN = 0.6  # share of points that are drawn alike, to be seen from afar; arbitrary
 PLAIN = -1.0  # in place of a share: a point without a multiplier, or of which none is told
 
 
@@ -315,6 +316,8 @@ def _candidates(frame: Frame, axes: Axes, look: Look, values: dict[str, Any]) ->
         made |= marks.claim_marks(frame, axes, values)
     elif of_start is not None and look.truth_shown:
         made |= marks.shown_marks(of_start, frame.truth, axes, values)
+    elif frame.proof is not None:
+        made["candidates"][:, 3] = EVEN  # whether a point is needed is asked, not what it carries
     elif frame.claims is not None:
         made["candidates"][:, 3] = PLAIN  # of several attacks: no multiplier compares
         if look.truth_shown:

@@ -60,7 +60,7 @@ const rowsOf = (frame, k) => {
 const NARROW = 400; // px: below, names stand without their values, and one alone is its value: the title names it
 const endName = (s, size, series) => {
   if (!s.end || !s.value) return s.end ? s.name : "";
-  if (size.width >= NARROW) return `${s.name} ${s.value}`;
+  if (size.width >= NARROW) return `${s.name} ${s.value}`.trim();
   return series.length === 1 ? s.value : s.name;
 };
 const LOW = 90; // px: below, the room of the level axis' name goes to the lines; the card's title says it, too
@@ -246,8 +246,10 @@ const paintRules = (c, frame, at, paints) => {
     c.textAlign = upright && !past ? "left" : "right";
     c.textBaseline = upright ? "top" : "bottom";
     const from = upright ? p + (past ? -5 : 5) : at.right - 2, wide = at.width(rule.name);
-    c.fillText(rule.name, from, upright ? at.top : p - 3);
-    boxes.push(c.textAlign === "left" ? { left: from, right: from + wide, y: at.top + 7 } : { left: from - wide, right: from, y: upright ? at.top + 7 : p - 9 });
+    const box = c.textAlign === "left" ? { left: from, right: from + wide, y: at.top + 7 } : { left: from - wide, right: from, y: upright ? at.top + 7 : p - 9 };
+    if (upright) while (boxes.some((one) => one.y === box.y && one.left < box.right + 8 && box.left < one.right + 8)) box.y += 16; // below another name
+    c.fillText(rule.name, from, upright ? box.y - 7 : p - 3);
+    boxes.push(box);
   }
   return boxes;
 };

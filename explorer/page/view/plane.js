@@ -314,10 +314,10 @@ const pointOut = (context, x, y, dx, dy, paints, unit) => {
 const MARKS = ["wrong", "found", "certified", "likely", "beside", "unknown", "fixed", "splits"];
 // A small disc beside a point, whose class stays in sight; its middle is returned.
 const badge = (context, x, y, paints, unit) => {
-  const [bx, by] = [x + 7.5 * unit, y + 7.5 * unit];
-  context.beginPath(); circle(context, bx, by, 4.5 * unit);
+  const [bx, by] = [x + 9 * unit, y + 9 * unit];
+  context.beginPath(); circle(context, bx, by, 6.5 * unit);
   context.fillStyle = paints.card; context.fill();
-  context.strokeStyle = paints.ink; context.lineWidth = 1.2 * unit; context.stroke();
+  context.strokeStyle = paints.ink; context.lineWidth = 1.6 * unit; context.stroke();
   return [bx, by];
 };
 // A path in a colour, over a wider one in the colour of the card, so that it is seen on any map.
@@ -380,11 +380,11 @@ const GLYPHS = {
   },
   fixed: (c, x, y, paints, unit) => {
     const [bx, by] = badge(c, x, y, paints, unit);
-    c.beginPath(); c.moveTo(bx - 2.5 * unit, by); c.lineTo(bx + 2.5 * unit, by); c.stroke();
+    c.beginPath(); c.moveTo(bx - 3.6 * unit, by); c.lineTo(bx + 3.6 * unit, by); c.stroke();
   },
   splits: (c, x, y, paints, unit) => {
     const [bx, by] = badge(c, x, y, paints, unit);
-    c.beginPath(); circle(c, bx, by, 2.2 * unit);
+    c.beginPath(); circle(c, bx, by, 3.1 * unit);
     c.fillStyle = paints.ink; c.fill();
   },
   other: (c, x, y, paints, unit, colour = paints.pos) => edged(c, colour, 2, paints, unit, () => { // a star
@@ -458,9 +458,9 @@ const paintPlaces = (context, frame, paints, { X, Y, unit }, size) => {
     const [px, py, rx, ry] = [X(x), Y(y), Math.max((w * size.width) / 2, 10 * unit), Math.max((h * size.height) / 2, 10 * unit)];
     const box = () => context.roundRect(px - rx, py - ry, 2 * rx, 2 * ry, Math.min(rx, ry) * 0.5);
     context.beginPath(); box();
-    context.fillStyle = faded(paintOf(label, paints), Math.min(0.55, 0.1 + (4 * unit) / Math.min(rx, ry))); context.fill();
+    context.fillStyle = faded(paintOf(label, paints), Math.min(0.55, 0.22 + (4 * unit) / Math.min(rx, ry))); context.fill();
     if (frame.placesAre === "likely") edged(context, paints.good, 2.2, paints, unit, box, [3, 3]);
-    else edged(context, paints.good, 2.4, paints, unit, box);
+    else edged(context, paints.good, 3, paints, unit, box);
   });
 };
 const paintDisc = (context, frame, paints, { X, Y, unit }, size) => {

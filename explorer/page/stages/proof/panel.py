@@ -26,7 +26,7 @@ from explorer.research.pictures.charts import class_stems
 
 WIDE = 2  # the axis of the gauge over the limit; arbitrary
 ROOM = 1.05  # over the widest place; arbitrary
-BAR = 30  # px: how thick a bar of the gauge is; arbitrary
+BAR = 40  # px: how thick the bar of the gauge is; arbitrary
 STILL_S = 0.08  # a disc that rests so long is refitted to the end; arbitrary
 
 
@@ -141,22 +141,21 @@ def widths(held: Proof) -> Chart:
 
 
 def gauge(frame: Frame, held: Proof) -> Chart:
-    """Return what is left of the weights: at least, without the disc, and what is allowed."""
+    """Return a bar from the least that is left to what is now; what is allowed is a line."""
     if held.needed is None or held.cone is None or held.centre is None or held.refit is None:
         return NOTHING
     least, now = held.cone.least.high, held.refit.high
     # Room for most discs: the axis stays while one drags.
     top = max(1.15 * now, WIDE * held.needed.limit, WIDE * least)
     limit = f"{words.leaver(frame, held.needed)} {share(held.needed.limit)}"
+    look = {"width": BAR}
     series = [
-        Series([0, left], [row, row], name, colour=colour, value=share(left), end=True,
-               look={"width": BAR})
-        for left, row, name, colour in (
-            (least, 1, words.LEAST, "ink2"), (now, 0, words.WITHOUT, "accent"))
-    ]  # fmt: skip
+        Series([0, least], [0, 0], colour="ink3", look=look),
+        Series([least, now], [0, 0], value=share(now), colour="accent", look=look, end=True),
+    ]
     return Chart(
-        series, Axis(0.0, top, percent=True), Axis(-0.7, 2.0, hidden=True), words.GAUGE,
+        series, Axis(0.0, top, percent=True), Axis(-1.0, 1.0, hidden=True), words.GAUGE,
         "" if held.exact else words.SEARCHED,
         label=f"{words.GAUGE} {words.WITHOUT}: {share(now)}",
-        rules=[Guide(held.needed.limit, limit, "x")],
+        rules=[Guide(held.needed.limit, limit, "x"), Guide(least, words.LEAST, "x", "ink3")],
     )  # fmt: skip

@@ -16,7 +16,7 @@ ALLOW = Action("allow-points", LIFT)
 REVEAL = Action("reveal-points", "Reveal the points")
 FORBID = "Press the plane to forbid points in a disc, and see what else explains the weights."
 GAUGE = "Unexplained share of the weights"
-LEAST, WITHOUT = "best set near the margin", "without a point in the disc"
+LEAST, WITHOUT = "best set", "without a point in the disc"
 SEARCHED = "so far"
 CLOSED_IN, EACH = "How wide each place is", "how far from its middle the point can lie"
 WITHIN = "from the middle"
@@ -165,19 +165,17 @@ def _argument(frame: Frame, held: Proof) -> Statement:
     title = f"Without a point in the disc {coarse_share(bound.high)} is unexplained"
     if bound.high <= 1.02 * least:
         title = "No point is needed here"
-    limit, action = share(made.limit), reveal_action(frame, held) or ALLOW
-    whose = leaver(frame, made)
+    action, whose = reveal_action(frame, held) or ALLOW, leaver(frame, made)
     if bound.low > made.limit:
-        words = f"More than {whose}, {limit}, by proof: a training point is in the disc. {FILLED}"
+        words = f"By proof more than {whose}: a training point is in the disc. {FILLED}"
         return Statement(title, words, "good", fold, action)
     if bound.high <= made.limit:
         title = "No point is needed here" if held.places else NOWHERE
         words = (
-            "The filled points are another set. It has none in the disc, and leaves "
-            f"{coarse_share(bound.high)} of the weights unexplained: no more than {whose}, {limit}."
+            f"The filled points are another set: none in the disc, and no more left than {whose}."
         )
         return Statement(title, words, "warn", fold, action)
-    words = f"More than {whose}, {limit}, but no proof says that none leaves less. {FILLED}"
+    words = f"More than {whose}, but no proof says that none leaves less. {FILLED}"
     if not held.exact:
-        words = f"More than {whose}, {limit}, so far: let the disc rest for the proof. {FILLED}"
+        words = f"More than {whose}, so far: let the disc rest for the proof. {FILLED}"
     return Statement(title, words, "", fold, action)
