@@ -37,6 +37,7 @@ def scroll_to(page: Page, scene: Locator) -> None:
 
 
 def test_arrow_keys_turn_to_the_scene_before_and_after(page: Page, file: Path) -> None:
+    page.emulate_media(reduced_motion="reduce")  # it jumps there at once
     page.goto(file.as_uri())
     link = page.get_by_role("navigation", name="Scenes").get_by_role("link")
     for key, i in (("", 0), ("ArrowRight", 1), ("ArrowRight", 2), ("ArrowLeft", 1)):
