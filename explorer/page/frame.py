@@ -227,7 +227,8 @@ class Proof:
     Attributes:
         target: the weights.
         needed: the places so far; None before the first.
-        cone: of all explanations, once all places are known.
+        whole: whether these are all places, told before the cone by who kept them.
+        cone: of all explanations, which a disc is asked of.
         revealed: whether the points of the weights are shown again.
         centre: of the disc (d,) in which no point may be; None for no disc.
         radius: of the disc, in units of the data; 0 before there was one.
@@ -238,6 +239,7 @@ class Proof:
 
     target: Target
     needed: Needed | None = None
+    whole: bool = False
     cone: Cone | None = None
     revealed: bool = False
     centre: tuple[float, ...] | None = None
@@ -248,8 +250,8 @@ class Proof:
 
     @property
     def done(self) -> bool:
-        """Return whether all places are known."""
-        return self.cone is not None
+        """Return whether all places are known; where there is none, the best set is drawn then."""
+        return self.cone is not None or (self.whole and self.places > 0)
 
     @property
     def places(self) -> int:

@@ -19,6 +19,7 @@ from explorer.engine.roster import DEFAULT
 from explorer.engine.training import TrainConfig
 from explorer.page import ahead, play
 from explorer.page.apps.explorer import App
+from explorer.page.frame import Proof
 from explorer.page.job import JobState
 from explorer.page.opening import open_recorded
 from explorer.page.session import Session
@@ -400,6 +401,24 @@ def test_a_disc_that_rests_is_searched_to_the_end_beside_the_page() -> None:
         app.close()
 
     asyncio.run(run())
+
+
+def test_kept_places_are_revealed_before_the_cone_and_a_disc_waits_for_it() -> None:
+    app = asked()
+    session = app.session
+    session.put(asked=Proof(session.frame.target))  # no panel hears of it, and begins a search
+    *places, cone = proofs(session.frame.target, session.frame.aim)
+    for made in places:
+        assert not session.frame.proof.done
+        proof.take(session, made)
+    assert session.frame.proof.done and headline(session.frame).action is not None
+    proof.reveal(session)
+    proof.forbid(session, session.frame.truth.x[2])
+    assert session.frame.proof.refit is None and headline(session.frame).title
+    proof.take(session, cone)
+    held = session.frame.proof
+    assert held.revealed and held.refit is not None and held.refit.high > held.limit
+    app.close()
 
 
 def test_the_opening_knows_its_places_and_says_what_holds() -> None:

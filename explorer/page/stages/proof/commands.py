@@ -51,7 +51,7 @@ def leave(session: Session) -> None:
 
 
 def proofs(target: Target, aim: Aim, progress: Progress = no_progress) -> Iterator[Needed | Cone]:
-    """Yield the places as they are proven, at last the cone; known ones are shown at once."""
+    """Yield the places as they are proven, at last the cone; those of `aim` come first, all."""
     known, truth = aim.needed, aim.truth
     begun, ended = (0.0, 0.3) if known is None else (0.5, 1.0)  # of the cone; one bar for all
     if known is not None:
@@ -59,6 +59,7 @@ def proofs(target: Target, aim: Aim, progress: Progress = no_progress) -> Iterat
             progress(begun * k / (len(known.log) + 1))
             yield known.until(k)
             time.sleep(STEP_S)
+        yield known
     progress(begun)
     cone = cone_around(target, truth, part_progress(progress, begun, ended))
     if known is None:
@@ -68,21 +69,27 @@ def proofs(target: Target, aim: Aim, progress: Progress = no_progress) -> Iterat
 
 
 def take(session: Session, made: Needed | Cone) -> None:
-    """Show the places that are known so far; the cone says that these are all."""
+    """Show the places that are known so far; those that were kept, or the cone, are all."""
     if isinstance(made, Cone):
         finish(session, made)
         return
-    session.show(asked=replace(proof(session), needed=made))
+    aim = session.frame.aim
+    whole = aim is not None and made is aim.needed
+    session.show(asked=replace(proof(session), needed=made, whole=whole))
 
 
 def finish(session: Session, cone: Cone) -> None:
     """Show that these are all, and keep them with the weights; the eraser has its cone.
 
-    Where there is no place, the plane shows another explanation, without a point of the best.
+    Where there is no place, the plane shows another explanation, without a point of the best. A
+    disc that was put down before gets its answer.
     """
     held = replace(proof(session), cone=cone)
     if held.needed is not None:
         keep(session, held.needed)
+    if held.centre is not None:
+        _put_disc(session, held)
+        return
     session.show(asked=_rival(session, _at_rest(session, held)))
 
 
