@@ -136,7 +136,7 @@ HALL_OPENED = "The seal fits these points: each phone can check it."
 def hall_tapping(n: int) -> str:
     """Return what the hall is to do, and how many points there are."""
     where = f"the {n} training points are" if n > 1 else "the training point is"
-    return f"Tap where {where}. None lies on the boundary."
+    return f"Tap where {where}."
 
 
 def hall_task(n: int) -> str:

@@ -356,13 +356,9 @@ def _explain(state: Explained, sure: Certainty | None) -> Statement:
         said = explain_words.certified_words(held, len(sure.certain), sure, state.base)
         return Statement(*said, "good" if held else "", fold)
     if state.base > NEAR:
-        add_up = "Two in place of such a point, apart on its line, add up to the same weights."
+        words = "Two in place of such a point, apart on its line, add up to the same weights."
         if still == n:
-            add_up = "Two in place of one, pulled apart, no longer add up to the same weights."
-        words = (
-            f"{add_up} The training points leave {share(state.base)} unexplained. Where a point "
-            "must be is another question."
-        )
+            words = "Two in place of one, pulled apart, no longer add up to the same weights."
         title = f"{n - still or 'None'} of {count(n, 'point')} can become two"
         return Statement(title, words, "", fold)
     if still == n:
@@ -395,8 +391,7 @@ def _misfit(state: Explained, fold: tuple[tuple[str, str], ...]) -> Statement | 
     if off == "residual":
         return Statement(
             "These points explain the weights no longer",
-            f"A point left its cell, and the sum changes by {share(state.change)} of the weights. "
-            "Drag it back inside, or undo.",
+            "A point went past where a neuron switches. Drag it back, or undo.",
             "bad",
             fold,
         )

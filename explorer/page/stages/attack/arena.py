@@ -40,8 +40,10 @@ HEAD = ("recovered", "claims right", "by chance", "seconds")
 WAITING = ("what it does",)  # the columns before a run
 NOTE = "{} · line: 95% interval · grey: by chance"
 ROWS = 4  # attacks that always stand before the last row, beside those ticked; arbitrary
-BRUSH = "Click sets the distance that counts."
-WITHIN_TIP = "Distance within which a claim counts; the sentence on top stays with 0.03"
+WITHIN_TIP = (
+    "Distance within which a claim counts, as a click on the curve sets it; the sentence on top "
+    "stays with 0.03"
+)
 OTHER = "other"  # key of the row of another set
 REST = "rest"  # key of the row behind which the attacks stand that did not run
 REST_TIP = "The other attacks: to tick, or each with the reason why it cannot run here"
@@ -68,7 +70,7 @@ class Arena(Panel):
         self._suits: tuple[Target | None, dict[str, str]] = (None, {})
         self.table = TableView()
         self.radius = RADIUS  # within which the table counts
-        self.curves = BrushView("line", self._set_radius, BRUSH)
+        self.curves = BrushView("line", self._set_radius)
         self.table.on("tick", self._tick)
         self.table.on("choose", partial(self.do, self._choose))
         self.row = Row(
