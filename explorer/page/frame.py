@@ -227,7 +227,6 @@ class Proof:
     Attributes:
         target: the weights.
         needed: the places so far; None before the first.
-        whole: whether these are all places, told before the cone by who kept them.
         cone: of all explanations, which a disc is asked of.
         revealed: whether the points of the weights are shown again.
         centre: of the disc (d,) in which no point may be; None for no disc.
@@ -235,11 +234,11 @@ class Proof:
         refit: the best explanation without points in the disc.
         points: of it (c, d + 2): places, labels, multipliers.
         exact: whether it is searched to the end.
+        whole: whether the places are all, told before the cone by who kept them.
     """
 
     target: Target
     needed: Needed | None = None
-    whole: bool = False
     cone: Cone | None = None
     revealed: bool = False
     centre: tuple[float, ...] | None = None
@@ -247,6 +246,7 @@ class Proof:
     refit: Bound | None = None
     points: Array | None = None
     exact: bool = True
+    whole: bool = False
 
     @property
     def done(self) -> bool:

@@ -14,6 +14,7 @@ LEAVE, LIFT = "Leave the proof", "Allow points again"
 WIDER, NARROWER = "Wider", "Narrower"
 ALLOW = Action("allow-points", LIFT)
 REVEAL = Action("reveal-points", "Reveal the points")
+SOUGHT = "The best set without a point in the disc is being sought."
 FORBID = "Press the plane to forbid points in a disc, and see what else explains the weights."
 GAUGE = "Unexplained share of the weights"
 LEAST, WITHOUT = "best set", "without a point in the disc"
@@ -51,10 +52,10 @@ def statement(frame: Frame, held: Proof) -> Statement:
 
 
 def hint(frame: Frame, held: Proof) -> str:
-    """Return what can be done once all is known, and how the attack counts; "" else."""
-    if not held.done or held.centre is not None:
-        return ""
-    return FORBID
+    """Return what can be done once all is known, or that a disc has no answer yet; "" else."""
+    if held.centre is not None:
+        return "" if held.refit is not None else SOUGHT
+    return FORBID if held.done else ""
 
 
 def claim(frame: Frame, held: Proof) -> str:
