@@ -248,7 +248,7 @@ def test_rows_are_a_handful_of_frozen_sentences():
     assert {1, 2} == {row.run.dataset.d for row in SCENARIOS.values()}
     for name, row in SCENARIOS.items():
         assert row.name == name
-        assert row.sentence.endswith(".")
+        assert row.sentence.endswith((".", "?"))
         with pytest.raises(FrozenInstanceError):
             row.name = name  # type: ignore[misc]
 

@@ -180,6 +180,10 @@ def _several_blobs(classes: int) -> Draw:
     return draw
 
 
+def _three_circle(n: int, noise: float, generator: Generator, fresh: bool) -> tuple[Tensor, Tensor]:
+    return _ring(n, noise, generator, fresh), from_numbers(_in_turn(n, 3))
+
+
 def _arms(n: int, noise: float, generator: Generator, fresh: bool) -> tuple[Tensor, Tensor]:
     number = _in_turn(n, 3)
     t = _uniform(n, generator, 0.2, 1.0)
@@ -212,6 +216,8 @@ _ROWS = (
            "closed form.", 1, 2, 0.0, _two_points, 2, 2),
     Preset("pairs-line", "Pairs on a line", "On an axis, the label changes after every second "
            "point: the outer ones leave no trace.", 1, 8, 0.0, _pairs_line, 3),
+    Preset("three-circle", "Three-class circle", "Equal steps on a circle, three classes in turn.",
+           2, 9, 0.0, _three_circle, 3, classes=3),
     Preset("three-blobs", "Three blobs", "Three classes, one cloud each: few points hold the "
            "margin.", 2, 18, 0.25, _several_blobs(3), 3, classes=3),
     Preset("spiral-arms", "Spiral arms", "Three classes, one arm each: most points are needed.",

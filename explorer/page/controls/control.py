@@ -65,7 +65,7 @@ class Control(View):
 class Head(Control):
     """The name of the page, the tabs of its stages, and the menus beside them."""
 
-    _esm = script("tabs.js", "head.js")
+    _esm = script("tabs.js", "dots.js", "head.js")
 
 
 class PageHead(Control):
@@ -101,7 +101,7 @@ class Title(Control):
 class Thumbs(Control):
     """Ready-made sets of points as small pictures, with n, noise and seed."""
 
-    _esm = script("thumbs.js")
+    _esm = script("dots.js", "thumbs.js")
 
 
 class Segments(Control):

@@ -55,16 +55,11 @@ const build = (el, send, onClose, onMessage) => {
   let built = false;
   const menus = (state) => {
     built = true;
-    // The sentence of the row under the pointer, or with the focus, stands at the foot: it is its description, too.
-    const foot = make("p", "mx-examples-foot", { textContent: EXAMPLES });
-    const example = ({ name, sentence }) => {
-      const tell = () => put(foot, "textContent", sentence), on = { pointerenter: tell, focus: tell };
-      return make("button", "mx-menu-row", { type: "button", textContent: name, ariaDescription: sentence,
-        on: { ...on, click: () => { examples.set(false); send("example", name); } } });
-    };
+    const example = ({ name, sentence, fails, points }) => make("button", "mx-menu-row", { type: "button", on: { click: () => { examples.set(false); send("example", name); } } },
+      make("i", "mx-dots", { innerHTML: dotsOf(points) }), make("span", "", {}, name, make("small", "", { textContent: fails ? `✗ Fails. ${sentence}` : sentence })));
     const groups = state.examples.map(({ group, rows }) => make("div", "mx-menu-group", {}, make("div", "mx-menu-head", { textContent: group }), ...rows.map(example)));
     const examples = menu("mx-examples", "Examples", "Ready runs: points, network and attack",
-      [make("div", "mx-examples-groups", {}, ...groups), foot], () => put(foot, "textContent", EXAMPLES));
+      [make("div", "mx-examples-groups", {}, ...groups), make("p", "mx-examples-foot", { textContent: EXAMPLES })]);
     const lessons = lessonsOf(state, send);
     const share = makeButton("mx-ghost", "Share", "A link, the code, files, and a game of two", () => send("share"));
     const again = () => { help.set(false); window.mxOpening.again(); };

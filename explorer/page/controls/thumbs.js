@@ -1,15 +1,4 @@
 // Ready-made sets as small pictures; below, how many points, how noisy, which seed.
-const SHAPES = {
-  circle: (x, y) => `<circle cx="${x}" cy="${y}" r="2.4"/>`,
-  triangle: (x, y) => `<path d="M${x} ${y - 3}l2.9 5h-5.8z"/>`,
-  square: (x, y) => `<path d="M${x - 2.2} ${y - 2.2}h4.4v4.4h-4.4z"/>`,
-  diamond: (x, y) => `<path d="M${x} ${y - 3}l3 3-3 3-3-3z"/>`,
-};
-const picture = (points) => {
-  const dots = points.map(([x, y, shape, colour]) =>
-    `<g fill="var(--mx-${colour})">${SHAPES[shape]((50 + 30 * x).toFixed(1), (35 - 30 * y).toFixed(1))}</g>`);
-  return `<svg viewBox="0 0 100 70" aria-hidden="true">${dots.join("")}</svg>`;
-};
 const build = (el, send) => {
   const grid = make("div", "mx-thumbs", { role: "group", "aria-label": "Start from a set" });
   const field = (name, type, more, title) => {
@@ -36,7 +25,7 @@ const build = (el, send) => {
     if (!state.sets) return;
     for (const { key, title, tip, points } of state.sets) if (!tiles.has(key)) {
       const tile = makeButton("mx-thumb", undefined, tip, () => send("preset", key));
-      tile.innerHTML = picture(points);
+      tile.innerHTML = dotsOf(points);
       tile.append(make("span", "", { textContent: title }));
       tiles.set(key, tile);
       grid.append(tile);

@@ -20,6 +20,7 @@ from explorer.page.panels.base import Panel
 from explorer.page.session import SERVED, Note, Session
 from explorer.page.sharing.files import check_room
 from explorer.page.sharing.words import OPENED, OPENED_POINTS, opening_link
+from explorer.page.thumb import thumb
 from explorer.page.words.screen import HELP, KEYS, opening_words, stage_gap, stage_tip
 from explorer.research.pages import pages
 from explorer.research.repeat import is_trained
@@ -140,7 +141,8 @@ def _examples() -> list[dict[str, Any]]:
     """Return the scenarios by what they are about."""
     return [
         {"group": topic, "rows": [
-            {"name": row.name, "sentence": row.sentence}
+            {"name": row.name, "sentence": row.sentence, "fails": row.fails,
+             "points": thumb(row.run.dataset)}
             for row in map(by_name, names)
         ]}
         for topic, names in TOPICS.items()

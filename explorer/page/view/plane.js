@@ -287,7 +287,8 @@ const claimAt = (frame, [x, y, kind], i, { X, Y, unit }) => {
   const place = [whole(x, X), whole(y, Y)], beyond = frame.beyond?.includes(i);
   if (!beyond && !["wrong", "unknown"].includes(MARKS[kind])) return [...place, 0, 0];
   const clear = clearOf(...place, X, Y), out = (v) => (beyond && Math.abs(Math.abs(v) - BRIM) < 1e-4 ? Math.sign(v) : 0);
-  return [...clear, out(x) || Math.sign(place[0] - clear[0]), -out(y) || Math.sign(place[1] - clear[1])];
+  const inner = [clear[0] - 11 * unit * out(x), clear[1] + 11 * unit * out(y)]; // clear of the ticks' words
+  return [...inner, out(x) || Math.sign(place[0] - clear[0]), -out(y) || Math.sign(place[1] - clear[1])];
 };
 const paintResults = (context, frame, paints, places) => {
   const { X, Y, unit } = places;
@@ -296,11 +297,27 @@ const paintResults = (context, frame, paints, places) => {
     context.beginPath(); context.moveTo(X(x), Y(y)); context.lineTo(X(a), Y(b)); context.stroke();
   });
   eachRow(frame.marks, ([x, y, kind]) => GLYPHS[MARKS[kind]](context, within(x, X, 8 * unit), within(y, Y, 8 * unit), paints, unit));
+  const off = {}; // claims beyond the plane by side and kind: one mark for all, and how many
   eachRow(frame.claims, (row, i) => {
     const [px, py, dx, dy] = claimAt(frame, row, i, places);
-    GLYPHS[MARKS[row[2]]](context, px, py, paints, unit);
-    if (dx || dy) pointOut(context, px, py, dx, dy, paints, unit); // to where its claim lies
+    if (frame.beyond?.includes(i)) (off[[dx, dy, row[2]]] ||= []).push([px, py, dx, dy, row[2]]);
+    else paintClaim(context, [px, py, dx, dy, row[2]], paints, unit);
   });
+  for (const side of Object.values(off)) {
+    const mean = side[0].map((_, k) => side.reduce((sum, row) => sum + row[k], 0) / side.length);
+    paintClaim(context, mean, paints, unit);
+    if (side.length > 1) paintCount(context, mean, side.length, paints, unit);
+  }
+};
+const paintClaim = (context, [px, py, dx, dy, kind], paints, unit) => {
+  GLYPHS[MARKS[kind]](context, px, py, paints, unit);
+  if (dx || dy) pointOut(context, px, py, dx, dy, paints, unit); // to where its claim lies
+};
+const paintCount = (context, [px, py, dx, dy], many, paints, unit) => {
+  const [x, y] = [px - (dx || !dy) * 17 * unit, py - (dx ? 0 : dy * 17 * unit)];
+  Object.assign(context, { font: `600 ${13 * unit}px ${FONT}`, textAlign: "center", textBaseline: "middle", lineWidth: 3 * unit, strokeStyle: paints.card, fillStyle: paints.ink });
+  context.strokeText(many, x, y);
+  context.fillText(many, x, y);
 };
 const BRIM = 0.94; // of the plane's half width: there a claim beyond it has its mark, see marks.py
 const pointOut = (context, x, y, dx, dy, paints, unit) => {

@@ -11,7 +11,7 @@ from explorer.page.controls.control import Thumbs
 from explorer.page.frame import Frame
 from explorer.page.panels.base import Panel
 from explorer.page.stages.draw import commands as draw
-from explorer.style import CLASSES
+from explorer.page.thumb import thumb
 
 MOST_SEED = 2**31 - 1
 AXIS = {
@@ -92,11 +92,5 @@ def thumbs() -> list[dict[str, Any]]:
 
 def _thumb(key: str) -> dict[str, Any]:
     row, data = PRESETS[key], preset(key)
-    x = data.x if data.d == 2 else data.x.repeat(1, 2) * data.x.new_tensor([1.0, 0.0])
-    scale = 1.0 / max(float(x.abs().max()), 1e-9)
-    points = [
-        [round(a * scale, 2), round(b * scale, 2), CLASSES[label].shape, CLASSES[label].ink]
-        for (a, b), label in zip(x.tolist(), data.y.int().tolist(), strict=True)
-    ]
     tip = f"{row.title} ({row.d}-D). {row.sentence}"
-    return {"key": key, "title": row.title, "tip": tip, "points": points}
+    return {"key": key, "title": row.title, "tip": tip, "points": thumb(data)}
