@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from explorer.engine.data import Dataset
 from explorer.engine.explanations.cone import FINE, scope
 from explorer.engine.explanations.needed import Needed
 from explorer.engine.number_words import coarse_share, count, digits_above, percent, share
@@ -125,7 +124,8 @@ def way_on(frame: Frame) -> Action:
 def _revelation(frame: Frame, held: Proof, fold: tuple[tuple[str, str], ...]) -> Statement:
     made, truth = held.needed, frame.truth
     assert made is not None and truth is not None
-    right, words = made.count_of(truth), place_words(made, truth)
+    right = made.count_of(truth)
+    words = place_words(right, len(made.rows))
     if right < truth.n:
         words += f" Of the other {_rest(frame, truth.n - right)}."
     title = f"{right} of {truth.n} points must be in their place"
@@ -141,16 +141,11 @@ def _rest(frame: Frame, rest: int) -> str:
     return f"{said}, though the attack recovered {'it' if rest == 1 else 'them'}, too"
 
 
-def place_words(made: Needed, truth: Dataset) -> str:
-    """Return what the truth shows of the places, and how far each is closed in on."""
-    right, places = made.count_of(truth), len(made.rows)
-    words = "Each place holds one of them" if places > 1 else "The place holds it"
+def place_words(right: int, places: int) -> str:
+    """Return what the truth shows of the places: how many hold one of its points."""
     if right < places:
-        words = f"{right} of {places} places hold one of them"
-    low, high = (digits_above(end + made.reach) for end in (made.rows[0, -3], made.rows[-1, -3]))
-    far = low if high == low else f"{low} to {high}"
-    reach = "It reaches {} from its" if places == 1 else "Places reach {} from their"
-    return f"{words}. {reach.format(far)} middle."
+        return f"{right} of {places} places hold one of them."
+    return "Each place holds one of them." if places > 1 else "The place holds it."
 
 
 def _argument(frame: Frame, held: Proof) -> Statement:
