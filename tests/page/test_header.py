@@ -18,7 +18,7 @@ from explorer.page.stages.draw import commands as draw
 from explorer.page.stages.explain import commands as explain
 from explorer.page.words.headline import headline
 from explorer.research.explained import FARTHEST
-from tests.page.pages import page_in, reached, send
+from tests.page.pages import opened, page_in, reached, send
 
 NAME = "two points"
 
@@ -53,6 +53,18 @@ def test_an_example_that_is_meant_to_fail_says_so_beside_the_plane() -> None:
     open_scenario(session, "moons, too early")
     assert session.frame.stage == "attack" and "fail" in session.message
     assert session.frame.training.state.t == 100
+
+
+@pytest.mark.parametrize("left_for", ["another stage", "an example"])
+def test_words_of_points_that_are_gone_are_not_spoken(left_for: str) -> None:
+    app = opened("explain", "moons", n=6)
+    send(app.plane.view, kind="events", events=[{"kind": "next", "x": 0.5, "y": 0.5}])
+    assert "point" in app.plane.view.say
+    if left_for == "an example":
+        app.panels["Header"].open("two points", beside=False)
+    else:
+        play.go(app.session, "attack")
+    assert app.plane.view.say == ""
 
 
 def test_other_points_end_the_opening() -> None:

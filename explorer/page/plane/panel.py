@@ -46,6 +46,7 @@ class PlanePanel(Panel):
             "proof": ProofHand(session),
             "sketch": CurveHand(session),
         }  # of the stages that have one of their own
+        self._said_by: Hand = self.draw_hand
         self._behind = KeptBackdrop()  # a drag moves points, not the network
         # Frames on their way to a browser, by the view's number and the session's.
         self._sent: deque[tuple[int, int]] = deque(maxlen=64)
@@ -60,14 +61,16 @@ class PlanePanel(Panel):
 
     def _on_events(self, content: dict[str, Any]) -> None:
         try:
-            frame = self.session.frame
-            stage = frame.stage if frame.proof is None else "proof"
-            stage = stage if frame.sketch is None else "sketch"
-            hand = self.hands.get(stage, self.draw_hand)
+            hand = self._hand_of(self.session.frame)
             hand.handle(content)
-            self.view.say = hand.say
+            self.view.say, self._said_by = hand.say, hand
         except Exception as error:  # would vanish in the kernel's log
             self.fail(error)
+
+    def _hand_of(self, frame: Frame) -> Hand:
+        stage = frame.stage if frame.proof is None else "proof"
+        stage = stage if frame.sketch is None else "sketch"
+        return self.hands.get(stage, self.draw_hand)
 
     def _on_drawn(self, number: int) -> None:
         while self._sent and self._sent[0][0] <= number:
@@ -117,6 +120,8 @@ class PlanePanel(Panel):
         return words.FIRST_ON_LINE if one else words.FIRST
 
     def _tell(self, frame: Frame) -> None:
+        if self.session.opening or self._said_by is not self._hand_of(frame):
+            self.view.say = self._said_by.say = ""  # it was of points that are gone, or out of hand
         n = frame.dataset.n
         explain = frame.explain if frame.stage == "explain" else None
         mapped = frame.stage == "landscape" and frame.map_kind != "starts"
