@@ -11,6 +11,7 @@ from explorer.engine.store import Run
 from explorer.engine.training import TrainState
 from explorer.research.game import GuessScore
 from explorer.research.hall import ROUNDS, HallScore
+from explorer.research.words import verdicts
 
 ANEW = (
     "No link can make these weights again: they came from a file, or points or settings changed "
@@ -216,8 +217,7 @@ def hall_scope(made: Needed | None) -> str:
 
 def _machine_words(made: Verdict) -> str:
     """Return how many points the machine recovered: hits that chance explains are hits only."""
-    verb = "recovered" if made.beyond_chance or not made.found else "hit"
-    return f"The machine {verb} {made.found} of {count(made.n, 'point')}"
+    return f"The machine {verdicts.found(made)} {made.found} of {count(made.n, 'point')}"
 
 
 def hall_hand(made: HallScore) -> str:

@@ -37,6 +37,12 @@ def kind(made: Kind) -> str:
     return _KINDS[made]
 
 
+def found(made: Verdict | None) -> str:
+    """Return what is said of the found points: hits that chance explains too are hits only."""
+    sure = made is None or made.beyond_chance or not made.found
+    return "recovered" if sure else "hit"
+
+
 def sets(origin: Origin, count: int) -> str:
     """Return how many controls there are and whence, such as "99 sets of unseen points"."""
     noun = "set" if count == 1 else "sets"

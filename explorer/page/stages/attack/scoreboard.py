@@ -44,6 +44,7 @@ from explorer.research.runs import (
     certified_points,
     certify_claims,
 )
+from explorer.research.words import verdicts
 
 COARSE = (NEAREST, *RADII, FARTHEST)  # while the attack runs
 FEW = 50  # points: of more, all controls at all radii would take half a second; arbitrary
@@ -191,8 +192,7 @@ class Scoreboard(Panel):
         here = self.view.met((self.radius,))
         begun = frame.attack.state is not None and frame.attack.state.t > 0
         gone = traceless_points(frame, here.n) if begun else None  # nothing is written off before
-        sure = frame.attack.verdict is None or frame.attack.verdict.beyond_chance
-        word = "recovered" if sure else "hit"
+        word = verdicts.found(frame.attack.verdict)
         self.view.dots.draw(dots(here, gone=gone, word=word))
 
 

@@ -157,8 +157,7 @@ def _met_words(made: Verdict, luck: str = "") -> str:
 
     A point counts as recovered where chance is ruled out.
     """
-    verb = "recovered" if made.beyond_chance or not made.found else "hit"
-    return f"{made.found} of {made.n} points {verb}{luck}"
+    return f"{made.found} of {made.n} points {verdicts.found(made)}{luck}"
 
 
 def _by_chance(made: Verdict) -> tuple[str, str] | None:
