@@ -471,7 +471,10 @@ const paintUnder = (context, frame, paints, { X, Y, unit }, size) => {
 };
 // A place that must hold a point, or is likely to: a square as wide as the place.
 const paintPlaces = (context, frame, paints, { X, Y, unit }, size) => {
-  eachRow(frame.places, ([x, y, w, h, label]) => {
+  const rows = [];
+  eachRow(frame.places, (row) => rows.push([...row]));
+  rows.sort((a, b) => b[2] - a[2]); // a small one lies over a large one
+  rows.forEach(([x, y, w, h, label]) => {
     const [px, py, rx, ry] = [X(x), Y(y), Math.max((w * size.width) / 2, 10 * unit), Math.max((h * size.height) / 2, 10 * unit)];
     const box = () => context.roundRect(px - rx, py - ry, 2 * rx, 2 * ry, Math.min(rx, ry) * 0.5);
     context.beginPath(); box();
