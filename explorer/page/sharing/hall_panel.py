@@ -122,7 +122,7 @@ def _round(
     number: int, hidden: Hidden, aim: Aim, state: TrainState, axes: Axes, config: TrainConfig
 ) -> HallRound:
     shown = board(hidden.challenge, axes) | {
-        "task": words.hall_task(aim.truth.n), "network": words.hall_network(number, state)
+        "task": words.hall_tapping(aim.truth.n), "network": words.hall_network(number, state)
     }  # fmt: skip
     return HallRound(number, hidden, aim.truth, axes, aim, state, config, shown)
 

@@ -135,21 +135,14 @@ HALL_OPENED = "The seal fits these points: each phone can check it."
 
 
 def hall_tapping(n: int) -> str:
-    """Return what the hall is to do, and how many points there are."""
-    where = f"the {n} training points are" if n > 1 else "the training point is"
-    return f"Tap where {where}."
-
-
-def hall_task(n: int) -> str:
-    """Return what a phone is asked."""
-    which = f"{n} training points are" if n > 1 else "training point is"
-    return f"Tap where you believe the {which}"
+    """Return what the hall is to do, on projector and phones, and how many points there are."""
+    return f"Tap where the {n} points are." if n > 1 else "Tap where the point is."
 
 
 def hall_network(number: int, state: TrainState) -> str:
     """Return which round this is, and of what network: nothing of its points."""
     neurons = count(sum(state.net.widths), "neuron")
-    how = f"trained for {state.t:,} steps" if state.t else "solved exactly"
+    how = f"{state.t:,} steps" if state.t else "solved exactly"
     return f"Round {number}: {neurons}, {how}"
 
 
