@@ -133,6 +133,7 @@ def two_attacks_on_images(page: Page) -> None:
             expect(button).to_be_enabled()
 
     train_and_attack()
+    page.get_by_role("button", name="More settings").click()
     scale = page.get_by_role("slider", name="first scale")
     box, (low, high) = (
         scale.bounding_box(),

@@ -225,7 +225,7 @@ KINDS: dict[str, Task] = {
                             _least(lambda f: _count(f, "proven")), 1, 200, 1, by=_ATTACKED),
     "needed at least": Task("Find at least {} places that the weights need",
                             _least(lambda f: _count(f, "needed")), 1, 200, 1, by=_ATTACKED),
-    "upper loss at most": Task("Bring the gap to the attacked weights, ½‖θ(x) − θ*‖², to {}",
+    "upper loss at most": Task("The weights agree, but for a gap of at most {}",
                                _most(lambda f: _count(f, "l_upper")), 0, usual=1e-3, by=_ATTACKED),
     "energies known": Task("The map of all starts is on screen", lambda f, _: (
         f.starts is not None and f.starts.energies is not None)),
