@@ -1,4 +1,4 @@
-"""Make the README's pictures anew: the app in light and dark, and a recording of the road.
+"""Make the README's pictures anew: the app in light and dark, its last acts, and a recording.
 
 Run by `make pictures`. The pictures go to docs/pictures/.
 """
@@ -14,12 +14,12 @@ import sys
 from pathlib import Path
 
 from PIL import Image
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from explorer.serve import server as serve
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from tests.browser.steps import NEGATIVE, POSITIVE, Explorer
+from tests.browser.steps import NEGATIVE, POSITIVE, Explorer, know_the_marks
 
 FOLDER = Path(__file__).resolve().parents[1] / "docs" / "pictures"
 SCREEN = {"width": 1280, "height": 720}
@@ -99,9 +99,8 @@ def end(app: Explorer) -> None:
     """Wait for the end of the attack, and for the verdict on it."""
     app.page.locator(".mx-verdict", has_text="recovered").wait_for(timeout=120_000)
     app.page.locator(".mx-action", has_text="elsewhere").wait_for(timeout=120_000)
-    app.page.locator(".mx-dots .mx-chart-foot", has_text="certified").wait_for(timeout=120_000)
-    if app.page.locator(".mx-toast-close").is_visible():  # it would cover the plane
-        app.page.locator(".mx-toast-close").click()
+    for close in app.page.locator(".mx-toast-close:visible").all():  # it would cover the plane
+        close.click()
     app.page.wait_for_timeout(1000)
 
 
@@ -125,17 +124,28 @@ def record(app: Explorer) -> None:
     recorder.save(FOLDER / "road.gif")
 
 
-def attack_circle(app: Explorer) -> None:
-    """Twenty alternating points on the circle, trained and attacked to the end."""
-    app.preset("Alternating circle")
-    app.press("2 Train")
-    speed(app.page, "as fast as it goes")
-    app.press("Play")
-    app.wait_for_step(6000)
-    pause(app)
-    app.press("3 Attack")
-    app.press("Play")
+def opened(browser: Browser, url: str) -> Explorer:
+    """A page at the end of its opening: twenty points of the circle, trained and attacked."""
+    app = Explorer(browser.new_page(viewport=SCREEN))
+    know_the_marks(app.page)
+    app.page.goto(url)
+    expect(app.page.locator("#opening")).to_have_count(0)
     end(app)
+    return app
+
+
+def last_acts(app: Explorer) -> None:
+    """Where a point must be, with the points; then the ends of runs from 21 starts."""
+    app.press("Could they be elsewhere?")
+    app.press("Reveal the points")
+    app.page.wait_for_timeout(4000)  # until the set that answers a disc is known
+    expect(app.button("Cancel")).not_to_be_visible()
+    app.page.screenshot(path=FOLDER / "proof.png")
+    app.press("4 Landscape")
+    app.press("Attack from 21 starts")
+    app.page.locator(".mx-title", has_text="runs end at the truth").wait_for(timeout=300_000)
+    app.page.wait_for_timeout(8000)  # the best run is shown to its end
+    app.page.screenshot(path=FOLDER / "landscape.png")
 
 
 def visit(browser: Browser, url: str) -> Explorer:
@@ -146,6 +156,7 @@ def main() -> None:
     """Make all pictures."""
     argparse.ArgumentParser(description=__doc__).parse_args()
     FOLDER.mkdir(parents=True, exist_ok=True)
+    expect.set_options(timeout=120_000)
     chromium = os.environ.get("CHROMIUM") or shutil.which("chromium")
     with serve.start(port=0) as server, sync_playwright() as play:
         browser = play.chromium.launch(executable_path=chromium, args=FLAGS)
@@ -153,13 +164,10 @@ def main() -> None:
         record(app)
         app.page.close(run_before_unload=True)
         for theme, name in (("light", "app.png"), ("dark", "app-dark.png")):
-            app = visit(browser, f"{server.url}?theme={theme}")
-            attack_circle(app)
+            app = opened(browser, f"{server.url}?theme={theme}")
             app.page.screenshot(path=FOLDER / name)
             if theme == "light":
-                app.press("4 Landscape")
-                app.page.wait_for_timeout(9000)
-                app.page.screenshot(path=FOLDER / "landscape.png")
+                last_acts(app)
             app.page.close(run_before_unload=True)
         browser.close()
     for path in sorted(FOLDER.iterdir()):
