@@ -55,7 +55,7 @@ _ROWS = (
     _row("random circle", "Labels at random, three layers.", Source("random-circle", 20, 0.0, 1),
          TrainConfig(widths=(100, 100), steps=12_000)),
     _row("moons", "Few points hold the margin.", Source("moons", 20, 0.06, 0)),
-    _row("moons, too early", "After 100 steps no margin is held.", Source("moons", 20, 0.06, 0),
+    _row("moons, too early", "Trained for 100 steps only.", Source("moons", 20, 0.06, 0),
          stage="attack", freeze=100, fails=True),
     _row("xor", "Few neurons, and few points that they betray.", Source("xor", 20, 0.05, 0)),
     _row("alternating line", "The graph breaks on all but the outer points.",
