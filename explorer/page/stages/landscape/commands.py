@@ -216,9 +216,9 @@ def show_run(
     """
     place_handle(session, mix_weights(*mix))
     session.put(starts=replace(starts(session), best=best))
-    for state in states:
-        ended = state is states[-1]
-        follow_run(session, state, passed_by(starts(session), state, ended))
+    for state in states[:-1]:
+        _keep_state(session, state, passed_by(starts(session), state, False))
+    follow_run(session, states[-1], passed_by(starts(session), states[-1], True))
 
 
 def follow_run(session: Session, state: AttackState, passed: Passed) -> None:
@@ -226,11 +226,16 @@ def follow_run(session: Session, state: AttackState, passed: Passed) -> None:
 
     It is shown unless earlier ones are being played. The run of 3 Attack stays as it is.
     """
+    _keep_state(session, state, passed)
+    if not session.running:
+        show_state(session, state)
+
+
+def _keep_state(session: Session, state: AttackState, passed: Passed) -> None:
+    """Take up a state of the run from the handle for its timeline, without showing it."""
     held = starts(session)
     held.line.append(state, numbers, always=True)
     session.put(starts=replace(held, trail=(*held.trail, passed)))
-    if not session.running:
-        show_state(session, state)
 
 
 def show_side(session: Session, end: bool) -> None:
