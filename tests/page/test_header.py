@@ -118,9 +118,10 @@ def test_a_farthest_set_that_explains_less_well_is_not_blamed_on_a_drag() -> Non
     far = replace(state, words=f"{FARTHEST} 1.", left=1.0, slide=None)
     session.put(explain=History(far))
     made = headline(session.frame)
-    assert made.tone == "warn" and "cell" not in made.words and "training points" in made.words
+    assert made.tone == "warn" and "training points" in made.words
+    assert "neuron switches" not in made.words
     session.put(explain=History(replace(far, words="One point became two.", change=1.0)))
-    assert "its cell" in headline(session.frame).words
+    assert "neuron switches" in headline(session.frame).words
 
 
 @pytest.mark.parametrize("software", ["", "voila/0.5.8"])
