@@ -263,7 +263,8 @@ def _proof() -> Recorded:
     asked = len(frames)
     frames += [("proof", replace(asks, asked=held)) for held in shown]
     made = list(pictures(iter(frames), axes))
-    still = proof_words.place_words(needed, end.truth)  # no more: there is no plane to press
+    right, places = needed.count_of(end.truth), len(needed.rows)
+    still = proof_words.place_words(right, places)  # no more: there is no plane to press
     made[-STANDS:] = [replace(p, words={**p.words, "still": still}) for p in made[-STANDS:]]
     low, high = _of(made[-1], "a point lies within")[0].split(" to ")
     facts = {
