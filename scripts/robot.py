@@ -148,7 +148,7 @@ def two_attacks_on_images(page: Page) -> None:
 
 
 MOVES: dict[int, tuple[Move, ...]] = {
-    0: (nothing, own_points, in_turn(action, ticked, press("Pause")), place((0.85, 0.2))),
+    0: (nothing, own_points, action, place((0.85, 0.2))),
     1: (play, play, press("Jump to the exact solution")),
     2: (nothing, place((0.85, 0.2)), play, press("3 Attack")),
     3: (press("Step", "Step", "Step"), play, play, play),
