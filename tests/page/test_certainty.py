@@ -413,7 +413,9 @@ def test_kept_places_are_revealed_before_the_cone_and_a_disc_waits_for_it() -> N
         proof.take(session, made)
     assert session.frame.proof.done and headline(session.frame).action is not None
     proof.reveal(session)
+    assert panel(app).row.items["cancel"].hidden, "nobody waits for the cone"
     proof.forbid(session, session.frame.truth.x[2])
+    assert not panel(app).row.items["cancel"].hidden
     assert session.frame.proof.refit is None and headline(session.frame).title
     proof.take(session, cone)
     held = session.frame.proof

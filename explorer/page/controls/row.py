@@ -222,9 +222,12 @@ class Row(Control):
         if job is None:
             return {}
         if item.kind == "bar":
-            return {"value": job.share, "hidden": not job.busy}
+            return {"value": job.share, "hidden": item.hidden or not job.busy}
         if item.kind == "cancel":
-            return {"hidden": not job.busy, "disabled": job.state is not JobState.RUNNING}
+            return {
+                "hidden": item.hidden or not job.busy,
+                "disabled": job.state is not JobState.RUNNING,
+            }
         if not job.busy or self._began.get(job, name) != name:
             return {"value": BEGIN}
         cancelling = job.state is JobState.CANCELLING

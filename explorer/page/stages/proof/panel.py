@@ -72,6 +72,9 @@ class ProofPanel(Panel):
             self._ask(held.target, aim)
         if not held.exact:
             self._refine()
+        seen = held.done and held.centre is None  # what goes on is for a disc, which may never come
+        for name in ("share", "cancel"):
+            self.row.put(name, hidden=seen)
         self.row.put("said", value="" if self.session.lesson else words.hint(frame, held))
         self.gauge.draw(gauge(frame, held))
         self.widths.draw(widths(held))
