@@ -14,7 +14,7 @@ const cornersAround = ({ data, shape: [side] }, [truth, , noise]) => {
 // The energy at a place; NaN where a corner is not known.
 const readLattice = (map, place) => cornersAround(map, place).reduce((sum, [share, value]) => sum + (Math.abs(share) < NEAR_PLACE ? 0 : share * value), 0);
 
-const unexplainedText = (e) => (!Number.isFinite(e) ? "–" : e < 1e-4 ? "less than 1%" : (100 * Math.sqrt(e)).toFixed(1) + "%");
+const unexplainedText = (e) => (!Number.isFinite(e) ? "–" : e < 1e-4 ? "less than 1%" : (100 * Math.sqrt(e)).toFixed(0) + "%");
 const percentsOf = (place) => {
   const exact = place.map((w) => 100 * w), whole = exact.map(Math.floor);
   const order = [...whole.keys()].sort((i, j) => whole[i] - exact[i] - (whole[j] - exact[j]));

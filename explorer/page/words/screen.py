@@ -33,7 +33,7 @@ PLAYED: dict[str, tuple[str | None, str]] = {
     "draw": ("Points are drawn", "They are what the network is trained on."),
     "train": (
         None,
-        "The boundary moves until the large points hold it. Only weights are kept.",
+        "Points that come to hold the margin grow large. Only the weights are kept.",
     ),
     "attack": (None, "The attack sees the weights alone. Filled are the points that it tries."),
 }

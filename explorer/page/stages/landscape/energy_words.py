@@ -28,10 +28,14 @@ BREAKS = (
 
 
 def unexplained_share(energy: float) -> str:
-    """Return the share of the weights whose square an energy is."""
+    """Return the share of the weights whose square an energy is, in whole per cent.
+
+    An energy takes neurons that are alike for one, so its last digits are not those of the
+    residual.
+    """
     if not np.isfinite(energy):
         return "–"
-    return "less than 1%" if energy < 1e-4 else f"{energy**0.5:.1%}"
+    return "less than 1%" if energy < 1e-4 else f"{energy**0.5:.0%}"
 
 
 def end_rows(

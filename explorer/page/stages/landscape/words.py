@@ -46,7 +46,8 @@ FIRST_TIP = (
 NONE = "No starts for this attack here"
 MAP = "Which starts come close to the weights?"
 ATTACK_HERE = "Attack from here"
-BEST = "The plane shows the best."
+BEST = "The plane shows the best: {} of {}."
+SCATTERED = " Scattered candidates left less on the way: less is not nearer."
 CHANGED = "The points or the weights changed: the attacks were cancelled."
 LABEL = (
     "Triangle of starts with truth, unseen points and noise at its corners. Arrows move the handle "
@@ -141,7 +142,10 @@ def headline(frame: Frame) -> tuple[str, str] | None:
         return census_words(told, held.end, held.arrivals)
     if held.arrivals is not None:
         title_, said = arrival_words(held.arrivals)
-        return title_, f"{said} {BEST}" if held.best and held.t else said
+        if held.best and held.t:
+            n = 0 if held.problem.of.truth is None else held.problem.of.truth.n
+            said = f"{said} {BEST.format(held.trail[-1].found, n)}"
+        return title_, said
     if held.energies is None:
         return None
     return all_words(held) if tells_nothing(frame) else map_title(held)
@@ -253,6 +257,9 @@ def run_words(held: Handle) -> tuple[str, str]:
     words = f"Begun at {mixture(held.weights, short=True)}"
     words += ", as in 3 Attack." if held.weights[2] == 1 else "."
     words += f" Each recovered point has a claim within {RADIUS:g}."
+    low = min((step.energy for step in held.trail_so_far), default=held.energy)
+    if by_key(held.problem.of.attack).own is None and held.energy > low + LEVEL:
+        words += SCATTERED
     return f"{n} of {truth.n} points recovered", words
 
 
@@ -292,8 +299,7 @@ def arrival_words(made: Arrivals) -> tuple[str, str]:
     others = []
     if made.other:
         sets = "another set" if made.other == 1 else "other sets"
-        off = f"some points over {RADIUS:g} off"
-        others.append(f"{made.other} end{_s(made.other)} at {sets} as good ({off})")
+        others.append(f"{made.other} end{_s(made.other)} at {sets} as good")
     if made.stuck:
         others.append(f"{made.stuck} {'is' if made.stuck == 1 else 'are'} stuck")
     falling = made.ended - made.level
@@ -338,19 +344,14 @@ def title(values: NDArray[np.float64], own: bool = False, finest: bool = True) -
         least = float(values[known].min())
         left = f"misses them by {least:.0%}" if own else f"leaves {unexplained_share(least)}"
         return "No start comes close to the weights", f"The best of {known.sum()} {left}."
-    text = f"The bright ones {_leave(own)}"
+    text = f"They {_leave(own)}"
     if not own and np.isfinite(values[0, -1]):
-        text += f", the truth {_rough_share(float(values[0, -1]))}"
+        text += f", the truth {unexplained_share(float(values[0, -1]))}"
     if share >= BESIDE:
         return "Only starts beside the truth come close to the weights", f"{text}."
     where = "Starts far from the truth" if share < FAR else "Starts half way to the truth"
     noise = ". Even noise does" * (finest and float(values[-1, 0]) <= EXPLAINED)
     return f"{where} come close to the weights", f"{text}{noise}."
-
-
-def _rough_share(energy: float) -> str:
-    """Return the share that an energy leaves, in whole per cent."""
-    return f"{energy**0.5:.0%}" if energy >= 1e-4 else "less than 1%"
 
 
 def left_text(energy: float, rough: bool) -> str:
