@@ -114,10 +114,7 @@ def farthest_set(made: OtherSet) -> str:
 def another(made: OtherSet) -> str:
     """Return whether there is another set, and how far off, in few words: numbers stand apart."""
     if not made.other:
-        return (
-            f"No set as good was found over {RADIUS:g} away on average; single points may lie "
-            "further off."
-        )
+        return "No set as good was found that lies elsewhere as a whole; single points may."
     how = "as well" if made.as_well else "less well"
     return (
         f"{made.explanation.n} other points explain the weights {how}, on average "

@@ -277,13 +277,11 @@ def _reason(frame: Frame, made: Verdict) -> tuple[str, Action | None]:
 
 
 def _counted_claims(frame: Frame, made: Verdict) -> str:
-    """Return how many claims are wrong, as crosses are on the plane, and how many hit again."""
-    second = second_claims(frame)
-    wrong = made.claims - made.found - second
+    """Return how many claims are wrong, as crosses are on the plane."""
+    wrong = made.claims - made.found - second_claims(frame)
     if not wrong:
         return f"{made.found} of {made.claims} claims are right"
-    said = f"{wrong} of {count(made.claims, 'claim')} {'is' if wrong == 1 else 'are'} wrong"
-    return f"{said}, {second} {_hits(second)} again" if second else said
+    return f"{wrong} of {count(made.claims, 'claim')} {'is' if wrong == 1 else 'are'} wrong"
 
 
 def _hits(second: int) -> str:
@@ -308,10 +306,9 @@ def _elsewhere(frame: Frame, known: Certificate | None) -> str:
         return ""
     if share_left > max(AS_WELL, known.residual):
         return ""
-    left, true = share(share_left), f"the training points miss {share(known.residual)}"
-    if share_left > known.residual:
-        return f"other points explain the weights but for {left} ({true})"
-    return f"other points explain the weights as well (the candidates miss {left}; {true})"
+    left, true = share(share_left), f"the training points {share(known.residual)}"
+    how = "nearly as well" if share_left > known.residual else "as well"
+    return f"other points explain the weights {how}: they leave {left}, {true}"
 
 
 def _left_by_candidates(frame: Frame) -> float | None:
