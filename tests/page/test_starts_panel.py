@@ -408,9 +408,9 @@ def test_the_headline_of_the_runs_counts_where_they_ended() -> None:
     drag(made, 0.3, 0.4, 0.3)
     assert headline(session.frame).title == title, "a hand changes what is read, and no headline"
     assert words.unexplained_share(session.frame.starts.energy) in panel(made).aside.value("read")
-    assert words.TITLE in panel(made).aside.value("title")
+    assert words.AT_START in panel(made).aside.value("title")
     choose(panel(made).aside, "fill", "end")
-    assert words.AFTER in panel(made).aside.value("title")
+    assert words.AT_END in panel(made).aside.value("title")
     play.configure(session, steps=7)
     assert session.frame.starts.arrivals is None and headline(session.frame).title != title
 
@@ -468,7 +468,7 @@ def test_a_run_from_the_handle_has_rings_and_its_number_follows_the_switch(app: 
         return 0 if kinds is None else int((kinds[:, 2] == FOUND).sum())
 
     assert aside.value("fill") == "end" and not aside.items["fill"].hidden
-    assert "the end" in aside.value("read") and words.TITLE not in aside.value("title")
+    assert "the end" in aside.value("read") and words.OF_START in aside.value("title")
     assert rings() == held.trail[-1].found
     truth = session.frame.truth
     right = Report(truth.x[:5], truth.y[:5], torch.ones(5))
@@ -478,7 +478,7 @@ def test_a_run_from_the_handle_has_rings_and_its_number_follows_the_switch(app: 
     assert rings() == 5
     choose(aside, "fill", "start")
     assert session.frame.starts.energy == held.trail[0].energy and not rings()
-    assert "the end" not in aside.value("read") and words.TITLE in aside.value("title")
+    assert "the end" not in aside.value("read") and words.OF_START not in aside.value("title")
 
 
 def test_the_profile_of_the_edges_marks_the_handle_only_where_it_is_on_an_edge(app: App) -> None:

@@ -114,7 +114,8 @@ def starts_data(made: KnownStarts, end: Frame, axes: Axes) -> dict[str, Any]:
         "runs": spans, "shown": shown,
         "fill": [] if filled is None else start_shades(filled, "log").ravel().tolist(),
         "trails": [np.round(places, DIGITS).tolist() for _, places, _ in trails],
-        "ends": ends, "counts": counts, "label": words.LABEL, "title": words.TITLE,
+        "ends": ends, "counts": counts, "label": words.LABEL,
+        "title": f"{words.UNEXPLAINED} {words.AT_START}",
         "unit": words.unit(made.found.of.attack, "log"),
     }  # fmt: skip
 

@@ -33,7 +33,7 @@ from explorer.research.sweep.arena import ArenaLine
 from explorer.research.sweep.experiment import Ambiguity, ambiguity
 from explorer.research.words import arena as arena_words
 
-RUN, AGAIN, CANCEL = "Run the attacks", "Run again", "Cancel the runs"
+RUN, AGAIN, CANCEL = "Run the attacks", "Run again", "Cancel"
 RUN_TIP = "Run the ticked attacks on these weights; what is done stays"
 SEEDS_TIP = "Each from other seeds; their spread makes the interval, from three on"
 HEAD = ("recovered", "claims right", "by chance", "seconds")

@@ -364,14 +364,15 @@ class StartsPanel(Panel):
             self.aside.put(name, hidden=basins)
         at_end = chosen == "end" and ends is not None
         filled = ends if at_end else values
-        title = words.AFTER if at_end else words.TITLE
         colours = self.runs.setting("colours")
-        unit = words.unit(held.problem.of.attack, colours)
+        when = words.AT_END if at_end else words.AT_START
+        unit = f"{when}; {words.unit(held.problem.of.attack, colours)}"
+        title = words.UNEXPLAINED
         if held.t and not at_end:
-            title, unit = words.RUN, words.OF_START
+            unit = words.OF_START
         if basins:
             title, unit, filled = census_words.FILLED, census_words.UNIT, None
-        self.aside.put("title", value=words.heading(title, unit))
+        self.aside.put("title", value=words.heading(title, unit, narrow=True))
         found = self.runs.found
         rolled = (0, 0)
         if found is not None:

@@ -32,7 +32,7 @@ from explorer.research.runs import RADIUS
 
 SETS = ("truth", "unseen", "noise")
 AGES_COMING = "other steps of training are computed"
-TITLE, AFTER, RUN = "Unexplained at the start", "Unexplained at the end", "Unexplained"
+UNEXPLAINED, AT_START, AT_END = "Unexplained", "at the start", "at the end"
 OF_START = "colours: at the start"
 BRIGHT = {"log": "bright: little is left", "linear": "bright: little is left",
           "rank": "colours by rank"}  # fmt: skip
@@ -349,7 +349,7 @@ def title(values: NDArray[np.float64], own: bool = False, finest: bool = True) -
         text += f", the truth {unexplained_share(float(values[0, -1]))}"
     if share >= BESIDE:
         return "Only starts beside the truth come close to the weights", f"{text}."
-    where = "Starts far from the truth" if share < FAR else "Starts half way to the truth"
+    where = f"Some starts {'far from' if share < FAR else 'half way to'} the truth"
     noise = ". Even noise does" * (finest and float(values[-1, 0]) <= EXPLAINED)
     return f"{where} come close to the weights", f"{text}{noise}."
 
@@ -460,9 +460,10 @@ def age(steps: int | None) -> str:
     return "exact" if steps is None else f"{steps:,} steps"
 
 
-def heading(left: str, right: str) -> str:
-    """Return the title of a card with its unit, as HTML."""
+def heading(left: str, right: str, narrow: bool = False) -> str:
+    """Return the title of a card with its unit, as HTML; a narrow one keeps clear of a corner."""
+    most = ";max-width:140px" * narrow
     return (
-        "<div style='display:flex;flex-wrap:wrap;justify-content:space-between;gap:0 8px'>"
+        f"<div style='display:flex;flex-wrap:wrap;justify-content:space-between;gap:0 8px{most}'>"
         f"<b>{escape(left)}</b><span class='mx-aside'>{escape(right)}</span></div>"
     )

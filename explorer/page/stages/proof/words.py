@@ -106,12 +106,13 @@ def _numbers(held: Proof) -> tuple[tuple[str, str], ...]:
 def _none(frame: Frame, held: Proof, fold: tuple[tuple[str, str], ...]) -> Statement:
     made = held.needed
     assert made is not None
-    which, rest = "each", ""
+    which, rest = "each of its points", ""
     if made.spared < made.asked:
-        which, rest = f"{made.spared} of them", " Of the others nothing is proven."
+        which = "most of its points" if 2 * made.spared > made.asked else "some of its points"
+        rest = " Of the others nothing is proven."
     words = (
-        f"The best set, as drawn, has points in {count(made.asked, 'place')}. For {which} another "
-        f"set, with none there, explains the weights {_as_good(frame, held)}.{rest}"
+        f"The best set is drawn. For {which} another set, with none there, explains the weights "
+        f"{_as_good(frame, held)}.{rest}"
     )
     return Statement(NOWHERE, words, "warn", fold, reveal_action(frame, held) or way_on(frame))
 
@@ -170,6 +171,11 @@ def _argument(frame: Frame, held: Proof) -> Statement:
         words = (
             f"The filled points are another set: none in the disc, and no more left than {whose}."
         )
+        if not held.places:  # the disc was put there to show it
+            words = (
+                "In the disc, for example: the filled points, another set, have none there, and no "
+                f"more is left than {whose}."
+            )
         return Statement(title, words, "warn", fold, action)
     words = f"More than {whose}, but no proof says that none leaves less. {FILLED}"
     if not held.exact:
