@@ -216,7 +216,7 @@ _ROWS = (
            "closed form.", 1, 2, 0.0, _two_points, 2, 2),
     Preset("pairs-line", "Pairs on a line", "On an axis, the label changes after every second "
            "point: the outer ones leave no trace.", 1, 8, 0.0, _pairs_line, 3),
-    Preset("three-circle", "Three-class circle", "Equal steps on a circle, three classes in turn.",
+    Preset("three-circle", "Circle of three", "Equal steps on a circle, three classes in turn.",
            2, 9, 0.0, _three_circle, 3, classes=3),
     Preset("three-blobs", "Three blobs", "Three classes, one cloud each: few points hold the "
            "margin.", 2, 18, 0.25, _several_blobs(3), 3, classes=3),

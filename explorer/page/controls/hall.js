@@ -151,7 +151,7 @@ const build = (el, send, onClose) => {
       value.lastChild.before(make("i", "", {}, make("b", "", { style: `width:${width}` })));
       return make("tr", "", {}, cell("th", who), value);
     }));
-    const order = Object.entries(now.round.scores || {}).filter(([number]) => phones[number]?.[0].length).sort(([a, [one]], [b, [other]]) => other - one || a - b).slice(0, 3);
+    const order = Object.entries(now.round.scores || {}).filter(([number, [near]]) => near && phones[number]).sort(([a, [one]], [b, [other]]) => other - one || a - b).slice(0, 3);
     best.replaceChildren(...order.map(([number, [near, n]]) => make("li", "", {}, make("span", "", { textContent: phones[number][2] || `Phone ${number}` }), make("b", "", { textContent: `: ${near} of ${n}` }))));
     board.hidden = !order.length;
   };

@@ -155,7 +155,7 @@ def hall_points(number: int, data: Dataset) -> str:
 
 def hall_within(made: HallScore) -> str:
     """Return to a phone what counts, after how many taps it has, and what the machine did."""
-    return f", within {made.hall.radius:g} of a point. {_machine_words(made.machine)}."
+    return f": one counts within {made.hall.radius:g} of a point. {_machine_words(made.machine)}."
 
 
 def hall_title(places: Needed | None, claimed: int, proven: bool, revealed: bool) -> str:

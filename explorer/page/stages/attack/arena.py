@@ -170,7 +170,7 @@ class Arena(Panel):
     def draw(self) -> None:
         """Draw one row for each attack, with what its runs found; and their curves."""
         lines = {line.key: line for line in self.lines(self.radius)}
-        self.row.put("within", hidden=not lines, value=float(f"{self.radius:.2g}"))
+        self.row.put("within", hidden=not lines or self.job.busy, value=float(f"{self.radius:.2g}"))
         told = bool(lines) and self.session.lesson is None  # the headline leads on
         self.row.put("go", label=AGAIN if told else RUN, filled=not told)
         self.curves.draw(radius_chart(list(lines.values())))

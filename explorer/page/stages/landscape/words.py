@@ -349,7 +349,7 @@ def title(values: NDArray[np.float64], own: bool = False, finest: bool = True) -
         text += f", the truth {unexplained_share(float(values[0, -1]))}"
     if share >= BESIDE:
         return "Only starts beside the truth come close to the weights", f"{text}."
-    where = f"Some starts {'far from' if share < FAR else 'half way to'} the truth"
+    where = f"Some starts {'far off' if share < FAR else 'half way'}"
     noise = ". Even noise does" * (finest and float(values[-1, 0]) <= EXPLAINED)
     return f"{where} come close to the weights", f"{text}{noise}."
 
