@@ -308,15 +308,14 @@ def _certain(shown: Certain) -> Statement:
         ("among sets with", scope(made.box, made.top)),
     )
     if len(places):
-        title = f"{count(len(places), 'place')} {sure} hold a training point"
-        title += "" if shown.done else ", so far"
-        least = float(places[:, -1].min())
-        missed = f"{percent(least)} of the weights or more" if least >= PLAIN else "more"
-        why = f"The training points miss {coarse_share(made.limit)}."
-        if made.truth is None:
-            why = f"Likely is above {share(made.limit)}, a threshold: not proven."
         near = digits_above(made.half + made.reach)
-        words = f"Ringed: without a point within {near} every set misses {missed}. {why}"
+        title = f"A point {one} be within {near} of each ring"
+        title += "" if shown.done else ", so far"
+        words = "Without it every set leaves more of the weights than the training points do."
+        if made.truth is None:
+            words = (
+                f"Without it every set leaves over {share(made.limit)}, a threshold: not proven."
+            )
         return Statement(title, words, "good", fold)
     if not shown.done:
         return Statement(LIKELY, "From the weights alone, place by place.", "", fold)

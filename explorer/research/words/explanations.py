@@ -88,7 +88,7 @@ def farthest_set(made: OtherSet) -> str:
     """Return how far from the true points those of another set are, and how far any can be."""
     box = f"the box is ±{made.extent:.3g}"
     if not made.other:
-        told = "the weights tell these points"
+        told = "single points may lie further off"
         if made.truth > COARSE:
             told = "but even the true one explains them no better: train longer"
         elif made.at_most >= RADIUS:

@@ -38,6 +38,7 @@ from explorer.research.explained import (
     SAME,
     Explained,
     certified_masses,
+    misfit,
     rivals_of,
 )
 from explorer.research.pictures.charts import class_stems, dot_chart
@@ -244,6 +245,9 @@ class ExplainPanel(Panel):
         """Show which points can move, and the curve of the present drag."""
         for question in self.questions:
             question.drop_old()
+        proven = frame.target is not None and not obstacle(frame.target)
+        # The proof counts places of every width: one count, but where a lesson asks for another.
+        self.forced.row.put("ask", hidden=proven and self.session.lesson is None)
         drawn = frame.certain
         self.radii.row.put("ask", label=words.LIKELY if drawn is None else HIDE)
         if drawn is not None:
@@ -281,10 +285,11 @@ def radius_legend(drawn: RadiusMap) -> str:
 def _signs(state: Explained) -> list[tuple[str, str, dict[str, Any], NDArray[Any]]]:
     """Return the signs of points: name, colour, look and whose (n,) it is; barred: not to be split.
 
-    Of points that are all barred the headline speaks: they have no sign.
+    Of points that are all barred the headline speaks: they have no sign. Where points do not
+    explain the weights none can become two that do.
     """
     n, pinned = state.now.n, state.pinned.numpy()
-    if n and pinned.all():
+    if (n and pinned.all()) or misfit(state) == "residual":
         return []
     size = 8.0 if n <= A_ROW else 4.5
     return [

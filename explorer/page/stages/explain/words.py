@@ -66,6 +66,8 @@ def hand(state: Explained) -> str:
     if state.selected is None:
         return "Click a point with ◉ on the plane: a green line appears to drag it along."
     i = state.selected
+    if state.free:
+        return f"Point {i + 1} is in hand: drag it anywhere."
     if bool(state.pinned[i]):
         return f"Point {i + 1} cannot be split: {_freedom(state.net, state.kinks(i))}."
     return f"Point {i + 1} is in hand: drag it along its green line."
