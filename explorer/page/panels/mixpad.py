@@ -40,4 +40,5 @@ class MixPad(Panel):
         """Show the handle and the shares at the session's mix."""
         weights = mix_weights(*self.session.mix)
         self.view.handle, self.view.say = weights, words.mixture(weights)
-        self.title.value = words.heading(words.START, words.mixture(weights, short=True))
+        mixed = words.mixture(weights, short=True) * (max(weights) < 1)  # a corner has its name
+        self.title.value = words.heading(words.START, mixed)
