@@ -268,7 +268,9 @@ class ExplainPanel(Panel):
         self._asked = asked
         self._offer(state, bool(frame.explain.past), bool(frame.explain.future))
         self.dots.draw(points_chart(state))
-        self.drag.draw(drag_chart(state, course.has_task(self.session)))
+        mapped = drawn is not None and state.slide is None  # the legend of the map takes the room
+        chart = NOTHING if mapped else drag_chart(state, course.has_task(self.session))
+        self.drag.draw(chart)
 
 
 def radius_legend(drawn: RadiusMap) -> str:
