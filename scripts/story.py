@@ -201,7 +201,7 @@ def _sum() -> Recorded:
 
 
 def _theft() -> Recorded:
-    run = in_own_unit(_with_attack(_training_run("alternating-circle", 20, 20_000)))
+    run = load_run(RECORDED)  # that of the opening: who saw both sees one
     made = _pictures(run, _frames(run))
     last = made[-1]
     found, n = _of(last, "points hit")
