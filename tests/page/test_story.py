@@ -95,7 +95,7 @@ def test_its_recordings_are_what_the_recorders_make() -> None:
 
 def test_the_landscape_says_what_the_page_says() -> None:
     starts = json.loads(KEPT.read_text(encoding="utf-8"))["landscape"]["starts"]
-    said = (words.TITLE, words.LABEL, words.unit("kkt", "log"))
+    said = (f"{words.UNEXPLAINED} {words.AT_START}", words.LABEL, words.unit("kkt", "log"))
     assert (starts["title"], starts["label"], starts["unit"]) == said
 
 

@@ -10,7 +10,6 @@ import ipywidgets as w
 import numpy as np
 from numpy.typing import NDArray
 
-from explorer.engine.attacks.certified import CertifiedState
 from explorer.engine.charts import A_ROW, NOTHING, Chart
 from explorer.engine.controls import Controls
 from explorer.engine.explanations.assumptions import obstacle
@@ -43,6 +42,7 @@ from explorer.research.runs import (
     RADIUS,
     certified_points,
     certify_claims,
+    judged_places,
 )
 from explorer.research.words import verdicts
 
@@ -150,7 +150,8 @@ class Scoreboard(Panel):
         new = (
             state is not None and self._rests(frame, state) and known is None
             and self._asked is not state and target is not None and page_waits()
-            and not obstacle(target) and (not told or isinstance(state, CertifiedState))
+            and not obstacle(target)
+            and (truth is None or not told or judged_places(state, truth, None) is not None)
         )  # fmt: skip
         waits = new and IN_CLASS and self._wanted is not state
         self.view.children = [self.view.curve, self.view.dots, *([self.ask] if waits else [])]

@@ -256,10 +256,9 @@ def run_words(held: Handle) -> tuple[str, str]:
     n = recovered[0].found if recovered else 0
     words = f"Begun at {mixture(held.weights, short=True)}"
     words += ", as in 3 Attack." if held.weights[2] == 1 else "."
-    words += f" Each recovered point has a claim within {RADIUS:g}."
     low = min((step.energy for step in held.trail_so_far), default=held.energy)
-    if by_key(held.problem.of.attack).own is None and held.energy > low + LEVEL:
-        words += SCATTERED
+    rose = by_key(held.problem.of.attack).own is None and held.energy > low + LEVEL
+    words += SCATTERED if rose else f" Each recovered point has a claim within {RADIUS:g}."
     return f"{n} of {truth.n} points recovered", words
 
 
@@ -348,10 +347,10 @@ def title(values: NDArray[np.float64], own: bool = False, finest: bool = True) -
     if not own and np.isfinite(values[0, -1]):
         text += f", the truth {unexplained_share(float(values[0, -1]))}"
     if share >= BESIDE:
-        return "Only starts beside the truth come close to the weights", f"{text}."
+        return "Only starts beside the truth come close", f"{text}."
     where = f"Some starts {'far off' if share < FAR else 'half way'}"
     noise = ". Even noise does" * (finest and float(values[-1, 0]) <= EXPLAINED)
-    return f"{where} come close to the weights", f"{text}{noise}."
+    return f"{where} come close", f"{text}{noise}."
 
 
 def left_text(energy: float, rough: bool) -> str:
