@@ -27,6 +27,7 @@ from explorer.research.sweep import ROWS, experiments, key_of
 from tests.verbs import TINY
 
 SWEEP = f"sweep {TINY} --out rows.jsonl"
+LOADED = 10**8  # bytes of a worker that has torch; arbitrary
 ARENA = "arena --executor threads --workers 1 --preset blobs --n 8 --widths 16 --steps 300 --seed 0"
 ARENA = f"{ARENA} --fast"
 GRID = "grid --preset blobs --attack bilevel --side 2 --n 6"
@@ -196,8 +197,10 @@ def test_a_stopped_command_leaves_no_worker_and_no_traceback(tmp_path, root, whi
         start_new_session=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     ) as process:  # fmt: skip
         workers: list[psutil.Process] = []
-        while process.poll() is None and len(workers) < 3:  # two, and what tracks their semaphores
+        loaded: list[psutil.Process] = []  # one that is still being told what to load may complain
+        while process.poll() is None and len(loaded) < 2:  # beside what tracks their semaphores
             workers = psutil.Process(process.pid).children(recursive=True)
+            loaded = [each for each in workers if each.memory_info().rss > LOADED]
             sleep(0.05)
         if which == signal.SIGINT:  # as a terminal does
             os.killpg(process.pid, which)

@@ -44,10 +44,10 @@ FIRST_TIP = (
     "noise, as published; the first steps then leave the start"
 )
 NONE = "No starts for this attack here"
-MAP = "Which starts come close to the weights?"
+MAP = "Which starts come close?"  # short: one line where one presents
 ATTACK_HERE = "Attack from here"
 BEST = "The plane shows the best: {} of {}."
-SCATTERED = " Scattered candidates left less on the way: less is not nearer."
+LESS = " On the way less was left with fewer recovered: less is not nearer."
 CHANGED = "The points or the weights changed: the attacks were cancelled."
 LABEL = (
     "Triangle of starts with truth, unseen points and noise at its corners. Arrows move the handle "
@@ -204,7 +204,7 @@ def all_words(held: Handle) -> tuple[str, str]:
     """Return that every start comes close to the weights, so that none stands out."""
     words = f"{beside(held)} anywhere, even noise, nearly add up to these weights"
     return (
-        "Every start comes close to these weights",
+        "Every start comes close",
         f"Energy cannot tell here: {words}.",
     )
 
@@ -256,9 +256,10 @@ def run_words(held: Handle) -> tuple[str, str]:
     n = recovered[0].found if recovered else 0
     words = f"Begun at {mixture(held.weights, short=True)}"
     words += ", as in 3 Attack." if held.weights[2] == 1 else "."
-    low = min((step.energy for step in held.trail_so_far), default=held.energy)
-    rose = by_key(held.problem.of.attack).own is None and held.energy > low + LEVEL
-    words += SCATTERED if rose else f" Each recovered point has a claim within {RADIUS:g}."
+    low = min(held.trail_so_far, key=attrgetter("energy"), default=None)
+    own = by_key(held.problem.of.attack).own is not None
+    rose = low is not None and not own and low.energy + LEVEL < held.energy and low.found < n
+    words += LESS if rose else f" Each recovered point has a claim within {RADIUS:g}."
     return f"{n} of {truth.n} points recovered", words
 
 
@@ -342,7 +343,7 @@ def title(values: NDArray[np.float64], own: bool = False, finest: bool = True) -
     if not low.any():
         least = float(values[known].min())
         left = f"misses them by {least:.0%}" if own else f"leaves {unexplained_share(least)}"
-        return "No start comes close to the weights", f"The best of {known.sum()} {left}."
+        return "No start comes close", f"The best of {known.sum()} {left}."
     text = f"They {_leave(own)}"
     if not own and np.isfinite(values[0, -1]):
         text += f", the truth {unexplained_share(float(values[0, -1]))}"
