@@ -81,7 +81,7 @@ class Ambiguity:
     """Which points are certified (`certified_points`), and what else explains the weights.
 
     Attributes:
-        certified: (n,) bool; None where nothing can be certified of these weights.
+        certified: (n,) bool; None where that was not asked, or nothing can be certified.
         other: another training set that explains the weights as well as the truth, the farthest
             found.
         other_sentence: how far off it is, and what both sets leave.
@@ -123,22 +123,26 @@ def other_set(
     return far if far.other else search(2 * reach, 0.5)
 
 
-def ambiguity(victim: Victim, progress: Progress = no_progress) -> Ambiguity | None:
-    """Return what the weights leave open (`other_set`), and what not.
+def ambiguity(
+    victim: Victim, progress: Progress = no_progress, certify: bool = True
+) -> Ambiguity | None:
+    """Return what the weights leave open (`other_set`), and what not; None if `no_other` says why.
 
-    None where `explanations.no_other` says why.
-
-    `progress` is told the share that is done.
+    Args:
+        victim: the weights and their points.
+        progress: is told the share that is done.
+        certify: whether to ask which points are certified, which takes seconds.
     """
     truth, made = victim.truth, victim.certificate
     if made is None or explanations.no_other(victim.target, truth, made):
         return None
-    sure = None
-    if not obstacle(victim.target):
+    sure, begun = None, 0.0
+    if certify and not obstacle(victim.target):
+        begun = 0.5
         sure = certified_points(
-            victim.target, truth, progress=part_progress(progress, 0.0, 0.5)
+            victim.target, truth, progress=part_progress(progress, 0.0, begun)
         ).certain
-    far = other_set(victim.target, truth, made, part_progress(progress, 0.5, 1.0))
+    far = other_set(victim.target, truth, made, part_progress(progress, begun, 1.0))
     words, short = explanations.farthest_set(far), explanations.another(far)
     return Ambiguity(sure, as_claims(far), words, far.distance, short, explanations.numbers(far))
 
