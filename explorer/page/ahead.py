@@ -55,8 +55,7 @@ class Ahead(Panel):
     def _is_judged(self, frame: Frame) -> bool:
         """Return whether an attack has ended, and no work on its claims goes on."""
         ended = frame.status.over and not self.session.running
-        told = frame.truth is not None and frame.truth.n > 0
-        rests = told or frame.attack.certainty is not None
+        rests = frame.is_told or frame.attack.certainty is not None
         return ended and self.session.truth_shown and rests
 
 

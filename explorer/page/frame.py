@@ -431,6 +431,11 @@ class Frame:
         return None if self.aim is None else self.aim.certainty
 
     @property
+    def is_told(self) -> bool:
+        """Return whether somebody told the points of the attacked weights."""
+        return self.truth is not None and self.truth.n > 0
+
+    @property
     def is_aimed(self) -> bool:
         """Return whether this stage looks at the attacked weights rather than at training."""
         return self.stage not in BEFORE

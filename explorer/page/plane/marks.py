@@ -196,11 +196,11 @@ def explain_marks(frame: Frame, axes: Axes, truth_shown: bool) -> Arrays:
 
 def proof_marks(frame: Frame, held: Proof, axes: Axes, values: dict[str, Any]) -> Arrays:
     """Return the places that must hold a point, and the disc."""
-    made, truth = held.needed, frame.truth
+    made = held.needed
     arrays: Arrays = {}
     if made is not None and len(made.rows):
         arrays["places"] = place_rows(made, axes)
-        values["placesAre"] = "place" if truth is not None and truth.n else "likely"
+        values["placesAre"] = "place" if frame.is_told else "likely"
     if held.centre is not None:
         at = np.array([*held.centre, 0.0][:2])
         high = held.radius / axes.half

@@ -71,7 +71,7 @@ def headline(frame: Frame, running: bool = False, hidden: bool = False) -> State
     `running`: it is played, or opened from a link; `hidden`: the points that are looked for are,
     and so is what would tell them.
     """
-    if frame.stage == "attack" and hidden and frame.truth is not None and frame.truth.n:
+    if frame.stage == "attack" and hidden and frame.is_told:
         if running:
             return HIDDEN
         begun = frame.attack.state is not None and frame.attack.state.t > 0

@@ -63,7 +63,8 @@ def certainty_words(made: Certainty | None, met: NDArray[np.bool_], word: str = 
         met: which points (n,) are recovered.
         word: "hit" where chance is not ruled out.
     """
-    words, many = f"● {word}: {met.sum()}", int(met.sum())
+    many = int(met.sum())
+    words = f"● {word}: {many}"
     if made is None:
         return words
     sure = made.certain.numpy()

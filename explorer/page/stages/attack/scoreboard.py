@@ -144,14 +144,13 @@ class Scoreboard(Panel):
         in a class it waits until a visitor asks for it. Where points must be, Explain says.
         """
         part, target, truth = frame.attack, frame.target, frame.truth
-        told = truth is not None and truth.n > 0
-        known = frame.certainty if told else part.certainty
+        known = frame.certainty if frame.is_told else part.certainty
         state, claims = part.judged, part.claims
         new = (
             state is not None and self._rests(frame, state) and known is None
             and self._asked is not state and target is not None and page_waits()
             and not obstacle(target)
-            and (truth is None or not told or judged_places(state, truth, None) is not None)
+            and (truth is None or not truth.n or judged_places(state, truth, None) is not None)
         )  # fmt: skip
         waits = new and IN_CLASS and self._wanted is not state
         self.view.children = [self.view.curve, self.view.dots, *([self.ask] if waits else [])]
@@ -161,7 +160,7 @@ class Scoreboard(Panel):
 
         def certainty(progress: Progress) -> Certainty:
             assert claims is not None and target is not None
-            if told and truth is not None:
+            if frame.is_told and truth is not None:
                 return certified_points(target, truth, progress=progress)
             return certify_claims(target, claims, progress=progress)
 

@@ -45,7 +45,7 @@ def statement(frame: Frame, held: Proof) -> Statement:
     if held.revealed:
         return _revelation(frame, held, fold)
     title = f"{count(found, 'place')} must hold a training point"
-    if not _has_points(frame):
+    if not frame.is_told:
         title = f"{count(found, 'place')} likely to hold a training point"
     return Statement(title, claim(frame, held), "good", fold, reveal_action(frame, held))
 
@@ -67,24 +67,20 @@ def claim(frame: Frame, held: Proof) -> str:
 
 def reveal_action(frame: Frame, held: Proof) -> Action | None:
     """Return the way to the truth, where there is one that is hidden."""
-    return REVEAL if _has_points(frame) and not held.revealed else None
+    return REVEAL if frame.is_told and not held.revealed else None
 
 
 def leaver(frame: Frame, made: Needed) -> str:
     """Return who leaves the residual that other explanations are held against."""
-    known = _has_points(frame) and made.limit > FINE
+    known = frame.is_told and made.limit > FINE
     return "the training points leave" if known else "is allowed"
-
-
-def _has_points(frame: Frame) -> bool:
-    return frame.truth is not None and frame.truth.n > 0
 
 
 def _as_good(frame: Frame, held: Proof) -> str:
     assert held.needed is not None
     if held.needed.limit <= FINE:
         return f"but for {share(held.needed.limit)}"
-    return f"as well as {'the training points do' if _has_points(frame) else 'a threshold asks'}"
+    return f"as well as {'the training points do' if frame.is_told else 'a threshold asks'}"
 
 
 def _numbers(held: Proof) -> tuple[tuple[str, str], ...]:
