@@ -129,7 +129,14 @@ def test_an_attack_shows_its_candidates_and_the_hollow_truth() -> None:
     np.testing.assert_allclose(places(session.axes, seen["candidates"]), state.x, atol=1e-12)
     np.testing.assert_allclose(seen["candidates"][:, 3], (state.lam / state.lam.max()).clamp_min(0))
     assert seen["trail"] == state.t and seen["hollow"]
-    assert (seen["candidates"][:, 4] == 1).all() and "claims" not in seen, "no results in a run"
+    assert (seen["candidates"][:, 4] == 1).all(), "none is said to be of no claim in a run"
+
+
+def test_a_running_attack_marks_the_points_that_its_headline_counts_and_no_other() -> None:
+    session = attacked()
+    seen, verdict = shown(session, running=True), session.frame.attack.verdict
+    assert seen["claims"][:, 2].tolist() == [FOUND] * verdict.found and verdict.found > 0
+    assert "claims" not in shown(session, running=True, truth_shown=False)
 
 
 def test_results_are_the_claims_and_matches_of_the_verdict() -> None:

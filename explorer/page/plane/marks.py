@@ -63,6 +63,15 @@ def claim_marks(frame: Frame, axes: Axes, values: dict[str, Any]) -> Arrays:
     return truth_marks(claims, truth, kinds, match, None, axes, values)
 
 
+def found_marks(frame: Frame, axes: Axes, values: dict[str, Any]) -> Arrays:
+    """Return a mark at each point that an attack on its way has met, as its headline counts."""
+    claims, match = frame.attack.claims, matches(frame)
+    if claims is None:
+        return {}
+    met = claims.take(torch.from_numpy(match[match >= 0]))
+    return {"claims": _claim_rows(met, np.full(len(met.x), FOUND), axes, values)}
+
+
 def shown_marks(
     claims: Report, truth: Dataset | None, axes: Axes, values: dict[str, Any]
 ) -> Arrays:

@@ -314,6 +314,8 @@ def _candidates(frame: Frame, axes: Axes, look: Look, values: dict[str, Any]) ->
         made["candidates"][:, 3] = min(1.0, OF_A_START / len(used))  # many, and none claims a point
     if claims is not None and look.truth_shown and len(claims.x):
         made |= marks.claim_marks(frame, axes, values)
+    elif look.running and look.truth_shown and frame.stage == "attack":
+        made |= marks.found_marks(frame, axes, values)
     elif of_start is not None and look.truth_shown:
         made |= marks.shown_marks(of_start, frame.truth, axes, values)
     elif frame.proof is not None:
