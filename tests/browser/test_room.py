@@ -68,6 +68,15 @@ def the_ready_run_has_room_and_to_present_makes_it_more(app: Explorer) -> None:
     assert side_of(page) > small and page.locator(".mx-strip-view").is_visible()
     page.get_by_role("button", name="Present").click()
     expect(page.locator(".mx-tabs")).to_be_visible()
+    app.press("Runs")  # its form leaves the triangle its room, and is put away where one presents
+    expect(page.locator(".mx-runs")).to_be_visible()
+    settled(page.locator(".mx-cards"))
+    assert side_of(page) >= 240
+    page.get_by_role("button", name="Present").click()
+    expect(page.locator(".mx-runs")).to_be_hidden()
+    expect(page.locator(".mx-strip-view")).to_be_visible()
+    page.get_by_role("button", name="Present").click()
+    app.press("Runs")
     page.set_viewport_size(wide)
 
 

@@ -458,7 +458,7 @@ def test_a_grid_goes_on_in_a_new_kernel_and_is_forgotten(home, monkeypatch) -> N
     assert len(grid.found.rows) == 21 and path.exists()  # asked once
     press(grid.files, "forget")
     assert not grid.found.rows and not path.exists()
-    assert grid.files.items["forget"].disabled and not grid.links.value
+    assert grid.files.items["forget"].hidden and not grid.links.value
 
 
 def test_other_weights_have_a_file_of_their_own_and_old_ones_go(home, monkeypatch) -> None:

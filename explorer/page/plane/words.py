@@ -101,8 +101,8 @@ def band_title(n: int, many: bool, of: int = 0) -> str:
     `of`: how many neurons there are before parallel ones are merged.
     """
     if many or of > n:
-        return f"Weights θ in {n} directions"
-    return f"Weights θ of {n} neurons" if n > 1 else "Weights θ of one neuron"
+        return f"θ in {n} directions"
+    return f"θ of {n} neurons" if n > 1 else "θ of one neuron"
 
 
 def left_words(left: float, t: int = -1, by: str = "") -> str:

@@ -507,7 +507,7 @@ const paintOver = (context, frame, paints, { X, Y, unit }) => {
 };
 
 // --- what a glyph means -----------------------------------------------------------------------
-const ICON = 30, SAID = "Point at a row, or at a mark on the plane."; // px
+const ICON = 30, WIDE = 160, SAID = "Point at a row, or at a mark on the plane."; // px
 // The chip of the legend: a button, and a list with a row of each glyph that is on the plane.
 const attachLegend = (el) => {
   const rowsOf = make("ul", ""), said = make("p", ""), list = make("div", "mx-legend", { popover: "auto" }, said, rowsOf); // above them: it grows upward, and no row moves
@@ -516,15 +516,19 @@ const attachLegend = (el) => {
   const chip = makeButton("mx-legend-chip", "Legend", "What the marks on the plane mean", undefined, { popoverTargetElement: list }); // a press elsewhere and Escape close it: it covers what it stands on
   el.append(chip, list);
   const isOpen = () => list.matches(":popover-open");
-  // Beside the plane, which it explains; where there is no room, below or above it.
-  const place = () => { if (isOpen() && !standBeside(list, el.getBoundingClientRect())) standAt(list, el); };
+  // Over the foot of the plane, above the chip: it hides nothing that it does not explain.
+  const place = () => {
+    if (!isOpen()) return;
+    const plane = el.getBoundingClientRect(), foot = chip.getBoundingClientRect().top - 6, zoom = list.currentCSSZoom || 1;
+    const px = { left: plane.left + 8, bottom: innerHeight - foot, maxHeight: foot - plane.top - 8, width: Math.min(plane.width - 16, WIDE * zoom * rows.length) };
+    for (const [name, value] of Object.entries(px)) list.style[name] = `${value / zoom}px`;
+  };
   let rows = [], shown = "";
   const fill = () => {
     const paints = colours(el), key = JSON.stringify(rows) + paints.card;
     if (!isOpen() || key === shown) return;
     shown = key;
     put(said, "textContent", SAID);
-    rowsOf.style.columnCount = rows.length > 6 ? 2 : 1;
     rowsOf.replaceChildren(...rows.map(([name, words, sentence]) => {
       const k = window.devicePixelRatio || 1, icon = make("canvas", "", { width: ICON * k, height: ICON * k });
       const context = icon.getContext("2d");

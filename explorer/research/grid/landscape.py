@@ -225,7 +225,8 @@ class Runs:
         trace = self.rolling.get(key)
         if trace is None or trace.last is None:
             return 0.0
-        return float(min(1.0, trace.last.t / max(self.of.config.steps, 1)))
+        legs = 1 if self.measure is None else LEGS
+        return float(min(1.0, trace.last.t / max(legs * self.of.config.steps, 1)))
 
     def _run(self, key: Key) -> Iterator[None]:
         """Yield one run, from place to place of its trail; it is kept when it has ended."""

@@ -377,7 +377,7 @@ def _numbers(frame: Frame, made: Verdict, at: AttackState) -> tuple[tuple[str, s
         rows.append(("unexplained by the points", share(frame.aim.certificate.residual)))
     share_left = _left_by_candidates(frame)
     if share_left is not None and at is frame.attack.state:
-        rows.append(("missed by the candidates", share(share_left)))
+        rows.append(("unexplained by the candidates", share(share_left)))
     if not _homogeneous(frame):
         rows.append(("theorem", NO_THEOREM))
     return tuple(rows)

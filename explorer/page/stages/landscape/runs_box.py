@@ -122,10 +122,12 @@ class RunsBox:
         self.files = Row(
             open=Item("file", "Open saved runs", OPEN_TIP, accept=".jsonl",
                       call=lambda given: guard(lambda: self._take_up(*given))(None)),
-            forget=Item("button", FORGET, FORGET_TIP, call=guard(self._on_forget)),
+            forget=Item("button", FORGET, FORGET_TIP, hidden=True,
+                        call=guard(self._on_forget)),
             kept=Item("words", value=""),
         )  # fmt: skip
-        self.widget = w.VBox([self.settings, self.list, self.links, self.files])
+        parts = [self.settings, self.list, self.files, self.links]
+        self.widget = w.Box(parts, _dom_classes=["mx-runs"])
         self._label()
         self._draw()
 
@@ -280,7 +282,7 @@ class RunsBox:
         if anew or not count:  # not while cells come in: the second press would come too late
             self._asked = False
             self.files.put("forget", label=FORGET)
-        self.files.put("forget", disabled=not count)
+        self.files.put("forget", hidden=not count)
         self.files.put("kept", value="" if self.keeper is None else escape(self.keeper.words))
         if self.keeper is None or not count:
             self._offered = 0

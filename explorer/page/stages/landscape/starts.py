@@ -256,8 +256,8 @@ class StartsPanel(Panel):
             self._refuse(choose=frame.target is not None)
             self.runs.take(None)
             return
-        below = self.runs.widget if self.further.value("more") else self.profile
-        self.whole.children = (self.card, below, self.buttons)
+        runs = (self.runs.widget,) if self.further.value("more") else ()
+        self.whole.children = (self.card, *runs, self.profile, self.buttons)
         self._show_place(held)
         self._lead()
         self._take()
