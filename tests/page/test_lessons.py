@@ -39,6 +39,7 @@ from explorer.page.plane import words as plane_words
 from explorer.page.session import Session
 from explorer.page.sharing import files
 from explorer.page.stages.draw import commands as draw
+from explorer.page.stages.landscape import commands as landscape
 from explorer.page.stages.train import commands as train
 from explorer.page.words.headline import headline
 from explorer.research.pictures.axes import Axes
@@ -47,6 +48,10 @@ from tests.page.students import STUDENTS, done
 from tests.page.test_exchange import weights_of
 
 TRAINED = "trained at least"
+# Lesson and step where one guesses how many points are recovered: the most that its answer allows.
+MOST = {
+    (4, 1): 3, (4, 2): 2, (4, 4): 5, (8, 1): 2, (13, 1): 2, (13, 3): 8, (13, 4): 8, (13, 7): 2,
+}  # fmt: skip
 SLOW = {4, 8, 9, 12, 13}  # several seconds each
 ALL = [pytest.param(k, marks=pytest.mark.slow) if k in SLOW else k for k in range(15)]
 
@@ -81,6 +86,8 @@ def test_a_student_reaches_every_goal_and_none_is_met_at_first(k: int) -> None:
         assert not done(session), f"step {i + 1} is done before anything was done"
         act(session)
         assert done(session), f"step {i + 1}: {step.goal.words}"
+        if (k, i) in MOST:
+            assert session.frame.attack.verdict.found <= MOST[k, i], f"step {i + 1}"
     course.turn(session, 0)
     assert len(course.walk_of(session).done) == len(acts)
 
@@ -101,6 +108,22 @@ def test_play_that_is_pressed_while_a_step_is_put_up_waits_for_it(again: bool) -
         assert not session.running
     assert session.frame.training.t == 40 and session.frame.stage == "attack"
     assert session.running is not again and not session.due
+
+
+def test_half_way_down_is_a_place_on_the_edge_and_no_dark_place_elsewhere() -> None:
+    session = opened(Lesson(title="x", steps=(packaged_lessons()[5].steps[1],)))
+    for weights in ((0.0, 0.0, 1.0), (0.0, 1.0, 0.0), (0.3, 0.3, 0.4), (0.3, 0.7, 0.0)):
+        landscape.place_handle(session, weights)
+        assert not done(session), weights
+    landscape.place_handle(session, (0.53, 0.45, 0.02))
+    assert done(session)
+
+
+@pytest.mark.parametrize("place", [(-0.2, 0.3), (-1.0, 0.0)])
+def test_a_point_inside_the_margin_or_on_the_wrong_side_is_not_beyond_it(place) -> None:
+    session = opened(Lesson(title="x", steps=(packaged_lessons()[2].steps[1],)))
+    draw.add(session, [(place, 1)])
+    assert not done(session)
 
 
 def margin(session: Session) -> float:

@@ -31,6 +31,7 @@ from explorer.research.explained import FARTHEST, Explained, misfit
 
 ELSEWHERE = "task of its page"  # not of the frame: that page tells it, `course.note_done`
 SMALL_SCALE = 1e-4  # of the second network that the task of the page of images asks for
+NEAR_HALF = 0.1  # of the edge of the triangle, within which a hand is half-way; arbitrary
 TURNED = "turned to stage"
 FORMER = {  # names in lesson files of before; those of an energy, the square of a share, with True
     "page opened": (ELSEWHERE, False),
@@ -80,10 +81,27 @@ def _margins(frame: Frame) -> torch.Tensor | None:
     return state.q / state.q.min()
 
 
-def _on_margin(frame: Frame, off: bool = False) -> int:
-    """Return how many points hold the margin; `off`: how many do not."""
+def _on_margin(frame: Frame) -> int:
+    """Return how many points hold the margin."""
     q = _margins(frame)
-    return 0 if q is None else int((holds_margin(q) != off).sum())
+    return 0 if q is None else int(holds_margin(q).sum())
+
+
+def _off_margin(frame: Frame) -> int:
+    """Return how many points do not hold the margin; 0 where one alone does: it is inside it."""
+    q, on = _margins(frame), _on_margin(frame)
+    return 0 if q is None or on < 2 else len(q) - on
+
+
+def _all_on_margin(frame: Frame, _: float) -> bool:
+    q = _margins(frame)
+    return q is not None and _on_margin(frame) == len(q)
+
+
+def _is_solved(frame: Frame, _: float) -> bool:
+    """Return whether the network was solved, not trained."""
+    part = frame.training
+    return part.state is not None and not part.t and part.is_exact
 
 
 def _gamma(frame: Frame) -> float:
@@ -110,10 +128,15 @@ def _found_count(frame: Frame) -> int:
     return -1 if made is None else made.found
 
 
+def _has_ended(frame: Frame, _: float) -> bool:
+    """Return whether the attack is at its end, and judged there."""
+    part = frame.attack
+    return frame.stage == "attack" and frame.status.over and part.judged is part.state
+
+
 def _at_most(frame: Frame, k: float) -> bool:
     """Return whether a whole attack found so few."""
-    ended = frame.stage == "attack" and frame.status.over
-    return ended and frame.attack.judged is frame.attack.state and 0 <= _found_count(frame) <= k
+    return _has_ended(frame, k) and 0 <= _found_count(frame) <= k
 
 
 def _p(frame: Frame) -> float:
@@ -131,6 +154,15 @@ def _share_left(frame: Frame) -> float:
     """Return the share that the candidates at the handle leave of the weights."""
     held = frame.starts
     return math.nan if held is None or held.rough else math.sqrt(max(0.0, held.energy))
+
+
+def _is_half_way(frame: Frame, _: float) -> bool:
+    """Return whether the handle rests half-way between truth and unseen."""
+    held = frame.starts
+    if held is None or held.rough:
+        return False
+    truth, unseen, noise = held.weights
+    return abs(truth - unseen) <= NEAR_HALF and noise <= NEAR_HALF / 2
 
 
 def _run_without_truth(frame: Frame, share: float) -> bool:
@@ -205,16 +237,17 @@ KINDS: dict[str, Task] = {
     "on the margin at least": Task("At least {} points hold the margin",
                                    _least(_on_margin), 1, 200, 4, by=_TRAINED),
     "off the margin at least": Task("At least {} points do not hold the margin",
-                                    _least(lambda f: _on_margin(f, off=True)), 1, 200, 1,
+                                    _least(_off_margin), 1, 200, 1,
                                     by=_TRAINED),
-    "all points at the margin": Task("All points hold the margin", lambda f, _: (
-        _margins(f) is not None and not _on_margin(f, off=True)), by=_TRAINED),
+    "all points at the margin": Task("All points hold the margin", _all_on_margin, by=_TRAINED),
+    "exact network": Task("The exact network is on screen", _is_solved, by=_TRAINED),
     "normalised margin at least": Task("A normalised margin of at least {}", _least(_gamma), 0, 1,
                                        0.1, by=_TRAINED),
     "residual at most": Task("The points leave at most {}% of the weights unexplained",
                              _most(_residual), 0, 1, 0.05, percent=True, by=_TRAINED),
     "attacked at least": Task("Attack for at least {} steps", _least(lambda f: f.attack.t), 1,
                               usual=100, by=_ATTACKED),
+    "attack ended": Task("Attack to the end", _has_ended, by=_ATTACKED),
     "recovered at least": Task("Recover at least {} points", _least(_found_count), 1, 200, 4,
                                by=_ATTACKED),
     "recovered at most": Task("At the end, at most {} points recovered", _at_most,
@@ -235,6 +268,7 @@ KINDS: dict[str, Task] = {
                                       _most(_share_left), 0, 1, 0.2, percent=True),
     "start unexplained at least": Task("Move the handle to at least {}% unexplained",
                                        _least(_share_left), 0, 1, 0.7, percent=True),
+    "start half-way": Task("Move the handle half-way from truth to unseen", _is_half_way),
     "run without truth unexplained at most": Task(
         "Attack from a start without truth, down to {}% unexplained",
         _run_without_truth, 0, 1, 0.3, percent=True),
