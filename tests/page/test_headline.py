@@ -137,7 +137,7 @@ def _check_words(session: Session, made: Statement) -> None:
     share = SHARE.search(made.words) if frame.stage == "train" else None
     if share:
         step = dict(made.fold).get("counted at step")
-        assert (step is not None) == ("last count" in made.words)
+        assert (step is not None) == (f"At step {step} " in made.words)
         at = frame.training.certified if step else state
         assert step in (None, f"{at.t:,}")
         held = certify(at.net, frame.dataset.x, frame.dataset.y)

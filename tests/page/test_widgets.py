@@ -217,7 +217,7 @@ def test_recall_counts_what_claims_meet_within_the_radius_that_is_dragged() -> N
     assert recall.found == 0
     send(recall.view.curve, kind="handle", at=0.2)
     assert recall.radius == pytest.approx(0.2) and recall.found == 6
-    few = "6 of 6; of as many unseen points "
+    few = "6 of 6; unseen points on average "
     assert recall.view.curve.shown.note.startswith(f"{few}0")  # of the sets that it makes
     recall.unseen = preset("alternating-circle", n=6, seed=3)
     assert recall.view.curve.shown.note == f"{few}6"

@@ -462,10 +462,12 @@ def proofs(explain: Frame) -> Iterator[tuple[str, Frame]]:
         "none, revealed": replace(none, revealed=True),
         "none, some open": replace(every, needed=replace(made.until(0), spared=5)),
     }  # fmt: skip
-    for name, low, high in (("needed", 0.2, 0.21), ("edge", 0.09, 0.11), ("free", 0.07, 0.08),
-                            ("nothing", 0.05, 0.06)):  # fmt: skip
+    for name, at, low, high in (
+        ("needed", 0.0, 0.2, 0.21), ("edge", 0.0, 0.09, 0.11), ("free", 0.0, 0.07, 0.08),
+        ("cut", -0.8, 0.07, 0.08), ("nothing", 0.0, 0.05, 0.06),
+    ):  # fmt: skip
         refit: Any = SimpleNamespace(low=low, high=high)
-        shown[f"disc, {name}"] = replace(every, centre=(0.0,), radius=0.2, refit=refit)
+        shown[f"disc, {name}"] = replace(every, centre=(at,), radius=0.2, refit=refit)
     for name, held in shown.items():
         yield f"proof, {name}", replace(explain, asked=held)
     nobody = Dataset(torch.zeros(0, 1), torch.zeros(0))

@@ -387,7 +387,7 @@ const GLYPHS = {
     edged(c, paints.good, 3, paints, unit, () => circle(c, x, y, 12 * unit));
     tick(c, x + 9 * unit, y - 9 * unit, paints, unit);
   },
-  beside: (c, x, y, paints, unit) => edged(c, paints.ink3, 1.4, paints, unit, () => { for (const d of [-2, 2]) { c.moveTo(x - 4 * unit, y + d * unit); c.lineTo(x + 4 * unit, y + d * unit); } }),
+  beside: (c, x, y, paints, unit) => edged(c, paints.good, 1.8, paints, unit, () => circle(c, x, y, 3 * unit)),
   unknown: (c, x, y, paints, unit) => {
     c.beginPath(); circle(c, x, y, 8 * unit);
     c.fillStyle = paints.card; c.fill();

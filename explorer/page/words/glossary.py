@@ -26,7 +26,11 @@ KKT(?: point)?s?
 [Ss]lackness
     Slackness is how much of the weights is carried by points off the margin: 0 at a KKT point.
 
-(?:[Ss]tationarity )?[Rr]esiduals?|[Uu]nexplained
+[Uu]nexplained
+    The share of the weights that these points do not add up to. Until training has ended, the
+    training points leave some, too, and other points may leave less.
+
+(?:[Ss]tationarity )?[Rr]esiduals?
     The residual is the share of the weights that the points do not explain: 0 at a KKT point.
 
 [Nn]ormalised margins?

@@ -194,7 +194,7 @@ def _nearness(part: Training, state: TrainState) -> tuple[str, str, bool]:
     if made is None or part.certified is None or made.light is Light.NOT_SEPARATED:
         return "All are on their side. Training now widens the smallest margin.", "", False
     now = part.certified is state
-    when = "" if now else "At the last count "  # its step is in the fold
+    when = "" if now else f"At step {part.certified.t:,} "
     gone = _traceless(made, state)
     if made.light is Light.EXACT:
         they = "They explain" if now else f"{when}they explained"

@@ -31,7 +31,7 @@ MARKS = {"circle": "o", "triangle": "^", "square": "s", "diamond": "D", "cross":
 # How the kinds of `page.plane.marks.MARKS` look on paper: number, then shape, area and colour.
 KINDS = (
     (0, ("x", 30.0, "ink")), (1, ("o", 70.0, "good")), (2, ("o", 70.0, "good")),
-    (2, ("$✓$", 40.0, "good")), (3, ("8", 70.0, "good")), (4, ("_", 30.0, "ink3")),
+    (2, ("$✓$", 40.0, "good")), (3, ("8", 70.0, "good")), (4, ("o", 12.0, "good")),
     (5, ("$?$", 40.0, "ink2")), (6, ("_", 50.0, "ink")),
 )  # fmt: skip
 STROKES = ("x", "+", "_", "$✓$", "$?$", "$[ ]$")

@@ -77,10 +77,10 @@ def below(lines: Sequence[ArenaLine]) -> str:
         found = f"A point counts as recovered within {ran[0].radius:g}, and {of} ran."
         return found + _open_questions(ran[0])
     mean = f", on average over {count(first.runs, 'run')}" if first.runs > 1 else ""
+    by = f"by {a_run(first, first.claims)} claim{'s' * (first.claims != first.runs)}"
     chance = first.control[first.at] * first.n
     text = (
-        f"Each within {first.radius:g}{mean}. {first.hits} of {first.claims} claims "
-        f"{'is' if first.claims == 1 else 'are'} right; chance hits "
+        f"Each within {first.radius:g}, {by}{mean}; chance hits "
         f"{a_run(first, chance)}.{_more_but_false(first, max(ran, key=lambda line: line.hits))}"
     )
     if least_p(len(first.chance)) > CHANCE:

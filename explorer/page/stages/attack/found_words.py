@@ -26,7 +26,7 @@ def within(here: RecallCurve) -> str:
     truth = f"{int(here.found[0])} of {here.n}"
     if not here.controls:
         return f"{truth}; no unseen points to compare with"
-    return f"{truth}; of as many unseen points {float(here.chance[0]):.2g}"
+    return f"{truth}; unseen points on average {float(here.chance[0]):.2g}"
 
 
 def points_found(

@@ -180,8 +180,9 @@ def _against(frame: Frame, made: Verdict) -> str:
     alone = "" if _truth_share(frame) else alone
     chance = "none" if not made.chance else f"{made.chance:.2g} on average"
     further = _further(made.claims - made.found, second_claims(frame))
+    by = "" if further or made.claims == made.found else f", by {made.claims} claims"
     return (
-        f"Each within {made.radius:g}{alone}.{further} In {_sets(made)} the same claims hit "
+        f"Each within {made.radius:g}{by}{alone}.{further} In {_sets(made)} the same claims hit "
         f"{chance}."
     )
 
@@ -193,7 +194,7 @@ def _further(off: int, second: int) -> str:
     if not second:
         return f" {count(off, 'further claim')} {'is' if off == 1 else 'are'} wrong."
     if second >= off:
-        return ""  # no claim is wrong; Numbers count them
+        return ""  # no claim is wrong
     wrong = "1 is" if off - second == 1 else f"{off - second} are"
     return f" Of {off} further claims {wrong} wrong, {second} {_hits(second)} once more."
 
@@ -377,7 +378,7 @@ def _numbers(frame: Frame, made: Verdict, at: AttackState) -> tuple[tuple[str, s
         rows.append(("unexplained by the points", share(frame.aim.certificate.residual)))
     share_left = _left_by_candidates(frame)
     if share_left is not None and at is frame.attack.state:
-        rows.append(("unexplained by the candidates", share(share_left)))
+        rows.append(("missed by the candidates", share(share_left)))
     if not _homogeneous(frame):
         rows.append(("theorem", NO_THEOREM))
     return tuple(rows)

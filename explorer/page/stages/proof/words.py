@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from explorer.engine.explanations.cone import FINE, scope
 from explorer.engine.explanations.needed import Needed
 from explorer.engine.number_words import coarse_share, count, digits_above, percent, share
@@ -24,6 +26,7 @@ HIDE = "Hide the points"
 NEXT = Action("landscape", "Try other starts")
 LAST = Action("compare", "Compare attacks")
 NOWHERE = "No place must hold a point"
+FREE = "No point is needed in the disc"
 FILLED = "Filled points: the best set without one there."
 
 
@@ -145,6 +148,18 @@ def place_words(right: int, places: int) -> str:
     return "Each place holds one of them." if places > 1 else "The place holds it."
 
 
+def _outside(held: Proof) -> str:
+    """Return that places which the disc cuts still must hold a point; "" where it cuts none."""
+    made = held.needed
+    assert made is not None and held.centre is not None
+    apart = np.abs(made.rows[:, :-3] - np.array(held.centre)) - made.rows[:, -3:-2] - made.reach
+    cut = int((np.linalg.norm(np.maximum(apart, 0), axis=1) < held.radius).sum())
+    if not cut:
+        return ""
+    which = "The place" if cut == 1 else f"Each of the {cut} places"
+    return f" {which} that it cuts still must hold one, outside the disc."
+
+
 def _argument(frame: Frame, held: Proof) -> Statement:
     """Return what it costs to do without points in the disc."""
     made, bound, cone = held.needed, held.refit, held.cone
@@ -157,20 +172,21 @@ def _argument(frame: Frame, held: Proof) -> Statement:
     )
     title = f"Without a point in the disc {coarse_share(bound.high)} is unexplained"
     if bound.high <= 1.02 * least:
-        title = "No point is needed here"
+        title = FREE
     action, whose = reveal_action(frame, held) or ALLOW, leaver(frame, made)
     if bound.low > made.limit:
         words = f"By proof more than {whose}: a training point is in the disc. {FILLED}"
         return Statement(title, words, "good", fold, action)
     if bound.high <= made.limit:
-        title = "No point is needed here" if held.places else NOWHERE
+        title = FREE if held.places else NOWHERE
         words = (
-            f"The filled points are another set: none in the disc, and no more left than {whose}."
+            "The filled points are another set: none in the disc, and no more unexplained than "
+            f"{whose}.{_outside(held)}"
         )
         if not held.places:  # the disc was put there to show it
             words = (
                 "In the disc, for example: the filled points, another set, have none there, and no "
-                f"more is left than {whose}."
+                f"more is unexplained than {whose}."
             )
         return Statement(title, words, "warn", fold, action)
     words = f"More than {whose}, but no proof says that none leaves less. {FILLED}"
