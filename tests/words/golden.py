@@ -129,7 +129,7 @@ IMAGES = ImageVerdict(
     origin=Origin.HELD_OUT, controls=19, unseen=190, most=3, which=torch.arange(10) < 6,
 )  # fmt: skip
 ONES = torch.ones(7)
-OTHERS = Explanation(torch.zeros(7, 2), ONES, ONES, (), torch.zeros(7), ONES[:, None])
+OTHERS = Explanation(torch.zeros(7, 2), ONES, ONES, (), torch.arange(7), ONES[:, None])
 PAIR = OTHERS.take(torch.arange(7) < 2)
 FARTHEST = OtherSet(OTHERS, 0.52, 0.531, 3e-7, 1e-8, 2.0)
 NONE_FAR = replace(FARTHEST, distance=0.0123, at_most=0.0131)
@@ -607,6 +607,7 @@ def of_research() -> Named:
         "split, far": ns(state, base=0.352, left=0.352, words="Split.",
                          now=FARTHEST.explanation.take(torch.ones(7) > 0)),
         "off the margin": ns(state, margin_error=0.25), "left its cell": ns(state, change=0.2),
+        "no other": ns(state, words="No training set was found."),
         "farthest, less well": ns(state, left=0.2, words=f"{explained.FARTHEST} 0.5."),
     }  # fmt: skip
     for name, each in shown.items():

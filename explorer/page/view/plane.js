@@ -469,6 +469,7 @@ const paintUnder = (context, frame, paints, { X, Y, unit }, size) => {
   }
   eachRow(frame.dots, ([x, y]) => GLYPHS.cross(context, X(x), Y(y), paints, unit));
 };
+const WIDE_PLACE = 6; // of the plane, one part in so many that is half a wide place; arbitrary
 // A place that must hold a point, or is likely to: a square as wide as the place.
 const paintPlaces = (context, frame, paints, { X, Y, unit }, size) => {
   const rows = [];
@@ -478,8 +479,10 @@ const paintPlaces = (context, frame, paints, { X, Y, unit }, size) => {
     const [px, py, rx, ry] = [X(x), Y(y), Math.max((w * size.width) / 2, 10 * unit), Math.max((h * size.height) / 2, 10 * unit)];
     const box = () => context.roundRect(px - rx, py - ry, 2 * rx, 2 * ry, Math.min(rx, ry) * 0.5);
     context.beginPath(); box();
-    context.fillStyle = faded(paintOf(label, paints), Math.min(0.55, 0.22 + (4 * unit) / Math.min(rx, ry))); context.fill();
-    if (frame.placesAre === "likely") edged(context, paints.good, 2.2, paints, unit, box, [3, 3]);
+    const ink = paintOf(label, paints), wide = Math.min(rx, ry) > size.width / WIDE_PLACE; // only its edge is drawn: wide ones overlap
+    if (!wide) { context.fillStyle = faded(ink, Math.min(0.55, 0.22 + (4 * unit) / Math.min(rx, ry))); context.fill(); }
+    if (wide) edged(context, ink, 3, paints, unit, box, frame.placesAre === "likely" ? [3, 3] : []);
+    else if (frame.placesAre === "likely") edged(context, paints.good, 2.2, paints, unit, box, [3, 3]);
     else edged(context, paints.good, 3, paints, unit, box);
   });
 };

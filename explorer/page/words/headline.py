@@ -47,6 +47,7 @@ __all__ = ["Action", "Statement", "headline"]
 NO_LIMIT = "With biases beyond the first layer no theorem says what training converges to."
 DECAY = "With weight decay training stops short of a KKT point, and every point leaves a trace."
 UNSPLIT = "Two halves apart no longer add up. Whether a set with other points does is asked next."
+NONE_FAR = "No other set was found"
 FURTHER = "Play would train these weights further, and change them."
 WITHOUT_DATA = Statement(
     "These weights came without their data",
@@ -320,18 +321,18 @@ def _certain(shown: Certain) -> Statement:
     if not shown.done:
         return Statement(LIKELY, "From the weights alone, place by place.", "", fold)
     words = (made.why if made.truth is None else "") or (
-        f"Some set misses {coarse_share(made.least)} of the weights. {_brightest(top)}"
+        f"Some set misses {coarse_share(made.least)} of the weights. {_most(top)}"
     )
     if (made.truth is not None or not made.why) and made.limit >= PLAIN:
         words += f" A place {one} hold one above {share(made.limit)}."
     return Statement(f"No place {one} hold a point", words, "", fold)
 
 
-def _brightest(top: float) -> str:
+def _most(top: float) -> str:
     """Return what a set misses at least without a point in the place where that is most."""
     if top < PLAIN:
         return "Of no place is it proven that sets without a point there miss 0.01% or more."
-    return f"Without a point in the brightest place every set misses {percent(top)} or more."
+    return f"Without a point where one is needed most every set misses {percent(top)} or more."
 
 
 def _explain(state: Explained, sure: Certainty | None) -> Statement:
@@ -345,6 +346,8 @@ def _explain(state: Explained, sure: Certainty | None) -> Statement:
     )
     if broken := _misfit(state, fold):
         return broken
+    if state.now is state.truth and state.words:
+        return Statement(NONE_FAR, state.words, "", fold)
     if state.now is not state.truth:
         words = f"{count(n, 'point')} leave {coarse_share(state.left)} unexplained. {state.words}"
         if state.base > NEAR:  # neither set explains the weights
@@ -362,7 +365,8 @@ def _explain(state: Explained, sure: Certainty | None) -> Statement:
         return Statement(title, words, "", fold)
     if still == n:
         words, order = UNSPLIT, "Drag one freely (Shift) to see what breaks."
-        title = f"None of the {n} points that carry the weights can be split"
+        points = len(np.unique(state.now.origin))  # one may stand beside several classes
+        title = f"None of the {points} points that carry the weights can be split"
         if n == 1:
             title = "The one point that carries the weights cannot be split"
         return Statement(title, words, "", fold, proof.LAST, order)

@@ -93,7 +93,8 @@ def choose(session: Session, i: int | None) -> None:
     if i is not None and not 0 <= i < state.now.n:
         raise ValueError(f"no point {i}; the explanation holds 0 to {state.now.n - 1}")
     if i != state.selected:
-        _amend(session, replace(state, selected=i, mate=state.selected, slide=None))
+        said = "" if state.now is state.truth else state.words
+        _amend(session, replace(state, selected=i, mate=state.selected, slide=None, words=said))
 
 
 def set_free(session: Session, free: bool) -> None:
@@ -240,9 +241,17 @@ def take_radii(session: Session, made: Certain | None) -> None:
 
 
 def take_farthest(session: Session, found: OtherSet) -> None:
-    """Put the farthest explanation on screen, beside the truth; undo takes it back."""
+    """Put the farthest explanation on screen, beside the truth; undo takes it back.
+
+    Where none is farther than the radius that tells points, the truth stays, and this is said.
+    """
     session.message = ""
     state = explanation(session)
+    if not found.other:
+        said = explanations.farthest_set(found).partition(" (")[0]
+        reset(session)
+        _amend(session, replace(explanation(session), words=f"{said}."))
+        return
     let_go = {**LET_GO, "words": f"{FARTHEST} {found.distance:.2g}."}
     _push(session, refresh(state, found.explanation, **let_go, **_origin(state, found.explanation)))
 

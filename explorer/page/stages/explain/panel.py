@@ -18,7 +18,7 @@ from explorer.engine.explanations.assumptions import obstacle
 from explorer.engine.explanations.certainty import Certainty, RadiusMap, radius_map
 from explorer.engine.explanations.masses import forced_points
 from explorer.engine.explanations.others import OtherSet, Rivals, farthest_set, forced_mass
-from explorer.engine.number_words import PLAIN, coarse_share, percent
+from explorer.engine.number_words import PLAIN, percent
 from explorer.engine.progress import Progress, part_progress
 from explorer.page import play
 from explorer.page.aim import limit_of
@@ -236,9 +236,8 @@ class ExplainPanel(Panel):
         self.forced.say(folded_html(said + explanations.edge(edge)))
 
     def _show_farthest(self, part: tuple[Rivals, OtherSet]) -> None:
-        if part[1].other:  # else there is none to be shown
-            explain.take_farthest(self.session, part[1])
-        self.farthest.say(folded_html(explanations.farthest_set(part[1])))
+        explain.take_farthest(self.session, part[1])  # the headline tells it
+        self.farthest.say(folded_html(words.beyond(part[1])) if part[1].other else "")
 
     # --- what is seen -------------------------------------------------------------------------
     def render(self, frame: Frame) -> None:
@@ -277,8 +276,8 @@ def radius_legend(drawn: RadiusMap) -> str:
     """Return the legend of a map of radii: colours with shares in per cent, and what they mean."""
     least, most = radius_span(drawn)
     low, top = percent(least), percent(most)
-    if low == top:  # one colour has no scale
-        return f"<div>{escape(words.all_alike(coarse_share(least)))}</div>"
+    if low == top:  # one colour has no scale: the headline says all
+        return ""
     if least < PLAIN:
         low = "0%"
     return f"{scale_html(SHADING, (low, top))}<div>{escape(words.radii(drawn))}</div>"

@@ -7,7 +7,7 @@ import numpy as np
 from explorer.engine.classes import label_of
 from explorer.engine.explanations.certainty import Certainty, RadiusMap
 from explorer.engine.explanations.cone import scope
-from explorer.engine.explanations.others import RADIUS, Rivals
+from explorer.engine.explanations.others import RADIUS, OtherSet, Rivals
 from explorer.engine.network import Network
 from explorer.engine.number_words import PLAIN, digits_above, plain, share
 from explorer.research.explained import Explained
@@ -101,9 +101,11 @@ def radii(drawn: RadiusMap) -> str:
     )
 
 
-def all_alike(least: str) -> str:
-    """Return what a map of radii says that has one colour."""
-    return f"Nowhere is a point needed: without one there {least} of the weights may be missed."
+def beyond(made: OtherSet) -> str:
+    """Return how far sets can be that are as good as the one that was found, in which box."""
+    none = f"{made.at_most:.2g}" == f"{made.distance:.2g}"
+    than = "" if none else f" than {made.at_most:.2g}"
+    return f"None that is as good is farther{than} on average. The box is ±{made.extent:.3g}."
 
 
 def forced_words(rivals: Rivals, count: int, of: int) -> str:

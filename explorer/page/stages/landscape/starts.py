@@ -366,7 +366,8 @@ class StartsPanel(Panel):
         filled = ends if at_end else values
         colours = self.runs.setting("colours")
         when = words.AT_END if at_end else words.AT_START
-        unit = f"{when}; {words.unit(held.problem.of.attack, colours)}"
+        own = words.unit(held.problem.of.attack, colours, scaled=True)
+        unit = f"{when}; {own}" if own else when
         title = words.UNEXPLAINED
         if held.t and not at_end:
             unit = words.OF_START

@@ -449,10 +449,14 @@ def handle_words(weights: Weights, energy: float, rough: bool = False) -> str:
     return f"{mixture(weights)}: unexplained {left_text(energy, rough)}"
 
 
-def unit(attack: str, colours: str) -> str:
-    """Return what the colours say, and of an attack with an energy of its own what that is."""
+def unit(attack: str, colours: str, scaled: bool = False) -> str:
+    """Return what the colours say, and of an attack with an energy of its own what that is.
+
+    `scaled`: a scale with numbers stands beside, and says it.
+    """
     own = by_key(attack).own is not None
-    return ", ".join([*[UNIT_BILEVEL] * own, BRIGHT[colours]])
+    said = scaled and colours != "rank"
+    return ", ".join([*[UNIT_BILEVEL] * own, *[BRIGHT[colours]] * (not said)])
 
 
 def age(steps: int | None) -> str:
