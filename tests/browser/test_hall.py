@@ -24,7 +24,7 @@ def test_two_phones_attack_and_all_see_the_truth(
     app.preset("XOR")
     app.press("2 Train")
     app.press("Jump to the exact solution")
-    expect(app.where).to_have_text("step 0 of 0")
+    expect(app.where).to_have_text("step 0")
     app.fold("Share")
     app.press("Let the hall attack")
     hall = page.get_by_role("dialog", name="The hall attacks")

@@ -75,7 +75,7 @@ class TransportPanel(Panel):
             speed=speed_place(self.session.steps_per_second),
             able=list(able),
             time=0 if state is None else min(TICKS, TICKS * state.t // last),
-            where="" if state is None else f"step {state.t:,} of {end:,}",
+            where="" if state is None else f"step {state.t:,}{f' of {end:,}' if end else ''}",
             branches=self._marks(last),
         )  # fmt: skip
 

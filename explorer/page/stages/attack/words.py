@@ -20,7 +20,7 @@ from explorer.engine.scoring import MIN_POINTS, Doubt, Kind, Unknowable, Verdict
 from explorer.engine.statement import Action, Judged, Statement
 from explorer.page.frame import Frame
 from explorer.page.plane.marks import second_claims
-from explorer.page.words.screen import exact_action
+from explorer.page.words.screen import ASK, exact_action
 from explorer.page.words.statement import ON_THE_WAY, explained_share
 from explorer.research.runs import judged_places
 from explorer.research.words import verdicts
@@ -264,7 +264,9 @@ def _reason(frame: Frame, made: Verdict) -> tuple[str, Action | None]:
         if gone == 1:
             words = f"1 of {made.n} leaves no trace: it is no part of the weights."
         met = f" Of the other {made.in_reach} the claims hit {made.reached}."
-        return f"{words}{REST_ELSEWHERE if apart else met}", ALTERNATE
+        asked = frame.target is not None and not obstacle(frame.target)
+        way = Action("places", ASK) if asked else ALTERNATE  # whether any place needs one
+        return f"{words}{REST_ELSEWHERE if apart else met}", way
     if 2 * made.found < made.claims and made.found:
         why = f": {apart}." if apart else f".{_traceless(made)}"
         return f"{_counted_claims(frame, made)}{why}", _explain(frame, OTHERS) or ANEW
