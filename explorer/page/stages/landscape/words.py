@@ -344,7 +344,7 @@ def title(values: NDArray[np.float64], own: bool = False, finest: bool = True) -
         least = float(values[known].min())
         left = f"misses them by {least:.0%}" if own else f"leaves {unexplained_share(least)}"
         return "No start comes close", f"The best of {known.sum()} {left}."
-    text = f"They {_leave(own)}"
+    text = f"Close starts {_leave(own)}"
     if not own and np.isfinite(values[0, -1]):
         text += f", the truth {unexplained_share(float(values[0, -1]))}"
     if share >= BESIDE:

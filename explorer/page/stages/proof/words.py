@@ -62,9 +62,10 @@ def hint(frame: Frame, held: Proof) -> str:
 
 def claim(frame: Frame, held: Proof) -> str:
     """Return what is proven of the places; of which sets, stands under Numbers."""
+    where = "each" if held.places > 1 else "that"
     return (
         f"Every set that explains the weights {_as_good(frame, held)} has a point of its class in "
-        "each place."
+        f"{where} place."
     )
 
 
@@ -128,7 +129,7 @@ def _revelation(frame: Frame, held: Proof, fold: tuple[tuple[str, str], ...]) ->
     words = place_words(right, len(made.rows))
     if right < truth.n:
         words += f" Of the other {_rest(frame, truth.n - right)}."
-    title = f"{right} of {truth.n} points must be in their place"
+    title = f"{right} of {truth.n} points must be in {'its' if right == 1 else 'their'} place"
     tone = "good" if right == len(made.rows) else "bad"
     return Statement(title, words, tone, fold, way_on(frame))
 
