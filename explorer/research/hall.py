@@ -1,8 +1,8 @@
 """The hall attacks: what many hands say where the points are, scored beside the machine.
 
-The hall sees the weights alone, as the machine does. The machine's score is the verdict on all its
-claims, as everywhere. The hall's guess are its taps, or where they are more than the claims, the
-places where most hands meet; it is judged in the same way, within as much as a finger taps.
+The hall sees the weights alone, as the machine does. Its places are its taps, or where they are
+more than the claims, the places where most hands meet. Claims and places are judged in the same
+way: within as much as a finger taps.
 """
 
 from __future__ import annotations
@@ -35,13 +35,16 @@ from explorer.research.runs import RADIUS
 # millimetre and a half. Arbitrary: where it is wider, chance alone meets most of a circle.
 FINGER = 0.05
 SIZE = 64  # samples of the map a side: 5 kB for a phone; arbitrary
-# Of a class in turn: a machine that takes all points, one that takes most, two that fail.
-ROUNDS = ("alternating-circle", "random-circle", "moons", "xor")
+# Of a class in turn: a machine that takes all points, one that takes most, two that fail; at last
+# the set of the opening, which the class has seen.
+FIRST = "triangle"  # no preset: nobody has seen it
+ROUNDS = (FIRST, "random-circle", "moons", "xor", "alternating-circle")
 JITTER, STEPS = 0.05, 12_000  # of a set made for the hall, off its ruler; arbitrary
+CORNER, STRAYS = 1.3, 0.02  # of the triangle: how far out, and how far points stray; arbitrary
 
 
 def finger_radius(axes: Axes) -> float:
-    """Return how near to a point a tap must come: as near as a finger taps, in units of the data.
+    """Return within what of a point a tap or a claim counts: a finger's reach, in the data's units.
 
     Example:
         >>> finger_radius(Axes())
@@ -50,27 +53,38 @@ def finger_radius(axes: Axes) -> float:
     return max(RADIUS, float(f"{FINGER * axes.half.min():.2g}"))
 
 
-def next_set(data: Dataset) -> str:
-    """Return the ready-made set that a hall gets after these points.
+def next_set(name: str) -> str:
+    """Return the set that a hall gets after this one; the first after one of another name.
 
     Example:
-        >>> [next_set(preset(name)) for name in ("moons", "random-circle", "spiral")]
-        ['xor', 'moons', 'alternating-circle']
+        >>> [next_set(name) for name in ("moons", "triangle", "spiral", "")]
+        ['xor', 'random-circle', 'triangle', 'triangle']
     """
-    name = "" if data.source is None else data.source.preset
     return ROUNDS[(ROUNDS.index(name) + 1) % len(ROUNDS)] if name in ROUNDS else ROUNDS[0]
 
 
 def hall_run(name: str, seed: int) -> Run:
-    """Return a run to train for the hall: points of a ready-made set, others for each seed.
+    """Return a run to train for the hall: `FIRST` as it is, of other sets new points a seed.
 
     Example:
-        >>> hall_run("moons", 1).dataset.n
-        24
+        >>> hall_run("moons", 1).dataset.n, hall_run("triangle", 1).dataset.n
+        (24, 20)
     """
+    if name == FIRST:
+        return Run(_triangle(), TrainConfig(), seed=seed)
     row = PRESETS[name]
     data = preset(name, row.n, max(row.noise, JITTER), seed)
     return Run(data, TrainConfig(steps=STEPS), seed=seed)
+
+
+def _triangle() -> Dataset:
+    """Return 20 points at equal steps along a triangle, every neighbour of the other class."""
+    n, angles = 20, np.pi / 2 + 2 * np.pi / 3 * np.arange(4)
+    corners = CORNER * np.column_stack([np.cos(angles), np.sin(angles)])
+    at = 3 / n * np.arange(n)
+    x = np.column_stack([np.interp(at, np.arange(4), side) for side in corners.T])
+    strayed = x + np.random.default_rng(0).normal(0, STRAYS, (n, 2))
+    return Dataset(torch.from_numpy(strayed), torch.tensor([1.0, -1.0] * (n // 2)).double())
 
 
 def board(challenge: Challenge, axes: Axes) -> dict[str, Any]:
@@ -143,25 +157,43 @@ def read_taps(net: Network, taps: Mapping[str, Any], axes: Axes) -> dict[int, Da
     return made
 
 
-def hall_guess(taps: Sequence[Dataset], most: int, within: float) -> Dataset:
+@dataclass(frozen=True, eq=False)
+class HallGuess:
+    """Where the hall believes the points are.
+
+    Attributes:
+        places: the taps while they are few, else the places where most phones tap.
+        taps: how many taps they are made of.
+        phones: of how many phones.
+    """
+
+    places: Dataset
+    taps: int
+    phones: int
+
+
+def hall_guess(taps: Mapping[int, Dataset], most: int, within: float) -> HallGuess:
     """Return what the hall guesses: its taps while they are at most `most`, else the densest.
 
     No tap of a few is moved, so the hall then scores as well as each of its phones.
 
     Args:
-        taps: of each phone.
+        taps: of each phone (`read_taps`).
         most: how many places at most.
         within: in units of the data (`densest`).
 
     Example:
         >>> from explorer import empty
-        >>> phone = [empty(2).with_point([v, 0.0], 1) for v in (0.0, 0.02, 1.0)]
-        >>> hall_guess(phone, 3, 0.1).n, hall_guess(phone, 2, 0.1).n
+        >>> phones = {n: empty(2).with_point([v, 0.0], 1) for n, v in enumerate((0.0, 0.02, 1.0))}
+        >>> hall_guess(phones, 3, 0.1).places.n, hall_guess(phones, 2, 0.1).places.n
         (3, 2)
     """
-    if not taps or sum(phone.n for phone in taps) > most:
-        return densest(taps, most, within)
-    return Dataset(torch.cat([phone.x for phone in taps]), torch.cat([phone.y for phone in taps]))
+    each = list(taps.values())
+    total = sum(phone.n for phone in each)
+    if not each or total > most:
+        return HallGuess(densest(each, most, within), total, len(each))
+    x, y = torch.cat([phone.x for phone in each]), torch.cat([phone.y for phone in each])
+    return HallGuess(Dataset(x, y), total, len(each))
 
 
 def densest(taps: Sequence[Dataset], most: int, within: float) -> Dataset:
@@ -216,42 +248,37 @@ class HallScore:
 
     Attributes:
         machine: the verdict on all claims of the machine.
-        hall: the verdict on the hall's guess, within as much as a finger taps.
-        guess: the hall's guess.
-        taps: how many taps it was made of.
+        hall: the verdict on the hall's places, within the same distance.
+        guess: the hall's places.
         each: points that the taps of a phone come as near to, by its number.
     """
 
     machine: Verdict
     hall: Verdict
-    guess: Dataset
-    taps: int
+    guess: HallGuess
     each: dict[int, int]
 
 
-def score_hall(
-    truth: Dataset, taps: Mapping[int, Dataset], machine: Verdict, axes: Axes
-) -> HallScore:
-    """Score the hall and each phone, beside the machine.
+def score_hall(truth: Dataset, taps: Mapping[int, Dataset], machine: Verdict) -> HallScore:
+    """Score the hall and each phone, beside the machine and within the distance of its verdict.
 
     Args:
         truth: the points.
         taps: of each phone (`read_taps`).
         machine: the verdict on the machine's claims; the hall names no more places than it claims,
             or than there are points.
-        axes: of the plane that was tapped on.
 
     Example:
         >>> from explorer import judge, preset
         >>> data = preset("moons", n=10)
-        >>> machine = judge(data, control_sets(data), data.x, data.y, radius=0.03)
+        >>> machine = judge(data, control_sets(data), data.x, data.y, radius=0.1)
         >>> taps = {1: Dataset(data.x[4:], data.y[4:]), 2: Dataset(data.x[:4], data.y[:4])}
-        >>> made = score_hall(data, taps, machine, Axes())
+        >>> made = score_hall(data, taps, machine)
         >>> made.hall.found, made.each
         (10, {1: 6, 2: 4})
     """
-    within, phones = finger_radius(axes), list(taps.values())
-    guess = hall_guess(phones, max(machine.claims, truth.n), within)
-    hall = judge(truth, control_sets(truth), guess.x, guess.y, within)
+    within = machine.radius
+    guess = hall_guess(taps, max(machine.claims, truth.n), within)
+    hall = judge(truth, control_sets(truth), guess.places.x, guess.places.y, within)
     each = {n: int(score(truth, by.x, by.y, (within,)).found) for n, by in taps.items()}
-    return HallScore(machine, hall, guess, sum(phone.n for phone in phones), each)
+    return HallScore(machine, hall, guess, each)

@@ -11,6 +11,7 @@ from explorer.serve.network import address_on_network
 from explorer.serve.server import Server
 from tests.browser.steps import Explorer, barriers
 
+OWN = "This page's network"
 PHONE = {"width": 390, "height": 844}
 
 
@@ -26,6 +27,7 @@ def test_two_phones_attack_and_all_see_the_truth(
     app.press("Jump to the exact solution")
     expect(app.where).to_have_text("step 0")
     app.fold("Share")
+    page.get_by_label("Which network the hall attacks").select_option(label=OWN)
     app.press("Let the hall attack")
     hall = page.get_by_role("dialog", name="The hall attacks")
     code = hall.locator(".mx-hall-code")
@@ -64,7 +66,8 @@ def test_two_phones_attack_and_all_see_the_truth(
 
     hall.get_by_role("button", name="The machine's claims").click()
     expect(first.locator("#title")).to_have_text("The machine claims")
-    expect(code).to_be_hidden()  # nobody can tap any more
+    expect(hall.locator(".mx-hall-qr")).to_be_hidden()  # nobody can tap any more
+    assert high(code) >= 48, "who comes late is in for the next round"
     expect(hall.locator(".mx-hall-score th small").last).to_have_text("2 phones, 3 taps")
     tap(first, (0.6, 0.6))  # too late
     hall.get_by_role("button", name="Where a point must be").click()
@@ -90,12 +93,14 @@ def test_two_phones_attack_and_all_see_the_truth(
     expect(first.locator("#count")).to_have_text("0 taps")
     expect(first.locator("#network")).to_contain_text("Round 2")
     expect(code).to_have_text(before)
-    expect(hall.locator(".mx-hall-join.small")).to_be_visible()  # for who comes late
     assert whole(hall)
     tap(first, (0.3, 0.3))
     first.get_by_role("button", name="Fewer").click()
     expect(hall.locator(".mx-hall-count")).to_have_text("2 phones, 1 tap")  # as before
     expect(hall.locator(".mx-hall-bars > div").last).to_have_text("Fewer1")
+    assert high(code) >= 48 and whole(hall), "it is read from the last row of a room"
+    qr = hall.locator(".mx-hall-qr")
+    assert not address_on_network() or high(qr) >= 200
     hall.get_by_role("button", name="End the round").click()
     expect(hall).to_be_hidden()
     expect(first.get_by_role("button", name="Enter another code")).to_be_visible()
@@ -106,6 +111,14 @@ def whole(hall: Locator) -> bool:
     """Return whether the column beside the plane stands within the screen."""
     column = hall.locator(".mx-hall-right")
     return bool(column.evaluate("(e) => e.scrollHeight <= e.clientHeight"))
+
+
+def high(part: Locator) -> float:
+    """Return how many pixels high a part is; of words, their letters' size."""
+    found = part.evaluate(
+        "e => e.matches('canvas') ? e.clientHeight : parseFloat(getComputedStyle(e).fontSize)"
+    )
+    return float(found)
 
 
 def let_phones_in(hall: Locator, server: Server) -> None:

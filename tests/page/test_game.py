@@ -292,10 +292,11 @@ def test_points_that_leave_no_trace_are_the_reason_where_all_missed_are_such(
     reach = torch.tensor([True] * 4 + [False] * 4)
     monkeypatch.setattr(hall_panel, "in_reach", lambda *_: reach)
     press(panel, "truth", {})
-    assert panel.view.state["said"] == words.hall_missed(4, 4, 0), "the first four are claimed"
+    why = words.hall_missed(4, 4, 0)
+    assert panel.view.state["said"].endswith(why), "the first four are claimed"
     monkeypatch.setattr(hall_panel, "in_reach", lambda *_: ~reach)
     assert panel.round is not None
-    assert hall_panel.said_of(panel.round) == "", "no reason explains what was missed"
+    assert hall_panel.said_of(panel.round) == words.hall_rule(0.1), "no reason explains the rest"
 
 
 def test_a_round_goes_step_by_step_and_the_seal_fits(panel: HallPanel) -> None:
@@ -307,8 +308,9 @@ def test_a_round_goes_step_by_step_and_the_seal_fits(panel: HallPanel) -> None:
     of_question, of_weights = {"task", "question", "answers"}, {"seal", "size", "map", "lines"}
     assert set(state["round"]) == of_weights | of_question | {"needles", "network"}
     assert set(state["round"]["answers"]) >= {hall_later(3, after) for after in (2, 3, 4)}
-    press(panel, "claims")
+    press(panel, "claims", {"1": [row[:2] for row in truth], "2": []})
     assert panel.view.state["round"]["claims"] == truth[:4]
+    assert panel.view.state["round"]["guess"] == truth, "a few taps are the hall's places"
     press(panel, "places")
     assert panel.view.state["round"]["places"] == []
     assert panel.view.state["said"] == words.hall_places(None)
@@ -382,7 +384,6 @@ def test_claims_of_an_attack_that_knew_points_are_not_the_machines(
     play.assess(session)
     made = hall_panel.own_round(session, 1)
     assert (made.claims is not None) == (given == "nothing")
-    assert made.verdict is (session.frame.attack.verdict if given == "nothing" else None)
 
 
 def test_the_next_round_is_of_other_points_and_the_page_keeps_its_own(panel: HallPanel) -> None:

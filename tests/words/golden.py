@@ -85,9 +85,8 @@ from explorer.research.census.passes import LowestPass
 from explorer.research.determined import Determination
 from explorer.research.grid import Grid, maps
 from explorer.research.grid.landscape import Arrivals
-from explorer.research.hall import score_hall
+from explorer.research.hall import finger_radius, score_hall
 from explorer.research.pictures.axes import Axes
-from explorer.research.runs import RADIUS
 from explorer.research.sweep import arena
 from explorer.research.tuning import Trial
 from explorer.research.words import arena as arena_words
@@ -1004,11 +1003,11 @@ def of_the_hall() -> Named:
     yield "hall, one claim, outside", hall.hall_claims(1, 20, 1)
     yield "hall, proof", f"{hall.hall_places(made)} {hall.hall_scope(made)}"
     for name, title in (
-        ("taps", hall.hall_title(made, 0, proven=False, revealed=False)),
-        ("claims", hall.hall_title(made, 22, proven=False, revealed=False)),
-        ("places", hall.hall_title(made, 22, proven=True, revealed=False)),
-        ("no places", hall.hall_title(None, 22, proven=True, revealed=False)),
-        ("points", hall.hall_title(made, 22, proven=True, revealed=True)),
+        ("taps", hall.hall_title(made, 0, 20, proven=False, revealed=False)),
+        ("claims", hall.hall_title(made, 22, 20, proven=False, revealed=False)),
+        ("places", hall.hall_title(made, 22, 20, proven=True, revealed=False)),
+        ("no places", hall.hall_title(None, 22, 20, proven=True, revealed=False)),
+        ("points", hall.hall_title(made, 22, 20, proven=True, revealed=True)),
     ):
         yield f"hall, title, {name}", title
     yield "hall, answer", hall.hall_answer(18, 19)
@@ -1018,16 +1017,16 @@ def of_the_hall() -> Named:
     for name, taps in (
         ("few tapped", {1: few}), ("many tapped", {1: few, 2: few, 3: off}), ("nobody tapped", {}),
     ):  # fmt: skip
-        machine = judge(data, control_sets(data), claims.x, claims.y, RADIUS)
-        score = score_hall(data, taps, machine, Axes())
+        machine = judge(data, control_sets(data), claims.x, claims.y, finger_radius(Axes()))
+        score = score_hall(data, taps, machine)
         yield f"hall, what counts, {name}", hall.hall_within(score)
-        yield f"hall, cross, {name}", hall.hall_hand(score)
         yield (
             f"hall, rows, {name}",
             " | ".join(cell for row in hall.hall_rows(score, 0, 1, 1) for cell in row),
         )
-    rows = hall.hall_open_rows(20, 22, 18)
-    yield "hall, rows, before the truth", " | ".join(cell for row in rows for cell in row)
+        rows = hall.hall_open_rows(8, 6, score.guess)
+        yield f"hall, rows before, {name}", " | ".join(cell for row in rows for cell in row)
+    yield "hall, what counts", hall.hall_rule(0.1)
     for name, missed, gone, off in (
         ("two without a trace", 2, 2, 2), ("one without a trace", 1, 1, 1),
         ("missed some", 5, 2, 3), ("off the margin", 2, None, 2),

@@ -36,19 +36,18 @@ const build = (el, send, onClose) => {
   const skip = makeButton("mx-flat", "Skip the proof", "Reveal the points now", () => send("truth", taps()));
   const again = makeButton("mx-action", "Next round", "Phones go on with it by themselves", () => send("begin", other.value));
   const leave = makeButton("mx-flat mx-hall-leave", "", "Phones are told that it is over", () => { tell({ end: true }); dialog.close(); send("end"); });
-  const stay = make("p", "mx-hall-said", { textContent: "Phones that are in stay in. New ones:", hidden: true });
   const open = makeButton("mx-action", "Open to phones in this network", "They reach their own page alone, until the server ends", () => tell({ open: true }));
-  const join = make("div", "mx-hall-join", {}, stay, open, where, make("div", "", {}, code, count), qr);
+  const join = make("div", "mx-hall-join", {}, open, where, make("div", "mx-hall-scan", {}, make("div", "", {}, qr), make("div", "", {}, code, count, legend)));
   const dialog = make("dialog", "mx-hall-screen", { "aria-label": "The hall attacks" },
     make("div", "mx-hall-left", {}, plane, make("div", "mx-hall-said", { textContent: "The network's weights: all that the machine sees" }), needles),
-    make("div", "mx-hall-right", {}, network, title, join, warned, said, scoped, legend, scores, asked, make("span", "mx-hall-gap"), seal, busy,
+    make("div", "mx-hall-right", {}, network, title, join, warned, said, scoped, scores, asked, seal, busy,
       make("div", "mx-hall-steps", {}, next, skip, other, again, leave))); // what ends it or goes on to another is never under the hand that reveals
   el.append(dialog);
 
   let now = {}, phones = {}, told = {}, socket = null, cloud = [], moving = 0, shown = "", seen = "";
   const stage = () => (!now.round ? "" : now.round.truth ? "truth" : now.round.places ? "places" : now.round.claims ? "claims" : "taps");
   const taps = () => Object.fromEntries(Object.entries(phones).map(([number, [own]]) => [number, own]));
-  const step = () => ({ taps: () => send("claims"), claims: () => send("places"), places: () => send("truth", taps()) })[stage()]?.();
+  const step = () => ({ taps: () => send("claims", taps()), claims: () => send("places"), places: () => send("truth", taps()) })[stage()]?.();
   const tell = (what) => { if (socket?.readyState === WebSocket.OPEN) socket.send(JSON.stringify(what)); };
 
   // Taps fall for a moment, then the picture stands still.
@@ -101,24 +100,20 @@ const build = (el, send, onClose) => {
     if (!now.round) return;
     network.replaceChildren(...marked(now.round.network || ""));
     const at = stage(), total = told.total || 0, tapped = Object.values(phones).reduce((sum, [own]) => sum + own.length, 0);
-    put(title, "textContent", now.title);
+    if (title.textContent !== now.title) title.replaceChildren(...marked(now.title));
     put(said, "textContent", now.said);
     put(scope, "textContent", now.scope);
     put(scoped, "hidden", !now.scope);
-    legend.replaceChildren(...hallKey(now.round, now.hand));
-    put(legend, "hidden", at !== "taps"); // later the marks stand in the rows
+    legend.replaceChildren(...hallKey(now.round, "a tap"));
+    put(legend, "hidden", at !== "taps" || told.canOpen); // later the marks stand in the rows
     put(where, "textContent", told.letters && !told.canOpen ? (told.place || pageOf("hall").href).replace(/^http:\/\//, "") : "");
     put(open, "hidden", !told.canOpen);
     putCommand(warned, now.no_phones);
     put(warned, "hidden", !told.letters || Boolean(told.place) || told.canOpen || total > 0 || at !== "taps");
-    const second = now.number > 1 && total > 0;
-    join.classList.toggle("small", second);
-    put(join, "hidden", at !== "taps");
-    put(stay, "hidden", !second);
+    join.classList.toggle("small", at !== "taps"); // who comes late is in for the next round
     putFlush(code, (!told.canOpen && told.letters) || "");
-    const many = `${total} ${total === 1 ? "phone" : "phones"}, ${tapped} ${tapped === 1 ? "tap" : "taps"}`;
-    put(count, "textContent", many);
-    put(count, "hidden", told.canOpen);
+    put(count, "textContent", `${total} ${total === 1 ? "phone" : "phones"}, ${tapped} ${tapped === 1 ? "tap" : "taps"}`);
+    put(count, "hidden", told.canOpen || at !== "taps");
     put(sealed, "textContent", at === "truth" ? "Check the seal" : "The seal");
     put(fit, "textContent", `${now.sealed} SHA-256: ${now.round.seal}`);
     dialog.dataset.stage = at;
@@ -134,8 +129,8 @@ const build = (el, send, onClose) => {
     put(busy, "textContent", now.waits || (at === "taps" && !now.ready.claims) || (at === "claims" && !now.ready.places) || (at === "truth" && now.round.question && !now.round.answer) ? now.busy : "");
     votes();
     scores.hidden = at === "taps";
-    if (at !== "taps") score(many);
-    qr.hidden = !told.rows?.length || second;
+    if (at !== "taps") score();
+    qr.hidden = !told.rows?.length || at !== "taps";
     if (!qr.hidden) drawCode(told.rows);
   };
   const offer = (select, sets) => {
@@ -144,8 +139,8 @@ const build = (el, send, onClose) => {
     select.dataset.sets = key;
     select.replaceChildren(...sets.map(([value, textContent]) => make("option", "", { value, textContent })));
   };
-  const score = (many) => {
-    const cell = (tag, text) => { const [large, small] = text.split("|"); return make(tag, "", {}, ...marked(large), make("small", "", { textContent: small || (tag === "th" ? many : "") })); };
+  const score = () => {
+    const cell = (tag, text) => { const [large, small] = text.split("|"); return make(tag, "", {}, ...marked(large), make("small", "", { textContent: small || "" })); };
     table.replaceChildren(...now.rows.map(([who, of, width]) => {
       const value = cell("td", of);
       value.lastChild.before(make("i", "", {}, make("b", "", { style: `width:${width}` })));

@@ -20,18 +20,18 @@ const hallKey = (round, hand) => [
   `+ ${hand}`,
   ...(round.claims ? ["● ▲ the machine's claims"] : []),
   ...(round.places?.length ? ["▢ a point must be inside"] : []),
-  ...(round.truth ? ["○ △ the points"] : []),
+  ...(round.truth ? ["○ △ the points"] : []), // a disc around each says what counts
 ].map((words) => make("span", "", {}, ...marked(words)));
 // A round as a frame of the plane. Its map is the same object each time, as its picture is kept.
+const tableOf = (rows, more = []) => rows && { data: Float32Array.from(rows.flatMap((row) => [...row, ...more])), shape: [rows.length, 5] };
 const hallFrame = (canvas, round) => {
   if (canvas.mxMap?.seal !== round.seal) {
     const data = Uint8Array.from(atob(round.map), (c) => c.charCodeAt(0));
     canvas.mxMap = { seal: round.seal, data, shape: [round.size, round.size] };
   }
-  const table = (rows, more = []) => rows && { data: Float32Array.from(rows.flatMap((row) => [...row, ...more])), shape: [rows.length, 5] };
   return {
-    map: canvas.mxMap, neurons: isProof(round) ? undefined : table(round.lines), places: table(round.places), placesAre: "place",
-    points: table(round.truth, [-1, 0]), hollow: true, candidates: table(round.claims, [0.8, 1]),
+    map: canvas.mxMap, neurons: isProof(round) ? undefined : tableOf(round.lines), places: tableOf(round.places), placesAre: "place",
+    points: tableOf(round.truth, [-1, 0]), hollow: true,
   };
 };
 // Paint the plane. `cloud`: [[x, y, age in seconds]] of everybody; `mine`: [[x, y]]; `aim`: a place or null.
@@ -41,12 +41,19 @@ const paintHall = (canvas, round, { cloud = [], mine = [], aim = null } = {}) =>
   const unit = Math.min(size.width, size.height) / 400, places = { X, Y, unit };
   paintBackdrop(context, frame, size, paints, places, { across: [], up: [] }); // phones have no ticks
   if (isProof(round)) { context.globalAlpha = 0.75; context.fillStyle = paints.card; context.fillRect(0, 0, size.width, size.height); } // the proof stands out
+  const marks = (rows, inks) => paintCandidates(context, { candidates: tableOf(rows, [0.8, 1]) }, inks, places);
   const plus = (x, y, r, width, colour = paints.ink) => edged(context, colour, width, paints, unit, () => {
     context.moveTo(X(x) - r, Y(y)); context.lineTo(X(x) + r, Y(y)); context.moveTo(X(x), Y(y) - r); context.lineTo(X(x), Y(y) + r);
   });
   const few = Math.min(1, Math.sqrt(100 / Math.max(1, cloud.length))); // of many taps each is paler: they add up
+  for (const [x, y] of round.truth || []) { // what lies in the disc of a point counts
+    const [[wide, high] = [0, 0]] = round.reach || [];
+    context.beginPath(); context.ellipse(X(x), Y(y), (wide * size.width) / 2, (high * size.height) / 2, 0, 0, 2 * Math.PI);
+    context.globalAlpha = 0.6; context.fillStyle = paints.card; context.fill();
+    context.globalAlpha = 1; context.strokeStyle = paints.ink2; context.lineWidth = unit; context.stroke();
+  }
   for (const [x, y, age] of round.truth ? [] : cloud) { // a tap falls in as a ring that closes, and stays as a cross of the hand
-    context.globalAlpha = (isProof(round) ? 0.3 : round.claims ? 0.6 : 0.9) * few;
+    context.globalAlpha = (isProof(round) ? 0.2 : round.claims ? 0.4 : 0.9) * few;
     if (cloud.length <= EDGED) plus(x, y, 6 * unit, 2);
     else for (const [w, h] of [[6, 1], [1, 6]]) { context.fillStyle = paints.ink; context.fillRect(X(x) - w * unit, Y(y) - h * unit, 2 * w * unit, 2 * h * unit); }
     if (age >= 0.7) continue;
@@ -56,11 +63,10 @@ const paintHall = (canvas, round, { cloud = [], mine = [], aim = null } = {}) =>
   }
   context.globalAlpha = 1;
   paintPlaces(context, frame, paints, places, size);
-  const crosses = () => { for (const [x, y] of [...(round.claims ? mine : []), ...((cloud.length && round.guess) || [])]) plus(x, y, 6.5 * unit, 2.4); };
-  if (!round.truth) crosses();
   paintPoints(context, frame, paints, places);
-  paintCandidates(context, frame, paints, places);
-  if (round.truth) crosses(); // a hand's hit is seen on its point
+  marks(round.claims, paints);
+  if (cloud.length) marks(round.guess, { ...paints, pos: paints.ink, neg: paints.ink }); // of the hall, as the machine's
+  for (const [x, y] of round.claims ? mine : []) plus(x, y, 6.5 * unit, 2.4);
   for (const [x, y] of round.claims ? [] : mine) plus(x, y, 9 * unit, 2.6);
   if (aim) { plus(...aim, 9, 2 / unit, paints.accent); edged(context, paints.accent, 2 / unit, paints, unit, () => circle(context, X(aim[0]), Y(aim[1]), 12)); }
 };

@@ -20,7 +20,7 @@ FINISHED = (
     "Now draw points of your own, train a network on them, and see what its weights give away.\n\n"
     "A PyTorch model of yours is read by the command\n\n"
     "    margin-explorer audit model.pt data.csv\n\n"
-    "Under Share, “Let the hall attack” lets a whole class look for your points."
+    "Under Share, “Let the hall attack” lets a whole class look for points."
 )
 OWN = "Draw your own"
 

@@ -17,7 +17,7 @@ from explorer.engine.data import Dataset, write_csv
 from explorer.engine.explanations.assumptions import obstacle
 from explorer.engine.explanations.needed import Needed
 from explorer.engine.progress import Progress
-from explorer.engine.scoring import Verdict, score
+from explorer.engine.scoring import Verdict, judge, score
 from explorer.engine.store import Run
 from explorer.engine.training import TrainConfig, TrainState
 from explorer.page import play
@@ -34,8 +34,11 @@ from explorer.page.sharing.run import run_of_page
 from explorer.page.stages.proof.commands import proofs
 from explorer.research.game import REVEAL, GameError, Hidden, as_guess, computer_guess, hide
 from explorer.research.hall import (
+    HallGuess,
     HallScore,
     board,
+    finger_radius,
+    hall_guess,
     hall_run,
     next_set,
     point_rows,
@@ -44,7 +47,7 @@ from explorer.research.hall import (
     score_hall,
 )
 from explorer.research.pictures.axes import Axes, axes_for
-from explorer.research.runs import RADIUS, granted_target, judgement, train, watch_of
+from explorer.research.runs import granted_target, train, watch_of
 
 SLICE = 200  # steps of training between two looks at Cancel; arbitrary
 
@@ -55,6 +58,7 @@ class HallRound:
 
     Attributes:
         number: of the rounds of this page, from 1.
+        name: of the set that the points are of; "" where they are of none.
         hidden: the challenge, and its reveal.
         truth: the points.
         axes: of the plane when it began.
@@ -64,6 +68,7 @@ class HallRound:
         shown: what phones may see, as `serve.hall` takes it.
         claims: of the machine; None before it is done.
         verdict: on these claims; None likewise.
+        guess: where the hall believes the points are; None while it taps.
         needed: where a point must be; None before, or where nothing can be proven.
         proven: whether that was asked to the end.
         later: points that the machine hits after twice the steps; None before, or not asked.
@@ -71,6 +76,7 @@ class HallRound:
     """
 
     number: int
+    name: str
     hidden: Hidden
     truth: Dataset
     axes: Axes
@@ -80,6 +86,7 @@ class HallRound:
     shown: dict[str, Any]
     claims: Dataset | None = None
     verdict: Verdict | None = None
+    guess: HallGuess | None = None
     needed: Needed | None = None
     proven: bool = False
     later: int | None = None
@@ -105,50 +112,50 @@ def own_round(session: Session, number: int) -> HallRound:
     if aim is None or aim.net is not part.state.net:
         aim = aim_at(part, data, part.certificate)
     hidden = hide(run_of_page(session), part.state.net)
-    made = _round(number, hidden, aim, part.state, session.axes, session.train_config)
-    return with_question(replace(made, **_attack_on_screen(session, aim)))
+    name = "" if data.source is None else data.source.preset
+    made = _round(number, name, hidden, aim, part.state, session.axes, session.train_config)
+    return replace(made, claims=_claims_on_screen(session, aim))
 
 
-def other_round(run: Run, number: int, progress: Progress) -> HallRound:
+def other_round(name: str, number: int, progress: Progress) -> HallRound:
     """Return a round of another network, which is trained for it. RunFailed where it cannot be."""
+    run = hall_run(name, number)
     done, data = train(run, watch=watch_of(progress)), run.dataset
     state = done.states[-1]
     aim = aim_at(Training(state), data, done.certificate)
     axes = axes_for(Axes(), data, loaded=True)
-    return _round(number, hide(run, done.net), aim, state, axes, run.train_config)
+    return _round(number, name, hide(run, done.net), aim, state, axes, run.train_config)
 
 
 def _round(
-    number: int, hidden: Hidden, aim: Aim, state: TrainState, axes: Axes, config: TrainConfig
+    number: int,
+    name: str,
+    hidden: Hidden,
+    aim: Aim,
+    state: TrainState,
+    axes: Axes,
+    config: TrainConfig,
 ) -> HallRound:
     shown = board(hidden.challenge, axes) | {
         "task": words.hall_tapping(aim.truth.n), "network": words.hall_network(number, state)
     }  # fmt: skip
-    return HallRound(number, hidden, aim.truth, axes, aim, state, config, shown)
+    return HallRound(number, name, hidden, aim.truth, axes, aim, state, config, shown)
 
 
-def _attack_on_screen(session: Session, aim: Aim) -> dict[str, Any]:
-    """Return claims and verdict of the attack on screen of these weights, as fields of the round.
-
-    None of one that began knowing a point.
-    """
+def _claims_on_screen(session: Session, aim: Aim) -> Dataset | None:
+    """Return the claims of the attack on screen of these weights, None if it knew a point."""
     held = session.frame.attack
-    if held.claims is None or held.verdict is None or held.judged is not held.state:
-        return {}
-    if session.frame.aim is not aim:
-        return {}
+    if held.claims is None or held.judged is not held.state or session.frame.aim is not aim:
+        return None
     given = granted_target(aim.target, aim.truth, session.attack_config, session.seed)
-    if given is not aim.target or held.mix[1]:
-        return {}
-    return {"claims": as_guess(held.claims), "verdict": held.verdict}
+    return None if given is not aim.target or held.mix[1] else as_guess(held.claims)
 
 
 def answers(held: HallRound, progress: Progress) -> Iterator[dict[str, Any]]:
     """Yield what the machine comes to, as fields of the round: claims, proof, claims of later."""
-    if held.claims is None:
-        claims = computer_guess(held.hidden.challenge)
-        held = replace(held, claims=claims, verdict=_verdict_on(claims, held.aim))
-        yield {"claims": held.claims, "verdict": held.verdict}
+    claims = computer_guess(held.hidden.challenge) if held.claims is None else held.claims
+    held = replace(held, claims=claims, verdict=_verdict_on(claims, held))
+    yield {"claims": held.claims, "verdict": held.verdict}
     needed = held.aim.needed
     if needed is None and not obstacle(held.aim.target):
         for part in proofs(held.aim.target, held.aim, progress):
@@ -157,11 +164,11 @@ def answers(held: HallRound, progress: Progress) -> Iterator[dict[str, Any]]:
     yield from late_answer(held, progress)
 
 
-def _verdict_on(claims: Dataset, aim: Aim) -> Verdict:
-    """Return what the stage Attack says of these claims."""
-    return judgement(
-        _report_of(claims), aim.truth, aim.controls, aim.certificate, more=True
-    ).verdict
+def _verdict_on(claims: Dataset, held: HallRound) -> Verdict:
+    """Return what may be said of these claims within the hall's own distance."""
+    truth, within = held.truth, finger_radius(held.axes)
+    reach = in_reach(held.aim.certificate, truth.n)
+    return judge(truth, held.aim.controls, claims.x, claims.y, within, reach, more=True)
 
 
 def _report_of(claims: Dataset) -> Report:
@@ -177,7 +184,8 @@ def late_answer(held: HallRound, progress: Progress) -> Iterator[dict[str, Any]]
             state = training.advance(held.truth, state, config, min(SLICE, 2 * held.state.t - t))
         late = hide(Run(held.truth, config), state.net).challenge
         claims = computer_guess(late)
-        yield {"later": int(score(held.truth, claims.x, claims.y, (RADIUS,)).found)}
+        within = finger_radius(held.axes)
+        yield {"later": int(score(held.truth, claims.x, claims.y, (within,)).found)}
 
 
 def _leaves_points(held: HallRound) -> bool:
@@ -200,13 +208,14 @@ def with_truth(held: HallRound, made: HallScore) -> HallRound:
     shown = {
         **held.shown,
         "truth": point_rows(held.truth, held.axes),
-        "guess": point_rows(made.guess, held.axes),
+        "guess": point_rows(made.guess.places, held.axes),
+        "reach": rows_of(made.machine.radius / held.axes.half[None]),
         "sealed": f"{salt[1]}\n{write_csv(held.truth)}",
         "within": words.hall_within(made),
-        "network": words.hall_points(held.number, held.truth),
+        "network": words.hall_points(held.number, held.name, held.truth.n),
         "scores": {str(n): [found, made.hall.n] for n, found in made.each.items()},
     }
-    return replace(held, shown=shown, score=made)
+    return replace(held, shown=shown, guess=made.guess, score=made)
 
 
 def with_answer(held: HallRound) -> HallRound:
@@ -225,30 +234,31 @@ def said_of(held: HallRound) -> str:
         missed = _matches(held) < 0
         reach, off = in_reach(held.aim.certificate, held.truth.n), ~holds_margin(held.state.q)
         gone = None if reach is None else int((missed & ~reach).sum())
-        return words.hall_missed(int(missed.sum()), gone, int((missed & off).sum()))
+        why = words.hall_missed(int(missed.sum()), gone, int((missed & off).sum()))
+        return f"{words.hall_rule(held.score.machine.radius)} {why}".rstrip()
     if "places" in held.shown:
         return words.hall_places(held.needed)
     if "claims" in held.shown and held.claims is not None:
         n = held.claims.n
         return words.hall_claims(n, held.truth.n, n - len(held.shown["claims"]))
-    return words.hall_tapping(held.truth.n)
+    return ""
 
 
 def title_of(held: HallRound) -> str:
     """Return the title, as far as the round is shown."""
     claimed = held.claims.n if "claims" in held.shown and held.claims is not None else 0
     return words.hall_title(
-        held.needed, claimed, proven="places" in held.shown, revealed=held.score is not None
-    )
+        held.needed, claimed, held.truth.n,
+        proven="places" in held.shown, revealed=held.score is not None,
+    )  # fmt: skip
 
 
 def rows_shown(held: HallRound) -> list[list[str]]:
     """Return the rows of machine, hall and proof, as far as the round is shown."""
-    places = _places(held)
     if held.score is not None:
-        return words.hall_rows(held.score, claims_again(held), places, _right(held))
-    if "claims" in held.shown and held.claims is not None:
-        return words.hall_open_rows(held.truth.n, held.claims.n, places)
+        return words.hall_rows(held.score, claims_again(held), _places(held), _right(held))
+    if held.guess is not None and held.claims is not None:
+        return words.hall_open_rows(held.truth.n, held.claims.n, held.guess)
     return []
 
 
@@ -287,9 +297,8 @@ def shown_of(held: HallRound) -> dict[str, Any]:
         "round": held.shown, "title": title_of(held), "said": said_of(held),
         "scope": words.hall_scope(held.needed) if proof_shown else "",
         "sealed": words.HALL_SEALED if over is None else words.HALL_OPENED,
-        "ready": {"claims": held.claims is not None, "places": held.proven},
+        "ready": {"claims": held.verdict is not None, "places": held.proven},
         "rows": rows_shown(held), "number": held.number,
-        "hand": words.HALL_TAP if over is None else words.hall_hand(over),
     }  # fmt: skip
 
 
@@ -298,7 +307,7 @@ class HallPanel(Panel):
 
     round: HallRound | None = None
     rounds = 0  # so far
-    last: Dataset | None = None  # the points of the last round
+    last = ""  # the set of the last round
     seen: Dataset | None = None  # those of this page that were shown last
     before = True  # whether the truth was shown when the round began
 
@@ -309,7 +318,7 @@ class HallPanel(Panel):
         self.scoring = Ask(self, lambda: self.round and self.round.hidden)
         self.view = self.widget = HallBox({
             "begin": self.command_among((words.PAGE, *words.HALL_SETS), self._begin),
-            "claims": self.command(self._claims),
+            "claims": self.command_of(dict, self._claims),
             "places": self.command(self._places),
             "truth": self.command_of(dict, self._truth),
             "end": self.command(self._end),
@@ -322,15 +331,14 @@ class HallPanel(Panel):
         if of == words.PAGE:
             self._open(own_round(self.session, self.rounds + 1))
             return
-        after = self.last if self.last is not None else self.session.frame.dataset
-        run, number = hall_run(of or next_set(after), self.rounds + 1), self.rounds + 1
-        self.training.begin(once(partial(other_round, run, number)), self._open, self.redraw)
+        begun = partial(other_round, of or next_set(self.last), self.rounds + 1)
+        self.training.begin(once(begun), self._open, self.redraw)
         self.redraw()
 
     def _open(self, held: HallRound) -> None:
         if self.round is None:
             self.before = self.session.truth_shown
-        self.round, self.rounds, self.last = held, held.number, held.truth
+        self.round, self.rounds, self.last = held, held.number, held.name
         play.set_truth_shown(self.session, False)
         self.job.begin(partial(answers, held), self._take, self.redraw)
         self.redraw()
@@ -340,10 +348,21 @@ class HallPanel(Panel):
             self.round = with_answer(with_question(replace(self.round, **part)))
             self.redraw()
 
-    def _claims(self) -> None:
+    def _claims(self, found: dict[str, Any]) -> None:
+        """Show the machine's claims, and what the taps come to."""
         held = self.round
-        if held is not None and held.claims is not None:
-            self._add(claims=point_rows(held.claims, held.axes))
+        if held is None or held.claims is None or held.verdict is None:
+            return
+        taps, most = read_taps(held.hidden.challenge.net, found, held.axes), held.claims.n
+        claims = point_rows(held.claims, held.axes)
+
+        def take(made: HallGuess) -> None:
+            if self.round is not None:
+                self.round = replace(self.round, guess=made)
+                self._add(claims=claims, guess=point_rows(made.places, held.axes))
+
+        guess = partial(hall_guess, taps, max(most, held.truth.n), held.verdict.radius)
+        self.scoring.begin(once(lambda _: guess()), take)
 
     def _places(self) -> None:
         held = self.round
@@ -373,7 +392,7 @@ class HallPanel(Panel):
                 self._skip_proof()
                 self.redraw()
 
-        score = partial(score_hall, held.truth, taps, held.verdict, held.axes)
+        score = partial(score_hall, held.truth, taps, held.verdict)
         self.scoring.begin(once(lambda _: score()), take)
 
     def _skip_proof(self) -> None:
@@ -401,7 +420,7 @@ class HallPanel(Panel):
             said = words.TRAINING
         self.view.show(
             words=said if SERVED else words.NOT_SERVED, served=SERVED, waits=self.training.busy,
-            sets=[*([[words.PAGE, words.OWN]] if fresh else []), *words.HALL_SETS.items()],
+            sets=[*words.HALL_SETS.items(), *([[words.PAGE, words.OWN]] if fresh else [])],
             no_phones=words.NO_PHONES, busy=self._busy(),
             **(NO_ROUND if held is None else shown_of(held)),
         )  # fmt: skip
@@ -413,6 +432,6 @@ class HallPanel(Panel):
             return str(failed[0]) if failed else words.TRAINING if self.training.busy else ""
         if self.round.score is not None:
             return words.LATER if self.round.later is None and self.job.busy else ""
-        if self.round.claims is None:
+        if self.round.verdict is None:
             return words.CLAIMING
         return "" if self.round.proven else words.PROVING

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from explorer.engine.data import PRESETS, Dataset
+from explorer.engine.data import PRESETS
 from explorer.engine.explanations.cone import scope
 from explorer.engine.explanations.needed import Needed
 from explorer.engine.number_words import count, share
@@ -10,7 +10,7 @@ from explorer.engine.scoring import Verdict
 from explorer.engine.store import Run
 from explorer.engine.training import TrainState
 from explorer.research.game import GuessScore
-from explorer.research.hall import ROUNDS, HallScore
+from explorer.research.hall import FIRST, ROUNDS, HallGuess, HallScore
 from explorer.research.words import verdicts
 
 ANEW = (
@@ -126,17 +126,18 @@ CLAIMING, PROVING = "The machine attacks …", "The proof runs …"
 TRAINING = "Another network is trained; phones go on with it by themselves …"
 PAGE, OWN = "page", "This page's network"
 # What a round can be of, beside the next set.
-HALL_SETS = {"": "Another network", **{name: PRESETS[name].title for name in ROUNDS}}
+HALL_SETS = {"": "Another network", FIRST: "Triangle"} | {
+    name: PRESETS[name].title for name in ROUNDS if name != FIRST
+}
 # What a phone can answer; the round carries these names to phones and projector.
 HALL_ANSWERS = {"more": "More", "same": "As many", "fewer": "Fewer"}
 HALL_SEALED = "The points are sealed: nobody can change them any more."
-HALL_TAP = "a tap of the hall"
 HALL_OPENED = "The seal fits these points: each phone can check it."
 
 
 def hall_tapping(n: int) -> str:
-    """Return what the hall is to do, on projector and phones, and how many points there are."""
-    return f"Tap where the {n} points are." if n > 1 else "Tap where the point is."
+    """Return what the hall is asked, on projector and phones."""
+    return f"Where are the {n} points?" if n > 1 else "Where is the point?"
 
 
 def hall_network(number: int, state: TrainState) -> str:
@@ -146,11 +147,11 @@ def hall_network(number: int, state: TrainState) -> str:
     return f"Round {number}: {neurons}, {how}"
 
 
-def hall_points(number: int, data: Dataset) -> str:
-    """Return which points a round was of, once they are shown."""
-    row = None if data.source is None else PRESETS.get(data.source.preset)
-    which = "the points of this page" if row is None else row.title
-    return f"Round {number}: {which}, ○ △ {count(data.n, 'point')}"
+def hall_points(number: int, name: str, n: int) -> str:
+    """Return which points a round was of, once they are shown: of a set, or "" of this page."""
+    titles = {**HALL_SETS, **{key: row.title for key, row in PRESETS.items()}}
+    which = titles[name] if name else "the points of this page"
+    return f"Round {number}: {which}, ○ △ {count(n, 'point')}"
 
 
 def hall_within(made: HallScore) -> str:
@@ -158,12 +159,18 @@ def hall_within(made: HallScore) -> str:
     return f": one counts within {made.hall.radius:g} of a point. {_machine_words(made.machine)}."
 
 
-def hall_title(places: Needed | None, claimed: int, proven: bool, revealed: bool) -> str:
+def hall_rule(radius: float) -> str:
+    """Return what counts, for machine and hall alike."""
+    return f"A mark in a disc counts: within {radius:g} of a point."
+
+
+def hall_title(places: Needed | None, claimed: int, n: int, proven: bool, revealed: bool) -> str:
     """Return what a round shows, in a title.
 
     Args:
         places: where a point must be; None where nothing can be proven.
         claimed: claims of the machine, as far as they are shown; 0 before.
+        n: how many points there are.
         proven: whether the places are shown.
         revealed: whether the points are.
     """
@@ -171,8 +178,8 @@ def hall_title(places: Needed | None, claimed: int, proven: bool, revealed: bool
         return "These are the points"
     if proven:
         many = 0 if places is None else len(places.rows)
-        return f"{count(many, 'place')} must hold a point" if many else "No place must hold a point"
-    return f"{count(claimed, 'claim')} of the machine" if claimed else "Where are the points?"
+        return f"▢ {count(many, 'place')} must hold a point" if many else NO_PLACE
+    return f"{count(claimed, 'claim')} of the machine" if claimed else hall_tapping(n)
 
 
 def hall_claims(claimed: int, n: int, beyond: int = 0) -> str:
@@ -213,22 +220,24 @@ def _machine_words(made: Verdict) -> str:
     return f"The machine {verdicts.found(made)} {made.found} of {count(made.n, 'point')}"
 
 
-def hall_hand(made: HallScore) -> str:
-    """Return what a cross of the hall is, once the points are shown."""
-    return HALL_TAP if made.guess.n == made.taps else "where most taps meet"
-
-
 HALF_A_TENTH = 0.05  # points that chance hits, below which a tenth shows 0
-MACHINE, HALL_ROW, PROOF = "● ▲ The machine", "+ The hall", "▢ The proof"
+MACHINE, HALL_ROW, PROOF = "● ▲ The machine", "● ▲ The hall", "▢ The proof"
+NO_PLACE = "No place must hold a point"
 
 
-def hall_open_rows(n: int, claimed: int, places: int) -> list[list[str]]:
+def _guess_words(made: HallGuess) -> str:
+    """Return how taps became the places of the hall."""
+    if made.places.n < made.taps:
+        return f"{count(made.places.n, 'place')} where most of {made.taps} taps meet"
+    return f"{count(made.phones, 'phone')}, {count(made.taps, 'tap')}"
+
+
+def hall_open_rows(n: int, claimed: int, guess: HallGuess) -> list[list[str]]:
     """Return the rows of a round whose points are hidden: who, of how many points, and no share.
 
-    Small print stands after a bar. `places` are proven; 0 where none is shown.
+    Small print stands after a bar.
     """
-    made = [(MACHINE, count(claimed, "claim")), (HALL_ROW, "")]
-    made += [(PROOF, count(places, "place"))] if places else []
+    made = [(MACHINE, count(claimed, "claim")), (HALL_ROW, _guess_words(guess))]
     return [[f"{who}|{which}", f"? of {n}|", "0%"] for who, which in made]
 
 
@@ -238,18 +247,17 @@ def hall_rows(made: HallScore, again: int, places: int = 0, right: int = 0) -> l
     Small print stands after a bar. `again`: claims that hit a point once more; `places` are proven,
     and `right` of them hold a point.
     """
-    taps = count(made.taps, "tap")
-    if made.guess.n < made.taps:
-        taps = f"{count(made.guess.n, 'place')} of {taps}"
     rows = []
     for who, of, which in (
-        (MACHINE, made.machine, _claims_words(made.machine, again)), (HALL_ROW, made.hall, taps),
+        (MACHINE, made.machine, _claims_words(made.machine, again)),
+        (HALL_ROW, made.hall, _guess_words(made.guess)),
     ):  # fmt: skip
-        many = f"{of.found} of {of.n}|within {of.radius:g}{_chance_words(of)}"
+        many = f"{of.found} of {of.n}|{_chance_words(of)}"
         rows.append([f"{who}|{which}", many, f"{of.found / of.n:.0%}"])
     if places:
         n = made.machine.n
-        which, many = count(places, "place"), f"{right} of {n}|proven to be there"
+        which = "" if places == right else count(places, "place")
+        many = f"{right} of {n}|proven to be there"
         rows.append([f"{PROOF}|{which}", many, f"{right / n:.0%}"])
     return rows
 
@@ -258,7 +266,7 @@ def _chance_words(made: Verdict) -> str:
     """Return how many points chance alone hits, where that is known and not none."""
     if made.why_not is not None:
         return ""
-    return f", by chance {made.chance:.1f}" if made.chance >= HALF_A_TENTH else ""
+    return f"by chance {made.chance:.1f}" if made.chance >= HALF_A_TENTH else ""
 
 
 def _claims_words(made: Verdict, again: int) -> str:
