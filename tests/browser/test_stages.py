@@ -115,7 +115,7 @@ def a_line_in_the_curves_restates_the_table(page: Page) -> None:
     page.mouse.click(box["x"] + box["width"] / 2, middle)
     page.mouse.move(box["x"] + 0.9 * box["width"], middle, steps=4)
     expect(title).to_contain_text(re.compile(r"within 0\.[12]"))
-    expect(page.locator(".mx-brush summary")).to_have_text("Numbers")
+    expect(page.locator(".mx-brush summary")).to_have_text("Values")
     assert page.evaluate(BQPLOT) > MUCH
 
 

@@ -180,7 +180,7 @@ def table(chart: Chart) -> str:
     data = b64encode(made.as_bytes("csv")).decode()
     rows = ([_short(cell) for cell in row] for row in made.rows)
     return (
-        f"<details><summary>Numbers</summary><a download='{made.file_name('csv')}' "
+        f"<details><summary>Values</summary><a download='{made.file_name('csv')}' "
         f"href='data:text/csv;base64,{data}'>CSV</a>{table_html(rows, made.head)}</details>"
     )
 
