@@ -94,7 +94,7 @@ GLOSSARY = tuple(map(_row, WORDS.strip().split("\n\n")))
 # What a word lights in plane, band and chart while it is looked at, by a key of theirs.
 LIGHTS = {
     "lambda": "λ", "margin": "margin", "kink": "kink", "candidate": "candidate", "claim": "claim",
-    "unseen": "unseen points", "left": "residual", "certified": "certified",
+    "unseen": "unseen points", "left": "unexplained", "certified": "certified",
 }  # fmt: skip
 
 
