@@ -140,7 +140,7 @@ def the_line_of_recall_decides_what_counts(app: Explorer) -> None:
     near = plot.get_attribute("aria-valuenow")
     few = _chance(note)
     pull(app, plot, 0.1, 0.8)
-    met = re.compile(rf"unseen points {few:g}( |$)")
+    met = re.compile(rf"average {few:g}( |$)")
     expect(note).not_to_contain_text(met)  # chance meets more at such a distance
     app.page.wait_for_function(  # answers to earlier places of the drag come first
         "([plot, least]) => Number(plot.getAttribute('aria-valuenow')) > least",
@@ -158,7 +158,7 @@ def the_line_of_recall_decides_what_counts(app: Explorer) -> None:
 
 def _chance(note: Locator) -> float:
     """Unseen points that the line of recall says are hit."""
-    return float(note.inner_text().partition("unseen points ")[2].split()[0])
+    return float(note.inner_text().partition("average ")[2].split()[0])
 
 
 def its_numbers_are_saved_by_keys(app: Explorer) -> None:
