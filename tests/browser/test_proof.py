@@ -53,6 +53,7 @@ def test_without_motion_the_last_frame_leads_to_rings_the_truth_and_an_argument(
     reveal.click()
     expect(app.verdict).to_contain_text(re.compile(r"\d+ of 20 points must be in their place"))
     page.wait_for_function(f"name => ({SHOWN})(name) === 20", arg="points")
+    expect(app.button("Leave the proof")).to_be_visible()  # while the answer to a disc is sought
     app.drag((0.9, 0.2), (0.74, 0.42))
     expect(app.verdict).to_contain_text(LEFT)
     page.wait_for_function(FITTED)

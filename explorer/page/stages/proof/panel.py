@@ -80,7 +80,7 @@ class ProofPanel(Panel):
         self.widths.draw(widths(held))
         for name in ("wider", "narrower"):
             self.hand.put(name, hidden=held.centre is None)
-        self.hand.put("leave", hidden=self.places.busy)  # which Cancel does
+        self.hand.put("leave", hidden=self.places.busy and not seen)  # Cancel leaves
         self.hand.put("hide", hidden=not held.revealed or held.centre is not None)
         offered = held.refit is not None and words.reveal_action(frame, held) is None  # on top
         self.hand.put("lift", hidden=held.centre is None or offered)
