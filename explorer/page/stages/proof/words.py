@@ -150,15 +150,15 @@ def place_words(right: int, places: int) -> str:
 
 
 def _outside(held: Proof) -> str:
-    """Return that places which the disc cuts still must hold a point; "" where it cuts none."""
+    """Return where the other set has the points of places that the disc cuts; "" if none."""
     made = held.needed
     assert made is not None and held.centre is not None
     apart = np.abs(made.rows[:, :-3] - np.array(held.centre)) - made.rows[:, -3:-2] - made.reach
     cut = int((np.linalg.norm(np.maximum(apart, 0), axis=1) < held.radius).sum())
     if not cut:
         return ""
-    which = "The place" if cut == 1 else f"Each of the {cut} places"
-    return f" {which} that it cuts still must hold one, outside the disc."
+    which = "the place" if cut == 1 else f"each of the {cut} places"
+    return f" In {which} that the disc cuts it has one outside the disc."
 
 
 def _argument(frame: Frame, held: Proof) -> Statement:
