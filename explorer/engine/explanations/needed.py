@@ -8,7 +8,7 @@ explanation may leave, the place is *needed*, and a narrower one around the mass
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -85,6 +85,12 @@ class Needed:
         apart = np.abs(rows[:, None, :-3] - x[None]).max(axis=2)
         near = (apart <= rows[:, -3:-2] + self.reach + 1e-9) & (rows[:, -2:-1] == y)
         return np.asarray(near.any(axis=1))
+
+    def meets(self, centre: Sequence[float], radius: float) -> Flags:
+        """Return which places, with `reach`, a ball about `centre` (d,) meets."""
+        rows = self.rows
+        apart = np.abs(rows[:, :-3] - np.array(centre)) - rows[:, -3:-2] - self.reach
+        return np.asarray(np.linalg.norm(np.maximum(apart, 0), axis=1) < radius)
 
 
 def needed_places(

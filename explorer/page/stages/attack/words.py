@@ -264,9 +264,7 @@ def _reason(frame: Frame, made: Verdict) -> tuple[str, Action | None]:
         if gone == 1:
             words = f"1 of {made.n} leaves no trace: it is no part of the weights."
         met = f" Of the other {made.in_reach} the claims hit {made.reached}."
-        asked = frame.target is not None and not obstacle(frame.target)
-        way = Action("places", ASK) if asked else ALTERNATE  # whether any place needs one
-        return f"{words}{REST_ELSEWHERE if apart else met}", way
+        return f"{words}{REST_ELSEWHERE if apart else met}", _places(frame, ASK) or ALTERNATE
     if 2 * made.found < made.claims and made.found:
         why = f": {apart}." if apart else f".{_traceless(made)}"
         return f"{_counted_claims(frame, made)}{why}", _explain(frame, OTHERS) or ANEW
@@ -331,9 +329,13 @@ def _explain(frame: Frame, label: str) -> Action | None:
 
 def _elsewhere_asked(frame: Frame) -> Action | None:
     """Return the way to the last act, or to other explanations where nothing can be proven."""
-    if frame.target is not None and not obstacle(frame.target):
-        return Action("places", ELSEWHERE)
-    return _explain(frame, ELSEWHERE)
+    return _places(frame, ELSEWHERE) or _explain(frame, ELSEWHERE)
+
+
+def _places(frame: Frame, label: str) -> Action | None:
+    """Return the way to the last act, where something can be proven of these weights."""
+    can = frame.target is not None and not obstacle(frame.target)
+    return Action("places", label) if can else None
 
 
 def _more_candidates(frame: Frame) -> Action:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from explorer.engine.explanations.cone import FINE, scope
 from explorer.engine.explanations.needed import Needed
 from explorer.engine.number_words import coarse_share, count, digits_above, percent, share
@@ -153,8 +151,7 @@ def _outside(held: Proof) -> str:
     """Return where the other set has the points of places that the disc cuts; "" if none."""
     made = held.needed
     assert made is not None and held.centre is not None
-    apart = np.abs(made.rows[:, :-3] - np.array(held.centre)) - made.rows[:, -3:-2] - made.reach
-    cut = int((np.linalg.norm(np.maximum(apart, 0), axis=1) < held.radius).sum())
+    cut = int(made.meets(held.centre, held.radius).sum())
     if not cut:
         return ""
     which = "the place" if cut == 1 else f"each of the {cut} places"
