@@ -254,6 +254,9 @@ def test_places_come_from_the_weights_alone_and_the_truth_comes_back_at_a_press(
     assert "certified" not in {key for key, *_ in drawn["legend"]}  # so is a point, not a place
     assert rings == data.n and "points" not in drawn and "graph" not in drawn
     assert drawn["placesAre"] == "place"
+    app.session.choose(pointed=1)  # its stem in the chart
+    assert np.allclose(on_plane(app)["hands"][-1], drawn["places"][1, :2])
+    app.session.choose(pointed=-1)
     said = headline(now)
     assert said.action is not None and str(rings) in said.title
     hand(app, {"kind": "down", **at(app, 0.0)}, {"kind": "up", **at(app, 0.0)})

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import torch
 
 from explorer.engine.arrays import Array
 from explorer.engine.attacks.shapes import EMPTY, NONE, SQUARE, Shapes, joined_paths
@@ -64,8 +65,16 @@ def explain_shapes(state: Explained, axes: Axes) -> Shapes:
 
 
 def pointed_at(frame: Frame, i: int) -> Array:
-    """Return where the point i stands that a pointer is over in a chart; no place for none."""
-    if frame.stage == "explain" and frame.explain is not None:
+    """Return where the point i stands that a pointer is over in a chart; no place for none.
+
+    In the last act it is the middle of a place that must hold a point.
+    """
+    if frame.proof is not None:
+        made = frame.proof.needed
+        if made is None:
+            return NONE
+        x, y = (torch.from_numpy(rows) for rows in (made.rows[:, :-3], made.rows[:, -2]))
+    elif frame.stage == "explain" and frame.explain is not None:
         x, y = frame.explain.present.now.x, frame.explain.present.now.y
     else:
         points = frame.truth if frame.is_aimed and frame.truth is not None else frame.dataset

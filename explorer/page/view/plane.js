@@ -559,9 +559,18 @@ const sentenceAt = (frame, u, v, size) => {
     return best;
   };
   const aside = (row, i) => claimAt(frame, row, i, places);
+  // Within a square, at least so many px from its middle.
+  const around = (rows) => {
+    const inside = (a, b, half) => Math.abs(a - b) <= Math.max(half, 14);
+    let met = "";
+    eachRow(rows, ([x, y, wide, high]) => {
+      if (inside(X(u), X(x), X(wide) - X(0)) && inside(Y(v), Y(y), Y(0) - Y(high))) met = told[frame.placesAre];
+    });
+    return met;
+  };
   const mark = (row) => told[MARKS[row[2]]] || "";
   const certain = (row, i) => mark(row) + (frame.certain?.[i] ? ` Without it ${frame.certain[i]} or more are left.` : "") + (aside(row, i).slice(2).some(Boolean) ? " It lies farther out, where the arrow points." : "");
-  return near(frame.claims, certain, 13, aside) || near(frame.marks, mark, 13) || near(frame.places, () => told[frame.placesAre], 14) || near(frame.likely, () => told.likely, 13)
+  return near(frame.claims, certain, 13, aside) || near(frame.marks, mark, 13) || around(frame.places) || near(frame.likely, () => told.likely, 13)
     || near(frame.other, () => told.other, 10)
     || near(frame.candidates, (row) => told[row[4] ? "candidate" : "unused"], 9)
     || near(frame.points, (row, i) => `Point ${i + 1}. ${told[row[4] ? "traceless" : frame.hollow ? "truth" : "point"]}`, 11)

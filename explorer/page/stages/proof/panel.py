@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from functools import partial
 
 import ipywidgets as w
+import numpy as np
 
 from explorer.engine.attacks.target import Target
 from explorer.engine.charts import NOTHING, Axis, Chart, Guide, Series, next_step
@@ -50,6 +51,7 @@ class ProofPanel(Panel):
             said=Item("words"),
         )
         self.gauge, self.widths = ChartView(), ChartView(_dom_classes=["mx-widths"])
+        self.widths.on("hover", lambda i: self.session.choose(pointed=i))
         self.hand = Row(**self.button_items(
             wider=(words.WIDER, "A wider disc (+, or the wheel)",
                    partial(proof.resize, wider=True)),
@@ -131,7 +133,7 @@ class ProofPanel(Panel):
 def widths(held: Proof) -> Chart:
     """Return how near to the middle of each place a point lies, the narrowest place first.
 
-    With a disc the gauge stands here.
+    A stem under the pointer marks its place on the plane. With a disc the gauge stands here.
     """
     made = held.needed
     if made is None or not len(made.rows) or held.centre is not None:
@@ -139,8 +141,9 @@ def widths(held: Proof) -> Chart:
     near, labels = made.rows[:, -3] + made.reach, made.rows[:, -2]
     top = ROOM * float(near.max()) if held.done else next_step(float(near.max()))  # it stays
     return Chart(
-        class_stems(near, labels), Axis(0.0, len(near) + 1.0, hidden=True),
+        class_stems(near, labels, np.arange(len(near))), Axis(0.0, len(near) + 1.0, hidden=True),
         Axis(0.0, top, short=words.WITHIN), words.CLOSED_IN, words.EACH,
+        picks=True, tips=words.places_told(made),
     )  # fmt: skip
 
 

@@ -8,6 +8,7 @@ from explorer.engine.number_words import coarse_share, count, digits_above, perc
 from explorer.engine.statement import Action, Statement
 from explorer.page.frame import Frame, Proof
 from explorer.page.words.screen import ASK
+from explorer.style import CLASSES
 
 LEAVE, LIFT = "Leave the proof", "Allow points again"
 WIDER, NARROWER = "Wider", "Narrower"
@@ -138,6 +139,14 @@ def _rest(frame: Frame, rest: int) -> str:
     if made is None or made.found < made.n or not made.beyond_chance:
         return said
     return f"{said}, though the attack recovered {'it' if rest == 1 else 'them'}, too"
+
+
+def places_told(made: Needed) -> list[str]:
+    """Return of each place how near to its middle a point of its class lies."""
+    return [
+        f"{CLASSES[int(row[-2])].sign}: within {digits_above(row[-3] + made.reach)} of its middle"
+        for row in made.rows
+    ]
 
 
 def place_words(right: int, places: int) -> str:
