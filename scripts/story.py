@@ -146,8 +146,8 @@ def _count_on_margin(trained: RecordedFrame) -> str:
     return trained.words["title"].split()[0]
 
 
-def _explained(trained: RecordedFrame) -> str:
-    """Return which share of the weights the points explain, as the words beside it say it."""
+def _unexplained(trained: RecordedFrame) -> str:
+    """Return which share of the weights the points leave, as the words beside it say it."""
     return re.findall(r"[\d.]+%", trained.words["still"])[0]
 
 
@@ -197,7 +197,7 @@ def _sum() -> Recorded:
     made += [replace(made[-1], words=last.words, fold=last.fold)] * STANDS
     support, n = _of(last, "points with a multiplier")
     assert support == _count_on_margin(last), "the words say so"
-    return Recorded(made, asked, {"n": n, "support": support, "explained": _explained(last)})
+    return Recorded(made, asked, {"n": n, "support": support, "unexplained": _unexplained(last)})
 
 
 def _theft() -> Recorded:
@@ -294,7 +294,7 @@ def _defence() -> Recorded:
         "n": n, "few": few, "many": _of(then[-1], "points hit")[0], "early": _of(low, "step")[0],
         "late": _of(high, "step")[0], "low": _of(low, "normalised margin")[0],
         "high": _of(high, "normalised margin")[0],
-        "explained": _explained(first[-1]),
+        "unexplained": _unexplained(first[-1]),
     }  # fmt: skip
     return Recorded([*first, *then, *[then[-1]] * STANDS], len(first), facts)
 

@@ -37,7 +37,7 @@ from explorer.page.stages.landscape import energy_words as energy
 from explorer.page.stages.landscape import words as starts
 from explorer.page.stages.proof import words as proof
 from explorer.page.words.screen import ASK, exact_action
-from explorer.page.words.statement import OFF_THE_MARGIN, explained_share
+from explorer.page.words.statement import OFF_THE_MARGIN
 from explorer.research.explained import FARTHEST, Explained, misfit
 from explorer.research.words import weights
 from explorer.style import CLASSES
@@ -205,10 +205,10 @@ def _nearness(part: Training, state: TrainState) -> tuple[str, str, bool]:
         Light.APPROACHING: "on the way to a KKT point.",
         Light.SEPARATED: "far from where training comes to rest.",
     }[made.light]
-    verb = "The points explain" if now else f"{when}the points explained"
+    verb = "The points leave" if now else f"{when}the points left"
     off = made.light is not Light.NEAR and made.slackness > made.residual
     but = f", but {OFF_THE_MARGIN}" if off else ""
-    words = f"{verb} {explained_share(made.residual)} of the weights{but}: {where}"
+    words = f"{verb} {share(made.residual)} of the weights unexplained{but}: {where}"
     if gone:
         words += gone
     elif _is_still(part) and not off:  # the sentence is long enough; Numbers tell it

@@ -1,4 +1,4 @@
-"""How a page writes what it has to say: what is explained, and answers with a fold."""
+"""How a page writes what it has to say: a scale of colours, and answers with a fold."""
 
 from __future__ import annotations
 
@@ -27,11 +27,3 @@ def folded_html(words: str) -> str:
         return escape(words)
     fold = f"<summary>Numbers</summary>{escape(rest)}"
     return f"{escape(first)}. <details class='mx-more'>{fold}</details>"
-
-
-def explained_share(residual: float) -> str:
-    """Return the share explained where `residual` of the norm is left: what `share` leaves of 100%.
-
-    It is never 100%: less than a thousandth left is rounded up to one.
-    """
-    return f"{(1000 - max(1, round(1000 * min(residual, 1.0)))) / 10:g}%"

@@ -21,7 +21,7 @@ from explorer.engine.statement import Action, Judged, Statement
 from explorer.page.frame import Frame
 from explorer.page.plane.marks import second_claims
 from explorer.page.words.screen import ASK, exact_action
-from explorer.page.words.statement import ON_THE_WAY, explained_share
+from explorer.page.words.statement import ON_THE_WAY
 from explorer.research.runs import judged_places
 from explorer.research.words import verdicts
 
@@ -246,10 +246,9 @@ def _reason(frame: Frame, made: Verdict) -> tuple[str, Action | None]:
     if _own(frame):
         return f"{made.found} of {made.claims} claims are right.", ANEW
     if known is not None and known.light not in NEAR:
+        why = f"The points leave {share(known.residual)} of these weights unexplained"
         if frame.newest and frame.training.weight_decay:
-            why = f"The points explain {explained_share(known.residual)} of these weights"
             return f"{why}: with weight decay training stops short of a KKT point.", None
-        why = f"The points explain only {explained_share(known.residual)} of these weights"
         if known.slackness > known.residual:
             why = "Points off the margin still carry part of these weights"
         on_the_way = known.light is Light.APPROACHING
