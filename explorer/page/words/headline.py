@@ -200,15 +200,18 @@ def _nearness(part: Training, state: TrainState) -> tuple[str, str, bool]:
     if made.light is Light.EXACT:
         they = "They explain" if now else f"{when}they explained"
         return f"{they} the weights up to rounding: a KKT point.{gone}", "good", True
+    off = made.light is not Light.NEAR and made.slackness > made.residual
+    leave, carry = ("leave", "carry") if now else ("left", "carried")
     where = {
         Light.NEAR: "close to a KKT point.",
-        Light.APPROACHING: "on the way to a KKT point.",
+        Light.APPROACHING: f"on the way to a KKT point{', where none does' * off}.",
         Light.SEPARATED: "far from where training comes to rest.",
     }[made.light]
-    verb = "The points leave" if now else f"{when}the points left"
-    off = made.light is not Light.NEAR and made.slackness > made.residual
-    but = f", but {OFF_THE_MARGIN}" if off else ""
-    words = f"{verb} {share(made.residual)} of the weights unexplained{but}: {where}"
+    why = f"the points {leave} {share(made.residual)} of the weights unexplained"
+    if off:  # a small share would contradict what follows
+        why = OFF_THE_MARGIN.format(carry=carry)
+    words = f"{when}{why}: {where}"
+    words = f"{words[0].upper()}{words[1:]}"
     if gone:
         words += gone
     elif _is_still(part) and not off:  # the sentence is long enough; Numbers tell it

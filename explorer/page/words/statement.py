@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
-OFF_THE_MARGIN = "points off the margin still carry part of them"
+OFF_THE_MARGIN = "points off the margin still {carry} part of the weights"
 ON_THE_WAY = "on the way to a KKT point, not there yet"  # of weights whose light is APPROACHING
 
 

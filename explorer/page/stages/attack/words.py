@@ -21,7 +21,7 @@ from explorer.engine.statement import Action, Judged, Statement
 from explorer.page.frame import Frame
 from explorer.page.plane.marks import second_claims
 from explorer.page.words.screen import ASK, exact_action
-from explorer.page.words.statement import ON_THE_WAY
+from explorer.page.words.statement import OFF_THE_MARGIN, ON_THE_WAY
 from explorer.research.runs import judged_places
 from explorer.research.words import verdicts
 
@@ -250,7 +250,7 @@ def _reason(frame: Frame, made: Verdict) -> tuple[str, Action | None]:
         if frame.newest and frame.training.weight_decay:
             return f"{why}: with weight decay training stops short of a KKT point.", None
         if known.slackness > known.residual:
-            why = "Points off the margin still carry part of these weights"
+            why = OFF_THE_MARGIN.format(carry="carry").capitalize()
         on_the_way = known.light is Light.APPROACHING
         how = f"is {ON_THE_WAY}" if on_the_way else "has not come near a KKT point"
         end = exact_action(frame) if on_the_way else None
