@@ -977,7 +977,6 @@ def answers() -> Named:
     yield "answer, of one sentence", folded_html("No numbers.")
     for many in range(4):  # of three points; the first is certified in CERTAIN
         met = np.arange(3) < many
-        yield f"{many} recovered", found_words.certainty_words(None, met)
         yield f"{many} recovered, certified", found_words.certainty_words(CERTAIN, met)
     yield "images, recovered", found_words.images(6, 10, 0.125)
     yield "images, recovered clearly", found_words.images(6, 10, 0.125, 4)

@@ -55,18 +55,16 @@ def set_without(made: Certainty) -> str:
     return f"a set as good has no point within {made.half + made.reach:.2g} of it"
 
 
-def certainty_words(made: Certainty | None, met: NDArray[np.bool_], word: str = "recovered") -> str:
+def certainty_words(made: Certainty, met: NDArray[np.bool_], word: str = "recovered") -> str:
     """Return how many points are recovered, and how many of these are certified.
 
     Args:
-        made: how certain the points are; None where that is not asked.
+        made: how certain the points are.
         met: which points (n,) are recovered.
         word: "hit" where chance is not ruled out.
     """
     many = int(met.sum())
     words = f"● {word}: {many}"
-    if made is None:
-        return words
     sure = made.certain.numpy()
     both, alone = int((sure & met).sum()), int((sure & ~met).sum())
     within = f"certified within {digits_above(made.half + made.reach)}"

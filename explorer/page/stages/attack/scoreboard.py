@@ -238,9 +238,9 @@ def dots(
         ("", "card", {"size": size, "shape": "tick"}, sure & met),
         ("", "good", {"size": size, "shape": "tick"}, sure & ~met),
     )
-    foot = certainty_words(made, met, word)
-    rest = ((f"○ not {word}", int((~met & ~lost).sum())), ("· no trace", int(lost.sum())))
-    if gone is not None:
-        foot = "   ".join([foot, *(f"{what}: {many}" for what, many in rest if many)]).lstrip()
+    signs = ((f"● {word}", met), (f"○ not {word}", ~met & ~lost), ("· no trace", lost))
+    foot = "   ".join(what for what, which in signs if which.any())
+    if made is not None:
+        foot = certainty_words(made, met, word)
     said = f"{int(met.sum())} of {n} points {word}. {foot}".rstrip()
     return dot_chart(n, kinds, foot=foot, tips=points_found(here, made, word), label=said)
