@@ -25,6 +25,7 @@ from explorer.page.stages.proof import words
 from explorer.page.view.chart import ChartView
 from explorer.research.pictures.charts import class_stems
 
+SEVERAL = 2  # places that are worth a comparison
 WIDE = 2  # the axis of the gauge over the limit; arbitrary
 ROOM = 1.05  # over the widest place; arbitrary
 BAR = 40  # px: how thick the bar of the gauge is; arbitrary
@@ -133,10 +134,11 @@ class ProofPanel(Panel):
 def widths(held: Proof) -> Chart:
     """Return how near to the middle of each place a point lies, the narrowest place first.
 
-    A stem under the pointer marks its place on the plane. With a disc the gauge stands here.
+    A stem under the pointer marks its place on the plane. With a disc the gauge stands here; one
+    place is compared with none.
     """
     made = held.needed
-    if made is None or not len(made.rows) or held.centre is not None:
+    if made is None or len(made.rows) < SEVERAL or held.centre is not None:
         return NOTHING
     near, labels = made.rows[:, -3] + made.reach, made.rows[:, -2]
     top = ROOM * float(near.max()) if held.done else next_step(float(near.max()))  # it stays
