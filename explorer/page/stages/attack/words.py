@@ -169,9 +169,7 @@ def _by_chance(made: Verdict) -> tuple[str, str] | None:
     as_many = made.chance >= made.found
     title = "no more than by chance" if as_many else "perhaps by chance"
     many = "as many" if as_many else f"{made.chance:.2g} on average"
-    verdict = "this is no recovery" if as_many else "this is not shown to be a recovery"
-    words = f"In {_sets(made)} the same claims hit {many}: {verdict}."
-    return _met_words(made, f", {title}"), words
+    return _met_words(made, f", {title}"), f"In {_sets(made)} the same claims hit {many}."
 
 
 def _against(frame: Frame, made: Verdict) -> str:
@@ -259,16 +257,14 @@ def _reason(frame: Frame, made: Verdict) -> tuple[str, Action | None]:
     if made.kind is Kind.NOT_RECOVERABLE and made.in_reach is not None:
         gone = made.n - made.in_reach
         leave = "leaves" if gone == 1 else "leave"
-        words = f"{gone} of {made.n} {leave} no trace: they are no part of the weights."
-        if gone == 1:
-            words = f"1 of {made.n} leaves no trace: it is no part of the weights."
+        words = f"{gone} of {made.n} {leave} no trace."
         met = f" Of the other {made.in_reach} the claims hit {made.reached}."
         return f"{words}{REST_ELSEWHERE if apart else met}", _places(frame, ASK) or ALTERNATE
     if 2 * made.found < made.claims and made.found:
-        why = f": {apart}." if apart else f".{_traceless(made)}"
-        return f"{_counted_claims(frame, made)}{why}", _explain(frame, OTHERS) or ANEW
+        why = f" {apart}" if apart else _traceless(made)
+        return f"{_counted_claims(frame, made)}.{why}", _explain(frame, OTHERS) or ANEW
     if apart:
-        return f"{apart[0].upper()}{apart[1:]}.", _explain(frame, OTHERS)
+        return apart, _explain(frame, OTHERS)
     share_left = _left_by_candidates(frame)
     if share_left is not None:
         words = f"The candidates miss {share(share_left)} of the weights."
@@ -308,7 +304,7 @@ def _elsewhere(frame: Frame, known: Certificate | None) -> str:
         return ""
     left, true = share(share_left), f"the training points {share(known.residual)}"
     how = "nearly as well" if share_left > known.residual else "as well"
-    return f"other points explain the weights {how}: they leave {left}, {true}"
+    return f"Other points explain the weights {how}: they leave {left}, {true}."
 
 
 def _left_by_candidates(frame: Frame) -> float | None:
