@@ -21,7 +21,7 @@ from explorer.research.records import write_csv
 from explorer.research.sweep import Experiment, arena, sweep, threads
 from explorer.research.sweep.arena import AT, arena_rows, best, lines_of
 from explorer.research.sweep.experiment import Refused, ambiguity, flip_labels, victim_of
-from explorer.research.words.arena import sentence, title
+from explorer.research.words.arena import below, sentence, title
 from explorer.research.words.verdicts import sets
 
 BASE = Experiment(preset="alternating-circle", n=6, widths=(20,), steps=600)
@@ -80,6 +80,14 @@ def test_lines_pool_their_runs() -> None:
     assert best(lines) is kkt and best(lines[1:]) is None
     lucky = lines_of([row(chance=[[5, 5, 5]] * 99)])
     assert best(lucky) is lucky[0] and lucky[0].p_adjusted > CHANCE
+
+
+def test_none_is_best_alone_whose_interval_meets_another() -> None:
+    sound, equal = row(found=(3, 7, 8), claims=8), row("decoreco", found=(3, 6, 8), claims=8)
+    lines = lines_of([sound, equal])
+    assert "DecoReco" in below(lines) and "best" not in title(lines)
+    poor = lines_of([sound, row("decoreco", found=(0, 1, 1), claims=2)])
+    assert "DecoReco" not in below(poor) and "best" in title(poor)
 
 
 def test_the_best_is_one_that_chance_does_not_explain() -> None:

@@ -564,7 +564,9 @@ def of_research() -> Named:
     yield "arena, chance", arena_words.sentence([line(p_value=0.4, p_adjusted=0.4)])
     few = line(p_value=1 / 11, p_adjusted=1 / 11, chance=(0,) * 10, origin=Origin.RESAMPLED)
     yield "arena, few controls", arena_words.sentence([few])
-    boards = ([one], [one, other], [replace(other, found=(0, 0, 0))], [other], [few])
+    rival = line(key="hinge", title="Hinges", reach=(Share(0.5, 0.4, 0.6),) * 3)
+    yield "arena, a rival", arena_words.sentence([one, rival, other])
+    boards = ([one], [one, other], [replace(other, found=(0, 0, 0))], [other], [few], [one, rival])
     for k, board in enumerate(boards):
         yield f"arena, title {k}", arena_words.title(board)
     for k, board in enumerate((*boards, [line(p_value=0.4, p_adjusted=0.4)])):

@@ -32,8 +32,32 @@ def _title(lines: Sequence[ArenaLine]) -> str:
         return f"No attack recovered a point{reached}"
     if first.p_adjusted > CHANCE:
         return f"{first.title} hits {_points(first).removesuffix(' points')}, chance not ruled out"
-    best_of_all = len(ran) > 1 and 2 * first.hits >= first.claims  # else it mostly guesses
+    best_of_all = len(ran) > 1 and not _guesses(first) and not _rivals(first, ran)
     return f"{first.title} {'does best:' if best_of_all else 'recovers'} {_points(first)}"
+
+
+def _guesses(line: ArenaLine) -> bool:
+    """Return whether most of its claims are wrong."""
+    return 2 * line.hits < line.claims
+
+
+def _rivals(first: ArenaLine, ran: Sequence[ArenaLine]) -> list[str]:
+    """Return the attacks that may do as well: their intervals of points recovered meet."""
+    if not first.reach:
+        return []
+    low = first.reach[first.at].low
+    return [
+        line.title
+        for line in ran
+        if line is not first and line.hits and not _guesses(line) and line.reach
+        and line.reach[line.at].high >= low
+    ]  # fmt: skip
+
+
+def _as_well(first: ArenaLine, ran: Sequence[ArenaLine]) -> str:
+    """Return which attacks are not shown to do worse; "" for none."""
+    rivals = _rivals(first, ran)
+    return f" Not shown to do worse: {', '.join(rivals)}." if rivals else ""
 
 
 def _points(line: ArenaLine) -> str:
@@ -82,6 +106,7 @@ def below(lines: Sequence[ArenaLine]) -> str:
     text = (
         f"Each within {first.radius:g}, {by}{mean}; chance hits "
         f"{a_run(first, chance)}.{_more_but_false(first, max(ran, key=lambda line: line.hits))}"
+        f"{_as_well(first, ran)}"
     )
     if least_p(len(first.chance)) > CHANCE:
         text += f" {len(first.chance)} sets are too few to rule chance out."
@@ -120,7 +145,8 @@ def sentence(lines: Sequence[ArenaLine]) -> str:
     chance = first.control[first.at] * first.n
     of_all = f" as the best of {count(len(ran), 'attack')}" if len(ran) > 1 else ""
     beaten = first.p_adjusted > CHANCE
-    lead = f"{first.title}: " if beaten else f"{first.title} does best: "
+    alone = not (beaten or _rivals(first, ran))
+    lead = f"{first.title} does best: " if alone else f"{first.title}: "
     if beaten:
         lead = f"No attack is shown to do better than chance. {lead}"
     text = (
@@ -135,7 +161,7 @@ def sentence(lines: Sequence[ArenaLine]) -> str:
     others = [f"{line.title} {line.hits}" for line in ran if line is not first]
     if others:
         text += f" Others recovered: {', '.join(others)}."
-    text += _more_but_false(first, max(ran, key=lambda line: line.hits))
+    text += _more_but_false(first, max(ran, key=lambda line: line.hits)) + _as_well(first, ran)
     if known and least_p(len(first.chance)) > CHANCE:
         text += verdicts.doubt(first.p_adjusted, len(first.chance))
     return text + _open_questions(first)
