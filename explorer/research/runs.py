@@ -52,6 +52,7 @@ from explorer.research.words import weights
 
 KEPT = 100  # arbitrary: states of a run that a file keeps, evenly spaced
 RADIUS = RADII[1]  # 0.03, the radius of the measured figures
+AS_WELL = 0.02  # of the norm: what leaves no more explains the weights; arbitrary
 NEAREST, FARTHEST = RADIUS / 10, RADIUS * 10  # of a curve over the radius; arbitrary
 FINE = tuple(sorted({*RADII, *np.geomspace(NEAREST, FARTHEST, 41).tolist()}))
 

@@ -32,7 +32,7 @@ from explorer.page.view.canvases import weights_in
 from explorer.page.words.headline import headline
 from explorer.page.words.screen import stage_gap
 from explorer.research.grid import ages, grid_attacks
-from explorer.research.grid.landscape import EQUAL, EXPLAINED, LEVEL
+from explorer.research.grid.landscape import LEVEL, good_up_to
 from explorer.research.pictures.shades import NOISE, SCALES, start_shades, start_top
 from explorer.research.runs import RADIUS
 from tests.page.pages import (
@@ -394,7 +394,7 @@ def test_the_headline_of_the_runs_counts_where_they_ended() -> None:
         claims = session.entry.report(problem.target, last, problem.of.config)
         met = int(score(session.frame.truth, claims.x, claims.y, (RADIUS,)).found)
         at += met >= least
-        alike += met < least and problem_energy(last.x) <= left + EQUAL
+        alike += met < least and problem_energy(last.x) <= good_up_to(left, own=False)
     assert (found.total, found.ended, found.truth, found.other) == (21, 21, at, alike)
     assert found.left == pytest.approx(left) and found.level + found.stuck >= 0
     title = headline(session.frame).title
@@ -673,11 +673,15 @@ def test_a_run_whose_energy_rises_again_says_so(app: App) -> None:
 
 
 def drawn_map(rng: np.random.Generator, side: int, begins: float) -> np.ndarray:
-    """Energies of all starts, of which some with at least a share `begins` of truth are low."""
+    """Energies of all starts, of which some with at least a share `begins` of truth are low.
+
+    The truth leaves nothing.
+    """
     noise, truth = np.indices((side, side))
     low = (truth / (side - 1) >= begins) & (rng.random((side, side)) < 0.4)
-    values = np.where(low, EXPLAINED * rng.random((side, side)), 0.5)
+    values = np.where(low, good_up_to(0.0, own=False) * rng.random((side, side)), 0.5)
     values[noise + truth >= side] = np.nan
+    values[0, -1] = 0.0
     return values
 
 
@@ -685,21 +689,32 @@ def test_the_headline_of_the_map_follows_from_its_energies_and_waits_for_the_fin
     rng, seen = np.random.default_rng(0), set()
     for begins in np.repeat((0.0, 0.1, 0.3, 0.4, 0.6, 0.9, 1.1), 12):
         values = drawn_map(rng, 13, begins)
-        at = np.argwhere(values <= EXPLAINED)
-        least = min((int(truth) for _, truth in at), default=99) / 12
+        least = (
+            min(int(truth) for _, truth in np.argwhere(values <= good_up_to(0.0, own=False))) / 12
+        )
         made = words.title(values)[0]
         seen.add(made)
-        assert ("No start" in made) == (not len(at))
-        assert ("Only" in made) == (words.BESIDE <= least <= 1)
+        assert ("Only" in made) == (words.BESIDE <= least)
         assert ("far off" in made) == (least < words.FAR)
         assert ("half way" in made) == (words.FAR <= least < words.BESIDE)
         early = words.title(values, finest=False)[0]
         assert early == (made if least < words.BESIDE else words.MAP)
-    assert len(seen) == 4
+    assert len(seen) == 3
+
+
+@pytest.mark.parametrize("own", [False, True])
+@pytest.mark.parametrize("truth", [0.0, 0.0059, 0.3])
+def test_starts_are_as_good_by_the_rule_of_ends(truth: float, own: bool) -> None:
+    values = np.where(np.add.outer(range(4), range(4)) < 4, 0.9, np.nan)
+    up_to = good_up_to(truth, own)
+    values[0, -1], values[0, 0] = truth, 1.01 * up_to
+    assert "Only" in words.title(values, own)[0]
+    values[0, 0] = up_to
+    assert "far off" in words.title(values, own)[0]
 
 
 def test_a_finer_map_moves_the_headline_only_away_from_the_truth() -> None:
-    rng, order = np.random.default_rng(1), ("No start", "Only", "half way", "far off")
+    rng, order = np.random.default_rng(1), ("Only", "half way", "far off")
     for _ in range(60):
         fine = drawn_map(rng, 25, rng.random())
         ranks = [

@@ -819,7 +819,7 @@ def starts_words(empty: Frame, begun: Frame, several: Frame) -> Named:
         yield f"starts, none, {name}", says.why_none(frame)
     lattice = np.where(np.add.outer(range(4), range(4)) < 4, 0.9, np.nan)
     for name, cells in (
-        ("none explains", ()), ("truth alone", ((0, 3), (0, 2))), ("all", None),
+        ("all alike", ()), ("truth alone", ((0, 3), (0, 2))), ("all", None),
         ("some", ((0, 0), (0, 3))),
     ):  # fmt: skip
         values = lattice - 0.89 if cells is None else lattice.copy()

@@ -85,7 +85,8 @@ class TriangleView(CanvasView):
     nearest to them, 0 grey; its ends are runs of one place with `tints` (k,), those colours, and
     `sizes` (k,), px; `chosen` is one.
     `map` (side, side) has the energies that a drag reads in passing.
-    `sea` is the byte of `fill` for 5%: the level of the sea where it is tilted, see `relief.js`;
+    `sea` is the byte of `fill` up to which a start is as good as the truth: the level of
+    the sea where it is tilted, see `relief.js`;
     `ages` (a, s, s) are as `fill` at other steps of training, with their `names`, and `present` is
     the number of that on screen.
 

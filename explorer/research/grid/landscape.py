@@ -26,7 +26,7 @@ from explorer.engine.progress import Progress, no_progress
 from explorer.engine.roster import by_key
 from explorer.engine.scoring import score
 from explorer.research.grid import TRAIL, Grid, Problem, Trace
-from explorer.research.runs import RADIUS
+from explorer.research.runs import AS_WELL, RADIUS
 
 PIXELS = 0.5  # of a map of STANDARD of the usual plane: half the band of a kink; arbitrary
 SIDES = (6, 11, 26)  # places a side of the triangle from which attacks run: 21, 66, 351 in all
@@ -60,11 +60,9 @@ ROLLING = 3  # in place of the number of a set: a run that has not ended
 FEWEST = 2  # states kept of a run on a finer one: its start and its end
 MOST_NUMBERS = 2**22  # arbitrary: coordinates in all states kept; a state takes some six times that
 
-EXPLAINED = 0.05  # of the weights: what leaves less explains them; arbitrary
 LEVEL = 0.001  # of the weights: a run is level whose energy falls by no more; arbitrary
 LAST = 10  # share of a run, one in so many, over which it is level; arbitrary
 LEGS = 5  # times the attack's steps after which a run ends that is not level; arbitrary
-EQUAL = 0.01  # of the weights: what leaves so much more than the truth explains them too; arbitrary
 MOST = 0.9  # of the points: a run that recovers so many ends at the truth; arbitrary
 KNOWN = {"recovered", "energy", "level"}  # of a row that is counted
 PROCESSORS = 2  # runs that go on at once; arbitrary: those of a small machine
@@ -86,8 +84,8 @@ class Arrivals:
         ended: those that have ended.
         level: of these, those that ended level, see `level_states`.
         truth: those that recover MOST of the points, see `least_at_truth`.
-        other: of the others, those that leave at most EQUAL more than the truth: another
-            explanation of equal residual. The rest is stuck.
+        other: of the others, those that are as good, see `good_up_to`: another
+            explanation. The rest is stuck.
         left: what the truth leaves of the weights.
         points: of the truth.
         going: whether the others go on.
@@ -106,6 +104,14 @@ class Arrivals:
     def stuck(self) -> int:
         """Return how many ended at nothing that explains the weights as the truth does."""
         return self.ended - self.truth - self.other
+
+
+def good_up_to(left: float, own: bool) -> float:
+    """Return the energy up to which a set is as good as the truth, which leaves `left`.
+
+    An energy of KKT is the square of a share, one of an attack's `own` is not.
+    """
+    return max(AS_WELL if own else AS_WELL**2, left)
 
 
 def least_at_truth(points: int) -> int:
@@ -308,7 +314,8 @@ class Runs:
             return nearest_set(row)
         if row["recovered"][0] >= least_at_truth(self._points):
             return 0
-        return 2 if row["energy"] > self.left + EQUAL else 1
+        own = by_key(self.of.attack).own is not None
+        return 2 if row["energy"] > good_up_to(self.left, own) else 1
 
     @property
     def _points(self) -> int:

@@ -22,12 +22,11 @@ from explorer.page.frame import Frame
 from explorer.page.plane.marks import second_claims
 from explorer.page.words.screen import ASK, exact_action
 from explorer.page.words.statement import OFF_THE_MARGIN, ON_THE_WAY
-from explorer.research.runs import judged_places
+from explorer.research.runs import AS_WELL, judged_places
 from explorer.research.words import verdicts
 
 ON_ITS_WAY = "The attack is on its way"
 WATCH = "Watch where it looks for the training points."  # its card says how
-AS_WELL = 0.02  # arbitrary: share of the norm up to which candidates explain the weights
 MOST = 800  # arbitrary: candidates of one attack
 NEAR = (Light.NEAR, Light.EXACT)
 ANEW = Action("restart", "Attack again")

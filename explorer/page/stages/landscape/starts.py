@@ -43,7 +43,7 @@ from explorer.page.stages.landscape.start_energies import StartEnergies
 from explorer.page.view.canvases import StripView, TriangleView
 from explorer.research.grid import Grid, grid_attacks
 from explorer.research.grid.ages import COARSE, Age, landscape_ages
-from explorer.research.grid.landscape import EXPLAINED, Key, Runs, level_states
+from explorer.research.grid.landscape import Key, Runs, good_up_to, level_states
 from explorer.research.pictures.shades import NOISE, SHADING, start_shades, start_top
 
 HERE_TIP = "Run the attack from the handle: its trail rolls over the triangle"
@@ -405,7 +405,10 @@ class StartsPanel(Panel):
         if filled is not None:
             colours = self.runs.setting("colours")
             arrays["fill"] = start_shades(filled, colours)
-            sea = int(start_shades(np.append(filled, EXPLAINED), colours)[-1])
+            if held.energies is not None:
+                own = by_key(held.problem.of.attack).own is not None
+                level = good_up_to(float(held.energies[0, -1]), own)
+                sea = int(start_shades(np.append(filled, level), colours)[-1])
             scale = words.scale(start_top(filled), colours, SHADING)
             self.aside.put("scale", value=scale)
             if self.view.tilted:

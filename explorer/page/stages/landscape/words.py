@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from html import escape
-from math import ceil
 from operator import attrgetter
 from typing import Any
 
@@ -27,7 +26,7 @@ from explorer.page.stages.landscape.energy_words import (
 from explorer.page.words.statement import scale_html
 from explorer.research.census import Census
 from explorer.research.grid import grid_attacks
-from explorer.research.grid.landscape import EXPLAINED, LEVEL, Arrivals, Key, least_at_truth
+from explorer.research.grid.landscape import LEVEL, Arrivals, Key, good_up_to, least_at_truth
 from explorer.research.runs import RADIUS
 
 SETS = ("truth", "unseen", "noise")
@@ -44,7 +43,7 @@ FIRST_TIP = (
     "noise, as published; the first steps then leave the start"
 )
 NONE = "No starts for this attack here"
-MAP = "Which starts come close?"  # short: one line where one presents
+MAP = "Which starts are as good?"  # short: one line where one presents
 ATTACK_HERE = "Attack from here"
 BEST = "The plane shows the best: {} of {}."
 LESS = " On the way less was left with fewer recovered: less is not nearer."
@@ -181,7 +180,7 @@ def _tells_run(held: Handle) -> bool:
 
 
 def map_title(held: Handle) -> tuple[str, str]:
-    """Return which starts come close to the weights, as the map shows."""
+    """Return which starts are as good as the truth, as the map shows."""
     assert held.energies is not None
     own = by_key(held.problem.of.attack).own is not None
     said, words = title(held.energies, own, held.finest)
@@ -189,7 +188,7 @@ def map_title(held: Handle) -> tuple[str, str]:
 
 
 def tells_nothing(frame: Frame) -> bool:
-    """Return whether every start comes close to the weights, and nothing ran since."""
+    """Return whether every start is as good as the truth, and nothing ran since."""
     held = frame.starts if frame.map_kind == "starts" else None
     if held is None or held.energies is None or len(held.trail) > 1:
         return False
@@ -197,16 +196,13 @@ def tells_nothing(frame: Frame) -> bool:
         return False
     side, known = len(held.energies), held.energies[np.isfinite(held.energies)]
     whole = 2 * len(known) == side * (side + 1) and by_key(held.problem.of.attack).own is None
-    return whole and float(known.max()) <= EXPLAINED
+    return whole and float(known.max()) <= good_up_to(float(held.energies[0, -1]), own=False)
 
 
 def all_words(held: Handle) -> tuple[str, str]:
-    """Return that every start comes close to the weights, so that none stands out."""
-    words = f"{beside(held)} anywhere, even noise, nearly add up to these weights"
-    return (
-        "Every start comes close",
-        f"Energy cannot tell here: {words}.",
-    )
+    """Return that every start is as good as the truth, so that none stands out."""
+    words = f"{beside(held)} anywhere, even noise, add up to these weights as well"
+    return "Every start is as good", f"Energy cannot tell here: {words}."
 
 
 def _unlike_attack(held: Handle) -> str:
@@ -238,15 +234,6 @@ def map_words(frame: Frame) -> tuple[str, str]:
     )
     title_ = ANSWERS.get(made.archetype, HALVES if halves else WHERE)
     return title_, said + FURTHER.get(made.archetype, "")
-
-
-def _leave(own: bool) -> str:
-    """Return what close starts do, by an energy of an attack's own or by KKT."""
-    return (
-        f"miss the weights by {EXPLAINED:.0%} or less"
-        if own
-        else f"leave less than {ceil(100 * EXPLAINED**0.5)}% of the weights unexplained"
-    )
 
 
 def run_words(held: Handle) -> tuple[str, str]:
@@ -324,7 +311,7 @@ def _s(n: int) -> str:
 
 
 def title(values: NDArray[np.float64], own: bool = False, finest: bool = True) -> tuple[str, str]:
-    """Return which starts come close to the weights, as the map shows, in a title and a sentence.
+    """Return which starts are as good as the truth, in a title and a sentence.
 
     As the map is refined its places stay and others come between them, so the title changes twice
     at most, and only towards starts that are farther from the truth. What a finer map could refute
@@ -335,23 +322,22 @@ def title(values: NDArray[np.float64], own: bool = False, finest: bool = True) -
         own: whether the attack has an energy of its own, by training on the start.
         finest: whether no more starts are computed.
     """
-    known = np.isfinite(values)
-    low = known & (values <= EXPLAINED)
+    truth = float(values[0, -1])
+    up_to = good_up_to(truth, own)
+    low = np.isfinite(values) & (values <= up_to)
     share = min(np.nonzero(low)[1], default=np.inf) / max(len(values) - 1, 1)
-    if share >= BESIDE and not finest:
+    if (share >= BESIDE and not finest) or not low.any():
         return MAP, "The triangle is being computed: each place in it is a start."
-    if not low.any():
-        least = float(values[known].min())
-        left = f"misses them by {least:.0%}" if own else f"leaves {unexplained_share(least)}"
-        return "No start comes close", f"The best of {known.sum()} {left}."
-    text = f"Close starts {_leave(own)}"
-    if not own and np.isfinite(values[0, -1]):
-        text += f", the truth {unexplained_share(float(values[0, -1]))}"
+    left, most = (f"{v:.0%}" if own else unexplained_share(v) for v in (truth, up_to))
+    verb, end = ("miss", "") if own else ("leave", " unexplained")
+    text = f"They {verb} no more of the weights{end} than the truth, {left}"
+    if up_to > truth:
+        text = f"They {verb} at most {most} of the weights{end}, the truth {left}"
     if share >= BESIDE:
-        return "Only starts beside the truth come close", f"{text}."
+        return "Only starts beside the truth are as good", f"{text}."
     where = f"Some starts {'far off' if share < FAR else 'half way'}"
-    noise = ". Even noise does" * (finest and float(values[-1, 0]) <= EXPLAINED)
-    return f"{where} come close", f"{text}{noise}."
+    noise = ". Even noise is" * (finest and bool(low[-1, 0]))
+    return f"{where} are as good", f"{text}{noise}."
 
 
 def left_text(energy: float, rough: bool) -> str:
