@@ -266,7 +266,7 @@ def _proof() -> Recorded:
     right, places = needed.count_of(end.truth), len(needed.rows)
     still = proof_words.place_words(right, places)  # no more: there is no plane to press
     made[-STANDS:] = [replace(p, words={**p.words, "still": still}) for p in made[-STANDS:]]
-    low, high = _of(made[-1], "a point lies within")[0].split(" to ")
+    low, high = _of(made[-1], "half the width of a place")[0].split(" to ")
     facts = {
         "n": str(end.truth.n), "right": str(needed.count_of(end.truth)),
         "rings": str(len(needed.rows)), "low": low, "high": high,

@@ -456,4 +456,4 @@ def test_weights_that_agree_are_no_reason_to_attack_again() -> None:
     play.configure(session, steps=400, lr_x=0.03)
     made = ended(session)
     assert session.frame.attack.state.numbers()["l_upper"] < 1e-6
-    assert made.action is None and "θ" in made.words
+    assert made.action.key == "compare" and "distance" in made.words

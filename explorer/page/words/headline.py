@@ -36,8 +36,8 @@ from explorer.page.stages.explain.words import LIKELY
 from explorer.page.stages.landscape import energy_words as energy
 from explorer.page.stages.landscape import words as starts
 from explorer.page.stages.proof import words as proof
-from explorer.page.words.screen import ASK, exact_action
-from explorer.page.words.statement import OFF_THE_MARGIN
+from explorer.page.words.screen import ASK, COMPARE, exact_action
+from explorer.page.words.statement import OFF_THE_MARGIN, is_on_its_way
 from explorer.research.explained import FARTHEST, Explained, misfit
 from explorer.research.words import weights
 from explorer.style import CLASSES
@@ -57,13 +57,12 @@ WITHOUT_DATA = Statement(
 )
 HIDDEN = Statement(
     "Where are the training points?",
-    "They are hidden, and what was found of them. Watch where the candidates go, and guess.",
+    "They are hidden, and what was found of them. Guess by where the candidates go.",
 )
 WHICH = "Which attack does best?"
 ATTACK = "Attack these weights"
 OWN = Action("own", "Draw your own")
 STILL = 0.01  # growth of the margin over nine tenths of the steps that is little; arbitrary
-ENOUGH = 0.15  # unexplained share up to which weights on their way are attacked; arbitrary
 
 
 def headline(frame: Frame, running: bool = False, hidden: bool = False) -> Statement:
@@ -133,13 +132,14 @@ def _draw(data: Dataset, part: Training) -> Statement:
             action=Action("other-class", f"Draw {CLASSES[other].sign}") if data.d == 2 else None,
         )
     title, run = f"{count(data.n, 'point')} of {len(held)} classes", part.state
-    if run is None or not run.t:
+    if run is None or not (run.t or part.is_exact):
         words = f"{parts}. Train a network on them, and see which of them its weights give away."
         return Statement(title, words, action=Action("train", f"Train on these {data.n} points"))
     if run is part.before or not float(run.q.min()) > 0:  # drawn since, or not learnt yet
         words = f"{parts}. Training goes on from step {run.t:,}, with the points as they are."
         return Statement(title, words, action=Action("train", "Train on"))
-    words = f"{parts}. Trained: step {run.t:,}. Which of them do the weights give away?"
+    how = f"step {run.t:,}" if run.t else "the exact network"
+    words = f"{parts}. Trained: {how}. Which of them do the weights give away?"
     return Statement(title, words, action=Action("attack", ATTACK))
 
 
@@ -169,6 +169,8 @@ def _train(frame: Frame, state: TrainState, running: bool) -> Statement:
     held = int(holds_margin(state.q).sum())
     every = "Both points" if n == 2 else f"All {n} points"
     title = f"{every if held == n else f'{held} of {n} points'} hold{'s' * (held == 1)} the margin"
+    if running and 2 * held < n:  # or the count would seem to fall as it begins anew
+        title = f"All {n} points on their side"
     words, tone, near = _nearness(frame.training, state)
     if tone != "good" and _is_still(frame.training) and not running:
         attack = exact_action(frame) or attack
@@ -217,7 +219,7 @@ def _nearness(part: Training, state: TrainState) -> tuple[str, str, bool]:
     elif _is_still(part) and not off:  # the sentence is long enough; Numbers tell it
         words += " The margin hardly grows any more."
     near = made.light is Light.NEAR
-    ready = near or _is_still(part) or part.given or not (off or made.residual > ENOUGH)
+    ready = near or _is_still(part) or part.given or is_on_its_way(made)
     return words, "good" if near else "", ready and made.light is not Light.SEPARATED
 
 
@@ -355,7 +357,7 @@ def _explain(state: Explained, sure: Certainty | None) -> Statement:
         words = f"{count(n, 'point')} leave {coarse_share(state.left)} unexplained. {state.words}"
         if state.base > NEAR:  # neither set explains the weights
             return Statement("Other points leave as much unexplained", words.rstrip(), "warn", fold)
-        return Statement("Other points, the same weights", words.rstrip(), "good", fold)
+        return Statement("Other points, the same weights", words.rstrip(), "", fold)
     if state.forced is not None and sure is not None:  # asked, and nothing moved since
         held = int(sure.certain.sum())
         said = explain_words.certified_words(held, len(sure.certain), sure, state.base)
@@ -368,13 +370,10 @@ def _explain(state: Explained, sure: Certainty | None) -> Statement:
         return Statement(title, words, "", fold)
     if still == n:
         words, order = UNSPLIT, "Drag one freely (Shift) to see what breaks."
-        points = len(np.unique(state.now.origin))  # one may stand beside several classes
-        title = f"None of the {points} points that carry the weights can be split"
-        if n == 1:
-            title = "The one point that carries the weights cannot be split"
-        return Statement(title, words, "", fold, proof.LAST, order)
+        title = "No point can become two"
+        return Statement(title, words, "", fold, COMPARE, order)
     return Statement(
-        f"{n - still} of {n} points that carry the weights can become two",
+        f"{count(n - still, 'point')} can become two",
         "",
         "",
         fold,

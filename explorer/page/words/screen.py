@@ -19,6 +19,7 @@ KEYS = (
     ("Ctrl+Z, Ctrl+Y", "on the plane: undo, redo"),
 )
 ASK = "Where must a point be?"
+COMPARE = Action("compare", "Compare attacks")
 JUMP = "Jump to the exact solution"
 QUICK = 40  # points whose exact solution takes a fraction of a second
 HELP = (

@@ -5,8 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
+from explorer.engine.certificate import Certificate
+
 OFF_THE_MARGIN = "points off the margin still {carry} part of the weights"
+ENOUGH = 0.15  # unexplained share up to which weights on their way are attacked; arbitrary
 ON_THE_WAY = "on the way to a KKT point, not there yet"  # of weights whose light is APPROACHING
+
+
+def is_on_its_way(made: Certificate) -> bool:
+    """Return whether the points explain enough of weights not near a KKT point to attack them."""
+    return made.slackness <= made.residual <= ENOUGH
 
 
 def scale_html(stops: Sequence[str], marks: Sequence[str], above: str = "") -> str:

@@ -315,7 +315,7 @@ def report(target: BilevelTarget, state: BilevelState, config: BilevelConfig) ->
 def headline(state: BilevelState, known: Judged) -> Statement:
     """Return how far the weights agree that training on the candidates and on the points gives."""
     loss = float(state.l_upper)
-    said = f"½‖θ(x) − θ*‖² is {share(loss) if loss < PLAIN else digits(loss)}"
+    said = f"half their squared distance is {share(loss) if loss < PLAIN else digits(loss)}"
     if loss > AGREE:
         more = "Set more steps, or begin elsewhere."
         words = f"Not converged: the weights do not agree yet, {said}. {more}"

@@ -15,13 +15,13 @@ from explorer.engine.certificate import Certificate, Light
 from explorer.engine.controls import SHAPED, Origin
 from explorer.engine.explanations.assumptions import obstacle
 from explorer.engine.number_words import count, share
-from explorer.engine.roster import AttackState, by_key
+from explorer.engine.roster import DEFAULT, AttackState, by_key
 from explorer.engine.scoring import MIN_POINTS, Doubt, Kind, Unknowable, Verdict
 from explorer.engine.statement import Action, Judged, Statement
 from explorer.page.frame import Frame
 from explorer.page.plane.marks import second_claims
-from explorer.page.words.screen import ASK, exact_action
-from explorer.page.words.statement import OFF_THE_MARGIN, ON_THE_WAY
+from explorer.page.words.screen import ASK, COMPARE, exact_action
+from explorer.page.words.statement import OFF_THE_MARGIN, ON_THE_WAY, is_on_its_way
 from explorer.research.runs import AS_WELL, judged_places
 from explorer.research.words import verdicts
 
@@ -32,7 +32,7 @@ NEAR = (Light.NEAR, Light.EXACT)
 ANEW = Action("restart", "Attack again")
 ELSEWHERE = "Could they be elsewhere?"
 OTHERS = "Ask what else explains the weights"
-REST_ELSEWHERE = " The rest could be elsewhere: other points explain the weights nearly as well."
+REST_ELSEWHERE = " The rest could be elsewhere: other points explain the weights, too."
 ALTERNATE = Action("points", "Try points that alternate")
 # What an attack is granted of the points, by its kind.
 GRANTED = {
@@ -116,7 +116,7 @@ def _verdict_statement(frame: Frame, made: Verdict, running: bool) -> Statement:
         few = f"With {verdicts.sets(made.origin, made.controls)} chance cannot be ruled out."
         action = None if running else _explain(frame, OTHERS) or ANEW
         return Statement(_met_words(made), few, action=action)
-    reason, action = (own.words, own.action) if own else _reason(frame, made)
+    reason, action = (own.words, own.action or COMPARE) if own else _reason(frame, made)
     if made.kind is Kind.FOUND and made.chance < made.found:
         return Statement(
             _met_words(made), f"{_against(frame, made)}{_traceless(made)}",
@@ -242,7 +242,7 @@ def _reason(frame: Frame, made: Verdict) -> tuple[str, Action | None]:
         return f"So far, at step {step:,}: the attack is not at its end.", Action("play", "Go on")
     if _own(frame):
         return f"{made.found} of {made.claims} claims are right.", ANEW
-    if known is not None and known.light not in NEAR:
+    if known is not None and known.light not in NEAR and not is_on_its_way(known):
         why = f"The points leave {share(known.residual)} of these weights unexplained"
         if frame.newest and frame.training.weight_decay:
             return f"{why}: with weight decay training stops short of a KKT point.", None
@@ -259,12 +259,14 @@ def _reason(frame: Frame, made: Verdict) -> tuple[str, Action | None]:
         words = f"{gone} of {made.n} {leave} no trace."
         met = f" Of the other {made.in_reach} the claims hit {made.reached}."
         return f"{words}{REST_ELSEWHERE if apart else met}", _places(frame, ASK) or ALTERNATE
+    share_left = _left_by_candidates(frame)
+    if share_left is None and frame.attack.name != DEFAULT:
+        return f"{_counted_claims(frame, made)}.{_traceless(made)}", COMPARE
     if 2 * made.found < made.claims and made.found:
         why = f" {apart}" if apart else _traceless(made)
         return f"{_counted_claims(frame, made)}.{why}", _explain(frame, OTHERS) or ANEW
     if apart:
         return apart, _explain(frame, OTHERS)
-    share_left = _left_by_candidates(frame)
     if share_left is not None:
         words = f"The candidates miss {share(share_left)} of the weights."
         return words, _more_candidates(frame)
@@ -301,9 +303,11 @@ def _elsewhere(frame: Frame, known: Certificate | None) -> str:
         return ""
     if share_left > max(AS_WELL, known.residual):
         return ""
-    left, true = share(share_left), f"the training points {share(known.residual)}"
-    how = "nearly as well" if share_left > known.residual else "as well"
-    return f"Other points explain the weights {how}: they leave {left}, {true}."
+    left = share(share_left)
+    if share_left > known.residual:
+        return f"Other points miss only {left} of the weights."
+    true = f"the training points {share(known.residual)}"
+    return f"Other points explain the weights as well: they leave {left}, {true}."
 
 
 def _left_by_candidates(frame: Frame) -> float | None:

@@ -7,7 +7,7 @@ from explorer.engine.explanations.needed import Needed
 from explorer.engine.number_words import coarse_share, count, digits_above, percent, share
 from explorer.engine.statement import Action, Statement
 from explorer.page.frame import Frame, Proof
-from explorer.page.words.screen import ASK
+from explorer.page.words.screen import ASK, COMPARE
 from explorer.style import CLASSES
 
 LEAVE, LIFT = "Leave the proof", "Allow points again"
@@ -19,11 +19,10 @@ FORBID = "Press the plane to forbid points in a disc, and see what else explains
 GAUGE = "Unexplained share of the weights"
 LEAST, WITHOUT = "best set", "without a point in the disc"
 SEARCHED = "so far"
-CLOSED_IN, EACH = "How wide each place is", "how far from its middle the point can lie"
-WITHIN = "from the middle"
+CLOSED_IN, EACH = "How wide each place is", "half the width of its square"
+WITHIN = "half the width"
 HIDE = "Hide the points"
 NEXT = Action("landscape", "Try other starts")
-LAST = Action("compare", "Compare attacks")
 NOWHERE = "No place must hold a point"
 FREE = "No point is needed in the disc"
 FILLED = "Filled points: the best set without one there."
@@ -90,15 +89,13 @@ def _numbers(held: Proof) -> tuple[tuple[str, str], ...]:
     made = held.needed
     assert made is not None
     rows = [
-        ("places of the best set", str(made.asked)),
-        ("of them needed", str(len(made.rows))),
-        ("an explanation may leave", share(made.limit)),
-        ("least of any explanation", share(made.least)),
-        ("proven for", scope(made.box, made.top)),
+        ("a set may leave", share(made.limit)),
+        ("proven for sets of", scope(made.box, made.top)),
+        ("the best of these leaves", share(made.least)),
     ]
     if len(made.rows):
         low, high = made.rows[0, -3] + made.reach, made.rows[-1, -3] + made.reach
-        rows.append(("a point lies within", f"{digits_above(low)} to {digits_above(high)}"))
+        rows.append(("half the width of a place", f"{digits_above(low)} to {digits_above(high)}"))
     return tuple(rows)
 
 
@@ -118,7 +115,7 @@ def _none(frame: Frame, held: Proof, fold: tuple[tuple[str, str], ...]) -> State
 
 def way_on(frame: Frame) -> Action:
     """Return the way to the landscape, or beyond it where its runs have come to a result."""
-    return LAST if frame.is_answered else NEXT
+    return COMPARE if frame.is_answered else NEXT
 
 
 def _revelation(frame: Frame, held: Proof, fold: tuple[tuple[str, str], ...]) -> Statement:
@@ -144,7 +141,7 @@ def _rest(frame: Frame, rest: int) -> str:
 def places_told(made: Needed) -> list[str]:
     """Return of each place how near to its middle a point of its class lies."""
     return [
-        f"{CLASSES[int(row[-2])].sign}: within {digits_above(row[-3] + made.reach)} of its middle"
+        f"{CLASSES[int(row[-2])].sign}: half the width {digits_above(row[-3] + made.reach)}"
         for row in made.rows
     ]
 
@@ -174,8 +171,7 @@ def _argument(frame: Frame, held: Proof) -> Statement:
     least = cone.least.high
     fold = (
         *_numbers(held),
-        ("left without a point there", share(bound.high)),
-        ("proven without a point there", percent(bound.low)),
+        ("proven without a point there", f"{percent(bound.low)} or more"),
     )
     title = f"Without a point in the disc {coarse_share(bound.high)} is unexplained"
     if bound.high <= 1.02 * least:

@@ -44,7 +44,7 @@ from explorer.research.pictures.charts import (
 BREATH_S = 1.0 if IN_CLASS else 0.1
 FIRST = "The curve begins with the first step."
 SOLVED = "Solved, without a step: the points leave {} of the weights unexplained."
-MERGED = " It has {} in place of {}: those that act alike are merged."
+MERGED = " The network has {} in place of {}: those that act alike are merged."
 
 
 class CurvesPanel(ChartPanel):

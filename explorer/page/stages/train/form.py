@@ -71,14 +71,16 @@ class TrainForm(Form):
         )  # fmt: skip
         self.widget = w.VBox([self.row, self.buttons])
 
+    def belongs(self, frame: Frame) -> bool:
+        """Return whether there is a way still to go: not where the points explain all weights."""
+        return super().belongs(frame) and not frame.training.is_exact
+
     def render(self, frame: Frame) -> None:
         """Offer the ways to the end where it is not reached; the exact network once on screen."""
         super().render(frame)
         action = headline(frame, self.session.running).action
-        there = frame.training.is_exact
-        once_more = there or (action is not None and action.key == "exact")
+        once_more = action is not None and action.key == "exact"
         self.buttons.put("jump", hidden=once_more and not self.job.busy)
-        self.buttons.put("finish", hidden=there and not self.finishing.busy)
 
     def _jump(self) -> None:
         """Solve at once, or beside the page if that takes longer; edited points stay."""
