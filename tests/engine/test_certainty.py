@@ -138,20 +138,10 @@ def test_map_of_the_line_is_bright_at_the_points_and_nowhere_else():
     *_, last = radius_map(cone, -2.5, 2.5, 100, 0.05)
     at = -2.5 + 5 * (np.arange(100) + 0.5) / 100
     for k, label in enumerate((1.0, -1.0)):
-        for place, needed in zip(at, last.needed[k], strict=True):
-            assert not needed or near(data, place, 0.05 + last.reach, label)
-    assert last.needed.any(axis=1).all()
-
-
-def test_places_of_a_map_do_not_meet_and_each_holds_a_point():
-    data = points(202)
-    *_, last = radius_map(assumed_cone(exact(data)), -2.5, 2.5, 100, 0.05)
-    rows = last.places
-    assert len(rows) >= 2 and (rows[:, -1] > last.threshold).all()
-    for i, (at, label, _) in enumerate(rows):
-        assert near(data, at, 0.05 + last.reach, label)
-        others = rows[:i][rows[:i, 1] == label, 0]
-        assert (np.abs(others - at) >= 2 * (0.05 + last.reach) - 1e-9).all()
+        needed = at[last.values[k] > last.limit]
+        assert len(needed)
+        for place in needed:
+            assert near(data, place, 0.05 + last.reach, label)
 
 
 def test_map_and_claims_end_when_nobody_wants_them():

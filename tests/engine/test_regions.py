@@ -274,8 +274,13 @@ def test_a_trained_network_has_no_false_place_and_its_points_are_certified(train
             near = ((data.x[:, 0] - at).abs() <= 0.1 + 1e-9) & (data.y == label)
             assert found.low <= made.limit or bool(near.any())
     *_, picture = radius_map(cone, -1.5, 1.5, 32, 0.05)
-    for at, label in picture.places[:, :2]:
-        assert bool((((data.x[:, 0] - at).abs() <= 0.05 + 1e-9) & (data.y == label)).any())
+    pixels = -1.5 + 3.0 * (np.arange(32) + 0.5) / 32
+    for label, values in zip((1.0, -1.0), picture.values, strict=True):
+        needed = pixels[values > picture.limit]
+        assert len(needed)
+        for at in needed:
+            near = (data.x[:, 0] - at).abs() <= 0.05 + picture.reach + 1e-9
+            assert bool((near & (data.y == label)).any())
     mass = forced_masses(cone, data.x, data.y, 0.05, allowed_residual(cone, made.truth))
     assert bool((mass > 0).all())
 

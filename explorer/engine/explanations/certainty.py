@@ -20,7 +20,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from explorer.engine.arrays import Array, Flags, as_array
+from explorer.engine.arrays import Array, as_array
 from explorer.engine.classes import labels
 from explorer.engine.data import Dataset
 from explorer.engine.explanations.assumptions import threshold, threshold_obstacle
@@ -30,7 +30,6 @@ from explorer.engine.threads import few_threads
 
 PLAIN = 1.05  # times the least residual: a smaller radius says nothing of a place; arbitrary
 TRIFLE = 0.005  # of |theta|: a radius up to it says nothing either; arbitrary
-ALIKE = 0.95  # of the largest radius nearby: as bright; arbitrary
 SLICE = 24  # places between two pictures of a map; arbitrary
 CERTIFIED, LIKELY = "certified", "likely"  # a theorem; a judgement by a threshold
 
@@ -211,39 +210,6 @@ class RadiusMap:
     def limit(self) -> float:
         """Return what a radius must exceed: as of `Certainty`."""
         return self.threshold if self.truth is None else self.truth
-
-    @property
-    def needed(self) -> Flags:
-        """Return which pixels (C, ...) have a radius above the limit."""
-        found: Flags = np.nan_to_num(self.values) > self.limit
-        return found
-
-    @property
-    def places(self) -> Array:
-        """Return needed places that do not meet (p, d + 2): centre, label, radius; largest first.
-
-        No two of one label can stand for the same training point. Of pixels that are about as
-        bright the one in their middle is taken.
-        """
-        k, *pixel = np.nonzero(self.needed)
-        d, side = len(pixel), self.values.shape[1:]
-        if d == 2:  # the first row is on top
-            pixel = [pixel[1], side[0] - 1 - pixel[0]]
-        share = (np.stack(pixel, axis=1) + 0.5) / np.array(side[::-1])
-        at = self.low + (self.high - self.low) * share
-        own = np.array(labels(len(self.values)))[k]
-        rows = np.column_stack([at, own, self.values[self.needed]])
-        wide, kept = 2 * (self.half + self.reach), []
-        while len(rows):
-            best = rows[np.argmax(rows[:, -1])]
-            own = rows[:, d] == best[d]
-            apart = np.abs(rows[:, :d] - best[:d]).max(axis=1)
-            alike = rows[own & (apart < wide) & (rows[:, -1] >= ALIKE * best[-1])]
-            off = np.abs(alike[:, :d] - alike[:, :d].mean(axis=0)).max(axis=1)
-            kept.append(alike[np.argmin(off)])
-            apart = np.abs(rows[:, :d] - kept[-1][:d]).max(axis=1)
-            rows = rows[~(own & (apart < wide - 1e-12))]
-        return np.array(kept).reshape(-1, d + 2)
 
 
 def radius_map(

@@ -185,9 +185,6 @@ def links_of(claims: Report, truth: Dataset, match: NDArray[np.int64], axes: Axe
 # --- the explain stage ------------------------------------------------------------------------
 def explain_marks(frame: Frame, axes: Axes, truth_shown: bool) -> Arrays:
     """Return what holds of points of the explain stage: which cannot be split, or are certified."""
-    if frame.certain is not None and frame.certain.map.truth is not None:
-        at = axes.shares(frame.certain.map.places[:, :2])
-        return {"marks": np.column_stack([at, np.full(len(at), CERTIFIED)])}
     shown = frame.stage == "explain" and frame.explain is not None and truth_shown
     if not shown or frame.certain or frame.proof:
         return {}

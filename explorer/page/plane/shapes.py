@@ -8,9 +8,8 @@ import numpy as np
 import torch
 
 from explorer.engine.arrays import Array
-from explorer.engine.attacks.shapes import EMPTY, NONE, SQUARE, Shapes, joined_paths
+from explorer.engine.attacks.shapes import EMPTY, NONE, Shapes
 from explorer.engine.explanations.cells import cell_corners, cell_of, segment
-from explorer.engine.explanations.certainty import RadiusMap
 from explorer.engine.explanations.masses import forced_points
 from explorer.engine.explanations.splitting import free_direction
 from explorer.engine.roster import by_key
@@ -25,18 +24,6 @@ ASIDE = 0.055  # of the half width: where words stand beside a point; arbitrary
 CELL, FREE = "no neuron switches here", "line along which it splits"
 FILLED = ("candidate", "explains the weights")
 WORDS = 0.28  # likewise: what a word and its distance take on the narrowest plane; arbitrary
-
-
-def _likely(drawn: Shapes, made: RadiusMap) -> Shapes:
-    """Add dashed rings where a point is likely, on a line at its label, and the places' edges.
-
-    What is certified has a mark: see `marks.explain_marks`.
-    """
-    at, wide = made.places[:, :2], made.half + made.reach
-    edges = [x + wide * SQUARE for x in at] if len(made.low) == 2 else []
-    likely = at if made.truth is None else NONE
-    names = (*drawn.names, ("lines", "edge of its place"))
-    return replace(drawn, rings=NONE, likely=likely, lines=joined_paths(edges), names=names)
 
 
 def explain_shapes(state: Explained, axes: Axes) -> Shapes:
@@ -191,8 +178,7 @@ def _of_stage(frame: Frame, axes: Axes) -> Shapes:
     if frame.proof is not None:
         return EMPTY
     if frame.stage == "explain" and frame.explain is not None:
-        drawn = explain_shapes(frame.explain.present, axes)
-        return drawn if frame.certain is None else _likely(drawn, frame.certain.map)
+        return explain_shapes(frame.explain.present, axes)
     if frame.stage == "landscape" and frame.map_kind == "starts":
         return EMPTY if frame.starts is None else starts_shapes(frame.starts)
     if frame.stage == "landscape" and frame.landscape is not None:

@@ -22,7 +22,6 @@ from explorer.engine.number_words import (
     coarse_share,
     count,
     digits,
-    digits_above,
     percent,
     share,
 )
@@ -300,37 +299,25 @@ def _compare(frame: Frame) -> Statement:
 
 
 def _certain(shown: Certain) -> Statement:
-    """Return what the map of radii says: where a point must be, or is likely by a threshold."""
+    """Return what the map of radii says: how much every set misses without a point at a place.
+
+    Which places must hold a point is the last act's to say.
+    """
     made = shown.map
-    places = made.places
-    sure, one = ("likely to", "is likely to") if made.truth is None else ("must", "must")
     known = made.values[np.isfinite(made.values)]
     top = float(known.max(initial=made.least))
     fold = (
         ("bound below any explanation", share(made.least)),
         ("largest radius so far", percent(top)),
-        (f"{sure} hold a point from", share(made.limit)),
+        ("must hold a point from" if made.truth is not None else "likely to hold one from",
+         share(made.limit)),
         ("half width of a place", f"{made.half:.2g}"),
         ("among sets with", scope(made.box, made.top)),
-    )
-    if len(places):
-        near = digits_above(made.half + made.reach)
-        title = f"A point {one} be within {near} of each ring"
-        title += "" if shown.done else ", so far"
-        words = "Without it every set leaves more of the weights than the training points do."
-        if made.truth is None:
-            words = (
-                f"Without it every set leaves over {share(made.limit)}, a threshold: not proven."
-            )
-        return Statement(title, words, "good", fold)
+    )  # fmt: skip
     if not shown.done:
         return Statement(LIKELY, "From the weights alone, place by place.", "", fold)
-    words = (made.why if made.truth is None else "") or (
-        f"Some set misses {coarse_share(made.least)} of the weights. {_most(top)}"
-    )
-    if (made.truth is not None or not made.why) and made.limit >= PLAIN:
-        words += f" A place {one} hold one above {share(made.limit)}."
-    return Statement(f"No place {one} hold a point", words, "", fold)
+    words = (made.why if made.truth is None else "") or _most(top)
+    return Statement(LIKELY, words, "", fold, Action("places", ASK))
 
 
 def _most(top: float) -> str:
