@@ -263,10 +263,10 @@ PROJECTED = """async ([source, tilt, turn, places]) => {
 
 
 # The marks of runs at their starts, and whether one covers another, or the handle.
-MARKED = """async ([source, spots, kinds, handle]) => {
+MARKED = """async ([source, spots, kinds, handle, middle]) => {
   const told = source + "\\nexport {endMarks, boxAt};";
   const module = await import(URL.createObjectURL(new Blob([told], {type: "text/javascript"})));
-  const marks = module.endMarks(spots, kinds, handle), boxes = marks.map(module.boxAt);
+  const marks = module.endMarks(spots, kinds, handle, middle), boxes = marks.map(module.boxAt);
   const apart = (a, b) => a[0] > b[2] || b[0] > a[2] || a[1] > b[3] || b[1] > a[3];
   const over = boxes.some((a, i) => boxes.some((b, j) => i < j && !apart(a, b)));
   return {marks, over, held: boxes.some(([l, t, r, b]) =>
@@ -282,17 +282,19 @@ def test_each_start_is_marked_by_the_best_end_of_its_runs_and_no_mark_covers_ano
     page.goto("about:blank")
     corners = np.array([[200, 30], [79, 240], [321, 240]])
     spots = np.array(lattice(side)) @ corners / (side - 1)
-    n = len(spots)
+    n, middle = len(spots), corners.mean(0).tolist()
     kinds = rng.integers(0, 4, n * seeds)
     given = [np.tile(spots, (seeds, 1)).tolist(), kinds.tolist()]
     for handle in (*spots[:21].tolist(), [150.0, 150.0]):
-        made = page.evaluate(MARKED, [source.read_text(), *given, handle])
+        made = page.evaluate(MARKED, [source.read_text(), *given, handle, middle])
         assert not made["over"]
         assert not made["held"] or n > 21, "a mark makes room for the handle"
         runs = sorted(run for mark in made["marks"] for run in mark["runs"])
         assert runs == np.flatnonzero(kinds < 3).tolist(), "each once, and no run under way"
         for mark in made["marks"]:
             assert mark["kind"] == min(kinds[mark["runs"]])
+            shares = np.linalg.solve(np.vstack([corners.T, np.ones(3)]), [*mark["at"], 1])
+            assert shares.min() > -1e-9, "within the triangle"
             assert mark["spot"] == pytest.approx(spots[mark["runs"][0] % n])
             assert {run % n for run in mark["runs"]} == {mark["runs"][0] % n}
 

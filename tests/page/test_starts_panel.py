@@ -749,6 +749,25 @@ def test_play_shows_that_attacks_go_on_and_pause_ends_them(app: App) -> None:
     asyncio.run(every())
 
 
+def test_one_button_ends_what_goes_on_for_the_map_waits(app: App) -> None:
+    made, session = panel(app), app.session
+
+    async def roll() -> None:
+        play.configure(session, m=12, steps=3000)
+        while not (made.energies.complete and made.energies.job.busy):
+            await asyncio.sleep(0.001)
+        press(made.runs.go, "go")
+        await made.energies.job.wait()
+        assert made.runs.busy and not made.energies.finest
+        made.runs.cancel()
+        await made.runs.job.wait()
+        assert made.energies.job.busy
+        await made.energies.job.wait()
+        assert made.energies.finest
+
+    asyncio.run(roll())
+
+
 def test_runs_are_those_of_the_attack_stage_unless_changed(app: App) -> None:
     session = app.session
     held, config = session.frame.starts.problem.of.config, session.attack_config

@@ -270,7 +270,8 @@ def legend(
             for name, words in names if words}  # fmt: skip
     keys += [name for name in PATHS if name in arrays]
     rows = [[key, *told.get(key, ROWS[key])] for key in keys]
-    behind = [key for key in BEHIND if key in arrays]
+    hidden = {"map"} if "energy" in arrays else set()
+    behind = [key for key in BEHIND if key in arrays and key not in hidden]
     behind += ["trail"] * ("trail" in values and "candidates" in arrays)
     if "map" in arrays and "energy" not in arrays:
         behind += ["boundary", *["margins"] * bool(values.get("margins"))]

@@ -346,7 +346,7 @@ const edged = (context, colour, width, paints, unit, path, dash = []) => {
   }
   context.setLineDash([]);
 };
-const KNOWN_DASH = [9, 4]; // of the curve that an attacker knows
+const KNOWN_DASH = [9, 4], JOINS = [4, 3]; // of the curve that an attacker knows, and of lines that join
 const circle = (context, x, y, r) => { context.moveTo(x + r, y); context.arc(x, y, r, 0, 2 * Math.PI); };
 const tick = (c, x, y, paints, unit) => {
   const r = 6.5 * unit;
@@ -430,7 +430,7 @@ const GLYPHS = {
   }),
   // Of paths and areas: in the legend alone.
   links: (c, x, y, paints, unit) => stroke(c, x, y, unit, paints.good, 1.6),
-  lines: (c, x, y, paints, unit) => stroke(c, x, y, unit, paints.ink2, 1),
+  lines: (c, x, y, paints, unit) => { c.setLineDash(JOINS.map((d) => d * unit)); stroke(c, x, y, unit, paints.ink2, 1.2); c.setLineDash([]); },
   strong: (c, x, y, paints, unit) => stroke(c, x, y, unit, paints.good, 2.5),
   curve: (c, x, y, paints, unit) => edged(c, paints.accent, 2.4, paints, unit, () => { c.moveTo(x - 13 * unit, y + 5 * unit); c.quadraticCurveTo(x, y - 11 * unit, x + 13 * unit, y + 3 * unit); }, KNOWN_DASH),
   neurons: (c, x, y, paints, unit) => stroke(c, x, y, unit, faded(paints.ink2, 0.45), 1.2),
@@ -461,8 +461,10 @@ const paintUnder = (context, frame, paints, { X, Y, unit }, size) => {
   for (const [path, colour, width] of [[frame.lines, faded(paints.ink2, pale), 1], [frame.strong, paints.good, 2.5]]) {
     if (!path) continue;
     polyline(context, path, X, Y);
+    context.setLineDash(path === frame.lines ? JOINS.map((d) => d * unit) : []); // no kink
     context.strokeStyle = colour; context.lineWidth = width; context.stroke();
   }
+  context.setLineDash([]);
   if (frame.curve) {
     edged(context, paints.accent, 2.4, paints, unit, () => eachRow(frame.curve, ([x, y], i) => context[i ? "lineTo" : "moveTo"](X(x), Y(y))), KNOWN_DASH);
     if (frame.corners) eachRow(frame.curve, ([x, y]) => { context.fillStyle = paints.accent; context.beginPath(); circle(context, X(x), Y(y), 4 * unit); context.fill(); });

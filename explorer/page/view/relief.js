@@ -117,7 +117,7 @@ export const build = ({ VIRIDIS, ON_MAP, FONT, SET_NAMES, faded, shadeAt, ballPa
       ballPath(context, x, y - r * view.tilt, set, r);
       context.fillStyle = ON_MAP.ends[set]; context.fill(); context.strokeStyle = ON_MAP.halo; context.lineWidth = 1.2; context.stroke();
     }
-    if (view.roll === 1) paintMarks(context, marksOf(frame, spots, frame.handle && on(frame.handle).slice(0, 2)));
+    if (view.roll === 1) paintMarks(context, marksOf(frame, spots, (w) => on(w).slice(0, 2)));
     context.font = `14px ${FONT}`; context.textAlign = "center";
     [[1, 0, 0], [0, 1, 0], [0, 0, 1]].forEach((w, k) => {
       const [x, y, depth] = at(w, 0), far = depth < at([1 / 3, 1 / 3, 1 / 3], 0)[2];

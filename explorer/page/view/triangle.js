@@ -126,26 +126,25 @@ const trailPlaces = (frame, where) => {
 
 // --- how runs end, at the places where they began ------------------------------------------------
 const LARGE = 7, SMALL_MARK = 4, MANY = 30, ROLLS = 3; // px: radius of a mark, and of one among so many; kind of a run under way
-const UP = 22, OUT = 24, CLEAR = 16; // px by which a mark makes room for the handle, where that is so near
+const INWARD = 24, CLEAR = 16; // px by which a mark makes room for the handle, where that is so near
 const boxAt = ({ at: [x, y], r }) => [x - 1.5 * r, y - 1.5 * r, x + 1.5 * r, y + 1.5 * r];
 const covers = (box, [x, y]) => x >= box[0] && x <= box[2] && y >= box[1] && y <= box[3];
 // A mark for each start `spots` (k) whose runs have ended: {spot, at, kind, runs, r}. `kinds`: 0 truth, 1 as good, 2 stuck, of
-// several runs the best. Where marks have room one makes room for the handle, beside the lower corners `outside`.
-const endMarks = (spots, kinds, handle, outside) => {
+// several runs the best. Where marks have room one makes room for the handle, aside towards the `middle` of the triangle.
+const endMarks = (spots, kinds, handle, middle) => {
   const made = new Map();
   spots.forEach((spot, run) => {
     if (kinds[run] >= ROLLS) return;
     const key = spot.map(Math.round).join(), mark = made.get(key) || { spot, at: spot, kind: kinds[run], runs: [] };
     mark.kind = Math.min(mark.kind, kinds[run]); mark.runs.push(run); made.set(key, mark);
   });
-  const marks = [...made.values()], [xs, ys] = [0, 1].map((c) => marks.map(({ spot }) => spot[c]));
-  const top = Math.min(...ys), low = Math.max(...ys), sides = [Math.min(...xs), Math.max(...xs)], many = marks.length >= MANY;
+  const marks = [...made.values()], many = marks.length >= MANY;
   for (const mark of marks) {
     mark.r = many ? SMALL_MARK : LARGE;
     const [x, y] = mark.spot;
     if (!many && handle && Math.hypot(x - handle[0], y - handle[1]) < CLEAR) {
-      const out = outside && low - y < 1 ? sides.findIndex((side) => Math.abs(side - x) < 1) : -1;
-      mark.at = [out < 0 ? x : x + (2 * out - 1) * OUT, y - top < 1 ? y + UP : y - UP];
+      const aside = middle[0] - x;
+      mark.at = Math.abs(aside) < 1 ? [x, y + (y < middle[1] - 1 ? INWARD : -INWARD)] : [x + Math.sign(aside) * INWARD, y];
     }
   }
   return marks;
@@ -178,9 +177,10 @@ const strokePaths = (context, paths, strong, faint) => {
 };
 const rolls = (frame, run) => !frame.ends || frame.ends.data[run] >= ROLLS;
 
-const marksOf = (frame, paths, handle) => {
+const MIDDLE = [1 / 3, 1 / 3, 1 / 3];
+const marksOf = (frame, paths, where) => {
   const kinds = frame.ends ? [...frame.ends.data] : [];
-  return endMarks(paths.map(([begun]) => begun), kinds, handle, frame.wide);
+  return endMarks(paths.map(([begun]) => begun), kinds, frame.handle && where(frame.handle), where(MIDDLE));
 };
 // Which runs are drawn strong: those under the pointer, and those that began under the handle.
 const strongOf = (frame, paths, where) => {
@@ -216,7 +216,7 @@ const paintTriangle = (context, frame, size, colours) => {
     context.strokeStyle = ON_MAP.halo; context.lineWidth = frame.tints ? 0.8 : 1.2; context.stroke();
   });
   const held = frame.handle && placeOf(frame.handle, corners);
-  const marks = frame.sizes ? [] : marksOf(frame, paths, held);
+  const marks = frame.sizes ? [] : marksOf(frame, paths, (w) => placeOf(w, corners));
   paintMarks(context, marks);
   // Over runs and their ends, so that they can be read.
   context.font = `${frame.small ? 12 : 14}px ${FONT}`; context.textAlign = "center";
@@ -383,8 +383,7 @@ function render({ model, el }) {
   // The mark of ends at a place, or null: of a census a dot, of runs all that one mark stands for.
   const markAt = ([x, y]) => {
     const paths = trailPlaces(frame, spot);
-    const box = rectOf(pad);
-    if (!frame.sizes) return marksOf({ ...frame, wide: isWide(box, small(box)) }, paths, spot(local || model.get("handle"))).find((mark) => covers(boxAt(mark), [x, y])) || null;
+    if (!frame.sizes) return marksOf({ ...frame, handle: local || model.get("handle") }, paths, spot).find((mark) => covers(boxAt(mark), [x, y])) || null;
     let best = null, near = 8;
     paths.forEach((path, run) => {
       const [px, py] = path[path.length - 1], far = Math.hypot(px - x, py - y) - frame.sizes.data[run];

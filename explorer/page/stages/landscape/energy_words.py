@@ -17,6 +17,7 @@ FLAT = "Every place leaves nothing of ‖θ‖² unexplained but rounding: one c
 COMPUTING = "Computing this map …"
 STOPPED = "Stopped before this map was there."
 ENDS = ("truth", "as good", "stuck")  # what an end is, of a run or of a census
+WAY = ("━●", "#ffffff")  # of a run, and where it is
 MARKS = (("★", "#5ee08a"), ("⬢", "#c9d1da"), ("▬", "#ff9bd2"))  # theirs, as in triangle.js
 UNIT_BILEVEL = "‖θ(x) − θ*‖ / ‖θ*‖"
 POINT = "□ where the point is &nbsp; ○ truth"
@@ -44,9 +45,14 @@ def end_rows(
     """Return how many ends are of each kind, as the legend of their marks, in HTML."""
     rows = ""
     for name, (mark, colour), count in zip(names, MARKS, counts, strict=True):
-        style = f" style='color:{colour}'" if coloured else ""
-        rows += f"<div><span class='mx-end'{style}>{mark}</span> {name} {count}</div>"
+        rows += mark_row(mark, colour if coloured else "", f"{name} {count}")
     return f"<div>{head}</div>{rows}"
+
+
+def mark_row(mark: str, colour: str, words: str) -> str:
+    """Return a row of the legend of the triangle, in HTML; `colour` "" for that of the words."""
+    style = f" style='color:{colour}'" if colour else ""
+    return f"<div><span class='mx-end'{style}>{mark}</span> {words}</div>"
 
 
 def nothing(frame: Frame) -> str:

@@ -29,17 +29,28 @@ class StartEnergies:
         """`ended` is called when nothing finer follows, or the work was cancelled or failed."""
         self.job, self.complete = Job(), False
         self.values: Array | None = None
+        self._whole: Array | None = None  # the newest that is complete
         self._show, self._ended = show, ended
         self._of: StartLandscape | None = None
         self._moved_at, self._resting = -REST_S, False
 
-    def ask(self, landscape: StartLandscape | None) -> None:
-        """Compute the energies of this landscape from now on; None: of none."""
+    @property
+    def finest(self) -> bool:
+        """Return whether nothing finer follows."""
+        return not self.job.busy and not self._resting
+
+    def ask(self, landscape: StartLandscape | None, later: bool = False) -> None:
+        """Compute the energies of this landscape from now on; None: of none.
+
+        `later`: nothing finer than the first complete lattice before it is asked for again.
+        """
         if landscape is self._of:
-            if self._resting and landscape is not None:
+            if later and self._whole is not None:
+                self.rest()
+            elif not later and self._resting and landscape is not None:
                 self._begin(landscape)
             return
-        self._of, self.values, self.complete = landscape, None, False
+        self._of, self.values, self._whole, self.complete = landscape, None, None, False
         self.job.cancel()
         if landscape is not None:
             self._begin(landscape)
@@ -59,11 +70,10 @@ class StartEnergies:
 
     def _begin(self, landscape: StartLandscape) -> None:
         self._resting = False
-        known = len(self.values) if self.values is not None and self.complete else 0
+        coarse = self._whole
+        known = 0 if coarse is None else len(coarse)
         sides = [s for s in (SIDES if page_waits() else SIDES[:AT_ONCE]) if s > known]
         places = [side * (side + 1) // 2 for side in sides]
-
-        coarse = self.values if known else None
 
         def work(progress: Progress) -> Iterator[tuple[Array, bool]]:
             before, spent = coarse, 0.0
@@ -93,4 +103,6 @@ class StartEnergies:
 
     def _take(self, part: tuple[Array, bool]) -> None:
         self.values, self.complete = part
+        if self.complete:
+            self._whole = self.values
         self._show()

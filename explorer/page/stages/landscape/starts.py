@@ -38,6 +38,7 @@ from explorer.page.panels.base import Panel
 from explorer.page.stages.landscape import census_words, words
 from explorer.page.stages.landscape import commands as landscape
 from explorer.page.stages.landscape.census_box import CensusBox
+from explorer.page.stages.landscape.energy_words import WAY, mark_row
 from explorer.page.stages.landscape.runs_box import RunsBox
 from explorer.page.stages.landscape.start_energies import StartEnergies
 from explorer.page.view.canvases import StripView, TriangleView
@@ -250,7 +251,7 @@ class StartsPanel(Panel):
             value=prior.present(self.session),
             hidden=hidden,
         )
-        self.energies.ask(None if held is None else held.landscape)
+        self._ask_energies()
         self.census.drop_old(frame)
         if held is None:
             self._refuse(choose=frame.target is not None)
@@ -284,7 +285,15 @@ class StartsPanel(Panel):
         """Let the bar at the foot show that attacks or a census go on, and the buttons follow."""
         going = (job for job in self._jobs if job.state is JobState.RUNNING)
         play.note_work(self.session, next(going, None))
+        if self.belongs(self.session.frame):
+            self._ask_energies()
         self._lead()
+
+    def _ask_energies(self) -> None:
+        """Ask for the map of the starts on screen; it gets no finer while an attack goes on."""
+        held = self.session.frame.starts
+        landscape = None if held is None else held.landscape
+        self.energies.ask(landscape, later=any(job.busy for job in self._jobs))
 
     @property
     def _next(self) -> Stage:
@@ -336,7 +345,7 @@ class StartsPanel(Panel):
         if held is not None:
             values = self.energies.values if self.energies.complete else held.energies
             if values is not None:  # no act of a hand: what the page says stays
-                landscape.know(self.session, values, finest=not self.energies.job.busy)
+                landscape.know(self.session, values, finest=self.energies.finest)
         self._draw_fill()
 
     def _ends(self) -> Array | None:
@@ -420,7 +429,9 @@ class StartsPanel(Panel):
         self.view.show(arrays, sea=sea, **aged)
         counts = [] if self.census.going else self.runs.counts()
         rolling = 0 if self.runs.found is None or not counts else len(self.runs.found.rolling)
-        said = words.ends(counts, rolling, self.runs.busy) if sum(counts) + rolling else ""
+        said = mark_row(*WAY, words.WAY_OF_A_RUN) if len(held.trail_so_far) > 1 else ""
+        if sum(counts) + rolling:
+            said = words.ends(counts, rolling, self.runs.busy)
         self.aside.put("counts", value=said)
 
     def _all_ages(self, filled: Array, colours: str) -> tuple[NDArray[np.uint8], dict[str, Any]]:

@@ -19,7 +19,9 @@ from explorer.page.stages.landscape.census_words import census_numbers, census_w
 from explorer.page.stages.landscape.energy_words import (
     ENDS,
     UNIT_BILEVEL,
+    WAY,
     end_rows,
+    mark_row,
     nothing,
     unexplained_share,
 )
@@ -84,6 +86,7 @@ OVERSHOT = "its steps have a length of their own, and can overshoot"
 ON = {"explain": "On to Explain", "arena": "On to Compare"}
 ON_TIP = {"explain": "Whether the points could be elsewhere", "arena": "Which attack does best"}
 ON_MAP = "{left} on the map"
+WAY_OF_A_RUN = "way of a run"
 # Share of the truth from which a start is beside it, and below which it is far; arbitrary.
 BESIDE, FAR = 0.5, 0.2
 
@@ -419,15 +422,15 @@ def profile_label(
 
 
 def ends(counts: Sequence[int], begun: int, going: bool = True, names: Sequence[str] = ENDS) -> str:
-    """Return how many runs ended as each of `names`, as the legend of their ends, in HTML.
+    """Return how many runs ended as each of `names`, as the legend of their marks, in HTML.
 
     `begun`: those that began and have not ended, for they are `going` on or were stopped. The names
     may be SETS, for runs of which it is known alone what they end nearest to.
     """
-    head = "ends" if names is ENDS else "ends nearest to"
+    head = f"{WAY_OF_A_RUN} to" if names is ENDS else "ends nearest to"
     if begun:
         head = f"{'rolling' if going else 'stopped'} {begun}, ended at"
-    return end_rows(counts, names, head=head)
+    return end_rows(counts, names, head=mark_row(*WAY, head))
 
 
 def handle_words(weights: Weights, energy: float, rough: bool = False) -> str:
