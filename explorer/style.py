@@ -41,12 +41,13 @@ class ClassLook(NamedTuple):
         return f"{self.number} ({self.words})"
 
 
-# The classes that can be drawn, by label: the first and the second carry 1 and -1.
+# The classes that can be drawn, by label: the first and the second carry 1 and -1. Green, which
+# also says what is recovered or proven, comes last.
 CLASSES = {
     1: ClassLook("●", "circle", "pos", POSITIVE, "blue circle", "+1"),
     -1: ClassLook("▲", "triangle", "neg", NEGATIVE, "orange triangle", "−1"),
-    3: ClassLook("■", "square", "third", CURVES[2], "green square", "3"),
-    4: ClassLook("◆", "diamond", "fourth", CURVES[3], "purple diamond", "4"),
+    3: ClassLook("■", "square", "third", CURVES[3], "purple square", "3"),
+    4: ClassLook("◆", "diamond", "fourth", CURVES[2], "green diamond", "4"),
 }
 
 # The page's colours by name, as its light theme has them (`base.js`): those of a figure on paper.

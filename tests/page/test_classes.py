@@ -43,7 +43,7 @@ def test_keys_choose_the_class_and_points_take_it() -> None:
         hand.handle({"events": [{"kind": "act", "x": 0.2 * abs(label), "y": 0.5, "gesture": 1}]})
         assert session.label == label
     assert session.frame.dataset.y.tolist() == [1, -1, 3, 4]
-    assert "purple diamond" in hand.say
+    assert CLASSES[4].words in hand.say
     play.undo(session)
 
 
