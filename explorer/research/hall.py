@@ -1,8 +1,8 @@
 """The hall attacks: what many hands say where the points are, scored beside the machine.
 
-The hall sees the weights alone, as the machine does. Its places are its taps, or where they are
-more than the claims, the places where most hands meet. Claims and places are judged in the same
-way: within as much as a finger taps.
+The hall sees the weights alone, as the machine does. Of n points each hand has n taps, the hall
+names the n places that most hands tap, and the machine its n strongest claims; one place meets one
+point, within as much as a finger taps. Chance is n blind taps on the lines of the margin.
 """
 
 from __future__ import annotations
@@ -18,16 +18,21 @@ from scipy.sparse import csr_matrix
 from scipy.spatial import cKDTree
 
 from explorer.engine.arrays import Array, as_array
-from explorer.engine.controls import control_sets
 from explorer.engine.data import PRESETS, Dataset, preset
 from explorer.engine.network import Network, phi
 from explorer.engine.number_words import count
-from explorer.engine.scoring import Verdict, judge, score
+from explorer.engine.scoring import Verdict, score
 from explorer.engine.store import Run
 from explorer.engine.training import TrainConfig
 from explorer.research.game import Challenge, GameError
 from explorer.research.pictures.axes import Axes
-from explorer.research.pictures.fields import margin_map, neuron_lines
+from explorer.research.pictures.fields import (
+    FINE_SIZE,
+    field,
+    margin_map,
+    neuron_lines,
+    samples,
+)
 from explorer.research.pictures.needles import needles
 from explorer.research.runs import RADIUS
 
@@ -35,12 +40,13 @@ from explorer.research.runs import RADIUS
 # millimetre and a half. Arbitrary: where it is wider, chance alone meets most of a circle.
 FINGER = 0.05
 SIZE = 64  # samples of the map a side: 5 kB for a phone; arbitrary
-# Of a class in turn: a machine that takes all points, one that takes most, two that fail; at last
-# the set of the opening, which the class has seen.
-FIRST = "triangle"  # no preset: nobody has seen it
-ROUNDS = (FIRST, "random-circle", "moons", "xor", "alternating-circle")
+# What a class gets in turn: a drawing that no page shows, and its seed. Of these the machine finds
+# most points, and most places are proven, as measured (docs/hall.md). After them come new seeds.
+PREPARED = (("square", 4), ("pentagon", 6), ("square", 6), ("pentagon", 5))
+BUILT_IN = ("random-circle", "moons", "xor", "alternating-circle")  # of three the machine finds few
 JITTER, STEPS = 0.05, 12_000  # of a set made for the hall, off its ruler; arbitrary
-CORNER, STRAYS = 1.3, 0.02  # of the triangle: how far out, and how far points stray; arbitrary
+CORNER, STRAYS = 1.3, 0.02  # of a drawing: how far out, how far points stray; arbitrary
+BLIND = 200  # blind hands that stand for chance; arbitrary: the mean is known to a tenth
 
 
 def finger_radius(axes: Axes) -> float:
@@ -53,37 +59,54 @@ def finger_radius(axes: Axes) -> float:
     return max(RADIUS, float(f"{FINGER * axes.half.min():.2g}"))
 
 
-def next_set(name: str) -> str:
-    """Return the set that a hall gets after this one; the first after one of another name.
+def next_set(turn: int) -> tuple[str, int]:
+    """Return the drawing of a hall's turn, counted from 0, and its seed: no two turns have one.
 
     Example:
-        >>> [next_set(name) for name in ("moons", "triangle", "spiral", "")]
-        ['xor', 'random-circle', 'triangle', 'triangle']
+        >>> next_set(0), next_set(len(PREPARED))
+        (('square', 4), ('square', 104))
     """
-    return ROUNDS[(ROUNDS.index(name) + 1) % len(ROUNDS)] if name in ROUNDS else ROUNDS[0]
+    if turn < len(PREPARED):
+        return PREPARED[turn]
+    return PREPARED[turn % len(PREPARED)][0], 100 + turn
 
 
 def hall_run(name: str, seed: int) -> Run:
-    """Return a run to train for the hall: `FIRST` as it is, of other sets new points a seed.
+    """Return a run to train for the hall, of new points a seed: a drawing or a built-in set.
 
     Example:
-        >>> hall_run("moons", 1).dataset.n, hall_run("triangle", 1).dataset.n
+        >>> hall_run("moons", 1).dataset.n, hall_run("square", 1).dataset.n
         (24, 20)
     """
-    if name == FIRST:
-        return Run(_triangle(), TrainConfig(), seed=seed)
+    if name in DRAWINGS:
+        return Run(_around(DRAWINGS[name], seed), TrainConfig(), seed=seed)
     row = PRESETS[name]
     data = preset(name, row.n, max(row.noise, JITTER), seed)
     return Run(data, TrainConfig(steps=STEPS), seed=seed)
 
 
-def _triangle() -> Dataset:
-    """Return 20 points at equal steps along a triangle, every neighbour of the other class."""
-    n, angles = 20, np.pi / 2 + 2 * np.pi / 3 * np.arange(4)
-    corners = CORNER * np.column_stack([np.cos(angles), np.sin(angles)])
-    at = 3 / n * np.arange(n)
-    x = np.column_stack([np.interp(at, np.arange(4), side) for side in corners.T])
-    strayed = x + np.random.default_rng(0).normal(0, STRAYS, (n, 2))
+def _corners(n: int) -> Array:
+    """Return the corners (n, 2) of an equal-sided drawing."""
+    angles = np.pi / 2 + 2 * np.pi / n * np.arange(n)
+    return CORNER * np.column_stack([np.cos(angles), np.sin(angles)])
+
+
+DRAWINGS = {"square": _corners(4), "pentagon": _corners(5)}
+
+
+def _around(corners: Array, seed: int) -> Dataset:
+    """Return 20 points at equal steps around a drawing, every neighbour of the other class.
+
+    The seed says where they begin, and how the drawing is turned.
+    """
+    n, rng = 20, np.random.default_rng(seed)
+    ring = np.vstack([corners, corners[:1]])
+    ends = np.concatenate([[0], np.linalg.norm(np.diff(ring, axis=0), axis=1).cumsum()])
+    at = ends[-1] * (np.arange(n) + rng.random()) / n
+    x = np.column_stack([np.interp(at, ends, side) for side in ring.T])
+    turn = rng.uniform(-np.pi, np.pi)
+    turned = x @ np.array([[np.cos(turn), np.sin(turn)], [-np.sin(turn), np.cos(turn)]])
+    strayed = turned + rng.normal(0, STRAYS, (n, 2))
     return Dataset(torch.from_numpy(strayed), torch.tensor([1.0, -1.0] * (n // 2)).double())
 
 
@@ -138,23 +161,71 @@ def point_rows(data: Dataset, axes: Axes) -> list[list[float]]:
     return rows_of(rows[np.abs(rows[:, :2]).max(axis=1) <= 1])
 
 
-def read_taps(net: Network, taps: Mapping[str, Any], axes: Axes) -> dict[int, Dataset]:
+def read_taps(net: Network, taps: Mapping[str, Any], axes: Axes, most: int) -> dict[int, Dataset]:
     """Return the taps of each phone as points, each of the class that the network gives its place.
 
     Args:
         net: the attacked network.
         taps: by the phone's number, places as shares of the plane, as a browser sends them.
         axes: of the plane.
+        most: how many of a phone count, its first ones: as many as there are points.
 
     Raises:
         ValueError: where they are no rows of two numbers.
     """
     made = {}
     for number, rows in taps.items():
-        shares = np.array(rows, dtype=float).reshape(-1, 2)
-        x = torch.from_numpy(axes.centre + shares * axes.half)
-        made[int(number)] = Dataset(x, torch.where(phi(net, x) >= 0, 1.0, -1.0).to(x.dtype))
+        shares = np.array(rows, dtype=float).reshape(-1, 2)[:most]
+        made[int(number)] = _with_class(net, axes.centre + shares * axes.half)
     return made
+
+
+def _with_class(net: Network, places: Array) -> Dataset:
+    """Return places (k, 2) as points of the class that the network gives them."""
+    x = torch.from_numpy(places)
+    return Dataset(x, torch.where(phi(net, x) >= 0, 1.0, -1.0).to(x.dtype))
+
+
+def strongest(claims: Dataset, most: int) -> Dataset:
+    """Return the first so many of claims, which begin with the largest multipliers."""
+    return Dataset(claims.x[:most], claims.y[:most])
+
+
+def blind_hits(net: Network, truth: Dataset, axes: Axes, within: float) -> float:
+    """Return how many points as many blind taps meet, on average: the board's chance.
+
+    They fall at random where |Phi| is the margin: all points that hold it lie there.
+
+    Args:
+        net: the attacked network, at margin 1.
+        truth: the points.
+        axes: of the plane.
+        within: in units of the data.
+
+    Example:
+        >>> from explorer import maximum_margin
+        >>> data = preset("xor")
+        >>> net = maximum_margin(data.x, data.y).net
+        >>> 0 < blind_hits(net, data, Axes(), 0.1) < data.n / 4
+        True
+    """
+    line, rng = _margin_line(net, axes), np.random.default_rng(0)
+    if not len(line):
+        return 0.0
+    hands = (_with_class(net, line[rng.choice(len(line), truth.n)]) for _ in range(BLIND))
+    return sum(int(score(truth, by.x, by.y, (within,)).found) for by in hands) / BLIND
+
+
+def _margin_line(net: Network, axes: Axes) -> Array:
+    """Return places (k, 2) where |Phi| is 1, about as dense everywhere along these lines."""
+    over = np.abs(field(net, axes, FINE_SIZE)) - 1
+    place = as_array(samples(FINE_SIZE, axes)).reshape(FINE_SIZE, FINE_SIZE, 2)
+    found = []
+    for value, at in ((over, place), (over.T, place.transpose(1, 0, 2))):
+        cut = value[:-1] * value[1:] < 0
+        share = (value[:-1][cut] / (value[:-1][cut] - value[1:][cut]))[:, None]
+        found.append(at[:-1][cut] * (1 - share) + at[1:][cut] * share)
+    return np.concatenate(found)
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,7 +233,7 @@ class HallGuess:
     """Where the hall believes the points are.
 
     Attributes:
-        places: the taps while they are few, else the places where most phones tap.
+        places: where most phones tap.
         taps: how many taps they are made of.
         phones: of how many phones.
     """
@@ -173,27 +244,21 @@ class HallGuess:
 
 
 def hall_guess(taps: Mapping[int, Dataset], most: int, within: float) -> HallGuess:
-    """Return what the hall guesses: its taps while they are at most `most`, else the densest.
-
-    No tap of a few is moved, so the hall then scores as well as each of its phones.
+    """Return what the hall guesses: where most phones tap.
 
     Args:
         taps: of each phone (`read_taps`).
-        most: how many places at most.
+        most: how many places at most: as many as there are points.
         within: in units of the data (`densest`).
 
     Example:
         >>> from explorer import empty
         >>> phones = {n: empty(2).with_point([v, 0.0], 1) for n, v in enumerate((0.0, 0.02, 1.0))}
-        >>> hall_guess(phones, 3, 0.1).places.n, hall_guess(phones, 2, 0.1).places.n
-        (3, 2)
+        >>> hall_guess(phones, 3, 0.1).places.n, hall_guess(phones, 1, 0.1).places.n
+        (2, 1)
     """
     each = list(taps.values())
-    total = sum(phone.n for phone in each)
-    if not each or total > most:
-        return HallGuess(densest(each, most, within), total, len(each))
-    x, y = torch.cat([phone.x for phone in each]), torch.cat([phone.y for phone in each])
-    return HallGuess(Dataset(x, y), total, len(each))
+    return HallGuess(densest(each, most, within), sum(phone.n for phone in each), len(each))
 
 
 def densest(taps: Sequence[Dataset], most: int, within: float) -> Dataset:
@@ -244,41 +309,48 @@ def _apart(phone: Dataset, least: float) -> tuple[torch.Tensor, torch.Tensor]:
 
 @dataclass(frozen=True, eq=False)
 class HallScore:
-    """A round that is over.
+    """A round that is over: each number is of points met, one to one and within one distance.
 
     Attributes:
-        machine: the verdict on all claims of the machine.
-        hall: the verdict on the hall's places, within the same distance.
+        machine: the verdict on the machine's claims.
+        hall: of the hall's places.
+        chance: of blind taps, on average (`blind_hits`).
         guess: the hall's places.
-        each: points that the taps of a phone come as near to, by its number.
+        each: of the taps of a phone, by its number.
     """
 
     machine: Verdict
-    hall: Verdict
+    hall: int
+    chance: float
     guess: HallGuess
     each: dict[int, int]
 
 
-def score_hall(truth: Dataset, taps: Mapping[int, Dataset], machine: Verdict) -> HallScore:
+def score_hall(
+    truth: Dataset, taps: Mapping[int, Dataset], machine: Verdict, chance: float
+) -> HallScore:
     """Score the hall and each phone, beside the machine and within the distance of its verdict.
 
     Args:
         truth: the points.
         taps: of each phone (`read_taps`).
-        machine: the verdict on the machine's claims; the hall names no more places than it claims,
-            or than there are points.
+        machine: the verdict on the machine's claims.
+        chance: what blind taps meet (`blind_hits`).
 
     Example:
-        >>> from explorer import judge, preset
+        >>> from explorer import control_sets, judge, preset
         >>> data = preset("moons", n=10)
         >>> machine = judge(data, control_sets(data), data.x, data.y, radius=0.1)
         >>> taps = {1: Dataset(data.x[4:], data.y[4:]), 2: Dataset(data.x[:4], data.y[:4])}
-        >>> made = score_hall(data, taps, machine)
-        >>> made.hall.found, made.each
+        >>> made = score_hall(data, taps, machine, 0.5)
+        >>> made.hall, made.each
         (10, {1: 6, 2: 4})
     """
     within = machine.radius
-    guess = hall_guess(taps, max(machine.claims, truth.n), within)
-    hall = judge(truth, control_sets(truth), guess.places.x, guess.places.y, within)
-    each = {n: int(score(truth, by.x, by.y, (within,)).found) for n, by in taps.items()}
-    return HallScore(machine, hall, guess, each)
+    guess = hall_guess(taps, truth.n, within)
+
+    def met(by: Dataset) -> int:
+        return int(score(truth, by.x, by.y, (within,)).found)
+
+    each = {n: met(by) for n, by in taps.items()}
+    return HallScore(machine, met(guess.places), chance, guess, each)

@@ -29,7 +29,7 @@ from tornado.web import RequestHandler
 from explorer.serve.network import Door
 from explorer.serve.sockets import TOKEN, SmallSocket, checked_name, is_loopback
 
-MOST_TAPS = 30  # of a phone; arbitrary, and no number of points
+MOST_TAPS = 30  # of a phone, however many points there are; arbitrary
 MOST_PHONES = 600  # of a round; arbitrary: two halls
 MOST_EACH = 400  # of them from one address, which a hall behind a proxy shares; arbitrary
 MOST_NEW = 200  # phones of one address that join in a second; arbitrary: a hall is in after two
@@ -235,13 +235,14 @@ def _are_answers(found: object) -> bool:
 
 def checked_round(found: object) -> dict[str, Any] | None:
     """Return a round as its page sent it, or None where it is not as that sends it."""
-    others = {"size", "scores", "answers"}
+    others = {"size", "most", "scores", "answers"}
     if not isinstance(found, dict) or not found.keys() <= {*ROWS, *TEXTS, *others}:
         return None
     fit = all(
         _are_rows(value, ROWS[name]) if name in ROWS
         else isinstance(value, str) and len(value) <= TEXTS[name] if name in TEXTS
         else type(value) is int and 2 <= value <= 128 if name == "size"
+        else type(value) is int and 1 <= value <= MOST_ROWS if name == "most"
         else _are_answers(value) if name == "answers"
         else isinstance(value, dict) and _are_rows(list(value.values()), 2, far=MOST_ROWS)
         for name, value in found.items()

@@ -62,7 +62,7 @@ def test_two_phones_attack_and_all_see_the_truth(
     console_errors.clear()
     expect(hall.get_by_role("status").filter(has_text="phones")).to_have_text("2 phones, 3 taps")
     second.reload()
-    expect(second.locator("#count")).to_have_text("2 taps")
+    expect(second.locator("#count")).to_have_text("2 of 20 taps")
 
     hall.get_by_role("button", name="The machine's claims").click()
     expect(first.locator("#title")).to_have_text("The machine claims")
@@ -74,7 +74,7 @@ def test_two_phones_attack_and_all_see_the_truth(
     expect(first.locator("#title")).to_have_text("Here a point must be")
     hall.get_by_role("button", name="Reveal the points").click()
     expect(hall.get_by_role("button", name="Close")).to_be_visible()
-    expect(hall.locator(".mx-hall-score td")).to_have_count(3)  # of machine, hall and proof
+    expect(hall.locator(".mx-hall-score td")).to_have_count(4)  # of machine, hall, chance and proof
     expect(legend.first).to_be_hidden()  # the marks stand in these rows
     lines = "e => e.clientHeight / parseFloat(getComputedStyle(e).lineHeight)"
     assert hall.locator("h2").evaluate(lines) < 2.5, "more than two lines"
@@ -90,7 +90,7 @@ def test_two_phones_attack_and_all_see_the_truth(
     before = code.inner_text()
     hall.get_by_label("Which network comes next").select_option("moons")
     hall.get_by_role("button", name="Next round").click()
-    expect(first.locator("#count")).to_have_text("0 taps")
+    expect(first.locator("#count")).to_have_text("0 of 24 taps")
     expect(first.locator("#network")).to_contain_text("Round 2")
     expect(code).to_have_text(before)
     assert whole(hall)

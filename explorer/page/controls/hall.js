@@ -13,6 +13,14 @@ const putFlush = (e, text) => {
   pen.font = `${fontWeight} 100px ${fontFamily}`;
   e.style.marginLeft = `${pen.measureText(text.slice(0, 1)).actualBoundingBoxLeft / 100}em`;
 };
+// What will happen, before the first phone comes: the marks of each act on a plane, and its words.
+const ACTS = [
+  ["+", "You tap on phones where you believe the points are"], ["● ▲", "The machine claims points"],
+  ["▢", "A proof: places that must hold a point"], ["○ △", "The points are revealed"], ["", "Who met more: the hall, the machine, or chance?"],
+];
+const drawActs = () => make("ol", "mx-hall-acts", { hidden: true }, ...ACTS.map(([marks, says]) => make("li", "", {},
+  marks ? make("div", "", {}, ...marked(marks)) : make("div", "bars", {}, ...["good", "ink", "ink3"].map((ink, k) => make("span", "", { style: `background:var(--mx-${ink});width:${85 - 25 * k}%` }))),
+  make("span", "", { textContent: says }))));
 const build = (el, send, onClose) => {
   const words = make("p", "mx-note", { role: "status" });
   const choice = (label) => make("select", "mx-select", { "aria-label": label });
@@ -37,7 +45,9 @@ const build = (el, send, onClose) => {
   const again = makeButton("mx-action", "Next round", "Phones go on with it by themselves", () => send("begin", other.value));
   const leave = makeButton("mx-flat mx-hall-leave", "", "Phones are told that it is over", () => { tell({ end: true }); dialog.close(); send("end"); });
   const open = makeButton("mx-action", "Open to phones in this network", "They reach their own page alone, until the server ends", () => tell({ open: true }));
-  const join = make("div", "mx-hall-join", {}, open, where, make("div", "mx-hall-scan", {}, make("div", "", {}, qr), make("div", "", {}, code, count, legend)));
+  const acts = drawActs();
+  const scan = make("div", "mx-hall-scan", {}, make("div", "", {}, qr), make("div", "", {}, code, count, legend));
+  const join = make("div", "mx-hall-join", {}, open, acts, where, scan);
   const dialog = make("dialog", "mx-hall-screen", { "aria-label": "The hall attacks" },
     make("div", "mx-hall-left", {}, plane, make("div", "mx-hall-said", { textContent: "The network's weights: all that the machine sees" }), needles),
     make("div", "mx-hall-right", {}, network, title, join, warned, said, scoped, scores, asked, seal, busy,
@@ -105,15 +115,17 @@ const build = (el, send, onClose) => {
     put(scope, "textContent", now.scope);
     put(scoped, "hidden", !now.scope);
     legend.replaceChildren(...hallKey(now.round, "a tap"));
-    put(legend, "hidden", at !== "taps" || told.canOpen); // later the marks stand in the rows
+    put(legend, "hidden", at !== "taps"); // later the marks stand in the rows
     put(where, "textContent", told.letters && !told.canOpen ? (told.place || pageOf("hall").href).replace(/^http:\/\//, "") : "");
     put(open, "hidden", !told.canOpen);
+    put(acts, "hidden", !told.canOpen || at !== "taps");
+    put(scan, "hidden", told.canOpen);
     putCommand(warned, now.no_phones);
     put(warned, "hidden", !told.letters || Boolean(told.place) || told.canOpen || total > 0 || at !== "taps");
     join.classList.toggle("small", at !== "taps"); // who comes late is in for the next round
-    putFlush(code, (!told.canOpen && told.letters) || "");
+    putFlush(code, told.letters || "");
     put(count, "textContent", `${total} ${total === 1 ? "phone" : "phones"}, ${tapped} ${tapped === 1 ? "tap" : "taps"}`);
-    put(count, "hidden", told.canOpen || at !== "taps");
+    put(count, "hidden", at !== "taps");
     put(sealed, "textContent", at === "truth" ? "Check the seal" : "The seal");
     put(fit, "textContent", `${now.sealed} SHA-256: ${now.round.seal}`);
     dialog.dataset.stage = at;

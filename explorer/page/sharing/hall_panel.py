@@ -36,6 +36,7 @@ from explorer.research.game import REVEAL, GameError, Hidden, as_guess, computer
 from explorer.research.hall import (
     HallGuess,
     HallScore,
+    blind_hits,
     board,
     finger_radius,
     hall_guess,
@@ -45,6 +46,7 @@ from explorer.research.hall import (
     read_taps,
     rows_of,
     score_hall,
+    strongest,
 )
 from explorer.research.pictures.axes import Axes, axes_for
 from explorer.research.runs import granted_target, train, watch_of
@@ -117,9 +119,9 @@ def own_round(session: Session, number: int) -> HallRound:
     return replace(made, claims=_claims_on_screen(session, aim))
 
 
-def other_round(name: str, number: int, progress: Progress) -> HallRound:
+def other_round(name: str, seed: int, number: int, progress: Progress) -> HallRound:
     """Return a round of another network, which is trained for it. RunFailed where it cannot be."""
-    run = hall_run(name, number)
+    run = hall_run(name, seed)
     done, data = train(run, watch=watch_of(progress)), run.dataset
     state = done.states[-1]
     aim = aim_at(Training(state), data, done.certificate)
@@ -137,7 +139,8 @@ def _round(
     config: TrainConfig,
 ) -> HallRound:
     shown = board(hidden.challenge, axes) | {
-        "task": words.hall_tapping(aim.truth.n), "network": words.hall_network(number, state)
+        "task": words.hall_tapping(aim.truth.n), "network": words.hall_network(number, state),
+        "most": aim.truth.n,
     }  # fmt: skip
     return HallRound(number, name, hidden, aim.truth, axes, aim, state, config, shown)
 
@@ -154,6 +157,7 @@ def _claims_on_screen(session: Session, aim: Aim) -> Dataset | None:
 def answers(held: HallRound, progress: Progress) -> Iterator[dict[str, Any]]:
     """Yield what the machine comes to, as fields of the round: claims, proof, claims of later."""
     claims = computer_guess(held.hidden.challenge) if held.claims is None else held.claims
+    claims = strongest(claims, held.truth.n)
     held = replace(held, claims=claims, verdict=_verdict_on(claims, held))
     yield {"claims": held.claims, "verdict": held.verdict}
     needed = held.aim.needed
@@ -183,7 +187,7 @@ def late_answer(held: HallRound, progress: Progress) -> Iterator[dict[str, Any]]
             progress(t / (2 * held.state.t) - 0.5)
             state = training.advance(held.truth, state, config, min(SLICE, 2 * held.state.t - t))
         late = hide(Run(held.truth, config), state.net).challenge
-        claims = computer_guess(late)
+        claims = strongest(computer_guess(late), held.truth.n)
         within = finger_radius(held.axes)
         yield {"later": int(score(held.truth, claims.x, claims.y, (within,)).found)}
 
@@ -191,6 +195,11 @@ def late_answer(held: HallRound, progress: Progress) -> Iterator[dict[str, Any]]
 def _leaves_points(held: HallRound) -> bool:
     """Return whether longer training can let the machine find more, as far as claims are known."""
     return held.state.t > 0 and held.verdict is not None and held.verdict.found < held.truth.n
+
+
+def _taps_of(held: HallRound, found: dict[str, Any]) -> dict[int, Dataset]:
+    """Return what phones tapped: of each as many taps as there are points."""
+    return read_taps(held.hidden.challenge.net, found, held.axes, held.truth.n)
 
 
 def with_question(held: HallRound) -> HallRound:
@@ -213,7 +222,7 @@ def with_truth(held: HallRound, made: HallScore) -> HallRound:
         "sealed": f"{salt[1]}\n{write_csv(held.truth)}",
         "within": words.hall_within(made),
         "network": words.hall_points(held.number, held.name, held.truth.n),
-        "scores": {str(n): [found, made.hall.n] for n, found in made.each.items()},
+        "scores": {str(n): [found, held.truth.n] for n, found in made.each.items()},
     }
     return replace(held, shown=shown, guess=made.guess, score=made)
 
@@ -240,7 +249,7 @@ def said_of(held: HallRound) -> str:
         return words.hall_places(held.needed)
     if "claims" in held.shown and held.claims is not None:
         n = held.claims.n
-        return words.hall_claims(n, held.truth.n, n - len(held.shown["claims"]))
+        return words.hall_claims(held.truth.n, n - len(held.shown["claims"]))
     return ""
 
 
@@ -307,7 +316,7 @@ class HallPanel(Panel):
 
     round: HallRound | None = None
     rounds = 0  # so far
-    last = ""  # the set of the last round
+    turn = 0  # of the drawings that it offers by itself
     seen: Dataset | None = None  # those of this page that were shown last
     before = True  # whether the truth was shown when the round began
 
@@ -331,14 +340,16 @@ class HallPanel(Panel):
         if of == words.PAGE:
             self._open(own_round(self.session, self.rounds + 1))
             return
-        begun = partial(other_round, of or next_set(self.last), self.rounds + 1)
+        name, seed = (of, self.rounds + 1) if of else next_set(self.turn)
+        self.turn += not of
+        begun = partial(other_round, name, seed, self.rounds + 1)
         self.training.begin(once(begun), self._open, self.redraw)
         self.redraw()
 
     def _open(self, held: HallRound) -> None:
         if self.round is None:
             self.before = self.session.truth_shown
-        self.round, self.rounds, self.last = held, held.number, held.name
+        self.round, self.rounds = held, held.number
         play.set_truth_shown(self.session, False)
         self.job.begin(partial(answers, held), self._take, self.redraw)
         self.redraw()
@@ -353,7 +364,7 @@ class HallPanel(Panel):
         held = self.round
         if held is None or held.claims is None or held.verdict is None:
             return
-        taps, most = read_taps(held.hidden.challenge.net, found, held.axes), held.claims.n
+        taps = _taps_of(held, found)
         claims = point_rows(held.claims, held.axes)
 
         def take(made: HallGuess) -> None:
@@ -361,7 +372,7 @@ class HallPanel(Panel):
                 self.round = replace(self.round, guess=made)
                 self._add(claims=claims, guess=point_rows(made.places, held.axes))
 
-        guess = partial(hall_guess, taps, max(most, held.truth.n), held.verdict.radius)
+        guess = partial(hall_guess, taps, held.truth.n, held.verdict.radius)
         self.scoring.begin(once(lambda _: guess()), take)
 
     def _places(self) -> None:
@@ -381,7 +392,7 @@ class HallPanel(Panel):
         held = self.round
         if held is None or held.verdict is None:
             return
-        taps = read_taps(held.hidden.challenge.net, found, held.axes)
+        taps, machine = _taps_of(held, found), held.verdict
 
         def take(made: HallScore) -> None:
             if self.round is not None:
@@ -392,8 +403,12 @@ class HallPanel(Panel):
                 self._skip_proof()
                 self.redraw()
 
-        score = partial(score_hall, held.truth, taps, held.verdict)
-        self.scoring.begin(once(lambda _: score()), take)
+        def score(_: Progress) -> HallScore:
+            net, within = held.hidden.challenge.net, machine.radius
+            chance = blind_hits(net, held.truth, held.axes, within)
+            return score_hall(held.truth, taps, machine, chance)
+
+        self.scoring.begin(once(score), take)
 
     def _skip_proof(self) -> None:
         """Go on to the answer of the question where the proof is not done: nobody waits for it."""

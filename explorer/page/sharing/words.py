@@ -10,7 +10,7 @@ from explorer.engine.scoring import Verdict
 from explorer.engine.store import Run
 from explorer.engine.training import TrainState
 from explorer.research.game import GuessScore
-from explorer.research.hall import FIRST, ROUNDS, HallGuess, HallScore
+from explorer.research.hall import BUILT_IN, DRAWINGS, HallGuess, HallScore
 from explorer.research.words import verdicts
 
 ANEW = (
@@ -126,9 +126,7 @@ CLAIMING, PROVING = "The machine attacks …", "The proof runs …"
 TRAINING = "Another network is trained; phones go on with it by themselves …"
 PAGE, OWN = "page", "This page's network"
 # What a round can be of, beside the next set.
-HALL_SETS = {"": "Another network", FIRST: "Triangle"} | {
-    name: PRESETS[name].title for name in ROUNDS if name != FIRST
-}
+HALL_SETS = {"": "Another network"} | {name: PRESETS[name].title for name in BUILT_IN}
 # What a phone can answer; the round carries these names to phones and projector.
 HALL_ANSWERS = {"more": "More", "same": "As many", "fewer": "Fewer"}
 HALL_SEALED = "The points are sealed: nobody can change them any more."
@@ -147,16 +145,20 @@ def hall_network(number: int, state: TrainState) -> str:
     return f"Round {number}: {neurons}, {how}"
 
 
+OWN_POINTS = "the points of this page"
+
+
 def hall_points(number: int, name: str, n: int) -> str:
     """Return which points a round was of, once they are shown: of a set, or "" of this page."""
-    titles = {**HALL_SETS, **{key: row.title for key, row in PRESETS.items()}}
-    which = titles[name] if name else "the points of this page"
+    which = name.capitalize() if name in DRAWINGS else PRESETS[name].title if name else OWN_POINTS
     return f"Round {number}: {which}, ○ △ {count(n, 'point')}"
 
 
 def hall_within(made: HallScore) -> str:
-    """Return to a phone what counts, after how many taps it has, and what the machine did."""
-    return f": one counts within {made.hall.radius:g} of a point. {_machine_words(made.machine)}."
+    """Return to a phone what counts, after how many taps it has; what machine and chance did."""
+    machine = made.machine
+    others = f"{_machine_words(machine)}, chance {made.chance:.1f}"
+    return f": one counts within {machine.radius:g} of a point. {others}."
 
 
 def hall_rule(radius: float) -> str:
@@ -182,15 +184,14 @@ def hall_title(places: Needed | None, claimed: int, n: int, proven: bool, reveal
     return f"{count(claimed, 'claim')} of the machine" if claimed else hall_tapping(n)
 
 
-def hall_claims(claimed: int, n: int, beyond: int = 0) -> str:
-    """Return what the claims are made from, and whether each can be a point of its own.
+def hall_claims(n: int, beyond: int = 0) -> str:
+    """Return what the claims are made from.
 
     `beyond`: how many of them lie outside of the plane.
     """
     there = f"There are {n} points" if n > 1 else "There is 1 point"
-    wrong = ": some claims are double, or wrong" if claimed > n else ""
     outside = f" {beyond} {'lies' if beyond == 1 else 'lie'} outside this plane." if beyond else ""
-    return f"From the weights alone. {there}{wrong}.{outside}"
+    return f"From the weights alone. {there}.{outside}"
 
 
 def hall_places(made: Needed | None) -> str:
@@ -220,8 +221,8 @@ def _machine_words(made: Verdict) -> str:
     return f"The machine {verdicts.found(made)} {made.found} of {count(made.n, 'point')}"
 
 
-HALF_A_TENTH = 0.05  # points that chance hits, below which a tenth shows 0
 MACHINE, HALL_ROW, PROOF = "● ▲ The machine", "● ▲ The hall", "▢ The proof"
+CHANCE, BLIND = "Chance", "a blind hand along the margin"
 NO_PLACE = "No place must hold a point"
 
 
@@ -242,31 +243,24 @@ def hall_open_rows(n: int, claimed: int, guess: HallGuess) -> list[list[str]]:
 
 
 def hall_rows(made: HallScore, again: int, places: int = 0, right: int = 0) -> list[list[str]]:
-    """Return the rows of machine, hall and proof: who, of how many points, and which share.
+    """Return the rows of machine, hall, chance and proof: who, of how many points, which share.
 
     Small print stands after a bar. `again`: claims that hit a point once more; `places` are proven,
     and `right` of them hold a point.
     """
-    rows = []
-    for who, of, which in (
-        (MACHINE, made.machine, _claims_words(made.machine, again)),
-        (HALL_ROW, made.hall, _guess_words(made.guess)),
-    ):  # fmt: skip
-        many = f"{of.found} of {of.n}|{_chance_words(of)}"
-        rows.append([f"{who}|{which}", many, f"{of.found / of.n:.0%}"])
+    n = made.machine.n
+    rows = [
+        [f"{who}|{which}", f"{many} of {n}|", f"{found / n:.0%}"]
+        for who, which, many, found in (
+            (MACHINE, _claims_words(made.machine, again), made.machine.found, made.machine.found),
+            (HALL_ROW, _guess_words(made.guess), made.hall, made.hall),
+            (CHANCE, BLIND, f"{made.chance:.1f}", made.chance),
+        )
+    ]
     if places:
-        n = made.machine.n
         which = "" if places == right else count(places, "place")
-        many = f"{right} of {n}|proven to be there"
-        rows.append([f"{PROOF}|{which}", many, f"{right / n:.0%}"])
+        rows.append([f"{PROOF}|{which}", f"{right} of {n}|proven to be there", f"{right / n:.0%}"])
     return rows
-
-
-def _chance_words(made: Verdict) -> str:
-    """Return how many points chance alone hits, where that is known and not none."""
-    if made.why_not is not None:
-        return ""
-    return f"by chance {made.chance:.1f}" if made.chance >= HALF_A_TENTH else ""
 
 
 def _claims_words(made: Verdict, again: int) -> str:
