@@ -339,7 +339,7 @@ def test_bright_is_low_on_one_scale_and_ranks_are_order_alone() -> None:
         made = start_shades(values, how)
         assert (made[~known] == 0).all() and (made[known] > 0).all()
         assert (np.diff(made[known][order].astype(int)) < 0).all()
-        assert ("bright" in words.unit("kkt", how)) == (how != "rank")
+        assert ("yellow" in words.unit("kkt", how)) == (how != "rank")
         assert bool(words.unit("kkt", how, scaled=True)) == (how == "rank")
     for how in ("log", "linear"):  # a value has its colour whatever the others are
         whole = start_shades(values, how)

@@ -872,7 +872,7 @@ def starts_words(empty: Frame, begun: Frame, several: Frame) -> Named:
     yield "starts, readout", says.readout(place, 0.0123)
     yield "starts, readout of a run", says.readout(place, 1e-9, "at the end")
     yield "starts, readout in passing", says.readout(place, 0.0123, rough=True)
-    for colours in says.BRIGHT:
+    for colours in says.YELLOW:
         yield f"starts, scale, {colours}", says.scale(1.0, colours, ("#000000", "#ffffff"))
         yield f"starts, unit, {colours}", says.unit("kkt", colours)
     yield "starts, unit, bilevel", says.unit("bilevel", "log")

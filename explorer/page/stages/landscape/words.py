@@ -35,7 +35,7 @@ SETS = ("truth", "unseen", "noise")
 AGES_COMING = "other steps of training are computed"
 UNEXPLAINED, AT_START, AT_END = "Unexplained", "at the start", "at the end"
 OF_START = "colours: at the start"
-BRIGHT = {"log": "bright: little is left", "linear": "bright: little is left",
+YELLOW = {"log": "yellow: little is left", "linear": "yellow: little is left",
           "rank": "colours by rank"}  # fmt: skip
 COLOURS = (("log", "log"), ("linear", "linear"), ("by rank", "rank"))
 COLOURS_TIP = "Log and linear: one scale for all triangles. By rank: the order of the places alone"
@@ -227,7 +227,7 @@ def map_words(frame: Frame) -> tuple[str, str]:
     if made is None:
         why = "" if frame.target is None else refusal(frame.map_kind, frame.target.net)
         return HALVES if halves else WHERE, why or "Its map is on its way."
-    look = "Low" if made.values is None else "Bright"
+    look = "Low" if made.values is None else "Yellow"
     if frame.map_kind in ("ridge", "last"):
         return WHERE, f"{look}: it trains to nearly the same weights there, the others fixed."
     said = (
@@ -445,7 +445,7 @@ def unit(attack: str, colours: str, scaled: bool = False) -> str:
     """
     own = by_key(attack).own is not None
     said = scaled and colours != "rank"
-    return ", ".join([*[UNIT_BILEVEL] * own, *[BRIGHT[colours]] * (not said)])
+    return ", ".join([*[UNIT_BILEVEL] * own, *[YELLOW[colours]] * (not said)])
 
 
 def age(steps: int | None) -> str:
