@@ -85,6 +85,13 @@ def a_lasso_shows_those_images_alone(page: Page) -> None:
     assert all(box["width"] >= 64 for box in boxes)  # seen from the last row
     assert boxes[0]["y"] == boxes[1]["y"], "side by side"
     chart = page.locator(".mx-brush .bqplot")
+    wide = page.viewport_size
+    page.set_viewport_size({"width": 1280, "height": 720})
+    page.evaluate("document.querySelector('.mx-app').scrollIntoView()")
+    expect(chart).to_be_in_viewport(ratio=0.99)
+    one_line = "e => e.scrollWidth <= e.clientWidth && e.clientHeight < 30"
+    assert page.get_by_text("step 60,").evaluate(one_line)
+    page.set_viewport_size(wide)
     chart.scroll_into_view_if_needed()
     settled(chart)
     inside = chart.locator("rect.plotarea_events").bounding_box()

@@ -205,7 +205,7 @@ class Board:
     """Gallery, charts and first layer; each is there as soon as it has something to show."""
 
     def __init__(self, after: w.Widget, below: w.Widget) -> None:
-        """Make every view, empty; the gallery stands first, `after` an attack, and `below`."""
+        """Make every view, empty; below the gallery stand `after` an attack, and `below`."""
         self.gallery, self.believed, self.neurons = Gallery(), Believed(), FirstLayer()
         self.outputs = BrushView("lasso", self._choose, LASSO)
         self.chosen: list[int] | None = None  # training images in the lasso
@@ -218,19 +218,16 @@ class Board:
                  (CONTROL, "guess")), self.rates),
         )  # fmt: skip
         pairs = [(w.HTML(text).add_class("mx-chart-title"), view) for text, view in titled]
-        charts = w.VBox([cards_of(pairs, "250px")], layout=w.Layout(overflow="visible"))
-        right = w.VBox(
-            [charts, self.neurons.widget], layout=w.Layout(overflow="visible", grid_gap="12px")
-        )
+        charts = w.VBox([cards_of(pairs, "250px").add_class("mx-board")])
         left = w.VBox(
-            [after, self.believed.widget, below],
+            [self.gallery.widget, after, self.believed.widget, below],
             layout=w.Layout(overflow="visible", grid_gap="12px"),
         )
-        self._trained, self._attacked = (right,), (charts, self.believed.widget, after)
-        body = columns([left, right], "560px")
-        self.widget = w.VBox(
-            [self.gallery.widget, body], layout=w.Layout(overflow="visible", grid_gap="12px")
-        )
+        charts.layout.overflow = "visible"
+        self._trained = (self.neurons.widget,)
+        self._attacked = (charts, self.believed.widget, after)
+        rows = [columns([left, charts], "560px"), self.neurons.widget]
+        self.widget = w.VBox(rows, layout=w.Layout(overflow="visible", grid_gap="12px"))
 
     def nothing(self) -> None:
         """Show that there are no images."""
