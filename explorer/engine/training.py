@@ -127,7 +127,7 @@ class TrainConfig:
         form="more", place=9, labels=(("small first layer", "small"), ("standard", "standard")),
     )] = "small"
     steps: Annotated[int, setting(
-        "Planned steps: the run ends there", title="steps", form="more", place=5,
+        "Planned steps: the run ends there", title="steps at most", form="more", place=5,
         page=(1, 10_000_000), ge=0, note="Raise it to go on.",
     )] = 20_000
     revive: Annotated[bool, setting(
