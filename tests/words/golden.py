@@ -852,6 +852,7 @@ def starts_words(empty: Frame, begun: Frame, several: Frame) -> Named:
             yield f"starts, {name}, {drawn}, {own}", f"{': '.join(says.run_words(rolled))} {told}"
     noise = replace(rolled, weights=(0.0, 0.0, 1.0))
     yield "starts, from noise", ": ".join(says.run_words(noise))
+    lattice[0, -1] = 0.01
     for attack in ("kkt", "bilevel"):
         of = SimpleNamespace(of=SimpleNamespace(attack=attack))
         here = Handle(of, None, place, few, 0.02, energies=lattice, usual=20)  # type: ignore[arg-type]

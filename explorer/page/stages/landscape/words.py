@@ -330,7 +330,7 @@ def title(values: NDArray[np.float64], own: bool = False, finest: bool = True) -
     low = np.isfinite(values) & (values <= up_to)
     share = min(np.nonzero(low)[1], default=np.inf) / max(len(values) - 1, 1)
     if (share >= BESIDE and not finest) or not low.any():
-        return MAP, "The triangle is being computed: each place in it is a start."
+        return MAP, "Each place is a start: a mix of truth, unseen points and noise."
     left, most = (f"{v:.0%}" if own else unexplained_share(v) for v in (truth, up_to))
     verb, end = ("miss", "") if own else ("leave", " unexplained")
     text = f"They {verb} no more of the weights{end} than the truth, {left}"
