@@ -33,6 +33,7 @@ function render({ model, el }) {
   el.style.display = "none";
   const page = lab() ? "lab" : location.pathname, bar = makeBar();
   let app = null, row = model.get("keeps") ? offered(page) : null, key = newKey();
+  if (new URLSearchParams(location.search).has("lesson")) row = null; // who comes for a lesson is offered nothing else
   // Who follows a link wants what it holds: only what was drawn since in this very tab is offered then.
   if (row && /^#mx[a-z]?\d/.test(location.hash) && row.key !== attempt(() => sessionStorage.getItem(MINE), null)) row = null;
   let latest = null, stored = true, saved = "", shut = false, touched = false, active = performance.now();

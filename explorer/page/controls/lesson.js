@@ -17,8 +17,9 @@ const build = (el, send, onClose) => {
   el.append(make("div", "mx-lesson-head", {}, number, dots, leave), title, body, make("div", "mx-lesson-foot", {}, back, next));
   // Lines that are set in are code.
   const code = (part) => make("pre", "", { textContent: part.replace(/^ {4}/gm, "").trimEnd() });
+  const told = (text) => { const p = make("p"); explain(p, text); return p; };
   const paragraphs = (text) => text.split(/\n(?:[ \t]*\n)+/).filter((part) => part.trim())
-    .map((part) => (/^ {4}/.test(part) ? code(part) : make("p", "", { textContent: part.trim() })));
+    .map((part) => (/^ {4}/.test(part) ? code(part) : told(part.trim())));
   const anchors = (others) => others.map(({ page, title: name }) => make("a", "mx-action mx-lesson-link", {
     href: address(page), target: "_blank", textContent: `${name} ↗`,
   }));

@@ -31,6 +31,7 @@ from explorer.research.explained import FARTHEST, Explained, misfit
 
 ELSEWHERE = "task of its page"  # not of the frame: that page tells it, `course.note_done`
 SMALL_SCALE = 1e-4  # of the second network that the task of the page of images asks for
+MOVED = 0.3  # how far a point has to be moved before its new place counts; arbitrary
 NEAR_HALF = 0.1  # of the edge of the triangle, within which a hand is half-way; arbitrary
 TURNED = "turned to stage"
 FORMER = {  # names in lesson files of before; those of an energy, the square of a share, with True
@@ -91,6 +92,12 @@ def _off_margin(frame: Frame) -> int:
     """Return how many points do not hold the margin; 0 where one alone does: it is inside it."""
     q, on = _margins(frame), _on_margin(frame)
     return 0 if q is None or on < 2 else len(q) - on
+
+
+def _point_beyond(frame: Frame, k: float) -> bool:
+    """Return whether there are so many points, and the newest lies farther out than the margin."""
+    q = _margins(frame)
+    return q is not None and len(q) >= k and bool(q[-1] > 1) and not bool(holds_margin(q)[-1])
 
 
 def _all_on_margin(frame: Frame, _: float) -> bool:
@@ -181,6 +188,21 @@ def _has_moved(frame: Frame, far: float) -> bool:
     return bool(len(apart)) and float(apart.max()) >= far
 
 
+def _share_there(frame: Frame) -> float:
+    """Return the share unexplained where the mapped point was moved to; nan where it was not.
+
+    It is read off the map on the plane, as an eye reads it.
+    """
+    held, drawn = frame.landscape, frame.point_map
+    if held is None or drawn is None or drawn.values is None or not _has_moved(frame, MOVED):
+        return math.nan
+    (high, wide), (left, right, bottom, top) = drawn.values.shape, drawn.box
+    x, y = held.present.x[held.present.mapped].tolist()
+    column, row = (x - left) / (right - left) * wide, (top - y) / (top - bottom) * high
+    at = (min(max(int(row), 0), high - 1), min(max(int(column), 0), wide - 1))
+    return math.sqrt(max(0.0, float(drawn.values[at])))
+
+
 def _of_explanation(holds: Callable[[Explained], bool]) -> Callable[[Frame, float], bool]:
     """Return whether something holds of the explanation on screen."""
     return lambda frame, _: frame.explain is not None and holds(frame.explain.present)
@@ -239,6 +261,8 @@ KINDS: dict[str, Task] = {
     "off the margin at least": Task("At least {} points do not hold the margin",
                                     _least(_off_margin), 1, 200, 1,
                                     by=_TRAINED),
+    "point beyond the margin": Task("Place point {} beyond the thin lines", _point_beyond, 1, 200,
+                                    9, by=("points",)),
     "all points at the margin": Task("All points hold the margin", _all_on_margin, by=_TRAINED),
     "exact network": Task("The exact network is on screen", _is_solved, by=_TRAINED),
     "normalised margin at least": Task("A normalised margin of at least {}", _least(_gamma), 0, 1,
@@ -274,6 +298,10 @@ KINDS: dict[str, Task] = {
         _run_without_truth, 0, 1, 0.3, percent=True),
     "map of one point": Task("The map of one point lies on the plane", _points_map),
     "point moved at least": Task("Move a point by at least {}", _has_moved, 0, usual=0.2),
+    "point unexplained at least": Task("Drag the point to at least {}% unexplained",
+                                       _least(_share_there), 0, 1, 0.1, percent=True),
+    "point unexplained at most": Task(f"Drag the point by {MOVED}, to at most {{}}% unexplained",
+                                      _most(_share_there), 0, 1, 0.05, percent=True),
     "split in two": Task("One point became two, and the weights are still explained",
                          _of_explanation(lambda e: e.now.n > e.truth.n and not misfit(e))),
     "explains no longer": Task("The points no longer explain the weights",
