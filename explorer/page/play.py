@@ -160,7 +160,7 @@ def at_work(session: Session) -> bool:
 
 
 def _rolls(session: Session) -> bool:
-    return session.work is not None and session.frame.stage == "landscape"
+    return session.work is not None and session.frame.handle is not None
 
 
 def halt(session: Session) -> None:

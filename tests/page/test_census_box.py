@@ -1,4 +1,4 @@
-"""The census on the page: counted, cancelled, refused; its basins, its ends and its passes."""
+"""The census on the page: counted, cancelled, refused; its basins and its ends."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from explorer.page.apps.explorer import App
 from explorer.page.job import JobState
 from explorer.page.stages.landscape import census_box, words
 from explorer.page.stages.landscape import commands as landscape
+from explorer.page.stages.landscape.energy_words import unexplained_share
 from explorer.page.stages.landscape.starts import StartsPanel
 from explorer.page.stages.train import commands as train
 from explorer.page.words.headline import headline
@@ -27,9 +28,8 @@ app = pytest.fixture(lambda: opened("landscape", "moons", n=8))
 
 @pytest.fixture(autouse=True)
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Few starts and short strings, which cost little."""
+    """Few starts, which cost little."""
     monkeypatch.setattr(census_box, "STARTS", MANY)
-    monkeypatch.setattr(census_box, "ROUNDS", 20)
 
 
 def panel(app: App) -> StartsPanel:
@@ -57,7 +57,8 @@ def test_a_census_colours_the_triangle_and_its_ends_are_chosen(app: App) -> None
     assert np.allclose(frame["trails"][:, 0].sum(1), 1, atol=1e-6)
     # The headline counts, the table tells the same, and a press shows an end.
     said = headline(session.frame)
-    assert str(len(basins)) in said.title and str(MANY) in said.title
+    assert f"{round(found.census.home.value * MANY)} of {MANY} starts" in said.title
+    assert ("distinct ends", str(len(basins))) in said.fold
     assert f"{found.census.unseen.volume.value:.0%}" in said.words
     assert [row[2] for row in starts.view.rows[1:]] == [str(len(one.starts)) for one in basins]
     last = len(basins) - 1
@@ -73,20 +74,13 @@ def test_a_census_colours_the_triangle_and_its_ends_are_chosen(app: App) -> None
     assert session.frame.starts.end == 0 and session.message == ""
 
 
-def test_the_strip_shows_the_passes(app: App) -> None:
-    starts = panel(app)
+def test_an_end_leaves_what_the_triangle_says_of_its_points(app: App) -> None:
+    starts, session = panel(app), app.session
     press(starts.census.go, "go")
-    ways = starts.census.found.ways
-    assert set(ways) == {"unseen", "other"}
-    for key, way in ways.items():
-        choose(starts.path, "way", key)
-        shown = starts.strip.originals
-        assert np.allclose(shown["start"][:, 1], way.straight, atol=1e-6)
-        assert np.allclose(shown["end"][:, 1], way.lowest, atol=1e-6)
-        assert way.barrier <= way.straight_barrier + 1e-12 and shown["handle"] is None
-    choose(starts.aside, "fill", "start")
-    assert starts.path.items["way"].hidden and not starts.path.items["along"].hidden
-    assert "basins" not in starts.view.originals
+    ends = starts.census.found.census.basins
+    shares = [row[3] for row in starts.view.rows[1:]]
+    measure = session.frame.starts.landscape.measure
+    assert shares == [unexplained_share(measure(one.x)) for one in ends]
 
 
 def test_the_runs_take_the_headline_back_and_the_handle_does_not(app: App) -> None:

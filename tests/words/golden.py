@@ -81,7 +81,6 @@ from explorer.research.audit.inputs import Coordinates
 from explorer.research.audit.result import Audit, AuditAttack
 from explorer.research.census import Census, CensusConfig
 from explorer.research.census.basins import Basin, Conditions, Unseen
-from explorer.research.census.passes import LowestPass
 from explorer.research.determined import Determination
 from explorer.research.grid import Grid, maps
 from explorer.research.grid.landscape import Arrivals
@@ -793,22 +792,11 @@ def census_words() -> Named:
                       Unseen(some, 3.0), level, (1, 2), (0.1, off), some)  # fmt: skip
         yield f"census, {off} off", ": ".join(says.census_words(made))
         runs = Arrivals(21, 21, 21, 18, 2, 0.01, 20)
-        yield f"census, {off} off, after attacks", ": ".join(says.census_words(made, -1, runs))
+        yield f"census, {off} off, after attacks", ": ".join(says.census_words(made, -1, runs, 40))
     for k, one in enumerate(kinds):
         yield f"census, {one.kind}", ": ".join(says.census_words(made, k))
         yield f"census, {one.kind} in the list", says.end(made, k)
     yield "census, legend", says.legend(made)
-    alone = replace(made, basins=made.basins[:1])
-    yield "census, no other way", says.way_words(alone, "other", None, True)
-    at = torch.tensor([0.0, 0.5, 1.0])
-    ways = {
-        "none": None, "the same": LowestPass(at, at, at, torch.zeros(3, 4, 2)),
-        "far": LowestPass(at, torch.tensor([0.1, 0.5, 0.2]), at, torch.arange(3.0)[:, None, None]),
-    }  # fmt: skip
-    for name, way in ways.items():
-        for key in says.GOALS:
-            for going in (False, True):
-                yield f"census, way {name}, {key}, {going}", says.way_words(made, key, way, going)
 
 
 def starts_words(empty: Frame, begun: Frame, several: Frame) -> Named:

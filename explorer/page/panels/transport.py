@@ -64,9 +64,12 @@ class TransportPanel(Panel):
         state, line = frame.state, self.session.timeline
         last = max(line.last_t, 1)
         end = 0 if state is None else max(line.last_t, state.t)
-        travels = frame.stage == "landscape" and frame.starts is not None
         able: tuple[str, ...] = (
-            ALL if frame.stage in PLAYED else REPLAYED if frame.rolled else ("play",) * travels
+            ALL
+            if frame.stage in PLAYED
+            else REPLAYED
+            if frame.rolled
+            else ("play",) * (frame.handle is not None)
         )
         if self.session.preparing:
             able = ("play", "speed")  # the rest would change what is put up

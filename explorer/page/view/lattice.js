@@ -52,5 +52,5 @@ const stripAt = (frame, { place, value }) => {
   }
   if (share !== null) made.handle = [share, value];
   const heights = [made.start, made.end].flatMap((rows) => (rows ? [...rows.data].filter((e, i) => i % 2 && e === e) : []));
-  return { ...made, top: Math.max(frame.least, value, ...heights) };
+  return { ...made, top: Math.max(value, ...heights) };
 };

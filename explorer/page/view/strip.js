@@ -1,35 +1,35 @@
 // The profile of an energy along a path of the triangle. `paintStrip(context, frame, size, colours)`
 // is pure. A frame holds: `start` and `end` (k, 2), places along the path (0 to 1) with energies,
 // broken where a value is nan; `marks` [[place, name]]; `handle` [place, energy], or null where the
-// path does not pass it; `fall` [energies]
-// of the run from the handle; `top`, the highest energy that is drawn, at the upper tick of the axis, and
-// `least`, the lowest that it can be. While a hand holds the start it is drawn from the lattices behind the
-// two curves, `map` and `reached`, along the `path` [from, to] by the handle, none along the edges: see lattice.js.
-// `share`: whether heights are the unexplained share, the root of an energy.
+// path does not pass it; `fall` [energies] of the run from the handle; `top`, the highest energy that
+// is drawn. While a hand holds the start it is drawn from the lattices behind the two curves, `map` and
+// `reached`, along the `path` [from, to] by the handle, none along the edges: see lattice.js.
+// Heights are the unexplained share, the root of an energy. The axis ends at 100%, and beyond for an
+// attack with an energy of its own that goes further.
 const TICKS_UP = 2; // pieces of the axis
-const unexplainedTick = (v) => `${Number((100 * v).toPrecision(v < 0.1 ? 1 : 2))}%`;
+const HANDLE = 8; // px: from the middle of the handle to its edge; no word stands so near
 const paintStrip = (context, frame, size, colours) => {
-  const height = (e) => (frame.share ? Math.sqrt(e) : e), most = height(frame.top) || 1;
+  const most = Math.max(1, Math.ceil(Math.sqrt(frame.top)));
   const ticks = [...Array(TICKS_UP + 1).keys()].map((i) => (i / TICKS_UP) * most);
-  const words = ticks.map((v) => (frame.share ? unexplainedTick(v) : v ? String(Number(v.toPrecision(2))) : "0"));
+  const words = ticks.map((v) => `${100 * v}%`);
   context.font = `12px ${FONT}`;
-  const left = 12 + Math.max(26, ...words.map((word) => context.measureText(word).width)), right = 14, above = 8, below = 20;
+  const left = HANDLE + 10 + Math.max(26, ...words.map((word) => context.measureText(word).width)), right = 14, above = 8, below = 16 + HANDLE;
   const X = (s) => left + s * (size.width - left - right);
-  const Y = (e) => size.height - below - (height(Math.min(Math.max(e, 0), frame.top)) / most) * (size.height - above - below);
+  const Y = (e) => size.height - below - (Math.sqrt(Math.max(e, 0)) / most) * (size.height - above - below);
   context.lineCap = context.lineJoin = "round";
   context.strokeStyle = colours.line; context.lineWidth = 1;
   context.beginPath(); context.moveTo(X(0), Y(0)); context.lineTo(X(1), Y(0)); context.stroke();
   context.fillStyle = colours.ink2;
   context.textAlign = "right"; context.textBaseline = "middle";
   for (let i = 0; i <= TICKS_UP; i++) {
-    const y = Y(frame.share ? ticks[i] ** 2 : ticks[i]);
-    context.fillText(words[i], X(0) - 6, y);
+    const y = Y(ticks[i] ** 2);
+    context.fillText(words[i], X(0) - HANDLE - 2, y);
     context.beginPath(); context.moveTo(X(0) - 3, y); context.lineTo(i ? X(1) : X(0), y); context.stroke();
   }
   context.textBaseline = "top";
   for (const [s, name] of frame.marks || []) {
     context.textAlign = s < 0.02 ? "left" : s > 0.98 ? "right" : "center";
-    context.fillText(name, X(s), size.height - below + 4);
+    context.fillText(name, X(s), Y(0) + HANDLE + 1);
     if (s > 0.02 && s < 0.98) { context.beginPath(); context.moveTo(X(s), Y(0)); context.lineTo(X(s), above); context.stroke(); }
   }
   const line = (rows) => { polyline(context, rows, X, Y); context.stroke(); };
@@ -44,7 +44,7 @@ const paintStrip = (context, frame, size, colours) => {
     context.fillStyle = colours.good;
     context.beginPath(); context.arc(X(s), Y(last), 4.5, 0, 2 * Math.PI); context.fill();
   }
-  context.beginPath(); context.arc(X(s), Y(frame.fall && frame.fall.length ? frame.fall[0] : e), 6, 0, 2 * Math.PI);
+  context.beginPath(); context.arc(X(s), Y(frame.fall && frame.fall.length ? frame.fall[0] : e), HANDLE - 2, 0, 2 * Math.PI);
   context.fillStyle = colours.card; context.fill();
   context.strokeStyle = colours.accent; context.lineWidth = 3; context.stroke();
 };
@@ -58,11 +58,11 @@ const rowsSaid = (frame) => {
       const [s, e] = [rows.data[2 * i], rows.data[2 * i + 1]], away = Math.abs(s - place);
       if (!Number.isNaN(e) && (!best || away < best.away)) best = { away, e };
     }
-    return best && best.away < 0.05 ? (frame.share ? unexplainedText(best.e) : best.e < 1e-4 ? "less than 0.0001" : best.e.toPrecision(2)) : "–";
+    return best && best.away < 0.05 ? unexplainedText(best.e) : "–";
   };
   const places = [...Array(PLACES_SAID).keys()].map((i) => i / (PLACES_SAID - 1));
   const named = (place) => (frame.marks || []).find(([s]) => Math.abs(s - place) < 0.05)?.[1] || `${Math.round(100 * place)}% of the way`;
-  return [["place", frame.share ? "unexplained at the start" : "energy at the start", "after the attack"], ...places.map((p) => [named(p), near(frame.start, p), near(frame.end, p)])];
+  return [["place", "unexplained at the start", "after the attack"], ...places.map((p) => [named(p), near(frame.start, p), near(frame.end, p)])];
 };
 function render({ model, el }) {
   el.classList.add("mx-strip-view");

@@ -61,6 +61,9 @@ NCC
 [Cc]andidates?
     A candidate is a point that the attack moves about until all of them explain the weights.
 
+[Cc]ensus(?:es)?
+    A census lets many starts roll straight down the energy, and counts where they end.
+
 [Cc]laims?
     A claim is a place where the attack says that a training point lies.
 

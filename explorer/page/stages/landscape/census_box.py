@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from explorer.engine.arrays import Arrays, Index
-from explorer.engine.progress import Progress, part_progress
+from explorer.engine.progress import Progress
 from explorer.page import play
 from explorer.page.ask import Ask
 from explorer.page.controls.row import Item, Row, choices, pick, pick_options
@@ -21,12 +21,9 @@ from explorer.page.stages.landscape import census_words as words
 from explorer.page.stages.landscape import commands as landscape
 from explorer.research.census import Census, CensusConfig, census, census_starts, surface_of
 from explorer.research.census.basins import Kind
-from explorer.research.census.passes import LowestPass, ends_to_join, lowest_pass
 from explorer.research.grid import Problem
 
 STARTS = 200  # arbitrary: some 10 s of two cores for 20 points
-ROUNDS = 500  # of a string, at most; arbitrary: a second or two
-COUNTED = 0.8  # share of the bar that the descents take; arbitrary
 MARKS: dict[Kind, int] = {"truth": 0, "explanation": 1}  # as the ends of runs; others are stuck
 COLOURS = 8  # of basins beside that of the truth, as in triangle.js; the rest is grey
 SPECK = 1.2  # px: radius of a descent on its way
@@ -42,13 +39,11 @@ class Found:
         problem: the weights, and the three sets that starts are mixed of.
         census: what was counted.
         places: of each end on the triangle (k, 3).
-        ways: the passes found so far, by a key of `words.WAYS`.
     """
 
     problem: Problem
     census: Census
     places: Tensor
-    ways: dict[str, LowestPass] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,7 +92,7 @@ class CensusBox:
             go=Item("job", words.CENSUS, words.TIP, call=panel.command(self._start), job=self.job),
             share=Item("bar", tip="Share of the census", job=self.job),
         )
-        self.pick = pick("basin", words.PICK_TIP, lambda k: panel.do(self.press, k))
+        self.pick = pick("valley", words.PICK_TIP, lambda k: panel.do(self.press, k))
 
     def _start(self) -> None:
         """Count the basins of the weights on screen."""
@@ -108,7 +103,7 @@ class CensusBox:
         if held.trail and not held.best:  # else the headline went on to tell of that run
             landscape.place_handle(self.session, held.weights)
         config = CensusConfig(starts=STARTS, seed=self.session.seed)
-        loss = surface_of(problem, config).loss  # what it refuses is said at once
+        surface_of(problem, config)  # what it refuses is said at once
         places = census_starts(problem.parts, config)[0].numpy()
         self.going = Going(places, np.full(STARTS, -1))
 
@@ -122,19 +117,9 @@ class CensusBox:
             self.going = Going(places, basin)
 
         def work(progress: Progress) -> Iterator[Found]:
-            made = census(problem, config, part_progress(progress, 0.0, COUNTED), look)
+            made = census(problem, config, progress, look)
             places = [problem.parts.weights(one.x) for one in made.basins]
-            found = Found(problem, made, torch.tensor(places))
-            yield found
-            if problem.target.known is not None:
-                return  # ways leave what is known
-            first, ends = ends_to_join(made, problem, loss)
-            for k, (key, goal) in enumerate(ends.items()):
-                low = COUNTED + k * (1 - COUNTED) / len(ends)
-                part = part_progress(progress, low, low + (1 - COUNTED) / len(ends))
-                way = lowest_pass(loss, first, goal, ROUNDS, part)
-                found = replace(found, ways={**found.ways, key: way})
-                yield found
+            yield Found(problem, made, torch.tensor(places))
 
         self.job.begin(work, self._take, self._end)
 
@@ -152,11 +137,9 @@ class CensusBox:
 
     def _take(self, found: Found) -> None:
         self.going = None
-        new = self.found is None or self.found.census is not found.census
         self.found = found
-        if new:
-            landscape.note_census(self.session, found.census)
-        self._draw(new)
+        landscape.note_census(self.session, found.census)
+        self._draw(True)
 
     def drop_old(self, frame: Frame) -> None:
         """Forget a census of other weights."""
@@ -190,7 +173,7 @@ class CensusBox:
         if self.found is None:
             return choices()
         made = self.found.census
-        return pick_options("basin", *((words.end(made, k), k) for k in range(len(made.basins))))
+        return pick_options("valley", *((words.end(made, k), k) for k in range(len(made.basins))))
 
     def press(self, k: int) -> None:
         """Show an end: its points on the plane, and what it leaves."""

@@ -281,6 +281,7 @@ def show_map(session: Session, kind: str) -> None:
     if kind not in MAPS:
         raise ValueError(f"a map is one of {', '.join(MAPS)}; got {kind!r}")
     if kind != session.frame.map_kind:
+        session.running = False  # what travels is out of sight
         session.show(map_kind=kind, point_map=None)
 
 

@@ -21,7 +21,7 @@ from explorer.engine.energy.questions import (
     Picture,
 )
 from explorer.engine.number_words import plain
-from explorer.engine.progress import Progress
+from explorer.engine.progress import Progress, part_progress
 from explorer.engine.settings import setting_of
 from explorer.page import play
 from explorer.page.aim import point_map
@@ -115,9 +115,11 @@ class EnergyWork:
         rungs = self._rungs(q) if page_waits() else [(q, LADDER[1])]
 
         def work(progress: Progress) -> Iterator[tuple[MapQuestion, Picture]]:
+            done, whole = 0, sum(size**2 for _, size in rungs)
             for asked, size in rungs:
                 here, known = perf_counter(), self.answers.kept.finest(q) >= size
-                picture = self.answers.answer(asked, size, progress)
+                part = part_progress(progress, done / whole, (done + size**2) / whole)
+                picture, done = self.answers.answer(asked, size, part), done + size**2
                 if asked is q and not known:
                     self.pace[q.kind] = (perf_counter() - here) / size**2
                 yield asked, picture

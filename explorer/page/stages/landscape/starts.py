@@ -9,7 +9,6 @@ from typing import Any
 
 import ipywidgets as w
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from explorer.engine.arrays import Array, Arrays
@@ -49,7 +48,7 @@ from explorer.research.pictures.shades import NOISE, SHADING, start_shades, star
 
 HERE_TIP = "Run the attack from the handle: its trail rolls over the triangle"
 FILLS = choices(
-    ("start", "start"), ("end", "end"), ("basins", "basins"),
+    ("start", "start"), ("end", "end"), ("valleys", "basins"),
     tips=("Colours by the energy of the start", "of the end of the runs",
           "by the end that a census finds below each start"),
 )  # fmt: skip
@@ -120,12 +119,9 @@ class StartsPanel(Panel):
             ("noise", "noise"), ("unseen", "unseen"), ("edges", "edges"),
             tips=tuple(words.PROFILES[key] for key in ("noise", "unseen", "edges")),
         )  # fmt: skip
-        over = choices(*((words_, key) for key, words_ in census_words.TABS.items()))
         self.path = Row(
             ("mx-starts-head",),
             title=Item("words", value=""),
-            way=Item("segments", "Way", census_words.WAY_TIP, "unseen", over, hidden=True,
-                     call=lambda _: self._draw_strip()),
             along=Item("segments", "Profile", value="noise", options=ways,
                        call=lambda _: self._draw_strip()),
         )  # fmt: skip
@@ -458,34 +454,10 @@ class StartsPanel(Panel):
         self.aside.put("ends", options=self.census.options(), value=chosen)
         self.aside.put("counts", value=census_words.legend(found.census))
 
-    def _draw_way(self) -> None:
-        """Draw the way between two ends: the straight mix, and the lowest that was found."""
-        key = self.path.value("way")
-        found = self.census.found
-        assert found is not None
-        way = found.ways.get(key)
-        arrays: Arrays = {}
-        top = NOISE
-        if way is not None:
-            at = way.at.double()
-            for name, line in (("start", way.straight), ("end", way.lowest)):
-                arrays[name] = torch.stack([at, line], 1).numpy().astype(np.float32)
-                top = max(top, float(line.max()))
-        said = census_words.way_words(found.census, key, way, self.census.job.busy)
-        self.path.put("title", value=f"<b>Pass</b> <span class='mx-aside'>{said}</span>")
-        self.strip.label = f"Pass: {said}"
-        marks = [[0.0, "the truth's end"], [1.0, census_words.GOALS[key]]]
-        self.strip.show(arrays, marks=marks, handle=None, fall=[], top=top, least=NOISE, share=True)
-
     def _draw_strip(self) -> None:
         """Draw the profile: at the start, and after the attack where runs are known."""
         held, values = self.session.frame.starts, self.energies.values
         if held is None:
-            return
-        self.path.put("way", hidden=not self.shows_basins)
-        self.path.put("along", hidden=self.shows_basins)
-        if self.shows_basins:
-            self._draw_way()
             return
         kind = self.path.value("along")
         line = path(kind, held.weights)
@@ -506,7 +478,7 @@ class StartsPanel(Panel):
         self.strip.show(
             arrays, marks=[list(mark) for mark in line.marks],
             handle=[line.handle, held.energy] if passed else None,
-            fall=[one.energy for one in held.trail_so_far], top=top, least=NOISE, share=True,
+            fall=[one.energy for one in held.trail_so_far], top=top,
             path=[CORNERS[name] for name in PATHS[kind]] if kind in THROUGH else [],
         )  # fmt: skip
 

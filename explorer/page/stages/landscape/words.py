@@ -58,14 +58,14 @@ START = "Where the candidates begin"
 START_LABEL = f"{LABEL} Moving it starts the attack anew."
 RUNS_LABEL = "Triangle of starts with truth, unseen points and noise at its corners, and runs on it"
 WHERE_ENDS = "Where attacks end, over all starts"
-WHERE, HALVES = "Where else could this point be?", "Could this point be two?"
+WHERE, HALVES = "Where else could this point be?", "Could this point become two?"
 ANSWERS = {  # by the archetype of the map
     "needle": "This point can hardly move alone",
     "forced": "This point can hardly move alone",
     "fan": "This point can move alone",
     "redundant": "This point can be anywhere",
-    "one": "This point cannot be two",
-    "two": "This point could be two",
+    "one": "This point cannot become two",
+    "two": "This point could become two",
     "nothing": "This point carries none of the weights",
 }
 FURTHER = {
@@ -141,7 +141,7 @@ def headline(frame: Frame) -> tuple[str, str] | None:
         return counting_words(*held.counting)
     told = _told_census(held)
     if told is not None:
-        return census_words(told, held.end, held.arrivals)
+        return census_words(told, held.end, held.arrivals, len(held.problem.parts.y))
     if held.arrivals is not None:
         title_, said = arrival_words(held.arrivals)
         if held.best and held.t:
@@ -155,10 +155,10 @@ def headline(frame: Frame) -> tuple[str, str] | None:
 
 def counting_words(starts: int, ended: int) -> tuple[str, str]:
     """Return how far a census is, in a title and a sentence."""
-    words = "Each rolls down the energy until it is level, and becomes a white dot there."
+    words = "Each becomes a white dot where it can fall no further."
     if ended == starts:
-        words = "Which of them came to the same end is compared now."
-    return f"{ended} of {starts} starts have come to an end", words
+        words = "Which of them ended at one place is compared now."
+    return f"{ended} of {starts} starts {'has' if ended == 1 else 'have'} rolled down", words
 
 
 def numbers(frame: Frame) -> tuple[tuple[str, str], ...]:
@@ -226,14 +226,14 @@ def map_words(frame: Frame) -> tuple[str, str]:
     halves, made = frame.map_kind == "split", frame.point_map
     if made is None:
         why = "" if frame.target is None else refusal(frame.map_kind, frame.target.net)
-        return HALVES if halves else WHERE, why or "Its map is on its way."
+        return HALVES if halves else WHERE, why
     look = "Low" if made.values is None else "Yellow"
     if frame.map_kind in ("ridge", "last"):
         return WHERE, f"{look}: it trains to nearly the same weights there, the others fixed."
     said = (
-        f"One half there, the other opposite; {look.lower()}: they explain the weights best."
+        f"The halves lie across the point from each other. {look}: both explain the weights."
         if halves
-        else f"{look}: where the weights stay explained, the other points fixed."
+        else f"{look}: the weights stay explained with the point there and the others fixed."
     )
     title_ = ANSWERS.get(made.archetype, HALVES if halves else WHERE)
     return title_, said + FURTHER.get(made.archetype, "")
@@ -274,9 +274,10 @@ def arrival_words(made: Arrivals) -> tuple[str, str]:
     """Return how many runs ended at the truth, at another explanation, and stuck at neither."""
     if not made.ended:
         of = f"{made.total} runs are on their way" if made.going else "The runs were stopped"
-        words = "None has ended yet: Cancel keeps what is done."
-        words = words if made.going else "None has ended. Press again to go on."
-        return of, words
+        return (
+            of,
+            "No run has ended yet." if made.going else "No run has ended. Press again to go on.",
+        )
     ends = [(made.truth, "at the truth"), (made.other, "at other explanations")]
     ends.append((made.stuck, "stuck"))
     if made.ended < made.total:
@@ -429,7 +430,7 @@ def ends(counts: Sequence[int], begun: int, going: bool = True, names: Sequence[
     """
     head = f"{WAY_OF_A_RUN} to" if names is ENDS else "ends nearest to"
     if begun:
-        head = f"{'rolling' if going else 'stopped'} {begun}, ended at"
+        head = f"{begun} {'under way' if going else 'stopped'}, ended at"
     return end_rows(counts, names, head=mark_row(*WAY, head))
 
 
