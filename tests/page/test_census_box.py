@@ -66,6 +66,7 @@ def test_a_census_colours_the_triangle_and_its_ends_are_chosen(app: App) -> None
     held = session.frame.starts
     assert torch.equal(held.candidates.x, basins[last].x) and held.energy == basins[last].hard
     assert starts.aside.value("ends") == last and starts.view.frame["chosen"] == last
+    assert starts.strip.frame["handle"] is None  # what it leaves is read at no start
     assert len(on_plane(app)["candidates"]) == len(basins[last].x)
     assert str(last + 1) in headline(session.frame).title
     choose(starts.aside, "ends", 0)
@@ -155,6 +156,23 @@ def test_a_census_under_way_shows_what_it_has_come_to(
     assert all(dots == n - ended + ends for (n, ended), ends, dots, _ in seen)
     assert seen[-1][-1] > seen[0][-1]  # where one has ended is a dot, not a speck
     assert session.frame.starts.counting is None and starts.census.going is None
+
+
+def test_a_census_out_of_sight_shows_no_pause(app: App) -> None:
+    starts, session, seen = panel(app), app.session, []
+
+    async def go() -> None:
+        press(starts.census.go, "go")
+        while not starts.census.job.share:
+            await asyncio.sleep(0.001)
+        for kind in ("starts", "split"):
+            landscape.show_map(session, kind)
+            seen.append(play.at_work(session))
+        press(starts.census.go, "go")
+        await starts.census.job.wait()
+
+    asyncio.run(go())
+    assert seen == [True, False]
 
 
 def test_other_weights_take_a_census_away(app: App) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from explorer.engine.confidence import Share
 from explorer.engine.number_words import count
 from explorer.page.job import JobState
-from explorer.page.stages.landscape.energy_words import end_rows, unexplained_share
+from explorer.page.stages.landscape.energy_words import end_rows, mark_row, unexplained_share
 from explorer.research.census import Census
 from explorer.research.census.basins import Basin, Kind
 from explorer.research.grid.landscape import Arrivals
@@ -26,8 +26,9 @@ KINDS: dict[Kind, str] = {
     "truth": "the truth", "explanation": "another explanation", "minimum": "a local minimum",
     "saddle": "a saddle", "slope": "a slope", "open": "a place that is not level",
 }  # fmt: skip
-FILLED = "Where each start rolls"
-UNIT = "same colour: same end; grey: alone"
+FILLED = "Valleys"
+UNIT = "one colour: one end"
+ALONE = ("■", "#8b93a1", "no other start there")  # its colour as in triangle.js
 ENDS = ("truth", "as good", "elsewhere")  # stuck is a run: it could have gone on
 
 
@@ -94,7 +95,7 @@ def legend(made: Census) -> str:
     kinds = [one.kind for one in made.basins]
     counts = [kinds.count("truth"), kinds.count("explanation")]
     counts.append(len(kinds) - sum(counts))
-    return end_rows(counts, ENDS, coloured=False, head="distinct ends")
+    return end_rows(counts, ENDS, coloured=False, head="distinct ends") + mark_row(*ALONE)
 
 
 def rows(made: Census) -> list[list[str]]:

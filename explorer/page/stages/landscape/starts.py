@@ -472,7 +472,7 @@ class StartsPanel(Panel):
             if np.isfinite(read).any():
                 top = max(top, float(np.nanmax(read)))
                 arrays[name] = np.column_stack([line.along, read]).astype(np.float32)
-        passed = line.handle is not None
+        passed = line.handle is not None and held.end < 0  # an end is of no place on the path
         self.path.put("title", value=words.profile(kind, "end" in arrays, passed))
         self.strip.label = words.profile_label(kind, here, held.energy, passed, held.rough)
         self.strip.show(

@@ -226,7 +226,8 @@ def map_words(frame: Frame) -> tuple[str, str]:
     halves, made = frame.map_kind == "split", frame.point_map
     if made is None:
         why = "" if frame.target is None else refusal(frame.map_kind, frame.target.net)
-        return HALVES if halves else WHERE, why
+        there = "one half there, the other across the point" if halves else "the point there"
+        return HALVES if halves else WHERE, why or f"Each place of its map: {there}, others fixed."
     look = "Low" if made.values is None else "Yellow"
     if frame.map_kind in ("ridge", "last"):
         return WHERE, f"{look}: it trains to nearly the same weights there, the others fixed."
