@@ -66,7 +66,8 @@ def test_a_census_colours_the_triangle_and_its_ends_are_chosen(app: App) -> None
     held = session.frame.starts
     assert torch.equal(held.candidates.x, basins[last].x) and held.energy == basins[last].hard
     assert starts.aside.value("ends") == last and starts.view.frame["chosen"] == last
-    assert starts.strip.frame["handle"] is None  # what it leaves is read at no start
+    there = held.landscape.energy(held.weights)  # of the handle, not of the end
+    assert starts.strip.frame["handle"][1] == there != held.energy
     assert len(on_plane(app)["candidates"]) == len(basins[last].x)
     assert str(last + 1) in headline(session.frame).title
     choose(starts.aside, "ends", 0)

@@ -461,7 +461,9 @@ class StartsPanel(Panel):
             return
         kind = self.path.value("along")
         line = path(kind, held.weights)
-        here = held.trail[0].energy if held.trail else held.energy
+        of_end = held.end >= 0  # the energy is that of an end, and not of the handle
+        now = held.landscape.energy(held.weights) if of_end else held.energy
+        here = held.trail[0].energy if held.trail else now
         arrays: Arrays = {}
         top = max(here, NOISE)
         for name, behind, known in (("start", "map", values), ("end", "reached", self._ends())):
@@ -472,12 +474,12 @@ class StartsPanel(Panel):
             if np.isfinite(read).any():
                 top = max(top, float(np.nanmax(read)))
                 arrays[name] = np.column_stack([line.along, read]).astype(np.float32)
-        passed = line.handle is not None and held.end < 0  # an end is of no place on the path
+        passed = line.handle is not None
         self.path.put("title", value=words.profile(kind, "end" in arrays, passed))
-        self.strip.label = words.profile_label(kind, here, held.energy, passed, held.rough)
+        self.strip.label = words.profile_label(kind, here, now, passed, held.rough)
         self.strip.show(
             arrays, marks=[list(mark) for mark in line.marks],
-            handle=[line.handle, held.energy] if passed else None,
+            handle=[line.handle, now] if passed else None,
             fall=[one.energy for one in held.trail_so_far], top=top,
             path=[CORNERS[name] for name in PATHS[kind]] if kind in THROUGH else [],
         )  # fmt: skip
