@@ -88,7 +88,6 @@ class Certificate:
         norm_identity: | |theta|^2 - order sum_i lam_i q_i | / |theta|^2.
         balance: max_j | |in_j|^2 - |out_j|^2 | / max_j (|in_j|^2 + |out_j|^2), over hidden neurons.
         gamma_bar: q_min / rho^order.
-        beta: cosine of theta and minus the gradient of the loss; None where that has no direction.
         light: the verdict.
         residual_exact: the residual with slopes free within `TAU_EXACT` alone; None where the
             light did not ask for it.
@@ -119,7 +118,6 @@ class Certificate:
     norm_identity: float
     balance: float
     gamma_bar: float
-    beta: float | None
     light: Light
     residual_exact: float | None = None
     at_edge: bool = False
@@ -297,14 +295,7 @@ def _certificate(
 
 
 @few_threads()
-def certify(
-    net: Network,
-    x: Tensor,
-    y: Tensor,
-    tau: float = TAU_TRAINED,
-    loss: Loss = "exponential",
-    log_gain: float = 0.0,
-) -> Certificate:
+def certify(net: Network, x: Tensor, y: Tensor, tau: float = TAU_TRAINED) -> Certificate:
     """Return the certificate of the network, rescaled to margin 1, on labelled points.
 
     It is of the weights as they are: neurons are not merged first, because merging balances them
@@ -319,8 +310,6 @@ def certify(
         y: labels (n,); see `Dataset`.
         tau: a slope is free where |z_ij| <= tau |w~_j| |a_i|, a pure number. `TAU_TRAINED` for
             trained weights, `TAU_EXACT` for exactly built ones.
-        loss: the training loss, for beta alone.
-        log_gain: order * log_scale of a carried network, for beta alone; see `margin`.
 
     Returns:
         The numbers; unseparated points get the light NOT_SEPARATED, lam = 0 and residual 1.
@@ -348,7 +337,7 @@ def certify(
     q_min = float(q.min()) if len(q) else 0.0
     if not (q_min > 0 and math.isfinite(q_min)):
         none, short = _Priced(torch.zeros_like(q), 0, 1.0, 0.0, 1.0), 1 - q_min if len(q) else 0.0
-        return _certificate(net, q, q_min, tau, (none, none), Light.NOT_SEPARATED, short, beta=None)
+        return _certificate(net, q, q_min, tau, (none, none), Light.NOT_SEPARATED, short)
     one = scaled_network(net, q_min ** (-1 / net.order))
     ratio = (q / q_min).cpu().double()
     strict = _fit_at(one, x, y, ratio, -1.0)
@@ -356,9 +345,8 @@ def certify(
     if fit.residual > strict.residual:  # both are attained; a capped search may end above
         fit = strict
     fit, light, sharp = _verdict(one, x, y, ratio, tau, (fit, strict), balance(net))
-    by_gradient = gradient_multipliers(net, x, y, loss, log_gain)
     return _certificate(
         net, q, q_min, tau, (fit, strict), light, 1 - float(q_of(one, x, y).min()),
-        beta=None if by_gradient is None else by_gradient[1], residual_exact=sharp,
+        residual_exact=sharp,
         at_edge=any(at_edge(fit.off, limit) for limit in (EXACT, NEAR, _APPROACHING)),
     )  # fmt: skip

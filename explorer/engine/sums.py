@@ -77,11 +77,6 @@ class Sum:
             return self.x
         return with_one(self.x)
 
-    @property
-    def layers(self) -> Tensor:
-        """Return the terms of the points at the first layer, (n, k, D), D as `points` has it."""
-        return self.pull[:, :, None] * self.points[:, None]
-
     def rests(self) -> tuple[Tensor, Tensor]:
         """Return what is left of each first neuron: into it (k, D), and out of it (k_2, k)."""
         left = self.net.with_theta(self.rest)

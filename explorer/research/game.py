@@ -217,8 +217,8 @@ def read_guess(text: str) -> Dataset:
 
 def as_guess(claims: Report) -> Dataset:
     """Return the claims of an attack as a guess: of many those of the largest multipliers."""
-    best = torch.argsort(claims.lam, descending=True, stable=True)[:MAX_POINTS]
-    return Dataset(claims.x[best].double(), claims.y[best].double())
+    best = claims.heaviest_first()
+    return Dataset(best.x[:MAX_POINTS].double(), best.y[:MAX_POINTS].double())
 
 
 def computer_guess(challenge: Challenge) -> Dataset:

@@ -50,8 +50,8 @@ def test_layers_and_remainder_are_the_weights_and_its_norm_is_the_residual(case:
     into, out = parts.rests()
     size = float(parts.net.rho)
     first = parts.net.blocks[0]
-    assert parts.layers.shape == (data.n, *first.shape)
-    assert float((parts.layers.sum(0) + into - first).abs().max()) < ROUNDING * size
+    layers = parts.pull.T @ parts.points
+    assert float((layers + into - first).abs().max()) < ROUNDING * size
     assert abs(parts.left - made.residual) < ROUNDING
     assert out.shape == parts.net.weights[1].shape
     if len(net.weights) == 2:

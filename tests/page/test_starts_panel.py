@@ -416,15 +416,6 @@ def test_the_headline_of_the_runs_counts_where_they_ended() -> None:
     assert session.frame.starts.arrivals is None and headline(session.frame).title != title
 
 
-def test_candidates_that_crowd_on_a_few_points_have_not_found_the_set(app: App) -> None:
-    parts = app.session.frame.starts.problem.parts
-    y = parts.y
-    crowd = torch.stack([parts.truth[y == label][0] for label in y])
-    assert parts.distances(crowd)[0] < 1e-9 < RADIUS < parts.set_distances(crowd, y)[0]
-    assert parts.set_distances(parts.truth, y)[0] < 1e-9
-    assert parts.set_distances(parts.heldout, y)[1] < 1e-9
-
-
 def test_runs_that_are_cancelled_say_how_many_ended(app: App) -> None:
     runs, session = panel(app).runs, app.session
 

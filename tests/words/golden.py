@@ -113,7 +113,7 @@ BIASED = Network((torch.ones(2, 2), torch.ones(1, 2)), (torch.ones(2), torch.one
 CERTIFICATE = Certificate(
     q=tensor(1, 1, 2, 3), q_min=1.0, on_margin=tensor(1, 1, 0, 0) > 0, lam=tensor(2, 1, 0.5, 0),
     residual_strict=0.3, residual=0.0123, tau=0.01, n_kinks=2, slackness=0.0002,
-    primal_violation=0.0, norm_identity=0.0, balance=0.0, gamma_bar=0.1, beta=None,
+    primal_violation=0.0, norm_identity=0.0, balance=0.0, gamma_bar=0.1,
     light=Light.NEAR,
 )  # fmt: skip
 EXACTLY = Exact(NET, tensor(1), objective=5.0, dual=5.0, violation=0.0, polished=True)

@@ -206,8 +206,7 @@ def terminate(state: CertifiedState, config: CertifiedConfig) -> Status:
 @in_units_of_data
 def report(target: Target, state: CertifiedState, config: CertifiedConfig) -> Report:
     """Return the centres of the narrowest proven places apart, largest multiplier first."""
-    order = torch.argsort(state.lam, descending=True, stable=True)
-    return Report(state.x, state.y, state.lam).take(order)
+    return Report(state.x, state.y, state.lam).heaviest_first()
 
 
 def _first(cone: Cone, half: float) -> Array:

@@ -53,6 +53,10 @@ class Report(Rowwise):
     y: Tensor
     lam: Tensor
 
+    def heaviest_first(self) -> Report:
+        """Return the claims by their multipliers, the largest first, equal ones as they are."""
+        return self.take(torch.argsort(self.lam, descending=True, stable=True))
+
 
 S = TypeVar("S")
 C = TypeVar("C")
@@ -106,8 +110,7 @@ def merge_candidates(x: Tensor, y: Tensor, lam: Tensor, radius: float) -> Report
         weights.append(total)
     if not places:
         return Report(x, y, lam)
-    merged = Report(torch.stack(places), torch.stack(labels), torch.stack(weights))
-    return merged.take(torch.argsort(merged.lam, descending=True, stable=True))
+    return Report(*map(torch.stack, (places, labels, weights))).heaviest_first()
 
 
 def claims(

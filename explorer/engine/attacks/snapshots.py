@@ -345,8 +345,7 @@ def report(target: Target, state: SnapshotsState, config: SnapshotsConfig) -> Re
     # often balance, and rounding would choose.
     usual = lam[int((lam.cumsum(0) < USUAL * lam.sum()).sum())]
     other = other.take(other.lam >= CLAIMED * usual)
-    both = Report(*(torch.cat([getattr(r, k) for r in (read, other)]) for k in ("x", "y", "lam")))
-    return both.take(torch.argsort(both.lam, descending=True, stable=True))
+    return read.union(other).heaviest_first()
 
 
 def kept_margins(before: Network, after: Network, x: Tensor, y: Tensor) -> Tensor:

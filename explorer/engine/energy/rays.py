@@ -67,14 +67,6 @@ class PointRays:
             total += (b @ b2.T) * (a @ a2.T)[self.owner][:, other.owner]
         return total
 
-    def squares(self) -> Tensor:
-        """Return squared norm of each ray (r,)."""
-        pairs = zip(self.back, self.inputs, strict=True)
-        return sum(
-            (b.square().sum(1) * a.square().sum(1)[self.owner] for b, a in pairs),
-            start=torch.zeros_like(self.inner),
-        )
-
     def of(self, points: Tensor) -> PointRays:
         """Return the rays of some points: a bool mask (p,)."""
         mine = points[self.owner]

@@ -17,7 +17,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from explorer.engine.arrays import Array, Index
+from explorer.engine.arrays import Array
 from explorer.engine.classes import fair_labels
 from explorer.engine.data import Dataset
 from explorer.engine.images import ssim
@@ -174,16 +174,6 @@ class Parts:
         like = pairwise_ssim(self.pictures.of(x), self.pictures.of(members))
         return float(apart.gather(1, like.argmax(1, keepdim=True)).mean())
 
-    def set_distances(self, x: Tensor, y: Tensor) -> tuple[float, float]:
-        """Return how far points x (k, d), y (k,) are from being the truth, and the held-out set.
-
-        Of each: the mean distance to its nearest points, or that of its points to the nearest of
-        these, whichever is larger: points that crowd on a few of a set are not the set.
-        """
-        return tuple(  # type: ignore[return-value]
-            max(mean_nearest(x, y, *one), mean_nearest(*one, x, y)) for one in self._sets
-        )
-
     def weights(self, x: Tensor) -> tuple[float, float, float]:
         """Return where x (m, d) stands on the triangle: weights of truth, held-out points, noise.
 
@@ -337,19 +327,6 @@ INSIDE = -1e-9  # weights down to this are inside: rounding
 def outline() -> Array:
     """Return the triangle as a closed path (4, 2)."""
     return CORNERS[[0, 1, 2, 0]]
-
-
-def nearest(weights: Array, side: int) -> Index:
-    """Return the lattice places (..., 3) nearest to weights (..., 3); each sums to side - 1.
-
-    All three are rounded, and the one that was rounded most makes up for the others.
-    """
-    wanted = weights * (side - 1)
-    near = np.rint(wanted)
-    worst = np.abs(near - wanted).argmax(-1, keepdims=True)
-    missing = side - 1 - near.sum(-1, keepdims=True)
-    np.put_along_axis(near, worst, np.take_along_axis(near, worst, -1) + missing, -1)
-    return near.astype(np.int64)
 
 
 # --- Where the attack starts: the candidates' labels, and their partners in truth and control ---

@@ -282,8 +282,8 @@ def terminate(state: BlackBoxState, config: BlackBoxConfig) -> Status:
 def report(target: Target, state: BlackBoxState, config: BlackBoxConfig) -> Report:
     """Return the needed places, or all places, largest least multiplier first."""
     kept = state.lam > 0 if config.claims == "needed places" else state.y != 0
-    order = torch.argsort(state.lam[kept], descending=True, stable=True)
-    return Report(*(v[kept][order].to(target.net.dtype) for v in (state.x, state.y, state.lam)))
+    rows = (v[kept].to(target.net.dtype) for v in (state.x, state.y, state.lam))
+    return Report(*rows).heaviest_first()
 
 
 def shapes(target: Target, state: BlackBoxState) -> Shapes:

@@ -210,9 +210,8 @@ def terminate(state: UnivariateState, config: UnivariateConfig) -> Status:
 def report(target: Target, state: UnivariateState, config: UnivariateConfig) -> Report:
     """Return the candidates, or under "certified" the needed ones, largest multiplier first."""
     kept = state.needed if config.mode == "certified" else state.y != 0
-    order = torch.argsort(state.lam[kept], descending=True, stable=True)
-    x, y, lam = (part[kept][order] for part in (state.x, state.y, state.lam))
-    return Report(x.to(target.net.dtype), y.to(target.net.dtype), lam.to(target.net.dtype))
+    rows = (v[kept].to(target.net.dtype) for v in (state.x, state.y, state.lam))
+    return Report(*rows).heaviest_first()
 
 
 def _points(state: UnivariateState) -> list[Point]:
