@@ -158,8 +158,9 @@ def truth_row(data: str, exact: bool, seed: int = 0) -> str:
     states = [one for one, _ in level_states(problem, (1.0, 1.0), 50, measure)]
     net, e, _ = training_explanation(target, points.x, points.y)
     left, last = [measure(one.x) for one in states], states[-1]
-    near = mean_nearest(e.x, e.y, last.x, last.y.double())
-    off = problem.parts.set_distances(last.x, last.y)[0]
+    found, truth = (last.x, last.y.double()), (points.x.double(), points.y.double())
+    near = mean_nearest(e.x, e.y, *found)
+    off = max(mean_nearest(*found, *truth), mean_nearest(*truth, *found))
     own = replace(problem.of, config=KKTConfig(m=even(points.n))).problem()
     smooth, at = surface_of(own, CensusConfig()).loss, own.parts.truth.double().reshape(1, -1)
     order = conditions(smooth, at)[0]

@@ -197,7 +197,7 @@ def test_the_candidates_of_every_attack_add_up_to_something(name: str) -> None:
     play.step(session, 2)
     made = shown_of(session.frame, session.attack_config).made
     into, _ = made.rests()
-    assert torch.allclose(made.layers.sum(0) + into, made.net.blocks[0], atol=1e-12)
+    assert torch.allclose(made.pull.T @ made.points + into, made.net.blocks[0], atol=1e-12)
     assert 0 <= number(session) <= 1 + 1e-9
 
 
