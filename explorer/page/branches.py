@@ -20,6 +20,10 @@ from explorer.page.stages.landscape import commands as landscape
 from explorer.page.stages.landscape.words import mixture
 
 TAKEN = "This is the run from {name}. The mark “{old}” on the time line brings back the run before."
+KEPT = (
+    "This run is kept: the mark “{old}” on the time line brings it back. What you do now goes on "
+    "beside it."
+)
 MOST_BRANCHES = 8  # arbitrary: each keeps a bounded timeline
 
 
@@ -93,6 +97,7 @@ def branch(session: Session) -> None:
         train, attack = train.up_to(train.nearest(state.t)), type(attack)()
     fresh = Branch(name, train.up_to(len(train.states) - 1), attack.up_to(len(attack.states) - 1))
     _begin(session, fresh)
+    session.message = KEPT.format(old=old.name)
     session.show()
 
 

@@ -221,12 +221,15 @@ def test_the_set_that_is_drawn_explains_the_weights_and_is_another_one() -> None
     assert f"{len(found.x)} other points" in other.row.text
     play.step(session, 2)  # the attack goes on, the set stays
     assert drawn(app) == len(found.x)
-    play.go(session, "explain")
+    session.choose(truth_shown=False)
     assert not drawn(app)
-    play.go(session, "attack")
+    session.choose(truth_shown=True)
     assert drawn(app) == len(found.x)
     press(other.row, "shown")
     assert not drawn(app) and session.frame.attack.other is None
+    press(other.row, "shown")
+    app.unfold("")  # the button that takes it away is there
+    assert not drawn(app) and not other.row.value("shown")
 
 
 def test_other_weights_have_other_sets() -> None:

@@ -350,13 +350,15 @@ def test_every_point_has_its_sign_on_its_stem_and_a_click_takes_it(app: App) -> 
     assert not panel.dots.shown.series  # beside the chart of a drag alone
     drawn = panel.drag.shown.series
     signs = {s.name: s.ids.tolist() for s in drawn if s.name and s.kind == "dots"}
-    assert signs["can become two"] == movable(app)
+    lam = state(app).now.lam.numpy()
+    order = np.argsort(-lam, kind="stable").tolist()
+    assert signs["can become two"] == [i for i in order if i in movable(app)]
     both = [*signs["can become two"], *signs["cannot be split"]]
     assert sorted(both) == list(range(state(app).now.n))
     for kind in ("stems", "dots"):
         mine = [s for s in drawn if s.kind == kind]
         at = {i: at for s in mine for i, *at in zip(s.ids, s.x, s.y, strict=True)}
-        assert at == {i: [i + 1.0, float(lam)] for i, lam in enumerate(state(app).now.lam)}
+        assert at == {i: [rank, lam[i]] for rank, i in enumerate(order, start=1)}
     send(panel.drag, kind="choose", id=movable(app)[0])
     assert state(app).selected == movable(app)[0] == panel.drag.shown.lit
     send(panel.drag, kind="hover", id=3)

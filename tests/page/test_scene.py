@@ -423,6 +423,19 @@ def test_the_legend_of_every_stage_has_the_glyphs_that_are_on_the_plane(session:
     play.go(session, "attack")
 
 
+def test_points_without_trace_look_the_same_in_each_stage_that_knows_them() -> None:
+    session = reached("attack", preset("moons", n=10))
+    play.configure(session, steps=20)
+    play.step(session, 20)
+    gone = plane_of(session)["points"][:, 4]
+    assert 0 < gone.sum() < len(gone)
+    for stage in ("explain", "arena"):
+        play.go(session, stage)
+        assert plane_of(session)["points"][:, 4].tolist() == gone.tolist()
+    play.go(session, "train")
+    assert not plane_of(session)["points"][:, 4].any()
+
+
 def claiming(session: Session, x: list, y: list, **changes) -> Frame:
     """The frame of an attack that claims these places."""
     frame, claims = session.frame, Report(torch.tensor(x), torch.tensor(y), torch.ones(len(y)))

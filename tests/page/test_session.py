@@ -301,6 +301,7 @@ def test_branch_keeps_the_old_line_where_it_was() -> None:
     session = trained(40)
     branches.seek(session, 10)
     branches.branch(session)
+    assert "“main”" in session.message, "how the run that is kept comes back"
     play.configure(session, lr=0.1)
     play.step(session, 5)
     assert [b.train.last_t for b in session.branches] == [40, 15]

@@ -177,7 +177,7 @@ def scene(
         arrays |= marks.links(frame, axes)
     if frame.sketch is not None:
         values["corners"] = True
-    if frame.other_set is not None:
+    if frame.other_set is not None and look.truth_shown:
         other = frame.other_set
         arrays["other"] = np.column_stack([shares_of(other.x, other.y, axes), as_array(other.y)])
     arrays |= _energy(frame, axes, values)
@@ -263,8 +263,9 @@ def point_rows(
 
 
 def _traceless(frame: Frame, look: Look, n: int) -> Array:
-    """Which points (n,) are shown, at the end of an attack, to leave no trace in the weights."""
-    gone = marks.traceless_points(frame, n) if _is_finished(frame, look) else None
+    """Which points (n,) are shown to leave no trace; while an attack is on its way none is."""
+    told = frame.is_aimed and (frame.stage != "attack" or _is_finished(frame, look))
+    gone = marks.traceless_points(frame, n) if told else None
     return np.zeros(n) if gone is None else gone.astype(float)
 
 

@@ -1,10 +1,11 @@
-// Put an open box under an element, or over it where there is no room below.
-const standAt = (box, at) => {
-  const b = at.getBoundingClientRect(), r = box.getBoundingClientRect(), zoom = box.currentCSSZoom || 1;
+// Put an open box under an element, or over it where there is no room below; what `around` holds stays
+// in sight.
+const standAt = (box, at, around = at) => {
+  const b = at.getBoundingClientRect(), { top, bottom } = around.getBoundingClientRect(), r = box.getBoundingClientRect(), zoom = box.currentCSSZoom || 1;
   const left = Math.max(8, Math.min(b.left + (b.width - r.width) / 2, innerWidth - r.width - 8));
-  const below = b.bottom + 6 + r.height < innerHeight - 8;
+  const below = bottom + 6 + r.height < innerHeight - 8;
   box.style.left = `${left / zoom}px`;
-  box.style.top = `${(below ? b.bottom + 6 : Math.max(8, b.top - r.height - 6)) / zoom}px`;
+  box.style.top = `${(below ? bottom + 6 : Math.max(8, top - r.height - 6)) / zoom}px`;
 };
 // Put an open box to the right of a place, level with its foot, a higher one with its head; return whether
 // there is room.
@@ -47,7 +48,7 @@ const explained = (word, sentence, term) => {
     card = cardOf(made.closest(".mx-app"));
     card.textContent = sentence;
     card.showPopover();
-    standAt(card, made);
+    standAt(card, made, made.closest(".mx-headline") ?? made);
   };
   const hide = () => { light(false); if (card?.matches(":popover-open")) card.hidePopover(); card = null; };
   // Not where the page moved under a pointer that rests: then it enters where it was before.

@@ -58,6 +58,13 @@ class OtherPanel(Panel):
         """Return whether the attack is on these weights, not on a model that it trains itself."""
         return super().belongs(frame) and self.session.entry.own is None
 
+    def unfold(self, unfolded: bool) -> None:
+        """Take the set off the plane where its fold is closed: its button is there."""
+        if not unfolded and self.unfolded and self.widget is not None:
+            self._release()
+            self._hide()
+        super().unfold(unfolded)
+
     # --- the search ---------------------------------------------------------------------------
     def _on_press(self, shown: bool) -> None:
         self.do(self._show if shown else self._hide)

@@ -314,18 +314,16 @@ def points_chart(state: Explained) -> Chart:
 
 
 def carried_chart(state: Explained, foot: str) -> Chart:
-    """Return how strongly each point carries the weights, with its sign on its stem.
-
-    Where none has a sign the strongest stands first.
-    """
+    """Return how strongly each point carries the weights, the strongest first, with its sign."""
     lam, y, kinds = state.now.lam.numpy(), state.now.y.numpy(), _signs(state)
-    order = np.arange(len(lam)) if kinds else np.argsort(-lam, kind="stable")
+    order = np.argsort(-lam, kind="stable")
     rank = np.arange(1.0, len(lam) + 1)
     signs = [
-        Series(rank[mine], lam[mine], name, "dots", ids=order[mine], colour=colour, look=look)
+        Series(rank[mine[order]], lam[order][mine[order]], name, "dots", ids=order[mine[order]],
+               colour=colour, look=look)
         for name, colour, look, mine in kinds
         if mine.any()
-    ]
+    ]  # fmt: skip
     told = f"{words.counts(state)}\n{foot}".rstrip() if kinds else foot
     return Chart(
         [*class_stems(lam[order], y[order], order), *signs],
