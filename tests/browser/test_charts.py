@@ -5,10 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import pytest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Locator, expect
 
-from explorer.serve import server
 from tests.browser.steps import Explorer, settled
 from tests.serve.visits import within
 
@@ -24,19 +22,16 @@ AT_REST = """canvas => new Promise(done => {
 })"""
 
 
-@pytest.fixture
-def app(page: Page, voila_server: server.Server) -> Explorer:
+def train_twelve(app: Explorer) -> None:
     """Twelve points and a trained network."""
-    made = Explorer(page).visit(voila_server.url)
-    made.draw_twelve()
-    made.press("2 Train")
-    at_speed(made, "as fast as it goes")
-    made.press("Play")
-    made.wait_for_step(2000)
-    made.press("Pause")
-    expect(made.button("Play")).to_be_visible()
-    at_speed(made, "ever faster")
-    return made
+    app.draw_twelve()
+    app.press("2 Train")
+    at_speed(app, "as fast as it goes")
+    app.press("Play")
+    app.wait_for_step(2000)
+    app.press("Pause")
+    expect(app.button("Play")).to_be_visible()
+    at_speed(app, "ever faster")
 
 
 def at_speed(app: Explorer, name: str) -> None:
@@ -62,9 +57,8 @@ def pull(app: Explorer, plot: Locator, start: float, end: float) -> None:
     app.page.mouse.up()
 
 
-def test_lines_drag_dots_point_and_a_table_stands_behind_each_chart(
-    app: Explorer, page: Page
-) -> None:
+def test_lines_drag_dots_point_and_a_table_stands_behind_each_chart(app: Explorer) -> None:
+    train_twelve(app)
     a_run_writes_into_the_nodes_that_are_there(app)
     the_line_of_a_curve_is_the_time_slider(app)
     app.press("3 Attack")
@@ -73,9 +67,10 @@ def test_lines_drag_dots_point_and_a_table_stands_behind_each_chart(
     app.wait_for_step(2000)
     the_line_of_recall_decides_what_counts(app)
     a_dot_is_marked_on_the_plane(app)
-    for table in page.locator(".mx-chart-view:not(.mx-empty) table").all():
+    for table in app.page.locator(".mx-chart-view:not(.mx-empty) table").all():
         expect(table.locator("tr").nth(1)).to_be_attached()
     its_numbers_are_saved_by_keys(app)
+    at_speed(app, "ever faster")  # as other tests of this page begin
 
 
 FRAMES = 30  # that a run draws while the nodes are counted

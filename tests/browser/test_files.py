@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
-from explorer.serve import server
 from tests.browser.steps import POSITIVE, Explorer
 
 GARBAGE = b"\x80\x04\x95 not a run at all" * 50
@@ -20,8 +18,8 @@ ECHO_IS_GONE = """() => {
 }"""
 
 
-def test_points_leave_as_csv_and_come_back_and_a_run_opens_elsewhere(
-    app: Explorer, new_page: Callable[..., Page], voila_server: server.Server, tmp_path: Path
+def test_points_leave_as_csv_and_come_back_and_a_bad_file_changes_nothing(
+    app: Explorer, tmp_path: Path
 ) -> None:
     page = app.page
     app.preset("Moons")
@@ -78,20 +76,20 @@ def test_points_leave_as_csv_and_come_back_and_a_run_opens_elsewhere(
     app.expect_points(24)
     assert app.csv() == saved.read_text()
 
-    # A run is saved, and opened by another visitor.
+
+def a_run_file_opens_elsewhere(app: Explorer, other: Explorer, tmp_path: Path) -> None:
+    """A run is saved, and opened by another visitor; Share is open on both pages."""
     saved = tmp_path / "run.safetensors"
     app.fold("Share")
+    app.press("1 Draw")
     app.preset("XOR")
     app.press("Step × n")
     expect(app.where).to_have_text("step 100 of 100")
     app.fold("Share")
     saved.write_bytes(app.saved("Run: Run file"))
-
-    other = Explorer(new_page()).visit(voila_server.url)
-    other.fold("Share")
     choose(other, "Open a run or weights", saved)
-    expect(other.where).to_have_text("step 100 of 100")
     expect(other.verdict).to_have_text(app.verdict.text_content() or "no headline")
+    expect(other.where).to_have_text("step 100 of 100")
     assert other.csv() == app.csv()
     other.press("Step")
     expect(other.where).to_have_text("step 101 of 101")

@@ -80,9 +80,14 @@ def the_ready_run_has_room_and_to_present_makes_it_more(app: Explorer) -> None:
     page.set_viewport_size(wide)
 
 
-def test_the_triangle_beside_a_lesson_is_large(app: Explorer) -> None:
+def test_triangle_and_plane_of_a_lesson_are_large_and_stay_so(app: Explorer) -> None:
+    app.page.set_viewport_size(LAPTOP)
+    the_triangle_is_large(app)
+    the_plane_keeps_its_size_beside_the_weights(app)
+
+
+def the_triangle_is_large(app: Explorer) -> None:
     page = app.page
-    page.set_viewport_size(LAPTOP)
     app.lesson(packaged_lessons()[5].title)
     expect(page.locator(".mx-triangle-view")).to_be_visible()
     settled(page.locator(".mx-cards"))
@@ -97,9 +102,8 @@ def test_the_triangle_beside_a_lesson_is_large(app: Explorer) -> None:
     app.leave_lesson()
 
 
-def test_the_plane_of_a_lesson_keeps_its_size_beside_the_weights(app: Explorer) -> None:
+def the_plane_keeps_its_size_beside_the_weights(app: Explorer) -> None:
     page, band = app.page, app.page.locator(".mx-band-card")
-    page.set_viewport_size(LAPTOP)
     app.lesson(packaged_lessons()[4].title)
     expect(band).to_be_visible()
     settled(app.plane)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from pathlib import Path
 
 from playwright.sync_api import Page, expect
 
@@ -11,12 +12,13 @@ from explorer import Run, TrainConfig, link_of, preset
 from explorer.page.sharing.words import only_here
 from explorer.serve import server
 from tests.browser.steps import Explorer, know_the_marks
+from tests.browser.test_files import a_run_file_opens_elsewhere
 
 LEFT = "() => document.querySelector('.mx-aside-note')?.innerText.startsWith('Opened')"
 
 
-def test_a_link_is_copied_and_opens_for_another_visitor_with_the_same_numbers(
-    app: Explorer, new_page: Callable[..., Page], voila_server: server.Server
+def test_a_link_and_a_run_file_open_for_another_visitor_with_the_same_numbers(
+    app: Explorer, new_page: Callable[..., Page], voila_server: server.Server, tmp_path: Path
 ) -> None:
     page = app.page
     app.draw_twelve()
@@ -55,6 +57,7 @@ def test_a_link_is_copied_and_opens_for_another_visitor_with_the_same_numbers(
     video = other.saved("Training: Video")
     assert len(video) > 10_000 and (video[4:8] == b"ftyp" or video[:4] == b"\x1a\x45\xdf\xa3")
     expect(other.message).to_be_hidden()
+    a_run_file_opens_elsewhere(app, other, tmp_path)
 
 
 def test_a_link_waits_at_a_full_room(

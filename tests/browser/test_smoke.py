@@ -15,26 +15,22 @@ from tests.serve.visits import within
 FIRST_CONTROL = ".jupyter-button"  # buttons and toggles alike
 
 
-def test_waiting_page_is_readable_in_its_theme(
+def test_before_scripts_are_there_the_first_page_is_readable_and_others_show_their_question(
     page: Page, small_server: serve.Server, console_errors: list[str]
 ) -> None:
     # Scripts held back, the page stays as a visitor sees it first.
     page.route("**/*.js*", lambda route: route.abort())
     for theme in serve.THEMES:
         is_readable(page, small_server, theme)
-    console_errors.clear()  # the console notes the scripts held back
-
-
-def test_a_page_beside_the_first_shows_its_question_before_its_scripts_are_there(
-    page: Page, small_server: serve.Server, console_errors: list[str]
-) -> None:
-    page.route("**/*.js*", lambda route: route.abort())
-    for theme in serve.THEMES:
         page.emulate_media(color_scheme=theme)
-        page.goto(f"{small_server.url}voila/render/digits.ipynb")
-        expect(page.get_by_role("heading", name=DigitsApp.question)).to_be_visible()
-        expect(page.locator("#coming")).to_have_attribute("data-theme", theme)
+        shows_its_question(page, small_server, theme)
     console_errors.clear()  # the console notes the scripts held back
+
+
+def shows_its_question(page: Page, small_server: serve.Server, theme: str) -> None:
+    page.goto(f"{small_server.url}voila/render/digits.ipynb")
+    expect(page.get_by_role("heading", name=DigitsApp.question)).to_be_visible()
+    expect(page.locator("#coming")).to_have_attribute("data-theme", theme)
 
 
 def is_readable(page: Page, small_server: serve.Server, theme: str) -> None:

@@ -24,6 +24,12 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+def anew(page: Page, file: Path) -> None:
+    """Open the story at its top, not at the scene of a hash."""
+    page.goto("about:blank")
+    page.goto(file.as_uri())
+
+
 def scroll_to(page: Page, scene: Locator) -> None:
     """Turn the wheel until the plane of a scene is in the middle."""
     page.mouse.move(300, 400)
@@ -36,9 +42,7 @@ def scroll_to(page: Page, scene: Locator) -> None:
         page.wait_for_timeout(60)
 
 
-def test_arrow_keys_turn_to_the_scene_before_and_after(page: Page, file: Path) -> None:
-    page.emulate_media(reduced_motion="reduce")  # it jumps there at once
-    page.goto(file.as_uri())
+def arrow_keys_turn_to_the_scene_before_and_after(page: Page) -> None:
     link = page.get_by_role("navigation", name="Scenes").get_by_role("link")
     for key, i in (("", 0), ("ArrowRight", 1), ("ArrowRight", 2), ("ArrowLeft", 1)):
         if key:
@@ -49,14 +53,16 @@ def test_arrow_keys_turn_to_the_scene_before_and_after(page: Page, file: Path) -
 def test_each_scene_stands_whole_and_still_on_a_projector_a_phone_and_paper(
     page: Page, file: Path
 ) -> None:
-    scenes_stand_whole_on_a_projector(page, file)
+    page.set_viewport_size({"width": 1280, "height": 720})
+    page.emulate_media(reduced_motion="reduce")  # a link or a key jumps there at once
+    anew(page, file)
+    arrow_keys_turn_to_the_scene_before_and_after(page)
+    anew(page, file)
+    scenes_stand_whole_on_a_projector(page)
     calm_and_on_paper_each_scene_stands_still(page, file)
 
 
-def scenes_stand_whole_on_a_projector(page: Page, file: Path) -> None:
-    page.set_viewport_size({"width": 1280, "height": 720})
-    page.emulate_media(reduced_motion="reduce")  # a link jumps there at once
-    page.goto(file.as_uri())
+def scenes_stand_whole_on_a_projector(page: Page) -> None:
     for part in (".mx-guess", ".mx-lesson-fold", "figcaption"):  # at first sight
         expect(page.locator(f"#margin {part}").first).to_be_in_viewport(ratio=1)
     page.get_by_role("navigation", name="Scenes").get_by_role("link", name="Theft").click()
@@ -70,9 +76,16 @@ def scenes_stand_whole_on_a_projector(page: Page, file: Path) -> None:
         assert scene.bounding_box()["height"] <= 720 - 52, "the screen below the head"
 
 
-def test_a_picture_plays_only_while_its_sentence_is_on_screen(page: Page, file: Path) -> None:
+def test_one_scrolls_it_plays_what_is_on_screen_sees_guesses_and_is_shown(
+    page: Page, file: Path
+) -> None:
+    a_picture_plays_only_while_its_sentence_is_on_screen(page, file)
+    one_scrolls_it_sees_guesses_and_is_shown(page, file)
+
+
+def a_picture_plays_only_while_its_sentence_is_on_screen(page: Page, file: Path) -> None:
     page.set_viewport_size({"width": 1280, "height": 720})
-    page.goto(file.as_uri())
+    anew(page, file)
     page.evaluate("() => { document.documentElement.style.scrollBehavior = 'auto'; }")
     scene = page.locator("#sum")
     play, told = scene.locator(".mx-play"), scene.locator("figcaption b")
@@ -85,9 +98,9 @@ def test_a_picture_plays_only_while_its_sentence_is_on_screen(page: Page, file: 
     expect(play).to_have_attribute("aria-label", PLAYS)
 
 
-def test_one_scrolls_it_sees_guesses_and_is_shown(page: Page, file: Path) -> None:
+def one_scrolls_it_sees_guesses_and_is_shown(page: Page, file: Path) -> None:
     page.set_viewport_size({"width": 1280, "height": 760})
-    page.goto(file.as_uri())
+    anew(page, file)
     first, second = page.locator("#theft"), page.locator("#failure")
     play, guess = first.locator(".mx-play"), first.locator(".mx-guess")
     link = page.get_by_role("navigation", name="Scenes").get_by_role("link", name="Theft")
@@ -129,10 +142,9 @@ def test_one_scrolls_it_sees_guesses_and_is_shown(page: Page, file: Path) -> Non
 
 
 def calm_and_on_paper_each_scene_stands_still(page: Page, file: Path) -> None:
-    page.goto("about:blank")  # a new page, not the scene of the hash
     page.set_viewport_size({"width": 390, "height": 844})
     page.emulate_media(reduced_motion="reduce", color_scheme="dark")
-    page.goto(file.as_uri())
+    anew(page, file)
     expect(page.locator("#theft .mx-where")).to_have_text("step 20,000")
     assert page.evaluate("() => document.documentElement.scrollWidth <= innerWidth")
     assert barriers(page) == []

@@ -227,7 +227,16 @@ READ = """([values, places]) => {
 }"""
 
 
-def test_browser_and_kernel_read_the_same_of_a_map(page: Page) -> None:
+def test_parts_of_the_triangle_without_a_kernel(page: Page) -> None:
+    browser_and_kernel_read_the_same_of_a_map(page)
+    for side, seeds in ((6, 1), (6, 2), (11, 1)):
+        each_start_is_marked_by_the_best_end_of_its_runs_and_no_mark_covers_another(
+            page, side, seeds
+        )
+    a_relief_is_flat_at_no_tilt_rises_straight_up_and_fits_its_box(page)
+
+
+def browser_and_kernel_read_the_same_of_a_map(page: Page) -> None:
     rng, view = np.random.default_rng(0), Path(canvases.__file__).parent
     places = rng.dirichlet([1, 1, 1], 50)
     places[:12] = [
@@ -274,8 +283,7 @@ MARKED = """async ([source, spots, kinds, handle, middle]) => {
 }"""
 
 
-@pytest.mark.parametrize(("side", "seeds"), [(6, 1), (6, 2), (11, 1)])
-def test_each_start_is_marked_by_the_best_end_of_its_runs_and_no_mark_covers_another(
+def each_start_is_marked_by_the_best_end_of_its_runs_and_no_mark_covers_another(
     page: Page, side: int, seeds: int
 ) -> None:
     rng, source = np.random.default_rng(0), (Path(canvases.__file__).parent / "triangle.js")
@@ -299,7 +307,7 @@ def test_each_start_is_marked_by_the_best_end_of_its_runs_and_no_mark_covers_ano
             assert {run % n for run in mark["runs"]} == {mark["runs"][0] % n}
 
 
-def test_a_relief_is_flat_at_no_tilt_rises_straight_up_and_fits_its_box(page: Page) -> None:
+def a_relief_is_flat_at_no_tilt_rises_straight_up_and_fits_its_box(page: Page) -> None:
     page.goto("about:blank")
     for tilt, turn in ((0.0, 1.3), (0.3, -0.4), (1.0, 0.0), (1.0, 2.5)):
         a_relief_stands(page, tilt, turn)
