@@ -147,4 +147,4 @@ def test_nothing_is_asked_to_be_dragged_where_all_is_pinned() -> None:
     session = reached("explain", preset("alternating-line"))
     assert bool(explain.explanation(session).pinned.all())
     made = headline(session.frame)
-    assert "split" in made.title and "its line" not in made.words
+    assert "No point" in made.title and "its line" not in made.words
