@@ -11,13 +11,7 @@ from hypothesis import strategies as st
 from explorer.engine.data import preset
 from explorer.engine.energy.landscape import SIDES, StartLandscape, between_places, read_lattice
 from explorer.engine.energy.points import energy
-from explorer.engine.energy.starts import (
-    Parts,
-    mix_from_weights,
-    mix_init,
-    mix_weights,
-    nearest,
-)
+from explorer.engine.energy.starts import Parts, mix_from_weights, mix_init, mix_weights
 from explorer.engine.exact import maximum_margin
 from tests.engine.draws import draw
 
@@ -168,18 +162,6 @@ def test_more_points_than_fifty_have_a_landscape() -> None:
 
 
 # --- the triangle --------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("side", [2, 3, 7, 26])
-def test_every_place_goes_to_the_nearest_of_the_lattice(side: int) -> None:
-    weights = np.random.default_rng(1).dirichlet([0.5, 1, 2], 300)
-    found = nearest(weights, side)
-    assert (found.sum(1) == side - 1).all() and (found >= 0).all()
-    all_of = np.array([(i, side - 1 - i - k, k) for k in range(side) for i in range(side - k)])
-    # Distances of the triangle with equal sides are those of the weights.
-    apart = np.linalg.norm(weights[:, None] * (side - 1) - all_of[None], axis=2)
-    got = np.linalg.norm(weights * (side - 1) - found, axis=1)
-    np.testing.assert_allclose(got, apart.min(1), atol=1e-9)
 
 
 def test_the_weights_of_a_place_are_those_of_its_mixture() -> None:

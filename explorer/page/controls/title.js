@@ -2,7 +2,7 @@
 const build = (el, send, onClose) => {
   const title = make("h1", "mx-title"), words = make("p", "mx-words");
   const told = make("div", "mx-told", { "aria-live": "polite", tabIndex: -1 }, title, words);
-  const action = makeButton("mx-action", undefined, undefined, () => send("act", action.dataset.key));
+  const action = makeButton("mx-action", undefined, "The filled button leads on", () => send("act", action.dataset.key));
   const numbers = make("dl", "mx-numbers-list");
   const fold = menu("mx-numbers", "Numbers", "The numbers behind the headline", [numbers]);
   el.append(told, make("div", "mx-title-row", {}, action, fold.root));
