@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import numpy as np
 import torch
 
 from explorer.engine.explanations.cone import FINE
@@ -85,12 +84,12 @@ def remixes(session: Session) -> None:
     plays(session)
 
 
-def moves(dx: float, dy: float, share: float) -> Student:
-    """Drag the point whose map is shown, to where so much is unexplained."""
+def moves(dx: float, dy: float) -> Student:
+    """Drag the point whose map is shown."""
 
     def drag(session: Session) -> None:
         held = landscape.candidates(session)
-        landscape.draw_map(session, PointMap(np.full((1, 1), share**2), (-2, 2, -2, 2), (0, 1)))
+        landscape.draw_map(session, PointMap(None, (0, 1, 0, 1), (0, 1)))
         move = torch.tensor([dx, dy], dtype=held.x.dtype)
         landscape.move_point(session, held.mapped, held.x[held.mapped] + move)
 
@@ -163,7 +162,7 @@ STUDENTS: tuple[tuple[Student | None, ...], ...] = (
     LINE,
     (plays, plays, plays, plays, plays),
     (handle(TRUTH), handle(HALF), attacks_from_here, counts, remixes),
-    (moves(-0.5, 0.5, 0.2), moves(0.1, -0.4, 0.001), moves(0.5, 0.5, 0.0), handle(TRUTH)),
+    (moves(-0.5, 0.5), moves(0.1, -0.4), moves(0.5, 0.5), handle(TRUTH)),
     (splits, breaks, asks("forced"), argues, asks("farthest")),
     (plays, plays),
     (plays, plays, plays),

@@ -44,7 +44,7 @@ from explorer.page.stages.train import commands as train
 from explorer.page.words.headline import headline
 from explorer.research.pictures.axes import Axes
 from tests.page.pages import choose, send
-from tests.page.students import STUDENTS, done, moves
+from tests.page.students import STUDENTS, done
 from tests.page.test_exchange import weights_of
 
 TRAINED = "trained at least"
@@ -123,13 +123,6 @@ def test_half_way_down_is_a_place_on_the_edge_and_no_dark_place_elsewhere() -> N
 def test_a_point_inside_the_margin_or_on_the_wrong_side_is_not_beyond_it(place) -> None:
     session = opened(Lesson(title="x", steps=(packaged_lessons()[2].steps[1],)))
     draw.add(session, [(place, 1)])
-    assert not done(session)
-
-
-@pytest.mark.parametrize(("i", "wrong"), [(0, 0.01), (1, 0.2), (2, 0.2)])
-def test_a_point_that_is_dragged_to_another_place_than_asked_ticks_nothing(i, wrong) -> None:
-    session = opened(Lesson(title="x", steps=(packaged_lessons()[6].steps[i],)))
-    moves(0.5, 0.5, wrong)(session)
     assert not done(session)
 
 

@@ -31,7 +31,6 @@ from explorer.research.explained import FARTHEST, Explained, misfit
 
 ELSEWHERE = "task of its page"  # not of the frame: that page tells it, `course.note_done`
 SMALL_SCALE = 1e-4  # of the second network that the task of the page of images asks for
-MOVED = 0.3  # how far a point has to be moved before its new place counts; arbitrary
 NEAR_HALF = 0.1  # of the edge of the triangle, within which a hand is half-way; arbitrary
 TURNED = "turned to stage"
 FORMER = {  # names in lesson files of before; those of an energy, the square of a share, with True
@@ -188,21 +187,6 @@ def _has_moved(frame: Frame, far: float) -> bool:
     return bool(len(apart)) and float(apart.max()) >= far
 
 
-def _share_there(frame: Frame) -> float:
-    """Return the share unexplained where the mapped point was moved to; nan where it was not.
-
-    It is read off the map on the plane, as an eye reads it.
-    """
-    held, drawn = frame.landscape, frame.point_map
-    if held is None or drawn is None or drawn.values is None or not _has_moved(frame, MOVED):
-        return math.nan
-    (high, wide), (left, right, bottom, top) = drawn.values.shape, drawn.box
-    x, y = held.present.x[held.present.mapped].tolist()
-    column, row = (x - left) / (right - left) * wide, (top - y) / (top - bottom) * high
-    at = (min(max(int(row), 0), high - 1), min(max(int(column), 0), wide - 1))
-    return math.sqrt(max(0.0, float(drawn.values[at])))
-
-
 def _of_explanation(holds: Callable[[Explained], bool]) -> Callable[[Frame, float], bool]:
     """Return whether something holds of the explanation on screen."""
     return lambda frame, _: frame.explain is not None and holds(frame.explain.present)
@@ -298,10 +282,6 @@ KINDS: dict[str, Task] = {
         _run_without_truth, 0, 1, 0.3, percent=True),
     "map of one point": Task("The map of one point lies on the plane", _points_map),
     "point moved at least": Task("Move a point by at least {}", _has_moved, 0, usual=0.2),
-    "point unexplained at least": Task("Drag the point to at least {}% unexplained",
-                                       _least(_share_there), 0, 1, 0.1, percent=True),
-    "point unexplained at most": Task(f"Drag the point by {MOVED}, to at most {{}}% unexplained",
-                                      _most(_share_there), 0, 1, 0.05, percent=True),
     "split in two": Task("One point became two, and the weights are still explained",
                          _of_explanation(lambda e: e.now.n > e.truth.n and not misfit(e))),
     "explains no longer": Task("The points no longer explain the weights",
