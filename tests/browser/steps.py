@@ -67,7 +67,7 @@ class Explorer:
     def button(self, name: str) -> Locator:
         """A button by its words, or by its name where it shows an icon alone."""
         words = re.compile(rf"^\s*{re.escape(name)}\s*$")
-        shown = self.page.locator(".mx-app button").filter(has_text=words)
+        shown = self.page.locator(".mx-app button:not(.mx-term)").filter(has_text=words)
         return shown.or_(self.page.locator(f'.mx-app button[aria-label="{name}"]')).first
 
     def press(self, name: str) -> None:
