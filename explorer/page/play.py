@@ -9,10 +9,12 @@ from typing import Any, Protocol
 
 from explorer.engine import training
 from explorer.engine.explanations.certainty import Certainty
+from explorer.engine.roster import DEFAULT, by_key
+from explorer.engine.training import TrainConfig
 from explorer.page.frame import BEFORE, Stage, numbers
 from explorer.page.history import History
 from explorer.page.job import Job, page_waits
-from explorer.page.session import Session, standing
+from explorer.page.session import LIVE_STEPS, Session, standing
 from explorer.page.stages.attack import commands as attack
 from explorer.page.stages.draw import commands as draw
 from explorer.page.stages.explain import commands as explain
@@ -347,6 +349,18 @@ def add_candidates(session: Session) -> None:
     play(session)
 
 
+def begin_own(session: Session) -> None:
+    """Begin with nothing drawn, and with the training and the attack of a new page.
+
+    What an example had set, such as weight decay, may leave nothing to attack. One undo brings the
+    points back.
+    """
+    draw.begin_own(session)
+    session.train_config, session.configs = TrainConfig(steps=LIVE_STEPS), {}
+    attack.choose(session, DEFAULT)
+    session.attack_config = by_key(DEFAULT).config()
+
+
 def ask_places(session: Session) -> None:
     """Turn to Explain, and ask where a point must be."""
     go(session, "explain")
@@ -357,7 +371,7 @@ ACTIONS: dict[str, Callable[[Session], None]] = {
     "points": draw.take_points,
     "other-class": draw.turn_class,
     "draw": lambda session: go(session, "draw"),
-    "own": draw.begin_own,
+    "own": begin_own,
     "train": train_on,
     "reseed": attack_again,
     "attack": begin_attack,

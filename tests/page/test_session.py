@@ -506,3 +506,17 @@ def test_score_and_dots_are_those_of_the_judged_step() -> None:
 
     asyncio.run(run())
     assert len(counts) > 1
+
+
+def test_own_points_begin_with_the_settings_of_a_new_page() -> None:
+    session = reached("attack", preset("blobs", 8), 500)
+    attack.choose(session, "bilevel")
+    play.go(session, "train")
+    play.configure(session, weight_decay=0.5)
+    play.act(session, "own")
+    new = Session()
+    assert not session.frame.dataset.n and session.frame.attack.name == new.frame.attack.name
+    assert session.train_config == new.train_config
+    assert session.attack_config == new.attack_config
+    play.undo(session)
+    assert session.frame.dataset.n == 8

@@ -323,7 +323,7 @@ def _certain(shown: Certain) -> Statement:
 def _most(top: float) -> str:
     """Return what a set misses at least without a point in the place where that is most."""
     if top < PLAIN:
-        return "Of no place is it proven that sets without a point there miss 0.01% or more."
+        return "No place has a colour: no more than 0.01% is proven of any."
     return f"Without a point where one is needed most every set misses {percent(top)} or more."
 
 
