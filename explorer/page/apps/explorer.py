@@ -11,7 +11,7 @@ import ipywidgets as w
 from explorer.engine.data import Dataset
 from explorer.engine.files import read_file
 from explorer.engine.threads import limit_threads
-from explorer.page import cards
+from explorer.page import cards, play
 from explorer.page.ahead import Ahead
 from explorer.page.apps.instrument import Instrument
 from explorer.page.apps.page import show, under_voila
@@ -34,7 +34,6 @@ from explorer.page.plane.panel import PlanePanel
 from explorer.page.session import Session
 from explorer.page.sharing import game
 from explorer.page.sharing.panel import SharePanel
-from explorer.page.stages.draw import commands as draw
 from explorer.page.stages.draw.tools import Tools
 from explorer.page.stages.landscape.panel import LandscapeTabs
 from explorer.page.view.bundle import Bundle
@@ -92,7 +91,7 @@ class App(Instrument):
         self.access = Access()
         self.access.observe(self._on_present, names=["present"])
         self.welcome = Welcome(
-            lambda: draw.begin_own(self.session),
+            lambda: play.begin_own(self.session),
             self._on_link,
             lambda k: self.session.attempt(lambda: course.begin(self.session, lesson_of(k))),
         )

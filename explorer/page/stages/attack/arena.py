@@ -185,9 +185,8 @@ class Arena(Panel):
                 if r["off"] or not (r["ticked"] or r["drawn"] or r["key"] in first)]  # fmt: skip
         rows = [r for r in rows if r not in rest]
         looked = self.other is not None or self.running == OTHER
-        if (
-            looked and self.session.lesson is None
-        ):  # no lesson speaks of it, and rows are dear there
+        # No lesson speaks of it, and rows are dear there.
+        if looked and self.session.lesson is None:
             rows.append(other_row(self.other))
         if rest:
             off = sum(r["off"] for r in rest)

@@ -132,7 +132,7 @@ class ProofPanel(Panel):
 
 
 def widths(held: Proof) -> Chart:
-    """Return how near to the middle of each place a point lies, the narrowest place first.
+    """Return half the width of each place, the narrowest first.
 
     A stem under the pointer marks its place on the plane. With a disc the gauge stands here; one
     place is compared with none.

@@ -139,7 +139,7 @@ def _rest(frame: Frame, rest: int) -> str:
 
 
 def places_told(made: Needed) -> list[str]:
-    """Return of each place how near to its middle a point of its class lies."""
+    """Return of each place its class and half its width."""
     return [
         f"{CLASSES[int(row[-2])].sign}: half the width {digits_above(row[-3] + made.reach)}"
         for row in made.rows
