@@ -170,7 +170,7 @@ def _train(frame: Frame, state: TrainState, running: bool) -> Statement:
     title = f"{every if held == n else f'{held} of {n} points'} hold{'s' * (held == 1)} the margin"
     if running and 2 * held < n:  # or the count would seem to fall as it begins anew
         title = f"All {n} points on their side"
-    words, tone, near = _nearness(frame.training, state)
+    words, tone, near = _nearness(frame.training, state, running)
     if tone != "good" and _is_still(frame.training) and not running:
         attack = exact_action(frame) or attack
     if frame.training.given and not state.t and not running:
@@ -190,36 +190,37 @@ def _stop_statement(frame: Frame, state: TrainState) -> Statement | None:
     return Statement(titles[frame.status], weights.status(frame.status), "bad", fold, again)
 
 
-def _nearness(part: Training, state: TrainState) -> tuple[str, str, bool]:
-    """Return how near to a KKT point the run is, its tone, and whether to attack it."""
+def _nearness(part: Training, state: TrainState, running: bool) -> tuple[str, str, bool]:
+    """Return how near to a KKT point the run is, its tone, and whether to attack it.
+
+    While it runs the sentence has no number: the chart has it, with its step.
+    """
     made = part.certificate
     if made is None or part.certified is None or made.light is Light.NOT_SEPARATED:
         return "All are on their side. Training now widens the smallest margin.", "", False
-    now = part.certified is state
-    when = "" if now else f"At step {part.certified.t:,} "
+    near, still = made.light is Light.NEAR, _is_still(part)
     gone = _traceless(made, state)
     if made.light is Light.EXACT:
-        they = "They explain" if now else f"{when}they explained"
-        return f"{they} the weights up to rounding: a KKT point.{gone}", "good", True
-    off = made.light is not Light.NEAR and made.slackness > made.residual
-    leave, carry = ("leave", "carry") if now else ("left", "carried")
+        return f"They explain the weights up to rounding: a KKT point.{gone}", "good", True
     where = {
-        Light.NEAR: "close to a KKT point.",
-        Light.APPROACHING: f"on the way to a KKT point{', where none does' * off}.",
-        Light.SEPARATED: "far from where training comes to rest.",
+        Light.NEAR: "close to a KKT point",
+        Light.APPROACHING: "on the way to a KKT point",
+        Light.SEPARATED: "far from where training comes to rest",
     }[made.light]
-    why = f"the points {leave} {share(made.residual)} of the weights unexplained"
+    tone = "good" if near else ""
+    ready = near or still or part.given or is_on_its_way(made)
+    ready = ready and made.light is not Light.SEPARATED
+    if running or part.certified is not state:  # its figures would be those of an earlier step
+        return f"{where[0].upper()}{where[1:]}.", tone, ready
+    off = not near and made.slackness > made.residual
+    why = f"The points leave {share(made.residual)} of the weights unexplained"
     if off:  # a small share would contradict what follows
-        why = OFF_THE_MARGIN.format(carry=carry)
-    words = f"{when}{why}: {where}"
-    words = f"{words[0].upper()}{words[1:]}"
-    if gone:
-        words += gone
-    elif _is_still(part) and not off:  # the sentence is long enough; Numbers tell it
+        why = OFF_THE_MARGIN
+        where += ", where none does" * (made.light is Light.APPROACHING)
+    words = f"{why}: {where}.{gone}"
+    if still and not gone and not off:  # the sentence is long enough; Numbers tell it
         words += " The margin hardly grows any more."
-    near = made.light is Light.NEAR
-    ready = near or _is_still(part) or part.given or is_on_its_way(made)
-    return words, "good" if near else "", ready and made.light is not Light.SEPARATED
+    return words, tone, ready
 
 
 def _traceless(made: Certificate, state: TrainState) -> str:
@@ -232,9 +233,9 @@ def _traceless(made: Certificate, state: TrainState) -> str:
         return ""
     who = f"{gone} of {count(n, 'point')}"
     if gone == rest:
-        who = "The other one" if rest == 1 else f"The other {rest}"
+        who = "The one off the margin" if rest == 1 else f"The {rest} off the margin"
     elif gone < rest:
-        who = f"{gone} of the other {rest}"
+        who = f"{gone} of the {rest} off the margin"
     return f" {who} {'leaves' if gone == 1 else 'leave'} no trace."
 
 

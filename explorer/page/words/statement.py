@@ -7,7 +7,7 @@ from html import escape
 
 from explorer.engine.certificate import Certificate
 
-OFF_THE_MARGIN = "points off the margin still {carry} part of the weights"
+OFF_THE_MARGIN = "Points off the margin still carry part of the weights"
 ENOUGH = 0.15  # unexplained share up to which weights on their way are attacked; arbitrary
 ON_THE_WAY = "on the way to a KKT point, not there yet"  # of weights whose light is APPROACHING
 

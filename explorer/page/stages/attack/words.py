@@ -177,9 +177,8 @@ def _against(frame: Frame, made: Verdict) -> str:
     alone = "" if _truth_share(frame) else alone
     chance = "none" if not made.chance else f"{made.chance:.2g} on average"
     further = _further(made.claims - made.found, second_claims(frame))
-    by = "" if further or made.claims == made.found else f", by {made.claims} claims"
     return (
-        f"Each within {made.radius:g}{by}{alone}.{further} In {_sets(made)} the same claims hit "
+        f"Each within {made.radius:g}{alone}.{further} In {_sets(made)} the same claims hit "
         f"{chance}."
     )
 
@@ -238,8 +237,7 @@ def _unknowable(made: Verdict, why: Unknowable) -> Statement:
 def _reason(frame: Frame, made: Verdict) -> tuple[str, Action | None]:
     known = None if frame.aim is None else frame.aim.certificate
     if _at_work(frame):
-        step = 0 if frame.attack.state is None else frame.attack.state.t
-        return f"So far, at step {step:,}: the attack is not at its end.", Action("play", "Go on")
+        return "So far: the attack is not at its end.", Action("play", "Go on")
     if _own(frame):
         return f"{made.found} of {made.claims} claims are right.", ANEW
     if known is not None and known.light not in NEAR and not is_on_its_way(known):
@@ -247,7 +245,7 @@ def _reason(frame: Frame, made: Verdict) -> tuple[str, Action | None]:
         if frame.newest and frame.training.weight_decay:
             return f"{why}: with weight decay training stops short of a KKT point.", None
         if known.slackness > known.residual:
-            why = OFF_THE_MARGIN.format(carry="carry").capitalize()
+            why = OFF_THE_MARGIN
         on_the_way = known.light is Light.APPROACHING
         how = f"is {ON_THE_WAY}" if on_the_way else "has not come near a KKT point"
         end = exact_action(frame) if on_the_way else None
