@@ -55,7 +55,9 @@ PAPER_INKS = {
     "bg": "#f7f8fa", "card": "#ffffff", "line": "#e3e6ea", "soft": "#eef1f5",
     "ink": "#16191d", "ink2": "#5b6570", "ink3": "#707a84", "accent": "#2f5bea",
     "good": "#0a7d55", "warn": "#9a6700", "bad": "#b3261e",
+    "plum": "#8e44ad", "petrol": "#1f7a8c", "brown": "#7a4420", "olive": "#6b7318",
     **{look.ink: look.colour for look in CLASSES.values()},
 }  # fmt: skip
+MANY_INKS = ("ink", "plum", "petrol", "brown", "olive", "ink3")  # of curves: they mean nothing else
 
 CSS = f"<style>{Path(__file__).with_name('page.css').read_text()}</style>"

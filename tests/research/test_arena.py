@@ -90,6 +90,19 @@ def test_none_is_best_alone_whose_interval_meets_another() -> None:
     assert "DecoReco" not in below(poor) and "best" in title(poor)
 
 
+def test_the_words_are_of_the_middle_run_which_the_plane_shows() -> None:
+    runs = [
+        row(seed=k, found=(0, f, f), claims=c) for k, (f, c) in enumerate(((7, 9), (4, 8), (5, 6)))
+    ]
+    (line,) = lines_of(runs)
+    assert (line.middle, line.once) == (2, (5, 6))
+    assert "5 of 10" in title([line]) and "6 claims" in below([line])
+    alike = lines_of([row(seed=k, found=(0, 5, 5), claims=c) for k, c in enumerate((9, 7, 8, 6))])
+    assert (alike[0].middle, alike[0].once) == (0, (5, 9)), "of equal ones the first"
+    none = lines_of([row(seed=k, found=(0, f, f)) for k, f in enumerate((0, 3, 0))])
+    assert none[0].once[0] == 0 and "0 of 10" in title(none)
+
+
 def test_the_best_is_one_that_chance_does_not_explain() -> None:
     lucky = row(found=(5, 8, 8), chance=[[9, 9, 9]] * 9 + [[0, 0, 0]] * 90, claims=8)  # p = 0.1
     sound = row("inversion", found=(1, 4, 4), claims=8)  # p = 0.01, less merit

@@ -414,7 +414,7 @@ def line(**changes: object) -> arena.ArenaLine:
         "found": (4, 12, 16), "claims": 18, "recall": shares, "reach": shares,
         "precision": shares, "control": (0.0, 0.012, 0.1), "distance": 0.2, "residual": 0.3,
         "seconds": 2.0, "kind": Kind.FOUND, "p_value": 0.01, "p_adjusted": 0.01,
-        "chance": (0,) * 99, "origin": Origin.HELD_OUT,
+        "chance": (0,) * 99, "origin": Origin.HELD_OUT, "once": (6, 9),
     }  # fmt: skip
     return arena.ArenaLine(**{**given, **changes})
 

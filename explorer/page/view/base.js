@@ -6,6 +6,7 @@ const COLOURS = {
   bg: "#f7f8fa", card: "#ffffff", line: "#e3e6ea", ink: "#16191d", ink2: "#5b6570", ink3: "#707a84",
   accent: "#2f5bea", soft: "#eef1f5", good: "#0a7d55", warn: "#9a6700", bad: "#b3261e",
   pos: "#0072B2", neg: "#D55E00", third: "#CC79A7", fourth: "#009E73",
+  plum: "#8e44ad", petrol: "#1f7a8c", brown: "#7a4420", olive: "#6b7318",
 };
 const colours = (el) => {
   const style = getComputedStyle(el);

@@ -25,6 +25,7 @@ from explorer.engine.number_words import (
     percent,
     share,
 )
+from explorer.engine.roster import by_key
 from explorer.engine.statement import Action, Statement
 from explorer.engine.status import Status
 from explorer.engine.training import TrainState
@@ -296,7 +297,9 @@ def _compare(frame: Frame) -> Statement:
     if shown is not None and shown.target is frame.target:
         end = OWN if shown.title and shown.runs else None
         return Statement(shown.title or WHICH, shown.sentence, fold=shown.fold, action=end)
-    return Statement(WHICH, "Choose attacks: each meets the same weights, several times.")
+    own = by_key(frame.attack.name)
+    others = f" Those that {own.title} attacked are its own." if own.own is not None else ""
+    return Statement(WHICH, f"Each attack meets the weights of 2 Train, several times.{others}")
 
 
 def _certain(shown: Certain) -> Statement:

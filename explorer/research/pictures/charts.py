@@ -46,7 +46,7 @@ from explorer.research.sweep.arena import AT, ArenaLine, lines_of
 from explorer.research.tuning import Trial
 from explorer.research.words import tuning
 from explorer.research.words.grid import SETS
-from explorer.style import CLASSES, LINES
+from explorer.style import CLASSES, LINES, MANY_INKS
 
 MARGIN_TOP = 3.0  # q / q_min shown; stems beyond are broken
 BESIDE = 0.1  # margins up to so much above the least look alike; arbitrary
@@ -64,7 +64,6 @@ TRAINED = (
 LOSS = "Loss of the attack"
 LEAST_LOSS = 1e-16  # below the rounding of float64: a residual of zero on a log axis
 LEAST_FPR = 5e-4  # one of 2000 held-out points
-MANY_INKS = ("ink", "fourth", "warn", "bad", "accent", "ink3")  # of lines; those of no class
 Curve = tuple[str, Array, Array]  # its name, t, values
 Column = Callable[[str], tuple[ArrayLike, ArrayLike]]  # steps and values, by a column's name
 
@@ -694,7 +693,7 @@ EDGES = {
     "data": ("λ₂ = 1: from held-out data to the truth", "λ₁", 1),
     "noise": ("λ₁ = 1: from noise to the truth", "λ₂", 2),
 }  # title, name of the axis, and the other set of an edge of the grid
-SET_INKS = {"truth": "good", "heldout": "ink3", "noise": "fourth"}
+SET_INKS = {"truth": "good", "heldout": "ink3", "noise": "third"}
 
 
 def edge_chart(found: Maps, which: str) -> Chart:

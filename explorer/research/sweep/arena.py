@@ -67,6 +67,8 @@ class ArenaLine:
         ways: `chance` for each way in which controls were made.
         radii: distances within which a claim counts.
         at: which of them is the radius of verdict, p-values and merit.
+        middle: number of the run that found a middling number of points, among those that finished.
+        once: points that this run found within the radius, and its claims.
     """
 
     key: str
@@ -94,6 +96,8 @@ class ArenaLine:
     ways: Mapping[Origin, tuple[int, ...]] = field(default_factory=dict)
     radii: tuple[float, ...] = RADII
     at: int = AT
+    middle: int = 0
+    once: tuple[int, int] = (0, 0)
 
     @property
     def radius(self) -> float:
@@ -186,7 +190,7 @@ def first_ticked(refused: Mapping[str, str]) -> list[str]:
 
 
 def claims_of(rows: Iterable[Row], line: ArenaLine, d: int) -> Report | None:
-    """Return the claims of the run of an attack that found the most points; None of no run.
+    """Return the claims of the middle run of an attack; None of no run.
 
     Args:
         rows: those of `attack_row`.
@@ -196,8 +200,8 @@ def claims_of(rows: Iterable[Row], line: ArenaLine, d: int) -> Report | None:
     runs = [r["result"] for r in rows if r["trial"]["attack"] == line.key and r["result"]]
     if not runs:
         return None
-    top = max(runs, key=lambda result: result["found"][line.at])
-    x, y, lam = (torch.tensor(top[name], dtype=torch.float64) for name in ("x", "y", "lam"))
+    run = runs[line.middle]
+    x, y, lam = (torch.tensor(run[name], dtype=torch.float64) for name in ("x", "y", "lam"))
     return Report(x.reshape(-1, d), y, lam)
 
 
@@ -260,6 +264,7 @@ def _line(key: str, rows: list[Row], controls: int, radius: float) -> ArenaLine:
         kind = kind_of(total, int(n.sum()), within, int(claims.sum()), p_value, len(chance))
     distances = [r["distance"] for r in results if r["distance"] is not None]
     residuals = [r["residual"] for r in results if r["residual"] is not None]
+    middle = _middle(found[:, at].tolist())
     return ArenaLine(
         key, title, len(good), message, int(n.sum()), tuple(int(v) for v in found.sum(0)),
         int(claims.sum()),
@@ -273,8 +278,13 @@ def _line(key: str, rows: list[Row], controls: int, radius: float) -> ArenaLine:
         tuple(int(v) for v in chance[:, at]), *_determined_counts(results), origin=hardest,
         cpu=float(np.mean([row["seconds"].get("cpu", np.nan) for row in good])),
         ways={way: tuple(int(v) for v in counts[:, at]) for way, counts in ways.items()},
-        radii=radii, at=at,
+        radii=radii, at=at, middle=middle, once=(int(found[middle, at]), int(claims[middle])),
     )  # fmt: skip
+
+
+def _middle(found: Sequence[int]) -> int:
+    """Return the first run whose count is the middle one, of two such the lower."""
+    return found.index(sorted(found)[(len(found) - 1) // 2])
 
 
 def _origin(results: list[Row]) -> Origin:
@@ -293,9 +303,9 @@ def _determined_counts(results: list[Row]) -> tuple[int, int]:
 
 
 def best(lines: Sequence[ArenaLine]) -> ArenaLine | None:
-    """Return the attack of largest merit; None if none found anything."""
-    ranked = sorted(lines, key=lambda line: line.merit, reverse=True)
-    return ranked[0] if ranked and ranked[0].merit > 0 else None
+    """Return the attack of largest merit, of those that beat chance if any; None if none hit."""
+    hit = [line for line in lines if line.merit > 0]
+    return max(hit, key=lambda line: (line.p_adjusted <= CHANCE, line.merit), default=None)
 
 
 def table(lines: Iterable[ArenaLine]) -> list[dict[str, Any]]:

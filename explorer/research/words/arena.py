@@ -26,14 +26,19 @@ def _title(lines: Sequence[ArenaLine]) -> str:
     ran = [line for line in lines if line.runs]
     if not ran:
         return ""
-    first = _first(ran)
+    first = best(ran)
     if first is None:
-        reached = " in reach" if any(line.hits for line in ran) else ""
-        return f"No attack recovered a point{reached}"
+        who = ran[0].title if len(ran) == 1 else "No attack"
+        return f"{who} recovered {'no' if len(ran) == 1 else 'a'} point{_in_reach(ran)}"
+    points = f"{first.once[0]} of {first.n / first.runs:g}"
     if first.p_adjusted > CHANCE:
-        return f"{first.title} hits {_points(first).removesuffix(' points')}, chance not ruled out"
+        return f"{first.title} hits {points}, chance not ruled out"
     best_of_all = len(ran) > 1 and not _guesses(first) and not _rivals(first, ran)
-    return f"{first.title} {'does best:' if best_of_all else 'recovers'} {_points(first)}"
+    return f"{first.title} {'does best:' if best_of_all else 'recovers'} {points} points"
+
+
+def _in_reach(ran: Sequence[ArenaLine]) -> str:
+    return " in reach" if any(line.hits for line in ran) else ""
 
 
 def _guesses(line: ArenaLine) -> bool:
@@ -55,14 +60,10 @@ def _rivals(first: ArenaLine, ran: Sequence[ArenaLine]) -> list[str]:
 
 
 def _as_well(first: ArenaLine, ran: Sequence[ArenaLine]) -> str:
-    """Return which attacks are not shown to do worse; "" for none."""
-    rivals = _rivals(first, ran)
-    return f" Not shown to do worse: {', '.join(rivals)}." if rivals else ""
-
-
-def _points(line: ArenaLine) -> str:
-    """Return how many points of all a run hits on average, such as "16 of 20 points"."""
-    return f"{a_run(line, line.hits)} of {a_run(line, line.n)} points"
+    """Return which attacks may be as good; "" for none."""
+    *most, last = _rivals(first, ran) or [""]
+    who = f"{', '.join(most)} and {last}" if most else last
+    return f" {who} may be as good: the runs cannot tell." if who else ""
 
 
 def a_run(line: ArenaLine, total: float) -> str:
@@ -72,12 +73,12 @@ def a_run(line: ArenaLine, total: float) -> str:
 
 
 def one_run(found: int) -> str:
-    """Return what the one run on screen recovered, beside the mean of several."""
-    return f"this run: {found}"
+    """Return what the run of Attack recovered, beside the mean of several."""
+    return f"in Attack: {found}"
 
 
 def why_unlike(line: ArenaLine, found: int, n: int) -> str:
-    """Return why the one run on screen and the mean of a row differ."""
+    """Return why the run of Attack and the mean of a row differ."""
     runs = count(line.runs, "run")
     return (
         f"The run of 3 Attack recovered {found} of {n} points. This row is the mean of {runs} on "
@@ -85,26 +86,20 @@ def why_unlike(line: ArenaLine, found: int, n: int) -> str:
     )
 
 
-def _first(ran: Sequence[ArenaLine]) -> ArenaLine | None:
-    """Return the best of those that beat chance, else the best; None if none hit anything."""
-    return best([line for line in ran if line.p_adjusted <= CHANCE]) or best(ran)
-
-
 def below(lines: Sequence[ArenaLine]) -> str:
     """Return what stands below `title` on the page: the rest is in `numbers`."""
     ran = [line for line in lines if line.runs]
-    first = _first(ran) if ran else None
+    first = best(ran)
     if first is None:
         if not ran:
             return sentence(lines)
-        of = count(len(ran), "attack")
-        found = f"A point counts as recovered within {ran[0].radius:g}, and {of} ran."
+        of = f", and {count(len(ran), 'attack')} ran" if len(ran) > 1 else ""
+        found = f"A point counts as recovered within {ran[0].radius:g}{of}."
         return found + _open_questions(ran[0])
-    mean = f", on average over {count(first.runs, 'run')}" if first.runs > 1 else ""
-    by = f"by {a_run(first, first.claims)} claim{'s' * (first.claims != first.runs)}"
+    by = f"by {count(first.once[1], 'claim')}{_which_run(first)}"
     chance = first.control[first.at] * first.n
     text = (
-        f"Each within {first.radius:g}, {by}{mean}; chance hits "
+        f"{'Each' if first.once[0] else 'None'} within {first.radius:g}, {by}; chance hits "
         f"{a_run(first, chance)}.{_more_but_false(first, max(ran, key=lambda line: line.hits))}"
         f"{_as_well(first, ran)}"
     )
@@ -113,10 +108,18 @@ def below(lines: Sequence[ArenaLine]) -> str:
     return text + _open_questions(first)
 
 
+def _which_run(line: ArenaLine) -> str:
+    """Return which run of an attack the page shows, beside the mean of its row; "" of one."""
+    if line.runs == 1:
+        return ""
+    the = "the" if line.runs % 2 else "a"
+    return f", in {the} middle run of {line.runs}" if line.runs > 2 else ", in one run of 2"
+
+
 def numbers(lines: Sequence[ArenaLine]) -> tuple[tuple[str, str], ...]:
     """Return the numbers of the attack that `title` names, each with its name."""
     ran = [line for line in lines if line.runs]
-    first = _first(ran) if ran else None
+    first = best(ran)
     if first is None:
         return ()
     chance = first.control[first.at] * first.n
@@ -136,11 +139,10 @@ def sentence(lines: Sequence[ArenaLine]) -> str:
     ran = [line for line in lines if line.runs]
     if not ran:
         return "No attack has run yet." if not lines else "No attack could run: see its row."
-    first = _first(ran)
+    first = best(ran)
     if first is None:
-        reached = " that is in reach" if any(line.hits for line in ran) else ""
         of = count(len(ran), "attack")
-        text = f"None of {of} recovered a point{reached} within {ran[0].radius:g}."
+        text = f"None of {of} recovered a point{_in_reach(ran)} within {ran[0].radius:g}."
         return text + _open_questions(ran[0])
     chance = first.control[first.at] * first.n
     of_all = f" as the best of {count(len(ran), 'attack')}" if len(ran) > 1 else ""
@@ -169,12 +171,12 @@ def sentence(lines: Sequence[ArenaLine]) -> str:
 
 def _more_but_false(first: ArenaLine, most: ArenaLine) -> str:
     """Return why the attack that hits most is not the best; "" where it is."""
-    false = most.claims - most.hits
     if most.hits <= first.hits:
         return ""
-    if not false:
+    if most.hits == most.claims:
         return " Best is whose points recovered and whose right claims are many alike."
-    return f" {most.title} hits more, but {false} of its {most.claims} claims are false."
+    many = "most" if _guesses(most) else "more"
+    return f" {most.title} hits more, but {many} of its claims are wrong."
 
 
 def _open_questions(line: ArenaLine) -> str:

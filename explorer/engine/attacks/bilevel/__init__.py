@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import Annotated, Literal
 
@@ -32,7 +33,7 @@ from explorer.engine.attacks.shapes import EMPTY, Level, Shapes
 from explorer.engine.attacks.target import Target
 from explorer.engine.classes import fair_labels
 from explorer.engine.network import Network
-from explorer.engine.number_words import PLAIN, digits, share
+from explorer.engine.number_words import PLAIN, count, digits, share
 from explorer.engine.optim import Moments, half_cosine
 from explorer.engine.settings import setting, settings
 from explorer.engine.sizes import Like, Size
@@ -243,6 +244,7 @@ class BilevelState:
         }
 
 
+ROUNDING = 1e-9  # arbitrary: about as exactly the lower level is solved
 AGREE = 1e-4  # arbitrary: upper loss up to which training on the candidates gives the weights
 
 
@@ -315,13 +317,16 @@ def report(target: BilevelTarget, state: BilevelState, config: BilevelConfig) ->
 def headline(state: BilevelState, known: Judged) -> Statement:
     """Return how far the weights agree that training on the candidates and on the points gives."""
     loss = float(state.l_upper)
-    said = f"half their squared distance is {share(loss) if loss < PLAIN else digits(loss)}"
+    off = math.sqrt(2 * loss) / float(state.victim.theta.norm())
     if loss > AGREE:
         more = "Set more steps, or begin elsewhere."
-        words = f"Not converged: the weights do not agree yet, {said}. {more}"
+        left = share(off) if off < PLAIN else f"{digits(off)} times their size"
+        words = f"Not converged: the weights do not agree yet, they differ by {left}. {more}"
         return Statement("", words, action=Action("restart", "Attack again"))
     too = "" if known.found == known.n else ", too"
-    return Statement("", f"Training on the claims gives the attacked weights{too}: {said}.")
+    alike = max(1, int(-math.log10(max(off, ROUNDING))))
+    words = f"Training on the claims gives the attacked weights{too}, to {count(alike, 'digit')}."
+    return Statement("", words)
 
 
 def implicit(point: LowerPoint, gap: Tensor, config: BilevelConfig) -> Solved:

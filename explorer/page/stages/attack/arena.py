@@ -38,7 +38,7 @@ RUN_TIP = "Run the ticked attacks on these weights; what is done stays"
 SEEDS_TIP = "Each from other seeds; their spread makes the interval, from three on"
 HEAD = ("recovered", "claims right", "by chance", "seconds")
 WAITING = ("what it does",)  # the columns before a run
-NOTE = "{} · line: 95% interval · grey: by chance"
+NOTE = "{} · line: 95% · grey: by chance"
 ROWS = 4  # attacks that always stand before the last row, beside those ticked; arbitrary
 WITHIN_TIP = (
     "Distance within which a claim counts, as a click on the curve sets it; the sentence on top "
@@ -199,7 +199,7 @@ class Arena(Panel):
             self.table.head, self.table.rows = list(HEAD if lines else WAITING), rows
             if lines:
                 self.table.title = f"Recovered{n}, within {self.radius:.2g}"
-                self.table.note = NOTE.format(count(runs, "run"))
+                self.table.note = NOTE.format(f"mean of {runs} runs" if runs > 1 else "1 run")
 
     def _refusals(self, target: Target | None) -> dict[str, str]:
         """Return why each attack cannot be run here; "" for those that can."""
@@ -240,12 +240,15 @@ class Arena(Panel):
             self._show(next((line for line in self.lines() if line.key == key), None))
 
     def _show(self, line: ArenaLine | None) -> None:
-        """The claims of the attack's best run on the plane, and the sentence on top."""
+        """The claims of the attack's middle run on the plane, and the sentence on top."""
         if self.target is None:
             return
         claims = None if line is None else arena.claims_of(self.rows, line, self.target.net.d)
         key = "" if claims is None or line is None else line.key
         lines = self.lines()
+        first = arena.best(lines)
+        if line is not None and (first is None or line.key != first.key):
+            lines = [line]  # the sentence is of what the plane shows
         title = arena_words.title(lines, so_far=len(self.rows) < len(self.planned))
         self._put(key, claims, arena_words.below(lines), title, arena_words.numbers(lines))
 
@@ -287,7 +290,8 @@ def cells_of(line: ArenaLine) -> dict[str, Any]:
         "count": f"{arena_words.a_run(line, found)} of {n:g}",
         "said": said,
         "cells": [
-            f"{found} of {claims}" if claims else "no claim",
+            " of ".join(arena_words.a_run(line, k) for k in (found, claims)) * bool(claims)
+            or "no claim",
             by_chance,
             f"{line.cpu:.2g}" if line.cpu == line.cpu else "–",
         ],

@@ -74,8 +74,7 @@ def _start(frame: Frame, state: AttackState, running: bool) -> Statement:
         begun = f"{made.found} of {made.n} points before the first step"
     if not m or (not mixed and (entry.own or not entry.takes_start)):
         title = begun if m else "The attack knows only the weights"
-        # Of its own model it knows more than the weights: that is said in the open.
-        return Statement(title, entry.sentence if entry.own else WATCH, action=press)
+        return Statement(title, WATCH, action=press)
     if mixed:
         words = f"They have {mixed}, which no attacker has"
         if made is not None:
