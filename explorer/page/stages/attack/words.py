@@ -110,7 +110,7 @@ def _verdict_statement(frame: Frame, made: Verdict, running: bool) -> Statement:
         )
         return Statement("No claim yet", words, action=None if running else Action("play", "Go on"))
     if made.why_not is not None:
-        return _unknowable(made, made.why_not)
+        return _unknowable(frame, made, made.why_not)
     if made.kind is Kind.CANNOT_KNOW:
         few = f"With {verdicts.sets(made.origin, made.controls)} chance cannot be ruled out."
         action = None if running else _explain(frame, OTHERS) or ANEW
@@ -210,16 +210,14 @@ def _sets(made: Verdict) -> str:
     return verdicts.sets(made.origin, made.controls)
 
 
-def _unknowable(made: Verdict, why: Unknowable) -> Statement:
+def _unknowable(frame: Frame, made: Verdict, why: Unknowable) -> Statement:
     if why is Unknowable.NO_CLAIMS:
         words = "No candidate passes the attack’s own test: on the margin, with a multiplier."
         return Statement("The attack claims nothing", words, "bad", action=ANEW)
     if why is Unknowable.FEW_POINTS:
-        words = (
-            f"A comparison with chance takes {MIN_POINTS} points or more: draw more of them. "
-            "A proof needs none."
-        )
-        return Statement(_met_words(made), words, action=Action("draw", "Draw more points"))
+        words = f"A comparison with chance takes {MIN_POINTS} points or more. A proof needs none."
+        more = Action("draw", "Draw more points")
+        return Statement(_met_words(made), words, action=_places(frame, ASK) or more)
     if why is Unknowable.NO_CONTROLS:
         words = "There are no unseen sets, so chance is not measured."
         return Statement(_met_words(made), words, action=ANEW)
