@@ -29,6 +29,7 @@ class Statement:
         fold: names and values of the numbers for experts.
         action: the next sensible thing, or None.
         order: what to do with the mouse, after the words; a lesson gives its own.
+        question: what the title answers, above it, where that was asked by a button.
     """
 
     title: str
@@ -37,6 +38,7 @@ class Statement:
     fold: tuple[tuple[str, str], ...] = ()
     action: Action | None = None
     order: str = ""
+    question: str = ""
 
     @property
     def under_title(self) -> str:

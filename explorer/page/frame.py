@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
 import torch
@@ -25,6 +25,7 @@ from explorer.engine.explanations.needed import Needed
 from explorer.engine.known import Known
 from explorer.engine.margin import Loss
 from explorer.engine.network import Network
+from explorer.engine.number_words import PLAIN
 from explorer.engine.roster import DEFAULT, AttackState
 from explorer.engine.scoring import Score, Verdict
 from explorer.engine.status import Status
@@ -219,6 +220,17 @@ class Certain:
     map: RadiusMap
     done: bool = False
 
+    @property
+    def most(self) -> float:
+        """Return the largest radius that is known, a share of |theta|."""
+        known = self.map.values[np.isfinite(self.map.values)]
+        return float(known.max(initial=self.map.least))
+
+    @property
+    def is_void(self) -> bool:
+        """Return whether the whole map has no colour."""
+        return self.done and self.most < PLAIN
+
 
 @dataclass(frozen=True, eq=False)
 class Proof:
@@ -270,6 +282,9 @@ class Proof:
 
 
 H = TypeVar("H", Shown, Certain, Proof)  # what is of some weights
+# What Explain answers: which points split, how certain is a place, which set is farthest, which
+# points are certified, where must a point be; "" in another stage.
+Asked = Literal["", "split", "map", "farthest", "certified", "places"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -516,6 +531,20 @@ class Frame:
     def proof(self) -> Proof | None:
         """Return the last act, if the explain stage shows it of the attacked weights."""
         return self._of_weights("explain", self.asked)
+
+    @property
+    def question(self) -> Asked:
+        """Return what the explain stage answers: one question at a time."""
+        if self.stage != "explain":
+            return ""
+        if self.proof is not None:
+            return "places"
+        if self.certain is not None:
+            return "map"
+        now = None if self.explain is None else self.explain.present
+        if now is not None and now.far is not None:
+            return "farthest"
+        return "split" if now is None or now.forced is None else "certified"
 
     @property
     def state(self) -> TrainState | AttackState | None:

@@ -47,6 +47,7 @@ def go(session: Session, stage: Stage) -> None:
     if stage in BESIDE_TRUTH and now.training.given and (session.guessing or not now.dataset.n):
         raise ValueError(NO_DATA)
     session.running, session.editing = False, False
+    draw.come_home(session)
     if stage == "train" and now.training.state is None:
         train.begin(session)
     elif stage not in BEFORE and not now.newest:

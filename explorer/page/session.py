@@ -87,6 +87,7 @@ class Session(HasTraits):
         self.together = together
         self.frame = Frame("draw", History(first))
         self.configs: dict[str, AttackConfig] = {}  # as each attack was left
+        self.widened: tuple[Axes, Axes] | None = None  # what the plane showed, and shows instead
         self.gave_way = ""  # the attack that was chosen, while another stands in for it
         usual = {
             "axes": axes_for(Axes(), first, loaded=True),

@@ -14,7 +14,7 @@ from explorer.engine.data import Dataset
 from explorer.engine.explanations.cells import KINK, Extent
 from explorer.engine.explanations.certainty import Certainty
 from explorer.engine.explanations.masses import allowed_residual, forced_masses
-from explorer.engine.explanations.others import Rivals
+from explorer.engine.explanations.others import OtherSet, Rivals
 from explorer.engine.explanations.splitting import (
     TRAINED_MARGIN,
     Explanation,
@@ -40,8 +40,6 @@ EXPLAINS = 1e-5  # arbitrary: as `others.AS_WELL`
 BESIDE = 1e-6  # arbitrary: the curve has places so near to a wall on both sides, relative
 SAME = 0.01  # of what the truth leaves: so much less well is as well; arbitrary
 LEAST = 1e-9  # of the plane: shorter drags count as no drag
-
-FARTHEST = "Mean distance from the truth"  # begins the words on the farthest set
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,6 +89,7 @@ class Explained:
         slide: the line of the last drag, or None.
         free: whether a drag may leave the level line.
         forced: (n,) of `truth`: least mass at each point, once computed.
+        far: the farthest other set, while it is on screen, or that none was found.
         words: a sentence on the last action.
     """
 
@@ -111,6 +110,7 @@ class Explained:
     slide: Slide | None = None
     free: bool = False
     forced: Tensor | None = None
+    far: OtherSet | None = None
     words: str = ""
     _kinks: dict[int, int] = field(default_factory=dict, repr=False)
 

@@ -22,6 +22,7 @@ from explorer.page.plane.shapes import pointed_at, shapes_of
 from explorer.page.stages.draw import commands as draw
 from explorer.page.stages.explain import commands as explain
 from explorer.page.stages.explain.panel import drag_chart
+from explorer.page.stages.proof import commands as proof
 from explorer.page.stages.train import commands as train
 from explorer.page.words.headline import headline
 from explorer.research import explained
@@ -153,20 +154,65 @@ def test_the_linear_programs_run_and_show_their_sets(app: App) -> None:
     panel = app.panels["ExplainPanel"]
 
     async def ask() -> None:
-        for one in (panel.forced, panel.farthest):
-            press(one.row, "ask")
-            await one.wait()
+        press(panel.forced.row, "ask")
+        await panel.forced.wait()
+        assert len(state(app).forced) == state(app).truth.n
+        assert app.session.frame.question == "certified"
+        press(panel.farthest.row, "ask")
+        await panel.farthest.wait()
 
     asyncio.run(ask())
-    assert state(app).forced is not None and len(state(app).forced) == state(app).truth.n
-    assert state(app).now is not state(app).truth
-    assert panel.forced.text and panel.farthest.text
+    assert state(app).forced is None and app.session.frame.question == "farthest"
+    assert state(app).now is state(app).far.explanation
     draw.load(app.session, preset("moons", n=6))  # other weights: what was said of these goes
     train.jump_to_exact(app.session)
     play.go(app.session, "attack")
     play.go(app.session, "explain")
-    assert not panel.forced.text and not panel.farthest.text
+    assert app.session.frame.question == "split"
     no_failures(app)
+
+
+def test_a_new_question_takes_the_place_of_the_last_one(app: App) -> None:
+    session, panel = app.session, app.panels["ExplainPanel"]
+    seen = set()
+
+    async def ask() -> None:
+        for name in ("farthest", "radii", "farthest", "forced", "radii"):
+            one = getattr(panel, name)
+            press(one.row, "ask")
+            await one.wait()
+            now = session.frame
+            answers = (now.certain, now.proof, state(app).far, state(app).forced)
+            assert sum(one is not None for one in answers) == 1
+            assert headline(now).question
+            seen.add((now.question, headline(now).question))
+
+    asyncio.run(ask())
+    assert len(seen) == 3
+    explain.choose(session, free_point(app))  # a hand asks what a point can do
+    assert session.frame.question == "split" and session.frame.radii is None
+    play.undo(session)
+    play.ask_places(session)
+    assert session.frame.question == "places" and state(app).now is state(app).truth
+    proof.leave(session)
+    assert session.frame.question == "split" and not headline(session.frame).question
+    no_failures(app)
+
+
+def test_a_map_without_any_colour_leaves_the_points_in_sight(app: App) -> None:
+    session, panel = app.session, app.panels["ExplainPanel"]
+
+    async def ask() -> None:
+        press(panel.radii.row, "ask")
+        await panel.radii.wait()
+
+    asyncio.run(ask())
+    held = session.frame.certain
+    session.show(radii=replace(held, map=replace(held.map, values=0 * held.map.values, least=0.0)))
+    drawn = app.panels["PlanePanel"].view.originals
+    assert "map" in drawn and "energy" not in drawn and "marks" in drawn
+    assert panel.drag.shown.series and panel.radii.row.json("ask")["hidden"]
+    assert not panel.radii.text and headline(session.frame).action.key == "places"
 
 
 def test_words_beside_a_point_stay_on_the_plane(app: App) -> None:
@@ -386,7 +432,7 @@ def test_forced_points_are_counted_and_one_program_runs_at_a_time(app: App) -> N
     made = app.session.frame.aim.certainty
     count = int(made.certain.sum())
     assert 0 < count < state(app).truth.n
-    assert f"{count} of 12 points" in panel.forced.text
+    assert str(count) in headline(app.session.frame).title
     sure = made.certain[state(app).truth.origin]
     assert bool((state(app).forced[sure] > FORCED * state(app).truth.mass).all())
     assert state(app).now is state(app).truth  # the second program was never begun

@@ -459,19 +459,6 @@ def test_what_went_wrong_is_told_before_a_task_is_done() -> None:
     app.close()
 
 
-def test_a_chart_says_how_to_take_a_point_only_where_no_lesson_does() -> None:
-    app = App(lesson=7)
-    put(app.session)
-    chart = app.panels["ExplainPanel"].drag
-    before = chart.shown.foot
-    STUDENTS[7][0](app.session)  # then the words of the lesson are behind
-    assert done(app.session)
-    play.undo(app.session)
-    app.session.show()
-    assert before and len(chart.shown.foot) > len(before)
-    app.close()
-
-
 def test_a_lesson_names_the_cards_beside_the_plane_and_no_count_before_an_attack() -> None:
     app = App(lesson=4)
 

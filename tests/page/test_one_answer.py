@@ -17,7 +17,6 @@ from explorer.page.apps.explorer import App
 from explorer.page.session import Session
 from explorer.page.stages.draw import commands as draw
 from explorer.page.stages.explain import commands as explain
-from explorer.page.stages.explain import words
 from explorer.page.stages.train import commands as train
 from explorer.page.words.headline import headline
 from explorer.research.runs import certified_points
@@ -38,8 +37,6 @@ def test_a_point_that_is_offered_becomes_two_and_no_other_does(name: str, steps:
         train.jump_to_exact(session)
     play.go(session, "explain")
     state = explain.explanation(session)
-    free = int((~state.pinned).sum())
-    assert re.findall(r"\d+", words.counts(state)) == [str(free), str(state.now.n - free)]
     for i in range(state.truth.n):
         explain.reset(session)
         explain.choose(session, i)
@@ -123,12 +120,12 @@ def test_every_stage_leaves_the_same_share_unexplained_and_certifies_the_same_po
         panel = app.panels["ExplainPanel"]
         press(panel.forced.row, "ask")
         await panel.forced.wait()
-        said["certified"] = panel.forced.text
+        said["certified"] = told(app)
         press(panel.farthest.row, "ask")
         await panel.farthest.wait()
 
     asyncio.run(ask())
-    assert f"{count} of 6 points" in said["certified"]
+    assert said["certified"].startswith(f"{count} of 6 ")
     assert state.base == made.residual
     play.go(session, "attack")
     assert not (on_plane(app)["claims"][:, 2] == 2).any() and "✓" not in foot(app)
@@ -158,7 +155,6 @@ def test_to_the_truth_takes_every_answer_away_and_a_set_beyond_the_frame_gets_a_
             await question.wait()
 
     asyncio.run(ask())
-    assert panel.forced.text and panel.farthest.text
     state = explain.explanation(session)
     x = state.now.x / state.now.x.abs().max() * session.extent  # on the frame
     wide = replace(state, now=replace(state.now, x=x))
@@ -167,7 +163,6 @@ def test_to_the_truth_takes_every_answer_away_and_a_set_beyond_the_frame_gets_a_
     draw.refit(session)
     assert float(np.abs(session.axes.shares(x.numpy())).max()) < 1
     explain.reset(session)
-    assert not panel.forced.text and not panel.farthest.text
-    assert explain.explanation(session).forced is None and session.frame.radii is None
+    assert session.frame.question == "split"
     play.undo(session)
     assert explain.explanation(session).now is wide.now

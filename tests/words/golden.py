@@ -75,8 +75,6 @@ from explorer.page.stages.landscape import energy_words as page_energy
 from explorer.page.stages.landscape import words as page_starts
 from explorer.page.words import failures, glossary
 from explorer.page.words.headline import headline
-from explorer.page.words.statement import folded_html
-from explorer.research import explained
 from explorer.research.audit.inputs import Coordinates
 from explorer.research.audit.result import Audit, AuditAttack
 from explorer.research.census import Census, CensusConfig
@@ -597,6 +595,7 @@ def of_research() -> Named:
     state = SimpleNamespace(
         change=3e-9, base=1e-9, left=1e-9, exact=True, margin_error=1e-9, slackness=0.0, words="",
         truth=OTHERS, now=OTHERS, pinned=torch.arange(7) < 5, forced=None,
+        far=None, slide=None,
     )  # fmt: skip
     shown = {
         "truth": state, "all pinned": ns(state, pinned=torch.arange(7) < 7),
@@ -607,8 +606,11 @@ def of_research() -> Named:
         "split, far": ns(state, base=0.352, left=0.352, words="Split.",
                          now=FARTHEST.explanation.take(torch.ones(7) > 0)),
         "off the margin": ns(state, margin_error=0.25), "left its cell": ns(state, change=0.2),
-        "no other": ns(state, words="No training set was found."),
-        "farthest, less well": ns(state, left=0.2, words=f"{explained.FARTHEST} 0.5."),
+        "no other": ns(state, far=NONE_FAR),
+        "farthest": ns(state, far=FARTHEST, now=FARTHEST.explanation),
+        "farthest, far": ns(state, far=FARTHEST, base=0.352, left=0.352),
+        "farthest, less well": ns(state, far=FARTHEST, left=0.2),
+        "bounded": ns(state, forced=1, words="Nothing is certified. Of 12 points 3 are in all."),
     }  # fmt: skip
     for name, each in shown.items():
         history: Any = SimpleNamespace(present=each)
@@ -626,7 +628,8 @@ def headline_of(frame: Frame, running: bool = False) -> str:
     made = headline(frame, running)
     fold = "; ".join(f"{name} {value}" for name, value in made.fold)
     button = "" if made.action is None else f"[{made.action.label}]"
-    return " | ".join(filter(None, (made.tone, made.title, made.under_title, fold, button)))
+    said = (made.question, made.tone, made.title, made.under_title, fold, button)
+    return " | ".join(filter(None, said))
 
 
 def drawn_frames() -> Iterator[tuple[str, Frame]]:
@@ -953,19 +956,18 @@ def of_page() -> Named:
 
 
 def answers() -> Named:
-    """What a question of the page is answered with: a plain sentence, the rest folded."""
+    """What a question of the page is answered with."""
     rivals: Any = SimpleNamespace(allowed=1e-5, extent=2.0)
     certain = {"exact": lambda k: ". ".join(page_explain.certified_words(k, 19, CERTAIN, 0.0111)),
                "margin": lambda k: page_explain.forced_words(rivals, k, 19)}  # fmt: skip
     for name, told in certain.items():
         for k in (0, 1, 7):
-            yield f"answer, {name}, {k} certain", folded_html(told(k))
+            yield f"answer, {name}, {k} certain", told(k)
     for name, far in (("farthest", FARTHEST), ("no other", NONE_FAR)):
-        yield f"answer, {name}", folded_html(explanations.farthest_set(far))
+        yield f"answer, {name}", explanations.farthest_set(far)
         yield f"answer, {name}, in few words", explanations.another(far)
         for what, value in explanations.numbers(far):
             yield f"answer, {name}: {what}", value
-    yield "answer, of one sentence", folded_html("No numbers.")
     for many in range(4):  # of three points; the first is certified in CERTAIN
         met = np.arange(3) < many
         yield f"{many} recovered, certified", found_words.certainty_words(CERTAIN, met)

@@ -1,7 +1,7 @@
 // The headline of a screen, one sentence, and the next sensible thing to do.
 const build = (el, send, onClose) => {
-  const title = make("h1", "mx-title"), words = make("p", "mx-words");
-  const told = make("div", "mx-told", { "aria-live": "polite", tabIndex: -1 }, title, words);
+  const question = make("p", "mx-over"), title = make("h1", "mx-title"), words = make("p", "mx-words");
+  const told = make("div", "mx-told", { "aria-live": "polite", tabIndex: -1 }, question, title, words);
   const action = makeButton("mx-action", undefined, "The filled button leads on", () => send("act", action.dataset.key));
   const numbers = make("dl", "mx-numbers-list");
   const fold = menu("mx-numbers", "Numbers", "The numbers behind the headline", [numbers]);
@@ -12,8 +12,9 @@ const build = (el, send, onClose) => {
   onClose(listen(document, "pointerdown", (e) => { if (e.target.closest?.(".mx-triangle-view")) hold(getComputedStyle(el).height); }, true));
   for (const end of ["pointerup", "pointercancel"]) onClose(listen(document, end, () => hold(""), true));
   return (state) => {
+    put(question, "textContent", state.question || "");
     put(title, "textContent", state.title || "");
-    [title.hidden, words.hidden] = [!state.title, !state.words]; // a lesson may want silence
+    [question.hidden, title.hidden, words.hidden] = [!state.question, !state.title, !state.words]; // a lesson may want silence
     explain(words, state.words || "");
     for (const tone of ["good", "warn", "bad"]) el.classList.toggle(tone, state.tone === tone);
     if (!state.action && document.activeElement === action) told.focus({ preventScroll: true }); // not lost with its button

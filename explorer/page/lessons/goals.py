@@ -27,7 +27,7 @@ from explorer.engine.number_words import PLAIN, plain
 from explorer.engine.scoring import Verdict
 from explorer.engine.settings import setting, settings
 from explorer.page.frame import STAGES, Frame
-from explorer.research.explained import FARTHEST, Explained, misfit
+from explorer.research.explained import Explained, misfit
 
 ELSEWHERE = "task of its page"  # not of the frame: that page tells it, `course.note_done`
 SMALL_SCALE = 1e-4  # of the second network that the task of the page of images asks for
@@ -293,7 +293,7 @@ KINDS: dict[str, Task] = {
     "region needed": Task("Forbid a region that needs a point", lambda f, _: _needs_region(f),
                           by=("places", "reveal-points")),
     "farthest set": Task("The farthest other set is on screen", _of_explanation(
-        lambda e: e.words.startswith(FARTHEST) and not misfit(e))),
+        lambda e: e.far is not None and e.far.other and not misfit(e))),
     "attacks compared": Task("The claims of a compared attack are on screen", _has_comparison,
                              by=("compare",)),
     ELSEWHERE: Task("Do it on that page; this step then ticks itself off", lambda frame, _: False),

@@ -40,6 +40,7 @@ class HeadlinePanel(Panel):
         named = course.naming_words(self.session)
         numbers = made.fold if named is None or NUMBERS in named[0] else ()
         self.view.show(
+            question=made.question if made.title else "",
             title=made.title,
             words=made.under_title,
             tone=made.tone,

@@ -185,10 +185,10 @@ def links_of(claims: Report, truth: Dataset, match: NDArray[np.int64], axes: Axe
 # --- the explain stage ------------------------------------------------------------------------
 def explain_marks(frame: Frame, axes: Axes, truth_shown: bool) -> Arrays:
     """Return what holds of points of the explain stage: which cannot be split, or are certified."""
-    shown = frame.stage == "explain" and frame.explain is not None and truth_shown
-    if not shown or frame.certain or frame.proof:
+    of_points = frame.question in ("split", "farthest", "certified")
+    void = frame.certain is not None and frame.certain.is_void
+    if not truth_shown or frame.explain is None or not (of_points or void):
         return {}
-    assert frame.explain is not None
     state, truth = frame.explain.present, frame.truth
     e, still = state.now, state.pinned
     rows = [_rows(e.x[~still], e.y[~still], SPLITS, axes)]

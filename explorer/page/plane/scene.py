@@ -202,7 +202,7 @@ def ground(axes: Axes, flat: bool, **values: Any) -> dict[str, Any]:  # noqa: AN
 
 def _energy(frame: Frame, axes: Axes, values: dict[str, Any]) -> Arrays:
     """Return a map under the points, in place of that of the network: of an energy, or of radii."""
-    if frame.certain is not None:
+    if frame.certain is not None and not frame.certain.is_void:
         return _radii(frame.certain.map, axes, values)
     drawn = frame.point_map if frame.stage == "landscape" else None
     if drawn is None or drawn.values is None:

@@ -6,9 +6,9 @@ and may be of an earlier state of the run: then the numbers under the headline n
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
-
-import numpy as np
+from typing import Any
 
 from explorer.engine import private
 from explorer.engine.certificate import NEAR, Certificate, Light, holds_margin, in_reach
@@ -18,7 +18,6 @@ from explorer.engine.explanations.assumptions import obstacle
 from explorer.engine.explanations.certainty import Certainty
 from explorer.engine.explanations.cone import scope
 from explorer.engine.number_words import (
-    PLAIN,
     coarse_share,
     count,
     digits,
@@ -38,8 +37,8 @@ from explorer.page.stages.landscape import words as starts
 from explorer.page.stages.proof import words as proof
 from explorer.page.words.screen import ASK, COMPARE, exact_action
 from explorer.page.words.statement import OFF_THE_MARGIN, is_on_its_way
-from explorer.research.explained import FARTHEST, Explained, misfit
-from explorer.research.words import weights
+from explorer.research.explained import Explained, misfit
+from explorer.research.words import explanations, weights
 from explorer.style import CLASSES
 
 __all__ = ["Action", "Statement", "headline"]
@@ -81,17 +80,8 @@ def headline(frame: Frame, running: bool = False, hidden: bool = False) -> State
         return outcome(frame, running)
     if frame.stage == "landscape":
         return _landscape(frame)
-    if frame.proof is not None:
-        return proof.statement(frame, frame.proof)
-    if frame.certain is not None:
-        return _certain(frame.certain)
-    if frame.stage == "explain" and frame.explain is not None:
-        said = _explain(frame.explain.present, frame.certainty)
-        if said.tone == "bad" or frame.target is None:
-            return said
-        if obstacle(frame.target):  # no place is proven
-            return replace(said, action=said.action or proof.way_on(frame))
-        return replace(said, action=Action("places", ASK))
+    if frame.question and (frame.question != "split" or frame.explain is not None):
+        return _answer(frame)
     if frame.stage == "arena":
         return _compare(frame)
     if frame.training.given and frame.training.state is not None and not frame.dataset.n:
@@ -302,14 +292,27 @@ def _compare(frame: Frame) -> Statement:
     return Statement(WHICH, f"Each attack meets the weights of 2 Train, several times.{others}")
 
 
+def _answer(frame: Frame) -> Statement:
+    """Return the answer to the one question of Explain that is on screen, and the way on."""
+    if frame.proof is not None:
+        return proof.statement(frame, frame.proof)
+    if frame.certain is not None:
+        return _certain(frame.certain)
+    assert frame.explain is not None  # without it nothing else can be asked
+    said = ANSWERS[frame.question](frame.explain.present, frame.certainty)
+    if said.tone == "bad" or frame.target is None:
+        return said
+    if obstacle(frame.target):  # no place is proven
+        return replace(said, action=said.action or proof.way_on(frame))
+    return replace(said, action=Action("places", ASK))
+
+
 def _certain(shown: Certain) -> Statement:
     """Return what the map of radii says: how much every set misses without a point at a place.
 
     Which places must hold a point is the last act's to say.
     """
-    made = shown.map
-    known = made.values[np.isfinite(made.values)]
-    top = float(known.max(initial=made.least))
+    made, top = shown.map, shown.most
     fold = (
         ("bound below any explanation", share(made.least)),
         ("largest radius so far", percent(top)),
@@ -320,18 +323,53 @@ def _certain(shown: Certain) -> Statement:
     )  # fmt: skip
     if not shown.done:
         return Statement(LIKELY, "From the weights alone, place by place.", "", fold)
-    words = (made.why if made.truth is None else "") or _most(top)
-    return Statement(LIKELY, words, "", fold, Action("places", ASK))
+    on = Action("places", ASK)
+    if shown.is_void:
+        words = "It is too coarse. The proof looks closer, and may still find places."
+        return Statement("A map of certainty shows nothing here", words, "", fold, on, "", LIKELY)
+    why = made.why if made.truth is None else ""
+    words = why or f"Every set without a point there misses {percent(top)} or more of the weights."
+    title = LIKELY if why else "A point is most certain where the map is yellow"
+    return Statement(title, words, "", fold, on, question="" if why else LIKELY)
 
 
-def _most(top: float) -> str:
-    """Return what a set misses at least without a point in the place where that is most."""
-    if top < PLAIN:
-        return "No place has a colour: no more than 0.01% is proven of any."
-    return f"Without a point where one is needed most every set misses {percent(top)} or more."
+def _farthest(state: Explained, _: Certainty | None) -> Statement:
+    """Return the farthest other set, or that none was found."""
+    found = state.far
+    assert found is not None
+    fold = (
+        ("unexplained by the points", share(state.base)),
+        ("no set as good is farther than", digits(found.at_most, ".2g")),
+        ("looked for up to a coordinate of", f"±{found.extent:.3g}"),
+    )
+    asked: dict[str, Any] = {"fold": fold, "question": explain_words.FARTHEST}
+    if not found.other:
+        said = explanations.farthest_set(found).partition(" (")[0]
+        return Statement(NONE_FAR, f"{said}.", **asked)
+    left = f"{coarse_share(state.left)} unexplained"
+    far = f"{found.distance:.2g} away on average"
+    if misfit(state) == "residual":
+        words = f"It is {far}, and leaves {left}: the training points {coarse_share(state.base)}."
+        return Statement("This set explains the weights less well", words, "warn", **asked)
+    words = f"{count(state.now.n, 'point')}, {far}, leave {left}."
+    if state.base > NEAR:  # neither set explains the weights
+        return Statement("Other points leave as much unexplained", words, "warn", **asked)
+    return Statement("Other points, the same weights", words, **asked)
 
 
-def _explain(state: Explained, sure: Certainty | None) -> Statement:
+def _masses(state: Explained, sure: Certainty | None) -> Statement:
+    """Return which points every set has, and over which sets."""
+    asked = explain_words.CERTIFIED
+    if sure is None:
+        title, _, words = state.words.partition(". ")
+        return Statement(title, words, question=asked)
+    held = int(sure.certain.sum())
+    said = explain_words.certified_words(held, len(sure.certain), sure, state.base)
+    return Statement(*said, "good" if held else "", question=asked)
+
+
+def _split(state: Explained, _: Certainty | None) -> Statement:
+    """Return which points can become two, or what the two explain."""
     n, still = state.now.n, int(state.pinned.sum())
     fold = (
         ("unexplained by the points", share(state.base)),
@@ -342,17 +380,11 @@ def _explain(state: Explained, sure: Certainty | None) -> Statement:
     )
     if broken := _misfit(state, fold):
         return broken
-    if state.now is state.truth and state.words:
-        return Statement(NONE_FAR, state.words, "", fold)
     if state.now is not state.truth:
         words = f"{count(n, 'point')} leave {coarse_share(state.left)} unexplained. {state.words}"
         if state.base > NEAR:  # neither set explains the weights
             return Statement("Other points leave as much unexplained", words.rstrip(), "warn", fold)
         return Statement("Other points, the same weights", words.rstrip(), "", fold)
-    if state.forced is not None and sure is not None:  # asked, and nothing moved since
-        held = int(sure.certain.sum())
-        said = explain_words.certified_words(held, len(sure.certain), sure, state.base)
-        return Statement(*said, "good" if held else "", fold)
     if state.base > NEAR:
         words = "Two in place of such a point, apart on its line, add up to the same weights."
         if still == n:
@@ -376,14 +408,6 @@ def _explain(state: Explained, sure: Certainty | None) -> Statement:
 def _misfit(state: Explained, fold: tuple[tuple[str, str], ...]) -> Statement | None:
     """Return what keeps a set from being an explanation, or None where it is one."""
     off = misfit(state)
-    if off == "residual" and state.words.startswith(FARTHEST):
-        return Statement(
-            "This set explains the weights less well",
-            f"It leaves {coarse_share(state.left)} unexplained, the training points "
-            f"{coarse_share(state.base)}. {state.words}",
-            "warn",
-            fold,
-        )
     if off == "residual":
         return Statement(
             "These points explain the weights no longer",
@@ -399,3 +423,10 @@ def _misfit(state: Explained, fold: tuple[tuple[str, str], ...]) -> Statement | 
             fold,
         )
     return None
+
+
+ANSWERS: dict[str, Callable[[Explained, Certainty | None], Statement]] = {
+    "split": _split,
+    "farthest": _farthest,
+    "certified": _masses,
+}

@@ -1,4 +1,4 @@
-"""How a page writes what it has to say: a scale of colours, and answers with a fold."""
+"""How a page writes what it has to say: of weights on their way, and a scale of colours."""
 
 from __future__ import annotations
 
@@ -22,16 +22,3 @@ def scale_html(stops: Sequence[str], marks: Sequence[str], above: str = "") -> s
     words = "".join(f"<span>{escape(mark)}</span>" for mark in marks)
     bar = f"<div style='background:linear-gradient(to right, {', '.join(stops)})'></div>"
     return f"{above}<div class='mx-scale'>{bar}<div>{words}</div></div>"
-
-
-def folded_html(words: str) -> str:
-    """Return an answer as HTML: its first sentence in sight, the numbers of experts in a fold.
-
-    >>> folded_html("Two points are free. They leave 3% of the norm.").count("<details")
-    1
-    """
-    first, _, rest = words.partition(". ")
-    if not rest:
-        return escape(words)
-    fold = f"<summary>Numbers</summary>{escape(rest)}"
-    return f"{escape(first)}. <details class='mx-more'>{fold}</details>"

@@ -254,18 +254,30 @@ def refit(session: Session) -> None:
 
 
 def keep_in_sight(session: Session) -> None:
-    """Refit the plane where a point that should lie on it is out of sight."""
-    if not session.axes.holds(in_view(session.frame, session.axes)):
-        refit(session)
+    """Refit the plane where a point that should lie on it is out of sight, until `come_home`."""
+    before = session.axes
+    if before.holds(in_view(session.frame, before)):
+        return
+    refit(session)
+    home, widened = session.widened or (before, before)
+    session.widened = (home if widened is before else before), session.axes
+
+
+def come_home(session: Session) -> None:
+    """Let the plane show what it showed before `keep_in_sight`, unless it was refitted since."""
+    home, widened = session.widened or (session.axes, session.axes)
+    if session.axes is widened:
+        session.axes = home
+    session.widened = None
 
 
 def in_view(frame: Frame, axes: Axes) -> Dataset:
-    """Return what should lie on the plane: the drawn points, in Explain those on screen as well.
+    """Return what should lie on the plane: the drawn points, in Explain those that can be dragged.
 
     These stand a little farther out, so that none is cut by the frame.
     """
     drawn = frame.dataset
-    if frame.stage != "explain" or frame.explain is None:
+    if frame.stage != "explain" or frame.explain is None or frame.proof is not None:
         return drawn
     e = frame.explain.present.now
     centre = torch.from_numpy(axes.centre[: drawn.d])

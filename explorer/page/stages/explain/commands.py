@@ -18,12 +18,12 @@ from explorer.engine.explanations.splitting import (
     remainder,
 )
 from explorer.engine.network import Network
-from explorer.page.frame import Certain
+from explorer.page.frame import Certain, Proof
 from explorer.page.history import History
 from explorer.page.session import Session
+from explorer.page.stages.draw import commands as draw
 from explorer.page.stages.explain import words
 from explorer.research.explained import (
-    FARTHEST,
     LEAST,
     Explained,
     Slide,
@@ -39,6 +39,7 @@ from explorer.research.words import explanations
 NO_PAST = "these are the points it was trained on."
 NO_FUTURE = "no step was taken back."
 LET_GO: dict[str, Any] = {"slide": None, "selected": None, "mate": None, "words": ""}
+OWN: dict[str, Any] = {"far": None, "forced": None}  # answers to other questions than a drag asks
 
 
 def history(session: Session) -> History[Explained]:
@@ -86,6 +87,35 @@ def begin(session: Session) -> None:
     session.show(explain=History(first_explained(now.target, now.truth, made)))
 
 
+def turn(
+    session: Session, e: Explanation | None = None, radii: Certain | None = None,
+    asked: Proof | None = None, **found: Any,  # noqa: ANN401 - fields of Explained
+) -> None:  # fmt: skip
+    """Put one question with its answer on screen: all that another one had put there leaves.
+
+    Args:
+        session: shows it.
+        e: the points that answer it; None: those the weights were trained on.
+        radii: the map that does.
+        asked: the last act, which does.
+        found: what else is known of the points. Undo brings those before back.
+    """
+    session.message = ""  # what was refused before is no answer to this
+    held, shown = session.frame.explain, {"radii": radii, "asked": asked}
+    draw.come_home(session)
+    if held is None:
+        session.show(**shown)
+        return
+    state = held.present
+    e, found = e or state.truth, {**LET_GO, **OWN, **found}
+    if e is state.now:
+        session.show(**shown, explain=held.amend(replace(state, **found)))
+    else:
+        made = refresh(state, e, **{**found, **_origin(state, e)})
+        session.show(**shown, explain=held.push(made))
+    draw.keep_in_sight(session)
+
+
 # --- the hand ---------------------------------------------------------------------------
 def choose(session: Session, i: int | None) -> None:
     """Choose point i; the point chosen before stays as its partner."""
@@ -93,8 +123,10 @@ def choose(session: Session, i: int | None) -> None:
     if i is not None and not 0 <= i < state.now.n:
         raise ValueError(f"no point {i}; the explanation holds 0 to {state.now.n - 1}")
     if i != state.selected:
-        said = "" if state.now is state.truth else state.words
-        _amend(session, replace(state, selected=i, mate=state.selected, slide=None, words=said))
+        answer = OWN if state.now is state.truth else {}
+        said = "" if answer else state.words
+        made = replace(state, selected=i, mate=state.selected, slide=None, words=said, **answer)
+        _amend(session, made)
 
 
 def set_free(session: Session, free: bool) -> None:
@@ -135,7 +167,7 @@ def _slide(session: Session, state: Explained, slide: Slide) -> None:
     e = split_toward(state.net, slide.before, slide.i, slide.u, slide.extent, slide.at, slide.reach)
     mate = e.n - 1 if e.n > slide.before.n else None
     words = "One point became two."
-    made = refresh(state, e, slide=slide, selected=slide.i, mate=mate, words=words)
+    made = refresh(state, e, slide=slide, selected=slide.i, mate=mate, words=words, **OWN)
     put = _push if state.slide is None else _amend  # one drag is one step
     put(session, made)
 
@@ -194,50 +226,46 @@ def combine(session: Session) -> None:
         raise ValueError("A merge takes two points: click one, then the other.")
     made = merge(state.net, state.now, state.selected, state.mate)
     i = state.selected - (state.mate < state.selected)
-    let_go = {**LET_GO, "selected": i, "words": explanations.merging(made)}
+    let_go = {**LET_GO, **OWN, "selected": i, "words": explanations.merging(made)}
     _push(session, refresh(state, made.explanation, **let_go))
 
 
 # --- memory -----------------------------------------------------------------------------
 def reset(session: Session) -> None:
     """Go back to the training points, without any answer; undo brings the present ones back."""
-    state = explanation(session)
-    bare = {**LET_GO, "forced": None}
-    if state.now is not state.truth:
-        _push(session, refresh(state, state.truth, **bare, **_origin(state, state.truth)))
-    else:
-        _amend(session, replace(state, **bare))
-    if session.frame.radii is not None:
-        session.show(radii=None)
+    explanation(session)
+    turn(session)
 
 
 def restore(session: Session, history: History[Explained]) -> None:
     """Show the explanation of `history`, with no point chosen."""
-    state = explanation(session)
-    # Whether drags are free, and what is forced, are no steps: they stay.
-    made = replace(history.present, **LET_GO, free=state.free, forced=state.forced)
-    session.show(explain=history.amend(made))
+    free = explanation(session).free  # whether drags are free is no step: it stays
+    let_go = {key: value for key, value in LET_GO.items() if key != "words"}
+    draw.come_home(session)
+    session.show(explain=history.amend(replace(history.present, **let_go, free=free)), radii=None)
+    draw.keep_in_sight(session)
 
 
 def _amend(session: Session, state: Explained) -> None:
-    session.show(explain=history(session).amend(state))
+    session.show(explain=history(session).amend(state), radii=None)
 
 
 def _push(session: Session, state: Explained) -> None:
-    session.show(explain=history(session).push(state))
+    session.show(explain=history(session).push(state), radii=None)
 
 
 # --- what was asked of all explanations ---------------------------------------------------------
-def take_forced(session: Session, mass: Tensor) -> None:
-    """Show how much mass every explanation has at each point of the truth."""
-    session.message = ""  # what was refused before is no answer to this
-    _amend(session, replace(explanation(session), forced=mass))
+def take_forced(session: Session, mass: Tensor, words: str = "") -> None:
+    """Show how much mass every explanation has at each point of the truth, and say so."""
+    turn(session, forced=mass, words=words)
 
 
 def take_radii(session: Session, made: Certain | None) -> None:
     """Show the map of radii under the points; None for none."""
-    session.message = ""
-    session.show(radii=made)
+    if made is None or session.frame.question == "map":  # of which this is more
+        session.show(radii=made)
+    else:
+        turn(session, radii=made)
 
 
 def take_farthest(session: Session, found: OtherSet) -> None:
@@ -245,15 +273,7 @@ def take_farthest(session: Session, found: OtherSet) -> None:
 
     Where none is farther than the radius that tells points, the truth stays, and this is said.
     """
-    session.message = ""
-    state = explanation(session)
-    if not found.other:
-        said = explanations.farthest_set(found).partition(" (")[0]
-        reset(session)
-        _amend(session, replace(explanation(session), words=f"{said}."))
-        return
-    let_go = {**LET_GO, "words": f"{FARTHEST} {found.distance:.2g}."}
-    _push(session, refresh(state, found.explanation, **let_go, **_origin(state, found.explanation)))
+    turn(session, found.explanation if found.other else None, far=found)
 
 
 def _origin(state: Explained, e: Explanation) -> dict[str, Any]:

@@ -26,15 +26,13 @@ from explorer.page.ask import Question
 from explorer.page.controls.row import Item, Row, choices
 from explorer.page.frame import Certain, Frame
 from explorer.page.job import JobState, once
-from explorer.page.lessons import course
 from explorer.page.panels.base import Panel
 from explorer.page.stages.explain import commands as explain
 from explorer.page.stages.explain import words
 from explorer.page.view.chart import ChartView
-from explorer.page.words.statement import folded_html, scale_html
+from explorer.page.words.statement import scale_html
 from explorer.research.explained import (
     EXPLAINS,
-    FARTHEST,
     SAME,
     Explained,
     certified_masses,
@@ -54,12 +52,10 @@ RADII_TIP = (
     "From the weights alone: how much of them a set leaves at least that has no point near a "
     "place, drawn as a map"
 )
-FORCED = "Which points are certified?"
 FORCED_TIP = (
     "Near which training points every set that explains the weights as well has a point, within "
     "the limits under Numbers, and how much of λ is there, at least"
 )
-FARTHEST_SET = "Farthest other set"
 FARTHEST_TIP = (
     "The training set on the margin that explains the weights as well and is farthest from the "
     "true one, on average, and how far any can be"
@@ -90,14 +86,13 @@ class ExplainPanel(Panel):
         self.drag.on("hover", lambda i: self.session.choose(pointed=i))
         self.drag.on("choose", partial(self.do, explain.choose, self.session))
         self.forced = Question(
-            self, FORCED, FORCED_TIP, lambda: self._press(self._ask_forced), CANCELLED
+            self, words.CERTIFIED, FORCED_TIP, lambda: self._press(self._ask_forced), CANCELLED
         )
         self.farthest = Question(
-            self, FARTHEST_SET, FARTHEST_TIP, lambda: self._press(self._ask_farthest), CANCELLED
+            self, words.FARTHEST, FARTHEST_TIP, lambda: self._press(self._ask_farthest), CANCELLED
         )
         self.radii = Question(self, words.LIKELY, RADII_TIP, self._press_radii)
         self.questions = (self.radii, self.farthest, self.forced)
-        self._asked = (False, False)  # whether masses, and the farthest set, are on the plane
         self.hand = self._hand()
         rows = [question.row for question in self.questions]
         asked = w.Box(rows, _dom_classes=["mx-questions"])
@@ -123,9 +118,10 @@ class ExplainPanel(Panel):
     def _offer(self, state: Explained, past: bool, future: bool) -> None:
         """Show the buttons that have something to act on: a point in hand, a change."""
         held, changed = state.selected is not None, past or future
+        moved = state.now is not state.truth
         with self.hand.at_once():
             self.hand.put("free", value=state.free)
-            for name, seen in (("split", held), ("merge", held), ("truth", past)):
+            for name, seen in (("split", held), ("merge", held), ("truth", moved)):
                 self.hand.put(name, hidden=not seen)
             self.hand.put("undo", hidden=not changed, disabled=not past)
             self.hand.put("redo", hidden=not changed, disabled=not future)
@@ -148,7 +144,6 @@ class ExplainPanel(Panel):
         target = self.session.frame.target
         if self.session.frame.certain is not None:
             self.radii.cancel()
-            self.radii.say("")
             explain.take_radii(self.session, None)
         elif target is not None and not self._busy:
             self.do(self._ask_radii, target)
@@ -180,11 +175,12 @@ class ExplainPanel(Panel):
         why = obstacle(target)
         if why:
             raise ValueError(why)
+        explain.turn(self.session)  # the map is of the plane as it is without another set
         axes, d = self.session.axes, target.net.d
         low, high = (axes.centre[:d] - axes.half[:d]), (axes.centre[:d] + axes.half[:d])
         side, half = SIDES[d], float(2 * axes.half[0] / SIDES[2])
 
-        aim = self.session.frame.aim
+        aim, begun = self.session.frame.aim, False
 
         def work(progress: Progress) -> Iterator[tuple[RadiusMap, bool]]:
             progress(0.0)
@@ -198,15 +194,18 @@ class ExplainPanel(Panel):
             )
 
         def take(part: tuple[RadiusMap, bool]) -> None:
+            nonlocal begun
             explain.take_radii(self.session, Certain(target, *part))
+            begun = True
 
         def end() -> None:
-            if self.radii.state is not JobState.DONE:
+            if self.radii.state is not JobState.DONE and self.session.frame.radii is not None:
                 explain.take_radii(self.session, None)
 
         def stale() -> bool:
             now = self.session.frame
-            return now.target is not target or self.session.axes is not axes
+            replaced = begun and now.radii is None  # by another question
+            return now.target is not target or self.session.axes is not axes or replaced
 
         self.radii.begin(work, take, end, stale)
 
@@ -222,22 +221,17 @@ class ExplainPanel(Panel):
             made, mass = part
             play.take_certainty(self.session, made)
             explain.take_forced(self.session, mass)
-            count = int(made.certain.sum())
-            said = words.certified_words(count, points.n, made, state.base)
-            self.forced.say(folded_html(". ".join(said)))
 
         self.forced.begin(once(partial(certified_masses, state, points)), take)
 
     def _show_forced(self, part: tuple[Rivals, Tensor]) -> None:
         rivals, mass = part
-        explain.take_forced(self.session, mass)
         forced, edge = forced_points(mass, rivals.mass)
         said = words.forced_words(rivals, int(forced.sum()), len(mass))
-        self.forced.say(folded_html(said + explanations.edge(edge)))
+        explain.take_forced(self.session, mass, said + explanations.edge(edge))
 
     def _show_farthest(self, part: tuple[Rivals, OtherSet]) -> None:
-        explain.take_farthest(self.session, part[1])  # the headline tells it
-        self.farthest.say(folded_html(words.beyond(part[1])) if part[1].other else "")
+        explain.take_farthest(self.session, part[1])
 
     # --- what is seen -------------------------------------------------------------------------
     def render(self, frame: Frame) -> None:
@@ -247,9 +241,11 @@ class ExplainPanel(Panel):
         proven = frame.target is not None and not obstacle(frame.target)
         # The proof counts places of every width: one count, but where a lesson asks for another.
         self.forced.row.put("ask", hidden=proven and self.session.lesson is None)
-        drawn = frame.certain
-        self.radii.row.put("ask", label=words.LIKELY if drawn is None else HIDE)
-        if drawn is not None:
+        drawn = None if frame.question != "map" else frame.certain
+        void = drawn is not None and drawn.is_void
+        self.radii.row.put("ask", label=words.LIKELY if drawn is None else HIDE, hidden=void)
+        self.farthest.row.put("ask", hidden=frame.question == "farthest")
+        if drawn is not None and not void:
             self.radii.say(radius_legend(drawn.map))
         elif self.radii.text:
             self.radii.say("")
@@ -258,18 +254,10 @@ class ExplainPanel(Panel):
             self.drag.draw(NOTHING)
             return
         state = frame.explain.present
-        asked = state.forced is not None, state.words.startswith(FARTHEST)
-        for question, was, now in zip(
-            (self.forced, self.farthest), self._asked, asked, strict=True
-        ):
-            if was and not now and not question.busy:  # what it said is gone from the plane
-                question.say("")
-        self._asked = asked
         self._offer(state, bool(frame.explain.past), bool(frame.explain.future))
         self.dots.draw(points_chart(state))
-        mapped = drawn is not None and state.slide is None  # the legend of the map takes the room
-        chart = NOTHING if mapped else drag_chart(state, course.has_task(self.session))
-        self.drag.draw(chart)
+        mapped = drawn is not None and not void  # its legend takes the room
+        self.drag.draw(NOTHING if mapped else drag_chart(state))
 
 
 def radius_legend(drawn: RadiusMap) -> str:
@@ -306,7 +294,7 @@ def points_chart(state: Explained) -> Chart:
     lit, kinds = -1 if state.selected is None else state.selected, _signs(state)
     if not kinds or state.slide is None:  # else they stand on the stems
         return NOTHING
-    title, foot = words.TITLE, words.counts(state)
+    title, foot = words.TITLE, words.signs(state)
     return dot_chart(
         state.now.n, kinds, title=title, note=words.note(state), foot=foot,
         tips=words.points(state), lit=lit, label=f"{title} {foot}",
@@ -324,7 +312,7 @@ def carried_chart(state: Explained, foot: str) -> Chart:
         for name, colour, look, mine in kinds
         if mine.any()
     ]  # fmt: skip
-    told = f"{words.counts(state)}\n{foot}".rstrip() if kinds else foot
+    told = f"{words.signs(state)}\n{foot}".rstrip() if kinds else foot
     return Chart(
         [*class_stems(lam[order], y[order], order), *signs],
         Axis(0.0, len(lam) + 1.0, hidden=True),
@@ -334,12 +322,9 @@ def carried_chart(state: Explained, foot: str) -> Chart:
     )  # fmt: skip
 
 
-def drag_chart(state: Explained, told: bool = False) -> Chart:
-    """Return what stays and what breaks as the point in hand goes along its line.
-
-    `told`: a lesson says how to take a point in hand.
-    """
-    slide, foot = state.slide, words.hand(state) * (state.selected is not None or not told)
+def drag_chart(state: Explained) -> Chart:
+    """Return what stays and what breaks as the point in hand goes along its line."""
+    slide, foot = state.slide, words.hand(state)
     if slide is None:
         return carried_chart(state, foot)
     said = f"{words.DRAG}. {foot}"

@@ -7,7 +7,7 @@ import numpy as np
 from explorer.engine.classes import label_of
 from explorer.engine.explanations.certainty import Certainty, RadiusMap
 from explorer.engine.explanations.cone import scope
-from explorer.engine.explanations.others import RADIUS, OtherSet, Rivals
+from explorer.engine.explanations.others import RADIUS, Rivals
 from explorer.engine.network import Network
 from explorer.engine.number_words import PLAIN, digits_above, plain, share
 from explorer.research.explained import Explained
@@ -15,6 +15,7 @@ from explorer.research.words import explanations
 from explorer.style import CLASSES
 
 LIKELY = "How certain is a point here?"
+FARTHEST, CERTIFIED = "Farthest other set", "Which points are certified?"
 TITLE, NOTE = "Can this point become two?", "a dot for each filled point"
 NOTE_OF_CLASSES = "a dot per point and class beside it"
 CARRIED, MULTIPLIER = "Multiplier λ of each point", "how strongly it carries the weights"
@@ -22,10 +23,11 @@ DRAG, WALL = "While you drag", "wall"
 UP_TO_WALL = "up to the wall both halves explain the weights as well"
 
 
-def counts(state: Explained) -> str:
-    """Return how many points can be split, and how many cannot."""
+def signs(state: Explained) -> str:
+    """Return what the signs of points mean that are there."""
     still = int(state.pinned.sum())
-    return f"◉ can become two: {state.now.n - still}   ⊖ cannot be split: {still}"
+    both = ("◉ can become two", state.now.n - still), ("⊖ cannot be split", still)
+    return "   ".join(sign for sign, count in both if count)
 
 
 def points(state: Explained) -> list[str]:
@@ -50,7 +52,7 @@ def _beside(state: Explained, i: int) -> str:
 
 
 def hand(state: Explained) -> str:
-    """Return what is known of the point in hand, or how to take one."""
+    """Return what is known of the point in hand; "" for none."""
     if state.slide is not None:
         slide = state.slide
         ends = [
@@ -61,10 +63,8 @@ def hand(state: Explained) -> str:
             return f"Dragged by {by}. Any move makes a neuron switch."
         clear = "" if state.net.outputs == 1 else " and no third class comes nearer"
         return f"Dragged by {by}: no neuron switches{clear} from −{ends[0]} to +{ends[1]}."
-    if state.selected is None and bool(state.pinned.all()):
-        return "No point has a line to go along: drag a filled point anywhere."
     if state.selected is None:
-        return "Click a point with ◉ on the plane: a green line appears to drag it along."
+        return ""
     i = state.selected
     if state.free:
         return f"Point {i + 1} is in hand: drag it anywhere."
@@ -99,13 +99,6 @@ def radii(drawn: RadiusMap) -> str:
         f"Share of the weights that a set with {scope(drawn.box, drawn.top)} misses without a "
         f"point within {near} of here, at least. Without colour: a point there is not needed."
     )
-
-
-def beyond(made: OtherSet) -> str:
-    """Return how far sets can be that are as good as the one that was found, in which box."""
-    none = f"{made.at_most:.2g}" == f"{made.distance:.2g}"
-    than = "" if none else f" than {made.at_most:.2g}"
-    return f"None that is as good is farther{than} on average. The box is ±{made.extent:.3g}."
 
 
 def forced_words(rivals: Rivals, count: int, of: int) -> str:
