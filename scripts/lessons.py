@@ -67,7 +67,7 @@ def shoot_place(page: Page, lesson: Lesson, selector: str, folder: Path) -> Imag
         go.click()
         page.wait_for_timeout(1000)  # it says Cancel meanwhile
         expect(go).to_be_enabled(timeout=300_000)
-    expect(page.locator(".mx-starts-aside [data-item=stop]:visible")).to_have_count(
+    expect(page.locator(".mx-starts-aside [data-item=share]:visible")).to_have_count(
         0, timeout=90_000
     )
     return fitted(page.locator(selector).first, (0.5, 0.0))

@@ -167,7 +167,7 @@ def charts_have_a_least_height_and_are_larger_when_presented(circle: Explorer) -
         circle.press(stage)
         expect(page.locator(".mx-cards").locator(pictures)).to_have_count(2)
         # What is computed late has its lines: no later word takes height from a picture.
-        expect(page.locator(".mx-cards [data-item=stop]:visible")).to_have_count(0)
+        expect(page.locator(".mx-cards [data-item=share]:visible")).to_have_count(0)
         for size in ((1280, 720), (1920, 1080)):
             page.set_viewport_size({"width": size[0], "height": size[1]})
             sums = []

@@ -32,8 +32,7 @@ LINK = link_of(
         stage="landscape")
 )  # fmt: skip
 # The legend as it is while the map is computed: with its bar and its Cancel.
-COMPUTING = """el => el.querySelectorAll("[data-item=share], [data-item=stop]")
-  .forEach(item => { item.hidden = false; })"""
+COMPUTING = "el => { el.querySelector('[data-item=share]').hidden = false; }"
 SHARES = re.compile(r"(\d+)% truth, (\d+)% unseen, (\d+)% noise")
 
 
@@ -127,7 +126,7 @@ def test_pictures_are_saved_the_handle_is_dragged_and_attacks_roll_from_it(
     triangle = Triangle(page)
     every_picture_has_a_menu_that_saves_it(page, tmp_path)
     # A finer map would read otherwise than the one that the hand began on.
-    computing = page.locator(".mx-starts-aside [data-item=stop]")
+    computing = page.locator(".mx-starts-aside [data-item=share]")
     expect(computing).to_be_attached()
     expect(computing).to_be_hidden(timeout=120_000)
     the_handle_is_dragged_by_mouse_and_by_keys(triangle)
@@ -417,7 +416,7 @@ def attacks_roll_from_the_handle_and_from_all_places(triangle: Triangle) -> None
     page.get_by_role("button", name="Attack from 21 starts").click()
     expect(page.locator(".mx-starts")).to_contain_text(re.compile(r"\d+ under way"))
     expect(page.locator(".mx-starts")).not_to_contain_text("under way")
-    counts = re.findall(r"(?:truth|as good|stuck) (\d+)", page.locator(".mx-starts").inner_text())
+    counts = re.findall(r"(?:truth|other set|stuck) (\d+)", page.locator(".mx-starts").inner_text())
     assert sum(map(int, counts)) == 21
     expect(page.locator(".mx-verdict")).to_contain_text(re.compile(r"\b21 runs|No run"))
     page.set_viewport_size({"width": 1280, "height": 720})
@@ -441,7 +440,7 @@ def a_census_is_counted_and_its_ends_are_chosen(triangle: Triangle) -> None:
     rows = page.locator(".mx-triangle-view").first.locator("table tr")
     expect(page.locator(".mx-verdict")).to_contain_text(re.compile(r"of 200 starts rolls? "))
     aside = page.locator(".mx-starts-aside")
-    kinds = re.findall(r"(?:truth|as good|elsewhere) (\d+)", aside.inner_text())
+    kinds = re.findall(r"(?:truth|other set|elsewhere) (\d+)", aside.inner_text())
     expect(rows).to_have_count(1 + sum(map(int, kinds)))
     settled(aside)
     assert aside.evaluate("el => el.scrollHeight <= el.clientHeight + 1")

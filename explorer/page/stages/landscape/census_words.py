@@ -29,7 +29,7 @@ KINDS: dict[Kind, str] = {
 FILLED = "Valleys"
 UNIT = "one colour: one end"
 ALONE = ("■", "#8b93a1", "no other start there")  # its colour as in triangle.js
-ENDS = ("truth", "as good", "elsewhere")  # stuck is a run: it could have gone on
+ENDS = ("truth", "other set", "elsewhere")  # stuck is a run: it could have gone on
 
 
 def per_cent(one: Share) -> str:

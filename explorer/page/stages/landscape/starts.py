@@ -106,7 +106,6 @@ class StartsPanel(Panel):
             ("mx-starts-aside",),
             title=Item("words", value=""),
             share=Item("bar", tip="Share of the map computed", job=self.energies.job),
-            stop=Item("cancel", "Stop", "Keep the map as it is", job=self.energies.job),
             fill=Item("segments", "Energies", value="start", options=FILLS[:2],
                       call=self._on_fill),
             ends=replace(self.census.pick, hidden=True),

@@ -86,7 +86,7 @@ OVERSHOT = "its steps have a length of their own, and can overshoot"
 ON = {"explain": "On to Explain", "arena": "On to Compare"}
 ON_TIP = {"explain": "Whether the points could be elsewhere", "arena": "Which attack does best"}
 ON_MAP = "{left} on the map"
-WAY_OF_A_RUN = "way of a run"
+WAY_OF_A_RUN = "a run"
 # Share of the truth from which a start is beside it, and below which it is far; arbitrary.
 BESIDE, FAR = 0.5, 0.2
 
@@ -291,7 +291,8 @@ def arrival_words(made: Arrivals) -> tuple[str, str]:
     others = []
     if made.other:
         sets = "another set" if made.other == 1 else "other sets"
-        others.append(f"{made.other} end{_s(made.other)} at {sets} as good")
+        explain = f"that explain{_s(made.other)} the weights"
+        others.append(f"{made.other} end{_s(made.other)} at {sets} {explain}")
     if made.stuck:
         others.append(f"{made.stuck} {'is' if made.stuck == 1 else 'are'} stuck")
     falling = made.ended - made.level
@@ -304,10 +305,10 @@ def arrival_words(made: Arrivals) -> tuple[str, str]:
 def _at_truth(made: Arrivals) -> str:
     """Return how many points runs recover that end at the truth."""
     least = least_at_truth(made.points)
-    points = f"at least {least} of {made.points}" if least < made.points else f"all {least}"
+    points = "nine tenths of the points or more" if least < made.points else f"all {least} points"
     if not made.truth:
-        return f"None recovers {points} points"
-    return f"{'It' if made.truth == 1 else 'Each'} recovers {points} points"
+        return f"None recovers {points}"
+    return f"{'It' if made.truth == 1 else 'Each'} recovers {points}"
 
 
 def _s(n: int) -> str:
@@ -333,11 +334,11 @@ def title(values: NDArray[np.float64], own: bool = False, finest: bool = True) -
     share = min(np.nonzero(low)[1], default=np.inf) / max(len(values) - 1, 1)
     if (share >= BESIDE and not finest) or not low.any():
         return MAP, "Each place is a start: a mix of truth, unseen points and noise."
-    left, most = (f"{v:.0%}" if own else unexplained_share(v) for v in (truth, up_to))
     verb, end = ("miss", "") if own else ("leave", " unexplained")
-    text = f"They {verb} no more of the weights{end} than the truth, {left}"
+    text = f"They {verb} no more of the weights{end} than the truth"
     if up_to > truth:
-        text = f"They {verb} at most {most} of the weights{end}, the truth {left}"
+        most = f"{up_to:.0%}" if own else unexplained_share(up_to)
+        text = f"They {verb} at most {most} of the weights{end}"
     if share >= BESIDE:
         return "Only starts beside the truth are as good", f"{text}."
     where = f"Some starts {'far off' if share < FAR else 'half way'}"
@@ -429,10 +430,9 @@ def ends(counts: Sequence[int], begun: int, going: bool = True, names: Sequence[
     `begun`: those that began and have not ended, for they are `going` on or were stopped. The names
     may be SETS, for runs of which it is known alone what they end nearest to.
     """
-    head = f"{WAY_OF_A_RUN} to" if names is ENDS else "ends nearest to"
-    if begun:
-        head = f"{begun} {'under way' if going else 'stopped'}, ended at"
-    return end_rows(counts, names, head=mark_row(*WAY, head))
+    head = f"{begun} {'under way' if going else 'stopped'}" if begun else WAY_OF_A_RUN
+    near = "end" if names is ENDS else "end nearest to"
+    return end_rows(counts, names, head=mark_row(*WAY, f"{head} · {near}:"))
 
 
 def handle_words(weights: Weights, energy: float, rough: bool = False) -> str:
