@@ -304,6 +304,11 @@ class Visit:
         self.app.page.emulate_media(color_scheme="light")
         return self.app.start_over()
 
+    def beside(self) -> sync_api.Page:
+        """Another page of the same visitor; who asks for it closes it."""
+        assert self.app is not None
+        return watched(self.app.page.context, self.note, self.errors)
+
     def end(self) -> None:
         """Leave the page, if there is one."""
         app, self.app = self.app, None

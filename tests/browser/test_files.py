@@ -8,6 +8,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.steps import POSITIVE, Explorer
+from tests.browser.test_plane import a_visitor_saves_the_very_frame
 
 GARBAGE = b"\x80\x04\x95 not a run at all" * 50
 
@@ -18,10 +19,11 @@ ECHO_IS_GONE = """() => {
 }"""
 
 
-def test_points_leave_as_csv_and_come_back_and_a_bad_file_changes_nothing(
+def test_points_leave_as_picture_and_csv_and_come_back_and_a_bad_file_changes_nothing(
     app: Explorer, tmp_path: Path
 ) -> None:
     page = app.page
+    a_visitor_saves_the_very_frame(app, tmp_path)
     app.preset("Moons")
     app.expect_points(24)
     app.fold("Share")

@@ -341,11 +341,12 @@ def test_a_page_comes_back_by_the_back_button(page: Page, voila_server: serve.Se
     expect(drawn.bar).to_be_hidden()
 
 
-def test_a_browser_without_storage_says_so_once_and_nothing_breaks(
-    page: Page, voila_server: serve.Server
-) -> None:
-    page.add_init_script("Storage.prototype.setItem = () => { throw new Error('full') }")
-    app = Explorer(page).visit(voila_server.url)
+KEEPS_NOTHING = "Storage.prototype.setItem = () => { throw new Error('full') }"
+
+
+def a_browser_without_storage_says_so_once_and_nothing_breaks(page: Page) -> None:
+    """On a page of `KEEPS_NOTHING`: test_sharing.py."""
+    app = Explorer(page).start_over()
     app.click((0.3, 0.3))
     bar = page.locator(".mx-kept")
     expect(bar).to_contain_text("This browser keeps nothing")

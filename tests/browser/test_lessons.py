@@ -10,7 +10,9 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from explorer.page.lessons.file import packaged_lessons
+from tests.browser.conftest import Visit
 from tests.browser.steps import NEGATIVE, Explorer, know_the_marks, settled
+from tests.browser.test_themes import the_page_of_membership_has_its_look_tables_and_line
 
 LAPTOP = {"width": 1280, "height": 720}
 
@@ -43,11 +45,7 @@ def letters(part: Locator) -> float:
     return part.locator("p").first.evaluate("e => parseFloat(getComputedStyle(e).fontSize)")
 
 
-def test_the_index_leads_to_lesson_0_which_is_done_with_a_mouse(
-    new_page, voila_server, console_errors: list[str]
-) -> None:
-    page = new_page(viewport=LAPTOP)
-    page.goto(f"{voila_server.url}voila/render/lessons.ipynb")
+def the_index_leads_to_lesson_0_which_is_done_with_a_mouse(page: Page) -> None:
     cards = page.locator(".mx-index a")
     expect(cards).to_have_count(15)
     expect(cards.first).to_contain_text("Start here")
@@ -90,8 +88,6 @@ def test_the_index_leads_to_lesson_0_which_is_done_with_a_mouse(
     expect(title).to_have_text(packaged_lessons()[1].title)
     app.leave_lesson()
     expect(page.locator(".mx-failed:visible")).to_have_count(0)
-    # The kernel of the page that was left has ended, and its watch may have asked for it once more.
-    console_errors[:] = [said for said in console_errors if "404" not in said]
 
 
 # Press a button and write into a field before any answer can have come.
@@ -188,7 +184,24 @@ def test_legends_and_buttons_are_whole_beside_a_lesson(new_page, voila_server, k
         assert box and card and box["x"] + box["width"] <= card["x"] + card["width"] + 1
 
 
-def test_a_task_on_another_page_ticks_its_step_and_the_menu_the_lesson(app: Explorer) -> None:
+def test_a_task_on_another_page_ticks_its_step_and_the_index_which_leads_to_lesson_0(
+    app: Explorer, visit: Visit
+) -> None:
+    a_task_on_another_page_ticks_its_step_and_the_menu_the_lesson(app)
+    index = visit.beside()
+    index.set_viewport_size(LAPTOP)
+    index.goto(f"{visit.url}voila/render/lessons.ipynb")  # of all lessons, marks it too
+    marked = index.locator(".mx-index .done")
+    expect(marked).to_have_count(1)
+    expect(marked).to_contain_text(packaged_lessons()[10].title)
+    the_index_leads_to_lesson_0_which_is_done_with_a_mouse(index)
+    index.goto("about:blank")
+    index.close()
+    # The kernel of the page that was left has ended, and its watch may have asked for it once more.
+    visit.errors[:] = [said for said in visit.errors if "404" not in said]
+
+
+def a_task_on_another_page_ticks_its_step_and_the_menu_the_lesson(app: Explorer) -> None:
     page = app.page
     page.set_viewport_size(LAPTOP)
     app.lesson(packaged_lessons()[10].title)
@@ -212,13 +225,8 @@ def test_a_task_on_another_page_ticks_its_step_and_the_menu_the_lesson(app: Expl
     expect(done).to_have_count(2)
     page.get_by_role("button", name="Lessons").click()
     expect(page.locator(".mx-lessons .mx-menu-row", has_text="✓")).to_have_count(1)
-    index = page.context.new_page()  # so does the index of all
-    index.goto(page.url.split("?")[0].rstrip("/") + "/voila/render/lessons.ipynb")
-    marked = index.locator(".mx-index .done")
-    expect(marked).to_have_count(1)
-    expect(marked).to_contain_text(packaged_lessons()[10].title)
-    for one in (other, index):
-        one.goto("about:blank")  # as a person leaves it
-        one.close()
+    the_page_of_membership_has_its_look_tables_and_line(other)
+    other.goto("about:blank")  # as a person leaves it
+    other.close()
     page.keyboard.press("Escape")
     app.leave_lesson()

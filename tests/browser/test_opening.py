@@ -18,7 +18,14 @@ def played(page: Page) -> Page:
     return page
 
 
-def test_a_picture_moves_before_the_kernel_is_there_and_the_page_goes_on_from_its_end(
+def test_a_picture_moves_until_the_page_goes_on_with_two_marks_that_never_come_again(
+    page: Page, voila_server: Server
+) -> None:
+    a_picture_moves_before_the_kernel_is_there_and_the_page_goes_on_from_its_end(page, voila_server)
+    two_marks_at_the_first_drawing_and_never_again(page, voila_server)
+
+
+def a_picture_moves_before_the_kernel_is_there_and_the_page_goes_on_from_its_end(
     page: Page, voila_server: Server
 ) -> None:
     page.goto(voila_server.url, wait_until="commit")
@@ -62,13 +69,18 @@ EARLY = """new MutationObserver((_, watch) => {
 }).observe(document, {subtree: true, childList: true})"""
 
 
-def test_two_marks_at_the_first_drawing_and_never_again(page: Page, voila_server: Server) -> None:
-    """At the first visit a click ends the recording at its last frame, later at an empty plane."""
+def a_click_ends_it_at_its_last_frame(page: Page, voila_server: Server) -> None:
+    """At a first visit: test_stages.py."""
     page.goto(voila_server.url, wait_until="commit")
     expect(page.locator(".mx-opening-title")).to_contain_text("of 20")
     page.locator(".mx-opening-now").click()
+    Explorer(played(page)).expect_points(20)
+    expect(page.locator(".mx-mark-box")).to_have_count(0)
+
+
+def two_marks_at_the_first_drawing_and_never_again(page: Page, voila_server: Server) -> None:
+    """On the page that goes on from the opening, and at the next visit, ended before it plays."""
     mark, app = page.locator(".mx-mark-box"), Explorer(played(page))
-    app.expect_points(20)
     expect(mark).to_have_count(0)  # the verdict is read first, and it is of another stage
     the_ready_run_has_room_and_to_present_makes_it_more(app)
     expect(mark).to_have_count(0)

@@ -259,7 +259,8 @@ def a_whole_scene_is_the_same_picture_on_canvas_and_as_svg(painter: Painter, pag
 
 
 # --- by a kernel ------------------------------------------------------------------------------
-def test_a_visitor_saves_the_very_frame(app: Explorer, tmp_path: Path) -> None:
+def a_visitor_saves_the_very_frame(app: Explorer, tmp_path: Path) -> None:
+    """From an empty plane: test_files.py."""
     page, plane = app.page, app.page.locator(".mx-plane")
     app.preset("Alternating circle")
     app.expect_points(20)

@@ -56,12 +56,16 @@ def assert_shown(page: Page, arrays: dict[str, Any]) -> None:
         np.testing.assert_array_equal(np.array(shown[name], dtype=float), array.ravel())
 
 
-def test_a_run_plays_by_mouse_and_keys_in_either_theme_without_barriers(
-    page: Page, file: Path
+def test_a_run_and_a_lesson_play_and_a_damaged_file_runs_nothing(
+    page: Page, file: Path, tmp_path: Path, console_errors: list[str]
 ) -> None:
     it_plays_and_is_scrubbed_by_mouse_and_keys(page, file)
     for scheme in ("light", "dark"):
         it_has_no_barriers_and_follows_the_theme(page, file, scheme)
+    page.emulate_media(color_scheme="light", reduced_motion="no-preference")
+    a_lesson_plays_where_its_words_say_and_folds_its_answers(page, tmp_path)
+    what_is_cut_short_or_of_a_later_version_says_one_sentence(page, file, tmp_path, console_errors)
+    markup_in_every_word_stays_words(page, file, tmp_path)
 
 
 # Whether it has played by itself, however late one looks.
@@ -111,9 +115,7 @@ def it_plays_and_is_scrubbed_by_mouse_and_keys(page: Page, file: Path) -> None:
     expect(page.locator(".mx-legend li").first).to_be_visible()
 
 
-def test_a_lesson_plays_where_its_words_say_and_folds_its_answers(
-    page: Page, tmp_path: Path
-) -> None:
+def a_lesson_plays_where_its_words_say_and_folds_its_answers(page: Page, tmp_path: Path) -> None:
     opened(page, lesson_that_plays(small_lesson()), tmp_path)
     expect(page.get_by_role("heading", level=1)).to_have_text("Mine")
     expect(page.locator(".mx-told-step")).to_have_count(3)
@@ -146,13 +148,6 @@ def it_has_no_barriers_and_follows_the_theme(page: Page, file: Path, scheme: str
     page.get_by_role("button", name="Theme").click()
     expect(page.locator("html")).to_have_attribute("data-theme", "dark")
     assert page.evaluate("() => document.documentElement.scrollWidth <= innerWidth")
-
-
-def test_a_damaged_file_runs_nothing_and_its_words_stay_words(
-    page: Page, file: Path, tmp_path: Path, console_errors: list[str]
-) -> None:
-    what_is_cut_short_or_of_a_later_version_says_one_sentence(page, file, tmp_path, console_errors)
-    markup_in_every_word_stays_words(page, file, tmp_path)
 
 
 def what_is_cut_short_or_of_a_later_version_says_one_sentence(
@@ -258,14 +253,8 @@ def test_the_triangle_is_dragged_over_what_was_computed_and_its_runs_roll(
     assert barriers(page) == []
 
 
-def test_share_saves_the_run_on_screen_and_the_file_plays_it(
-    app: Explorer, page: Page, tmp_path: Path
-) -> None:
-    app.draw_twelve()
-    app.press("Step × n")
-    expect(app.where).to_have_text("step 100 of 100")
-    said = app.page.locator(".mx-title").inner_text()
-    app.fold("Share")
+def the_file_of_a_run_plays_it(app: Explorer, said: str, page: Page, tmp_path: Path) -> None:
+    """Share, which is open, saves the run on screen, of a hundred steps: test_sharing.py."""
     content = app.saved("Run: A page that plays")
     opened(page, content.decode(), tmp_path)
     expect(page.locator(".mx-where")).to_have_text("step 100")

@@ -83,7 +83,7 @@ def to_theme(app: Explorer, theme: str) -> None:
     expect(app.page.locator(".mx-explorer")).to_have_attribute("data-theme", theme)
 
 
-def test_nothing_is_out_of_sight_or_in_the_way(app: Explorer) -> None:
+def test_nothing_is_out_of_sight_or_in_the_way_and_charts_are_large(app: Explorer) -> None:
     wrong = every_size(app, "empty")
     app.preset("Alternating circle")
     app.expect_points(20)
@@ -92,6 +92,8 @@ def test_nothing_is_out_of_sight_or_in_the_way(app: Explorer) -> None:
     app.press("Jump to the exact solution")
     expect(app.where).to_have_text("step 0")
     wrong += every_size(app, STAGES[1])
+    charts_have_a_least_height_and_a_large_screen_is_used(app)
+    app.press(STAGES[1])
     for stage in STAGES[2:]:
         app.press(stage)
         if stage == STAGES[2]:
@@ -148,7 +150,7 @@ HEIGHTS = "all => all.map(e => e.getBoundingClientRect().height)"
 PICTURES = {"2 Train": ".mx-chart-plot", "4 Landscape": ".mx-triangle-view, .mx-strip-view"}
 
 
-def test_charts_have_a_least_height_and_a_large_screen_is_used(circle: Explorer) -> None:
+def charts_have_a_least_height_and_a_large_screen_is_used(circle: Explorer) -> None:
     a_large_screen_is_used_to_its_edges(circle)
     charts_have_a_least_height_and_are_larger_when_presented(circle)
 

@@ -13,6 +13,11 @@ from explorer.page.sharing.words import only_here
 from explorer.serve import server
 from tests.browser.steps import Explorer, know_the_marks
 from tests.browser.test_files import a_run_file_opens_elsewhere
+from tests.browser.test_keeping import (
+    KEEPS_NOTHING,
+    a_browser_without_storage_says_so_once_and_nothing_breaks,
+)
+from tests.browser.test_playing import the_file_of_a_run_plays_it
 
 LEFT = "() => document.querySelector('.mx-aside-note')?.innerText.startsWith('Opened')"
 
@@ -27,6 +32,8 @@ def test_a_link_and_a_run_file_open_for_another_visitor_with_the_same_numbers(
     said = page.locator(".mx-title").inner_text()
     app.fold("Share")
     csv = app.csv()
+    there = new_page()
+    the_file_of_a_run_plays_it(app, said, there, tmp_path)
     line = page.get_by_label("Link to this moment")
     expect(line).to_have_value(re.compile(re.escape(f"{voila_server.url}#mx1.")))
     expect(page.get_by_text(only_here(""))).to_be_visible()  # the server's address is 127.0.0.1
@@ -39,7 +46,6 @@ def test_a_link_and_a_run_file_open_for_another_visitor_with_the_same_numbers(
     link = line.input_value()
     assert len(link) < 2000
 
-    there = new_page()
     know_the_marks(there)
     there.goto(link, wait_until="commit")
     there.wait_for_function(LEFT)
@@ -60,7 +66,7 @@ def test_a_link_and_a_run_file_open_for_another_visitor_with_the_same_numbers(
     a_run_file_opens_elsewhere(app, other, tmp_path)
 
 
-def test_a_link_waits_at_a_full_room(
+def test_a_link_waits_at_a_full_room_and_a_browser_without_storage_says_so(
     new_page: Callable[..., Page], console_errors: list[str]
 ) -> None:
     with server.start(port=0, class_size=1) as full:
@@ -69,11 +75,12 @@ def test_a_link_waits_at_a_full_room(
         expect(first.locator(".mx-index a").first).to_be_visible()
         run = Run(preset("xor"), TrainConfig(widths=(10,)), stage="train", steps=(70, 0))
         know_the_marks(second)
+        second.add_init_script(KEEPS_NOTHING)
         second.goto(link_of(run, full.url), wait_until="commit")
         expect(second.get_by_role("alert")).to_contain_text("full")
         first.goto("about:blank")
         expect(Explorer(second).where).to_have_text("step 70 of 70")
         first.close()
-        second.close()
+        a_browser_without_storage_says_so_once_and_nothing_breaks(second)
     assert all("503" in error for error in console_errors)  # the room said that it is full
     console_errors.clear()

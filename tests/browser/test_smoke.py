@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from explorer.page.apps.digits import DigitsApp
@@ -15,9 +14,10 @@ from tests.serve.visits import within
 FIRST_CONTROL = ".jupyter-button"  # buttons and toggles alike
 
 
-def test_before_scripts_are_there_the_first_page_is_readable_and_others_show_their_question(
-    page: Page, small_server: serve.Server, console_errors: list[str]
+def test_before_scripts_are_there_pages_are_readable_and_no_page_asks_another_host(
+    page: Page, browser: Browser, small_server: serve.Server, console_errors: list[str]
 ) -> None:
+    the_policy_stops_what_a_page_would_ask_of_another_host(browser, small_server)
     # Scripts held back, the page stays as a visitor sees it first.
     page.route("**/*.js*", lambda route: route.abort())
     for theme in serve.THEMES:
@@ -47,22 +47,30 @@ def is_readable(page: Page, small_server: serve.Server, theme: str) -> None:
 
 
 # Names that a query may have for Voila; whatever they say, the page asks no other host: `new_page`.
-@pytest.mark.parametrize(
-    ("leave", "query"),
-    [
-        ("close", "template=reveal&voila-template=reveal&theme=reveal"),
-        ("reload", "theme=dark&template=nothing&template=classic&classic-tree=true"),
-    ],
-)
-def test_page_that_is_left_takes_its_kernel_with_it(
-    page: Page, new_page: Callable[..., Page], small_server: serve.Server, leave: str, query: str,
-    console_errors: list[str],
-) -> None:  # fmt: skip
+LEFT = {
+    "close": "template=reveal&voila-template=reveal&theme=reveal",
+    "reload": "theme=dark&template=nothing&template=classic&classic-tree=true",
+}
+
+
+def test_page_that_is_left_takes_its_kernel_with_it_and_says_when_that_has_ended(
+    new_page: Callable[..., Page], small_server: serve.Server, console_errors: list[str]
+) -> None:
+    for leave, query in LEFT.items():
+        page = new_page()
+        takes_its_kernel_with_it(page, small_server, leave, query)
+    says_when_its_kernel_has_ended(page, small_server)
+    console_errors.clear()  # the console notes the kernel that is not found
+
+
+def takes_its_kernel_with_it(
+    page: Page, small_server: serve.Server, leave: str, query: str
+) -> None:
     page.goto(f"{small_server.url}?{query}")
     page.get_by_role("button", name="Hello").wait_for()
     expect(page.locator("#loading")).to_have_count(0)
     address = kernel_address(page, small_server)
-    asked = new_page().request
+    asked = page.context.request  # which outlives the page
     assert asked.get(address).status == 200
     if leave == "close":
         page.close(run_before_unload=True)
@@ -70,9 +78,6 @@ def test_page_that_is_left_takes_its_kernel_with_it(
         page.reload()
     # Its own farewell: idle kernels of this server are kept for 75 s, longer than we wait here.
     assert within(60, lambda: asked.get(address).status == 404)
-    if leave == "reload":
-        says_when_its_kernel_has_ended(page, small_server)
-        console_errors.clear()  # the console notes the kernel that is not found
 
 
 def says_when_its_kernel_has_ended(page: Page, server: serve.Server) -> None:
@@ -85,11 +90,11 @@ def says_when_its_kernel_has_ended(page: Page, server: serve.Server) -> None:
     expect(banner).to_contain_text("Reload the page")
 
 
-def test_the_policy_stops_what_a_page_would_ask_of_another_host(
-    browser: Browser, voila_server: serve.Server
+def the_policy_stops_what_a_page_would_ask_of_another_host(
+    browser: Browser, server: serve.Server
 ) -> None:
     page = browser.new_page()  # unwatched: even a request that is stopped counts as one
-    page.goto(f"{voila_server.url}nothing")
+    page.goto(f"{server.url}nothing")
     stopped = page.evaluate(
         """() => new Promise(done => {
              document.addEventListener('securitypolicyviolation', e => done(e.effectiveDirective));

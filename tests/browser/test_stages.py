@@ -8,7 +8,8 @@ from playwright.sync_api import Locator, Page, expect
 
 from explorer.serve import server
 from tests.browser.known_curve import a_curve_is_drawn_for_the_attacker
-from tests.browser.steps import NEGATIVE, POSITIVE, Explorer, field, settled
+from tests.browser.steps import NEGATIVE, POSITIVE, Explorer, field, know_the_marks, settled
+from tests.browser.test_opening import a_click_ends_it_at_its_last_frame
 
 # Two points on a line through the middle: a network for them is found at once.
 TWO = (((0.75, 0.5), POSITIVE), ((0.25, 0.5), NEGATIVE))
@@ -34,7 +35,9 @@ def two_points(app: Explorer) -> None:
 
 def test_two_points_go_through_every_stage(page: Page, voila_server: server.Server) -> None:
     """One visit: each stage begins with the same two points and the same weights."""
-    app = Explorer(page).visit(voila_server.url)
+    know_the_marks(page)
+    a_click_ends_it_at_its_last_frame(page, voila_server)
+    app = Explorer(page).start_over()
     two_points(app)
     an_attack_is_chosen_on_top_and_one_that_does_not_fit_says_so(app)
     a_point_is_dragged_into_two_that_explain_the_same(app)

@@ -50,9 +50,10 @@ def arrow_keys_turn_to_the_scene_before_and_after(page: Page) -> None:
         expect(link.nth(i)).to_have_attribute("aria-current", "true")
 
 
-def test_each_scene_stands_whole_and_still_on_a_projector_a_phone_and_paper(
-    page: Page, file: Path
+def test_each_scene_stands_whole_and_still_in_a_file_and_on_a_server_or_it_is_one_sentence(
+    page: Page, file: Path, tmp_path: Path, voila_server: Server
 ) -> None:
+    """On a projector, a phone and paper; and a file that was cut short."""
     page.set_viewport_size({"width": 1280, "height": 720})
     page.emulate_media(reduced_motion="reduce")  # a link or a key jumps there at once
     anew(page, file)
@@ -60,6 +61,9 @@ def test_each_scene_stands_whole_and_still_on_a_projector_a_phone_and_paper(
     anew(page, file)
     scenes_stand_whole_on_a_projector(page)
     calm_and_on_paper_each_scene_stands_still(page, file)
+    page.emulate_media(media="screen")
+    cut_short_it_is_one_sentence(page, file, tmp_path)
+    a_server_has_it_without_a_kernel(page, voila_server)
 
 
 def scenes_stand_whole_on_a_projector(page: Page) -> None:
@@ -159,15 +163,8 @@ def calm_and_on_paper_each_scene_stands_still(page: Page, file: Path) -> None:
         assert words["x"] + words["width"] <= plane["x"]
 
 
-def test_cut_short_it_is_one_sentence_and_a_server_has_it_whole(
-    page: Page, tmp_path: Path, voila_server: Server
-) -> None:
-    cut_short_it_is_one_sentence(page, tmp_path)
-    a_server_has_it_without_a_kernel(page, voila_server)
-
-
-def cut_short_it_is_one_sentence(page: Page, tmp_path: Path) -> None:
-    text = story_page()
+def cut_short_it_is_one_sentence(page: Page, file: Path, tmp_path: Path) -> None:
+    text = file.read_text(encoding="utf-8")
     path = tmp_path / "short.html"
     path.write_text(text[: len(text) // 2], encoding="utf-8")
     page.goto(path.as_uri())

@@ -65,11 +65,9 @@ def page_fits_and_every_control_explains_and_names_itself(app: Explorer) -> None
     explains_itself(app)
 
 
-def test_the_page_of_membership_has_its_look_tables_and_line(
-    new_page: Callable[..., Page], voila_server: server.Server
-) -> None:
-    page = new_page(color_scheme="dark")
-    page.goto(f"{voila_server.url}voila/render/membership.ipynb?template=reveal")
+def the_page_of_membership_has_its_look_tables_and_line(page: Page) -> None:
+    """The page that a lesson opens: test_lessons.py."""
+    page.emulate_media(color_scheme="dark")
     follows_the_system_and_has_no_barriers(page)
     charts_have_tables_and_the_colours_of_the_theme(page)
     settings_outlive_a_reload(page)
@@ -77,7 +75,7 @@ def test_the_page_of_membership_has_its_look_tables_and_line(
 
 
 def follows_the_system_and_has_no_barriers(page: Page) -> None:
-    """A page that was opened in the dark theme; test_digits.py asks another one."""
+    """A page in the dark theme, in which that of test_digits.py was opened."""
     expect(page.locator(".mx-app")).to_have_attribute("data-theme", "dark")
     for theme in server.THEMES:
         page.emulate_media(color_scheme=theme)
