@@ -362,6 +362,16 @@ def begin_own(session: Session) -> None:
     session.attack_config = by_key(DEFAULT).config()
 
 
+def turn(session: Session, stage: Stage) -> None:
+    """Turn to a stage by hand: Explain begins with one point that is shown as two.
+
+    In a lesson the words of its step say what to do there.
+    """
+    go(session, stage)
+    if stage == "explain" and session.lesson is None:
+        explain.show_split(session)
+
+
 def ask_places(session: Session) -> None:
     """Turn to Explain, and ask where a point must be."""
     go(session, "explain")
@@ -382,7 +392,7 @@ ACTIONS: dict[str, Callable[[Session], None]] = {
     "restart": attack_again,
     "candidates": add_candidates,
     "compare": lambda session: go(session, "arena"),
-    "explain": lambda session: go(session, "explain"),
+    "explain": lambda session: turn(session, "explain"),
     "landscape": lambda session: go(session, "landscape"),
     "places": ask_places,
     "reveal-points": proof.reveal,

@@ -55,6 +55,7 @@ class Slide:
         reach: how far the curve looks.
         curve: rows (at, change of the sum, margin error), STEPS of them and the walls.
         jumps: (at, predicted change) at the walls in reach.
+        shown: whether the page shows it by itself: no hand has dragged the point.
     """
 
     before: Explanation
@@ -65,6 +66,7 @@ class Slide:
     reach: float
     curve: Tensor
     jumps: tuple[tuple[float, float], ...]
+    shown: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,6 +115,13 @@ class Explained:
     far: OtherSet | None = None
     words: str = ""
     _kinks: dict[int, int] = field(default_factory=dict, repr=False)
+
+    @property
+    def halves(self) -> list[int]:
+        """Return the two points that the one in hand became, while it is dragged."""
+        if self.slide is None or self.selected is None or self.mate is None:
+            return []
+        return [self.selected, self.mate]
 
     def kinks(self, i: int) -> int:
         """Return how many neurons have point i on their line, with a slope between 0 and 1."""

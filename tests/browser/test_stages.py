@@ -66,8 +66,19 @@ def an_attack_is_chosen_on_top_and_one_that_does_not_fit_says_so(app: Explorer) 
     expect(app.verdict).to_contain_text("No place is needed")
 
 
+# Both halves of the point that is shown as two stand where the frame has them.
+WHOLE_WAY = """() => {
+  const { mxPainted, mxFrame } = document.querySelector(".mx-plane canvas");
+  return mxFrame?.apart && mxPainted === mxFrame;
+}"""
+
+
 def a_point_is_dragged_into_two_that_explain_the_same(app: Explorer) -> None:
+    app.page.emulate_media(reduced_motion="reduce")
     app.press("5 Explain")
+    app.page.wait_for_function(WHOLE_WAY)
+    app.page.emulate_media(reduced_motion="no-preference")
+    app.press("↶")
     expect(app.verdict).to_contain_text("can become two")
     before = app.verdict.text_content() or ""
     app.page.get_by_role("button", name="Anywhere").click()

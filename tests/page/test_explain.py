@@ -18,6 +18,7 @@ from explorer.page.apps.explorer import App
 from explorer.page.job import JobState
 from explorer.page.plane import shapes
 from explorer.page.plane.marks import explain_marks
+from explorer.page.plane.scene import Look, scene
 from explorer.page.plane.shapes import pointed_at, shapes_of
 from explorer.page.stages.draw import commands as draw
 from explorer.page.stages.explain import commands as explain
@@ -44,6 +45,11 @@ def free_point(app: App) -> int:
 def share(app: App, x: torch.Tensor) -> dict[str, float]:
     e = app.session.extent
     return {"x": (float(x[0]) / e + 1) / 2, "y": (float(x[1]) / e + 1) / 2}
+
+
+def values_on_plane(app: App) -> dict[str, object]:
+    frame, axes = app.session.frame, app.session.axes
+    return scene(frame, axes, Look(), shapes_of(frame, axes), {})[1]
 
 
 def hand(app: App, *events: dict[str, object]) -> None:
@@ -461,3 +467,48 @@ def test_a_point_under_the_pointer_in_a_chart_is_marked_on_the_plane(app: App) -
     assert len(pointed_at(app.session.frame, 10**6)) == 0
     app.session.choose(pointed=-1)
     assert app.panels["PlanePanel"].failure.layout.display == "none"
+
+
+def test_a_visitor_sees_the_point_that_can_move_farthest_as_two(app: App, monkeypatch) -> None:
+    monkeypatch.setattr(explain, "IN_SIGHT", 1.0)  # as far as a hand can split it
+    session, before = app.session, state(app).now
+    play.turn(session, "explain")
+    now = state(app)
+    i, mate = now.halves
+    assert now.now.n == before.n + 1 and now.change < 1e-9 and i in movable(app)
+    apart = values_on_plane(app)["apart"]
+    at = session.axes.shares(torch.stack([before.x[i], now.now.x[i], now.now.x[mate]]).numpy())
+    assert apart == pytest.approx(at.ravel().tolist()) and np.abs(at).max() < 1 + 1e-9
+    longest = float((now.now.x[i] - now.now.x[mate]).norm())
+    order = headline(session.frame).order
+    assert order
+    # The drag goes on with either of the two, and no third one comes.
+    for one in (mate, i):
+        there = state(app).now.x[one]
+        x = (2 * there + now.truth.x[i]) / 3
+        hand(app, {"kind": "down", **share(app, there)}, {"kind": "move", **share(app, x)})
+        assert state(app).now.n == before.n + 1 and state(app).halves == [i, mate]
+        assert "apart" not in values_on_plane(app)
+        assert not headline(session.frame).order
+    hand(app, {"kind": "up", **share(app, x)})
+    explain.reset(session)
+    for k in movable(app):  # no other goes farther
+        explain.reset(session)
+        explain.choose(session, k)
+        explain.split_widest(session)
+        ends = state(app).now.x[[k, -1]]
+        assert float((ends[0] - ends[1]).norm()) <= longest + 1e-9
+    no_failures(app)
+
+
+def test_a_split_is_shown_once_and_in_no_lesson(app: App) -> None:
+    session = app.session
+    play.turn(session, "explain")
+    play.undo(session)
+    play.turn(session, "explain")
+    assert state(app).now is state(app).truth
+    taught = App(lesson=7)
+    play.go(taught.session, "explain")
+    play.turn(taught.session, "explain")
+    assert state(taught).now is state(taught).truth
+    taught.close()

@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 
 from explorer.engine.data import preset
+from explorer.engine.explanations.others import OtherSet
 from explorer.page import play
 from explorer.page.apps.explorer import App
 from explorer.page.history import History
@@ -17,7 +18,6 @@ from explorer.page.stages.attack import commands as attack
 from explorer.page.stages.draw import commands as draw
 from explorer.page.stages.explain import commands as explain
 from explorer.page.words.headline import headline
-from explorer.research.explained import FARTHEST
 from tests.page.pages import opened, page_in, reached, send
 
 NAME = "two points"
@@ -115,12 +115,13 @@ def test_a_farthest_set_that_explains_less_well_is_not_blamed_on_a_drag() -> Non
     session = Session()
     open_scenario(session, "other explanations")
     state = explain.explanation(session)
-    far = replace(state, words=f"{FARTHEST} 1.", left=1.0, slide=None)
+    other = OtherSet(state.now, 1.0, 1.0, 1.0, 0.0, 2.0)
+    far = replace(state, far=other, left=1.0, slide=None)
     session.put(explain=History(far))
     made = headline(session.frame)
     assert made.tone == "warn" and "training points" in made.words
     assert "neuron switches" not in made.words
-    session.put(explain=History(replace(far, words="One point became two.", change=1.0)))
+    session.put(explain=History(replace(far, far=None, change=1.0)))
     assert "neuron switches" in headline(session.frame).words
 
 

@@ -69,7 +69,7 @@ class Header(Panel):
     def _turn(self, stage: str) -> None:
         """Turn to a stage, also to that on screen: what covers it is closed."""
         self._turned()
-        play.go(self.session, stage)
+        play.turn(self.session, stage)
 
     def open(self, name: str, beside: bool = True) -> None:
         """Open an example; if `beside`, it trains in slices, and the visitor sees it.

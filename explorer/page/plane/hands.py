@@ -379,10 +379,12 @@ class ExplainHand(PointHand):
 
     # --- pointer ----------------------------------------------------------------------------
     def _down(self, event: Event) -> None:
-        explain.drop(self.session)
         self.held = self.nearest(event)
+        if self.held not in explain.explanation(self.session).halves:  # else the drag goes on
+            explain.drop(self.session)
+            if self.held is not None:
+                self._do(explain.choose, self.held)
         if self.held is not None:
-            self._do(explain.choose, self.held)
             self.say = self._point_name()
 
     def _move(self, event: Event) -> None:

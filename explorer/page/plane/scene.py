@@ -26,6 +26,7 @@ from explorer.engine.roster import AttackState, by_key
 from explorer.page.frame import LAYERS, Frame
 from explorer.page.plane import marks
 from explorer.page.plane.marks import shares_of
+from explorer.research.explained import Explained
 from explorer.research.pictures.axes import Axes
 from explorer.research.pictures.fields import (
     FINE_SIZE,
@@ -182,7 +183,19 @@ def scene(
         arrays["other"] = np.column_stack([shares_of(other.x, other.y, axes), as_array(other.y)])
     arrays |= _energy(frame, axes, values)
     arrays |= marks.explain_marks(frame, axes, look.truth_shown)
+    if frame.question == "split" and frame.explain is not None:
+        values |= _apart(frame.explain.present, axes)
     return whole(arrays, values, shapes, axes)
+
+
+def _apart(state: Explained, axes: Axes) -> dict[str, Any]:
+    """Return where a point stood that is shown as two, and where the two stand; {} for none."""
+    if state.slide is None or not state.slide.shown:
+        return {}
+    e, i = state.slide.before, state.slide.i
+    places = [shares_of(e.x[[i]], e.y[[i]], axes)]
+    places.append(shares_of(state.now.x[state.halves], state.now.y[state.halves], axes))
+    return {"apart": np.concatenate(places).ravel().tolist()}
 
 
 def whole(

@@ -36,7 +36,7 @@ def explain_shapes(state: Explained, axes: Axes) -> Shapes:
     if state.slide is not None:
         e, i = state.slide.before, state.slide.i
     cell = cell_of(state.net, e.x[i], e.at(i), e.cover[i])
-    halves = _halves(state)
+    halves = state.halves
     hand = places_of(state.now.x, state.now.y)[halves or [state.selected]]
     texts += _shares(state, halves, hand, axes)
     corners = cell_corners(cell, e.x[i], axes.reach)
@@ -67,13 +67,6 @@ def pointed_at(frame: Frame, i: int) -> Array:
         points = frame.truth if frame.is_aimed and frame.truth is not None else frame.dataset
         x, y = points.x, points.y
     return places_of(x, y)[i : i + 1] if 0 <= i < len(x) else NONE
-
-
-def _halves(state: Explained) -> list[int]:
-    """Return the two points that the one in hand became, while it is dragged."""
-    if state.slide is None or state.selected is None or state.mate is None:
-        return []
-    return [state.selected, state.mate]
 
 
 def _shares(

@@ -73,7 +73,9 @@ const layOut = (context, frame, size) => {
   const left = y.hidden ? 8 : 10 + Math.max(8, ...yTicks.map(([, words]) => width(words)));
   const names = frame.series.map((s) => endName(s, size, frame.series)).filter(Boolean);
   const right = size.width - (names.length ? Math.min(12 + Math.max(...names.map(width)), 0.5 * size.width) : 12);
-  const bottom = size.height - (x.hidden ? 6 : named(frame, size) ? 34 : 20), top = 8;
+  const dots = frame.series.filter((s) => s.kind === "dots" && !y.hidden).map((s) => (s.size || SIZES.dot) + 2);
+  const bare = Math.max(6, ...dots); // a dot at 0 stands whole above the edge
+  const bottom = size.height - (x.hidden ? bare : named(frame, size) ? 34 : 20), top = 8;
   return { left, right, top, bottom, yTicks, width, wide: size.width, named: named(frame, size), X: scaleOf(x, left, right), Y: scaleOf(y, bottom, top) };
 };
 

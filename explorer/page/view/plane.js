@@ -40,6 +40,8 @@
 //               placesAre: which, a key of GLYPHS
 //   disc        (1, 4): x, y, half width, half height: no point may be there
 //   texts       [[x, y, text]]
+//   apart       [x, y, u, v, w, z]: a point is shown as two: where it was, where both stand. They go
+//               there before one's eyes (`atApart`); the first two texts are theirs
 
 const TRAIL = 24; // places of a candidate that are remembered
 const FADED = 0.15; // opacity of a candidate that is no claim
@@ -70,6 +72,22 @@ const atStart = (frame, weights) => {
     lines.set([ends[0], ends[1], x, y, NaN, NaN], 6 * i);
   }
   return { ...frame, trails: null, candidates: { data: candidates, shape: [m, 5] }, lines: { data: lines, shape: [3 * m, 2] } };
+};
+
+// The frame with both halves of a point at a share of their way; what stands where they do goes with them.
+const atApart = (frame, share) => {
+  const [x, y, ...ends] = frame.apart, gone = [0, 2].map((k) => [(share - 1) * (ends[k] - x), (share - 1) * (ends[k + 1] - y)]);
+  const moved = (given) => {
+    if (!given) return given;
+    const data = given.data.slice(), wide = given.shape[1];
+    for (let i = 0; i < data.length; i += wide) {
+      const k = [0, 2].findIndex((k) => Math.hypot(data[i] - ends[k], data[i + 1] - ends[k + 1]) < 1e-4);
+      if (k >= 0) { data[i] += gone[k][0]; data[i + 1] += gone[k][1]; }
+    }
+    return { ...given, data };
+  };
+  const texts = frame.texts.map(([u, v, words], k) => (k < 2 ? [u + gone[k][0], v + gone[k][1], words] : [u, v, words]));
+  return { ...frame, texts, ...Object.fromEntries(["candidates", "marks", "hands", "lines"].map((name) => [name, moved(frame[name])])) };
 };
 
 // --- the map ----------------------------------------------------------------------------------

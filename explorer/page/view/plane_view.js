@@ -1,10 +1,16 @@
 // The plane on a page with a kernel: the newest frame on a canvas, with pad, legend and lights.
+const PARTING = 1200; // ms in which the halves of a point go apart; arbitrary
 const USUAL = 560; // px a side, of a plane whose marks have the usual size
 function render({ model, el }) {
   const memory = {}, lit = { line: null, ink: 0, pulls: [], point: -1, term: "" };
   let frame = null, start = null; // a start that a hand holds: drawn before the kernel tells of it
-  const behind = keepBackdrop();
-  const now = () => (start && frame.starts ? atStart(frame, start) : frame);
+  const behind = keepBackdrop(), calm = matchMedia("(prefers-reduced-motion: reduce)");
+  let apart = "", parted = 0; // the two places of a point that is shown as two, and when they were told
+  const now = () => {
+    const share = calm.matches ? 1 : Math.min(1, (performance.now() - parted) / PARTING);
+    if (frame.apart && share < 1) { shown.redraw(); return atApart(frame, share * share * (3 - 2 * share)); }
+    return start && frame.starts ? atStart(frame, start) : frame;
+  };
   const paint = (context, size, paints, ...from) => {
     const scale = model.get("present") ? Math.min(1.4, Math.max(1, size.width / USUAL)) : 1; // marks grow as the plane does
     if (frame) paintPlane(context, { ...(shown.canvas.mxPainted = now()), scale, lit }, size, paints, ...from);
@@ -40,6 +46,7 @@ function render({ model, el }) {
   });
   const take = (newest) => {
     frame = remember(memory, newest);
+    if (String(frame.apart) !== apart) { apart = String(frame.apart); parted = performance.now(); }
     legend.take(frame.legend);
     shown.canvas.mxFrame = frame; // for tests and for those who look: the numbers on screen
     pad.answer();

@@ -380,6 +380,12 @@ def _split(state: Explained, _: Certainty | None) -> Statement:
     )
     if broken := _misfit(state, fold):
         return broken
+    if state.slide is not None and state.mate is not None:
+        words = "The weights stay the same."
+        if state.base > NEAR:
+            words = "Together the two add up to what it did."
+        order = "Drag one of the two: the other follows." if state.slide.shown else ""
+        return Statement("This point can as well be two", words, "", fold, order=order)
     if state.now is not state.truth:
         words = f"{count(n, 'point')} leave {coarse_share(state.left)} unexplained. {state.words}"
         if state.base > NEAR:  # neither set explains the weights

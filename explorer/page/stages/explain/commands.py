@@ -37,6 +37,7 @@ from explorer.research.pictures.axes import Axes
 from explorer.research.words import explanations
 
 NO_PAST = "these are the points it was trained on."
+IN_SIGHT = 0.85  # of the plane: so far its own split goes, with words beside it; arbitrary
 NO_FUTURE = "no step was taken back."
 LET_GO: dict[str, Any] = {"slide": None, "selected": None, "mate": None, "words": ""}
 OWN: dict[str, Any] = {"far": None, "forced": None}  # answers to other questions than a drag asks
@@ -149,7 +150,7 @@ def pull(session: Session, place: Tensor, free: bool | None = None) -> None:
     u = _direction(state.net, before, own, offset, free)
     at = float(offset @ u)
     if slide is not None and bool((slide.u - u).abs().max() < LEAST):
-        slide = replace(slide, at=at)
+        slide = replace(slide, at=at, shown=False)
     else:
         reach = 2 * session.extent
         slide = slide_along(state.net, before, own, u, at, reach, state.reference)
@@ -203,20 +204,50 @@ def drop(session: Session) -> None:
 
 def split_widest(session: Session) -> None:
     """Split the chosen point as far as its cell and the plane allow."""
-    state = explanation(session)
-    i = _in_hand(state)
-    found = free_direction(state.net, state.now, i)
+    i = _in_hand(explanation(session))
     drop(session)
-    if found is None:
+    state = explanation(session)
+    ends = _ends(session, state, i)
+    if ends is None:
         pull(session, state.now.x[i], free=False)  # says why
         return
-    u = found[0]
-    slide = slide_along(state.net, state.now, i, u, 0.0, 2 * session.extent, state.reference)
-    room = [_in_view(state.now.x[i], s * u, session.axes) for s in (1.0, -1.0)]
-    ends = [min(end, slide.reach) for end in (slide.extent.plus, slide.extent.minus)]
-    share = min(1.0, *(r / end for r, end in zip(room, ends, strict=True)))  # as `lengths` goes
-    pull(session, state.now.x[i] + share * ends[0] * u, free=False)
+    u, far, _ = ends
+    pull(session, state.now.x[i] + far * u, free=False)
     drop(session)
+
+
+def show_split(session: Session) -> None:
+    """Show the point that can move farthest as two, in sight; a drag goes on from there.
+
+    Nothing happens once a hand or a question has changed what is on screen.
+    """
+    held = session.frame.explain
+    if held is None or held.past or held.future or session.frame.question != "split":
+        return
+    state = held.present
+    free = (~state.pinned).nonzero().flatten().tolist() if state.selected is None else []
+    ways = {i: ends for i in free if (ends := _ends(session, state, i, IN_SIGHT)) is not None}
+    if not ways:
+        return
+    i = max(ways, key=lambda i: ways[i][1] + ways[i][2])
+    u, far, _ = ways[i]
+    reach = 2 * session.extent
+    slide = slide_along(state.net, state.now, i, u, far, reach, state.reference)
+    _slide(session, replace(state, selected=i), replace(slide, shown=True))
+
+
+def _ends(
+    session: Session, state: Explained, i: int, edge: float = 1.0
+) -> tuple[Tensor, float, float] | None:
+    """Return the line of point i, and how far both halves go: to walls, or a share of the plane."""
+    found = free_direction(state.net, state.now, i)
+    if found is None:
+        return None
+    u, extent = found
+    room = [_in_view(state.now.x[i], s * u, session.axes, edge) for s in (1.0, -1.0)]
+    ends = [min(end, 2 * session.extent) for end in (extent.plus, extent.minus)]
+    share = min(1.0, *(r / end for r, end in zip(room, ends, strict=True)))  # as `lengths` goes
+    return u, share * ends[0], share * ends[1]
 
 
 def combine(session: Session) -> None:
@@ -282,9 +313,9 @@ def _origin(state: Explained, e: Explanation) -> dict[str, Any]:
     return {"left": left, "reference": remainder(state.net, e)}
 
 
-def _in_view(x: Tensor, u: Tensor, axes: Axes) -> float:
-    """Return how far x + a u stays on the plane."""
+def _in_view(x: Tensor, u: Tensor, axes: Axes, edge: float) -> float:
+    """Return how far x + a u stays within a share `edge` of the plane."""
     moving = u.abs() > LEAST
     centre, half = (torch.from_numpy(v)[: len(x)] for v in (axes.centre, axes.half))
-    room = (half - u.sign() * (x - centre))[moving] / u.abs()[moving]
+    room = (edge * half - u.sign() * (x - centre))[moving] / u.abs()[moving]
     return max(float(room.min()), LEAST)
