@@ -28,7 +28,7 @@ from explorer.page.stages.landscape import commands as landscape
 from explorer.page.stages.train import commands as train
 from explorer.page.words.headline import headline
 from explorer.page.words.screen import exact_action
-from explorer.page.words.statement import OFF_THE_MARGIN
+from explorer.page.words.statement import is_off_margin, what_is_left
 from explorer.research.runs import RADIUS
 from tests.page.pages import reached
 
@@ -311,7 +311,7 @@ def test_points_off_the_margin_are_told_and_the_way_on_is_to_the_exact_network()
     assert made.slackness > made.residual and made.light is Light.APPROACHING
     play.go(session, "train")
     said = headline(session.frame).words
-    assert OFF_THE_MARGIN in said and "%" not in said
+    assert is_off_margin(made) and what_is_left(made) in said and "%" not in said
     play.go(session, "attack")
     play.step(session, session.attack_config.steps)
     said = headline(session.frame)

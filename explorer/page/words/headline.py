@@ -36,7 +36,7 @@ from explorer.page.stages.landscape import energy_words as energy
 from explorer.page.stages.landscape import words as starts
 from explorer.page.stages.proof import words as proof
 from explorer.page.words.screen import ASK, COMPARE, exact_action
-from explorer.page.words.statement import OFF_THE_MARGIN, is_on_its_way
+from explorer.page.words.statement import is_off_margin, is_on_its_way, what_is_left
 from explorer.research.explained import Explained, misfit
 from explorer.research.words import explanations, weights
 from explorer.style import CLASSES
@@ -203,12 +203,9 @@ def _nearness(part: Training, state: TrainState, running: bool) -> tuple[str, st
     ready = ready and made.light is not Light.SEPARATED
     if running or part.certified is not state:  # its figures would be those of an earlier step
         return f"{where[0].upper()}{where[1:]}.", tone, ready
-    off = not near and made.slackness > made.residual
-    why = f"The points leave {share(made.residual)} of the weights unexplained"
-    if off:  # a small share would contradict what follows
-        why = OFF_THE_MARGIN
-        where += ", where none does" * (made.light is Light.APPROACHING)
-    words = f"{why}: {where}.{gone}"
+    off = is_off_margin(made)
+    where += ", where none does" * (off and made.light is Light.APPROACHING)
+    words = f"{what_is_left(made)}: {where}.{gone}"
     if still and not gone and not off:  # the sentence is long enough; Numbers tell it
         words += " The margin hardly grows any more."
     return words, tone, ready

@@ -5,16 +5,28 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
-from explorer.engine.certificate import Certificate
+from explorer.engine.certificate import Certificate, Light
+from explorer.engine.number_words import share
 
-OFF_THE_MARGIN = "Points off the margin still carry part of the weights"
 ENOUGH = 0.15  # unexplained share up to which weights on their way are attacked; arbitrary
 ON_THE_WAY = "on the way to a KKT point, not there yet"  # of weights whose light is APPROACHING
 
 
 def is_on_its_way(made: Certificate) -> bool:
     """Return whether the points explain enough of weights not near a KKT point to attack them."""
-    return made.slackness <= made.residual <= ENOUGH
+    return not is_off_margin(made) and made.residual <= ENOUGH
+
+
+def is_off_margin(made: Certificate) -> bool:
+    """Return whether points off the margin keep weights from a KKT point, and not what is left."""
+    return made.light not in (Light.EXACT, Light.NEAR) and made.slackness > made.residual
+
+
+def what_is_left(made: Certificate, decay: bool = False) -> str:
+    """Return what keeps weights from a KKT point; `decay`: every point leaves a trace there."""
+    if is_off_margin(made) and not decay:  # a small share would contradict what follows
+        return "Points off the margin still carry part of the weights"
+    return f"The points leave {share(made.residual)} of the weights unexplained"
 
 
 def scale_html(stops: Sequence[str], marks: Sequence[str], above: str = "") -> str:

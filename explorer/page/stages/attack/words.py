@@ -21,7 +21,7 @@ from explorer.engine.statement import Action, Judged, Statement
 from explorer.page.frame import Frame
 from explorer.page.plane.marks import second_claims
 from explorer.page.words.screen import ASK, COMPARE, exact_action
-from explorer.page.words.statement import OFF_THE_MARGIN, ON_THE_WAY, is_on_its_way
+from explorer.page.words.statement import ON_THE_WAY, is_on_its_way, what_is_left
 from explorer.research.runs import AS_WELL, judged_places
 from explorer.research.words import verdicts
 
@@ -238,11 +238,10 @@ def _reason(frame: Frame, made: Verdict) -> tuple[str, Action | None]:
     if _own(frame):
         return f"{made.found} of {made.claims} claims are right.", ANEW
     if known is not None and known.light not in NEAR and not is_on_its_way(known):
-        why = f"The points leave {share(known.residual)} of these weights unexplained"
-        if frame.newest and frame.training.weight_decay:
+        decay = bool(frame.newest and frame.training.weight_decay)
+        why = what_is_left(known, decay)
+        if decay:
             return f"{why}: with weight decay training stops short of a KKT point.", None
-        if known.slackness > known.residual:
-            why = OFF_THE_MARGIN
         on_the_way = known.light is Light.APPROACHING
         how = f"is {ON_THE_WAY}" if on_the_way else "has not come near a KKT point"
         end = exact_action(frame) if on_the_way else None
