@@ -25,7 +25,7 @@ from explorer.engine.data import preset
 from explorer.engine.data.images import Choice
 from explorer.engine.explanations.cone import scope
 from explorer.engine.multipliers import Fit
-from explorer.engine.number_words import percent, share
+from explorer.engine.number_words import digits_above, percent, share
 from explorer.engine.roster import by_key
 from explorer.engine.store import Run, load_run
 from explorer.engine.sums import sum_of
@@ -266,7 +266,7 @@ def _proof() -> Recorded:
     right, places = needed.count_of(end.truth), len(needed.rows)
     still = proof_words.place_words(right, places)  # no more: there is no plane to press
     made[-STANDS:] = [replace(p, words={**p.words, "still": still}) for p in made[-STANDS:]]
-    low, high = _of(made[-1], "half the width of a place")[0].split(" to ")
+    low, high = (digits_above(needed.rows[k, -3] + needed.reach) for k in (0, -1))
     facts = {
         "n": str(end.truth.n), "right": str(needed.count_of(end.truth)),
         "rings": str(len(needed.rows)), "low": low, "high": high,

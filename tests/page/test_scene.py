@@ -22,7 +22,7 @@ from explorer.page import play
 from explorer.page.apps.explorer import App
 from explorer.page.frame import Frame
 from explorer.page.plane import marks
-from explorer.page.plane.marks import FOUND
+from explorer.page.plane.marks import FOUND, HIT
 from explorer.page.plane.scene import Look, backdrop, network, scene
 from explorer.page.plane.shapes import shapes_of
 from explorer.page.plane.words import ROWS
@@ -38,6 +38,7 @@ from explorer.research.pictures.axes import Axes
 from explorer.research.pictures.charts import margins_chart
 from explorer.research.pictures.fields import samples
 from explorer.research.runs import judgement
+from explorer.research.words import verdicts
 from tests.page.pages import on_plane, opened, reached, send
 
 NEAR = 1e-6  # of a share of the plane: float32
@@ -137,6 +138,20 @@ def test_a_running_attack_marks_the_points_that_its_headline_counts_and_no_other
     seen, verdict = shown(session, running=True), session.frame.attack.verdict
     assert seen["claims"][:, 2].tolist() == [FOUND] * verdict.found and verdict.found > 0
     assert "claims" not in shown(session, running=True, truth_shown=False)
+
+
+@pytest.mark.parametrize("running", [False, True])
+def test_a_ring_is_that_of_a_recovery_where_the_headline_says_so_and_else_that_of_a_hit(
+    running: bool,
+) -> None:
+    session = attacked()
+    part = session.frame.attack
+    for p_value, kind in ((0.001, FOUND), (0.4, HIT)):
+        made = replace(part.verdict, p_value=p_value)
+        session.put(attack=replace(part, verdict=made))
+        seen = shown(session, running=running)
+        rings = {kind for kind in seen["claims"][:, 2] if kind in (FOUND, HIT)}
+        assert verdicts.found(made) in headline(session.frame).title and rings == {kind}
 
 
 def test_results_are_the_claims_and_matches_of_the_verdict() -> None:

@@ -22,16 +22,17 @@ from explorer.engine.explanations.certainty import Certainty
 from explorer.engine.explanations.needed import Needed
 from explorer.engine.number_words import percent
 from explorer.engine.roster import by_key
-from explorer.engine.scoring import score
+from explorer.engine.scoring import Verdict, score
 from explorer.page.frame import Frame, Proof
 from explorer.page.plane.words import ROWS
 from explorer.research.pictures.axes import Axes
 from explorer.research.pictures.fields import places_of
 from explorer.research.runs import RADIUS, judged_places
+from explorer.research.words import verdicts
 
 # Keys by their number in the arrays `claims` and `marks`, as in `plane.js`.
-MARKS = ("wrong", "found", "certified", "likely", "beside", "unknown", "fixed", "splits")
-WRONG, FOUND, CERTIFIED, LIKELY, BESIDE, UNKNOWN, FIXED, SPLITS = map(float, range(len(MARKS)))
+MARKS = ("wrong", "found", "certified", "likely", "beside", "unknown", "fixed", "splits", "hit")
+WRONG, FOUND, CERTIFIED, LIKELY, BESIDE, UNKNOWN, FIXED, SPLITS, HIT = map(float, range(len(MARKS)))
 PLACED = {"other": "other", "dots": "cross", "rings": "ring", "diamonds": "diamond",
           "likely": "likely", "hands": "hand"}  # fmt: skip
 PATHS = ("lines", "strong", "curve", "area", "spans")
@@ -56,6 +57,7 @@ def claim_marks(frame: Frame, axes: Axes, values: dict[str, Any]) -> Arrays:
         return {"claims": _claim_rows(claims, kinds, axes, values)}
     match, verdict = matches(frame), frame.attack.verdict
     kinds = claim_kinds(claims, truth, match, None if verdict is None else verdict.radius)
+    kinds[kinds == FOUND] = _met_kind(verdict)
     places = judged_places(frame.attack.state, truth, frame.certainty)
     if places is not None:  # certified by themselves
         holds, sure = (as_array(which) > 0 for which in places)
@@ -69,7 +71,16 @@ def found_marks(frame: Frame, axes: Axes, values: dict[str, Any]) -> Arrays:
     if claims is None:
         return {}
     met = claims.take(torch.from_numpy(match[match >= 0]))
-    return {"claims": _claim_rows(met, np.full(len(met.x), FOUND), axes, values)}
+    kind = _met_kind(frame.attack.verdict)
+    return {"claims": _claim_rows(met, np.full(len(met.x), kind), axes, values)}
+
+
+def _met_kind(made: Verdict | None) -> float:
+    """Return the mark of a claim that meets a point: recovered, or hit where chance does as much.
+
+    It is the word of the headline as a ring.
+    """
+    return FOUND if verdicts.found(made) == verdicts.RECOVERED else HIT
 
 
 def shown_marks(

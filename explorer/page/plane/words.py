@@ -47,6 +47,10 @@ ROWS: dict[str, tuple[str, str]] = {
         "recovered",
         "Recovered: a training point of its class is within the distance that counts.",
     ),
+    "hit": (
+        "hit, perhaps by chance",
+        "A training point of its class is within the distance that counts: chance hits as many.",
+    ),
     "certified": (
         "certified",
         "Certified: any set as good, within the limits under Numbers, has a point here.",

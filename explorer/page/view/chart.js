@@ -395,12 +395,14 @@ const fillTable = (table, frame) => {
   fillRows(table, frame.label || frame.title, made);
 };
 // Words below a chart, in which the glyphs of the key have the colour that they have above.
-const keyed = (el, text) => {
-  if (el.mxText === text) return;
+const keyed = (el, { foot: text, series }) => {
+  const full = series.some((s) => s.kind === "dots" && s.colour === "good" && !s.hollow && s.shape !== "tick"), glyphs = full ? /([●✓])/ : /(✓)/;
+  if (el.mxText === text && el.mxFull === full) return;
+  el.mxFull = full;
   explain(el, text);
   const nodes = document.createTreeWalker(el, NodeFilter.SHOW_TEXT), found = [];
-  while (nodes.nextNode()) if (/[●✓]/.test(nodes.currentNode.data)) found.push(nodes.currentNode);
-  for (const node of found) node.replaceWith(...node.data.split(/([●✓])/).map((part, i) => (i % 2 ? make("span", "mx-good", { textContent: part }) : part)));
+  while (nodes.nextNode()) if (glyphs.test(nodes.currentNode.data)) found.push(nodes.currentNode);
+  for (const node of found) node.replaceWith(...node.data.split(glyphs).map((part, i) => (i % 2 ? make("span", "mx-good", { textContent: part }) : part)));
 };
 const build = (el) => {
   el.classList.add("mx-chart-view", "mx-empty"); // until there is a frame
@@ -443,7 +445,7 @@ const render = ({ model, el }) => {
     frame = newest;
     if (pointer) frame.pointer = pointer;
     if (dragging && frame.handle) frame.handle.at = handle.at;
-    explain(parts.title, frame.title); explain(parts.note, frame.note); keyed(parts.foot, frame.foot);
+    explain(parts.title, frame.title); explain(parts.note, frame.note); keyed(parts.foot, frame);
     parts.head.style.display = frame.title || frame.note ? "" : "none";
     parts.foot.style.display = frame.foot ? "" : "none";
     el.classList.toggle("mx-empty", !frame.series.length);

@@ -346,7 +346,7 @@ const pointOut = (context, x, y, dx, dy, paints, unit) => {
 };
 // One glyph, one meaning: `page/plane/marks.py` says which is where, `page/plane/words.py` what each
 // means, and the legend draws its rows with these same functions.
-const MARKS = ["wrong", "found", "certified", "likely", "beside", "unknown", "fixed", "splits"];
+const MARKS = ["wrong", "found", "certified", "likely", "beside", "unknown", "fixed", "splits", "hit"];
 // A small disc beside a point, whose class stays in sight; its middle is returned.
 const badge = (context, x, y, paints, unit) => {
   const [bx, by] = [x + 9 * unit, y + 9 * unit];
@@ -400,6 +400,7 @@ const GLYPHS = {
     edged(c, paints.ink, 2.2, paints, unit, () => { c.moveTo(x - r, y - r); c.lineTo(x + r, y + r); c.moveTo(x - r, y + r); c.lineTo(x + r, y - r); });
   },
   found: (c, x, y, paints, unit) => edged(c, paints.good, 1.8, paints, unit, () => circle(c, x, y, 12 * unit)),
+  hit: (c, x, y, paints, unit) => edged(c, paints.ink2, 1.8, paints, unit, () => circle(c, x, y, 12 * unit), [3, 3]),
   likely: (c, x, y, paints, unit) => edged(c, paints.good, 2.2, paints, unit, () => circle(c, x, y, 12 * unit), [3, 3]),
   certified: (c, x, y, paints, unit) => {
     edged(c, paints.good, 3, paints, unit, () => circle(c, x, y, 12 * unit));

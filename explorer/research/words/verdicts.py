@@ -32,6 +32,9 @@ _MADE = {
 }
 
 
+RECOVERED, HIT = "recovered", "hit"  # of points, where chance is ruled out and where it is not
+
+
 def kind(made: Kind) -> str:
     """Return what a kind of verdict means."""
     return _KINDS[made]
@@ -40,7 +43,7 @@ def kind(made: Kind) -> str:
 def found(made: Verdict | None) -> str:
     """Return what is said of the found points: hits that chance explains too are hits only."""
     sure = made is None or made.beyond_chance or not made.found
-    return "recovered" if sure else "hit"
+    return RECOVERED if sure else HIT
 
 
 def sets(origin: Origin, count: int) -> str:

@@ -216,7 +216,7 @@ def controls_of(aim: Aim, verdict: Verdict) -> Controls:
 
 def dots(
     here: RecallCurve, made: Certainty | None = None,
-    gone: NDArray[np.bool_] | None = None, word: str = "recovered",
+    gone: NDArray[np.bool_] | None = None, word: str = verdicts.RECOVERED,
 ) -> Chart:  # fmt: skip
     """Return one dot a training point: full where recovered, ringed and ticked where certified.
 
@@ -232,7 +232,7 @@ def dots(
     lost = np.zeros(n, dtype=bool) if gone is None else gone & ~met
     kinds = (
         ("no trace", "ink3", {"size": 0.4 * size}, lost),
-        (word, "good", {"size": size}, met),
+        (word, "good" if word == verdicts.RECOVERED else "ink2", {"size": size}, met),
         (f"not {word}", "ink3", {"size": size, "hollow": True}, ~met & ~lost),
         ("certified", "good", {"size": 1.5 * size, "hollow": True}, sure),
         ("", "card", {"size": size, "shape": "tick"}, sure & met),

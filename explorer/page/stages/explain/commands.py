@@ -217,7 +217,7 @@ def split_widest(session: Session) -> None:
 
 
 def show_split(session: Session) -> None:
-    """Show the point that can move farthest as two, in sight; a drag goes on from there.
+    """Show a point as two, in sight: that of which both halves move farthest. A drag goes on.
 
     Nothing happens once a hand or a question has changed what is on screen.
     """
@@ -229,7 +229,7 @@ def show_split(session: Session) -> None:
     ways = {i: ends for i in free if (ends := _ends(session, state, i, IN_SIGHT)) is not None}
     if not ways:
         return
-    i = max(ways, key=lambda i: ways[i][1] + ways[i][2])
+    i = max(ways, key=lambda i: min(ways[i][1:]))
     u, far, _ = ways[i]
     reach = 2 * session.extent
     slide = slide_along(state.net, state.now, i, u, far, reach, state.reference)

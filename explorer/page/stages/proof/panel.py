@@ -25,7 +25,7 @@ from explorer.page.stages.proof import words
 from explorer.page.view.chart import ChartView
 from explorer.research.pictures.charts import class_stems
 
-SEVERAL = 2  # places that are worth a comparison
+MANY = 4  # places from which a chart compares them; the range of fewer stands under Numbers
 WIDE = 2  # the axis of the gauge over the limit; arbitrary
 ROOM = 1.05  # over the widest place; arbitrary
 BAR = 40  # px: how thick the bar of the gauge is; arbitrary
@@ -132,20 +132,20 @@ class ProofPanel(Panel):
 
 
 def widths(held: Proof) -> Chart:
-    """Return half the width of each place, the narrowest first.
+    """Return the width of each place, the narrowest first.
 
-    A stem under the pointer marks its place on the plane. With a disc the gauge stands here; one
-    place is compared with none.
+    A stem under the pointer marks its place on the plane. With a disc the gauge stands here; few
+    places are not compared.
     """
     made = held.needed
-    if made is None or len(made.rows) < SEVERAL or held.centre is not None:
+    if made is None or len(made.rows) < MANY or held.centre is not None:
         return NOTHING
-    near, labels = made.rows[:, -3] + made.reach, made.rows[:, -2]
-    top = ROOM * float(near.max()) if held.done else next_step(float(near.max()))  # it stays
+    wide, labels = words.widths_of(made), made.rows[:, -2]
+    top = ROOM * float(wide.max()) if held.done else next_step(float(wide.max()))  # it stays
     return Chart(
-        class_stems(near, labels, np.arange(len(near))), Axis(0.0, len(near) + 1.0, hidden=True),
-        Axis(0.0, top, short=words.WITHIN), words.CLOSED_IN, words.EACH,
-        picks=True, tips=words.places_told(made),
+        class_stems(wide, labels, np.arange(len(wide))), Axis(0.0, len(wide) + 1.0, hidden=True),
+        Axis(0.0, top, short=words.WIDTH), words.CLOSED_IN, picks=True,
+        tips=words.places_told(made),
     )  # fmt: skip
 
 
@@ -156,15 +156,17 @@ def gauge(frame: Frame, held: Proof) -> Chart:
     least, now = held.cone.least.high, held.refit.high
     # Room for most discs: the axis stays while one drags.
     top = max(1.15 * now, WIDE * held.needed.limit, WIDE * least)
-    limit = f"{words.leaver(frame, held.needed)} {share(held.needed.limit)}"
+    limit = f"{words.limit_name(frame, held.needed)} {share(held.needed.limit)}"
     look = {"width": BAR}
     series = [
         Series([0, least], [0, 0], colour="ink3", look=look),
-        Series([least, now], [0, 0], value=share(now), colour="accent", look=look, end=True),
+        Series(
+            [least, now], [0, 0], words.HERE, value=share(now), colour="ink", look=look, end=True
+        ),
     ]
     return Chart(
         series, Axis(0.0, top, percent=True), Axis(-1.0, 1.0, hidden=True), words.GAUGE,
         "" if held.exact else words.SEARCHED,
-        label=f"{words.GAUGE} {words.WITHOUT}: {share(now)}",
+        label=f"{words.GAUGE} {words.HERE}: {share(now)}",
         rules=[Guide(held.needed.limit, limit, "x"), Guide(least, words.LEAST, "x", "ink3")],
     )  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from explorer.engine.arrays import Array
 from explorer.engine.explanations.cone import FINE, scope
 from explorer.engine.explanations.needed import Needed
 from explorer.engine.number_words import coarse_share, count, digits_above, percent, share
@@ -17,10 +18,9 @@ REVEAL = Action("reveal-points", "Reveal the points")
 SOUGHT = "The best set without a point in the disc is being sought."
 FORBID = "Press the plane to forbid points in a disc, and see what else explains the weights."
 GAUGE = "Unexplained share of the weights"
-LEAST, WITHOUT = "best set", "without a point in the disc"
+LEAST, HERE = "best set", "without a point here"
 SEARCHED = "so far"
-CLOSED_IN, EACH = "How wide each place is", "half the width of its square"
-WITHIN = "half the width"
+CLOSED_IN, WIDTH = "How wide each place is", "width"
 HIDE = "Hide the points"
 NEXT = Action("landscape", "Try other starts")
 NOWHERE = "No place must hold a point"
@@ -78,6 +78,11 @@ def leaver(frame: Frame, made: Needed) -> str:
     return "the training points leave" if known else "is allowed"
 
 
+def limit_name(frame: Frame, made: Needed) -> str:
+    """Return what a chart calls the residual that other explanations are held against."""
+    return "the training points" if frame.is_told and made.limit > FINE else "allowed"
+
+
 def _as_good(frame: Frame, held: Proof) -> str:
     assert held.needed is not None
     if held.needed.limit <= FINE:
@@ -94,23 +99,28 @@ def _numbers(held: Proof) -> tuple[tuple[str, str], ...]:
         ("the best of these leaves", share(made.least)),
     ]
     if len(made.rows):
-        low, high = made.rows[0, -3] + made.reach, made.rows[-1, -3] + made.reach
-        rows.append(("half the width of a place", f"{digits_above(low)} to {digits_above(high)}"))
+        low, high = (digits_above(wide) for wide in widths_of(made)[[0, -1]])
+        rows.append(("width of a place", low if low == high else f"{low} to {high}"))
     return tuple(rows)
 
 
 def _none(frame: Frame, held: Proof, fold: tuple[tuple[str, str], ...]) -> Statement:
     made = held.needed
     assert made is not None
-    which, rest = "each of its points", ""
-    if made.spared < made.asked:
-        which = "most of its points" if 2 * made.spared > made.asked else "some of its points"
-        rest = " Of the others nothing is proven."
-    words = (
-        f"The best set is drawn. For {which} another set, with none there, explains the weights "
-        f"{_as_good(frame, held)}.{rest}"
-    )
+    words = f"{_trial_words(frame, held)} The best set is drawn."
     return Statement(NOWHERE, words, "warn", fold, reveal_action(frame, held) or way_on(frame))
+
+
+def _trial_words(frame: Frame, held: Proof) -> str:
+    """Return of how many places it is shown that another set does without a point there."""
+    made = held.needed
+    assert made is not None
+    which, rest = "each place tried", ""
+    if made.spared < made.asked:
+        which = "most places tried" if 2 * made.spared > made.asked else "some places tried"
+        rest = " Of the others nothing is proven."
+    good = _as_good(frame, held)
+    return f"For {which} another set without a point there explains the weights {good}.{rest}"
 
 
 def way_on(frame: Frame) -> Action:
@@ -138,11 +148,16 @@ def _rest(frame: Frame, rest: int) -> str:
     return f"{said}, though the attack recovered {'it' if rest == 1 else 'them'}, too"
 
 
+def widths_of(made: Needed) -> Array:
+    """Return how wide each place is, in units of the data (p,)."""
+    return 2.0 * (made.rows[:, -3] + made.reach)
+
+
 def places_told(made: Needed) -> list[str]:
-    """Return of each place its class and half its width."""
+    """Return of each place its class and its width."""
     return [
-        f"{CLASSES[int(row[-2])].sign}: half the width {digits_above(row[-3] + made.reach)}"
-        for row in made.rows
+        f"{CLASSES[int(label)].sign}: width {digits_above(wide)}"
+        for label, wide in zip(made.rows[:, -2], widths_of(made), strict=True)
     ]
 
 
@@ -187,10 +202,7 @@ def _argument(frame: Frame, held: Proof) -> Statement:
             f"{whose}.{_outside(held)}"
         )
         if not held.places:  # the disc was put there to show it
-            words = (
-                "In the disc, for example: the filled points, another set, have none there, and no "
-                f"more is unexplained than {whose}."
-            )
+            words = f"{_trial_words(frame, held)} One is drawn."
         return Statement(title, words, "warn", fold, action)
     words = f"More than {whose}, but no proof says that none leaves less. {FILLED}"
     if not held.exact:
