@@ -41,8 +41,13 @@ from explorer.research.runs import RADIUS
 FINGER = 0.05
 SIZE = 64  # samples of the map a side: 5 kB for a phone; arbitrary
 # What a class gets in turn: a drawing that no page shows, and its seed. Of these the machine finds
-# most points, and most places are proven, as measured (docs/hall.md). After them come new seeds.
-PREPARED = (("square", 4), ("pentagon", 6), ("square", 6), ("pentagon", 5))
+# most points, and most places are proven, as measured (docs/hall.md). They are a prime number, so
+# that any stride meets each once.
+PREPARED = (
+    ("square", 4), ("pentagon", 6), ("square", 6), ("pentagon", 5), ("square", 10),
+    ("pentagon", 12), ("square", 11), ("pentagon", 15), ("pentagon", 13), ("pentagon", 11),
+    ("pentagon", 4),
+)  # fmt: skip
 BUILT_IN = ("random-circle", "moons", "xor", "alternating-circle")  # of three the machine finds few
 JITTER, STEPS = 0.05, 12_000  # of a set made for the hall, off its ruler; arbitrary
 CORNER, STRAYS = 1.3, 0.02  # of a drawing: how far out, how far points stray; arbitrary
@@ -60,15 +65,17 @@ def finger_radius(axes: Axes) -> float:
 
 
 def next_set(turn: int) -> tuple[str, int]:
-    """Return the drawing of a hall's turn, counted from 0, and its seed: no two turns have one.
+    """Return the drawing of a hall's turn, counted from 0, and its seed.
+
+    Once all were had they come in another order: others may have no place to prove.
 
     Example:
         >>> next_set(0), next_set(len(PREPARED))
-        (('square', 4), ('square', 104))
+        (('square', 4), ('pentagon', 6))
     """
-    if turn < len(PREPARED):
-        return PREPARED[turn]
-    return PREPARED[turn % len(PREPARED)][0], 100 + turn
+    again, at = divmod(turn, len(PREPARED))
+    stride = 1 + again % (len(PREPARED) - 1)
+    return PREPARED[(at * stride + again) % len(PREPARED)]
 
 
 def hall_run(name: str, seed: int) -> Run:

@@ -126,8 +126,12 @@ def test_chance_is_that_of_blind_hands_on_the_lines_of_the_margin(
 
 
 def test_of_the_prepared_networks_the_machine_finds_most_and_no_preset_has_their_points() -> None:
-    turns = [next_set(k) for k in range(3 * len(PREPARED))]
-    assert len(set(turns)) == len(turns), "no round shows points of one before"
+    n = len(PREPARED)
+    turns = [next_set(k) for k in range(4 * n)]
+    orders = {tuple(turns[k : k + n]) for k in range(0, 4 * n, n)}
+    assert len(orders) == 4, "another order each time"
+    assert all(set(order) == set(PREPARED) and len(set(order)) == n >= 10 for order in orders)
+    assert all(one != after for one, after in zip(turns, turns[1:], strict=False))
     run = hall_run(*turns[0])
     net = runs.train(run).net
     claims = strongest(computer_guess(hide(run, net).challenge), run.dataset.n)
