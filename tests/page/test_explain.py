@@ -141,6 +141,8 @@ def test_a_half_that_leaves_the_plane_is_in_sight_again_as_the_hand_lets_go(app:
     assert np.abs(before.shares(state(app).now.x.numpy())).max() > 1
     hand(app, {"kind": "up", **far})
     assert np.abs(app.session.axes.shares(state(app).now.x.numpy())).max() < 1
+    play.ask_places(app.session)  # it is no longer on screen
+    assert app.session.axes == before
     no_failures(app)
 
 

@@ -37,7 +37,7 @@ from explorer.research.pictures.axes import Axes
 from explorer.research.words import explanations
 
 NO_PAST = "these are the points it was trained on."
-IN_SIGHT = 0.85  # of the plane: so far its own split goes, with words beside it; arbitrary
+IN_SIGHT = 0.7  # of the plane: so far its own split goes, clear of words and chips; arbitrary
 NO_FUTURE = "no step was taken back."
 LET_GO: dict[str, Any] = {"slide": None, "selected": None, "mate": None, "words": ""}
 OWN: dict[str, Any] = {"far": None, "forced": None}  # answers to other questions than a drag asks
