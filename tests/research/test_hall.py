@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from typing import Any
 
@@ -131,7 +132,7 @@ def test_of_the_prepared_networks_the_machine_finds_most_and_no_preset_has_their
     orders = {tuple(turns[k : k + n]) for k in range(0, 4 * n, n)}
     assert len(orders) == 4, "another order each time"
     assert all(set(order) == set(PREPARED) and len(set(order)) == n >= 10 for order in orders)
-    assert all(one != after for one, after in zip(turns, turns[1:], strict=False))
+    assert all(one != after for one, after in itertools.pairwise(turns))
     run = hall_run(*turns[0])
     net = runs.train(run).net
     claims = strongest(computer_guess(hide(run, net).challenge), run.dataset.n)

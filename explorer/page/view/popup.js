@@ -70,10 +70,12 @@ const explain = (el, text) => {
     const found = NAMED[k].exec(parts[i]), end = found.index + found[0].length;
     parts.splice(i, 1, parts[i].slice(0, found.index), explained(found[0], sentence, term), parts[i].slice(end));
   });
-  if (parts.length > 1) el.replaceChildren(...parts.flatMap((part, k) => {
-    const mark = typeof part === "string" ? "" : /^[.,:;!?)]*/.exec(parts[k + 1])[0]; // no line begins with it
-    if (mark) parts[k + 1] = parts[k + 1].slice(mark.length);
-    return mark ? [make("span", "mx-together", {}, part, mark)] : part === "" ? [] : [part];
-  }));
+  for (let k = 1; k < parts.length; k += 2) { // words stand at odd places; marks stay on their line
+    const open = /[“(]*$/.exec(parts[k - 1])[0], close = /^[.,:;!?)”]*/.exec(parts[k + 1])[0];
+    parts[k - 1] = parts[k - 1].slice(0, parts[k - 1].length - open.length);
+    parts[k + 1] = parts[k + 1].slice(close.length);
+    if (open || close) parts[k] = make("span", "mx-together", {}, open, parts[k], close);
+  }
+  if (parts.length > 1) el.replaceChildren(...parts.filter((part) => part !== ""));
   else write(el, parts[0]);
 };
