@@ -141,7 +141,7 @@ def last_acts(app: Explorer) -> None:
     app.page.wait_for_timeout(4000)  # until the set that answers a disc is known
     expect(app.button("Cancel")).not_to_be_visible()
     app.page.screenshot(path=FOLDER / "proof.png")
-    app.press("4 Landscape")
+    app.press("5 Landscape")
     app.press("Attack from 21 starts")
     app.page.locator(".mx-title", has_text="runs end at the truth").wait_for(timeout=300_000)
     app.page.wait_for_timeout(8000)  # the best run is shown to its end

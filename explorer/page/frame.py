@@ -174,8 +174,8 @@ STAGES: dict[Stage, tuple[str, str]] = {
     "draw": ("1 Draw", "Draw points of two classes, on the plane up to four"),
     "train": ("2 Train", "Train a network on them"),
     "attack": ("3 Attack", "Recover them from its weights"),
-    "landscape": ("4 Landscape", "Run an attack from all starts at once, and see where it ends"),
-    "explain": ("5 Explain", "Which other points explain the same weights"),
+    "explain": ("4 Explain", "Which other points explain the same weights"),
+    "landscape": ("5 Landscape", "Run an attack from all starts at once, and see where it ends"),
     "arena": ("6 Compare", "Set several attacks side by side on these weights"),
 }
 TRAINED: tuple[Stage, ...] = tuple(STAGES)[1:]  # those that look at a network

@@ -28,7 +28,7 @@ OLD_POINTS = (
     "These weights are those of the {} points that they were trained on: the points drawn now are "
     "others. Train again to attack weights of these."
 )
-BESIDE_TRUTH = ("landscape", "explain", "arena")  # stages that compare with the points
+BESIDE_TRUTH = ("explain", "landscape", "arena")  # stages that compare with the points
 NO_DATA = (
     "These weights came without their data, and this stage compares with it: draw or import the "
     "points they were trained on."

@@ -23,7 +23,7 @@ from explorer.engine import store
 from explorer.engine.files import MAX_BYTES, reading, safe_name
 from explorer.engine.store import Run, StoreError
 
-STAGES = ("", "draw", "train", "attack", "landscape", "explain", "arena")  # of the page; "": none
+STAGES = ("", "draw", "train", "attack", "explain", "landscape", "arena")  # of the page; "": none
 VERSION = 1  # raise it when an old text can no longer be read
 MOST_TEXT = 16 * 2**20  # characters; arbitrary
 TOO_LONG = "need more than the {} characters of a text. Save it as a file, or leave states out."

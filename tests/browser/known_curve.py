@@ -75,5 +75,5 @@ def a_curve_is_drawn_for_the_attacker(app: Explorer) -> None:
     page.keyboard.press("Escape")
     corners(app, lambda k: k == first)
 
-    app.press("4 Landscape")  # it goes along
+    app.press("5 Landscape")  # it goes along
     corners(app, lambda k: k == first)

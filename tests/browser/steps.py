@@ -13,7 +13,7 @@ from explorer.serve import server as serve
 Place = tuple[float, float]  # shares of the plane, from its left and from its top
 HALF = 2.0  # the plane goes from -2 to 2
 NEGATIVE, POSITIVE = "▲ −1", "● +1"
-STAGES = ("1 Draw", "2 Train", "3 Attack", "4 Landscape", "5 Explain", "6 Compare")
+STAGES = ("1 Draw", "2 Train", "3 Attack", "4 Explain", "5 Landscape", "6 Compare")
 TOOLS = {NEGATIVE, POSITIVE, "Place", "Move", "Erase", "Undo", "Redo", "Clear"}
 FURTHER = {"Step × n", "New seed"}
 VERDICT = re.compile(r"\d+ of \d+ points")

@@ -19,7 +19,7 @@ def test_two_points_are_mapped_and_forbidden(app: Explorer) -> None:
 
 
 def the_map_is_drawn(app: Explorer) -> None:
-    app.press("5 Explain")
+    app.press("4 Explain")
     card = app.page.locator(".mx-explain")
     app.press("How certain is a point here?")
     expect(card.locator(".mx-scale")).to_be_visible()

@@ -70,7 +70,7 @@ def the_road_is_walked_in_a_cell(page: Page) -> None:
 def questions_are_answered_in_the_cell(app: Explorer) -> None:
     """On two points, of which each question has an answer at once."""
     app.to_exact("Two points")
-    app.press("5 Explain")
+    app.press("4 Explain")
     rows = app.page.locator(".mx-question:visible")
     app.press("How certain is a point here?")
     expect(rows.first.locator(".mx-item-words:not(:empty)")).to_be_visible()

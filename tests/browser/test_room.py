@@ -59,7 +59,7 @@ def the_ready_run_has_room_and_to_present_makes_it_more(app: Explorer) -> None:
     settled(page.locator(".mx-cards"))
     assert all(after > old for after, old in zip(heights(page), before, strict=True))
     page.keyboard.press("Escape")
-    app.press("4 Landscape")
+    app.press("5 Landscape")
     expect(page.locator(".mx-strip-view")).to_be_visible()
     settled(page.locator(".mx-cards"))
     small = side_of(page)

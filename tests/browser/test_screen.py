@@ -147,7 +147,7 @@ def what_finds_nothing_wrong_would_find_it(app: Explorer) -> None:
 
 
 HEIGHTS = "all => all.map(e => e.getBoundingClientRect().height)"
-PICTURES = {"2 Train": ".mx-chart-plot", "4 Landscape": ".mx-triangle-view, .mx-strip-view"}
+PICTURES = {"2 Train": ".mx-chart-plot", "5 Landscape": ".mx-triangle-view, .mx-strip-view"}
 
 
 def charts_have_a_least_height_and_a_large_screen_is_used(circle: Explorer) -> None:

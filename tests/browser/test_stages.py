@@ -75,7 +75,7 @@ WHOLE_WAY = """() => {
 
 def a_point_is_dragged_into_two_that_explain_the_same(app: Explorer) -> None:
     app.page.emulate_media(reduced_motion="reduce")
-    app.press("5 Explain")
+    app.press("4 Explain")
     app.page.wait_for_function(WHOLE_WAY)
     app.page.emulate_media(reduced_motion="no-preference")
     app.press("↶")

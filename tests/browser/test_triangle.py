@@ -121,7 +121,7 @@ def test_pictures_are_saved_the_handle_is_dragged_and_attacks_roll_from_it(
 ) -> None:
     know_the_marks(page)
     page.goto(f"{voila_server.url}#{LINK}", wait_until="commit")
-    expect(page.locator(".mx-tab[aria-selected=true]")).to_have_text("4 Landscape")
+    expect(page.locator(".mx-tab[aria-selected=true]")).to_have_text("5 Landscape")
     expect(page.locator(".mx-starts .mx-triangle-view, .mx-strip-view").first).to_be_visible()
     triangle = Triangle(page)
     every_picture_has_a_menu_that_saves_it(page, tmp_path)

@@ -109,7 +109,7 @@ def breaks(session: Session) -> None:
 
 
 def asks(which: str) -> Student:
-    """Press one of the two questions of 5 Explain."""
+    """Press one of the two questions of 4 Explain."""
 
     def ask(session: Session) -> None:
         state = explain.explanation(session)

@@ -53,7 +53,7 @@ def number(session: Session) -> float:
 def test_the_number_shown_is_the_norm_of_what_glows_in_each_stage() -> None:
     session = trained()
     residual = session.frame.training.certificate.residual
-    for stage in ("train", "attack", "landscape", "explain", "arena"):
+    for stage in ("train", "attack", "explain", "landscape", "arena"):
         play.go(session, stage)
         if stage == "attack":
             assert band(session)["left"] == "", "candidates at their start explain nothing yet"

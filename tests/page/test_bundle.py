@@ -180,7 +180,7 @@ def test_the_kernel_hears_which_frame_was_drawn_and_never_one_that_was_not_sent(
 
 # --- what the page costs at its opening and at the first look into a stage: widgets and messages
 
-STAGES = ("train", "attack", "landscape", "explain", "arena")
+STAGES = ("train", "attack", "explain", "landscape", "arena")
 MOST_WIDGETS, MOST_MESSAGES, MOST_AT_A_LOOK = 100, 150, 60
 
 

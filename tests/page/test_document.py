@@ -251,7 +251,7 @@ def test_a_step_of_explain_plays_what_its_goal_asks() -> None:
 def test_a_step_plays_on_to_the_stage_that_it_asks_for_and_shows_its_chart() -> None:
     state = State(points=SQUARE, train={"widths": [6]}, network="trained", steps=400,
                   stage="train", settings={"steps": 20, "m": 4})  # fmt: skip
-    frames = recorded_step(state, Goal(name="turned to stage", value=3), "margins")
+    frames = recorded_step(state, Goal(name="stage on screen", value=3), "margins")
     assert frames[-1]["scene"] == "end" and frames[-1]["t"] == 20
     charts = {f["scene"] for f in frames if "chart" in f["values"]}
     assert charts == {"train"}

@@ -11,6 +11,7 @@ from explorer.engine.data import preset
 from explorer.engine.explanations.others import OtherSet
 from explorer.page import play
 from explorer.page.apps.explorer import App
+from explorer.page.frame import Shown
 from explorer.page.history import History
 from explorer.page.opening import opening_scenario
 from explorer.page.session import Session
@@ -18,6 +19,7 @@ from explorer.page.stages.attack import commands as attack
 from explorer.page.stages.draw import commands as draw
 from explorer.page.stages.explain import commands as explain
 from explorer.page.words.headline import headline
+from explorer.research.grid.landscape import Arrivals
 from tests.page.pages import opened, page_in, reached, send
 
 NAME = "two points"
@@ -142,6 +144,34 @@ def test_a_lesson_trains_before_the_eyes_of_a_visitor(monkeypatch, software) -> 
             App(scenario="x")
 
     asyncio.run(visit())
+
+
+def done_stages(app: App) -> list[str]:
+    return [one["key"] for one in app.panels["Header"].view.state["stages"]
+            if one["state"] == "done"]  # fmt: skip
+
+
+def test_a_stage_is_ticked_once_it_has_answered_and_other_weights_begin_anew() -> None:
+    app = page_in("explain", preset("moons", n=6), 300)
+    session = app.session
+    assert done_stages(app) == ["draw", "train"]
+    i = int((~explain.explanation(session).pinned).nonzero()[0])
+    explain.choose(session, i)
+    explain.split_widest(session)
+    explain.reset(session)
+    assert done_stages(app) == ["draw", "train", "explain"], "also when points are as they were"
+    play.go(session, "landscape")
+    ended = Arrivals(21, 21, 21, 0, 0, 0.0, 6)
+    session.show(starts=replace(session.frame.starts, arrivals=replace(ended, ended=20)))
+    assert "landscape" not in done_stages(app)
+    session.show(starts=replace(session.frame.starts, arrivals=ended))
+    play.go(session, "arena")
+    assert done_stages(app) == ["draw", "train", "explain", "landscape"]
+    attack.show_claims(session, Shown(session.frame.target, "", runs=({},)))
+    assert done_stages(app)[2:] == ["explain", "landscape", "arena"]
+    play.go(session, "train")
+    play.step(session, 10)
+    assert done_stages(app) == ["draw", "train"]
 
 
 def test_nothing_is_asked_to_be_dragged_where_all_is_pinned() -> None:

@@ -19,7 +19,8 @@ from explorer.page.apps.lessons import PICTURES, LessonsApp, picture
 from explorer.page.apps.membership import MembershipApp
 from explorer.page.apps.membership_scene import DIMS
 from explorer.page.cards import CARDS, class_name
-from explorer.page.frame import certificate_of
+from explorer.page.frame import STAGES, Frame, certificate_of
+from explorer.page.history import History
 from explorer.page.lessons import course, file
 from explorer.page.lessons.file import (
     Goal,
@@ -203,6 +204,13 @@ def test_a_goal_of_an_energy_in_a_file_of_before_is_one_of_its_root() -> None:
     given = {"title": "t", "steps": [{"goal": {"name": "energy at most", "value": 0.25}}]}
     goal = read(json.dumps(given).encode()).steps[0].goal
     assert goal == Goal(name="start unexplained at most", value=0.5)
+
+
+def test_a_stage_in_a_file_of_before_keeps_its_name_and_not_its_number() -> None:
+    for former, key in ((3, "attack"), (4, "landscape"), (5, "explain"), (6, "arena")):
+        given = {"title": "t", "steps": [{"goal": {"name": "turned to stage", "value": former}}]}
+        goal = read(json.dumps(given).encode()).steps[0].goal
+        assert [stage for stage in STAGES if goal.is_met(Frame(stage, History(())))] == [key]
 
 
 def test_the_menu_learns_of_a_lesson_when_all_of_its_steps_are_done() -> None:

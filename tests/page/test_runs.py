@@ -151,11 +151,11 @@ def test_a_cancelled_set_of_runs_goes_on_where_it_was(app: App, monkeypatch) -> 
 def test_the_ends_of_the_runs_are_a_map_and_a_profile(app: App) -> None:
     box, panel_ = panel(app), card(app)
     assert panel_.aside.items["fill"].hidden
-    assert panel_.runs.go.items["go"].filled and panel_.further.items["on"].hidden
+    assert panel_.runs.go.items["go"].filled and panel_.way.items["on"].hidden
     run(box)
     assert not panel_.aside.items["fill"].hidden
     assert not panel_.runs.go.items["go"].filled  # the filled button leads on
-    assert panel_.further.items["on"].filled and not panel_.further.items["on"].hidden
+    assert panel_.way.items["on"].filled and not panel_.way.items["on"].hidden
     ends, last = box.found.ends(), SIDES[0] - 1
     assert np.isfinite(ends).sum() == PLACES
     for k, i in ((0, 0), (2, 1), (0, last)):

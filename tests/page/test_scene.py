@@ -244,7 +244,7 @@ def test_axes_hold_data_of_any_scale_and_stay_through_all_stages(
     axes, points = session.axes, on_plane(app)["points"][:, :2]
     assert np.abs(points).max() <= 1 and np.ptp(points, axis=0).max() > 0.5, "they fill it as well"
     train.jump_to_exact(session)
-    for stage in ("attack", "landscape", "explain", "arena", "train", "draw"):
+    for stage in ("attack", "explain", "landscape", "arena", "train", "draw"):
         play.go(session, stage)
         assert session.axes is axes
         np.testing.assert_allclose(on_plane(app)["points"][:, :2], points, atol=NEAR)
@@ -429,7 +429,7 @@ def test_each_glyph_has_one_row_and_every_row_a_glyph_of_its_own() -> None:
 
 def test_the_legend_of_every_stage_has_the_glyphs_that_are_on_the_plane(session: Session) -> None:
     assert {"truth", "candidate"} <= check(plane_of(session))
-    for stage in ("draw", "train", "landscape", "explain", "arena"):
+    for stage in ("draw", "train", "explain", "landscape", "arena"):
         play.go(session, stage)
         check(plane_of(session))
     play.go(session, "explain")

@@ -636,7 +636,7 @@ def test_the_way_on_after_a_run_leaves_out_an_act_that_was_seen(app: App) -> Non
     ways = []
     for revealed in (False, True):
         app.session.show(asked=Proof(app.session.frame.target, revealed=revealed))
-        press(panel(app).further, "on")
+        press(panel(app).way, "on")
         ways.append(app.session.frame.stage)
         play.go(app.session, "landscape")
     assert ways == ["explain", "arena"]

@@ -117,7 +117,7 @@ def test_the_teacher_sees_how_many_are_where_and_nothing_else(join: Join, teache
     until(teacher, there=3)  # also who has not said where
     for socket, stage in zip(students, ("train", "attack", "attack"), strict=True):
         say(socket, stage=stage)
-    nowhere = dict.fromkeys(("draw", "landscape", "explain", "arena"), 0)
+    nowhere = dict.fromkeys(("draw", "explain", "landscape", "arena"), 0)
     until(teacher, there=3, stages={"train": 1, "attack": 2, **nowhere})
     for socket in students:
         socket.shutdown()  # also where the server had closed already

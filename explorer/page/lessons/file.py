@@ -97,7 +97,7 @@ class State:
     train: Annotated[dict[str, Any] | None, setting("Settings of training")] = None
     network: Annotated[Literal["none", "trained", "exact"], setting("Network")] = "none"
     steps: Annotated[int, setting("Steps of training", ge=0, le=MOST_TRAINED)] = 0
-    stage: Annotated[Literal["draw", "train", "attack", "landscape", "explain", "arena"],
+    stage: Annotated[Literal["draw", "train", "attack", "explain", "landscape", "arena"],
                      setting("Stage of the page")] = "draw"
     attack: Annotated[str, setting("Key of the attack")] = DEFAULT
     settings: Annotated[dict[str, Any] | None, setting("Settings of the attack")] = None
@@ -259,12 +259,12 @@ def _step(given: Any, where: str) -> Step:  # noqa: ANN401 - from a file
 
 
 def _present_goal(table: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a goal of a file of before by its present name; of an energy, the share."""
+    """Return a goal of a file of before by its present name, with its present number."""
     if table.get("name") not in FORMER:
         return table
-    name, is_energy = FORMER[table["name"]]
+    name, number_of = FORMER[table["name"]]
     value = table.get("value")
-    made = {"value": value**0.5} if is_energy and is_number(value) and value >= 0 else {}
+    made = {"value": number_of(value)} if is_number(value) else {}
     return {**table, "name": name, **made}
 
 

@@ -32,12 +32,25 @@ from explorer.research.explained import Explained, misfit
 ELSEWHERE = "task of its page"  # not of the frame: that page tells it, `course.note_done`
 SMALL_SCALE = 1e-4  # of the second network that the task of the page of images asks for
 NEAR_HALF = 0.1  # of the edge of the triangle, within which a hand is half-way; arbitrary
-TURNED = "turned to stage"
-FORMER = {  # names in lesson files of before; those of an energy, the square of a share, with True
-    "page opened": (ELSEWHERE, False),
-    "energy at most": ("start unexplained at most", True),
-    "energy at least": ("start unexplained at least", True),
-    "run without truth down to": ("run without truth unexplained at most", True),
+TURNED = "stage on screen"
+
+
+def _swapped(stage: float) -> float:
+    """Return the present number of a stage: Explain was 5, and Landscape 4."""
+    return {4.0: 5.0, 5.0: 4.0}.get(stage, stage)
+
+
+def _root(energy: float) -> float:
+    return energy**0.5 if energy >= 0 else energy  # which is refused
+
+
+# Names in lesson files of before, each with its present name, and its number by the one of before.
+FORMER: dict[str, tuple[str, Callable[[float], float]]] = {
+    "page opened": (ELSEWHERE, float),
+    "turned to stage": (TURNED, _swapped),
+    "energy at most": ("start unexplained at most", _root),
+    "energy at least": ("start unexplained at least", _root),
+    "run without truth down to": ("run without truth unexplained at most", _root),
 }
 
 

@@ -8,10 +8,11 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
+from explorer.engine.attacks.target import Target
 from explorer.page import play
 from explorer.page.ask import Ask
 from explorer.page.controls.control import Head
-from explorer.page.frame import STAGES, Frame
+from explorer.page.frame import STAGES, Frame, Stage
 from explorer.page.job import do_nothing, in_slices
 from explorer.page.lessons import course
 from explorer.page.lessons.file import contents, packaged_lessons, read
@@ -45,6 +46,7 @@ class Header(Panel):
     ) -> None:  # fmt: skip
         """`share` opens the place of links and files; `turned` hears that a stage was pressed."""
         self._share, self._turned = share, turned
+        self._answered: tuple[Target | None, set[Stage]] = None, set()  # of these weights
         super().__init__(session)
 
     def build(self) -> None:
@@ -115,24 +117,67 @@ class Header(Panel):
         self.job.begin(in_slices(slices), show)
 
     def render(self, frame: Frame) -> None:
-        """Show the stage of this frame, and which ones are done or not yet to be had."""
+        """Show the stage of this frame, and which ones are done or not yet to be had.
+
+        What was answered of these weights stays so while other questions are asked.
+        """
+        if frame.target is not self._answered[0]:
+            self._answered = frame.target, set()
+        answered = self._answered[1]
+        answered |= {stage for stage, is_so in ANSWERED.items() if is_so(frame)}
         self.view.show(
             now=frame.stage, finished=course.finished_lesson(self.session),
             stages=[
                 {"key": key, "title": title, "tip": stage_tip(frame, key, tip),
-                 "state": _state(frame, key)}
+                 "state": _state(frame, key, answered)}
                 for key, (title, tip) in STAGES.items()
             ],
         )  # fmt: skip
 
 
-def _state(frame: Frame, stage: str) -> str:
+def _explained(frame: Frame) -> bool:
+    """Return whether a question of Explain was answered, or a point became two."""
+    asked, radii, held = frame.asked, frame.radii, frame.explain
+    if asked is not None and asked.target is frame.target and asked.done:
+        return True
+    if radii is not None and radii.target is frame.target and radii.done:
+        return True
+    if held is None or held.present.target is not frame.target:
+        return False
+    return bool(held.present.words) or held.present.forced is not None
+
+
+def _rolled(frame: Frame) -> bool:
+    """Return whether runs of Landscape have ended, or a census of its starts."""
+    held = frame.starts
+    if held is None or held.problem.of.target is not frame.target:
+        return False
+    runs = held.arrivals
+    ended = runs is not None and runs.ended == runs.total
+    run = held.trail[-1].claims if held.trail else None
+    return ended or held.census is not None or run is not None
+
+
+def _compared(frame: Frame) -> bool:
+    """Return whether the runs of Compare have ended."""
+    shown = frame.arena
+    return shown is not None and shown.target is frame.target and bool(shown.runs)
+
+
+# What makes a stage done that asks something of the attacked weights.
+ANSWERED: dict[Stage, Callable[[Frame], bool]] = {
+    "explain": _explained, "landscape": _rolled, "arena": _compared,
+}  # fmt: skip
+
+
+def _state(frame: Frame, stage: Stage, answered: set[Stage]) -> str:
     """Return whether the work of a stage is "done", can be begun ("open"), or "later"."""
     if stage_gap(frame, stage) and not (stage == "train" and frame.training.state is not None):
         return "later"
     done = {
         "draw": frame.dataset.n, "train": frame.training.state is not None,
         "attack": frame.newest and frame.attack.t,
+        **{key: frame.newest and key in answered for key in ANSWERED},
     }  # fmt: skip
     return "done" if done.get(stage) else "open"
 

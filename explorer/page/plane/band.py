@@ -16,7 +16,7 @@ class BandPanel(Panel):
     """Needles under the plane, while they are asked for."""
 
     look = ("mx-card", "mx-band-card")
-    stages = ("train", "attack", "landscape", "explain", "arena")
+    stages = ("train", "attack", "explain", "landscape", "arena")
     follows = ("band", "truth_shown")
     view: BandView
 

@@ -26,7 +26,7 @@ from tornado.web import RequestHandler
 
 from explorer.serve.sockets import TOKEN, SmallSocket, checked_name
 
-STAGES = ("draw", "train", "attack", "landscape", "explain", "arena")
+STAGES = ("draw", "train", "attack", "explain", "landscape", "arena")
 SCENE = re.compile(r"[\w~.-]{1,6000}")  # what a link holds behind "#"; never read in this process
 READER = ("-m", "explorer.page.apps.scene")  # by name, as a notebook names a page: another layer
 READER_S = 60  # arbitrary: it loads torch first

@@ -75,7 +75,7 @@ class StartsPanel(Panel):
         self._buttons()
         for job in self._jobs:
             job.observe(self._tell_work)
-        parts = [self.card, self.profile, self.buttons]
+        parts = [self.buttons, self.card, self.profile]
         self.widget = self.whole = w.VBox(parts, _dom_classes=["mx-starts"])
 
     def _settings(self) -> dict[str, Item]:
@@ -135,13 +135,15 @@ class StartsPanel(Panel):
                     job=self.attack_job),
             share=Item("bar", tip="Share of the run", job=self.attack_job),
         )  # fmt: skip
-        self.further = Row(
+        self.way = Row(
             on=Item("button", words.ON["explain"], filled=True, hidden=True,
                     call=self.command(lambda: play.go(self.session, self._next))),
+        )  # fmt: skip
+        self.further = Row(
             more=Item("button", "Runs", "How many places, how long, and the runs as files",
                       value=False, call=lambda _: self.render(self.session.frame)),
         )  # fmt: skip
-        rows = [self.here, self.runs.go, self.census.go, self.further]
+        rows = [self.way, self.runs.go, self.here, self.census.go, self.further]
         self.buttons = w.HBox(rows, _dom_classes=["mx-row"])
 
     def belongs(self, frame: Frame) -> bool:
@@ -253,7 +255,7 @@ class StartsPanel(Panel):
             self.runs.take(None)
             return
         runs = (self.runs.widget,) if self.further.value("more") else ()
-        self.whole.children = (self.card, *runs, self.profile, self.buttons)
+        self.whole.children = (self.buttons, self.card, *runs, self.profile)
         self._show_place(held)
         self._lead()
         self._take()
@@ -268,9 +270,10 @@ class StartsPanel(Panel):
         self.census.go.put("go", disabled=rolling)
         ended = self.session.frame.is_answered and not going
         ended = ended and self.session.lesson is None  # which leads on itself
-        self.runs.go.put("go", filled=not ended and not going)  # they tell what the map does not
+        fit = not ended and not going and not words.tells_nothing(self.session.frame)
+        self.runs.go.put("go", filled=fit)  # they tell what the map does not
         on = self._next
-        self.further.put("on", hidden=not ended, label=words.ON[on], tip=words.ON_TIP[on])
+        self.way.put("on", hidden=not ended, label=words.ON[on], tip=words.ON_TIP[on])
 
     @property
     def _jobs(self) -> tuple[Job, ...]:

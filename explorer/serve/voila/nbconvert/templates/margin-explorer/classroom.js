@@ -26,7 +26,7 @@
   let socket, said = "", given = null, wait = 1000;
   const stage = () => {
     const tabs = [...document.querySelectorAll(".mx-tabs [role=tab]")];
-    return tabs.length ? ["draw", "train", "attack", "landscape", "explain", "arena"][tabs.findIndex((t) => t.getAttribute("aria-selected") === "true")] : "";
+    return tabs.length ? ["draw", "train", "attack", "explain", "landscape", "arena"][tabs.findIndex((t) => t.getAttribute("aria-selected") === "true")] : "";
   };
   const tell = () => {
     const now = stage();
