@@ -40,11 +40,11 @@ FOLDS = {
     "Tune": ("stages.attack.tuner.Tuner",),
     "Another set": ("stages.attack.other.OtherPanel",),
     SHARE: (
-        "sharing.hall_panel.HallPanel",
         "sharing.panel.SharePanel",
-        "sharing.game_panel.GamePanel",
         "sharing.files_panel.Files",
         "keeping.panel.KeptDrawings",
+        "sharing.hall_panel.HallPanel",
+        "sharing.game_panel.GamePanel",
     ),
 }
 

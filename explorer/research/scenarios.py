@@ -106,6 +106,16 @@ TOPICS: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 
 
+def failing_example(points: Source | None, steps: int, attack: str) -> Scenario | None:
+    """Return the row meant to fail that has these points, steps of training and attack, if any."""
+    for row in SCENARIOS.values():
+        made = row.run
+        if row.fails and made.dataset.source == points:
+            if (made.steps[0], made.attack_name) == (steps, attack):
+                return row
+    return None
+
+
 def by_name(name: str) -> Scenario:
     """Return the row of this name. ValueError with the names there are."""
     if name not in SCENARIOS:

@@ -16,6 +16,7 @@ from explorer.page.history import History
 from explorer.page.opening import opening_scenario
 from explorer.page.session import Session
 from explorer.page.stages.attack import commands as attack
+from explorer.page.stages.attack.words import MEANT
 from explorer.page.stages.draw import commands as draw
 from explorer.page.stages.explain import commands as explain
 from explorer.page.words.headline import headline
@@ -55,6 +56,23 @@ def test_an_example_that_is_meant_to_fail_says_so_beside_the_plane() -> None:
     open_scenario(session, "moons, too early")
     assert session.frame.stage == "attack" and "fail" in session.message
     assert session.frame.training.state.t == 100
+
+
+@pytest.mark.parametrize(("name", "t"), [("inversion", None), ("moons, too early", 200)])
+def test_the_verdict_of_an_example_that_is_meant_to_fail_says_so_once(name: str, t: int) -> None:
+    session = Session()
+    open_scenario(session, name)
+    if t:
+        session.attack_config = replace(session.attack_config, steps=t)
+        attack.restart(session)
+    assert MEANT not in headline(session.frame).words
+    session.attempt(play.step, session, session.attack_config.steps)
+    made = headline(session.frame)
+    assert made.words.count(MEANT) == 1 and not session.message
+    attack.choose(session, "kkt" if name == "inversion" else "inversion")
+    attack.restart(session)
+    play.step(session, 20)
+    assert MEANT not in headline(session.frame).words
 
 
 @pytest.mark.parametrize("left_for", ["another stage", "an example"])

@@ -73,7 +73,7 @@ class App(Instrument):
         self.open = ""  # the fold that is open
         self.header = header = Header(self.session, lambda: self.toggle(cards.SHARE), self._unshare)
         self.plane = PlanePanel(self.session)
-        share = SharePanel(self.session, False, self._on_link)
+        share = SharePanel(self.session, False, self._on_link, self._unshare)
         shown: tuple[type[Panel], ...] = (
             Tools, CurveBar, Notice, NoteBox, BandPanel, HeadlinePanel, *CARDS, LandscapeTabs,
             TransportPanel, LessonPanel,
@@ -136,10 +136,11 @@ class App(Instrument):
         titles = [
             title
             for title, kinds in FOLDS.items()
-            if (title == self.open or (title != cards.SHARE and self._offers_fold(title)))
+            if title != cards.SHARE
+            and (title == self.open or self._offers_fold(title))
             and any(self.panels[kind.__name__].belongs(frame) for kind in kinds)
         ]
-        if self.open and self.open not in titles:
+        if self.open and self.open not in (*titles, cards.SHARE):
             self.unfold("")
         self.folds.show(titles=titles, open=self.open)
         named = [kind.__name__ for kind in CARDS if left is None or kind.__name__ in left]

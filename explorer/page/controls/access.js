@@ -78,9 +78,9 @@ const render = ({ model, el }) => {
     if (!labTheme()) document.documentElement.dataset.theme = app.dataset.theme;
   };
   const present = () => {
-    const app = el.closest(".mx-explorer"), on = model.get("present");
-    app?.classList.toggle("mx-present", on);
-    app?.querySelector(".mx-presents")?.setAttribute("aria-pressed", String(on));
+    const app = el.closest(".mx-explorer"), held = document.activeElement?.matches(".mx-presents");
+    app?.classList.toggle("mx-present", model.get("present"));
+    if (held) [...app.querySelectorAll(".mx-presents")].find((b) => b.checkVisibility())?.focus({ preventScroll: true });
   };
   // A lesson in another tab waits for what is done here; without storage nobody hears.
   const task = () => attempt(() => localStorage.setItem("mx-task", `${model.get("task")} ${Date.now()}`));

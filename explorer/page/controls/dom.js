@@ -67,6 +67,13 @@ const menu = (className, label, title, content, opened = () => {}) => {
   const close = () => ends.forEach((end) => end());
   return { root, button, box, set, close };
 };
+// The way to present stands in the head, and while one presents, as no head is there, in the bar at the foot.
+const presentOf = (className, pressed) => {
+  const button = makeButton(`${className} mx-presents`, undefined, "Present: plane and pictures large, no settings (F)",
+    () => button.dispatchEvent(new Event("mx-presents", { bubbles: true })), { "aria-label": "Present", "aria-pressed": String(pressed) }); // access.js listens
+  button.innerHTML = `${icon("present")}<span class="mx-roomy"> Present</span>`;
+  return button;
+};
 // Pages lie beside one another under voila/render; the first one also at the root.
 const address = (page) => {
   const at = window.location, theme = new URLSearchParams(at.search).get("theme"), search = theme ? `?theme=${theme}` : "";

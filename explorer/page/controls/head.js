@@ -66,7 +66,7 @@ const build = (el, send, onClose, onMessage) => {
     const replay = makeButton("mx-menu-row", "Play the opening again", undefined, again, { hidden: !window.mxOpening });
     const help = menu("mx-help", "?", "Help: what this page is, and its keys", [make("div", "mx-help-text"), replay]);
     help.button.setAttribute("aria-label", "Help");
-    right.append(examples.root, lessons.root, share, look.button, help.root);
+    right.append(examples.root, lessons.root, share, presentOf("mx-ghost", false), look.button, help.root);
     for (const one of [examples, lessons, help]) onClose(one.close);
     tick = lessons.tick;
     return help.box.firstChild;

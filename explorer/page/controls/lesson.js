@@ -61,7 +61,7 @@ const build = (el, send, onClose) => {
     put(title, "textContent", state.title);
     put(leave, "textContent", state.leave);
     el.dataset.at = state.at;
-    el.classList.toggle("wide", !!state.wide); el.classList.toggle("quiet", !state.plays);
+    el.classList.toggle("wide", !!state.wide); el.classList.toggle("plays", !!state.plays);
     texts = state.texts;
     const words = JSON.stringify([state.title, state.at, state.caption, state.question, state.answer]);
     const asked = state.asks && !asks && words === shown; // its goal was met just now

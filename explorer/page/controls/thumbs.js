@@ -33,8 +33,8 @@ const build = (el, send) => {
     for (const [key, tile] of tiles) attribute(tile, "aria-pressed", String(key === state.chosen));
     n.input.min = state.low; n.input.max = state.high;
     for (const [f, value] of [[n, state.n], [noise, state.noise], [seed, state.seed]])
-      if (document.activeElement !== f.input || f.input.type === "range") { put(f.input, "value", String(value)); f.shown.textContent = value; }
-    for (const one of [n.box, noise.box, again]) one.hidden = !state.chosen; // they are of a ready-made set
+      if (document.activeElement !== f.input || f.input.type === "range") { put(f.input, "value", String(value)); f.shown.textContent = state.chosen ? value : ""; }
+    for (const one of [n.input, noise.input, again]) put(one, "disabled", !state.chosen); // they are of a ready-made set
     put(axis, "textContent", state.axis[0]);
     put(axis, "title", state.axis[1]);
   };

@@ -1,4 +1,4 @@
-// The bar at the foot: back, play, step, speed, the time line with its branches, and the way to present.
+// The bar at the foot: back, play, step, speed, the time line with its branches.
 const TICKS = 1000, EVERY_MS = 40;
 const build = (el, send, onClose) => {
   const flat = (name, title, i, kind) => {
@@ -23,9 +23,7 @@ const build = (el, send, onClose) => {
   const branch = makeButton("mx-flat", undefined, "Branch: keep this run, and try another way from this moment. Both stay on the time line.", () => send("branch"));
   branch.innerHTML = icon("branch");
   branch.append(" ", "Branch");
-  const present = makeButton("mx-square mx-presents", undefined, "Present: plane and pictures large, no settings (F)",
-    () => present.dispatchEvent(new Event("mx-presents", { bubbles: true })), { "aria-label": "Present", "aria-pressed": "false" }); // access.js listens
-  present.innerHTML = `${icon("present")}<span class="mx-roomy"> Present</span>`;
+  const present = presentOf("mx-square", true);
   el.append(reset, play, step, further.root, speed, line, where, branch, present);
   onClose(further.close);
 
@@ -48,16 +46,12 @@ const build = (el, send, onClose) => {
     if (speed.options.length !== state.speeds.length)
       speed.replaceChildren(...state.speeds.map((words) => make("option", "", { textContent: words })));
     put(speed, "selectedIndex", state.speed);
-    el.classList.toggle("mx-idle", !state.able.length); // a stage without a run
+    el.classList.toggle("mx-idle", !!state.idle);
     for (const [name, b] of Object.entries({ reset, play, step, further: further.button, time, branch, speed })) put(b, "disabled", !state.able.includes(name));
     if (!held) put(time, "value", String(state.time));
     fill();
     attribute(time, "aria-valuetext", state.where);
     put(told, "textContent", state.where);
-    if (where.dataset.letters !== `${state.where.length}`) { // as wide as its words: the line beside it stands still
-      where.dataset.letters = state.where.length;
-      where.style.width = `${state.where.length}ch`;
-    }
     const shown = JSON.stringify(state.branches);
     if (marks.dataset.shown === shown) return;
     marks.dataset.shown = shown;

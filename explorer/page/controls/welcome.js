@@ -15,8 +15,9 @@ const placeAt = (box, part) => {
   box.style.maxWidth = `${Math.min(420, innerWidth - 2 * GAP) / zoom}px`;
   const b = box.getBoundingClientRect();
   const fits = r.left > b.width + 2 * GAP && !part.closest(".mx-head");
-  const title = part.closest(".mx-app").querySelector(".mx-title")?.getBoundingClientRect().left || innerWidth;
-  const left = fits ? r.left - GAP - b.width : Math.min(r.left, (title > b.width ? title : innerWidth) - b.width - GAP);
+  const edge = (selector, side) => part.closest(".mx-app").querySelector(selector)?.getBoundingClientRect()[side] || innerWidth;
+  const title = edge(".mx-title", "left"), plane = Math.min(edge(".mx-stage", "right"), r.left);
+  const left = fits ? plane - GAP - b.width : Math.min(r.left, (title > b.width ? title : innerWidth) - b.width - GAP);
   const top = fits ? r.top : r.bottom + GAP;
   box.style.left = `${Math.max(GAP, left) / zoom}px`;
   box.style.top = `${Math.min(Math.max(GAP, top), innerHeight - b.height - GAP) / zoom}px`;

@@ -18,6 +18,7 @@ SPEEDS = (("ever faster", SLOW_START), ("1 step/s", 1.0), ("10 steps/s", 10.0),
 TICKS = 1000  # of the time line
 MOST_STEPS = 100_000  # at one press
 PLAYED = ("draw", "train", "attack")  # stages that have a run
+IDLE = ("explain", "arena")  # stages that never have one
 REPLAYED = ("play", "reset", "step", "time", "branch")  # what a run of the landscape has
 ALL = (*REPLAYED, "further", "speed")
 
@@ -77,6 +78,7 @@ class TransportPanel(Panel):
             running=play.at_work(self.session),
             speed=speed_place(self.session.steps_per_second),
             able=list(able),
+            idle=frame.stage in IDLE,
             time=0 if state is None else min(TICKS, TICKS * state.t // last),
             where="" if state is None else f"step {state.t:,}{f' of {end:,}' if end else ''}",
             branches=self._marks(last),

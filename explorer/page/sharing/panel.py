@@ -12,7 +12,7 @@ from explorer.engine.progress import Progress, with_progress
 from explorer.page.ask import Ask
 from explorer.page.controls.control import ShareBox
 from explorer.page.frame import Frame
-from explorer.page.job import once
+from explorer.page.job import do_nothing, once
 from explorer.page.panels.base import Panel
 from explorer.page.recording.document import page_that_plays
 from explorer.page.recording.landscape import KnownStarts
@@ -41,14 +41,17 @@ FILMS = {
 
 
 class SharePanel(Panel):
-    """In the drawer of Share, above the game and what is opened from files."""
+    """On top of the drawer of Share, with its heading."""
 
     every_s = 1.0  # a link is read when nothing moves
     follows = ("running",)
 
-    def __init__(self, session: Session, unfolded: bool, on_link: Callable[[str], None]) -> None:
-        """`on_link` opens what is pasted, as a link of the address."""
-        self._on_link = on_link
+    def __init__(
+        self, session: Session, unfolded: bool, on_link: Callable[[str], None],
+        on_close: Callable[[], None] = do_nothing,
+    ) -> None:  # fmt: skip
+        """`on_link` opens what is pasted, as a link of the address; `on_close` closes it."""
+        self._on_link, self._on_close = on_link, on_close
         super().__init__(session, unfolded)
 
     def build(self) -> None:
@@ -59,6 +62,7 @@ class SharePanel(Panel):
                 "save": self.command_among((*FILMS, *SAVED, "page"), self._on_save),
                 "open": self.command_of(str, self._on_link),
                 "recorded": self._on_recorded,
+                "close": lambda _: self._on_close(),
             },
             ("mx-share",),
         )

@@ -95,7 +95,7 @@ def headline(frame: Frame, running: bool = False, hidden: bool = False) -> State
 def _draw(data: Dataset, part: Training) -> Statement:
     if not data.n:
         return Statement(
-            "Can a network’s weights give away its training data?",
+            "Can weights give away their training data?",
             "Draw points of two classes on the plane, train a network on them, and steal them back "
             "from its weights.",
             action=Action("points", "Take 20 points on a circle"),

@@ -23,6 +23,7 @@ from explorer.page.plane.marks import second_claims
 from explorer.page.words.screen import ASK, COMPARE, exact_action
 from explorer.page.words.statement import ON_THE_WAY, is_on_its_way, what_is_left
 from explorer.research.runs import AS_WELL, judged_places
+from explorer.research.scenarios import failing_example
 from explorer.research.words import verdicts
 
 ON_ITS_WAY = "The attack is on its way"
@@ -34,6 +35,7 @@ ELSEWHERE = "Could they be elsewhere?"
 OTHERS = "Ask what else explains the weights"
 REST_ELSEWHERE = " The rest could be elsewhere: other points explain the weights, too."
 ALTERNATE = Action("points", "Try points that alternate")
+MEANT = "This example is meant to fail"
 # What an attack is granted of the points, by its kind.
 GRANTED = {
     "range": "the box that holds the points", "curve": "a curve that is to hold the points",
@@ -60,7 +62,20 @@ def outcome(frame: Frame, running: bool) -> Statement:
         words, tone = f"It began with {mixed}, which no attacker has. {words}", "warn"
     if not _homogeneous(frame):
         words, tone = f"{words} No theorem covers these biases.", "warn"
+    if tone != "good" and not _at_work(frame):
+        words = f"{words}{_as_meant(frame, words)}"
     return Statement(said.title, words, tone, fold, said.action)
+
+
+def _as_meant(frame: Frame, said: str) -> str:
+    """Return that the example on screen is meant to fail, and why if that is not `said`."""
+    row = failing_example(
+        None if frame.truth is None else frame.truth.source, frame.training.t, frame.attack.name
+    )
+    if row is None:
+        return ""
+    why = row.sentence.rstrip(".")
+    return f" {MEANT}." if why in said else f" {MEANT}: {why[0].lower()}{why[1:]}."
 
 
 def _start(frame: Frame, state: AttackState, running: bool) -> Statement:
