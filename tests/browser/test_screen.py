@@ -228,6 +228,9 @@ def menus_and_share_stay_in_the_window_and_are_worked_by_keys(app: Explorer) -> 
     assert [one for one in wrong if "mx-code" not in one] == []  # code scrolls in its own box
     keys.press("Escape")
     expect(page.locator(".mx-drawer")).to_be_hidden()
+    app.button("Share").click()
+    app.button("Close Share").click()
+    expect(page.locator(".mx-drawer")).to_be_hidden()
 
 
 def test_a_notice_leaves_by_itself_and_a_refusal_stays(

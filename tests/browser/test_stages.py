@@ -42,6 +42,7 @@ def test_two_points_go_through_every_stage(page: Page, voila_server: server.Serv
     an_attack_is_chosen_on_top_and_one_that_does_not_fit_says_so(app)
     a_point_is_dragged_into_two_that_explain_the_same(app)
     an_arena_runs_and_a_click_shows_the_claims(app)
+    the_filled_button_is_one_and_has_one_place(app)
     app.press("3 Attack")
     app.fold("Another set")
     app.press("Another set that explains the weights")
@@ -50,6 +51,29 @@ def test_two_points_go_through_every_stage(page: Page, voila_server: server.Serv
     ).to_be_visible()
     page.locator(".mx-fold:visible", has_text="Another set").click()
     a_curve_is_drawn_for_the_attacker(app)
+
+
+FILLED = """() => [...document.querySelectorAll(".mx-explorer button")].filter((b) => {
+    const shown = b.checkVisibility({ visibilityProperty: true });
+    return shown && getComputedStyle(b).backgroundColor === "rgb(47, 91, 234)";
+}).map((b) => [b.getBoundingClientRect().x, b.getBoundingClientRect().y].map(Math.round))"""
+
+
+def the_filled_button_is_one_and_has_one_place(app: Explorer) -> None:
+    """And so has the time line, which is there where a stage has a run."""
+    page, wide, places, lines = app.page, app.page.viewport_size, [], []
+    page.set_viewport_size({"width": 1280, "height": 720})
+    for stage in STAGES:
+        app.press(stage)
+        expect(page.locator(".mx-side .mx-action:visible")).to_have_count(1)
+        settled(page.locator(".mx-side .mx-action:visible"))
+        places += page.evaluate(FILLED)
+        line = page.locator(".mx-timeline").bounding_box()
+        lines += [] if line is None else [(line["x"], line["width"])]
+    assert len(places) == len(STAGES) and all(place == places[0] for place in places), places
+    assert len(lines) == len(STAGES) - 2 and len(set(lines)) == 1
+    assert wide is not None
+    page.set_viewport_size(wide)
 
 
 def an_attack_is_chosen_on_top_and_one_that_does_not_fit_says_so(app: Explorer) -> None:

@@ -35,7 +35,7 @@ NEAR_HALF = 0.1  # of the edge of the triangle, within which a hand is half-way;
 TURNED = "stage on screen"
 
 
-def _swapped(stage: float) -> float:
+def _present_stage(stage: float) -> float:
     """Return the present number of a stage: Explain was 5, and Landscape 4."""
     return {4.0: 5.0, 5.0: 4.0}.get(stage, stage)
 
@@ -47,7 +47,7 @@ def _root(energy: float) -> float:
 # Names in lesson files of before, each with its present name, and its number by the one of before.
 FORMER: dict[str, tuple[str, Callable[[float], float]]] = {
     "page opened": (ELSEWHERE, float),
-    "turned to stage": (TURNED, _swapped),
+    "turned to stage": (TURNED, _present_stage),
     "energy at most": ("start unexplained at most", _root),
     "energy at least": ("start unexplained at least", _root),
     "run without truth down to": ("run without truth unexplained at most", _root),

@@ -135,7 +135,7 @@ class Header(Panel):
         )  # fmt: skip
 
 
-def _explained(frame: Frame) -> bool:
+def _has_explanation(frame: Frame) -> bool:
     """Return whether a question of Explain was answered, or a point became two."""
     asked, radii, held = frame.asked, frame.radii, frame.explain
     if asked is not None and asked.target is frame.target and asked.done:
@@ -147,7 +147,7 @@ def _explained(frame: Frame) -> bool:
     return bool(held.present.words) or held.present.forced is not None
 
 
-def _rolled(frame: Frame) -> bool:
+def _has_ended_runs(frame: Frame) -> bool:
     """Return whether runs of Landscape have ended, or a census of its starts."""
     held = frame.starts
     if held is None or held.problem.of.target is not frame.target:
@@ -158,7 +158,7 @@ def _rolled(frame: Frame) -> bool:
     return ended or held.census is not None or run is not None
 
 
-def _compared(frame: Frame) -> bool:
+def _has_comparison(frame: Frame) -> bool:
     """Return whether the runs of Compare have ended."""
     shown = frame.arena
     return shown is not None and shown.target is frame.target and bool(shown.runs)
@@ -166,7 +166,7 @@ def _compared(frame: Frame) -> bool:
 
 # What makes a stage done that asks something of the attacked weights.
 ANSWERED: dict[Stage, Callable[[Frame], bool]] = {
-    "explain": _explained, "landscape": _rolled, "arena": _compared,
+    "explain": _has_explanation, "landscape": _has_ended_runs, "arena": _has_comparison,
 }  # fmt: skip
 
 
