@@ -63,6 +63,8 @@ def the_filled_button_is_one_and_has_one_place(app: Explorer) -> None:
     """And so has the time line, which is there where a stage has a run."""
     page, wide, places, lines = app.page, app.page.viewport_size, [], []
     page.set_viewport_size({"width": 1280, "height": 720})
+    app.press("3 Attack")
+    app.press("KKT")  # it has starts
     for stage in STAGES:
         app.press(stage)
         expect(page.locator(".mx-side .mx-action:visible")).to_have_count(1)
