@@ -136,7 +136,7 @@ class Header(Panel):
 
 
 def _has_explanation(frame: Frame) -> bool:
-    """Return whether a question of Explain was answered, or a point became two."""
+    """Return whether a question of Explain was answered, or a hand made two of a point."""
     asked, radii, held = frame.asked, frame.radii, frame.explain
     if asked is not None and asked.target is frame.target and asked.done:
         return True
@@ -144,7 +144,10 @@ def _has_explanation(frame: Frame) -> bool:
         return True
     if held is None or held.present.target is not frame.target:
         return False
-    return bool(held.present.words) or held.present.forced is not None
+    made = held.present
+    if made.slide is not None and made.slide.shown:  # the page itself showed it
+        return False
+    return bool(made.words) or made.forced is not None or made.far is not None
 
 
 def _has_ended_runs(frame: Frame) -> bool:
