@@ -8,7 +8,7 @@ from playwright.sync_api import Locator, Page, expect
 
 from explorer.serve import server
 from tests.browser.known_curve import a_curve_is_drawn_for_the_attacker
-from tests.browser.steps import NEGATIVE, POSITIVE, Explorer, field, know_the_marks, settled
+from tests.browser.steps import NEGATIVE, POSITIVE, STAGES, Explorer, field, know_the_marks, settled
 from tests.browser.test_opening import a_click_ends_it_at_its_last_frame
 
 # Two points on a line through the middle: a network for them is found at once.
