@@ -90,7 +90,7 @@ class Explorer:
         self.preset(title)
         self.press("2 Train")
         self.press("Jump to the exact solution")
-        expect(self.where).to_have_text("step 0")
+        expect(self.where).to_have_text("exact")
         expect(self.verdict).to_contain_text(NEAR_KKT)
 
     def fold(self, title: str) -> None:

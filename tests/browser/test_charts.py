@@ -5,8 +5,11 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from playwright.sync_api import Locator, expect
+import numpy as np
+import pytest
+from playwright.sync_api import Locator, Page, expect
 
+from explorer.page.view.base import script
 from tests.browser.steps import Explorer, settled
 from tests.serve.visits import within
 
@@ -184,3 +187,34 @@ def a_dot_is_marked_on_the_plane(app: Explorer) -> None:
     app.page.wait_for_function(
         "([canvas, before]) => canvas.toDataURL() !== before", arg=[plane.element_handle(), before]
     )
+
+
+# Where the words of a handle at the last of these points of a line stand, and the line, in px.
+PLACED = """([source, line, wide]) => import(URL.createObjectURL(new Blob(
+  [source + "\\nexport {placeWords, layOut};"], {type: "text/javascript"}))).then(chart => {
+  const frame = {series: [{kind: "line"}], x: {low: 0, high: 1}, y: {low: 0, high: 1}};
+  const context = document.createElement("canvas").getContext("2d");
+  const at = chart.layOut(context, frame, {width: 300, height: 250});
+  const rows = line.map(([x, y]) => ({x, y})), last = at.X(line.at(-1)[0]);
+  const path = line.map(([x, y]) => [at.X(x), at.Y(y)]);
+  return [chart.placeWords(frame, [rows], [], at, last, wide), path];
+})"""
+WIDE, TALL = 65, 8  # px: the width and half the height of the words
+
+
+@pytest.mark.parametrize("curve", [
+    lambda x: 1 - x, lambda x: x, lambda x: np.exp(-8 * x), lambda x: 1.0 * (x < 0.5),
+    lambda x: 0.5 + 0.4 * np.sin(20 * x), lambda x: 0.6 + 0 * x,
+])  # fmt: skip
+def test_the_words_of_a_handle_stand_on_no_curve(curve, new_page) -> None:
+    page: Page = new_page()
+    page.goto("about:blank")
+    x = np.linspace(0, 1, 9)
+    line = np.column_stack([x, curve(x)]).tolist()
+    (left, y), path = page.evaluate(PLACED, [script("chart.js"), line, WIDE])
+    ends, knots = np.array(path), np.arange(len(path))
+    fine = np.linspace(0, len(path) - 1, 2000)
+    dense = np.column_stack([np.interp(fine, knots, ends[:, k]) for k in (0, 1)])
+    across = (dense[:, 0] > left) & (dense[:, 0] < left + WIDE)
+    assert not (across & (np.abs(dense[:, 1] - y) < TALL)).any()
+    page.close()

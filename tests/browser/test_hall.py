@@ -25,7 +25,7 @@ def test_two_phones_attack_and_all_see_the_truth(
     app.preset("XOR")
     app.press("2 Train")
     app.press("Jump to the exact solution")
-    expect(app.where).to_have_text("step 0")
+    expect(app.where).to_have_text("exact")
     app.fold("Share")
     page.get_by_label("Which network the hall attacks").select_option(label=OWN)
     app.press("Let the hall attack")

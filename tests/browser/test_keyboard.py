@@ -86,7 +86,7 @@ def tab_reaches_every_control_and_keys_draw(app: Explorer) -> None:
     assert page.evaluate(UNREACHED) == []
     tab_to(page, "document.activeElement.innerText.startsWith('Jump')")
     keys.press("Enter")
-    expect(app.where).to_have_text("step 0")
+    expect(app.where).to_have_text("exact")
     tab_to(page, "document.activeElement.innerText.trim() === '3 Attack'", back=True)
     keys.press("Enter")
 

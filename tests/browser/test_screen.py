@@ -90,7 +90,7 @@ def test_nothing_is_out_of_sight_or_in_the_way_and_charts_are_large(app: Explore
     wrong += every_size(app, STAGES[0])
     app.press(STAGES[1])
     app.press("Jump to the exact solution")
-    expect(app.where).to_have_text("step 0")
+    expect(app.where).to_have_text("exact")
     wrong += every_size(app, STAGES[1])
     charts_have_a_least_height_and_a_large_screen_is_used(app)
     app.press(STAGES[1])

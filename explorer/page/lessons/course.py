@@ -146,6 +146,13 @@ def has_task(session: Session) -> bool:
     return isinstance(walk, Walk) and walk.step.goal is not None and walk.at not in walk.done
 
 
+def asked_value(session: Session, goal: str) -> float | None:
+    """Return the number that the present step asks for, if its goal is this one."""
+    walk = session.lesson
+    asked = walk.step.goal if isinstance(walk, Walk) else None
+    return asked.value if asked is not None and asked.name == goal else None
+
+
 def statement_of(session: Session, made: Statement) -> Statement:
     """Return what the headline tells of this moment: while a task is open, no answer to it.
 

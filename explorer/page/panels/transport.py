@@ -80,7 +80,7 @@ class TransportPanel(Panel):
             able=list(able),
             idle=frame.stage in IDLE,
             time=0 if state is None else min(TICKS, TICKS * state.t // last),
-            where="" if state is None else f"step {state.t:,}{f' of {end:,}' if end else ''}",
+            where=_where(frame, end),
             branches=self._marks(last),
         )  # fmt: skip
 
@@ -96,3 +96,13 @@ class TransportPanel(Panel):
         state = None if on or one.last is None else one.last.frame.state
         t = last if state is None else state.t
         return {"index": index, "name": one.name, "at": min(1.0, t / last), "on": on}
+
+
+def _where(frame: Frame, end: int) -> str:
+    """Return the step on screen of those up to `end`; of a network that was solved, that it was."""
+    state, part = frame.state, frame.training
+    if state is None:
+        return ""
+    if not state.t and state is part.state and part.is_exact:
+        return "exact"
+    return f"step {state.t:,}{f' of {end:,}' if end else ''}"

@@ -234,49 +234,63 @@ const isNamed = (frame, name) => Boolean(frame.term && NAMED_BY[frame.term]?.tes
 // What a rule is called: by its own name, or by the tick at which it stands.
 const ruleName = (frame, { name, at, axis }) => name || (frame[axis || "y"].ticks || []).find((t) => t[0] === at)?.[1];
 const isAside = (frame, name) => !isNamed(frame, name) && frame.series.some((s) => isNamed(frame, s.name));
-const paintRules = (c, frame, at, paints) => {
-  const boxes = []; // of their names, as of `paintNames`
+// The px that paths (of [x, y]) run within a box.
+const pxWithin = (paths, { left, right, top, bottom }) => {
+  let px = 0;
+  for (const path of paths) for (let i = 1; i < path.length; i++) {
+    const [[x, y], [u, v]] = [path[i - 1], path[i]], cuts = [[x - left, x - u], [right - x, u - x], [y - top, y - v], [bottom - y, v - y]];
+    let [from, to] = [0, 1]; // of the segment: its share within each edge
+    for (const [room, way] of cuts) {
+      if (way > 0) to = Math.min(to, room / way);
+      else if (way < 0) from = Math.max(from, room / way);
+      else if (room < 0) to = -1;
+    }
+    if (to > from) px += (to - from) * Math.hypot(u - x, v - y);
+  }
+  return px;
+};
+const pathsOf = (frame, rows, at) => frame.series.flatMap((s, k) => {
+  if (s.kind !== "line") return [];
+  const path = rows[k].filter((r) => Number.isFinite(r.x) && Number.isFinite(r.y)).map((r) => [at.X(r.x), at.Y(r.y)]);
+  return [s.steps ? path.flatMap((p, i) => (i ? [[p[0], path[i - 1][1]], p] : [p])) : path];
+});
+const paintRules = (c, frame, rows, at, paints) => {
+  const boxes = [], lines = pathsOf(frame, rows, at); // boxes: of their names, as of `paintNames`
+  if (frame.handle) lines.push([[at.X(frame.handle.at), at.top], [at.X(frame.handle.at), at.bottom]]);
+  const end = at.right - (frame.series.some((s) => s.end) ? 10 : 0); // a dash close before a value would be a minus
   c.font = SMALL;
   for (const rule of frame.rules || []) {
     const named = isNamed(frame, ruleName(frame, rule));
     c.strokeStyle = c.fillStyle = named ? paints.accent : paints[rule.colour] || paints.ink2;
     c.lineWidth = named ? 3 : 1;
     const upright = rule.axis === "x", p = Math.round(upright ? at.X(rule.at) : at.Y(rule.at)) + 0.5;
-    straight(c, upright ? [[p, at.top], [p, at.bottom]] : [[at.left, p], [at.right, p]], [4, 3]);
+    straight(c, upright ? [[p, at.top], [p, at.bottom]] : [[at.left, p], [end, p]], [4, 3]);
     if (!rule.name) continue;
-    const past = upright && p + 8 + at.width(rule.name) > at.right;
-    c.textAlign = upright && !past ? "left" : "right";
+    const wide = at.width(rule.name), past = upright && p + 8 + wide > at.right;
+    const boxFrom = (left, y) => ({ left, right: left + wide, y });
+    const ends = upright ? [boxFrom(past ? p - 5 - wide : p + 5, at.top + 7)] : [boxFrom(end - 2 - wide, p - 9), boxFrom(at.left + 4, p - 9)];
+    const met = ends.map(({ y, ...box }) => pxWithin(lines, { ...box, top: y - 8, bottom: y + 7 })), box = ends[met.indexOf(Math.min(...met))];
+    c.textAlign = "left";
     c.textBaseline = upright ? "top" : "bottom";
-    const from = upright ? p + (past ? -5 : 5) : at.right - 2, wide = at.width(rule.name);
-    const box = c.textAlign === "left" ? { left: from, right: from + wide, y: at.top + 7 } : { left: from - wide, right: from, y: upright ? at.top + 7 : p - 9 };
     if (upright) while (boxes.some((one) => one.y === box.y && one.left < box.right + 8 && box.left < one.right + 8)) box.y += 16; // below another name
-    c.fillText(rule.name, from, upright ? box.y - 7 : p - 3);
+    c.fillText(rule.name, box.left, upright ? box.y - 7 : p - 3);
     boxes.push(box);
   }
   return boxes;
 };
-// The height of a line at x, between its points; NaN where it has none.
-const heightAt = (points, x) => {
-  const i = points.findIndex(([px]) => px >= x);
-  if (i < 1) return NaN;
-  const [[x0, y0], [x1, y1]] = [points[i - 1], points[i]];
-  return y0 + ((y1 - y0) * (x - x0)) / (x1 - x0 || 1);
-};
 // Where the words of the handle stand: the place beside it that is on no name and on no line.
+const HEIGHTS = [0.4, 0.15, 0.7, 0.05, 0.25, 0.55, 0.85, 0.95];
 const placeWords = (frame, rows, names, at, x, wide) => {
-  const lines = frame.series.map((s, k) => (s.kind === "line" ? rows[k].map((r) => [at.X(r.x), at.Y(r.y)]) : []));
-  const clash = (left, y) => {
+  const lines = pathsOf(frame, rows, at);
+  for (const { at: v, axis } of frame.rules || []) if (axis !== "x") lines.push([[at.left, at.Y(v)], [at.right, at.Y(v)]]);
+  const clash = ([left, y]) => {
     const met = names.filter((n) => left < n.right + 4 && left + wide > n.left - 4 && Math.abs(y - n.y) < 15).length;
-    const over = [0, 0.5, 1].filter((f) => lines.some((l) => Math.abs(heightAt(l, left + f * wide) - y) < 10)).length;
-    return 4 * met + over;
+    return 1000 * met + pxWithin(lines, { left: left - 4, right: left + wide + 4, top: y - 10, bottom: y + 10 });
   };
-  const places = [];
-  for (const left of [x + 7, x - 7 - wide]) {
-    if (left < at.left || left + wide > at.right) continue;
-    for (const f of [0.4, 0.15, 0.7]) places.push([left, at.top + f * (at.bottom - at.top)]);
-  }
-  if (!places.length) return [Math.max(0, x - 7 - wide), at.top + 0.4 * (at.bottom - at.top)];
-  const worth = places.map((p) => clash(...p));
+  const sides = [x + 7, x - 7 - wide].filter((left) => left >= at.left && left + wide <= at.right);
+  if (!sides.length) sides.push(Math.max(0, x - 7 - wide));
+  const places = HEIGHTS.flatMap((f) => sides.map((left) => [left, at.top + f * (at.bottom - at.top)]));
+  const worth = places.map(clash);
   return places[worth.indexOf(Math.min(...worth))];
 };
 const paintHandle = (c, frame, rows, names, at, paints) => {
@@ -363,7 +377,7 @@ const paintChart = (context, frame, size, paints) => {
   const tip = frame.pointer ? nearest(frame, rows, at, ...frame.pointer) : null;
   const lit = tip && tip.id >= 0 ? tip.id : frame.lit ?? -1;
   paintAxes(context, frame, at, paints);
-  const ruled = paintRules(context, frame, at, paints);
+  const ruled = paintRules(context, frame, rows, at, paints);
   context.save();
   context.beginPath();
   context.rect(at.left - 12, 0, at.right - at.left + 24, at.bottom + 12);

@@ -256,7 +256,7 @@ def recall_chart(whole: RecallCurve, here: RecallCurve | None = None, said: str 
 def empty_recall(n: int, radii: Sequence[float]) -> Chart:
     """Return the axes of `recall_chart` for n points, without a curve."""
     y = Axis(0.0, float(max(n, 1)), short="points recovered", whole=True,
-             ticks=tuple(sorted({0, n // 2, n})))  # fmt: skip
+             ticks=tuple(sorted({0, n, n // 2 if n % 2 == 0 else n})))  # fmt: skip
     none = Series([], [], "training points", colour="good")
     return Chart([none], _near_axis(radii), y, RECALL, label=RECALL)
 

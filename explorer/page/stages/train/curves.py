@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from explorer.engine.certificate import Certificate
-from explorer.engine.charts import Axis, Chart
+from explorer.engine.charts import Axis, Chart, Guide
 from explorer.engine.number_words import count, plain, share
 from explorer.engine.progress import Progress, with_progress
 from explorer.engine.roster import by_key
@@ -20,6 +20,7 @@ from explorer.page import branches
 from explorer.page.ask import Ask
 from explorer.page.frame import Frame, certificate_of
 from explorer.page.job import JobState
+from explorer.page.lessons import course
 from explorer.page.panels.base import ChartPanel
 from explorer.page.plane.words import NO_SUM
 from explorer.page.session import IN_CLASS
@@ -54,12 +55,15 @@ class CurvesPanel(ChartPanel):
         columns: each with its name on screen.
         ratios: whether steps stand on a log axis.
         measured: whether dots show at which steps there are values.
+        goal: of a lesson, the one that asks for a value of this chart: a dashed line is there.
     """
 
+    follows: tuple[str, ...] = ("lesson",)
     title, note = "", ""
     columns: tuple[tuple[str, str], ...] = ()
     ratios = True
     measured = False
+    goal = ""
 
     def build(self) -> None:
         """A drag of the line is a drag of the time slider."""
@@ -81,15 +85,18 @@ class CurvesPanel(ChartPanel):
         """Return one line for each column, named at its end with its value."""
         curves = self.curves()
         values = known_values(curves)
-        axis = self.upright(values)
+        asked = course.asked_value(self.session, self.goal)
+        aims = [] if asked is None else [asked]
+        axis = self.upright(np.append(values, aims))
         said = [self.end_value(frame, axis, v) for *_, v in curves]
         series = step_series(curves, axis, said, self.measured)
         state = frame.state
         x = step_axis(max(self.session.timeline.last_t, 1), self.ratios)
         now = None if state is None or not len(values) else float(np.clip(state.t, x.low, x.high))
         foot = "" if len(values) else self.empty(frame)
-        return Chart(series, x, axis, self.title, self.note, foot, handle=now, handle_name="step",
-                     label=self.words(curves, axis, frame))  # fmt: skip
+        rules = [Guide(aim, f"{100 * aim:g}%" if axis.percent else f"{aim:g}") for aim in aims]
+        return Chart(series, x, axis, self.title, self.note, foot, rules=rules, handle=now,
+                     handle_name="step", label=self.words(curves, axis, frame))  # fmt: skip
 
     def empty(self, frame: Frame) -> str:
         """Return what stands in place of a curve."""
@@ -122,6 +129,7 @@ class MarginCurves(CurvesPanel):
     stages = ("train",)
     title, note = MARGINS
     columns = MARGIN_COLUMNS
+    goal = "normalised margin at least"
 
     def upright(self, values: np.ndarray[Any, Any]) -> Axis:
         """Return an axis from 0: before the points are separated there is no margin."""
@@ -139,8 +147,9 @@ class ResidualCurves(CurvesPanel):
     """
 
     stages = ("train",)
-    follows = ("opening",)
+    follows = (*CurvesPanel.follows, "opening")
     title, note = UNEXPLAINED
+    goal = "residual at most"
     columns = (("unexplained", "unexplained"),)
     measured = True
 
