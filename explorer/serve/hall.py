@@ -43,8 +43,8 @@ ORIGIN = re.compile(r"https?://[\w.:\[\]-]{1,200}")
 ANSWER = re.compile(r"[a-z]{1,10}")
 # What phones may see of a round, and what its values are: rows of so many numbers at most, or text.
 ROWS = {"lines": 5, "needles": 3, "claims": 3, "places": 5, "truth": 3, "guess": 3,
-        "reach": 2}  # fmt: skip
-TEXTS = {"seal": 64, "map": 20_000, "within": 150, "sealed": 60_000, "task": 100,
+        "met": 3, "reach": 2}  # fmt: skip
+TEXTS = {"seal": 64, "map": 20_000, "within": 150, "sealed": 60_000, "task": 100, "how": 120,
          "question": 300, "answer": 300, "right": 10, "network": 120}  # fmt: skip
 PAGE = Path(__file__).with_name("hall.html")
 PARTS = PAGE.parents[1]

@@ -296,7 +296,9 @@ def test_points_that_leave_no_trace_are_the_reason_where_all_missed_are_such(
     assert panel.view.state["said"].endswith(why), "the first four are claimed"
     monkeypatch.setattr(hall_panel, "in_reach", lambda *_: ~reach)
     assert panel.round is not None
-    assert hall_panel.said_of(panel.round) == words.hall_rule(0.1), "no reason explains the rest"
+    assert hall_panel.said_of(panel.round) == words.hall_rule(0.1, panel.round.score.hall), (
+        "no reason explains the rest"
+    )
 
 
 def test_a_round_goes_step_by_step_and_the_seal_fits(panel: HallPanel) -> None:

@@ -41,16 +41,16 @@ const build = (el, send, onClose) => {
   const board = make("div", "mx-hall-board", {}, make("p", "mx-hall-said", { textContent: "Best phones" }), best), scores = make("div", "mx-hall-scores", { hidden: true }, table, board);
   const fit = make("p", "", {}), sealed = make("summary", "", {}), seal = make("details", "mx-hall-seal", {}, sealed, fit), busy = make("small", "mx-hall-busy", { role: "status" });
   const next = makeButton("mx-action", "", undefined, () => step());
-  const skip = makeButton("mx-flat", "Skip the proof", "Reveal the points now", () => send("truth", taps()));
+  const skip = makeButton("mx-flat", "Reveal now", "Without the proof", () => send("truth", taps()));
   const again = makeButton("mx-action", "Next round", "Phones go on with it by themselves", () => send("begin", other.value));
   const leave = makeButton("mx-flat mx-hall-leave", "", "Phones are told that it is over", () => { tell({ end: true }); dialog.close(); send("end"); });
-  const open = makeButton("mx-action", "Open to phones in this network", "They reach their own page alone, until the server ends", () => tell({ open: true }));
+  const open = makeButton("mx-action", "Let phones on this Wi-Fi join", "They reach their own page alone, until the server ends", () => tell({ open: true }));
   const acts = drawActs();
   const scan = make("div", "mx-hall-scan", {}, make("div", "", {}, qr), make("div", "", {}, code, count, legend));
   const join = make("div", "mx-hall-join", {}, open, acts, where, scan);
   const dialog = make("dialog", "mx-hall-screen", { "aria-label": "The hall attacks" },
     make("div", "mx-hall-left", {}, plane, make("div", "mx-hall-said", { textContent: "The network's weights: all that the machine sees" }), needles),
-    make("div", "mx-hall-right", {}, network, title, join, warned, said, scoped, scores, asked, seal, busy,
+    make("div", "mx-hall-right", {}, network, title, said, join, warned, scoped, scores, asked, seal, busy,
       make("div", "mx-hall-steps", {}, next, skip, other, again, leave))); // what ends it or goes on to another is never under the hand that reveals
   el.append(dialog);
 
@@ -112,6 +112,7 @@ const build = (el, send, onClose) => {
     const at = stage(), total = told.total || 0, tapped = Object.values(phones).reduce((sum, [own]) => sum + own.length, 0);
     if (title.textContent !== now.title) title.replaceChildren(...marked(now.title));
     put(said, "textContent", now.said);
+    put(said, "hidden", at === "taps" && told.canOpen); // the acts say it
     put(scope, "textContent", now.scope);
     put(scoped, "hidden", !now.scope);
     legend.replaceChildren(...hallKey(now.round, "a tap"));
@@ -123,6 +124,7 @@ const build = (el, send, onClose) => {
     putCommand(warned, now.no_phones);
     put(warned, "hidden", !told.letters || Boolean(told.place) || told.canOpen || total > 0 || at !== "taps");
     join.classList.toggle("small", at !== "taps"); // who comes late is in for the next round
+    put(join, "hidden", at === "truth");
     putFlush(code, told.letters || "");
     put(count, "textContent", `${total} ${total === 1 ? "phone" : "phones"}, ${tapped} ${tapped === 1 ? "tap" : "taps"}`);
     put(count, "hidden", at !== "taps");

@@ -46,14 +46,15 @@ const paintHall = (canvas, round, { cloud = [], mine = [], aim = null } = {}) =>
     context.moveTo(X(x) - r, Y(y)); context.lineTo(X(x) + r, Y(y)); context.moveTo(X(x), Y(y) - r); context.lineTo(X(x), Y(y) + r);
   });
   const few = Math.min(1, Math.sqrt(100 / Math.max(1, cloud.length))); // of many taps each is paler: they add up
-  for (const [x, y] of round.truth || []) { // what lies in the disc of a point counts
-    const [[wide, high] = [0, 0]] = round.reach || [];
+  const [[wide, high] = [0, 0]] = round.reach || [], met = new Set((round.met || []).map(String));
+  for (const point of round.truth || []) { // what lies in the disc of a point counts
+    const [x, y] = point, hit = met.has(String(point));
     context.beginPath(); context.ellipse(X(x), Y(y), (wide * size.width) / 2, (high * size.height) / 2, 0, 0, 2 * Math.PI);
     context.globalAlpha = 0.6; context.fillStyle = paints.card; context.fill();
-    context.globalAlpha = 1; context.strokeStyle = paints.ink2; context.lineWidth = unit; context.stroke();
+    context.globalAlpha = 1; context.strokeStyle = hit ? paints.ink : paints.ink2; context.lineWidth = (hit ? 3 : 1) * unit; context.stroke();
   }
-  for (const [x, y, age] of round.truth ? [] : cloud) { // a tap falls in as a ring that closes, and stays as a cross of the hand
-    context.globalAlpha = (isProof(round) ? 0.2 : round.claims ? 0.4 : 0.9) * few;
+  for (const [x, y, age] of round.truth || isProof(round) ? [] : cloud) { // a tap falls in as a ring that closes, and stays as a cross of the hand
+    context.globalAlpha = (round.claims ? 0.4 : 0.9) * few;
     if (cloud.length <= EDGED) plus(x, y, 6 * unit, 2);
     else for (const [w, h] of [[6, 1], [1, 6]]) { context.fillStyle = paints.ink; context.fillRect(X(x) - w * unit, Y(y) - h * unit, 2 * w * unit, 2 * h * unit); }
     if (age >= 0.7) continue;
@@ -65,7 +66,7 @@ const paintHall = (canvas, round, { cloud = [], mine = [], aim = null } = {}) =>
   paintPlaces(context, frame, paints, places, size);
   paintPoints(context, frame, paints, places);
   marks(round.claims, paints);
-  if (cloud.length) marks(round.guess, { ...paints, pos: paints.ink, neg: paints.ink }); // of the hall, as the machine's
+  if (cloud.length && !isProof(round)) marks(round.guess, { ...paints, pos: paints.ink, neg: paints.ink }); // of the hall, as the machine's
   for (const [x, y] of round.claims ? mine : []) plus(x, y, 6.5 * unit, 2.4);
   for (const [x, y] of round.claims ? [] : mine) plus(x, y, 9 * unit, 2.6);
   if (aim) { plus(...aim, 9, 2 / unit, paints.accent); edged(context, paints.accent, 2 / unit, paints, unit, () => circle(context, X(aim[0]), Y(aim[1]), 12)); }

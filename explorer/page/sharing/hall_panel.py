@@ -140,7 +140,7 @@ def _round(
 ) -> HallRound:
     shown = board(hidden.challenge, axes) | {
         "task": words.hall_tapping(aim.truth.n), "network": words.hall_network(number, state),
-        "most": aim.truth.n,
+        "how": words.HALL_HOW, "most": aim.truth.n,
     }  # fmt: skip
     return HallRound(number, name, hidden, aim.truth, axes, aim, state, config, shown)
 
@@ -218,6 +218,7 @@ def with_truth(held: HallRound, made: HallScore) -> HallRound:
         **held.shown,
         "truth": point_rows(held.truth, held.axes),
         "guess": point_rows(made.guess.places, held.axes),
+        "met": _points_met(held, made),
         "reach": rows_of(made.machine.radius / held.axes.half[None]),
         "sealed": f"{salt[1]}\n{write_csv(held.truth)}",
         "within": words.hall_within(made),
@@ -225,6 +226,13 @@ def with_truth(held: HallRound, made: HallScore) -> HallRound:
         "scores": {str(n): [found, held.truth.n] for n, found in made.each.items()},
     }
     return replace(held, shown=shown, guess=made.guess, score=made)
+
+
+def _points_met(held: HallRound, made: HallScore) -> list[list[float]]:
+    """Return the points that the hall's places meet, one to one, as rows for its page."""
+    places, truth = made.guess.places, held.truth
+    met = score(truth, places.x, places.y, (made.machine.radius,)).matches[0] >= 0
+    return point_rows(Dataset(truth.x[met], truth.y[met]), held.axes)
 
 
 def with_answer(held: HallRound) -> HallRound:
@@ -244,13 +252,13 @@ def said_of(held: HallRound) -> str:
         reach, off = in_reach(held.aim.certificate, held.truth.n), ~holds_margin(held.state.q)
         gone = None if reach is None else int((missed & ~reach).sum())
         why = words.hall_missed(int(missed.sum()), gone, int((missed & off).sum()))
-        return f"{words.hall_rule(held.score.machine.radius)} {why}".rstrip()
+        return f"{words.hall_rule(held.score.machine.radius, held.score.hall)} {why}".rstrip()
     if "places" in held.shown:
         return words.hall_places(held.needed)
     if "claims" in held.shown and held.claims is not None:
         n = held.claims.n
         return words.hall_claims(held.truth.n, n - len(held.shown["claims"]))
-    return ""
+    return words.HALL_HOW
 
 
 def title_of(held: HallRound) -> str:

@@ -126,7 +126,7 @@ CLAIMING, PROVING = "The machine attacks …", "The proof runs …"
 TRAINING = "Another network is trained; phones go on with it by themselves …"
 PAGE, OWN = "page", "This page's network"
 # What a round can be of, beside the next set.
-HALL_SETS = {"": "Another network"} | {name: PRESETS[name].title for name in BUILT_IN}
+HALL_SETS = {"": "A new drawing"} | {name: PRESETS[name].title for name in BUILT_IN}
 # What a phone can answer; the round carries these names to phones and projector.
 HALL_ANSWERS = {"more": "More", "same": "As many", "fewer": "Fewer"}
 HALL_SEALED = "The points are sealed: nobody can change them any more."
@@ -136,6 +136,9 @@ HALL_OPENED = "The seal fits these points: each phone can check it."
 def hall_tapping(n: int) -> str:
     """Return what the hall is asked, on projector and phones."""
     return f"Where are the {n} points?" if n > 1 else "Where is the point?"
+
+
+HALL_HOW = "Tap where you believe they are. Both colours have points."
 
 
 def hall_network(number: int, state: TrainState) -> str:
@@ -155,15 +158,16 @@ def hall_points(number: int, name: str, n: int) -> str:
 
 
 def hall_within(made: HallScore) -> str:
-    """Return to a phone what counts, after how many taps it has; what machine and chance did."""
+    """Return to a phone which of its taps count, and what machine and chance did."""
     machine = made.machine
     others = f"{_machine_words(machine)}, chance {made.chance:.1f}"
-    return f": one counts within {machine.radius:g} of a point. {others}."
+    return f"A tap counts within {machine.radius:g} of a point of its class. {others}."
 
 
-def hall_rule(radius: float) -> str:
-    """Return what counts, for machine and hall alike."""
-    return f"A mark in a disc counts: within {radius:g} of a point."
+def hall_rule(radius: float, met: int) -> str:
+    """Return what counts, for machine and hall alike, and how what the hall met is drawn."""
+    edge = " The hall met those with a black edge." if met else ""
+    return f"A mark in a disc counts, within {radius:g} of a point.{edge}"
 
 
 def hall_title(places: Needed | None, claimed: int, n: int, proven: bool, revealed: bool) -> str:
@@ -200,10 +204,8 @@ def hall_places(made: Needed | None) -> str:
         return "Nothing can be proven of these weights."
     if not len(made.rows):
         return "Wherever a point may be, some set that explains the weights as well has none there."
-    return (
-        "Every set that explains the weights as well as the true points has a point of its class "
-        f"in {'each' if len(made.rows) > 1 else 'it'}."
-    )
+    where = "each square" if len(made.rows) > 1 else "the square"
+    return f"Any set that explains the weights as well has a point of its colour in {where}."
 
 
 def hall_scope(made: Needed | None) -> str:
@@ -222,14 +224,14 @@ def _machine_words(made: Verdict) -> str:
 
 
 MACHINE, HALL_ROW, PROOF = "● ▲ The machine", "● ▲ The hall", "▢ The proof"
-CHANCE, BLIND = "Chance", "a blind hand along the margin"
+CHANCE, BLIND = "Chance", "blind taps on the margin"
 NO_PLACE = "No place must hold a point"
 
 
 def _guess_words(made: HallGuess) -> str:
     """Return how taps became the places of the hall."""
     if made.places.n < made.taps:
-        return f"{count(made.places.n, 'place')} where most of {made.taps} taps meet"
+        return f"{made.places.n} most tapped places"
     return f"{count(made.phones, 'phone')}, {count(made.taps, 'tap')}"
 
 
@@ -258,17 +260,15 @@ def hall_rows(made: HallScore, again: int, places: int = 0, right: int = 0) -> l
         )
     ]
     if places:
-        which = "" if places == right else count(places, "place")
-        rows.append([f"{PROOF}|{which}", f"{right} of {n}|proven to be there", f"{right / n:.0%}"])
+        which = "" if places == right else f"{count(places, 'place')}, "
+        rows.append([f"{PROOF}|{which}proven to be there", f"{right} of {n}|", f"{right / n:.0%}"])
     return rows
 
 
 def _claims_words(made: Verdict, again: int) -> str:
     """Return how many claims there are, and what became of those that recovered no point."""
     wrong = made.claims - made.found - again
-    rest = [
-        f"{many} {what}" for many, what in ((again, "on a point again"), (wrong, "wrong")) if many
-    ]
+    rest = [f"{many} {what}" for many, what in ((again, "repeated"), (wrong, "wrong")) if many]
     return ", ".join([count(made.claims, "claim"), *rest])
 
 
@@ -306,6 +306,5 @@ def hall_later(before: int, after: int) -> str:
 
 def hall_answer(before: int, after: int) -> str:
     """Return its answer in words."""
-    word = HALL_ANSWERS[hall_later(before, after)].lower()
-    points = count(after, "point") + (f", not {before}" if after != before else "")
-    return f"Trained twice as long, the machine hits {points}: {word}."
+    instead = f" instead of {before}" if after != before else " again"
+    return f"Trained twice as long: {count(after, 'point')}{instead}."
