@@ -308,7 +308,7 @@ def test_a_round_goes_step_by_step_and_the_seal_fits(panel: HallPanel) -> None:
     state = panel.view.state
     assert not session.truth_shown and state["ready"] == {"claims": True, "places": True}
     of_question, of_weights = (
-        {"task", "question", "answers", "most"},
+        {"task", "how", "question", "answers", "most"},
         {"seal", "size", "map", "lines"},
     )
     assert set(state["round"]) == of_weights | of_question | {"needles", "network"}
@@ -326,6 +326,7 @@ def test_a_round_goes_step_by_step_and_the_seal_fits(panel: HallPanel) -> None:
     assert session.truth_shown and shown["truth"] == truth
     assert hashlib.sha256(shown["sealed"].encode()).hexdigest() == shown["seal"]
     assert shown["scores"] == {"1": [8, 8], "2": [0, 8]}
+    assert shown["met"] == truth, "the hall tapped each point"
     assert shown["answer"] == words.hall_answer(4, 4)
     machine, hall, _ = (row[1][:6] for row in state["rows"])
     assert machine == "4 of 8", "all its claims"
