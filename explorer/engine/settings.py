@@ -227,10 +227,15 @@ class Setting:
         return f"{name}{self.description}."
 
 
+_SCHEMAS: dict[type[Any], tuple[Setting, ...]] = {}  # read once: to resolve hints takes long
+
+
 def schema(kind: type[Any]) -> tuple[Setting, ...]:
     """Return the settings of a class, in the order of its fields."""
-    hints = get_type_hints(kind, include_extras=True)
-    return tuple(_row(f, hints[f.name]) for f in dataclasses.fields(kind) if f.init)
+    if kind not in _SCHEMAS:
+        hints = get_type_hints(kind, include_extras=True)
+        _SCHEMAS[kind] = tuple(_row(f, hints[f.name]) for f in dataclasses.fields(kind) if f.init)
+    return _SCHEMAS[kind]
 
 
 def setting_of(kind: type[Any], name: str, who: str = "") -> Setting:

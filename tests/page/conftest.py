@@ -4,16 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import wraps
+from typing import Any
 
 import pytest
+from torch import Tensor
 
 from explorer.engine import controls
+from explorer.engine.certificate import Certificate
 from explorer.engine.controls import COUNT, Controls
 from explorer.engine.data import Dataset
-from explorer.page import aim
+from explorer.engine.exact import Exact
+from explorer.engine.network import Network
+from explorer.page import aim, frame
 from explorer.page.apps.explorer import App
 from explorer.page.apps.page import SidePage
 from explorer.page.stages.landscape import start_energies
+from explorer.page.stages.train import commands
 from explorer.research import game
 
 
@@ -39,6 +45,41 @@ def kept_controls(kept: Callable[..., Controls], monkeypatch: pytest.MonkeyPatch
     """Pages, their games and the finer look at a claim take the kept ones."""
     for user in (aim, game, controls):
         monkeypatch.setattr(user, "control_sets", kept)
+
+
+def seen(*tensors: Tensor) -> tuple[object, ...]:
+    """What two calls have alike that are about equal tensors."""
+    return tuple((v.dtype, tuple(v.shape), v.detach().numpy().tobytes()) for v in tensors)
+
+
+@pytest.fixture(scope="session")
+def solved() -> dict[tuple[object, ...], Any]:
+    """The exact networks and certificates of these tests."""
+    return {}
+
+
+@pytest.fixture(autouse=True)
+def kept_solutions(solved: dict[tuple[object, ...], Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each exact network, and each certificate of a page's own network, is computed once."""
+    solve, certify = commands.maximum_margin, frame.certify
+
+    @wraps(solve)
+    def exact(x: Tensor, y: Tensor) -> Exact:
+        key = seen(x, y)
+        if key not in solved:
+            solved[key] = solve(x, y)
+        return solved[key]
+
+    @wraps(certify)
+    def certificate(net: Network, x: Tensor, y: Tensor) -> Certificate:
+        bare = tuple(b is None for b in net.biases)
+        key = (net.unit, bare, *seen(*net.parameters, x, y))
+        if key not in solved:
+            solved[key] = certify(net, x, y)
+        return solved[key]
+
+    monkeypatch.setattr(commands, "maximum_margin", exact)
+    monkeypatch.setattr(frame, "certify", certificate)
 
 
 @pytest.fixture(autouse=True)
