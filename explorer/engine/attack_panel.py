@@ -18,7 +18,7 @@ class PanelContent:
     Attributes:
         chart: in its middle.
         rules: names with a sentence or more each, which are folded away.
-        note: below the chart; ◯ and ◌ in it have the colour of rings on the plane.
+        note: below the chart; □ and ◌ in it have the colour of marks on the plane.
     """
 
     chart: Chart = NOTHING

@@ -99,6 +99,20 @@ def points_stand_where_the_frame_says_in_the_colour_of_their_class(painter: Pain
     assert min(at(hollow, 0.5, 0.5)) > 200
 
 
+def words_stand_whole_clear_of_the_pencil_and_in_their_interval(painter: Painter) -> None:
+    wide, x, spans = 80, [-2.0, -0.99, 0.1, 0.99], [[-9, -0.97], [-1, -0.2], [0, 0.6], [0.5, 9]]
+    given = {"texts": [[u, 0.9, "words"] for u in x], "spans": np.array(spans)}
+    at = f"u => (u + 1) / 2 * {SIZE}, v => (1 - v) / 2 * {SIZE}"
+    place = f"(f, i, y) => chipAt(f, i, y, {wide}, {at})"
+    for y, least in ((20, 70), (200, 0)):
+        lefts = [painter.page.evaluate(f"([f, i, y]) => ({place})(frameOf(f), i, y)",
+                                       [_sent(given), i, y]) for i in range(len(x))]  # fmt: skip
+        assert lefts[0] is None, "of its interval nothing is in sight"
+        for left, (low, high) in zip(lefts[1:], spans[1:], strict=True):
+            low, high = ((np.clip(v, -1, 1) + 1) / 2 * SIZE for v in (low, high))
+            assert max(low, least) <= left and left + wide <= high
+
+
 def unused_candidates_fade_and_claims_get_rings(painter: Painter) -> None:
     rows = np.array([[0.3, 0.3, 1, 1, 1], [-0.3, 0.3, 1, 1, 0]])  # on no line of the grid
     seen = painter.paint({"candidates": rows})
@@ -219,6 +233,7 @@ def test_the_painter_draws_what_a_frame_says(painter: Painter, page: Page) -> No
 
 LAWS = (
     points_stand_where_the_frame_says_in_the_colour_of_their_class,
+    words_stand_whole_clear_of_the_pencil_and_in_their_interval,
     unused_candidates_fade_and_claims_get_rings,
     a_map_is_as_smooth_as_if_every_pixel_were_on_a_cubic_curve,
     the_map_is_pale_blue_and_orange_clear_at_zero_and_the_same_from_bytes,

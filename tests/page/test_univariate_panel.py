@@ -65,7 +65,7 @@ def test_the_walk_is_told_and_drawn(app):
     )
     assert len(seen.spans) == len(state.groups) == 1
     assert "likely" not in seen.texts[0][2]
-    assert len(seen.strong) == 2
+    assert len(seen.strong) == 3, "the ends of two pieces of the graph"
     assert len(seen.rings) == 0
     assert "Strictly 1" in panel(app).rules.value
     play.step(session, 50)

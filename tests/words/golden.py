@@ -68,7 +68,7 @@ from explorer.page.history import History
 from explorer.page.keeping import words as keeping
 from explorer.page.sharing import words as hall
 from explorer.page.stages.attack import found_words
-from explorer.page.stages.attack.own import rules_html, with_rings
+from explorer.page.stages.attack.own import rules_html, with_marks
 from explorer.page.stages.explain import words as page_explain
 from explorer.page.stages.landscape import census_words as page_census
 from explorer.page.stages.landscape import energy_words as page_energy
@@ -923,8 +923,8 @@ def of_page() -> Named:
     )
     yield from starts_words(empty, attacked(NET), attacked(ON_A_LINE))
     walk = dict(walks())
-    yield "univariate panel, proven", with_rings(univariate_panel.claims(walk["proven"]))
-    yield "univariate panel, likely", with_rings(univariate_panel.claims(walk["likely"]))
+    yield "univariate panel, proven", with_marks(univariate_panel.claims(walk["proven"]))
+    yield "univariate panel, likely", with_marks(univariate_panel.claims(walk["likely"]))
     net = Target(Network((torch.ones(2, 1), torch.ones(1, 2)), (torch.ones(2), None)))
     groups = (Group("3.2", -1.0, 1.0, (-0.5, 0.5), (1.0, -1.0), True),
               Group("3.2", 1.0, 2.0, (0.5, 1.5), (-1.0, 1.0), False))  # fmt: skip

@@ -512,13 +512,13 @@ LONG = 8.0  # half length of a line: leaves any plane that is drawn
 
 
 def shapes(target: Target, state: HingeState) -> Shapes:
-    """Return lines of neurons, dots for the candidates kept, rings for the needed places."""
+    """Return lines of neurons, dots for the candidates kept, squares for the needed places."""
     kept = state.pool[:MOST_DOTS] if state.stage in ("fit", "prove") else state.pool[:0]
     return Shapes(
         lines=NONE if target.net.d == 1 else _lines(state),
         dots=places(target, kept),
         rings=places(target, state.x[state.needed]),
-        names=(("lines", "kink read off the weights"),),
+        names=(("lines", "kink read off the weights"), ("rings", "needed place")),
     )
 
 

@@ -41,7 +41,7 @@ class Shapes:
         strong: thick paths, likewise.
         curve: corners (k, 2) of the curve that an attacker knows to hold the points.
         dots: small grey places (p, 2), such as candidates that were tried.
-        rings: places with a ring around (r, 2), such as what is proven.
+        rings: places with a square around (r, 2), such as what is proven.
         likely: places with a dashed ring around (l, 2): what is likely, not proven.
         diamonds: places in a triangle that points down (d, 2), such as a lowest one.
         area: a pale polygon (k, 2).

@@ -379,7 +379,7 @@ def kept_margins(before: Network, after: Network, x: Tensor, y: Tensor) -> Tenso
 
 
 def shapes(target: Target, state: SnapshotsState) -> Shapes:
-    """Return a diamond around the heaviest place, and rings around those that are read."""
+    """Return a diamond around the heaviest place, and squares around those that are read."""
     read = places(target, state.x[: state.read])
     return Shapes(
         diamonds=places(target, _heaviest(state)), rings=read, names=(("rings", "read exactly"),)

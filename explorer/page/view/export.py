@@ -99,7 +99,7 @@ PLACED = {
     "candidates": ("candidate", ("class", "share", "in use")),
     "claims": ("claim", ("kind",)), "marks": ("mark", ("kind",)),
     "other": ("other set", ("class",)),
-    "rings": ("ring", ()), "likely": ("dashed ring", ()), "diamonds": ("triangle down", ()),
+    "rings": ("square", ()), "likely": ("dashed ring", ()), "diamonds": ("triangle down", ()),
     "dots": ("cross", ()), "hands": ("corners", ()), "graph": ("graph of Phi over the margin", ()),
     "lines": ("line", ()), "strong": ("strong line", ()),
     "curve": ("known curve", ()),

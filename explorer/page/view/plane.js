@@ -34,7 +34,7 @@
 //   lines       (k, 2): thin paths, NaN between  strong  (k, 2): thick paths, likewise
 //   curve       (k, 2): corners of the curve on which an attacker knows the points to lie;
 //               corners: true while it is drawn, with a dot at each
-//   dots, rings, likely, diamonds, hands (k, 2): upright crosses, double rings, dashed rings,
+//   dots, rings, likely, diamonds, hands (k, 2): upright crosses, squares, dashed rings,
 //               triangles that point down, four corners
 //   places      (p, 5): x, y, half width, half height, class: each must hold a point, or is likely to;
 //               placesAre: which, a key of GLYPHS
@@ -431,10 +431,7 @@ const GLYPHS = {
     c.strokeStyle = paints.ink2; c.lineWidth = 1.2 * unit;
     c.beginPath(); c.moveTo(x - r, y); c.lineTo(x + r, y); c.moveTo(x, y - r); c.lineTo(x, y + r); c.stroke();
   },
-  ring: (c, x, y, paints, unit) => {
-    c.strokeStyle = paints.accent; c.lineWidth = 1.3 * unit;
-    c.beginPath(); circle(c, x, y, 8 * unit); circle(c, x, y, 10.5 * unit); c.stroke();
-  },
+  ring: (c, x, y, paints, unit) => edged(c, paints.good, 2.4, paints, unit, () => c.rect(x - 14 * unit, y - 14 * unit, 28 * unit, 28 * unit)),
   diamond: (c, x, y, paints, unit) => {
     const h = 12 * unit;
     edged(c, paints.good, 2, paints, unit, () => { c.moveTo(x - h, y - 0.7 * h); c.lineTo(x + h, y - 0.7 * h); c.lineTo(x, y + 0.95 * h); c.closePath(); });
@@ -477,7 +474,7 @@ const paintUnder = (context, frame, paints, { X, Y, unit }, size) => {
   let paths = 1;
   eachRow(frame.lines, ([x]) => { paths += Number.isNaN(x); });
   const pale = Math.min(0.8, MANY / paths); // a hundred of them would hide what they join
-  for (const [path, colour, width] of [[frame.lines, faded(paints.ink2, pale), 1], [frame.strong, paints.good, 2.5]]) {
+  for (const [path, colour, width] of [[frame.lines, faded(paints.ink2, pale), 1], [frame.strong, paints.good, frame.flat ? 6 : 2.5]]) {
     if (!path) continue;
     polyline(context, path, X, Y);
     context.setLineDash(path === frame.lines ? JOINS.map((d) => d * unit) : []); // no kink
@@ -517,16 +514,30 @@ const paintDisc = (context, frame, paints, { X, Y, unit }, size) => {
     context.stroke(); context.setLineDash([]);
   });
 };
+const LEAST_SPAN = 24; // px of an interval in sight that has its words; arbitrary
+// The left edge of the chip of text i, whole on the plane, clear of the pencil, and within interval i,
+// where there is one for each text; null where hardly any of that is in sight.
+const chipAt = (frame, i, y, wide, X, Y) => {
+  const [x] = frame.texts[i];
+  let [low, high] = [X(-1), X(1)];
+  const [from, to] = frame.spans?.shape[0] === frame.texts.length ? frame.spans.data.subarray(2 * i, 2 * i + 2) : [];
+  if (from <= x && x <= to) [low, high] = [Math.max(low, X(from)), Math.min(high, X(to))];
+  if (high - low < LEAST_SPAN) return null;
+  if (y < PENCIL && X(1) >= BARE && Y(-1) >= BARE) low = Math.max(low, PENCIL);
+  const left = high - low < wide + 8 ? (low + high - wide) / 2 : Math.min(Math.max(X(x) - 5, low + 4), high - wide - 4);
+  return Math.min(Math.max(left, y < PENCIL && low === PENCIL ? PENCIL : X(-1) + 4), X(1) - wide - 4);
+};
 const paintOver = (context, frame, paints, { X, Y, unit }) => {
   eachRow(frame.other, (row) => paintOther(context, row, paints, { X, Y, unit }));
   for (const [rows, key] of [[frame.rings, "ring"], [frame.likely, "likely"], [frame.diamonds, "diamond"], [frame.hands, "hand"]])
     eachRow(rows, ([x, y]) => GLYPHS[key](context, X(x), Y(y), paints, unit));
   context.font = `12px ${FONT}`; context.textAlign = "left"; context.textBaseline = "middle";
-  for (const [x, y, words] of frame.texts || []) { // a chip: kinks and points run under it
-    const wide = context.measureText(words).width;
-    context.beginPath(); context.roundRect(X(x) - 5, Y(y) - 9, wide + 10, 18, 9);
+  for (const [i, [, y, words]] of (frame.texts || []).entries()) { // a chip: kinks and points run under it
+    const wide = context.measureText(words).width, left = chipAt(frame, i, Y(y), wide + 10, X, Y);
+    if (left === null) continue;
+    context.beginPath(); context.roundRect(left, Y(y) - 9, wide + 10, 18, 9);
     context.fillStyle = faded(paints.card, 0.9); context.fill();
-    context.fillStyle = paints.ink; context.fillText(words, X(x), Y(y));
+    context.fillStyle = paints.ink; context.fillText(words, left + 5, Y(y));
   }
 };
 

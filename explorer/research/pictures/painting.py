@@ -369,7 +369,7 @@ def _places(axes: Plot, frame: Frame, shares: Transform) -> None:
     )
     marks = (
         *((told[told[:, 2] == kind], *look) for kind, look in KINDS for told in (claims, beside)),
-        (frame.get("rings", ()), "o", 70.0, "good"), (frame.get("likely", ()), "o", 70.0, "good"),
+        (frame.get("rings", ()), "s", 90.0, "good"), (frame.get("likely", ()), "o", 70.0, "good"),
         (frame.get("diamonds", ()), "v", 70.0, "good"),
         (frame.get("dots", ()), "+", 26.0, "ink"),
         (frame.get("hands", ()), "$[ ]$", 120.0, "accent"),

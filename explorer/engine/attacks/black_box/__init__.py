@@ -287,7 +287,7 @@ def report(target: Target, state: BlackBoxState, config: BlackBoxConfig) -> Repo
 
 
 def shapes(target: Target, state: BlackBoxState) -> Shapes:
-    """Return dots where the network was asked, the open stretch, rings at needed places, lines."""
+    """Return dots where the network was asked, the open stretch, needed places, lines."""
     if target.net.d == 2:
         normal, offset = state.lines[:, :2].numpy(), state.lines[:, 2:3].numpy()
         along = FAR * np.stack([-normal[:, 1], normal[:, 0]], 1)
@@ -299,7 +299,7 @@ def shapes(target: Target, state: BlackBoxState) -> Shapes:
     needed = places(target, state.x[state.lam > 0])
     rings, likely = (NONE, needed) if state.rounded else (needed, NONE)
     dots = places(target, state.asked[:, None])
-    names = (("spans", "stretch to ask next"),)
+    names = (("spans", "stretch to ask next"), ("rings", "needed place"))
     return Shapes(dots=dots, rings=rings, likely=likely, spans=spans, names=names)
 
 

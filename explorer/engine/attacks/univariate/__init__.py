@@ -394,14 +394,13 @@ def _proof_words(state: UnivariateState, i: int) -> str:
 
 FALSE = "Of trained weights 0.2 to 4% of such points are false."  # docs/univariate.md
 FAR = 50.0  # beyond every plane: where an unbounded interval is drawn to end
-FOOT = -1.95  # height of the bar under the intervals looked at; arbitrary
 HIGH = 1.72  # height of a group's words on a plane of half width 2; arbitrary
 
 
 def shapes(target: Target, state: UnivariateState) -> Shapes:
-    """Return spans for groups, which hold a point each. Thick, at the foot: those looked at.
+    """Return spans for groups, which hold a point each. Thick: the pieces looked at.
 
-    Rings: proven points. Dashed: likely ones. Crosses: the ends of a ramp by theorem 3.3.
+    Squares: proven points. Dashed: likely ones. Crosses: the ends of a ramp by theorem 3.3.
     """
     line = view(target, state)
     ramps = [(x, y) for g in state.groups if g.rule == "3.3" for x, y in zip(g.x, g.y, strict=True)]
@@ -414,20 +413,22 @@ def shapes(target: Target, state: UnivariateState) -> Shapes:
         (_middle(g.low, g.high), HIGH - 0.16 * (i % 2), held) for i, g in enumerate(state.groups)
     )
     return Shapes(
-        strong=_below(line, state.looked), dots=np.array(ramps).reshape(-1, 2), rings=rings,
+        strong=_pieces(line, state.looked), dots=np.array(ramps).reshape(-1, 2), rings=rings,
         likely=likely, texts=texts,
         spans=tuple((max(g.low, -FAR), min(g.high, FAR)) for g in state.groups),
-        names=(("strong", "interval that is looked at"), ("spans", "interval with a point")),
+        names=(("strong", "pieces looked at"), ("spans", "interval with a point"),
+               ("rings", "proven"), ("likely", "likely")),
     )  # fmt: skip
 
 
-def _below(line: Piecewise, looked: tuple[int, int]) -> Array:
-    """Return a bar at the foot of the plane under the intervals looked at."""
+def _pieces(line: Piecewise, looked: tuple[int, int]) -> Array:
+    """Return the graph over the intervals looked at."""
     first, last = looked
     if first < 0 or first >= len(line):
         return NONE
-    low, high = line.ends(first)[0], line.ends(min(last, len(line) - 1))[1]
-    return np.array([(max(low, -FAR), FOOT), (min(high, FAR), FOOT)])
+    ends = [line.ends(i) for i in range(first, min(last, len(line) - 1) + 1)]
+    x = np.clip([ends[0][0], *(high for _, high in ends)], -FAR, FAR)
+    return np.column_stack([x, [line.value(at) for at in x]])
 
 
 def _middle(low: float, high: float) -> float:

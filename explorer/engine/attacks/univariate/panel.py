@@ -36,7 +36,7 @@ ACTIVE = {
 
 def claims(state: UnivariateState) -> str:
     """Return how many candidates are proven or likely, why, and how they are drawn."""
-    kind = "likely, not proven ◌" if state.doubt else "proven, if the margin is exact ◯"
+    kind = "likely, not proven ◌" if state.doubt else "proven, if the margin is exact □"
     why = f" ({doubt_words(state)})" if state.doubt else ""
     return (
         f"{int(state.needed.sum())} of {len(state.x)} candidates {kind}{why}. Stem: the λ that no "

@@ -91,7 +91,7 @@ class OwnPanel(Panel):
         fold = f"<summary>{escape(own.rules)}</summary>{rules_html(shown.rules)}"
         self.rules.value = f"<details class='mx-more'>{fold}</details>"
         self.chart.draw(shown.chart)
-        self.note.value = with_rings(shown.note)
+        self.note.value = with_marks(shown.note)
 
     def _lay_out(self, own: AttackPanel, again: bool) -> None:
         """Show the parts that this panel has; `again`: they are there, and the weights changed."""
@@ -142,9 +142,9 @@ def rules_html(rules: Sequence[tuple[str, str]]) -> str:
     return "<br>".join(f"<b>{escape(name)}:</b> {escape(said)}" for name, said in rules)
 
 
-def with_rings(note: str) -> str:
-    """Return a note as HTML, its rings in the colour that they have on the plane."""
+def with_marks(note: str) -> str:
+    """Return a note as HTML, its marks in the colour that they have on the plane."""
     made = escape(note)
-    for ring in "◯◌":
-        made = made.replace(ring, f"<span style='color:{PROVEN}'>{ring}</span>")
+    for mark in "□◌":
+        made = made.replace(mark, f"<span style='color:{PROVEN}'>{mark}</span>")
     return made
