@@ -266,7 +266,7 @@ def _proof() -> Recorded:
     right, places = needed.count_of(end.truth), len(needed.rows)
     still = proof_words.place_words(right, places)  # no more: there is no plane to press
     made[-STANDS:] = [replace(p, words={**p.words, "still": still}) for p in made[-STANDS:]]
-    low, high = (digits_above(needed.rows[k, -3] + needed.reach) for k in (0, -1))
+    low, high = (digits_above(wide) for wide in proof_words.widths_of(needed)[[0, -1]])
     facts = {
         "n": str(end.truth.n), "right": str(needed.count_of(end.truth)),
         "rings": str(len(needed.rows)), "low": low, "high": high,
