@@ -150,8 +150,8 @@ def two_attacks_on_images(page: Page) -> None:
 MOVES: dict[int, tuple[Move, ...]] = {
     0: (nothing, own_points, action, place((0.85, 0.2))),
     1: (play, play, press("Jump to the exact solution")),
-    2: (nothing, place((0.85, 0.2)), play, press("3 Attack")),
-    3: (press("Step", "Step", "Step"), play, play, play),
+    2: (nothing, place((0.85, 0.2)), play, in_turn(press("3 Attack"), play)),
+    3: (press("Step", "Step"), play, play, play),
     4: (play,) * 5,
     5: (handle(0.95, 0.05, 0), handle(0.5, 0.5, 0), press("Attack from here"), press("Census"),
         in_turn(handle(0, 0, 1), play)),

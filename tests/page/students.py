@@ -151,14 +151,14 @@ def goes(stage: str) -> Student:
 
 
 BLUE = places((1.0, 1.0, 1))
-LINE = (steps(3), plays, plays, plays)
+LINE = (steps(2), plays, plays, plays)
 # By the number of the lesson: what is done at each of its steps; None where it is only read.
 STUDENTS: tuple[tuple[Student | None, ...], ...] = (
     (None, places((0.5, 1, 1), (1, 0.5, 1), (-1, 0, -1), (-0.5, -1, -1)),
      lambda session: (play.act(session, "train"), play.pause(session), plays(session))[0],
      BLUE),
     (plays, plays, train.jump_to_exact),
-    (None, BLUE, plays, goes("attack")),
+    (None, BLUE, plays, lambda session: (play.go(session, "attack"), plays(session))[1]),
     LINE,
     (plays, plays, plays, plays, plays),
     (handle(TRUTH), handle(HALF), attacks_from_here, counts, remixes),

@@ -46,6 +46,7 @@ from explorer.page.lessons.file import (
 from explorer.page.lessons.goals import ELSEWHERE, KINDS
 from explorer.page.opening import attacking_as, training_as
 from explorer.page.session import LIVE_STEPS, Session
+from explorer.page.stages.explain import commands as explain
 from explorer.page.stages.landscape import commands as landscape
 from explorer.page.stages.train import commands as train
 from explorer.research.pictures.axes import Axes, axes_for
@@ -350,6 +351,8 @@ def _putting(session: Session, walk: Walk, state: State, seconds: float) -> Iter
             raise ValueError(session.message)
         yield share
     play.go(session, state.stage)
+    if state.stage == "explain" and state.map == "split":
+        explain.choose(session, state.point - 1)
     if state.stage == "landscape":
         landscape.show_map(session, state.map)
         if session.frame.landscape is not None:

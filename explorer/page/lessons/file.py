@@ -53,7 +53,7 @@ REMEDY = "Save it again on the page, or see docs/lessons.md for the format."
 if TYPE_CHECKING:
     Card = str
 else:
-    Card = Literal[(*CARDS, "folds")]
+    Card = Literal[(*CARDS, "folds", "weights")]
 
 T = TypeVar("T")
 
@@ -81,7 +81,7 @@ class State:
         attack_steps: how far the attack has run.
         mix: shares mix_truth and mix_data of the attack's start.
         map: what moves in the landscape.
-        point: whose map it is, from 1.
+        point: whose map it is, from 1; in Explain, with the map "split", which one is in hand.
         truth: whether the plane shows the points that the attack looks for.
         weights: whether the weights stand under the plane, as needles.
         reach: how far the plane goes from 0 to each side; None for as far as the points need.

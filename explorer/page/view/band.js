@@ -10,7 +10,7 @@
 //   pulls   (n, k): how far the term of each point goes along the needle; labels (n,): its class
 //   lit, lift: the needle and the point that are lit; -1 or none for none
 //   term: "kink" lights the needles, "lambda" the pulls, "left" what is left over
-const MOST_STEP = 40; // px between two needles; arbitrary
+const MOST_STEP = 40, FEW = 0.45; // px between two needles; of the height, where it is more; arbitrary
 const HEAD = 4; // px, the largest
 const PULLED = 0.34; // of the height: the row of the pulls; arbitrary
 const FEW_PULLS = 3; // px of a bar from which its points are told apart
@@ -19,7 +19,7 @@ const inkOf = (label, paints) =>
 // Where the needles stand: {step, at(slot), slot(x)}, and the rows.
 const slotsOf = (frame, size) => {
   const foot = frame.pulls ? Math.round(size.height * (1 - PULLED)) : size.height; // beside them is room for those that lie
-  const k = frame.needles.shape[0], step = Math.min(MOST_STEP, (size.width - foot) / Math.max(1, k));
+  const k = frame.needles.shape[0], step = Math.min(Math.max(MOST_STEP, FEW * size.height), (size.width - foot) / Math.max(1, k));
   const left = (size.width - step * k) / 2;
   const slot = (x) => Math.min(k - 1, Math.max(0, Math.floor((x - left) / step)));
   return { k, step, at: (i) => left + (i + 0.5) * step, slot, foot };
@@ -93,7 +93,7 @@ const eachPull = (frame, size, foot, call) => {
   });
 };
 const paintPulls = (context, frame, size, paints, { k, step, at, foot }) => {
-  const wide = Math.min(16, Math.max(1, step - (step > 4 ? 1 : 0))), left = (j) => at(j) - wide / 2;
+  const wide = Math.min(Math.max(16, step / 4), Math.max(1, step - (step > 4 ? 1 : 0))), left = (j) => at(j) - wide / 2;
   const ends = eachPull(frame, size, foot, (j, i, top, tall) => {
     const off = (frame.lift >= 0 && frame.lift !== i) || (frame.lit >= 0 && frame.lit !== j) || ["kink", "left"].includes(frame.term);
     context.globalAlpha = off ? 0.22 : 0.85;

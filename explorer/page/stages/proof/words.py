@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from explorer.engine.arrays import Array
 from explorer.engine.explanations.cone import FINE, scope
 from explorer.engine.explanations.needed import Needed
@@ -54,8 +56,8 @@ def statement(frame: Frame, held: Proof) -> Statement:
 def hint(frame: Frame, held: Proof) -> str:
     """Return what can be done once all is known, or that a disc has no answer yet; "" else."""
     if held.centre is not None:
-        return "" if held.refit is not None else SOUGHT
-    return FORBID if held.done else ""
+        return "" if held.refit is not None else _named(frame, SOUGHT)
+    return _named(frame, FORBID) if held.done else ""
 
 
 def claim(frame: Frame, held: Proof) -> str:
@@ -180,7 +182,17 @@ def _outside(held: Proof) -> str:
 
 
 def _argument(frame: Frame, held: Proof) -> Statement:
-    """Return what it costs to do without points in the disc."""
+    """Return what it costs to do without points in the region."""
+    made = _of_disc(frame, held)
+    return replace(made, title=_named(frame, made.title), words=_named(frame, made.words))
+
+
+def _named(frame: Frame, text: str) -> str:
+    """Return words on a disc; on a line it is a strip."""
+    return text.replace("disc", "strip") if frame.dataset.d == 1 else text
+
+
+def _of_disc(frame: Frame, held: Proof) -> Statement:
     made, bound, cone = held.needed, held.refit, held.cone
     assert bound is not None and cone is not None and made is not None
     least = cone.least.high
