@@ -21,7 +21,6 @@ from explorer.page.sharing import files
 from explorer.page.stages.attack import commands as attack
 from explorer.page.stages.draw import commands as draw
 from explorer.page.stages.train import commands as train
-from explorer.page.words.screen import example_words
 from explorer.research.repeat import is_attacked, is_trained
 from explorer.research.runs import to_the_end
 from explorer.research.scenarios import by_name
@@ -63,7 +62,7 @@ def opening_scenario(session: Session, name: str, seconds: float = float("inf"))
     """
     row = by_name(name)
     live = replace(row.run, train_config=replace(row.run.train_config, steps=LIVE_STEPS))
-    yield from opening(session, live, f"The example {name!r}", example_words(row), seconds)
+    yield from opening(session, live, f"The example {name!r}", "", seconds)
 
 
 def opening(

@@ -13,6 +13,7 @@ import torch
 from explorer.engine.certificate import Light, certify, in_reach
 from explorer.engine.data import Dataset, empty, preset
 from explorer.engine.network import phi
+from explorer.engine.number_words import share
 from explorer.engine.roster import by_key
 from explorer.engine.scoring import Kind, Unknowable, kind_of, score
 from explorer.engine.statement import Statement
@@ -203,7 +204,8 @@ def test_what_is_blamed_for_a_failure_is_the_larger_miss(residual: float, slackn
     made = replace(aim.certificate, residual=residual, slackness=slackness, light=Light.APPROACHING)
     session.put(aim=replace(aim, certificate=made))
     words = headline(session.frame).words
-    assert ("%" in words) == (residual > slackness), words
+    larger, less = share(max(residual, slackness)), share(min(residual, slackness))
+    assert larger in words and less not in words
 
 
 def test_a_failure_offers_more_candidates_and_takes_them() -> None:
@@ -311,7 +313,8 @@ def test_points_off_the_margin_are_told_and_the_way_on_is_to_the_exact_network()
     assert made.slackness > made.residual and made.light is Light.APPROACHING
     play.go(session, "train")
     said = headline(session.frame).words
-    assert is_off_margin(made) and what_is_left(made) in said and "%" not in said
+    assert is_off_margin(made) and what_is_left(made) in said
+    assert share(made.residual) not in said, "a small share would contradict it"
     play.go(session, "attack")
     play.step(session, session.attack_config.steps)
     said = headline(session.frame)

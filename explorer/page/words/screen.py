@@ -5,7 +5,6 @@ from __future__ import annotations
 from explorer.engine.roster import by_key
 from explorer.engine.statement import Action
 from explorer.page.frame import Frame, Stage
-from explorer.research.scenarios import Scenario
 
 NO_ENERGY = (
     "with biases beyond the first layer no theorem says that the weights are a sum over points, "
@@ -77,11 +76,6 @@ def stage_tip(frame: Frame, stage: Stage, tip: str) -> str:
 def opening_words(name: str, share: float | None = None) -> str:
     """Return what the page says while it trains for an example."""
     return f"Training for the example {name!r}{'' if share is None else f': {share:.0%}'} …"
-
-
-def example_words(row: Scenario) -> str:
-    """Return what stands beside an example, once open: "" where the headline says all."""
-    return f"Meant to fail. {row.sentence}" if row.fails else ""
 
 
 def exact_action(frame: Frame) -> Action | None:

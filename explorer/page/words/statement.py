@@ -25,7 +25,8 @@ def is_off_margin(made: Certificate) -> bool:
 def what_is_left(made: Certificate, decay: bool = False) -> str:
     """Return what keeps weights from a KKT point; `decay`: every point leaves a trace there."""
     if is_off_margin(made) and not decay:  # a small share would contradict what follows
-        return "Points off the margin still carry part of the weights"
+        off = share(made.slackness)
+        return f"The points that carry the weights lie on average {off} beyond the margin"
     return f"The points leave {share(made.residual)} of the weights unexplained"
 
 

@@ -120,9 +120,7 @@ def _verdict_statement(frame: Frame, made: Verdict, running: bool) -> Statement:
     if own is not None and own.title:
         return own
     if made.why_not is Unknowable.NO_CLAIMS and _at_work(frame):
-        words = (
-            "So far no candidate passes the attack’s own test: on the margin, with a multiplier."
-        )
+        words = "So far no candidate lies on the margin and has a multiplier."
         return Statement("No claim yet", words, action=None if running else Action("play", "Go on"))
     if made.why_not is not None:
         return _unknowable(frame, made, made.why_not)
@@ -227,7 +225,7 @@ def _sets(made: Verdict) -> str:
 
 def _unknowable(frame: Frame, made: Verdict, why: Unknowable) -> Statement:
     if why is Unknowable.NO_CLAIMS:
-        words = "No candidate passes the attack’s own test: on the margin, with a multiplier."
+        words = "No candidate lies on the margin and has a multiplier."
         return Statement("The attack claims nothing", words, "bad", action=ANEW)
     if why is Unknowable.FEW_POINTS:
         words = f"A comparison with chance takes {MIN_POINTS} points or more. A proof needs none."

@@ -56,8 +56,8 @@ def statement(frame: Frame, held: Proof) -> Statement:
 def hint(frame: Frame, held: Proof) -> str:
     """Return what can be done once all is known, or that a disc has no answer yet; "" else."""
     if held.centre is not None:
-        return "" if held.refit is not None else _named(frame, SOUGHT)
-    return _named(frame, FORBID) if held.done else ""
+        return "" if held.refit is not None else _region_words(frame, SOUGHT)
+    return _region_words(frame, FORBID) if held.done else ""
 
 
 def claim(frame: Frame, held: Proof) -> str:
@@ -184,10 +184,12 @@ def _outside(held: Proof) -> str:
 def _argument(frame: Frame, held: Proof) -> Statement:
     """Return what it costs to do without points in the region."""
     made = _of_disc(frame, held)
-    return replace(made, title=_named(frame, made.title), words=_named(frame, made.words))
+    return replace(
+        made, title=_region_words(frame, made.title), words=_region_words(frame, made.words)
+    )
 
 
-def _named(frame: Frame, text: str) -> str:
+def _region_words(frame: Frame, text: str) -> str:
     """Return words on a disc; on a line it is a strip."""
     return text.replace("disc", "strip") if frame.dataset.d == 1 else text
 

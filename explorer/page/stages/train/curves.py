@@ -176,7 +176,9 @@ class ResidualCurves(CurvesPanel):
         return words + MERGED.format(count(kept, "neuron"), asked) * (kept < asked)
 
     def end_value(self, frame: Frame, axis: Axis, values: np.ndarray[Any, Any]) -> str:
-        """Return what the headline says of the step on screen; where it says nothing, nothing."""
+        """Return what the headline says of the step on screen; while it runs, the newest known."""
+        if self.session.running:
+            return newest(axis, values)
         part = frame.training
         known = part.certificate is not None and part.certified is part.state
         return share(part.certificate.residual) if known and part.certificate is not None else ""
