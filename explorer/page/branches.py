@@ -11,11 +11,10 @@ from explorer.engine.energy.starts import mix_from_weights
 from explorer.engine.network import phi
 from explorer.engine.status import Status
 from explorer.engine.training import TrainState
-from explorer.page import play
+from explorer.page import play, sight
 from explorer.page.frame import Branch, Frame, Moment
 from explorer.page.session import Session, standing
 from explorer.page.stages.attack import commands as attack
-from explorer.page.stages.draw import commands as draw
 from explorer.page.stages.landscape import commands as landscape
 from explorer.page.stages.landscape.words import mixture
 
@@ -142,7 +141,7 @@ def adopt(session: Session, frame: Frame) -> None:
     other = frame.dataset is not drawing.present
     if other:
         drawing = drawing.push(frame.dataset)
-    draw.fit(session, frame.dataset, loaded=other)
+    sight.fit(session, frame.dataset, loaded=other)
     session.frame = replace(frame, drawing=drawing)
     session.show()
 

@@ -11,6 +11,7 @@ from explorer.engine import training
 from explorer.engine.explanations.certainty import Certainty
 from explorer.engine.roster import DEFAULT, by_key
 from explorer.engine.training import TrainConfig
+from explorer.page import sight
 from explorer.page.frame import BEFORE, Stage, numbers
 from explorer.page.history import History
 from explorer.page.job import Job, page_waits
@@ -47,7 +48,7 @@ def go(session: Session, stage: Stage) -> None:
     if stage in BESIDE_TRUTH and now.training.given and (session.guessing or not now.dataset.n):
         raise ValueError(NO_DATA)
     session.running, session.editing = False, False
-    draw.come_home(session)
+    sight.come_home(session)
     if stage == "train" and now.training.state is None:
         train.begin(session)
     elif stage not in BEFORE and not now.newest:

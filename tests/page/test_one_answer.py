@@ -12,10 +12,9 @@ import pytest
 from explorer.engine.data import preset
 from explorer.engine.energy.questions import Answers, MapConfig, MapQuestion
 from explorer.engine.number_words import share
-from explorer.page import play
+from explorer.page import play, sight
 from explorer.page.apps.explorer import App
 from explorer.page.session import Session
-from explorer.page.stages.draw import commands as draw
 from explorer.page.stages.explain import commands as explain
 from explorer.page.stages.train import commands as train
 from explorer.page.words.headline import headline
@@ -160,7 +159,7 @@ def test_to_the_truth_takes_every_answer_away_and_a_set_beyond_the_frame_gets_a_
     wide = replace(state, now=replace(state.now, x=x))
     session.show(explain=session.frame.explain.amend(wide))
     assert any(chip["key"] == "fit" for chip in made.panels["Tools"].view.state["chips"])
-    draw.refit(session)
+    sight.refit(session)
     assert float(np.abs(session.axes.shares(x.numpy())).max()) < 1
     explain.reset(session)
     assert session.frame.question == "split"

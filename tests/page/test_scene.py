@@ -18,7 +18,7 @@ from explorer.engine.certificate import in_reach
 from explorer.engine.data import Dataset, preset
 from explorer.engine.explanations.certainty import Certainty
 from explorer.engine.network import Network, init_network, phi, phi_all
-from explorer.page import play
+from explorer.page import play, sight
 from explorer.page.apps.explorer import App
 from explorer.page.frame import Frame
 from explorer.page.plane import marks
@@ -317,7 +317,7 @@ def test_a_chip_fits_the_axes_where_that_shows_more() -> None:
 def test_refit_shows_points_that_were_drawn_in_a_corner_large() -> None:
     session = Session()
     draw.add(session, [((1.7 + 0.1 * x, 1.8), 1.0 - 2 * x) for x in (0, 1)])
-    draw.refit(session)
+    sight.refit(session)
     assert session.axes.holds(session.frame.dataset) and session.axes.x[1] < 0.1
 
 

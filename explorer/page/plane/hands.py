@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from explorer.engine.settings import is_number
-from explorer.page import play, prior
+from explorer.page import play, prior, sight
 from explorer.page.session import Session
 from explorer.page.stages.draw import commands as draw
 from explorer.page.stages.explain import commands as explain
@@ -396,7 +396,7 @@ class ExplainHand(PointHand):
         if self.held is not None:
             self.held = None
             explain.drop(self.session)
-            draw.keep_in_sight(self.session)
+            sight.keep_in_sight(self.session)
 
     # --- keyboard ---------------------------------------------------------------------------
     def _step(self, by: int) -> None:
@@ -408,7 +408,7 @@ class ExplainHand(PointHand):
 
     def _nudge(self, by: Tensor, gesture: int) -> None:
         self._do(explain.nudge, tuple(by.tolist()))
-        draw.keep_in_sight(self.session)
+        sight.keep_in_sight(self.session)
         change = explain.explanation(self.session).change
         self.say = self.session.message or f"{self._point_name()}, residual {change:.1e}"
 

@@ -13,13 +13,12 @@ from explorer.engine.roster import DEFAULT
 from explorer.engine.status import Status
 from explorer.engine.store import Run
 from explorer.engine.training import TrainState
+from explorer.page import sight
 from explorer.page.frame import Attacking, Frame, Moment, Stage, Training, numbers
 from explorer.page.history import MOST_BYTES, History, Timeline
 from explorer.page.session import Session, standing
-from explorer.research.pictures.axes import Axes, axes_for
 from explorer.style import CLASSES
 
-WHOLE = 1.05  # times as far from the middle: so marks at the edge are whole; arbitrary
 POINTS = "alternating-circle"  # every point holds the margin, so every point leaves a trace
 NO_PAST, NO_FUTURE = "no edit was made before.", "no edit was taken back."
 REVIVED = (
@@ -74,7 +73,7 @@ def load(session: Session, dataset: Dataset) -> None:
     check_shown(dataset)
     drawing = session.frame.drawing.push(dataset)
     _keep_run(session, drawing)
-    fit(session, dataset, loaded=True)
+    sight.fit(session, dataset, loaded=True)
     awaited = session.frame.training.given and not session.frame.dataset.n
     (_go_on if awaited else _begin_anew)(session, drawing)
 
@@ -138,7 +137,7 @@ def restore(session: Session, history: History[Dataset]) -> None:
         return
     old, new = _rows(session.frame.dataset), _rows(history.present)
     if old and new and not old & new:
-        fit(session, history.present, loaded=True)
+        sight.fit(session, history.present, loaded=True)
         _begin_anew(session, history)
     else:
         _go_on(session, history)
@@ -169,7 +168,7 @@ def _come_back(session: Session, history: History[Dataset], moment: Moment) -> N
     branch, held, now = session.branch, moment.frame, session.frame.stage
     stage = now if (now, held.stage) == ("train", "draw") else held.stage
     session.running = session.running and now == stage == "train"
-    fit(session, history.present)
+    sight.fit(session, history.present)
     branch.train, branch.attack, branch.carried = moment.train, moment.attack, (None, None)
     session.frame = replace(held, drawing=history, stage=stage)
     session.restore(moment.settings)
@@ -206,7 +205,7 @@ def _go_on(session: Session, history: History[Dataset]) -> None:
     if state is not None and (state.net.d, state.net.outputs) != (dataset.d, dataset.outputs):
         if state.net.outputs != dataset.outputs:
             session.message = CLASSES_CHANGED
-        fit(session, dataset)
+        sight.fit(session, dataset)
         _begin_anew(session, history)
         return
     stage: Stage = "train" if old.is_aimed else old.stage
@@ -225,7 +224,7 @@ def _go_on(session: Session, history: History[Dataset]) -> None:
         before, state = state.net, training.refresh(dataset, state, config)
         if not torch.equal(before.theta, state.net.theta):
             session.message = REVIVED
-    fit(session, dataset)
+    sight.fit(session, dataset)
     part = Training(
         state, weight_decay=old.training.weight_decay, loss=old.training.loss,
         given=old.training.given, plan=known, before=state,
@@ -245,52 +244,3 @@ def _begun_again(old: Training, dataset: Dataset) -> tuple[TrainState, Run] | No
     made = replace(old.plan, dataset=dataset)
     generator = torch.Generator().manual_seed(made.seed)
     return training.init(dataset, made.train_config, generator), made
-
-
-def refit(session: Session) -> None:
-    """Let the plane show what stands on it as if it had just been loaded."""
-    fit(session, in_view(session.frame, session.axes), loaded=True)
-    session.show()
-
-
-def keep_in_sight(session: Session) -> None:
-    """Refit the plane where a point that should lie on it is out of sight, until `come_home`."""
-    before = session.axes
-    if before.holds(in_view(session.frame, before)):
-        return
-    refit(session)
-    home, widened = session.widened or (before, before)
-    session.widened = (home if widened is before else before), session.axes
-
-
-def come_home(session: Session) -> None:
-    """Let the plane show what it showed before `keep_in_sight`, unless it was refitted since."""
-    home, widened = session.widened or (session.axes, session.axes)
-    if session.axes is widened:
-        session.axes = home
-    session.widened = None
-
-
-def in_view(frame: Frame, axes: Axes) -> Dataset:
-    """Return what should lie on the plane: the drawn points, in Explain those that can be dragged.
-
-    These stand a little farther out, so that none is cut by the frame.
-    """
-    drawn = frame.dataset
-    if frame.stage != "explain" or frame.explain is None or frame.proof is not None:
-        return drawn
-    e = frame.explain.present.now
-    centre = torch.from_numpy(axes.centre[: drawn.d])
-    x = torch.cat([drawn.x.double(), centre + WHOLE * (e.x - centre)])
-    return Dataset(x, torch.cat([drawn.y.double(), e.y]))
-
-
-def fit(session: Session, dataset: Dataset, loaded: bool = False) -> None:
-    """Make the plane hold all points; on a line the height gives the label until one is chosen.
-
-    A set that was `loaded` should fill the plane; points drawn by hand do not move the axes.
-    """
-    flat = session.frame.dataset.d
-    if dataset.d != flat:
-        session.label = 0 if dataset.d == 1 else 1
-    session.axes = axes_for(session.axes, dataset, loaded or dataset.d != flat)

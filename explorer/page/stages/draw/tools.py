@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from explorer.page import play
+from explorer.page import play, sight
 from explorer.page.controls.control import Palette
 from explorer.page.frame import LAYERS, Frame
 from explorer.page.panels.base import Panel
@@ -66,7 +66,7 @@ class Tools(Panel):
         elif key == BAND_KEY:
             session.choose(band=not session.band)
         elif key == FIT_KEY:
-            draw.refit(session)
+            sight.refit(session)
         else:
             shown = set(session.layers) ^ {key}
             session.choose(layers=tuple(name for name in LAYERS if name in shown))
@@ -90,7 +90,7 @@ class Tools(Panel):
             name, tip = BAND
             chips.append({"key": BAND_KEY, "name": name, "tip": tip, "on": self.session.band})
         axes = self.session.axes
-        if axes_for(axes, draw.in_view(frame, axes), loaded=True) != axes:
+        if axes_for(axes, sight.in_view(frame, axes), loaded=True) != axes:
             chips.append({"key": FIT_KEY, "name": FIT[0], "tip": FIT[1], "on": False})
         if frame.is_aimed and frame.proof is None:
             shown = self.session.truth_shown

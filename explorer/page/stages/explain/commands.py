@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -15,13 +14,13 @@ from explorer.engine.explanations.splitting import (
     free_direction,
     kinks_at,
     merge,
-    remainder,
 )
 from explorer.engine.network import Network
-from explorer.page.frame import Certain, Proof
+from explorer.page import sight
+from explorer.page.frame import Certain
 from explorer.page.history import History
+from explorer.page.question import LET_GO, OWN, turn
 from explorer.page.session import Session
-from explorer.page.stages.draw import commands as draw
 from explorer.page.stages.explain import words
 from explorer.research.explained import (
     LEAST,
@@ -29,7 +28,6 @@ from explorer.research.explained import (
     Slide,
     first_explained,
     refresh,
-    share_left,
     slide_along,
     split_toward,
 )
@@ -39,8 +37,6 @@ from explorer.research.words import explanations
 NO_PAST = "these are the points it was trained on."
 IN_SIGHT = 0.7  # of the plane: so far its own split goes, clear of words and chips; arbitrary
 NO_FUTURE = "no step was taken back."
-LET_GO: dict[str, Any] = {"slide": None, "selected": None, "mate": None, "words": ""}
-OWN: dict[str, Any] = {"far": None, "forced": None}  # answers to other questions than a drag asks
 
 
 def history(session: Session) -> History[Explained]:
@@ -88,36 +84,6 @@ def begin(session: Session) -> None:
     session.show(explain=History(first_explained(now.target, now.truth, made)))
 
 
-def turn(
-    session: Session, e: Explanation | None = None, radii: Certain | None = None,
-    asked: Proof | None = None, **found: Any,  # noqa: ANN401 - fields of Explained
-) -> None:  # fmt: skip
-    """Put one question with its answer on screen: all that another one had put there leaves.
-
-    Args:
-        session: shows it.
-        e: the points that answer it; None: those the weights were trained on.
-        radii: the map that does.
-        asked: the last act, which does.
-        found: what else is known of the points. Undo brings those before back.
-    """
-    session.message = ""  # what was refused before is no answer to this
-    held, shown = session.frame.explain, {"radii": radii, "asked": asked}
-    draw.come_home(session)
-    if held is None:
-        session.show(**shown)
-        return
-    state = held.present
-    e, found = e or state.truth, {**LET_GO, **OWN, **found}
-    if e is state.now:
-        session.show(**shown, explain=held.amend(replace(state, **found)))
-    else:
-        made = refresh(state, e, **{**found, **_origin(state, e)})
-        session.show(**shown, explain=held.push(made))
-    draw.keep_in_sight(session)
-
-
-# --- the hand ---------------------------------------------------------------------------
 def choose(session: Session, i: int | None) -> None:
     """Choose point i; the point chosen before stays as its partner."""
     state = explanation(session)
@@ -272,9 +238,9 @@ def restore(session: Session, history: History[Explained]) -> None:
     """Show the explanation of `history`, with no point chosen."""
     free = explanation(session).free  # whether drags are free is no step: it stays
     let_go = {key: value for key, value in LET_GO.items() if key != "words"}
-    draw.come_home(session)
+    sight.come_home(session)
     session.show(explain=history.amend(replace(history.present, **let_go, free=free)), radii=None)
-    draw.keep_in_sight(session)
+    sight.keep_in_sight(session)
 
 
 def _amend(session: Session, state: Explained) -> None:
@@ -305,12 +271,6 @@ def take_farthest(session: Session, found: OtherSet) -> None:
     Where none is farther than the radius that tells points, the truth stays, and this is said.
     """
     turn(session, found.explanation if found.other else None, far=found)
-
-
-def _origin(state: Explained, e: Explanation) -> dict[str, Any]:
-    """Return what a set leaves, and its sum, with which the sets that are split from it compare."""
-    left = state.base if e is state.truth else share_left(state.target, e.x, e.y)
-    return {"left": left, "reference": remainder(state.net, e)}
 
 
 def _in_view(x: Tensor, u: Tensor, axes: Axes, edge: float) -> float:

@@ -27,6 +27,7 @@ from explorer.page.controls.row import Item, Row, choices
 from explorer.page.frame import Certain, Frame
 from explorer.page.job import JobState, once
 from explorer.page.panels.base import Panel
+from explorer.page.question import turn
 from explorer.page.stages.explain import commands as explain
 from explorer.page.stages.explain import words
 from explorer.page.view.chart import ChartView
@@ -175,7 +176,7 @@ class ExplainPanel(Panel):
         why = obstacle(target)
         if why:
             raise ValueError(why)
-        explain.turn(self.session)  # the map is of the plane as it is without another set
+        turn(self.session)  # the map is of the plane as it is without another set
         axes, d = self.session.axes, target.net.d
         low, high = (axes.centre[:d] - axes.half[:d]), (axes.centre[:d] + axes.half[:d])
         side, half = SIDES[d], float(2 * axes.half[0] / SIDES[2])

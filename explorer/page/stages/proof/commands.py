@@ -16,8 +16,8 @@ from explorer.engine.explanations.places import Hole
 from explorer.engine.progress import Progress, no_progress, part_progress
 from explorer.page.aim import limit_of
 from explorer.page.frame import Aim, Proof
+from explorer.page.question import turn
 from explorer.page.session import Session
-from explorer.page.stages.explain import commands as explain
 from explorer.research.runs import RADIUS, cone_around
 
 DISC = 0.12  # of the plane's half width: radius of the first disc; arbitrary
@@ -42,7 +42,7 @@ def begin(session: Session) -> None:
     target = session.frame.target
     if target is None or session.frame.stage != "explain":
         raise ValueError("Turn to Explain first: there the question is asked.")
-    explain.turn(session, asked=Proof(target))
+    turn(session, asked=Proof(target))
 
 
 def leave(session: Session) -> None:
