@@ -68,7 +68,7 @@ def points_are_forbidden_by_touch(app: Explorer) -> None:
     app.plane.scroll_into_view_if_needed()
     before = app.plane.evaluate(SCROLLED)
     swipe(app, (0.2, 0.5), (0.4, 0.5))
-    expect(app.verdict).to_contain_text("Without a point in the disc")
+    expect(app.verdict).to_contain_text("Without a point in the strip")
     disc = "() => document.querySelector('.mx-plane canvas').mxFrame.disc?.data"
     touch_page.wait_for_function(f"() => Math.abs(({disc})()[0] + 0.2) < 0.01")
     assert app.plane.evaluate(SCROLLED) == before
@@ -76,7 +76,7 @@ def points_are_forbidden_by_touch(app: Explorer) -> None:
     app.button("Wider").tap()
     touch_page.wait_for_function(f"wide => ({disc})()[2] > wide", arg=wide)
     app.button("Allow points again").tap()
-    expect(app.verdict).not_to_contain_text("Without a point in the disc")
+    expect(app.verdict).not_to_contain_text("Without a point in the strip")
 
 
 def a_curve_is_drawn_by_touch(app: Explorer) -> None:
