@@ -24,20 +24,21 @@ class Series:
         x: (n,).
         y: (n,); nan leaves a gap.
         name: in words; "" for what is not read off by itself.
-        kind: a line, the band between y and z, dots, or stems from z up to y.
+        kind: a line, the band between y and z, dots, stems from z up to y, or a mark: an upright
+            dash on a bar, with its name at it.
         z: (n,) the other end of a band or of stems; 0 where it is not given.
         ids: (n,) what a pointer on a dot or stem gives back, from 0; -1 for nothing.
         colour: name of a colour of the page: "ink", "ink3", "good" ...
         value: newest value in words, beside the name at the end of a line.
         look: what else the painter knows: dashed, steps, measured, width, opacity,
-            shape, size, hollow, core.
+            shape, size, hollow, core; above, of a mark whose name stands above its bar.
         end: whether the name stands at the end of the line.
     """
 
     x: ArrayLike
     y: ArrayLike
     name: str = ""
-    kind: Literal["line", "band", "dots", "stems"] = "line"
+    kind: Literal["line", "band", "dots", "stems", "mark"] = "line"
     z: ArrayLike | None = None
     ids: ArrayLike | None = None
     colour: str = "ink"

@@ -15,6 +15,15 @@ FITTED = """() => {
   const { disc, candidates } = document.querySelector('.mx-plane canvas').mxFrame;
   return disc && candidates; // what is fitted without the disc comes with it
 }"""
+# The boxes of the last three names that the gauge painted: left, right, middle; null before.
+NAMES = """() => {
+  const pen = CanvasRenderingContext2D.prototype, real = pen.fillText;
+  window.mxNames = [];
+  pen.fillText = function (words, x, y) {
+    if (this.canvas.closest(".mx-gauge")) mxNames.push([x, x + this.measureText(words).width, y]);
+    return real.call(this, words, x, y);
+  };
+}"""
 LEFT = re.compile(r"Without a point in the disc|No point is needed")
 
 
@@ -58,12 +67,18 @@ def test_without_motion_the_last_frame_leads_to_rings_the_truth_and_an_argument(
     expect(app.verdict).to_contain_text(LEFT)
     page.wait_for_function(FITTED)
     assert drawn(page, "candidates") > 0
-    gauge = page.locator(".mx-proof > .mx-chart-view:not(.mx-widths) .mx-chart-plot")
+    gauge = page.locator(".mx-gauge .mx-chart-plot")
     expect(gauge).to_be_visible()
     width = "() => document.querySelector('.mx-plane canvas').mxFrame.disc.data[2]"
     before = page.evaluate(width)
+    page.evaluate(NAMES)
     page.mouse.wheel(0, -100)
     page.wait_for_function(f"before => ({width})() > before", arg=before)
+    page.wait_for_function("() => mxNames.length >= 3")
+    boxes = page.evaluate("() => mxNames.slice(-3)")
+    for i, (left, right, middle) in enumerate(boxes):
+        for other in boxes[:i]:
+            assert right < other[0] or other[1] < left or abs(middle - other[2]) >= 14
     app.button("Allow points again").click()
     expect(app.verdict).not_to_contain_text(LEFT)
     app.button("Leave the proof").click()

@@ -30,7 +30,9 @@ from explorer.page.stages.explain.panel import HIDE, ExplainPanel
 from explorer.page.stages.explain.words import LIKELY
 from explorer.page.stages.proof import commands as proof
 from explorer.page.stages.proof.commands import proofs
+from explorer.page.stages.proof.panel import gauge
 from explorer.page.words.headline import headline
+from explorer.research.pictures.axes import Axes
 from tests.page.pages import hold_jobs, on_plane, opened, press
 
 STEPS = 400
@@ -306,6 +308,35 @@ def test_where_no_place_needs_a_point_the_plane_shows_another_set_and_the_best()
     drawn = on_plane(app)
     assert "disc" not in drawn and len(drawn["candidates"])
     assert headline(app.session.frame).title == title
+    app.close()
+
+
+def test_the_disc_of_the_other_set_lies_whole_on_the_plane() -> None:
+    app = asked("random-circle", n=8)
+    first = app.session.frame.proof.centre
+    low = tuple((x + 1.0, 1.0) for x in first)  # of a plane that ends in the middle of that disc
+    proof.allow(app.session)
+    app.session.axes = Axes(*low)
+    proof.finish(app.session, app.session.frame.proof.cone)
+    held = app.session.frame.proof
+    away = [abs(x - centre) for x, (centre, _) in zip(held.centre or (), low, strict=False)]
+    assert held.centre != first and all(at + held.radius <= 1 + 1e-9 for at in away)
+    assert held.refit is None or held.refit.high <= held.limit
+    app.close()
+
+
+def test_the_gauge_marks_what_is_left_the_least_and_what_is_allowed_each_once() -> None:
+    app = asked()
+    proof.forbid(app.session, app.session.frame.truth.x[2])
+    held = app.session.frame.proof
+    chart = gauge(app.session.frame, held)
+    marks = {one.name: np.asarray(one.x).item() for one in chart.series if one.kind == "mark"}
+    assert sorted(marks.values()) == sorted(
+        (held.refit.high, held.cone.least.high, held.limit)
+    ) and all(marks)
+    assert bool(chart.note) == (not held.exact and held.refit.low <= held.limit < held.refit.high)
+    proof.allow(app.session)
+    assert not gauge(app.session.frame, app.session.frame.proof).series
     app.close()
 
 

@@ -63,6 +63,7 @@ const endName = (s, size, series) => {
   if (size.width >= NARROW) return `${s.name} ${s.value}`.trim();
   return series.length === 1 ? s.value : s.name;
 };
+const markName = (s) => (s.kind === "mark" ? `${s.name} ${s.value}`.trim() : "");
 const LOW = 90; // px: below, the room of the level axis' name goes to the lines; the card's title says it, too
 const named = (frame, size) => frame.x.name && size.height >= LOW;
 const layOut = (context, frame, size) => {
@@ -71,7 +72,7 @@ const layOut = (context, frame, size) => {
   const { x, y } = frame;
   const yTicks = y.hidden ? [] : ticksOf(y, Math.max(2, Math.floor(size.height / 32)));
   const left = y.hidden ? 8 : 10 + Math.max(8, ...yTicks.map(([, words]) => width(words)));
-  const names = frame.series.map((s) => endName(s, size, frame.series)).filter(Boolean);
+  const names = frame.series.map((s) => endName(s, size, frame.series) || markName(s)).filter(Boolean);
   const right = size.width - (names.length ? Math.min(12 + Math.max(...names.map(width)), 0.5 * size.width) : 12);
   const dots = frame.series.filter((s) => s.kind === "dots" && !y.hidden).map((s) => (s.size || SIZES.dot) + 2);
   const bare = Math.max(6, ...dots); // a dot at 0 stands whole above the edge
@@ -227,6 +228,21 @@ const paintNames = (c, frame, rows, at, paints, size) => {
     c.fillText(n.text, left, n.at);
     return { left, right: left + wide, y: n.at };
   });
+};
+// Marks on a level bar, each with its name at its foot: above the bar, or in two rows below it, where
+// the name of a mark further left stands in the lower row if it would touch.
+const paintMarks = (c, frame, rows, at, paints) => {
+  const marks = frame.series.flatMap((s, k) => (s.kind === "mark" && rows[k].length ? [{ s, x: Math.round(at.X(rows[k][0].x)), y: at.Y(rows[k][0].y) }] : []));
+  let free = 1e9; // px: left of the name that was placed last
+  for (const { s, x, y } of marks.sort((a, b) => b.x - a.x)) {
+    const text = markName(s), low = x + 5 + at.width(text) > free - 8, down = s.above ? -19 : low ? 35 : 19;
+    if (!s.above) free = x;
+    c.strokeStyle = c.fillStyle = paints[s.colour] || paints.ink;
+    c.lineWidth = 2;
+    straight(c, [[x, y - Math.sign(down) * 9], [x, y + down + Math.sign(down) * 6]]);
+    Object.assign(c, { font: SMALL, textAlign: "left", textBaseline: "middle" });
+    c.fillText(text, x + 5, y + down);
+  }
 };
 // What a word lights in a chart: lines, dots and rules whose names, or whose chart's title, say it.
 const NAMED_BY = { margin: /margin/i, unseen: /unseen/i, claim: /training points|found|claim/i, candidate: /candidate/i, lambda: /λ|multiplier/i, left: /unexplained/i, kink: /kink/i };
@@ -388,6 +404,7 @@ const paintChart = (context, frame, size, paints) => {
   });
   context.restore();
   const names = [...ruled, ...paintNames(context, frame, rows, at, paints, size)];
+  paintMarks(context, frame, rows, at, paints);
   if (frame.handle) paintHandle(context, frame, rows, names, at, paints);
   if (tip) paintTip(context, tip, size, at, paints);
 };

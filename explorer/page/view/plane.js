@@ -314,7 +314,8 @@ const paintResults = (context, frame, paints, places) => {
   eachRow(frame.links, ([x, y, a, b]) => {
     context.beginPath(); context.moveTo(X(x), Y(y)); context.lineTo(X(a), Y(b)); context.stroke();
   });
-  eachRow(frame.marks, ([x, y, kind]) => GLYPHS[MARKS[kind]](context, within(x, X, 8 * unit), within(y, Y, 8 * unit), paints, unit));
+  eachRow(frame.hands, ([x, y]) => GLYPHS.hand(context, X(x), Y(y), paints, unit)); // below a sign, which is read
+  eachRow(frame.marks, (row) => GLYPHS[MARKS[row[2]]](context, ...markAt(row, places), paints, unit));
   const off = {}; // claims beyond the plane by side and kind: one mark for all, and how many
   eachRow(frame.claims, (row, i) => {
     const [px, py, dx, dy] = claimAt(frame, row, i, places);
@@ -347,13 +348,15 @@ const pointOut = (context, x, y, dx, dy, paints, unit) => {
 // One glyph, one meaning: `page/plane/marks.py` says which is where, `page/plane/words.py` what each
 // means, and the legend draws its rows with these same functions.
 const MARKS = ["wrong", "found", "certified", "likely", "beside", "unknown", "fixed", "splits", "hit"];
-// A small disc beside a point, whose class stays in sight; its middle is returned.
+// Where a mark has its middle in px: a sign stands beside its point, whose class stays in sight.
+const markAt = ([x, y, kind], { X, Y, unit }) => {
+  const aside = ["fixed", "splits"].includes(MARKS[kind]) ? 12 * unit : 0;
+  return [within(x, X, 8 * unit) + aside, within(y, Y, 8 * unit) + aside];
+};
 const badge = (context, x, y, paints, unit) => {
-  const [bx, by] = [x + 9 * unit, y + 9 * unit];
-  context.beginPath(); circle(context, bx, by, 6.5 * unit);
+  context.beginPath(); circle(context, x, y, 8 * unit);
   context.fillStyle = paints.card; context.fill();
   context.strokeStyle = paints.ink; context.lineWidth = 1.6 * unit; context.stroke();
-  return [bx, by];
 };
 // A path in a colour, over a wider one in the colour of the card, so that it is seen on any map.
 const edged = (context, colour, width, paints, unit, path, dash = []) => {
@@ -415,12 +418,12 @@ const GLYPHS = {
     c.fillText("?", x, y + 0.5 * unit);
   },
   fixed: (c, x, y, paints, unit) => {
-    const [bx, by] = badge(c, x, y, paints, unit);
-    c.beginPath(); c.moveTo(bx - 3.6 * unit, by); c.lineTo(bx + 3.6 * unit, by); c.stroke();
+    badge(c, x, y, paints, unit);
+    c.beginPath(); c.moveTo(x - 4.5 * unit, y); c.lineTo(x + 4.5 * unit, y); c.stroke();
   },
   splits: (c, x, y, paints, unit) => {
-    const [bx, by] = badge(c, x, y, paints, unit);
-    c.beginPath(); circle(c, bx, by, 3.1 * unit);
+    badge(c, x, y, paints, unit);
+    c.beginPath(); circle(c, x, y, 4 * unit);
     c.fillStyle = paints.ink; c.fill();
   },
   other: (c, x, y, paints, unit, colour = paints.pos) => edged(c, colour, 2, paints, unit, () => { // a star
@@ -493,16 +496,25 @@ const paintPlaces = (context, frame, paints, { X, Y, unit }, size) => {
   const rows = [];
   eachRow(frame.places, (row) => rows.push([...row]));
   rows.sort((a, b) => b[2] - a[2]); // a small one lies over a large one
-  rows.forEach(([x, y, w, h, label]) => {
-    const [px, py, rx, ry] = [X(x), Y(y), Math.max((w * size.width) / 2, 10 * unit), Math.max((h * size.height) / 2, 10 * unit)];
+  const boxes = rows.map(([x, y, w, h, label]) => {
+    const [rx, ry] = [(w * size.width) / 2, (h * size.height) / 2].map((r) => Math.max(r, 10 * unit)), [px, py] = [X(x), Y(y)];
     const box = () => context.roundRect(px - rx, py - ry, 2 * rx, 2 * ry, Math.min(rx, ry) * 0.5);
-    context.beginPath(); box();
-    const ink = paintOf(label, paints), wide = Math.min(rx, ry) > size.width / WIDE_PLACE; // only its edge is drawn: wide ones overlap
-    if (!wide) { context.fillStyle = faded(ink, Math.min(0.55, 0.22 + (4 * unit) / Math.min(rx, ry))); context.fill(); }
-    if (wide) edged(context, ink, 3, paints, unit, box, frame.placesAre === "likely" ? [3, 3] : []);
-    else if (frame.placesAre === "likely") edged(context, paints.good, 2.2, paints, unit, box, [3, 3]);
-    else edged(context, paints.good, 3, paints, unit, box);
+    const wide = Math.min(rx, ry) > size.width / WIDE_PLACE; // only its edge is drawn: wide ones overlap
+    return { px, py, rx, ry, box, wide, ink: paintOf(label, paints) };
   });
+  boxes.forEach(({ px, py, rx, ry, box, wide, ink }, i) => {
+    if (wide) return;
+    context.save();
+    for (const one of boxes.slice(i + 1)) { // a part of two places has one colour
+      if (Math.abs(one.px - px) > one.rx + rx || Math.abs(one.py - py) > one.ry + ry) continue;
+      context.beginPath(); context.rect(0, 0, size.width, size.height); one.box(); context.clip("evenodd");
+    }
+    context.beginPath(); box();
+    context.fillStyle = faded(ink, Math.min(0.55, 0.22 + (4 * unit) / Math.min(rx, ry))); context.fill();
+    context.restore();
+  });
+  const dash = frame.placesAre === "likely" ? [3, 3] : [];
+  for (const { box, wide, ink } of boxes) edged(context, wide ? ink : paints.good, wide || !dash.length ? 3 : 2.2, paints, unit, box, dash);
 };
 const paintDisc = (context, frame, paints, { X, Y, unit }, size) => {
   eachRow(frame.disc, ([x, y, w, h]) => {
@@ -529,7 +541,7 @@ const chipAt = (frame, i, y, wide, X, Y) => {
 };
 const paintOver = (context, frame, paints, { X, Y, unit }) => {
   eachRow(frame.other, (row) => paintOther(context, row, paints, { X, Y, unit }));
-  for (const [rows, key] of [[frame.rings, "ring"], [frame.likely, "likely"], [frame.diamonds, "diamond"], [frame.hands, "hand"]])
+  for (const [rows, key] of [[frame.rings, "ring"], [frame.likely, "likely"], [frame.diamonds, "diamond"]])
     eachRow(rows, ([x, y]) => GLYPHS[key](context, X(x), Y(y), paints, unit));
   context.font = `12px ${FONT}`; context.textAlign = "left"; context.textBaseline = "middle";
   for (const [i, [, y, words]] of (frame.texts || []).entries()) { // a chip: kinks and points run under it
@@ -602,7 +614,7 @@ const sentenceAt = (frame, u, v, size) => {
   };
   const mark = (row) => told[MARKS[row[2]]] || "";
   const certain = (row, i) => mark(row) + (frame.certain?.[i] ? ` Without it ${frame.certain[i]} or more are left.` : "") + (aside(row, i).slice(2).some(Boolean) ? " It lies farther out, where the arrow points." : "");
-  return near(frame.claims, certain, 13, aside) || near(frame.marks, mark, 13) || around(frame.places) || near(frame.likely, () => told.likely, 13)
+  return near(frame.claims, certain, 13, aside) || near(frame.marks, mark, 13, (row) => markAt(row, places)) || around(frame.places) || near(frame.likely, () => told.likely, 13)
     || near(frame.other, () => told.other, 10)
     || near(frame.candidates, (row) => told[row[4] ? "candidate" : "unused"], 9)
     || near(frame.points, (row, i) => `Point ${i + 1}. ${told[row[4] ? "traceless" : frame.hollow ? "truth" : "point"]}`, 11)

@@ -96,11 +96,13 @@ def finish(session: Session, cone: Cone) -> None:
 def _rival(session: Session, held: Proof) -> Proof:
     """Return the act with a disc that some explanation, as good, does without; as it is, if none.
 
-    Where there are places, none is looked for.
+    Where there are places, none is looked for; the disc lies whole on the plane.
     """
     if held.cone is None or held.points is None:
         return held
-    for row in held.points[:RIVALS]:
+    d = held.target.net.d
+    away = np.abs(held.points[:, :d] - session.axes.centre[:d]) / session.axes.half[:d]
+    for row in held.points[(away <= 1 - DISC).all(axis=1)][:RIVALS]:
         disc = replace(held, centre=tuple(row[:-2].tolist()), radius=DISC * session.axes.x[1])
         made = held.cone.best_without(hole_of(disc.disc), rounds=ROUGH)
         if made.high <= held.limit:

@@ -10,7 +10,7 @@ import ipywidgets as w
 import numpy as np
 
 from explorer.engine.attacks.target import Target
-from explorer.engine.charts import NOTHING, Axis, Chart, Guide, Series, next_step
+from explorer.engine.charts import NOTHING, Axis, Chart, Series, next_step
 from explorer.engine.explanations.assumptions import obstacle
 from explorer.engine.explanations.cone import Bound
 from explorer.engine.number_words import share
@@ -28,7 +28,8 @@ from explorer.research.pictures.charts import class_stems
 MANY = 4  # places from which a chart compares them; the range of fewer stands under Numbers
 WIDE = 2  # the axis of the gauge over the limit; arbitrary
 ROOM = 1.05  # over the widest place; arbitrary
-BAR = 40  # px: how thick the bar of the gauge is; arbitrary
+BAR = 12  # px: how thick the bar of the gauge is; arbitrary
+UPRIGHT = Axis(-1.5, 1.0, hidden=True)  # of the gauge: two rows of names below its bar, one above
 STILL_S = 0.08  # a disc that rests so long is refitted to the end; arbitrary
 
 
@@ -51,7 +52,8 @@ class ProofPanel(Panel):
             cancel=Item("cancel", "Cancel", "Stop, and go back to the points", job=self.places),
             said=Item("words"),
         )
-        self.gauge, self.widths = ChartView(), ChartView(_dom_classes=["mx-widths"])
+        self.gauge = ChartView(_dom_classes=["mx-gauge"])
+        self.widths = ChartView(_dom_classes=["mx-widths"])
         self.widths.on("hover", lambda i: self.session.choose(pointed=i))
         self.hand = Row(**self.button_items(
             wider=(words.WIDER, "A wider disc (+, or the wheel)",
@@ -142,31 +144,32 @@ def widths(held: Proof) -> Chart:
         return NOTHING
     wide, labels = words.widths_of(made), made.rows[:, -2]
     top = ROOM * float(wide.max()) if held.done else next_step(float(wide.max()))  # it stays
+    ends = tuple(zip((1, len(wide)), words.ENDS, strict=True)) if held.done else ()
     return Chart(
-        class_stems(wide, labels, np.arange(len(wide))), Axis(0.0, len(wide) + 1.0, hidden=True),
-        Axis(0.0, top, short=words.WIDTH), words.CLOSED_IN, picks=True,
+        class_stems(wide, labels, np.arange(len(wide))), Axis(0.0, len(wide) + 1.0, ticks=ends),
+        Axis(0.0, top, short=words.WIDTH), words.CLOSED_IN, words.UNITS, picks=True,
         tips=words.places_told(made),
     )  # fmt: skip
 
 
 def gauge(frame: Frame, held: Proof) -> Chart:
-    """Return a bar from the least that is left to what is now; what is allowed is a line."""
+    """Return a bar up to what is left now, with marks: the least, and what is allowed."""
     if held.needed is None or held.cone is None or held.centre is None or held.refit is None:
         return NOTHING
-    least, now = held.cone.least.high, held.refit.high
+    least, now, limit = held.cone.least.high, held.refit.high, held.limit
     # Room for most discs: the axis stays while one drags.
-    top = max(1.15 * now, WIDE * held.needed.limit, WIDE * least)
-    limit = f"{words.limit_name(frame, held.needed)} {share(held.needed.limit)}"
-    look = {"width": BAR}
-    series = [
-        Series([0, least], [0, 0], colour="ink3", look=look),
-        Series(
-            [least, now], [0, 0], words.HERE, value=share(now), colour="ink", look=look, end=True
-        ),
+    top = max(1.15 * now, WIDE * limit, WIDE * least)
+    marks = ((words.HERE, now), (words.LEAST, least), (words.limit_name(frame, held.needed), limit))
+    bars = [
+        Series([0, end], [0, 0], colour=colour, look={"width": BAR})
+        for end, colour in ((top, "line"), (now, "ink2"))
+    ]
+    named = [
+        Series([at], [0], name, "mark", value=share(at), colour="ink2", look={"above": not k})
+        for k, (name, at) in enumerate(marks)
     ]
     return Chart(
-        series, Axis(0.0, top, percent=True), Axis(-1.0, 1.0, hidden=True), words.GAUGE,
-        "" if held.exact else words.SEARCHED,
+        [*bars, *named], Axis(0.0, top, hidden=True, percent=True), UPRIGHT, words.GAUGE,
+        words.SEARCHED if words.is_open(held) else "",
         label=f"{words.GAUGE} {words.HERE}: {share(now)}",
-        rules=[Guide(held.needed.limit, limit, "x"), Guide(least, words.LEAST, "x", "ink3")],
     )  # fmt: skip

@@ -23,6 +23,7 @@ GAUGE = "Unexplained share of the weights"
 LEAST, HERE = "best set", "without a point here"
 SEARCHED = "so far"
 CLOSED_IN, WIDTH = "How wide each place is", "width"
+UNITS, ENDS = "in units of the plane", ("narrowest", "widest")
 HIDE = "Hide the points"
 NEXT = Action("landscape", "Try other starts")
 NOWHERE = "No place must hold a point"
@@ -62,16 +63,22 @@ def hint(frame: Frame, held: Proof) -> str:
 
 def claim(frame: Frame, held: Proof) -> str:
     """Return what is proven of the places; of which sets, stands under Numbers."""
-    where = "each" if held.places > 1 else "that"
+    where = "each of them" if held.places > 1 else "it"
     return (
         f"Every set that explains the weights {_as_good(frame, held)} has a point of its class in "
-        f"{where} place."
+        f"{where}."
     )
 
 
 def reveal_action(frame: Frame, held: Proof) -> Action | None:
     """Return the way to the truth, where there is one that is hidden."""
     return REVEAL if frame.is_told and not held.revealed else None
+
+
+def is_open(held: Proof) -> bool:
+    """Return whether a disc has no verdict yet, and may get one."""
+    bound = held.refit
+    return bound is not None and not held.exact and bound.low <= held.limit < bound.high
 
 
 def leaver(frame: Frame, made: Needed) -> str:
@@ -89,7 +96,7 @@ def _as_good(frame: Frame, held: Proof) -> str:
     assert held.needed is not None
     if held.needed.limit <= FINE:
         return f"but for {share(held.needed.limit)}"
-    return f"as well as {'the training points do' if frame.is_told else 'a threshold asks'}"
+    return "as well" if frame.is_told else "as well as a threshold asks"
 
 
 def _numbers(held: Proof) -> tuple[tuple[str, str], ...]:
@@ -219,6 +226,6 @@ def _of_disc(frame: Frame, held: Proof) -> Statement:
             words = f"{_trial_words(frame, held)} One is drawn."
         return Statement(title, words, "warn", fold, action)
     words = f"More than {whose}, but no proof says that none leaves less. {FILLED}"
-    if not held.exact:
+    if is_open(held):
         words = f"More than {whose}, so far: let the disc rest for the proof. {FILLED}"
     return Statement(title, words, "", fold, action)
