@@ -148,7 +148,7 @@ def the_handle_is_dragged_by_mouse_and_by_keys(triangle: Triangle) -> None:
     page.mouse.move(*triangle.at(1, 0, 0), steps=20)
     page.mouse.up()
     triangle.rests_at(100, 0, 0)
-    expect(triangle.said).to_have_text(re.compile("unexplained less than 1%$"))  # exact at rest
+    expect(triangle.said).to_have_text(re.compile("unexplained less than 0.01%$"))  # exact at rest
     page.mouse.click(*triangle.at(0.2, 0.5, 0.3))
     triangle.rests_at(20, 50, 30)
     x, y = triangle.corners["unseen"]

@@ -291,7 +291,8 @@ def _is_finished(frame: Frame, look: Look) -> bool:
     )  # fmt: skip
 
 
-OF_A_START = 10  # candidates of a start that are drawn in full size; more are smaller; arbitrary
+OF_A_START = 4  # candidates of a start that are drawn in full size; more are smaller; arbitrary
+PALE = 0.35  # of a candidate of a start: how much stronger it is than one of no claim; arbitrary
 
 
 def _candidates(frame: Frame, axes: Axes, look: Look, values: dict[str, Any]) -> Arrays:
@@ -325,7 +326,8 @@ def _candidates(frame: Frame, axes: Axes, look: Look, values: dict[str, Any]) ->
         used = _claimed_mask(shown, of_start)
     made: Arrays = {"candidates": candidate_rows(shown, axes, used)}
     if frame.handle is not None and not frame.rolled and frame.handle.end < 0:
-        made["candidates"][:, 3] = min(1.0, OF_A_START / len(used))  # many, and none claims a point
+        made["candidates"][:, 3] = min(1.0, OF_A_START / len(used))
+        made["candidates"][:, 4] = PALE  # they are many, and none claims a point
     if claims is not None and look.truth_shown and len(claims.x):
         made |= marks.claim_marks(frame, axes, values)
     elif look.running and look.truth_shown and frame.stage == "attack":
@@ -342,7 +344,7 @@ def _candidates(frame: Frame, axes: Axes, look: Look, values: dict[str, Any]) ->
 
 
 def candidate_rows(shown: Any, axes: Axes, used: Array) -> Array:  # noqa: ANN401 - has x, y, lam
-    """Return candidates as `plane.js` takes them (m, 5); `used` (m,): 0 for those of no claim."""
+    """Return candidates as `plane.js` takes them (m, 5); `used` (m,): 0 of no claim to 1."""
     y, lam = as_array(shown.y), as_array(shown.lam)
     size = np.maximum(_weights(lam, len(y)), 0)
     return np.column_stack([shares_of(shown.x, shown.y, axes), y, size, used])

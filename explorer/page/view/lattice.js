@@ -14,7 +14,11 @@ const cornersAround = ({ data, shape: [side] }, [truth, , noise]) => {
 // The energy at a place; NaN where a corner is not known.
 const readLattice = (map, place) => cornersAround(map, place).reduce((sum, [share, value]) => sum + (Math.abs(share) < NEAR_PLACE ? 0 : share * value), 0);
 
-const unexplainedText = (e) => (!Number.isFinite(e) ? "–" : e < 1e-4 ? "less than 1%" : (100 * Math.sqrt(e)).toFixed(0) + "%");
+const unexplainedText = (e) => {
+  if (!Number.isFinite(e)) return "–";
+  const per = 100 * Math.sqrt(Math.max(e, 0));
+  return per < 0.01 ? "less than 0.01%" : (per < 0.1 ? per.toPrecision(1) : per.toFixed(1)) + "%"; // as energy_words.py has it
+};
 const percentsOf = (place) => {
   const exact = place.map((w) => 100 * w), whole = exact.map(Math.floor);
   const order = [...whole.keys()].sort((i, j) => whole[i] - exact[i] - (whole[j] - exact[j]));

@@ -21,7 +21,7 @@
 //               trace in the weights, 1 if it holds the margin (0: not; -1: the size says the share).
 //               A class is 1, -1, 3 or 4
 //   hollow      true while the points are the truth of an attack
-//   candidates  (m, 5): x, y, class, share of the largest multiplier, 1 unless it is unused
+//   candidates  (m, 5): x, y, class, share of the largest multiplier, opacity from 0 (unused) to 1
 //   starts      (m, 6): where each candidate stands at truth, unseen and noise: a start is their mix
 //   trail       step of the run: `remember` joins the candidates of successive steps to trails
 //   trails      [(m, 5)]: earlier places of the candidates, oldest first (made by `remember`)
@@ -250,7 +250,7 @@ const paintPoint = (context, x, y, label, r, colour, hollow, paints, unit) => {
 };
 const paintCandidate = (context, x, y, label, r, used, paints, unit) => {
   shape(context, x, y, label, r);
-  context.globalAlpha = used ? 1 : FADED;
+  context.globalAlpha = FADED + (1 - FADED) * used; // 0 to 1
   context.fillStyle = paintOf(label, paints); context.fill();
   context.strokeStyle = paints.card; context.lineWidth = 1.2 * unit; context.stroke();
   context.globalAlpha = 1;

@@ -30,6 +30,10 @@ KKT(?: point)?s?
     The share of the weights that these points do not add up to. Until training has ended, the
     training points leave some, too, and other points may leave less.
 
+[Mm]iss(?:ed)?(?= by the candidates| (?:only )?\d)
+    What the attack misses is counted with its own multipliers and smooth slopes. Unexplained is
+    what the best multipliers leave of the same weights: usually less.
+
 (?:[Ss]tationarity )?[Rr]esiduals?
     The residual is the share of the weights that the points do not explain: 0 at a KKT point.
 

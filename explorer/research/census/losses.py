@@ -27,16 +27,13 @@ from explorer.engine.attacks.attack import Start
 from explorer.engine.attacks.bilevel import BilevelConfig, BilevelTarget
 from explorer.engine.attacks.bilevel import init as bilevel_state
 from explorer.engine.attacks.target import Target
-from explorer.engine.data import PLANE
-from explorer.engine.energy.maps import tau_of
+from explorer.engine.certificate import TAU_TRAINED
 from explorer.engine.energy.points import check_energy, energy
-from explorer.engine.energy.questions import STANDARD
 from explorer.engine.kernels.loading import compiled_module
 from explorer.engine.merging import MERGE_ANGLE
 from explorer.engine.network import preactivations, with_one
 from explorer.engine.nonnegative import signed_coefficients
 from explorer.research.census.descent import Loss
-from explorer.research.grid.landscape import PIXELS
 
 BOX = 2.0  # half width, in units of the data: that of the plane
 PRICE = 1e-6  # of multipliers, of columns at length one; arbitrary: two candidates of opposite
@@ -76,8 +73,8 @@ def kkt_surface(target: Target, y: Tensor, alpha: float) -> Surface:
         RuntimeError: where loops cannot be compiled.
     """
     net = target.merged(MERGE_ANGLE).to(dtype=torch.float64, device="cpu")
-    y, tau = y.double(), tau_of(PLANE, STANDARD, PIXELS)
-    check_energy(net, y.new_zeros(len(y), net.d), y, tau)
+    whole, y = target.net.to(dtype=torch.float64, device="cpu"), y.double()
+    check_energy(whole, y.new_zeros(len(y), net.d), y, TAU_TRAINED)
     if net.depth != 2:
         raise ValueError(f"a census needs two layers; got {net.depth}. Train one hidden layer.")
     loops: Any = compiled_module("compiled_energy")
@@ -103,8 +100,8 @@ def kkt_surface(target: Target, y: Tensor, alpha: float) -> Surface:
 
     def hard(x: Tensor, used: Tensor) -> tuple[float, bool]:
         size = with_one(x).norm(dim=1)[:, None] * net.blocks[0].norm(dim=1)
-        kinked = (lines(x)[used].abs() <= tau * size[used]).any()
-        return energy(net, x, y, tau), bool(kinked)
+        kinked = (lines(x)[used].abs() <= TAU_TRAINED * size[used]).any()
+        return energy(whole, x, y, TAU_TRAINED), bool(kinked)
 
     return Surface(in_box(loss), lambda x: part(x[None])[2][0] * y, lambda x: lines(x) > 0, hard)
 

@@ -15,25 +15,26 @@ import torch
 from torch import Tensor
 
 from explorer.engine.arrays import Array
-from explorer.engine.data import PLANE
+from explorer.engine.certificate import TAU_TRAINED
 from explorer.engine.energy.landscape import StartLandscape
-from explorer.engine.energy.maps import tau_of
 from explorer.engine.energy.points import Following, check_energy
-from explorer.engine.energy.questions import DROP, STANDARD
 from explorer.engine.energy.starts import NAMES, mix_of, mix_weights, places_of
-from explorer.engine.merging import MERGE_ANGLE, merge_neurons
+from explorer.engine.merging import merge_neurons
 from explorer.engine.progress import Progress, no_progress
 from explorer.engine.roster import by_key
 from explorer.engine.scoring import score
 from explorer.research.grid import TRAIL, Grid, Problem, Trace
 from explorer.research.runs import AS_WELL, RADIUS
 
-PIXELS = 0.5  # of a map of STANDARD of the usual plane: half the band of a kink; arbitrary
+ALIKE = 1e-3  # radians: nearer neurons are one; arbitrary: residuals of trained weights stay, to 1%
 SIDES = (6, 11, 26)  # places a side of the triangle from which attacks run: 21, 66, 351 in all
 
 
 def landscape_of(problem: Problem) -> StartLandscape:
     """Return the energies of all starts of a problem, as shares of the weights.
+
+    An energy is the square of the residual that `certify` has, with slopes free as there: at the
+    truth it is what the training points leave unexplained.
 
     Args:
         problem: the target and the three sets.
@@ -45,10 +46,8 @@ def landscape_of(problem: Problem) -> StartLandscape:
     if own is not None:
         return StartLandscape(parts, lambda x: own.energy(problem.target, x, parts.y))
     net, y = problem.target.net.to(dtype=torch.float64), parts.y.double()
-    truth, tau = parts.truth.double(), tau_of(PLANE, STANDARD, PIXELS)
-    check_energy(net, truth, y, tau, several=True)
-    merged = merge_neurons(net, MERGE_ANGLE, DROP, truth).net
-    return StartLandscape(parts, Following(merged, y, tau))
+    check_energy(net, parts.truth.double(), y, TAU_TRAINED, several=True)
+    return StartLandscape(parts, Following(merge_neurons(net, ALIKE).net, y, TAU_TRAINED))
 
 
 # --- Runs from many places, side by side, kept so that they can go on later

@@ -433,14 +433,19 @@ def arena_charts(lines: Sequence[ArenaLine]) -> list[Chart]:
     return charts
 
 
-def radius_chart(lines: Sequence[ArenaLine]) -> Chart:
-    """Return the share that each attack finds, by how close counts; grey is the highest control."""
+def radius_chart(lines: Sequence[ArenaLine], shown: str = "") -> Chart:
+    """Return the share that each attack finds, by how close counts; grey is by chance.
+
+    `shown`: key of the attack whose claims are those of the grey curve; by default that of the
+    first one.
+    """
     ran = [line for line in lines if line.runs]
     if not ran:
         return NOTHING
     radii = ran[0].radii
-    chance = np.fmax.reduce([line.control for line in ran])
-    series = [Series(radii, chance, "unseen points", colour=CONTROL, look={"dashed": True})]
+    one = next((line for line in ran if line.key == shown), ran[0])
+    name = f"{one.title} by chance"
+    series = [Series(radii, np.asarray(one.control), name, colour=CONTROL, look={"dashed": True})]
     series += [
         Series(radii, [one.value for one in line.recall], line.title, colour=colour)
         for line, colour in zip(ran, MANY_INKS * len(ran), strict=False)

@@ -173,7 +173,7 @@ class Arena(Panel):
         self.row.put("within", hidden=not lines or self.job.busy, value=float(f"{self.radius:.2g}"))
         told = bool(lines) and self.session.lesson is None  # the headline leads on
         self.row.put("go", label=AGAIN if told else RUN, filled=not told)
-        self.curves.draw(radius_chart(list(lines.values())))
+        self.curves.draw(radius_chart(list(lines.values()), self.table.chosen))
         refused = self._refusals(self.session.frame.target)
         truth, ticked = self.session.frame.truth, self.ticked_attacks()
         rows = [

@@ -313,8 +313,8 @@ def _elsewhere(frame: Frame, known: Certificate | None) -> str:
     left = share(share_left)
     if share_left > known.residual:
         return f"Other points miss only {left} of the weights."
-    true = f"the training points {share(known.residual)}"
-    return f"Other points explain the weights as well: they leave {left}, {true}."
+    true = f"the training points leave {share(known.residual)}"
+    return f"Other points explain the weights as well: they miss {left}, {true}."
 
 
 def _left_by_candidates(frame: Frame) -> float | None:

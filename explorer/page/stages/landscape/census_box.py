@@ -26,9 +26,10 @@ from explorer.research.grid import Problem
 STARTS = 200  # arbitrary: some 10 s of two cores for 20 points
 MARKS: dict[Kind, int] = {"truth": 0, "explanation": 1}  # as the ends of runs; others are stuck
 COLOURS = 8  # of basins beside that of the truth, as in triangle.js; the rest is grey
-SPECK = 1.2  # px: radius of a descent on its way
+SPECK = 1.0  # px: radius of a descent on its way
 ENDED, GOING = 3, 4  # marks: white of ends, dark of descents on their way, as in triangle.js
 LARGEST, SMALLEST = 18.0, 2.0  # px: radius of a dot that all starts come to, and of one alone
+WHITE = 4.0  # px: least radius of an end while others are on their way
 
 
 @dataclass
@@ -192,7 +193,7 @@ def _going_arrays(going: Going) -> Arrays:
     first, came = np.unique(going.basin[ended], return_index=True, return_counts=True)[1:]
     ends = going.places[ended][first]
     places = np.concatenate([going.places[~ended], ends]).astype(np.float32)
-    sizes = [SPECK] * int((~ended).sum()) + [_size(int(k), len(ended)) for k in came]
+    sizes = [SPECK] * int((~ended).sum()) + [max(WHITE, _size(int(k), len(ended))) for k in came]
     return {
         "trails": places[:, None],
         "ends": np.array([GOING] * int((~ended).sum()) + [ENDED] * len(ends), dtype=np.uint8),

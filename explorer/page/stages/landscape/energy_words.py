@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from explorer.engine.energy.questions import Answers, MapQuestion, Picture
+from explorer.engine.number_words import coarse_share
 from explorer.page.frame import Frame
 
 SKETCH = (
@@ -29,14 +30,8 @@ BREAKS = (
 
 
 def unexplained_share(energy: float) -> str:
-    """Return the share of the weights whose square an energy is, in whole per cent.
-
-    An energy takes neurons that are alike for one, so its last digits are not those of the
-    residual.
-    """
-    if not np.isfinite(energy):
-        return "–"
-    return "less than 1%" if energy < 1e-4 else f"{energy**0.5:.0%}"
+    """Return the share of the weights whose square an energy is, as the certificate says it."""
+    return coarse_share(energy**0.5) if np.isfinite(energy) else "–"
 
 
 def end_rows(

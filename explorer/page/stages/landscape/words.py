@@ -143,7 +143,7 @@ def headline(frame: Frame) -> tuple[str, str] | None:
     if told is not None:
         return census_words(told, held.end, held.arrivals, len(held.problem.parts.y))
     if held.arrivals is not None:
-        title_, said = arrival_words(held.arrivals)
+        title_, said = arrival_words(held.arrivals, _good_starts(held))
         if held.best and held.t:
             n = 0 if held.problem.of.truth is None else held.problem.of.truth.n
             said = f"{said} {BEST.format(held.trail[-1].found, n)}"
@@ -155,10 +155,10 @@ def headline(frame: Frame) -> tuple[str, str] | None:
 
 def counting_words(starts: int, ended: int) -> tuple[str, str]:
     """Return how far a census is, in a title and a sentence."""
-    words = "Each becomes a white dot where it can fall no further."
+    words = "Each moves only where less is unexplained; it turns white where it stops."
     if ended == starts:
         words = "Which of them ended at one place is compared now."
-    return f"{ended} of {starts} starts {'has' if ended == 1 else 'have'} rolled down", words
+    return f"{ended} of {starts} starts {'has' if ended == 1 else 'have'} come to rest", words
 
 
 def numbers(frame: Frame) -> tuple[tuple[str, str], ...]:
@@ -271,8 +271,19 @@ def run_numbers(held: Handle, own: bool) -> tuple[tuple[str, str], ...]:
     return (*rows, ("candidates", beside(held)))
 
 
-def arrival_words(made: Arrivals) -> tuple[str, str]:
-    """Return how many runs ended at the truth, at another explanation, and stuck at neither."""
+def _good_starts(held: Handle) -> str:
+    """Return the title of a finished map; "" where none says which starts are as good."""
+    if held.energies is None or not held.finest:
+        return ""
+    said, _ = map_title(held)
+    return said if said != MAP else ""
+
+
+def arrival_words(made: Arrivals, before: str = "") -> tuple[str, str]:
+    """Return how many runs ended at the truth, at another explanation, and stuck at neither.
+
+    `before`: which starts the map calls as good; "" where it says nothing.
+    """
     if not made.ended:
         of = f"{made.total} runs are on their way" if made.going else "The runs were stopped"
         return (
@@ -287,12 +298,14 @@ def arrival_words(made: Arrivals) -> tuple[str, str]:
         return f"{made.ended} of {made.total} runs have ended", f"So far {sofar}. {more}"
     which = {0: "No run ends at the truth", made.total: f"All {made.total} runs end at the truth"}
     some = f"{made.truth} of {made.total} runs end{_s(made.truth)} at the truth"
-    rest = [_at_truth(made)]
-    others = []
-    if made.other:
-        sets = "another set" if made.other == 1 else "other sets"
-        explain = f"that explain{_s(made.other)} the weights"
-        others.append(f"{made.other} end{_s(made.other)} at {sets} {explain}")
+    rest, others = [_at_truth(made)], []
+    sets = "another set" if made.other == 1 else "other sets"
+    explain = f"that explain{_s(made.other)} the weights"
+    elsewhere = f"{made.other} end{_s(made.other)} at {sets} {explain}"
+    if before:
+        rest.insert(0, f"{before}; {elsewhere if made.other else 'no run ends at another set'}")
+    elif made.other:
+        others.append(elsewhere)
     if made.stuck:
         others.append(f"{made.stuck} {'is' if made.stuck == 1 else 'are'} stuck")
     falling = made.ended - made.level
@@ -319,9 +332,7 @@ def _s(n: int) -> str:
 def title(values: NDArray[np.float64], own: bool = False, finest: bool = True) -> tuple[str, str]:
     """Return which starts are as good as the truth, in a title and a sentence.
 
-    As the map is refined its places stay and others come between them, so the title changes twice
-    at most, and only towards starts that are farther from the truth. What a finer map could refute
-    is not said before.
+    While the map is refined nothing is said that a finer one could refute.
 
     Args:
         values: energies (side, side), row noise and column truth.
@@ -332,7 +343,7 @@ def title(values: NDArray[np.float64], own: bool = False, finest: bool = True) -
     up_to = good_up_to(truth, own)
     low = np.isfinite(values) & (values <= up_to)
     share = min(np.nonzero(low)[1], default=np.inf) / max(len(values) - 1, 1)
-    if (share >= BESIDE and not finest) or not low.any():
+    if not finest or not low.any():
         return MAP, "Each place is a start: a mix of truth, unseen points and noise."
     verb, end = ("miss", "") if own else ("leave", " unexplained")
     text = f"They {verb} no more of the weights{end} than the truth"
@@ -342,7 +353,7 @@ def title(values: NDArray[np.float64], own: bool = False, finest: bool = True) -
     if share >= BESIDE:
         return "Only starts beside the truth are as good", f"{text}."
     where = f"Some starts {'far off' if share < FAR else 'half way'}"
-    noise = ". Even noise is" * (finest and bool(low[-1, 0]))
+    noise = ". Even noise is" * bool(low[-1, 0])
     return f"{where} are as good", f"{text}{noise}."
 
 
