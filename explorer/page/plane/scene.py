@@ -292,7 +292,7 @@ def _is_finished(frame: Frame, look: Look) -> bool:
 
 
 OF_A_START = 4  # candidates of a start that are drawn in full size; more are smaller; arbitrary
-PALE = 0.35  # of a candidate of a start: how much stronger it is than one of no claim; arbitrary
+PALE = 0.35  # of a candidate of a start, from 0 of no claim to 1; arbitrary, as in plane.js
 
 
 def _candidates(frame: Frame, axes: Axes, look: Look, values: dict[str, Any]) -> Arrays:

@@ -45,6 +45,7 @@
 
 const TRAIL = 24; // places of a candidate that are remembered
 const FADED = 0.15; // opacity of a candidate that is no claim
+const PALE = 0.35; // of a candidate of a start, as in scene.py
 const MANY = 20; // thin paths: where there are more, each is paler
 const paintOf = (label, paints) =>
   ({ 1: paints.pos, "-1": paints.neg, 3: paints.third, 4: paints.fourth })[label] || paints.ink2;
@@ -68,7 +69,7 @@ const atStart = (frame, weights) => {
   for (let i = 0; i < m; i++) {
     const ends = data.subarray(6 * i, 6 * i + 6), [label, share] = frame.candidates.data.subarray(5 * i + 2, 5 * i + 4);
     const [x, y] = [0, 1].map((c) => weights.reduce((sum, w, k) => sum + w * ends[2 * k + c], 0));
-    candidates.set([x, y, label, share, 1], 5 * i);
+    candidates.set([x, y, label, share, PALE], 5 * i);
     lines.set([ends[0], ends[1], x, y, NaN, NaN], 6 * i);
   }
   return { ...frame, trails: null, candidates: { data: candidates, shape: [m, 5] }, lines: { data: lines, shape: [3 * m, 2] } };
