@@ -14,6 +14,7 @@ from explorer.research.grid.landscape import Arrivals
 from explorer.research.runs import RADIUS
 
 CENSUS = "Census"
+DOWN = "They only move to less unexplained."
 TIP = "Let 200 starts all over the triangle only roll downhill, and see where each ends"
 PICK_TIP = (
     "The distinct ends, the largest valley first: choosing one shows it, as a press on it does"
@@ -56,10 +57,10 @@ def census_words(
     title = f"{home} of {n} starts roll{'s' * (home == 1)} {where}"
     if runs is None:
         new = f"{made.unseen.volume.value:.0%}"
-        return title, f"They only go downhill. About {new} of further ones would come to new ends."
+        return title, f"{DOWN} About {new} of further ones would come to new ends."
     more = ", and have more candidates" * (candidates > len(made.basins[0].x))
     ended = f"{runs.truth} of {runs.ended} runs end{'s' * (runs.truth == 1)}"
-    return title, f"They only go downhill. Attacks can climb{more}: {ended} at the truth."
+    return title, f"{DOWN} Attacks can climb{more}: {ended} at the truth."
 
 
 def census_numbers(made: Census, candidates: int) -> tuple[tuple[str, str], ...]:
