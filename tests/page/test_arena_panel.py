@@ -101,6 +101,9 @@ def test_runs_fill_the_rows_with_the_numbers_of_the_scoreboard(app: App) -> None
     send(panel.table, kind="choose", key="inversion")
     claims = app.session.frame.claims
     assert claims is not None and panel.table.chosen == "inversion"
+    (grey,) = [m for m in panel.curves.figure.marks if m.labels[0].endswith("by chance")]
+    (of,) = [line for line in panel.lines() if line.key == "inversion"]
+    assert grey.labels[0].startswith(of.title) and grey.y.tolist() == list(of.control)
     drawn, right = on_plane(app), next(r for r in panel.lines() if r.key == "inversion")
     assert len(drawn["candidates"]) == len(drawn["claims"]) == len(claims.x)
     _, middle, _ = sorted(r["result"]["found"][right.at] for r in panel.rows

@@ -14,6 +14,7 @@ import torch
 
 from explorer.engine.attacks.kkt import KKTConfig
 from explorer.engine.attacks.target import Target
+from explorer.engine.certificate import certify
 from explorer.engine.data import heldout, images, preset
 from explorer.engine.data.dataset import Dataset
 from explorer.engine.energy.starts import (
@@ -151,6 +152,16 @@ def test_energies_while_the_handle_moves_are_the_least_ones_with_100_candidates(
         x = held.candidates((up, (1 - up) / 2 - aside, (1 - up) / 2 + aside))
         fit = fit_multipliers(following.net, x.double(), following.y, following.tau, 0.0, 2000)
         assert following(x) == pytest.approx(fit.residual**2, abs=1e-9)
+
+
+@pytest.mark.parametrize("name", ["alternating-circle", "moons"])
+def test_the_truth_leaves_what_the_certificate_says(name):
+    truth = preset(name, 12)
+    done = runs.train(Run(truth, TrainConfig(widths=(100,), steps=4000)), keep=1)
+    target, config = Target.of(done.net, done.q_min), by_key("kkt").config(m=12)
+    held = landscape_of(Grid(target, truth, heldout(truth, 1), "kkt", config, 0, 2).problem())
+    left = certify(done.net, truth.x, truth.y).residual
+    assert held.energy((1.0, 0.0, 0.0)) ** 0.5 == pytest.approx(left, rel=0.02)
 
 
 @pytest.mark.parametrize("mix", [(0.0, 0.0), (0.25, 0.75), (1.0, 0.5), (1.0, 1.0)])
