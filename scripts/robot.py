@@ -156,7 +156,7 @@ MOVES: dict[int, tuple[Move, ...]] = {
     5: (handle(0.95, 0.05, 0), handle(0.5, 0.5, 0), press("Attack from here"), press("Census"),
         in_turn(handle(0, 0, 1), play)),
     6: (drag((0.669, 0.367), (0.55, 0.45)), drag((0.294, 0.754), (0.4, 0.68)),
-        drag((0.725, 0.316), (0.6, 0.25)), handle(0, 0, 1)),
+        drag((0.725, 0.316), (0.6, 0.25)), handle(0, 0.5, 0.5)),
     7: (in_turn(click((0.782, 0.493)), drag((0.782, 0.493), (0.846, 0.475))),
         in_turn(press("Anywhere"), drag((0.546, 0.434), (0.577, 0.346))),
         press("Which points are certified?"), proof, press("Farthest other set")),
