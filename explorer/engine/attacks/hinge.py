@@ -532,8 +532,8 @@ def _lines(state: HingeState) -> Array:
 
 ATTACK = Attack(
     place=5, heavy=True, key="hinge", title="Hinges", paper="own",
-    sentence="Finds the places where kinks cross the margin. A convex program fits them; it claims "
-    "those without which it leaves more than a threshold.",
+    sentence="Finds the places where kinks cross the margin. A convex program fits these "
+    "crossings; it claims those without which it leaves more than a threshold.",
     config=HingeConfig, state=HingeState,
     first=init, step=step, terminate=terminate, report=report,
     needs=Needs(fits), shapes=shapes, words=words, headline=headline,
