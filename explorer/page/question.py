@@ -39,15 +39,12 @@ def turn(
     if e is state.now:
         session.show(**shown, explain=held.amend(replace(state, **found)))
     else:
-        made = refresh(state, e, **{**found, **origin_of(state, e)})
+        made = refresh(state, e, **{**found, **_origin(state, e)})
         session.show(**shown, explain=held.push(made))
     sight.keep_in_sight(session)
 
 
-# --- the hand ---------------------------------------------------------------------------
-
-
-def origin_of(state: Explained, e: Explanation) -> dict[str, Any]:
+def _origin(state: Explained, e: Explanation) -> dict[str, Any]:
     """Return what a set leaves, and its sum, with which the sets that are split from it compare."""
     left = state.base if e is state.truth else share_left(state.target, e.x, e.y)
     return {"left": left, "reference": remainder(state.net, e)}

@@ -230,8 +230,8 @@ def with_truth(held: HallRound, made: HallScore) -> HallRound:
 
 def _points_met(held: HallRound, made: HallScore) -> list[list[float]]:
     """Return the points that the hall's places meet, one to one, as rows for its page."""
-    places, truth = made.guess.places, held.truth
-    met = score(truth, places.x, places.y, (made.machine.radius,)).matches[0] >= 0
+    truth = held.truth
+    met = _matches_of(held, made.guess.places) >= 0
     return point_rows(Dataset(truth.x[met], truth.y[met]), held.axes)
 
 
@@ -299,8 +299,14 @@ def claims_again(held: HallRound) -> int:
 
 def _matches(held: HallRound) -> Tensor:
     """Return the claim matched to each point, or -1 (n,)."""
-    assert held.claims is not None and held.verdict is not None
-    return score(held.truth, held.claims.x, held.claims.y, (held.verdict.radius,)).matches[0]
+    assert held.claims is not None  # they were judged
+    return _matches_of(held, held.claims)
+
+
+def _matches_of(held: HallRound, places: Dataset) -> Tensor:
+    """Return which of some places is matched to each point within the hall's distance, or -1."""
+    assert held.verdict is not None
+    return score(held.truth, places.x, places.y, (held.verdict.radius,)).matches[0]
 
 
 NO_ROUND: dict[str, Any] = {"round": None, "rows": []}

@@ -84,6 +84,7 @@ def begin(session: Session) -> None:
     session.show(explain=History(first_explained(now.target, now.truth, made)))
 
 
+# --- the hand ---------------------------------------------------------------------------
 def choose(session: Session, i: int | None) -> None:
     """Choose point i; the point chosen before stays as its partner."""
     state = explanation(session)
