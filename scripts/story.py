@@ -225,8 +225,6 @@ def _failure() -> Recorded:
     facts = {
         "n": n, "found": found, "held": _count_on_margin(trained), "reach": reach,
         "traceless": str(int(n) - int(reach)),
-        "missed": _of(last, "missed by the candidates")[0],
-        "unexplained": _of(last, "unexplained by the points")[0],
     }  # fmt: skip
     return Recorded(made + [last] * STANDS, _first(made, "attack"), facts)
 

@@ -20,8 +20,8 @@ KKT(?: point)?s?
     A point’s multiplier λ is how strongly it carries the weights: 0 leaves no trace in them.
 
 [Ee]nerg(?:y|ies)
-    The energy of candidates is how much of the weights they miss, as a share of ‖θ‖²: 0 misses
-    nothing.
+    The energy of candidates is how much of the weights they leave unexplained, as a share of ‖θ‖²:
+    0 leaves nothing.
 
 [Ss]lackness
     Slackness is how much of the weights is carried by points off the margin: 0 at a KKT point.
@@ -29,10 +29,6 @@ KKT(?: point)?s?
 [Uu]nexplained
     The share of the weights that these points do not add up to. Until training has ended, the
     training points leave some, too, and other points may leave less.
-
-[Mm]iss(?:ed)?(?= by the candidates| (?:only )?\d)
-    What the attack misses is counted with its own multipliers and smooth slopes. Unexplained is
-    what the best multipliers leave of the same weights: usually less.
 
 (?:[Ss]tationarity )?[Rr]esiduals?
     The residual is the share of the weights that the points do not explain: 0 at a KKT point.

@@ -305,7 +305,7 @@ def _answer(frame: Frame) -> Statement:
 
 
 def _certain(shown: Certain) -> Statement:
-    """Return what the map of radii says: how much every set misses without a point at a place.
+    """Return what the map of radii says: what every set leaves without a point at a place.
 
     Which places must hold a point is the last act's to say.
     """
@@ -325,7 +325,8 @@ def _certain(shown: Certain) -> Statement:
         words = "It is too coarse. The proof looks closer, and may still find places."
         return Statement("A map of certainty shows nothing here", words, "", fold, on, "", LIKELY)
     why = made.why if made.truth is None else ""
-    words = why or f"Every set without a point there misses {percent(top)} or more of the weights."
+    left = f"{percent(top)} or more of the weights unexplained"
+    words = why or f"Every set without a point there leaves {left}."
     title = LIKELY if why else "A point is most certain where the map is yellow"
     return Statement(title, words, "", fold, on, question="" if why else LIKELY)
 

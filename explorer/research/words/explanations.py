@@ -18,7 +18,7 @@ from explorer.engine.number_words import digits, plain, share
 
 MOST_INPUTS = 2  # of a network with other sets: the margin is cut into pieces of the plane
 NO_WEIGHTS = "No weights to explain: train a network first."
-FLOOR = 1e-6  # arbitrary: what is missed below it depends on how rounding went
+FLOOR = 1e-6  # arbitrary: what is left below it depends on how rounding went
 VOID = 0.5  # arbitrary: where the points leave more of the weights, nothing follows from them
 
 if TYPE_CHECKING:
@@ -98,16 +98,16 @@ def farthest_set(made: OtherSet) -> str:
             f"{made.distance:.2g} from the true one on average: {told} ({box})."
         )
     how, truly = "the same weights", ""
-    missed = digits(made.residual, ".1e")
+    left = digits(made.residual, ".1e")
     if made.residual < FLOOR:
-        missed = f"less than {plain(f'{FLOOR:.0e}')}"
+        left = f"less than {plain(f'{FLOOR:.0e}')}"
     if not made.as_well:
         how = "the weights, less well than the true ones"
         truly = f", the true ones {digits(made.truth, '.1e')}"
     return (
         f"{made.explanation.n} other points explain {how}: on average {made.distance:.2g} from the "
-        f"nearest true one, and no such set is farther than {made.at_most:.2g}. They miss "
-        f"{missed}{truly} ({box})."
+        f"nearest true one, and no such set is farther than {made.at_most:.2g}. They leave "
+        f"{left}{truly} unexplained ({box})."
     )
 
 
@@ -129,8 +129,8 @@ def numbers(made: OtherSet) -> tuple[tuple[str, str], ...]:
     return (
         ("mean distance from the nearest true point", f"{made.distance:.2g}"),
         ("no such set is farther than", f"{made.at_most:.2g}"),
-        ("weights that it misses", share(made.residual)),
-        ("weights that the true points miss", share(made.truth)),
+        ("unexplained by it", share(made.residual)),
+        ("unexplained by the true points", share(made.truth)),
         ("looked for up to a coordinate of", f"±{made.extent:.3g}"),
     )
 

@@ -275,8 +275,7 @@ def _reason(frame: Frame, made: Verdict) -> tuple[str, Action | None]:
     if apart:
         return apart, _explain(frame, OTHERS)
     if share_left is not None:
-        words = f"The candidates miss {share(share_left)} of the weights."
-        return words, _more_candidates(frame)
+        return "The candidates do not add up to the weights.", _more_candidates(frame)
     return f"{_counted_claims(frame, made)}.", ANEW
 
 
@@ -310,15 +309,16 @@ def _elsewhere(frame: Frame, known: Certificate | None) -> str:
         return ""
     if share_left > max(AS_WELL, known.residual):
         return ""
-    left = share(share_left)
     if share_left > known.residual:
-        return f"Other points miss only {left} of the weights."
-    true = f"the training points leave {share(known.residual)}"
-    return f"Other points explain the weights as well: they miss {left}, {true}."
+        return "Other points leave little of the weights unexplained."
+    return "Other points explain the weights as well."
 
 
 def _left_by_candidates(frame: Frame) -> float | None:
-    """Return the share of the norm that the candidates miss, where the attack says it."""
+    """Return the share of the norm that the candidates do not add up to, where it is known.
+
+    It is of the attack's own multipliers: no number for the page, where the best ones count.
+    """
     state = frame.attack.state
     numbers = {} if state is None else state.numbers()
     if "l_stationary" in numbers:
@@ -385,9 +385,6 @@ def _numbers(frame: Frame, made: Verdict, at: AttackState) -> tuple[tuple[str, s
         rows.append(("on the margin or with a multiplier", f"{made.in_reach} of {made.n}"))
     if frame.aim is not None and frame.aim.certificate is not None:
         rows.append(("unexplained by the points", share(frame.aim.certificate.residual)))
-    share_left = _left_by_candidates(frame)
-    if share_left is not None and at is frame.attack.state:
-        rows.append(("missed by the candidates", share(share_left)))
     if not _homogeneous(frame):
         rows.append(("theorem", NO_THEOREM))
     return tuple(rows)

@@ -96,8 +96,9 @@ def radii(drawn: RadiusMap) -> str:
     """Return what the colours of a map of radii mean."""
     near = digits_above(drawn.half + drawn.reach)
     return (
-        f"Share of the weights that a set with {scope(drawn.box, drawn.top)} misses without a "
-        f"point within {near} of here, at least. Without colour: a point there is not needed."
+        f"Share of the weights that a set with {scope(drawn.box, drawn.top)} leaves unexplained "
+        f"without a point within {near} of here, at least. Without colour: a point there is not "
+        "needed."
     )
 
 

@@ -345,11 +345,13 @@ def title(values: NDArray[np.float64], own: bool = False, finest: bool = True) -
     share = min(np.nonzero(low)[1], default=np.inf) / max(len(values) - 1, 1)
     if not finest or not low.any():
         return MAP, "Each place is a start: a mix of truth, unseen points and noise."
-    verb, end = ("miss", "") if own else ("leave", " unexplained")
-    text = f"They {verb} no more of the weights{end} than the truth"
-    if up_to > truth:
-        most = f"{up_to:.0%}" if own else unexplained_share(up_to)
-        text = f"They {verb} at most {most} of the weights{end}"
+    text = "They leave no more of the weights unexplained than the truth"
+    if own:
+        text = "They lead training as near to the weights as the truth does"
+        if up_to > truth:
+            text = f"They lead training to within {up_to:.0%} of the weights"
+    elif up_to > truth:
+        text = f"They leave at most {unexplained_share(up_to)} of the weights unexplained"
     if share >= BESIDE:
         return "Only starts beside the truth are as good", f"{text}."
     where = f"Some starts {'far off' if share < FAR else 'half way'}"
