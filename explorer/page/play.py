@@ -8,6 +8,7 @@ from time import perf_counter
 from typing import Any, Protocol
 
 from explorer.engine import training
+from explorer.engine.explanations.assumptions import obstacle
 from explorer.engine.explanations.certainty import Certainty
 from explorer.engine.roster import DEFAULT, by_key
 from explorer.engine.training import TrainConfig
@@ -364,13 +365,21 @@ def begin_own(session: Session) -> None:
 
 
 def turn(session: Session, stage: Stage) -> None:
-    """Turn to a stage by hand: Explain begins with one point that is shown as two.
+    """Turn to a stage by hand: Explain asks where a point must be.
 
-    In a lesson the words of its step say what to do there.
+    Where no place can be proven it asks which points can become two. What a hand or another
+    question put there stays; in a lesson the words of its step say what to do there.
     """
     go(session, stage)
-    if stage == "explain" and session.lesson is None:
+    held, target = session.frame.explain, session.frame.target
+    if session.lesson is not None or session.frame.question != "split" or target is None:
+        return
+    if held is not None and (held.past or held.future or held.present.selected is not None):
+        return
+    if obstacle(target):
         explain.show_split(session)
+    else:
+        proof.begin(session)
 
 
 def ask_places(session: Session) -> None:

@@ -20,7 +20,7 @@ def test_two_points_are_mapped_and_forbidden(app: Explorer) -> None:
 
 def the_map_is_drawn(app: Explorer) -> None:
     app.press("4 Explain")
-    card = app.page.locator(".mx-explain")
+    card = app.page.locator(".mx-explain:not(.mx-proof)")
     app.press("How certain is a point here?")
     expect(card.locator(".mx-scale")).to_be_visible()
     app.press("Hide the map")
@@ -39,4 +39,5 @@ def on_a_line_an_interval_is_forbidden_by_keys(app: Explorer) -> None:
     expect(app.said).to_contain_text(re.compile(r"no point within"))
     app.page.keyboard.press("Delete")
     expect(app.verdict).not_to_contain_text(LEFT)
-    app.press("Leave the proof")
+    app.press("Which can become two?")
+    expect(app.button("Which can become two?")).not_to_be_visible()

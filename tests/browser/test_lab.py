@@ -73,7 +73,7 @@ def questions_are_answered_in_the_cell(app: Explorer) -> None:
     app.press("4 Explain")
     rows = app.page.locator(".mx-question:visible")
     app.press("How certain is a point here?")
-    expect(rows.first.locator(".mx-item-words:not(:empty)")).to_be_visible()
+    expect(rows.locator(".mx-item-words:not(:empty)").first).to_be_visible()
     expect(rows.locator(".mx-bar:visible")).to_have_count(0)
     told = app.verdict.inner_text()
     app.press("Farthest other set")

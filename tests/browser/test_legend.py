@@ -11,6 +11,7 @@ SIZES = ((1280, 720), (800, 1000))
 
 def test_the_legend_opens_by_mouse_and_keys_and_a_glyph_says_what_it_is(circle: Explorer) -> None:
     circle.press("4 Explain")
+    circle.press("Which can become two?")
     for width, height in SIZES:
         circle.page.set_viewport_size({"width": width, "height": height})
         settled(circle.plane)

@@ -62,7 +62,7 @@ def test_without_motion_the_last_frame_leads_to_rings_the_truth_and_an_argument(
     reveal.click()
     expect(app.verdict).to_contain_text(re.compile(r"\d+ of 20 points must be in their place"))
     page.wait_for_function(f"name => ({SHOWN})(name) === 20", arg="points")
-    expect(app.button("Leave the proof")).to_be_visible()  # while the answer to a disc is sought
+    expect(app.button("Which can become two?")).to_be_visible()
     app.drag((0.9, 0.2), (0.74, 0.42))
     expect(app.verdict).to_contain_text(LEFT)
     page.wait_for_function(FITTED)
@@ -81,6 +81,6 @@ def test_without_motion_the_last_frame_leads_to_rings_the_truth_and_an_argument(
             assert right < other[0] or other[1] < left or abs(middle - other[2]) >= 14
     app.button("Allow points again").click()
     expect(app.verdict).not_to_contain_text(LEFT)
-    app.button("Leave the proof").click()
+    app.button("Which can become two?").click()
     page.wait_for_function(f"name => ({SHOWN})(name) === 0", arg="places")
     assert drawn(page, "points") == 20

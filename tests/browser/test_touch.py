@@ -63,7 +63,6 @@ def points_are_forbidden_by_touch(app: Explorer) -> None:
     app.button("Jump to the exact solution").tap()
     expect(app.verdict).to_contain_text(NEAR_KKT)
     app.button("4 Explain").tap()
-    app.button("Where must a point be?").tap()
     app.button("Reveal the points").wait_for()
     app.plane.scroll_into_view_if_needed()
     before = app.plane.evaluate(SCROLLED)

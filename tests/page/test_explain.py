@@ -480,7 +480,7 @@ def test_a_point_under_the_pointer_in_a_chart_is_marked_on_the_plane(app: App) -
 def test_a_visitor_sees_the_point_that_can_move_farthest_as_two(app: App, monkeypatch) -> None:
     monkeypatch.setattr(explain, "IN_SIGHT", 1.0)  # as far as a hand can split it
     session, before = app.session, state(app).now
-    play.turn(session, "explain")
+    explain.show_split(session)
     now = state(app)
     i, mate = now.halves
     assert now.now.n == before.n + 1 and now.change < 1e-9 and i in movable(app)
@@ -508,14 +508,29 @@ def test_a_visitor_sees_the_point_that_can_move_farthest_as_two(app: App, monkey
     no_failures(app)
 
 
-def test_a_split_is_shown_once_and_in_no_lesson(app: App) -> None:
+def test_the_tab_asks_where_a_point_must_be_unless_a_hand_was_there_and_in_no_lesson(
+    app: App,
+) -> None:
     session = app.session
-    play.turn(session, "explain")
+    for asked in ("places", "split"):
+        play.turn(session, "attack")
+        play.turn(session, "explain")
+        assert session.frame.question == asked
+        explain.show_split(session)
     play.undo(session)
     play.turn(session, "explain")
-    assert state(app).now is state(app).truth
+    assert session.frame.question == "split" and state(app).now is state(app).truth
     taught = App(lesson=7)
     play.go(taught.session, "explain")
     play.turn(taught.session, "explain")
+    assert taught.session.frame.question == "split"
     assert state(taught).now is state(taught).truth
     taught.close()
+
+
+def test_where_nothing_can_be_proven_the_tab_asks_which_points_can_become_two(
+    app: App, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(play, "obstacle", lambda _: "too wide")
+    play.turn(app.session, "explain")
+    assert app.session.frame.question == "split" and state(app).slide.shown

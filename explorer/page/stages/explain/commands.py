@@ -184,15 +184,14 @@ def split_widest(session: Session) -> None:
 
 
 def show_split(session: Session) -> None:
-    """Show a point as two, in sight: that of which both halves move farthest. A drag goes on.
+    """Ask which points can become two: one is shown so, in sight, with both halves farthest.
 
-    Nothing happens once a hand or a question has changed what is on screen.
+    A drag goes on with it.
     """
-    held = session.frame.explain
-    if held is None or held.past or held.future or session.frame.question != "split":
-        return
-    state = held.present
-    free = (~state.pinned).nonzero().flatten().tolist() if state.selected is None else []
+    explanation(session)
+    turn(session)
+    state = explanation(session)
+    free = (~state.pinned).nonzero().flatten().tolist()
     ways = {i: ends for i in free if (ends := _ends(session, state, i, IN_SIGHT)) is not None}
     if not ways:
         return

@@ -53,6 +53,7 @@ RADII_TIP = (
     "From the weights alone: how much of them a set leaves at least that has no point near a "
     "place, drawn as a map"
 )
+SPLIT_TIP = "One point is shown as two that explain the same weights; drag them, or another"
 FORCED_TIP = (
     "Near which training points every set that explains the weights as well has a point, within "
     "the limits under Numbers, and how much of λ is there, at least"
@@ -74,11 +75,11 @@ class ExplainPanel(Panel):
     stages = ("explain",)
 
     def belongs(self, frame: Frame) -> bool:
-        """Return whether the stage is on, without its last act."""
-        return super().belongs(frame) and frame.proof is None
+        """Return whether the stage is on; in a lesson its last act stands alone."""
+        return super().belongs(frame) and (frame.proof is None or self.session.lesson is None)
 
     def build(self) -> None:
-        """Make a row of signs, the chart of a drag, its buttons, and two questions."""
+        """Make a row of signs, the chart of a drag, its buttons, and the questions."""
         self.dots = ChartView(_dom_classes=["mx-dots-card"])
         self.dots.on("hover", lambda i: self.session.choose(pointed=i))
         self.dots.on("choose", partial(self.do, explain.choose, self.session))
@@ -95,7 +96,10 @@ class ExplainPanel(Panel):
         self.radii = Question(self, words.LIKELY, RADII_TIP, self._press_radii)
         self.questions = (self.radii, self.farthest, self.forced)
         self.hand = self._hand()
-        rows = [question.row for question in self.questions]
+        self.split = Row(("mx-question",), **self.button_items(
+            ask=(words.SPLIT, SPLIT_TIP, explain.show_split),
+        ))  # fmt: skip
+        rows = [self.split, *(question.row for question in self.questions)]
         asked = w.Box(rows, _dom_classes=["mx-questions"])
         self.widget = w.VBox([self.dots, self.drag, self.hand, asked], _dom_classes=["mx-explain"])
 
@@ -121,7 +125,7 @@ class ExplainPanel(Panel):
         held, changed = state.selected is not None, past or future
         moved = state.now is not state.truth
         with self.hand.at_once():
-            self.hand.put("free", value=state.free)
+            self.hand.put("free", value=state.free, hidden=False)
             for name, seen in (("split", held), ("merge", held), ("truth", moved)):
                 self.hand.put(name, hidden=not seen)
             self.hand.put("undo", hidden=not changed, disabled=not past)
@@ -246,19 +250,21 @@ class ExplainPanel(Panel):
         void = drawn is not None and drawn.is_void
         self.radii.row.put("ask", label=words.LIKELY if drawn is None else HIDE, hidden=void)
         self.farthest.row.put("ask", hidden=frame.question == "farthest")
+        self.split.put("ask", hidden=frame.question == "split" or frame.explain is None)
         if drawn is not None and not void:
             self.radii.say(radius_legend(drawn.map))
         elif self.radii.text:
             self.radii.say("")
-        if frame.explain is None:
+        if frame.explain is None or frame.proof is not None:
             self.dots.draw(NOTHING)
             self.drag.draw(NOTHING)
+            for name in self.hand.items:
+                self.hand.put(name, hidden=True)
             return
         state = frame.explain.present
         self._offer(state, bool(frame.explain.past), bool(frame.explain.future))
         self.dots.draw(points_chart(state))
-        mapped = drawn is not None and not void  # its legend takes the room
-        self.drag.draw(NOTHING if mapped else drag_chart(state))
+        self.drag.draw(drag_chart(state))
 
 
 def radius_legend(drawn: RadiusMap) -> str:

@@ -137,7 +137,7 @@ class StartsPanel(Panel):
         )  # fmt: skip
         self.way = Row(
             on=Item("button", words.ON["explain"], filled=True, hidden=True,
-                    call=self.command(lambda: play.go(self.session, self._next))),
+                    call=self.command(lambda: play.turn(self.session, self._next))),
         )  # fmt: skip
         self.further = Row(
             more=Item("button", "Runs", "How many places, how long, and the runs as files",

@@ -62,7 +62,6 @@ class ProofPanel(Panel):
                       partial(proof.resize, wider=False)),
             lift=(words.LIFT, "Points may be anywhere again (Delete)", proof.allow),
             hide=(words.HIDE, "Put the training points out of sight again", proof.reveal),
-            leave=(words.LEAVE, "Drag, split and merge points again", proof.leave),
         ))  # fmt: skip
         self.widget = w.VBox(
             [self.row, self.gauge, self.hand, self.widths], _dom_classes=["mx-explain", "mx-proof"]
@@ -85,7 +84,6 @@ class ProofPanel(Panel):
         self.widths.draw(widths(held))
         for name in ("wider", "narrower"):
             self.hand.put(name, hidden=held.centre is None)
-        self.hand.put("leave", hidden=self.places.busy and not seen)  # Cancel leaves
         self.hand.put("hide", hidden=not held.revealed or held.centre is not None)
         offered = held.refit is not None and words.reveal_action(frame, held) is None  # on top
         self.hand.put("lift", hidden=held.centre is None or offered)

@@ -13,7 +13,7 @@ from explorer.page.frame import Frame, Proof
 from explorer.page.words.screen import ASK, COMPARE
 from explorer.style import CLASSES
 
-LEAVE, LIFT = "Leave the proof", "Allow points again"
+LIFT = "Allow points again"
 WIDER, NARROWER = "Wider", "Narrower"
 ALLOW = Action("allow-points", LIFT)
 REVEAL = Action("reveal-points", "Reveal the points")
