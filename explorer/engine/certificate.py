@@ -126,7 +126,12 @@ class Certificate:
     @property
     def n_support(self) -> int:
         """Return the number of points whose multiplier is above `SUPPORT` of the largest."""
-        return int((self.lam > SUPPORT * self.lam.max()).sum()) if len(self.lam) else 0
+        return int(carries(self.lam).sum())
+
+
+def carries(lam: Tensor) -> Tensor:
+    """Return which multipliers (n,) are above `SUPPORT` of the largest (n,) bool."""
+    return lam > SUPPORT * lam.max() if len(lam) else lam > 0
 
 
 def holds_margin(q: Tensor) -> Tensor:
@@ -153,7 +158,7 @@ def in_reach(made: Certificate | None, n: int) -> Tensor | None:
     """
     if made is None or not n or len(made.lam) != n or made.light not in (Light.NEAR, Light.EXACT):
         return None
-    return made.on_margin | (made.lam > SUPPORT * made.lam.max())
+    return made.on_margin | carries(made.lam)
 
 
 def balance(net: Network) -> float:

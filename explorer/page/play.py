@@ -40,6 +40,8 @@ NO_DATA = (
 def go(session: Session, stage: Stage) -> None:
     """Turn to a stage; the attack begins anew when the weights are not those attacked.
 
+    An attack that was left while it ran goes on when its stage is back.
+
     Raises:
         ValueError: if what the stage needs is not there yet.
     """
@@ -48,6 +50,8 @@ def go(session: Session, stage: Stage) -> None:
         return
     if stage in BESIDE_TRUTH and now.training.given and (session.guessing or not now.dataset.n):
         raise ValueError(NO_DATA)
+    if now.stage == "attack":
+        session.left = now.attack.state if session.running else None
     session.running, session.editing = False, False
     sight.come_home(session)
     if stage == "train" and now.training.state is None:
@@ -63,8 +67,10 @@ def go(session: Session, stage: Stage) -> None:
     part = session.frame.attack
     if stage == "attack" and part.state is None:
         attack.restart(session)
-    elif stage == "attack" and part.judged is not part.state:
-        attack.judge(session)
+    elif stage == "attack":
+        session.running = part.state is session.left and not session.frame.status.over
+        if part.judged is not part.state:
+            attack.judge(session)
     there = session.frame
     if (
         there.is_aimed

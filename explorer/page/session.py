@@ -19,7 +19,7 @@ from traitlets import Bool, Enum, Float, HasTraits, Instance, Int, List, Tuple, 
 
 from explorer.engine import data, training
 from explorer.engine.data import Dataset
-from explorer.engine.roster import DEFAULT, AnyAttack, AttackConfig, by_key
+from explorer.engine.roster import DEFAULT, AnyAttack, AttackConfig, AttackState, by_key
 from explorer.engine.status import Status
 from explorer.engine.training import TrainConfig
 from explorer.page.frame import LAYERS, Branch, Frame, Stage
@@ -88,6 +88,7 @@ class Session(HasTraits):
         self.frame = Frame("draw", History(first))
         self.configs: dict[str, AttackConfig] = {}  # as each attack was left
         self.widened: tuple[Axes, Axes] | None = None  # what the plane showed, and shows instead
+        self.left: AttackState | None = None  # of the attack that ran as its stage was left
         self.gave_way = ""  # the attack that was chosen, while another stands in for it
         usual = {
             "axes": axes_for(Axes(), first, loaded=True),

@@ -252,6 +252,23 @@ def test_a_preset_on_a_plane_that_was_cleared_starts_anew_too() -> None:
     assert session.frame.training.state is None
 
 
+def test_an_attack_that_was_left_in_its_run_goes_on_when_one_comes_back() -> None:
+    session = trained()
+    play.go(session, "attack")
+    for running in (True, False):
+        session.running = running
+        play.advance(session, steps=3)
+        play.go(session, "train")
+        assert not session.running
+        play.go(session, "attack")
+        assert session.running is running
+    session.running = True
+    play.go(session, "train")
+    play.advance(session, steps=1)
+    play.go(session, "attack")
+    assert not session.running  # other weights, another run
+
+
 def test_a_preset_chosen_while_an_attack_runs_leaves_nothing_of_it() -> None:
     session = trained(1500)
     play.go(session, "attack")

@@ -672,6 +672,9 @@ def trained_frames() -> Iterator[tuple[str, Frame]]:
         "earlier certificate": Training(later, light[Light.NEAR], run),
         "level": Training(run, light[Light.APPROACHING], run, growth=0.004),
         "off the margin": Training(run, replace(light[Light.APPROACHING], slackness=0.25), run),
+        "weight off the margin": Training(
+            run, replace(light[Light.APPROACHING], lam=torch.ones(4)), run
+        ),
         "earlier certificate, exact": Training(later, light[Light.EXACT], run),
     }
     parts |= {kind.value: Training(run, made, run) for kind, made in light.items()}

@@ -10,8 +10,17 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from torch import Tensor
+
 from explorer.engine import private
-from explorer.engine.certificate import NEAR, Certificate, Light, holds_margin, in_reach
+from explorer.engine.certificate import (
+    NEAR,
+    Certificate,
+    Light,
+    carries,
+    holds_margin,
+    in_reach,
+)
 from explorer.engine.classes import labels
 from explorer.engine.data import Dataset
 from explorer.engine.explanations.assumptions import obstacle
@@ -190,7 +199,7 @@ def _nearness(part: Training, state: TrainState, running: bool) -> tuple[str, st
     if made is None or part.certified is None or made.light is Light.NOT_SEPARATED:
         return "All are on their side. Training now widens the smallest margin.", "", False
     near, still = made.light is Light.NEAR, _is_still(part)
-    gone = _traceless(made, state)
+    gone = _off_margin(made, state)
     if made.light is Light.EXACT:
         return f"They explain the weights up to rounding: a KKT point.{gone}", "good", True
     where = {
@@ -211,20 +220,31 @@ def _nearness(part: Training, state: TrainState, running: bool) -> tuple[str, st
     return words, tone, ready
 
 
-def _traceless(made: Certificate, state: TrainState) -> str:
-    """Return how many points leave no trace, of those that do not hold the margin; "" for none."""
-    n = len(state.q)
-    rest = n - int(holds_margin(state.q).sum())
-    reach = in_reach(made, n)
+def _off_margin(made: Certificate, state: TrainState) -> str:
+    """Return what the points that do not hold the margin leave in the weights; "" for none.
+
+    Either how many leave no trace; or that all of them carry weight, so an attack may find them.
+    """
+    n, off = len(state.q), ~holds_margin(state.q)
+    rest, reach = int(off.sum()), in_reach(made, n)
     gone = 0 if reach is None else int((~reach).sum())
     if not gone:
-        return ""
+        return _carrying(made, off)
     who = f"{gone} of {count(n, 'point')}"
     if gone == rest:
         who = "The one off the margin" if rest == 1 else f"The {rest} off the margin"
     elif gone < rest:
         who = f"{gone} of the {rest} off the margin"
     return f" {who} {'leaves' if gone == 1 else 'leave'} no trace."
+
+
+def _carrying(made: Certificate, off: Tensor) -> str:
+    """Return that all points off the margin, (n,) bool, carry weight; "" where some do not."""
+    rest, settled = int(off.sum()), made.light is not Light.SEPARATED and not is_off_margin(made)
+    if not rest or not settled or len(made.lam) != len(off) or not carries(made.lam)[off].all():
+        return ""
+    who = "one off the margin carries" if rest == 1 else f"{rest} off the margin carry"
+    return f" The {who} weight, too."
 
 
 def _is_still(part: Training) -> bool:

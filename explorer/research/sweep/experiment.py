@@ -22,7 +22,7 @@ from torch import Tensor
 
 from explorer.engine.attacks.claims import Report
 from explorer.engine.attacks.target import Target
-from explorer.engine.certificate import SUPPORT, TAU_TRAINED, Certificate, in_reach
+from explorer.engine.certificate import TAU_TRAINED, Certificate, carries, in_reach
 from explorer.engine.classes import margins
 from explorer.engine.controls import COUNT, Controls, Origin, control_sets, meeting_counts
 from explorer.engine.data import PLANE, Dataset, preset
@@ -111,7 +111,7 @@ def other_set(
     if why:
         raise ValueError(why)
     net = target.merged(MERGE_ANGLE)
-    used = made.lam > SUPPORT * made.lam.max()
+    used = carries(made.lam)
     reach = max(float(truth.x.abs().max()), 1.0)
 
     def search(extent: float, begin: float) -> OtherSet:
