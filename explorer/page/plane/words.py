@@ -13,7 +13,7 @@ FIRST = "Click to place a point, drag to spray, or take a set."
 FIRST_ALONE = "Click to place a point, drag to spray."  # where no sets are offered
 FIRST_ON_LINE = "Click above the axis to place a ● point, below it to place a ▲."
 EXPLAIN_KEYS = (
-    "Click a point with ◉ and drag it along the green line; with Shift, anywhere. Keyboard: Tab "
+    "Click a point with ◉ and drag it along the thick line; with Shift, anywhere. Keyboard: Tab "
     "chooses a point, arrows drag it (Shift: further), Enter lets go, F frees the drag, M merges, "
     "Ctrl+Z undo, Ctrl+Y redo."
 )

@@ -451,7 +451,7 @@ const GLYPHS = {
   // Of paths and areas: in the legend alone.
   links: (c, x, y, paints, unit) => stroke(c, x, y, unit, paints.good, 1.6),
   lines: (c, x, y, paints, unit) => { c.setLineDash(JOINS.map((d) => d * unit)); stroke(c, x, y, unit, paints.ink2, 1.2); c.setLineDash([]); },
-  strong: (c, x, y, paints, unit) => stroke(c, x, y, unit, paints.good, 2.5),
+  strong: (c, x, y, paints, unit) => stroke(c, x, y, unit, paints.ink, 2.5),
   curve: (c, x, y, paints, unit) => edged(c, paints.accent, 2.4, paints, unit, () => { c.moveTo(x - 13 * unit, y + 5 * unit); c.quadraticCurveTo(x, y - 11 * unit, x + 13 * unit, y + 3 * unit); }, KNOWN_DASH),
   neurons: (c, x, y, paints, unit) => stroke(c, x, y, unit, faded(paints.ink2, 0.45), 1.2),
   trail: (c, x, y, paints, unit) => stroke(c, x, y, unit, faded(paints.pos, 0.35), 1.6),
@@ -460,7 +460,7 @@ const GLYPHS = {
   margins: (c, x, y, paints, unit) => { stroke(c, x, y - 4 * unit, unit, paints.pos, 1.4, 0); stroke(c, x, y + 4 * unit, unit, paints.neg, 1.4, 0); },
   breakpoints: (c, x, y, paints, unit) => { c.fillStyle = paints.ink2; c.fillRect(x - 0.8, y - 8 * unit, 1.6, 16 * unit); },
   place: (c, x, y, paints, unit) => edged(c, paints.good, 2, paints, unit, () => c.roundRect(x - 10 * unit, y - 9 * unit, 20 * unit, 18 * unit, 4 * unit)),
-  area: (c, x, y, paints, unit) => { patch(c, x, y, unit, [faded(paints.good, 0.16)]); c.strokeStyle = paints.good; c.lineWidth = 1.5; c.strokeRect(x - 13 * unit, y - 9 * unit, 26 * unit, 18 * unit); },
+  area: (c, x, y, paints, unit) => { patch(c, x, y, unit, [faded(paints.ink2, 0.16)]); c.strokeStyle = paints.ink2; c.lineWidth = 1.5; c.strokeRect(x - 13 * unit, y - 9 * unit, 26 * unit, 18 * unit); },
   spans: (c, x, y, paints, unit) => patch(c, x, y, unit, [faded(paints.good, 0.12), faded(paints.good, 0.22)]),
   map: (c, x, y, paints, unit) => patch(c, x, y, unit, [faded(paints.neg, 0.36), faded(paints.pos, 0.36)]),
 };
@@ -472,13 +472,13 @@ const paintUnder = (context, frame, paints, { X, Y, unit }, size) => {
   });
   if (frame.area) {
     polyline(context, frame.area, X, Y);
-    context.fillStyle = faded(paints.good, 0.16); context.fill();
-    context.strokeStyle = paints.good; context.lineWidth = 1.5; context.stroke();
+    context.fillStyle = faded(paints.ink2, 0.16); context.fill();
+    context.strokeStyle = paints.ink2; context.lineWidth = 1.5; context.stroke();
   }
   let paths = 1;
   eachRow(frame.lines, ([x]) => { paths += Number.isNaN(x); });
   const pale = Math.min(0.8, MANY / paths); // a hundred of them would hide what they join
-  for (const [path, colour, width] of [[frame.lines, faded(paints.ink2, pale), 1], [frame.strong, paints.good, frame.flat ? 6 : 2.5]]) {
+  for (const [path, colour, width] of [[frame.lines, faded(paints.ink2, pale), 1], [frame.strong, paints.ink, frame.flat ? 6 : 2.5]]) {
     if (!path) continue;
     polyline(context, path, X, Y);
     context.setLineDash(path === frame.lines ? JOINS.map((d) => d * unit) : []); // no kink

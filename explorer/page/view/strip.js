@@ -34,14 +34,14 @@ const paintStrip = (context, frame, size, colours) => {
   }
   const line = (rows) => { polyline(context, rows, X, Y); context.stroke(); };
   if (frame.start) { context.strokeStyle = colours.ink2; context.lineWidth = 1.6; context.setLineDash([6, 5]); line(frame.start); context.setLineDash([]); }
-  if (frame.end) { context.strokeStyle = colours.good; context.lineWidth = 2.4; line(frame.end); }
+  if (frame.end) { context.strokeStyle = colours.ink; context.lineWidth = 2.4; line(frame.end); }
   if (!frame.handle) return;
   const [s, e] = frame.handle;
   if (frame.fall && frame.fall.length > 1) {
     const last = frame.fall[frame.fall.length - 1];
-    context.strokeStyle = colours.good; context.lineWidth = 2.4;
+    context.strokeStyle = colours.ink; context.lineWidth = 2.4;
     context.beginPath(); context.moveTo(X(s), Y(frame.fall[0])); context.lineTo(X(s), Y(last)); context.stroke();
-    context.fillStyle = colours.good;
+    context.fillStyle = colours.ink;
     context.beginPath(); context.arc(X(s), Y(last), 4.5, 0, 2 * Math.PI); context.fill();
   }
   context.beginPath(); context.arc(X(s), Y(frame.fall && frame.fall.length ? frame.fall[0] : e), HANDLE - 2, 0, 2 * Math.PI);

@@ -71,7 +71,7 @@ def hand(state: Explained) -> str:
         return f"Point {i + 1} is in hand: drag it anywhere."
     if bool(state.pinned[i]):
         return f"Point {i + 1} cannot be split: {_freedom(state.net, state.kinks(i))}."
-    return f"Point {i + 1} is in hand: drag it along its green line."
+    return f"Point {i + 1} is in hand: drag it along its thick line."
 
 
 def cannot(net: Network, kinks: int) -> str:
