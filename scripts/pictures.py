@@ -30,6 +30,7 @@ CIRCLE = [
     for k in range(12)
 ]
 BLUE, RED = CIRCLE[::2], CIRCLE[1::2]
+TRAINED = 10_000  # steps of their network, as many on any machine; arbitrary
 COLOURS = 160  # of the recording's palette; arbitrary
 FLAT = 40  # of them: those of most pixels; arbitrary
 FRAME_MS = 160  # arbitrary: calm enough to follow, small enough to load
@@ -86,6 +87,18 @@ def pause(app: Explorer) -> None:
     app.page.wait_for_timeout(700)
 
 
+def train_on(app: Explorer) -> None:
+    """Take the steps that are left up to `TRAINED`."""
+    assert app.step() < TRAINED, "it ran too far between two frames"
+    app.press("More steps")
+    app.page.get_by_label("n steps").fill(str(TRAINED - app.step()))
+    app.press("Step × n")
+    expect(app.where).to_have_text(f"step {TRAINED:,} of {TRAINED:,}")
+    app.page.keyboard.press("Escape")  # the menu stays open for more steps
+    expect(app.button("Play")).to_be_visible()
+    app.page.wait_for_timeout(700)  # the last frame
+
+
 def draw(app: Explorer, recorder: Recorder, name: str, points: list[tuple[float, float]]) -> None:
     """Click points of one class into the plane; `y` counts upward."""
     app.press(name)
@@ -112,8 +125,12 @@ def record(app: Explorer) -> None:
         draw(app, recorder, name, points)
     app.press("2 Train")
     app.press("Play")
-    recorder.watch(frames=24, every_ms=350)
+    for _ in range(24):
+        recorder.watch(frames=1, every_ms=350)
+        if 2 * app.step() > TRAINED:
+            break
     pause(app)
+    train_on(app)
     recorder.shoot(1500)
     app.press("3 Attack")
     app.press("Play")
