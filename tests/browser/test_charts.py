@@ -130,7 +130,7 @@ def the_line_of_a_curve_is_the_time_slider(app: Explorer) -> None:
 
 
 def the_line_of_recall_decides_what_counts(app: Explorer) -> None:
-    chart = card(app, "Recovered, by how close counts")
+    chart = card(app, "Points recovered, by distance")
     plot, note = chart.locator(".mx-chart-plot"), chart.locator(".mx-chart-head span").first
     expect(plot).to_have_attribute("aria-valuenow", "0.03")
     pull(app, plot, 0.5, 0.02)
@@ -160,7 +160,7 @@ def _chance(note: Locator) -> float:
 
 
 def its_numbers_are_saved_by_keys(app: Explorer) -> None:
-    chart = card(app, "Recovered, by how close counts")
+    chart = card(app, "Points recovered, by distance")
     note = chart.locator(".mx-chart-head span").first.inner_text()
     chart.locator(".mx-save").focus()
     app.page.keyboard.press("Enter")
@@ -169,7 +169,7 @@ def its_numbers_are_saved_by_keys(app: Explorer) -> None:
         app.page.keyboard.press("Tab")
     with app.page.expect_download() as waited:
         app.page.keyboard.press("Enter")
-    assert waited.value.suggested_filename == "recovered-by-how-close-counts.csv"
+    assert waited.value.suggested_filename == "points-recovered-by-distance.csv"
     lines = Path(waited.value.path()).read_text().splitlines()
     assert lines[0] == "series,distance,points recovered,other end"
     counts = [float(line.split(",")[2]) for line in lines if line.startswith("training points")]

@@ -62,8 +62,8 @@ class Export:
 def slug(words: str, gap: str = "_") -> str:
     """Return words as a name: small letters and digits.
 
-    >>> slug("Recovered, by how close counts")
-    'recovered_by_how_close_counts'
+    >>> slug("Points recovered, by distance")
+    'points_recovered_by_distance'
     """
     return gap.join(re.findall(r"\w+", words.lower()))[:60]
 

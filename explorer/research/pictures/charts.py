@@ -218,7 +218,7 @@ def certificate_chart(made: Certificate) -> Chart:
     )  # fmt: skip
 
 
-RECALL = "Recovered, by how close counts"
+RECALL = "Points recovered, by distance"
 EACH_MARGIN = "Margin of each point"
 NEAR_TICKS = (0.003, 0.01, 0.03, 0.1, 0.3)
 

@@ -460,7 +460,7 @@ def sum_over(target: Target, state: KKTState, config: KKTConfig) -> Sum:
 # homogeneous: the loss needs no theorem, what it finds does; see `target.NO_THEOREM`.
 ATTACK = Attack(
     place=0, key="kkt", title="KKT reconstruction", paper="Haim et al. 2022",
-    sentence="Moves candidates until they add up to the weights. Each has a multiplier.",
+    sentence="Moves candidates until they add up to the weights.",
     config=KKTConfig, state=KKTState,
     first=init, step=step, terminate=terminate, report=report, sum_over=sum_over,
     curves=(("l_stationary", "stationarity"), ("l_margin", "margin"), ("l_dual", "λ floor"),

@@ -66,14 +66,21 @@ class FoundView(w.VBox):
         """Take what counts finds at some radii, and count at these; None where nothing can be."""
         self.met, self._whole = met, None if met is None else met(tuple(radii))
 
-    def draw(self, radius: float, n: int = 1) -> RecallCurve | None:
-        """Draw the curve with this radius; return what is found within it, of n points."""
+    def draw(self, radius: float, n: int = 1, told: float | None = None) -> RecallCurve | None:
+        """Draw the curve with this radius; return what is found within it, of n points.
+
+        Args:
+            radius: how close counts.
+            n: so many points, where there is no count.
+            told: the radius whose counts stand elsewhere on the screen; they are not said again.
+        """
         here = None if self.met is None else self.met((radius,))
         if here is None or self._whole is None:
             self.curve.draw(replace(empty_recall(n, FINE), foot=WAITING))
             self.dots.draw(NOTHING)
         else:
-            self.curve.draw(recall_chart(self._whole, here, within(here)))
+            said = "" if radius == told else within(here)
+            self.curve.draw(recall_chart(self._whole, here, said))
         return here
 
 
@@ -128,7 +135,7 @@ class Scoreboard(Panel):
         self._show()
 
     def _show(self) -> None:
-        self.view.draw(self.radius, _count(self.session.frame))
+        self.view.draw(self.radius, _count(self.session.frame), told=RADIUS)
         self._tell()
 
     # --- how certain they are -------------------------------------------------------------------
