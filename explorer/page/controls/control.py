@@ -105,7 +105,7 @@ class Thumbs(Control):
 
 
 class Segments(Control):
-    """One of several: the first few side by side, the others behind "more"."""
+    """One of several: the first few side by side, the others behind "others"."""
 
     _esm = script("segments.js")
 

@@ -1,8 +1,8 @@
-// One of several: the first few side by side, the others behind "more"; a sentence on the chosen.
+// One of several: the first few side by side, the others behind "others"; a sentence on the chosen.
 const build = (el, send, onClose) => {
   const row = make("div", "mx-segments", { role: "group" });
   const list = make("div", "");
-  const further = menu("mx-further", "more", "Further attacks", [list]);
+  const further = menu("mx-further", "others", "Further attacks", [list]);
   further.box.popover = "manual"; // its card scrolls, and would cut it
   const words = make("p", "mx-note-text mx-chosen");
   const again = makeButton("mx-flat", undefined, undefined, () => send("again"));
@@ -27,7 +27,7 @@ const build = (el, send, onClose) => {
     const first = state.options.slice(0, state.first), rest = state.options.slice(state.first);
     const chosen = rest.find((o) => o.key === state.value);
     row.replaceChildren(...first.map((o) => one(o, "mx-segment", o.short)), further.root);
-    further.button.innerHTML = `${chosen ? chosen.short : "more"} ${icon("more")}`;
+    further.button.innerHTML = `${chosen ? chosen.short : "others"} ${icon("more")}`;
     further.button.className = `mx-segment${chosen ? " on" : ""}`;
     list.replaceChildren(...rest.map((o) => one(o, "mx-menu-row", o.name)));
     [...row.querySelectorAll("button")].forEach((b, i) => { b.dataset.key = i; });

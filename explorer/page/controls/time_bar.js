@@ -12,9 +12,9 @@ const build = (el, send, onClose) => {
   const many = make("input", "", { type: "number", min: 2, max: 100000, value: 100, title: "Steps of the next button", "aria-label": "n steps" });
   const steps = makeButton("mx-menu-row", "Step × n", "Pause, and take n steps at once", () => send("steps", Number(many.value)));
   const reseed = makeButton("mx-menu-row", "New seed", "Back to step 0 with another random initialisation", () => send("reseed"));
-  const further = menu("mx-up", "", "More steps, and another seed", [make("label", "mx-menu-row", {}, "n steps ", many), steps, reseed]);
-  further.button.innerHTML = `<span class="mx-roomy">More </span>${icon("more")}`;
-  further.button.setAttribute("aria-label", "More steps");
+  const further = menu("mx-up", "", "Steps of your choice, and another seed", [make("label", "mx-menu-row", {}, "n steps ", many), steps, reseed]);
+  further.button.innerHTML = `<span class="mx-roomy">Steps </span>${icon("more")}`;
+  further.button.setAttribute("aria-label", "Steps");
   const speed = make("select", "mx-select", { title: "Steps per second while playing", "aria-label": "Speed", on: { change: () => send("speed", speed.selectedIndex) } });
   const time = make("input", "mx-time", { type: "range", min: 0, max: TICKS, value: 0, title: "Scrub back through the run; play goes on from there", "aria-label": "Time" });
   const marks = make("div", "mx-marks", { role: "group", "aria-label": "Branches" });
