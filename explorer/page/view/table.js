@@ -39,6 +39,7 @@ const rowOf = (model, key) => {
     box.setAttribute("aria-label", `Run ${row.title}`);
     put(name, "textContent", row.title);
     put(name, "title", row.tip || "");
+    name.toggleAttribute("data-fold", "open" in row); name.toggleAttribute("data-open", !!row.open);
     put(name, "disabled", !can);
     if (under.mxText !== `${row.under}${row.under_tip}`) {
       under.mxText = `${row.under}${row.under_tip}`;

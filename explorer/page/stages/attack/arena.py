@@ -311,10 +311,11 @@ def interval(made: Share, n: float) -> str:
 def rest_row(n: int, off: int, shown: bool) -> dict[str, Any]:
     """Return the row behind which n attacks stand, of which `off` cannot run; `shown`: open."""
     more = count(n, "attack") if n == off else f"{count(n, 'more attack')}, of which {off}"
-    title = f"{'▾' if shown else '▸'} {more} cannot run on these weights"
+    title = f"{more} cannot run on these weights"
     if not off:
-        title = f"{'▾' if shown else '▸'} {count(n, 'more attack')}"
-    return {"key": REST, "title": title, "tip": REST_TIP, "drawn": True, "whole": True}
+        title = count(n, "more attack")
+    return {"key": REST, "title": title, "tip": REST_TIP, "drawn": True, "whole": True,
+            "open": shown}  # fmt: skip
 
 
 def other_row(other: Ambiguity | None) -> dict[str, Any]:
