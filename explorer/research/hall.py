@@ -41,10 +41,10 @@ from explorer.research.runs import RADIUS
 FINGER = 0.05
 SIZE = 64  # samples of the map a side: 5 kB for a phone; arbitrary
 # What a class gets in turn: a drawing that no page shows, and its seed. Of these the machine finds
-# most points, and most places are proven, as measured (docs/hall.md). They are a prime number, so
+# most points, and most places are proven, as scripts/hall.py measures. They are a prime number, so
 # that any stride meets each once.
 PREPARED = (
-    ("square", 4), ("pentagon", 6), ("square", 6), ("pentagon", 5), ("square", 10),
+    ("square", 20), ("pentagon", 6), ("square", 6), ("pentagon", 5), ("square", 10),
     ("pentagon", 12), ("square", 11), ("pentagon", 15), ("pentagon", 13), ("pentagon", 11),
     ("pentagon", 4),
 )  # fmt: skip
@@ -71,7 +71,7 @@ def next_set(turn: int) -> tuple[str, int]:
 
     Example:
         >>> next_set(0), next_set(len(PREPARED))
-        (('square', 4), ('pentagon', 6))
+        (('square', 20), ('pentagon', 6))
     """
     again, at = divmod(turn, len(PREPARED))
     stride = 1 + again % (len(PREPARED) - 1)

@@ -72,14 +72,18 @@ def size_of(link: str, run: Run) -> str:
     return f"{count(run.dataset.n, 'point')}, settings and seeds{steps}. No server is told."
 
 
+ONLY_HERE = "Only this computer opens this link."
+BEGIN_HALL = "Let the hall attack"  # the button of hall.js
+
+
 def only_here(network: str) -> str:
     """Return who opens a link of 127.0.0.1, where the network knows the machine as `network`.
 
     The browser puts the page's address on the network in the place of {address}.
     """
     if not network:
-        return f"Only this computer opens this link. {FOR_A_CLASS}"
-    return "Only this computer opens this link. Links of the page at {address} open for a class."
+        return f"{ONLY_HERE} Phones can still join: press {BEGIN_HALL}. {FOR_A_CLASS}"
+    return f"{ONLY_HERE} Links of the page at {{address}} open for a class."
 
 
 # --- The game of two ---------------------------------------------------------------------------
