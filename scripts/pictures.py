@@ -90,7 +90,7 @@ def pause(app: Explorer) -> None:
 def train_on(app: Explorer) -> None:
     """Take the steps that are left up to `TRAINED`."""
     assert app.step() < TRAINED, "it ran too far between two frames"
-    app.press("More steps")
+    app.press("Steps")
     app.page.get_by_label("n steps").fill(str(TRAINED - app.step()))
     app.press("Step × n")
     expect(app.where).to_have_text(f"step {TRAINED:,} of {TRAINED:,}")

@@ -75,7 +75,7 @@ class Explorer:
         if name in TOOLS and not self.button(name).is_visible():
             self.button("Edit the points").click()
         if name in FURTHER and not self.button(name).is_visible():
-            self.button("More steps").click()
+            self.button("Steps").click()
         self.button(name).click()
         if name in STAGES:  # tools, chips and folds of the stage before are gone then
             expect(self.page.locator(".mx-tab[aria-selected=true]")).to_have_text(name)

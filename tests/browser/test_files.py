@@ -86,15 +86,15 @@ def a_run_file_opens_elsewhere(app: Explorer, other: Explorer, tmp_path: Path) -
     app.press("1 Draw")
     app.preset("XOR")
     app.press("Step × n")
-    expect(app.where).to_have_text("step 100 of 100")
+    expect(app.where).to_have_text("step 100")
     app.fold("Share")
     saved.write_bytes(app.saved("Run: Run file"))
     choose(other, "Open a run or weights", saved)
     expect(other.verdict).to_have_text(app.verdict.text_content() or "no headline")
-    expect(other.where).to_have_text("step 100 of 100")
+    expect(other.where).to_have_text("step 100")
     assert other.csv() == app.csv()
     other.press("Step")
-    expect(other.where).to_have_text("step 101 of 101")
+    expect(other.where).to_have_text("step 101")
 
 
 def choose(app: Explorer, name: str, file: Path) -> None:

@@ -38,7 +38,7 @@ class Kept:
         self.app.click((0.62, 0.75))
         self.app.expect_points(5)
         self.app.press("Step × n")
-        expect(self.app.where).to_have_text("step 100 of 100")
+        expect(self.app.where).to_have_text("step 100")
         self.text = self.kept("5 points, trained for 100 steps")
         return self
 
@@ -62,11 +62,11 @@ class Kept:
         self.is_offered().click()
         expect(self.bar).to_be_hidden()
         self.app.expect_points(5)
-        expect(self.app.where).to_have_text("step 100 of 100")
+        expect(self.app.where).to_have_text("step 100")
         # What was taken up is kept again, and what it took the place of as one more step to undo.
         self.page.wait_for_function(f"text => ({ROWS})()[0].text.startsWith(text)", arg=self.text)
         self.app.press("Step")
-        expect(self.app.where).to_have_text("step 101 of 101")
+        expect(self.app.where).to_have_text("step 101")
 
     def says_that_the_kernel_is_gone(self) -> None:
         """Its notice has the drawing as a file; after a reload it can be taken up."""

@@ -99,10 +99,10 @@ class TransportPanel(Panel):
 
 
 def _where(frame: Frame, end: int) -> str:
-    """Return the step on screen of those up to `end`; of a network that was solved, that it was."""
+    """Return the step on screen, before the end of those up to `end`; or that it was solved."""
     state, part = frame.state, frame.training
     if state is None:
         return ""
     if not state.t and state is part.state and part.is_exact:
         return "exact"
-    return f"step {state.t:,}{f' of {end:,}' if end else ''}"
+    return f"step {state.t:,}{f' of {end:,}' if state.t < end else ''}"

@@ -306,7 +306,7 @@ def _compare(frame: Frame) -> Statement:
         return Statement(shown.title or WHICH, shown.sentence, fold=shown.fold, action=end)
     own = by_key(frame.attack.name)
     others = f" Those that {own.title} attacked are its own." if own.own is not None else ""
-    return Statement(WHICH, f"Each attack meets the weights of 2 Train, several times.{others}")
+    return Statement(WHICH, f"Each attack meets these weights several times.{others}")
 
 
 def _answer(frame: Frame) -> Statement:
