@@ -833,8 +833,6 @@ def starts_words(empty: Frame, begun: Frame, several: Frame) -> Named:
         ("all", Arrivals(21, 21, 19, 21, 0, 0.01, 8)),
     ):  # fmt: skip
         yield f"starts, arrived, {name}", ": ".join(says.arrival_words(made))
-        said = says.arrival_words(made, "Some starts far off are as good")
-        yield f"starts, arrived, {name}, with a map", ": ".join(said)
     place = (0.333, 0.333, 0.334)
     few = Report(torch.zeros(2, 2), torch.ones(2), torch.ones(2))
     for name, top in (("fell", 0.5), ("rose", 0.95)):

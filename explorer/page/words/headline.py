@@ -293,7 +293,7 @@ def _landscape(frame: Frame) -> Statement:
         way = ALTERNATE if starts.tells_nothing(frame) else None
         return Statement(*found, fold=starts.numbers(frame), action=way)
     return Statement(
-        "Which starts lead to the truth?",
+        starts.MAP,
         "Each place is a start: a mix of training points, unseen points and noise.",
         order="Drag the handle, and attack from there.",
     )

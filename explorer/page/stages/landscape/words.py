@@ -45,7 +45,8 @@ FIRST_TIP = (
     "noise, as published; the first steps then leave the start"
 )
 NONE = "No starts for this attack here"
-MAP = "Which starts are as good?"  # short: one line where one presents
+MAP = "Which starts lead to the truth?"  # short: one line where one presents
+MOVES_ON = "An attack moves on from there."
 ATTACK_HERE = "Attack from here"
 BEST = "The plane shows the best: {} of {}."
 LESS = " On the way less was left with fewer recovered: less is not nearer."
@@ -143,7 +144,7 @@ def headline(frame: Frame) -> tuple[str, str] | None:
     if told is not None:
         return census_words(told, held.end, held.arrivals, len(held.problem.parts.y))
     if held.arrivals is not None:
-        title_, said = arrival_words(held.arrivals, _good_starts(held))
+        title_, said = arrival_words(held.arrivals)
         if held.best and held.t:
             n = 0 if held.problem.of.truth is None else held.problem.of.truth.n
             said = f"{said} {BEST.format(held.trail[-1].found, n)}"
@@ -183,7 +184,7 @@ def _tells_run(held: Handle) -> bool:
 
 
 def map_title(held: Handle) -> tuple[str, str]:
-    """Return which starts are as good as the truth, as the map shows."""
+    """Return the question of the map, and which starts explain the weights as it shows."""
     assert held.energies is not None
     own = by_key(held.problem.of.attack).own is not None
     said, words = title(held.energies, own, held.finest)
@@ -204,8 +205,8 @@ def tells_nothing(frame: Frame) -> bool:
 
 def all_words(held: Handle) -> tuple[str, str]:
     """Return that every start is as good as the truth, so that none stands out."""
-    words = f"{beside(held)} anywhere, even noise, add up to these weights as well"
-    return "Every start is as good", f"Energy cannot tell here: {words}."
+    words = f"{beside(held)} anywhere, even noise, add up to them"
+    return "Every start explains these weights", f"Energy cannot tell here: {words}."
 
 
 def _unlike_attack(held: Handle) -> str:
@@ -271,19 +272,8 @@ def run_numbers(held: Handle, own: bool) -> tuple[tuple[str, str], ...]:
     return (*rows, ("candidates", beside(held)))
 
 
-def _good_starts(held: Handle) -> str:
-    """Return the title of a finished map; "" where none says which starts are as good."""
-    if held.energies is None or not held.finest:
-        return ""
-    said, _ = map_title(held)
-    return said if said != MAP else ""
-
-
-def arrival_words(made: Arrivals, before: str = "") -> tuple[str, str]:
-    """Return how many runs ended at the truth, at another explanation, and stuck at neither.
-
-    `before`: which starts the map calls as good; "" where it says nothing.
-    """
+def arrival_words(made: Arrivals) -> tuple[str, str]:
+    """Return how many runs ended at the truth, at another explanation, and stuck at neither."""
     if not made.ended:
         of = f"{made.total} runs are on their way" if made.going else "The runs were stopped"
         return (
@@ -301,11 +291,8 @@ def arrival_words(made: Arrivals, before: str = "") -> tuple[str, str]:
     rest, others = [_at_truth(made)], []
     sets = "another set" if made.other == 1 else "other sets"
     explain = f"that explain{_s(made.other)} the weights"
-    elsewhere = f"{made.other} end{_s(made.other)} at {sets} {explain}"
-    if before:
-        rest.insert(0, f"{before}; {elsewhere if made.other else 'no run ends at another set'}")
-    elif made.other:
-        others.append(elsewhere)
+    if made.other:
+        others.append(f"{made.other} end{_s(made.other)} at {sets} {explain}")
     if made.stuck:
         others.append(f"{made.stuck} {'is' if made.stuck == 1 else 'are'} stuck")
     falling = made.ended - made.level
@@ -321,7 +308,8 @@ def _at_truth(made: Arrivals) -> str:
     points = "nine tenths of the points or more" if least < made.points else f"all {least} points"
     if not made.truth:
         return f"None recovers {points}"
-    return f"{'It' if made.truth == 1 else 'Each'} recovers {points}"
+    who = "Each run" if made.truth == made.total else f"Each of these {made.truth}"
+    return f"{'It' if made.truth == 1 else who} recovers {points}"
 
 
 def _s(n: int) -> str:
@@ -330,9 +318,10 @@ def _s(n: int) -> str:
 
 
 def title(values: NDArray[np.float64], own: bool = False, finest: bool = True) -> tuple[str, str]:
-    """Return which starts are as good as the truth, in a title and a sentence.
+    """Return the question of the map, and which starts explain the weights as the truth does.
 
-    While the map is refined nothing is said that a finer one could refute.
+    What an attack makes of them is not said: only its runs can tell. While the map is refined
+    nothing is said that a finer one could refute.
 
     Args:
         values: energies (side, side), row noise and column truth.
@@ -345,18 +334,18 @@ def title(values: NDArray[np.float64], own: bool = False, finest: bool = True) -
     share = min(np.nonzero(low)[1], default=np.inf) / max(len(values) - 1, 1)
     if not finest or not low.any():
         return MAP, "Each place is a start: a mix of truth, unseen points and noise."
-    text = "They leave no more of the weights unexplained than the truth"
+    do = "explain the weights as well"
     if own:
-        text = "They lead training as near to the weights as the truth does"
+        do = "lead training as near to the weights as the truth"
         if up_to > truth:
-            text = f"They lead training to within {up_to:.0%} of the weights"
+            do = f"lead training to within {up_to:.0%} of the weights"
     elif up_to > truth:
-        text = f"They leave at most {unexplained_share(up_to)} of the weights unexplained"
+        do = f"leave at most {unexplained_share(up_to)} of the weights unexplained"
+    who = f"some sets {'far off' if share < FAR else 'half way to the truth'}"
     if share >= BESIDE:
-        return "Only starts beside the truth are as good", f"{text}."
-    where = f"Some starts {'far off' if share < FAR else 'half way'}"
-    noise = ". Even noise is" * bool(low[-1, 0])
-    return f"{where} are as good", f"{text}{noise}."
+        who = "only sets beside the truth"
+    noise = ", even noise," * bool(low[-1, 0])
+    return MAP, f"At the start {who}{noise} {do}. {MOVES_ON}"
 
 
 def left_text(energy: float, rough: bool) -> str:
