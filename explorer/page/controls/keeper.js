@@ -55,6 +55,7 @@ function render({ model, el }) {
   const close = () => { const closed = row; row = null; say(); return closed; };
   const startNew = () => { // all stay among the rows, but none is offered again
     close();
+    attempt(() => sessionStorage.setItem(MINE, key)); // a reload that comes before the rows are asked
     for (const { key: old, ...left } of rows().filter((other) => other.page === page && !other.left && other.key !== key)) {
       isFree(old).then((free) => { if (free) attempt(() => localStorage.setItem(old, JSON.stringify({ ...left, left: true }))); });
     }
