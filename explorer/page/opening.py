@@ -113,7 +113,7 @@ def _shares(session: Session, run: Run, what: str, words: str, seconds: float) -
         if _has_left(session, held, f"{what} was left before its attack was done.", what):
             return
     if run.stage:
-        play.go(session, run.stage)
+        play.open_at(session, run.stage)
     session.message = Note(words)
 
 

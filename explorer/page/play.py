@@ -388,6 +388,13 @@ def turn(session: Session, stage: Stage) -> None:
         proof.begin(session)
 
 
+def open_at(session: Session, stage: Stage) -> None:
+    """Turn to the stage of a run that was opened: Explain shows a point as two, if one can be."""
+    go(session, stage)
+    if stage == "explain" and session.lesson is None and session.frame.explain is not None:
+        explain.show_split(session)
+
+
 def ask_places(session: Session) -> None:
     """Turn to Explain, and ask where a point must be."""
     go(session, "explain")

@@ -528,6 +528,12 @@ def test_the_tab_asks_where_a_point_must_be_unless_a_hand_was_there_and_in_no_le
     taught.close()
 
 
+def test_a_run_that_is_opened_at_explain_shows_a_split(app: App) -> None:
+    play.go(app.session, "attack")
+    play.open_at(app.session, "explain")
+    assert app.session.frame.question == "split" and state(app).slide.shown
+
+
 def test_where_nothing_can_be_proven_the_tab_asks_which_points_can_become_two(
     app: App, monkeypatch: pytest.MonkeyPatch
 ) -> None:

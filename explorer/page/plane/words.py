@@ -73,7 +73,7 @@ ROWS: dict[str, tuple[str, str]] = {
     "cross": ("looked at", "A place that the attack looks at, or has looked at."),
     "ring": ("chosen place", "A place that the attack on screen has chosen; its words say why."),
     "diamond": ("explains most", "Of all places looked at, a point here explains most."),
-    "place": ("place of a point", "Somewhere in this square a training point of its class lies."),
+    "place": ("place of a point", "Somewhere in this square a training point of its colour lies."),
     "disc": ("forbidden", "The region in which no point may be: the others explain what they can."),
     "hand": ("in hand", "The point in hand, or under the pointer in a chart."),
     "links": ("claim and point", "Joins a claim to the training point that it recovers."),

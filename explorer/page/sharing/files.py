@@ -228,5 +228,5 @@ def _open(run: Run) -> Session:
         session.seed = seed
     if run.stage:
         with contextlib.suppress(ValueError):  # a stage that these weights do not have
-            play.go(session, run.stage)
+            play.open_at(session, run.stage)
     return session

@@ -99,7 +99,8 @@ class ExplainPanel(Panel):
         self.split = Row(("mx-question",), **self.button_items(
             ask=(words.SPLIT, SPLIT_TIP, explain.show_split),
         ))  # fmt: skip
-        rows = [self.split, *(question.row for question in self.questions)]
+        head = w.HTML(words.OTHERS).add_class("mx-chart-title")
+        rows = [head, self.split, *(question.row for question in self.questions)]
         asked = w.Box(rows, _dom_classes=["mx-questions"])
         self.widget = w.VBox([self.dots, self.drag, self.hand, asked], _dom_classes=["mx-explain"])
 

@@ -17,6 +17,7 @@ from explorer.style import CLASSES
 LIKELY = "How certain is a point here?"
 FARTHEST, CERTIFIED = "Farthest other set", "Which points are certified?"
 SPLIT = "Which can become two?"
+OTHERS = "Other questions"
 TITLE, NOTE = "Can this point become two?", "a dot for each filled point"
 NOTE_OF_CLASSES = "a dot per point and class beside it"
 CARRIED, MULTIPLIER = "Multiplier λ of each point", "how strongly it carries the weights"

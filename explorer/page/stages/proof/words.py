@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from math import inf
 
 from explorer.engine.arrays import Array
-from explorer.engine.explanations.cone import FINE, scope
+from explorer.engine.explanations.cone import FINE
 from explorer.engine.explanations.needed import Needed
 from explorer.engine.number_words import coarse_share, count, digits_above, percent, share
 from explorer.engine.statement import Action, Statement
 from explorer.page.frame import Frame, Proof
+from explorer.page.plane.marks import traceless_points
 from explorer.page.words.screen import ASK, COMPARE
 from explorer.style import CLASSES
 
@@ -39,7 +41,7 @@ def statement(frame: Frame, held: Proof) -> Statement:
     if made is None:
         words = "The training points are out of sight. What follows is of the weights alone."
         return Statement(ASK, words)
-    found, fold = len(made.rows), _numbers(held)
+    found, fold = len(made.rows), _numbers(frame, held)
     if not held.done:
         title = f"{count(found, 'place')} must hold a point, so far" if found else ASK
         words = "From the weights alone: a place begins wide, and narrows as far as is proven."
@@ -65,7 +67,7 @@ def claim(frame: Frame, held: Proof) -> str:
     """Return what is proven of the places; of which sets, stands under Numbers."""
     where = "each of them" if held.places > 1 else "it"
     return (
-        f"Every set that explains the weights {_as_good(frame, held)} has a point of its class in "
+        f"Every set that explains the weights {_as_good(frame, held)} has a point of its colour in "
         f"{where}."
     )
 
@@ -83,13 +85,17 @@ def is_open(held: Proof) -> bool:
 
 def leaver(frame: Frame, made: Needed) -> str:
     """Return who leaves the residual that other explanations are held against."""
-    known = frame.is_told and made.limit > FINE
-    return "the training points leave" if known else "is allowed"
+    return "the training points leave" if _is_of_points(frame, made) else "is allowed"
 
 
 def limit_name(frame: Frame, made: Needed) -> str:
     """Return what a chart calls the residual that other explanations are held against."""
-    return "the training points" if frame.is_told and made.limit > FINE else "allowed"
+    return "the training points" if _is_of_points(frame, made) else "allowed"
+
+
+def _is_of_points(frame: Frame, made: Needed) -> bool:
+    """Return whether the training points set the residual that others may leave."""
+    return frame.is_told and made.limit > FINE
 
 
 def _as_good(frame: Frame, held: Proof) -> str:
@@ -99,18 +105,26 @@ def _as_good(frame: Frame, held: Proof) -> str:
     return "as well" if frame.is_told else "as well as a threshold asks"
 
 
-def _numbers(held: Proof) -> tuple[tuple[str, str], ...]:
+def _numbers(frame: Frame, held: Proof) -> tuple[tuple[str, str], ...]:
     made = held.needed
     assert made is not None
-    rows = [
-        ("a set may leave", share(made.limit)),
-        ("proven for sets of", scope(made.box, made.top)),
-        ("the best of these leaves", share(made.least)),
-    ]
+    left, less = share(made.limit), ""
+    may = f"A set counts as well where it leaves {left} of the weights unexplained, or less."
+    if _is_of_points(frame, made):
+        may = f"The training points leave {left} of the weights unexplained: so may another set."
+        less = ", less than the training points" if share(made.least) != left else ""
+    rows = [may, _sets_meant(made), f"The best of these sets leaves {share(made.least)}{less}."]
     if len(made.rows):
         low, high = (digits_above(wide) for wide in widths_of(made)[[0, -1]])
-        rows.append(("width of a place", low if low == high else f"{low} to {high}"))
-    return tuple(rows)
+        rows.append(f"Each place is {low if low == high else f'{low} to {high}'} wide.")
+    return tuple((row, "") for row in rows)
+
+
+def _sets_meant(made: Needed) -> str:
+    margins = f"whose margins are up to {made.top:.3g} times the smallest"
+    if made.top == inf:
+        margins = "of all margins, at the price of the weight decay"
+    return f"Every set is meant whose points lie within ±{made.box:.2g} of 0, and {margins}."
 
 
 def _none(frame: Frame, held: Proof, fold: tuple[tuple[str, str], ...]) -> Statement:
@@ -143,18 +157,27 @@ def _revelation(frame: Frame, held: Proof, fold: tuple[tuple[str, str], ...]) ->
     right = made.count_of(truth)
     words = place_words(right, len(made.rows))
     if right < truth.n:
-        words += f" Of the other {_rest(frame, truth.n - right)}."
+        words += _others(frame, truth.n, right)
     title = f"{right} of {truth.n} points must be in {'its' if right == 1 else 'their'} place"
     tone = "good" if right == len(made.rows) else "bad"
     return Statement(title, words, tone, fold, way_on(frame))
 
 
-def _rest(frame: Frame, rest: int) -> str:
-    """Return what is proven of the points without a place, though the attack recovered them."""
-    said, made = f"{rest} nothing is proven", frame.attack.verdict
+def _others(frame: Frame, n: int, right: int) -> str:
+    """Return what is known of the points without a place, though the attack recovered them."""
+    lost, made = traceless_points(frame, n), frame.attack.verdict
+    gone = 0 if lost is None else min(int(lost.sum()), n - right)
+    rest = n - right - gone
+    leave = "is off the margin and leaves" if gone == 1 else "are off the margin and leave"
+    off = f"{gone} {leave} no trace"
+    if not rest:
+        return f" The other {off}."
+    said = f" Of {rest if gone else f'the other {rest}'} nothing is proven"
+    if gone:
+        return f"{said}; {off}."
     if made is None or made.found < made.n or not made.beyond_chance:
-        return said
-    return f"{said}, though the attack recovered {'it' if rest == 1 else 'them'}, too"
+        return f"{said}."
+    return f"{said}, though the attack recovered {'it' if rest == 1 else 'them'}, too."
 
 
 def widths_of(made: Needed) -> Array:
@@ -173,8 +196,8 @@ def places_told(made: Needed) -> list[str]:
 def place_words(right: int, places: int) -> str:
     """Return what the truth shows of the places: how many hold one of its points."""
     if right < places:
-        return f"{right} of {places} places hold one of them."
-    return "Each place holds one of them." if places > 1 else "The place holds it."
+        return f"{right} of {places} places hold a point of their colour."
+    return f"{'Each' if places > 1 else 'The'} place holds a point of its colour."
 
 
 def _outside(held: Proof) -> str:
@@ -206,8 +229,8 @@ def _of_disc(frame: Frame, held: Proof) -> Statement:
     assert bound is not None and cone is not None and made is not None
     least = cone.least.high
     fold = (
-        *_numbers(held),
-        ("proven without a point there", f"{percent(bound.low)} or more"),
+        *_numbers(frame, held),
+        (f"By proof every set without a point there leaves {percent(bound.low)} or more.", ""),
     )
     title = f"Without a point in the disc {coarse_share(bound.high)} is unexplained"
     if bound.high <= 1.02 * least:
