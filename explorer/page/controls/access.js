@@ -1,6 +1,5 @@
 // What the hosts of a page leave out: its height and its letters, landmarks, keys, the theme of a page
 // without a switch, the words that are explained in notes, and what pictures show.
-const LARGE = [1440, 810]; // px of a window above which all grows with it: letters of 13 px have 17 on a screen of 1920 x 1080; arbitrary
 // How high a page may be that has two columns, as page.css has it.
 const mostHigh = (wide) => (wide >= 900 ? 1000 : wide >= 700 ? wide / 0.9 - 1 : wide - 1);
 const render = ({ model, el }) => {
@@ -30,7 +29,7 @@ const render = ({ model, el }) => {
     const alone = !around || around === document.body || around === document.documentElement || around.clientHeight >= window.innerHeight;
     const [wide, high] = alone ? [window.innerWidth, window.innerHeight] : [around.clientWidth, around.clientHeight];
     const letters = parseFloat(getComputedStyle(document.documentElement).fontSize) / 16;
-    const zoom = Math.max(1, letters, Math.min(wide / LARGE[0], high / LARGE[1]));
+    const zoom = Math.max(letters, growth(wide, high));
     app.style.setProperty("--mx-zoom", zoom);
     const height = Math.max(high - (alone ? 0 : 8), 320) / zoom;
     app.classList.toggle("mx-cell", !alone);

@@ -28,6 +28,8 @@ const put = (e, name, value) => {
   else if (e[name] !== value) e[name] = value;
 };
 const attribute = (e, name, value) => { if (e.getAttribute(name) !== String(value)) e.setAttribute(name, value); };
+// By how much the page is larger in a window of this size, in px: letters of 13 px have 17 on 1920 x 1080; arbitrary.
+const growth = (wide, high) => Math.max(1, Math.min(wide / 1440, high / 810));
 // Listen to an element, or to a model; each returns what ends it.
 const listen = (on, kind, call, how) => { on.addEventListener(kind, call, how); return () => on.removeEventListener(kind, call, how); };
 const heed = (model, name, call) => { model.on(name, call); return () => model.off(name, call); };

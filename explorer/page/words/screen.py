@@ -31,17 +31,14 @@ HELP = (
 # words that stand as long as their scene.
 PLAYED: dict[str, tuple[str | None, str]] = {
     "draw": ("Points are drawn", "They are what the network is trained on."),
-    "train": (
-        None,
-        "Points that come to hold the margin grow large. Only the weights are kept.",
-    ),
+    "train": (None, "The closest calls grow large: they hold the margin."),
     "attack": (None, "The attack sees the weights alone. Filled are the points that it tries."),
 }
 # Of the run of the opening, where all neighbours differ and all points are found.
 RECORDED: dict[str, tuple[str | None, str]] = {
     "draw": ("Points of two classes are drawn", "Each neighbour is of the other class."),
     "train": PLAYED["train"],
-    "attack": (None, "The attack sees the weights alone, and moves its candidates onto points."),
+    "attack": (None, "Only the weights are kept. The attack moves its candidates onto points."),
 }
 # The selector of the part, and the words.
 MARKS = (

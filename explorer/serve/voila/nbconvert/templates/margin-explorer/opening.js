@@ -75,6 +75,13 @@ const playOpening = (root, address) => {
   // The page behind asks what became of the opening, and gets "own" for a plane of one's own, and
   // "tab3" for the stage of that number.
   // It can be played again over the page, which stays as it is.
+  const fit = () => { // as large as the page that comes
+    const zoom = growth(innerWidth, innerHeight);
+    root.style.setProperty("--mx-zoom", zoom);
+    root.style.setProperty("--mx-height", `${innerHeight / zoom}px`);
+  };
+  listen(window, "resize", fit);
+  fit();
   const again = () => {
     if (!gone) return;
     gone = ended = false;
