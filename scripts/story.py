@@ -204,7 +204,7 @@ def _theft() -> Recorded:
     run = load_run(RECORDED)  # that of the opening: who saw both sees one
     made = _pictures(run, _frames(run))
     last = made[-1]
-    found, n = _of(last, "points hit")
+    found, n = _of(last, "points recovered")
     claims = _of(last, "claims that are right")[1]
     facts = {
         "n": n, "found": found, "claims": claims, "radius": _of(last, "radius")[0],
@@ -218,7 +218,7 @@ def _failure() -> Recorded:
     run = _moons()
     made = _pictures(run, _frames(run))
     last = made[-1]
-    found, n = _of(last, "points hit")
+    found, n = _of(last, "points recovered")
     reach = _of(last, "on the margin or with a multiplier")[0]
     assert found == "0", "the right answer says so"
     trained = made[_first(made, "attack") - 1]
@@ -287,9 +287,10 @@ def _defence() -> Recorded:
     first = _pictures(one, _frames(one))
     then = [p for p in _pictures(two, _frames(two)) if p.scene != "draw"]
     low, high = (next(p for p in reversed(part) if p.scene == "train") for part in (first, then))
-    few, n = _of(first[-1], "points hit")
+    few, n = _of(first[-1], "points recovered")
     facts = {
-        "n": n, "few": few, "many": _of(then[-1], "points hit")[0], "early": _of(low, "step")[0],
+        "n": n, "few": few, "many": _of(then[-1], "points recovered")[0],
+        "early": _of(low, "step")[0],
         "late": _of(high, "step")[0], "low": _of(low, "normalised margin")[0],
         "high": _of(high, "normalised margin")[0],
         "unexplained": _unexplained(first[-1]),
@@ -316,7 +317,7 @@ def _turn() -> Recorded:
         values = {**one.values, "texts": texts if i >= asked - 1 else []}
         words = one.words if one.scene == "end" else {**one.words, "title": "The points are hidden"}
         made[i] = replace(one, arrays=arrays, values=values, words=words)
-    found, n = _of(made[-1], "points hit")
+    found, n = _of(made[-1], "points recovered")
     facts = {"n": n, "found": found, "letter": letter}
     return Recorded(made + made[-1:] * STANDS, asked, facts)
 

@@ -212,14 +212,14 @@ def test_a_drag_of_the_line_fills_the_dots_that_are_recovered_within(app: App) -
         assert panel.view.curve.shown.handle == radius
 
 
-def test_where_chance_is_not_ruled_out_no_dot_says_recovered() -> None:
+def test_where_chance_is_not_ruled_out_no_dot_is_green() -> None:
     made = page_in("train", preset("two-points"), 0, widths=(20,))
     attacked(made)
     verdict = made.session.frame.attack.verdict
     assert verdict.found and not verdict.beyond_chance
     shown = made.panel("Scoreboard").view.dots.shown
-    told = [shown.label, shown.foot, *shown.tips, *(s.name for s in shown.series)]
-    assert not [words for words in told if "recovered" in words]
+    full = [s for s in shown.series if s.name == "recovered"]
+    assert full and all(s.colour != "good" for s in full)
 
 
 def test_a_dot_under_the_pointer_is_told_to_the_session(app: App) -> None:

@@ -141,7 +141,7 @@ def test_a_running_attack_marks_the_points_that_its_headline_counts_and_no_other
 
 
 @pytest.mark.parametrize("running", [False, True])
-def test_a_ring_is_that_of_a_recovery_where_the_headline_says_so_and_else_that_of_a_hit(
+def test_a_ring_says_whether_chance_is_ruled_out(
     running: bool,
 ) -> None:
     session = attacked()
@@ -151,7 +151,7 @@ def test_a_ring_is_that_of_a_recovery_where_the_headline_says_so_and_else_that_o
         session.put(attack=replace(part, verdict=made))
         seen = shown(session, running=running)
         rings = {kind for kind in seen["claims"][:, 2] if kind in (FOUND, HIT)}
-        assert verdicts.found(made) in headline(session.frame).title and rings == {kind}
+        assert verdicts.is_sure(made) == (kind == FOUND) and rings == {kind}
 
 
 def test_results_are_the_claims_and_matches_of_the_verdict() -> None:

@@ -76,11 +76,8 @@ def found_marks(frame: Frame, axes: Axes, values: dict[str, Any]) -> Arrays:
 
 
 def _met_kind(made: Verdict | None) -> float:
-    """Return the mark of a claim that meets a point: recovered, or hit where chance does as much.
-
-    It is the word of the headline as a ring.
-    """
-    return FOUND if verdicts.found(made) == verdicts.RECOVERED else HIT
+    """Return the mark of a claim that recovers a point: another where chance may do as much."""
+    return FOUND if verdicts.is_sure(made) else HIT
 
 
 def shown_marks(
@@ -165,7 +162,7 @@ def second_claims(frame: Frame) -> int:
 
 
 def count_again(claims: Report, truth: Dataset, match: NDArray[np.int64], radius: float) -> int:
-    """Return how many claims hit a point of the truth that another one recovered."""
+    """Return how many claims recover a point of the truth that another one recovered."""
     return int((claim_kinds(claims, truth, match, radius) == BESIDE).sum())
 
 

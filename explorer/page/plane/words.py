@@ -48,8 +48,8 @@ ROWS: dict[str, tuple[str, str]] = {
         "Recovered: a training point of its class is within the distance that counts.",
     ),
     "hit": (
-        "hit, perhaps by chance",
-        "A training point of its class is within the distance that counts: chance hits as many.",
+        "recovered, perhaps by chance",
+        "A training point of its class is within the distance that counts; chance may do as much.",
     ),
     "certified": (
         "certified",

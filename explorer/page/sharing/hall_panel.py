@@ -73,7 +73,7 @@ class HallRound:
         guess: where the hall believes the points are; None while it taps.
         needed: where a point must be; None before, or where nothing can be proven.
         proven: whether that was asked to the end.
-        later: points that the machine hits after twice the steps; None before, or not asked.
+        later: points that the machine recovers after twice the steps; None before, or not asked.
         score: at the end.
     """
 
@@ -290,7 +290,7 @@ def _right(held: HallRound) -> int:
 
 
 def claims_again(held: HallRound) -> int:
-    """Return how many claims of the machine hit a point that another one recovered."""
+    """Return how many claims of the machine recover a point that another one recovered."""
     claims, verdict = held.claims, held.verdict
     if claims is None or verdict is None:
         return 0

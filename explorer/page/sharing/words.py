@@ -11,7 +11,6 @@ from explorer.engine.store import Run
 from explorer.engine.training import TrainState
 from explorer.research.game import GuessScore
 from explorer.research.hall import BUILT_IN, DRAWINGS, HallGuess, HallScore
-from explorer.research.words import verdicts
 
 ANEW = (
     "No link can make these weights again: they came from a file, or points or settings changed "
@@ -223,8 +222,8 @@ def hall_scope(made: Needed | None) -> str:
 
 
 def _machine_words(made: Verdict) -> str:
-    """Return how many points the machine recovered: hits that chance explains are hits only."""
-    return f"The machine {verdicts.found(made)} {made.found} of {count(made.n, 'point')}"
+    """Return how many points the machine recovered."""
+    return f"The machine recovered {made.found} of {count(made.n, 'point')}"
 
 
 MACHINE, HALL_ROW, PROOF = "● ▲ The machine", "● ▲ The hall", "▢ The proof"

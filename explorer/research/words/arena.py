@@ -32,7 +32,7 @@ def _title(lines: Sequence[ArenaLine]) -> str:
         return f"{who} recovered {'no' if len(ran) == 1 else 'a'} point{_in_reach(ran)}"
     points = f"{first.once[0]} of {first.n / first.runs:g}"
     if first.p_adjusted > CHANCE:
-        return f"{first.title} hits {points}, chance not ruled out"
+        return f"{first.title} recovers {points}, perhaps by chance"
     best_of_all = len(ran) > 1 and not _guesses(first) and not _rivals(first, ran)
     return f"{first.title} {'does best:' if best_of_all else 'recovers'} {points} points"
 
@@ -126,7 +126,7 @@ def numbers(lines: Sequence[ArenaLine]) -> tuple[tuple[str, str], ...]:
     of_all = f", as the best of {count(len(ran), 'attack')}" if len(ran) > 1 else ""
     rows = [
         ("points recovered", f"{first.hits} of {first.n}, in {count(first.runs, 'run')}"),
-        ("hit by chance", f"{chance:.2g} of {first.n}"),
+        ("by chance", f"{chance:.2g} of {first.n}"),
         ("chance", first.control_words),
     ]
     if first.p_value == first.p_value:
@@ -170,13 +170,13 @@ def sentence(lines: Sequence[ArenaLine]) -> str:
 
 
 def _more_but_false(first: ArenaLine, most: ArenaLine) -> str:
-    """Return why the attack that hits most is not the best; "" where it is."""
+    """Return why the attack that recovers most is not the best; "" where it is."""
     if most.hits <= first.hits:
         return ""
     if most.hits == most.claims:
         return " Best is whose points recovered and whose right claims are many alike."
     many = "most" if _guesses(most) else "more"
-    return f" {most.title} hits more, but {many} of its claims are wrong."
+    return f" {most.title} recovers more, but {many} of its claims are wrong."
 
 
 def _open_questions(line: ArenaLine) -> str:

@@ -32,18 +32,14 @@ _MADE = {
 }
 
 
-RECOVERED, HIT = "recovered", "hit"  # of points, where chance is ruled out and where it is not
-
-
 def kind(made: Kind) -> str:
     """Return what a kind of verdict means."""
     return _KINDS[made]
 
 
-def found(made: Verdict | None) -> str:
-    """Return what is said of the found points: hits that chance explains too are hits only."""
-    sure = made is None or made.beyond_chance or not made.found
-    return RECOVERED if sure else HIT
+def is_sure(made: Verdict | None) -> bool:
+    """Return whether chance is ruled out for the points that are recovered, if any are."""
+    return made is None or made.beyond_chance or not made.found
 
 
 def sets(origin: Origin, count: int) -> str:
@@ -81,7 +77,7 @@ def verdict(made: Verdict) -> str:
         text += f" Rounding decides on {made.undecided}, at the edge of the radius."
     if made.in_reach is not None and made.reached is not None and made.in_reach < made.n:
         met = made.found - made.reached
-        missed = f", and {met} of them hit by claims were not recovered" if met else ""
+        missed = f", and {met} of them lie at claims by chance" if met else ""
         text += (
             f" {made.in_reach} lie on the margin or carry a multiplier; the other "
             f"{made.n - made.in_reach} leave no trace for this attack{missed}."

@@ -29,15 +29,13 @@ def within(here: RecallCurve) -> str:
     return f"{truth}; unseen points on average {float(here.chance[0]):.2g}"
 
 
-def points_found(
-    here: RecallCurve, made: Certainty | None = None, word: str = "recovered"
-) -> list[str]:
+def points_found(here: RecallCurve, made: Certainty | None = None) -> list[str]:
     """Return of each point its nearest claim, whether it is recovered, and how certain."""
     said, matches = [], here.matches[0].tolist()
     for i, (away, match) in enumerate(zip(here.distances.tolist(), matches, strict=True)):
         near = f"nearest claim {away:.2g} away" if away < float("inf") else "no claim of its class"
         sure = "" if made is None else f"; {certainty(made, i)}"
-        said.append(f"point {i + 1}: {'' if match >= 0 else 'not '}{word}, {near}{sure}")
+        said.append(f"point {i + 1}: {'' if match >= 0 else 'not '}recovered, {near}{sure}")
     return said
 
 
@@ -55,23 +53,22 @@ def set_without(made: Certainty) -> str:
     return f"a set as good has no point within {made.half + made.reach:.2g} of it"
 
 
-def certainty_words(made: Certainty, met: NDArray[np.bool_], word: str = "recovered") -> str:
+def certainty_words(made: Certainty, met: NDArray[np.bool_]) -> str:
     """Return how many points are recovered, and how many of these are certified.
 
     Args:
         made: how certain the points are.
         met: which points (n,) are recovered.
-        word: "hit" where chance is not ruled out.
     """
     many = int(met.sum())
-    words = f"● {word}: {many}"
+    words = f"● recovered: {many}"
     sure = made.certain.numpy()
     both, alone = int((sure & met).sum()), int((sure & ~met).sum())
     within = f"certified within {digits_above(made.half + made.reach)}"
     if both:
         words += f", {both if both < many else 'all'} of them ✓ {within}"
     if alone:
-        words += f"   ✓ {within}, not {word}: {alone}"
+        words += f"   ✓ {within}, not recovered: {alone}"
     return words if both or alone else f"{words}, none certified"
 
 

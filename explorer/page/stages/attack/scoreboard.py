@@ -199,8 +199,8 @@ class Scoreboard(Panel):
         here = self.view.met((self.radius,))
         begun = frame.attack.state is not None and frame.attack.state.t > 0
         gone = traceless_points(frame, here.n) if begun else None  # nothing is written off before
-        word = verdicts.found(frame.attack.verdict)
-        self.view.dots.draw(dots(here, gone=gone, word=word))
+        sure = verdicts.is_sure(frame.attack.verdict)
+        self.view.dots.draw(dots(here, gone=gone, sure=sure))
 
 
 def _count(frame: Frame) -> int:
@@ -223,7 +223,7 @@ def controls_of(aim: Aim, verdict: Verdict) -> Controls:
 
 def dots(
     here: RecallCurve, made: Certainty | None = None,
-    gone: NDArray[np.bool_] | None = None, word: str = verdicts.RECOVERED,
+    gone: NDArray[np.bool_] | None = None, sure: bool = True,
 ) -> Chart:  # fmt: skip
     """Return one dot a training point: full where recovered, ringed and ticked where certified.
 
@@ -231,23 +231,23 @@ def dots(
         here: the counts at the one radius of the line.
         made: how certain the points are; None where it is not known.
         gone: which points (n,) leave no trace in the weights; None where that is not known.
-        word: "hit" where chance is not ruled out.
+        sure: whether chance is ruled out.
     """
     n, met = here.n, here.met[0].numpy()
     size = 6.0 if n <= A_ROW else 3.5
-    sure = np.zeros(n, dtype=bool) if made is None else made.certain.numpy()
+    certain = np.zeros(n, dtype=bool) if made is None else made.certain.numpy()
     lost = np.zeros(n, dtype=bool) if gone is None else gone & ~met
     kinds = (
         ("no trace", "ink3", {"size": 0.4 * size}, lost),
-        (word, "good" if word == verdicts.RECOVERED else "ink2", {"size": size}, met),
-        (f"not {word}", "ink3", {"size": size, "hollow": True}, ~met & ~lost),
-        ("certified", "good", {"size": 1.5 * size, "hollow": True}, sure),
-        ("", "card", {"size": size, "shape": "tick"}, sure & met),
-        ("", "good", {"size": size, "shape": "tick"}, sure & ~met),
+        ("recovered", "good" if sure else "ink2", {"size": size}, met),
+        ("not recovered", "ink3", {"size": size, "hollow": True}, ~met & ~lost),
+        ("certified", "good", {"size": 1.5 * size, "hollow": True}, certain),
+        ("", "card", {"size": size, "shape": "tick"}, certain & met),
+        ("", "good", {"size": size, "shape": "tick"}, certain & ~met),
     )
-    signs = ((f"● {word}", met), (f"○ not {word}", ~met & ~lost), ("· no trace", lost))
+    signs = (("● recovered", met), ("○ not recovered", ~met & ~lost), ("· no trace", lost))
     foot = "   ".join(what for what, which in signs if which.any())
     if made is not None:
-        foot = certainty_words(made, met, word)
-    said = f"{int(met.sum())} of {n} points {word}. {foot}".rstrip()
-    return dot_chart(n, kinds, foot=foot, tips=points_found(here, made, word), label=said)
+        foot = certainty_words(made, met)
+    said = f"{int(met.sum())} of {n} points recovered. {foot}".rstrip()
+    return dot_chart(n, kinds, foot=foot, tips=points_found(here, made), label=said)

@@ -93,7 +93,7 @@ def _start(frame: Frame, state: AttackState, running: bool) -> Statement:
     if mixed:
         words = f"They have {mixed}, which no attacker has"
         if made is not None:
-            words += f", and hit {made.found} of {made.n} points before the first step"
+            words += f", and recovered {made.found} of {made.n} points before the first step"
         words += "."
         return Statement(begun, words, "warn", action=press)
     known = frame.attack.known
@@ -164,11 +164,8 @@ def _own_statement(frame: Frame, made: Verdict) -> Statement | None:
 
 
 def _met_words(made: Verdict, luck: str = "") -> str:
-    """Return how many points of those in reach the claims hit; what chance hits too, is hit only.
-
-    A point counts as recovered where chance is ruled out.
-    """
-    return f"{made.found} of {made.n} points {verdicts.found(made)}{luck}"
+    """Return how many points the claims recovered, and what chance has to do with it."""
+    return f"{made.found} of {made.n} points recovered{luck}"
 
 
 def _by_chance(made: Verdict) -> tuple[str, str] | None:
@@ -204,7 +201,8 @@ def _further(off: int, second: int) -> str:
     if second >= off:
         return ""  # no claim is wrong
     wrong = "1 is" if off - second == 1 else f"{off - second} are"
-    return f" Of {off} further claims {wrong} wrong, {second} {_hits(second)} once more."
+    again = "recovers a point" if second == 1 else "recover points"
+    return f" Of {off} further claims {wrong} wrong, {second} {again} once more."
 
 
 def _traceless(made: Verdict) -> str:
@@ -287,11 +285,6 @@ def _counted_claims(frame: Frame, made: Verdict) -> str:
     return f"{wrong} of {count(made.claims, 'claim')} {'is' if wrong == 1 else 'are'} wrong"
 
 
-def _hits(second: int) -> str:
-    """Return what so many second claims do."""
-    return "hits a recovered point" if second == 1 else "hit recovered points"
-
-
 def _residual(frame: Frame) -> float:
     """Return what the known points leave: the one number that is called unexplained."""
     made = None if frame.aim is None else frame.aim.certificate
@@ -369,7 +362,7 @@ def _homogeneous(frame: Frame) -> bool:
 
 
 def _numbers(frame: Frame, made: Verdict, at: AttackState) -> tuple[tuple[str, str], ...]:
-    rows = [("judged at step", f"{at.t:,}"), ("points hit", f"{made.found} of {made.n}"),
+    rows = [("judged at step", f"{at.t:,}"), ("points recovered", f"{made.found} of {made.n}"),
             ("claims that are right", f"{made.found} of {made.claims}")]  # fmt: skip
     if made.why_not is None:
         rows += [
