@@ -123,6 +123,11 @@ class Explained:
             return []
         return [self.selected, self.mate]
 
+    @property
+    def is_example(self) -> bool:
+        """Return whether the page shows a split by itself: no hand has dragged the point."""
+        return self.slide is not None and self.slide.shown
+
     def kinks(self, i: int) -> int:
         """Return how many neurons have point i on their line, with a slope between 0 and 1."""
         if i not in self._kinks:

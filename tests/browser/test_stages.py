@@ -105,7 +105,8 @@ def a_point_is_dragged_into_two_that_explain_the_same(app: Explorer) -> None:
     app.press("Which can become two?")
     app.page.wait_for_function(WHOLE_WAY)
     app.page.emulate_media(reduced_motion="no-preference")
-    app.press("↶")
+    expect(app.button("↶")).not_to_be_visible()
+    app.plane.press("Control+z")
     expect(app.verdict).to_contain_text("can become two")
     before = app.verdict.text_content() or ""
     app.page.get_by_role("button", name="Anywhere").click()

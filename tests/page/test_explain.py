@@ -464,8 +464,8 @@ def test_both_halves_are_marked_with_their_shares_of_the_multiplier(app: App) ->
     assert drawn.hands == pytest.approx(both) and drawn.lines == pytest.approx(both)
     total = float(now.lam[i] + now.lam[-1])
     assert total == pytest.approx(float(state(app).truth.lam[i]))
-    said = [words for *_, words in drawn.texts if "λ" in words]
-    assert said == [f"{float(now.lam[k]) / total:.0%} of λ" for k in (i, now.n - 1)]
+    said = [words for *_, words in drawn.texts if "%" in words]
+    assert said == [f"{float(now.lam[k]) / total:.0%} of its weight" for k in (i, now.n - 1)]
 
 
 def test_a_point_under_the_pointer_in_a_chart_is_marked_on_the_plane(app: App) -> None:
@@ -478,7 +478,7 @@ def test_a_point_under_the_pointer_in_a_chart_is_marked_on_the_plane(app: App) -
 
 
 def test_a_visitor_sees_the_point_that_can_move_farthest_as_two(app: App, monkeypatch) -> None:
-    monkeypatch.setattr(explain, "IN_SIGHT", 1.0)  # as far as a hand can split it
+    monkeypatch.setattr(explain, "IN_SIGHT", (1.0,))  # as far as a hand can split it
     session, before = app.session, state(app).now
     explain.show_split(session)
     now = state(app)

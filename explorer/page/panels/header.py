@@ -145,7 +145,7 @@ def _has_explanation(frame: Frame) -> bool:
     if held is None or held.present.target is not frame.target:
         return False
     made = held.present
-    if made.slide is not None and made.slide.shown:  # the page itself showed it
+    if made.is_example:  # the page itself showed it
         return False
     return bool(made.words) or made.forced is not None or made.far is not None
 

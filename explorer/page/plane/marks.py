@@ -198,6 +198,8 @@ def explain_marks(frame: Frame, axes: Axes, truth_shown: bool) -> Arrays:
     if not truth_shown or frame.explain is None or not (of_points or void):
         return {}
     state, truth = frame.explain.present, frame.truth
+    if state.is_example:  # one mark a point: the dots beside the plane tell the rest
+        return {}
     e, still = state.now, state.pinned
     rows = [_rows(e.x[~still], e.y[~still], SPLITS, axes)]
     if not still.all():  # else the headline speaks of all

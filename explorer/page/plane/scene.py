@@ -190,7 +190,7 @@ def scene(
 
 def _apart(state: Explained, axes: Axes) -> dict[str, Any]:
     """Return where a point stood that is shown as two, and where the two stand; {} for none."""
-    if state.slide is None or not state.slide.shown:
+    if state.slide is None or not state.is_example:
         return {}
     e, i = state.slide.before, state.slide.i
     places = [shares_of(e.x[[i]], e.y[[i]], axes)]

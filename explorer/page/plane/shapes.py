@@ -24,6 +24,7 @@ ASIDE = 0.055  # of the half width: where words stand beside a point; arbitrary
 CELL, FREE = "no neuron switches here", "line along which it splits"
 FILLED = ("candidate", "explains the weights")
 WORDS = 0.28  # likewise: what a word and its distance take on the narrowest plane; arbitrary
+SHARE = 0.44  # likewise, of the words on a half's share; arbitrary
 
 
 def explain_shapes(state: Explained, axes: Axes) -> Shapes:
@@ -72,15 +73,15 @@ def pointed_at(frame: Frame, i: int) -> Array:
 def _shares(
     state: Explained, halves: list[int], places: Array, axes: Axes
 ) -> list[tuple[float, float, str]]:
-    """Return what share of the multiplier each half has."""
+    """Return what share of the multiplier, of the weight that a point carries, each half has."""
     lam = [float(state.now.lam[i]) for i in halves]
     middle, half = axes.x
     top = places[:, 1].argmax()  # its words stand above it, those of the other below
     return [
         (
-            min(max(x - WORDS * half / 2, middle - half), middle + (1 - WORDS) * half),
+            min(max(x - SHARE * half / 2, middle - half), middle + (1 - SHARE) * half),
             y + (2 if k == top else -2) * ASIDE * axes.y[1],
-            f"{own / sum(lam):.0%} of λ",
+            f"{own / sum(lam):.0%} of its weight",
         )
         for k, (own, (x, y)) in enumerate(zip(lam, places.tolist(), strict=False))
     ]

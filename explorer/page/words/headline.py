@@ -402,7 +402,7 @@ def _split(state: Explained, _: Certainty | None) -> Statement:
         words = "The weights stay the same."
         if state.base > NEAR:
             words = "Together the two add up to what it did."
-        order = "Drag one of the two: the other follows." if state.slide.shown else ""
+        order = "Drag one of the two: the other follows." if state.is_example else ""
         return Statement("This point can as well be two", words, "", fold, order=order)
     if state.now is not state.truth:
         words = f"{count(n, 'point')} leave {coarse_share(state.left)} unexplained. {state.words}"

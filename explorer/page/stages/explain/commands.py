@@ -35,7 +35,8 @@ from explorer.research.pictures.axes import Axes
 from explorer.research.words import explanations
 
 NO_PAST = "these are the points it was trained on."
-IN_SIGHT = 0.7  # of the plane: so far its own split goes, clear of words and chips; arbitrary
+IN_SIGHT = (0.7, 0.95)  # of the plane: so far its own split goes, clear of words; arbitrary
+SEEN = 0.05  # of its half width: as two, if they are so far apart; arbitrary
 NO_FUTURE = "no step was taken back."
 
 
@@ -192,10 +193,13 @@ def show_split(session: Session) -> None:
     turn(session)
     state = explanation(session)
     free = (~state.pinned).nonzero().flatten().tolist()
-    ways = {i: ends for i in free if (ends := _ends(session, state, i, IN_SIGHT)) is not None}
-    if not ways:
+    for edge in IN_SIGHT:
+        ways = {i: ends for i in free if (ends := _ends(session, state, i, edge)) is not None}
+        i = max(ways, key=lambda i: min(ways[i][1:]), default=-1)
+        if i >= 0 and sum(ways[i][1:]) > SEEN * session.axes.x[1]:
+            break
+    else:
         return
-    i = max(ways, key=lambda i: min(ways[i][1:]))
     u, far, _ = ways[i]
     reach = 2 * session.extent
     slide = slide_along(state.net, state.now, i, u, far, reach, state.reference)

@@ -123,10 +123,11 @@ class ExplainPanel(Panel):
 
     def _offer(self, state: Explained, past: bool, future: bool) -> None:
         """Show the buttons that have something to act on: a point in hand, a change."""
-        held, changed = state.selected is not None, past or future
-        moved = state.now is not state.truth
+        mine = not state.is_example  # a hand took it
+        held, changed = mine and state.selected is not None, mine and (past or future)
+        moved = mine and state.now is not state.truth
         with self.hand.at_once():
-            self.hand.put("free", value=state.free, hidden=False)
+            self.hand.put("free", value=state.free, hidden=not mine)
             for name, seen in (("split", held), ("merge", held), ("truth", moved)):
                 self.hand.put(name, hidden=not seen)
             self.hand.put("undo", hidden=not changed, disabled=not past)
@@ -265,7 +266,7 @@ class ExplainPanel(Panel):
         state = frame.explain.present
         self._offer(state, bool(frame.explain.past), bool(frame.explain.future))
         self.dots.draw(points_chart(state))
-        self.drag.draw(drag_chart(state))
+        self.drag.draw(NOTHING if state.is_example else drag_chart(state))
 
 
 def radius_legend(drawn: RadiusMap) -> str:
@@ -347,7 +348,7 @@ def drag_chart(state: Explained) -> Chart:
         Series(at[inside], np.clip(margin, 0, top)[inside], "margin error", colour="ink3", end=True,
                look={"width": 1.5, "dashed": True}),
         Series(at[inside], np.clip(off, 0, top)[inside], "change of the sum", end=True),
-        Series(jumps[:, 0], np.clip(jumps[:, 1], 0, top), "predicted jump", "dots", colour="good",
+        Series(jumps[:, 0], np.clip(jumps[:, 1], 0, top), "predicted jump", "dots", colour="ink2",
                look={"shape": "diamond", "size": 5}),
         Series([slide.at], [min(state.change, top)], "now", "dots", colour="accent",
                look={"size": 5}),

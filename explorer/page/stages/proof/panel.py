@@ -156,18 +156,21 @@ def gauge(frame: Frame, held: Proof) -> Chart:
         return NOTHING
     least, now, limit = held.cone.least.high, held.refit.high, held.limit
     # Room for most discs: the axis stays while one drags.
-    top = max(1.15 * now, WIDE * limit, WIDE * least)
+    top = next_step(max(1.15 * now, WIDE * limit, WIDE * least))
     marks = ((words.HERE, now), (words.LEAST, least), (words.limit_name(frame, held.needed), limit))
+    at = {share(value): value for _, value in marks}  # of equal ones one mark has all names
+    names = {value: " = ".join(name for name, v in marks if share(v) == value) for value in at}
     bars = [
         Series([0, end], [0, 0], colour=colour, look={"width": BAR})
         for end, colour in ((top, "line"), (now, "ink2"))
     ]
     named = [
-        Series([at], [0], name, "mark", value=share(at), colour="ink2", look={"above": not k})
-        for k, (name, at) in enumerate(marks)
+        Series([at[value]], [0], name, "mark", value=value, colour="ink2", look={"above": not k})
+        for k, (value, name) in enumerate(names.items())
     ]
     return Chart(
-        [*bars, *named], Axis(0.0, top, hidden=True, percent=True), UPRIGHT, words.GAUGE,
+        [*bars, *named], Axis(0.0, top, percent=True, ticks=((0.0, "0%"), (top, share(top)))),
+        UPRIGHT, words.GAUGE,
         words.SEARCHED if words.is_open(held) else "",
         label=f"{words.GAUGE} {words.HERE}: {share(now)}",
     )  # fmt: skip
