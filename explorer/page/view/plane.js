@@ -609,7 +609,7 @@ const sentenceAt = (frame, u, v, size) => {
     const inside = (a, b, half) => Math.abs(a - b) <= Math.max(half, 14);
     let met = "";
     eachRow(rows, ([x, y, wide, high]) => {
-      if (inside(X(u), X(x), X(wide) - X(0)) && inside(Y(v), Y(y), Y(0) - Y(high))) met = told[frame.placesAre];
+      if (inside(X(u), X(x), X(wide) - X(0)) && inside(Y(v), Y(y), Y(0) - Y(high))) met = `${told[frame.placesAre]} It is ${upTo(2 * wide * frame.view[2])} wide.`;
     });
     return met;
   };
@@ -620,6 +620,12 @@ const sentenceAt = (frame, u, v, size) => {
     || near(frame.candidates, (row) => told[row[4] ? "candidate" : "unused"], 9)
     || near(frame.points, (row, i) => `Point ${i + 1}. ${told[row[4] ? "traceless" : frame.hollow ? "truth" : "point"]}`, 11)
     || near(frame.rings, () => told.ring, 12) || near(frame.dots, () => told.cross, 6) || near(frame.diamonds, () => told.diamond, 14);
+};
+
+// Two digits, rounded up.
+const upTo = (value) => {
+  const digit = 10 ** (Math.floor(Math.log10(value)) - 1);
+  return +(Math.ceil(value / digit - 1e-6) * digit).toPrecision(2);
 };
 
 // The same for a pointer event over the plane `el`.

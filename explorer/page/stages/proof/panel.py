@@ -27,7 +27,6 @@ from explorer.research.pictures.charts import class_stems
 
 MANY = 4  # places from which a chart compares them; the range of fewer stands under Numbers
 WIDE = 2  # the axis of the gauge over the limit; arbitrary
-ROOM = 1.05  # over the widest place; arbitrary
 BAR = 12  # px: how thick the bar of the gauge is; arbitrary
 UPRIGHT = Axis(-1.5, 1.0, hidden=True)  # of the gauge: two rows of names below its bar, one above
 STILL_S = 0.08  # a disc that rests so long is refitted to the end; arbitrary
@@ -141,11 +140,13 @@ def widths(held: Proof) -> Chart:
     if made is None or len(made.rows) < MANY or held.centre is not None:
         return NOTHING
     wide, labels = words.widths_of(made), made.rows[:, -2]
-    top = ROOM * float(wide.max()) if held.done else next_step(float(wide.max()))  # it stays
+    most = float(wide.max())
+    step = 10.0 ** np.floor(np.log10(most)) / 2  # to a tick: no bar goes beyond the last
+    top = step * np.ceil(most / step) if held.done else next_step(most)  # it stays
     ends = tuple(zip((1, len(wide)), words.ENDS, strict=True)) if held.done else ()
     return Chart(
         class_stems(wide, labels, np.arange(len(wide))), Axis(0.0, len(wide) + 1.0, ticks=ends),
-        Axis(0.0, top, short=words.WIDTH), words.CLOSED_IN, words.UNITS, picks=True,
+        Axis(0.0, float(top), short=words.WIDTH), words.CLOSED_IN, picks=True,
         tips=words.places_told(made),
     )  # fmt: skip
 
@@ -158,6 +159,7 @@ def gauge(frame: Frame, held: Proof) -> Chart:
     # Room for most discs: the axis stays while one drags.
     top = next_step(max(1.15 * now, WIDE * limit, WIDE * least))
     marks = ((words.HERE, now), (words.LEAST, least), (words.limit_name(frame, held.needed), limit))
+    ends = ((0.0, "0%"), (top, f"{100 * top:.3g}%"))
     at = {share(value): value for _, value in marks}  # of equal ones one mark has all names
     names = {value: " = ".join(name for name, v in marks if share(v) == value) for value in at}
     bars = [
@@ -169,7 +171,7 @@ def gauge(frame: Frame, held: Proof) -> Chart:
         for k, (value, name) in enumerate(names.items())
     ]
     return Chart(
-        [*bars, *named], Axis(0.0, top, percent=True, ticks=((0.0, "0%"), (top, share(top)))),
+        [*bars, *named], Axis(0.0, top, percent=True, ticks=ends),
         UPRIGHT, words.GAUGE,
         words.SEARCHED if words.is_open(held) else "",
         label=f"{words.GAUGE} {words.HERE}: {share(now)}",
