@@ -102,6 +102,15 @@ def two_marks_at_the_first_drawing_and_never_again(page: Page, voila_server: Ser
     expect(mark).to_have_count(0)
 
 
+# On a large screen the plane of the opening lies over that of the page.
+LARGE = {"width": 1920, "height": 1080}
+SAME = """() => {
+  const planes = [...document.querySelectorAll('.mx-stage')];
+  const [one, other] = planes.map(e => e.getBoundingClientRect());
+  return Math.abs(one.left - other.left) + Math.abs(one.width - other.width) < 3;
+}"""
+
+
 def played_again_over_a_page_that_stays(page: Page, app: Explorer) -> None:
     app.press("2 Train")
     stage = '#opening .mx-tab[data-scene="attack"]'
@@ -109,6 +118,10 @@ def played_again_over_a_page_that_stays(page: Page, app: Explorer) -> None:
         page.get_by_role("button", name="Help").click()
         page.get_by_role("button", name="Play the opening again").click()
         expect(page.locator(".mx-opening-title")).not_to_be_empty()
+        small = page.viewport_size
+        page.set_viewport_size(LARGE)
+        page.wait_for_function(SAME)
+        page.set_viewport_size(small)
         page.locator(ending).click()
         expect(page.locator("#opening")).to_have_count(0)
         app.expect_points(0 if ending == ".mx-opening-own" else 20)
