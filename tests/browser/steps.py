@@ -17,7 +17,7 @@ STAGES = ("1 Draw", "2 Train", "3 Attack", "4 Explain", "5 Landscape", "6 Compar
 TOOLS = {NEGATIVE, POSITIVE, "Place", "Move", "Erase", "Undo", "Redo", "Clear"}
 FURTHER = {"Step × n", "New seed"}
 VERDICT = re.compile(r"\d+ of \d+ points")
-NEAR_KKT = re.compile("KKT point")
+NEAR_KKT = re.compile("KKT point|end yet|end of training")
 
 # Twelve points that a network separates within a second or two.
 BLUE = ((0.2, 0.2), (0.5, 0.15), (0.8, 0.2), (0.85, 0.5))

@@ -119,6 +119,11 @@ class PlanePanel(Panel):
         one = frame.dataset.d == 1 and not self.session.label
         return words.FIRST_ON_LINE if one else words.FIRST
 
+    def line_words(self, frame: Frame) -> str:
+        """Return how to come from a line to the plane, where one draws on it."""
+        drawing = frame.stage == "draw" and self.session.lesson is None
+        return words.LINE if drawing and frame.dataset.d == 1 else ""
+
     def _tell(self, frame: Frame) -> None:
         if self.session.opening or self._said_by is not self._hand_of(frame):
             self.view.say = self._said_by.say = ""  # it was of points that are gone, or out of hand
@@ -148,7 +153,8 @@ class PlanePanel(Panel):
                 self.view.echo, self.view.spacing, self.view.cursor = False, 2, "grab"
             else:
                 self._tool_of(self.session)
-            first = self.first_words(frame) * (not n and self.session.game is None)
+            told = self.line_words(frame) if n else self.first_words(frame)
+            first = told * (self.session.game is None)
             self.view.hint = words.FIRST_OF_CURVE * (not drawn) if drawn is not None else first
             self.view.tip = keys
             self.view.label = f"Plane with {n} points. {keys}"

@@ -12,6 +12,7 @@ FOLDED_KEYS = "The pencil edits the points. Keyboard: Ctrl+Z undo, Ctrl+Y redo."
 FIRST = "Click to place a point, drag to spray, or take a set."
 FIRST_ALONE = "Click to place a point, drag to spray."  # where no sets are offered
 FIRST_ON_LINE = "Click above the axis to place a ● point, below it to place a ▲."
+LINE = "This is a line. Two coordinates: Draw on the plane."
 EXPLAIN_KEYS = (
     "Click a point with ◉ and drag it along the thick line; with Shift, anywhere. Keyboard: Tab "
     "chooses a point, arrows drag it (Shift: further), Enter lets go, F frees the drag, M merges, "

@@ -88,11 +88,10 @@ class TableView(View):
         title: above the table.
         note: beside it, in grey.
         head: names of the columns after the first; the first of them has the bars.
-        rows: key, title, tip; under and under_tip (below the title, and why); ticked (a box to
-            tick), off (cannot be ticked), drawn (False: cannot be chosen); share and chance, each
-            value, low and high in [0, 1]; count (the number of the bar, before it) and said (the
-            rest of it in words); cells (the other columns), or words in their place, or nothing:
-            whole (the title spans all columns).
+        rows: key, title, tip; ticked (a box to tick), off (cannot be ticked), drawn (False:
+            cannot be chosen); share and chance, each value, low and high in [0, 1]; count (the
+            number of the bar, before it) and said (the rest of it in words); cells (the other
+            columns), or words in their place, or nothing: whole (the title spans all columns).
         chosen: key of the marked row.
     """
 

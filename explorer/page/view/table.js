@@ -28,8 +28,7 @@ const rowOf = (model, key) => {
   const name = make("button", "", { type: "button" }), box = make("input", "", { type: "checkbox", on: {
     click: (e) => e.stopPropagation(), change: () => model.send({ kind: "tick", key, ticked: box.checked }),
   } });
-  const under = make("div", "mx-under");
-  const line = make("tr", "", { on: { click: () => { if (can) model.send({ kind: "choose", key }); } } }, make("td", "", {}, box, name, under));
+  const line = make("tr", "", { on: { click: () => { if (can) model.send({ kind: "choose", key }); } } }, make("td", "", {}, box, name));
   const show = (row, columns, on) => {
     can = row.drawn !== false;
     put(line, "className", `${can ? "mx-can" : ""} ${on ? "mx-on" : ""} ${row.off ? "mx-off" : ""}`);
@@ -41,10 +40,6 @@ const rowOf = (model, key) => {
     put(name, "title", row.tip || "");
     name.toggleAttribute("data-fold", "open" in row); name.toggleAttribute("data-open", !!row.open);
     put(name, "disabled", !can);
-    if (under.mxText !== `${row.under}${row.under_tip}`) {
-      under.mxText = `${row.under}${row.under_tip}`;
-      under.replaceChildren(...(row.under ? [explained(row.under, row.under_tip)] : []));
-    }
     name.setAttribute("aria-pressed", on);
     put(line.firstChild, "colSpan", row.whole ? columns + 1 : 1);
     const told = line.querySelector(".mx-words"); // its words may be selected: they stay when columns come

@@ -26,6 +26,10 @@ class PadPanel(PlanePanel):
         """Return how an empty pad is drawn on."""
         return words.FIRST_ALONE if frame.dataset.d == 2 else super().first_words(frame)
 
+    def line_words(self, frame: Frame) -> str:
+        """Return nothing: a pad stays on its line or plane."""
+        return ""
+
 
 class DrawingPad(Alone):
     """A plane to draw points on by mouse, touch or keyboard, with the page's tools and undo.

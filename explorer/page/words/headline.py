@@ -45,7 +45,12 @@ from explorer.page.stages.landscape import energy_words as energy
 from explorer.page.stages.landscape import words as starts
 from explorer.page.stages.proof import words as proof
 from explorer.page.words.screen import ASK, COMPARE, exact_action
-from explorer.page.words.statement import is_off_margin, is_on_its_way, what_is_left
+from explorer.page.words.statement import (
+    NOT_AT_END,
+    is_off_margin,
+    is_on_its_way,
+    what_is_left,
+)
 from explorer.research.explained import Explained, misfit
 from explorer.research.words import explanations, weights
 from explorer.style import CLASSES
@@ -137,8 +142,7 @@ def _draw(data: Dataset, part: Training) -> Statement:
     if run is part.before or not float(run.q.min()) > 0:  # drawn since, or not learnt yet
         words = f"{parts}. Training goes on from step {run.t:,}, with the points as they are."
         return Statement(title, words, action=Action("train", "Train on"))
-    how = f"step {run.t:,}" if run.t else "the exact network"
-    words = f"{parts}. Trained: {how}. Which of them do the weights give away?"
+    words = f"{parts}. Which of them do the weights give away?"
     return Statement(title, words, action=Action("attack", ATTACK))
 
 
@@ -204,7 +208,7 @@ def _nearness(part: Training, state: TrainState, running: bool) -> tuple[str, st
         return f"They explain the weights up to rounding: a KKT point.{gone}", "good", True
     where = {
         Light.NEAR: "close to a KKT point",
-        Light.APPROACHING: "on the way to a KKT point",
+        Light.APPROACHING: NOT_AT_END,
         Light.SEPARATED: "far from where training comes to rest",
     }[made.light]
     tone = "good" if near else ""
@@ -213,7 +217,8 @@ def _nearness(part: Training, state: TrainState, running: bool) -> tuple[str, st
     if running or part.certified is not state:  # its figures would be those of an earlier step
         return f"{where[0].upper()}{where[1:]}.", tone, ready
     off = is_off_margin(made)
-    where += ", where none does" * (off and made.light is Light.APPROACHING)
+    if off and made.light is Light.APPROACHING:
+        where = "at the end of training none does"
     words = f"{what_is_left(made)}: {where}.{gone}"
     if still and not gone and not off:  # the sentence is long enough; Numbers tell it
         words += " The margin hardly grows any more."

@@ -9,7 +9,7 @@ from explorer.engine.certificate import Certificate, Light
 from explorer.engine.number_words import share
 
 ENOUGH = 0.15  # unexplained share up to which weights on their way are attacked; arbitrary
-ON_THE_WAY = "on the way to a KKT point, not there yet"  # of weights whose light is APPROACHING
+NOT_AT_END = "training is not at its end yet"  # of weights whose light is APPROACHING
 
 
 def is_on_its_way(made: Certificate) -> bool:

@@ -444,7 +444,7 @@ def radius_chart(lines: Sequence[ArenaLine], shown: str = "") -> Chart:
         return NOTHING
     radii = ran[0].radii
     one = next((line for line in ran if line.key == shown), ran[0])
-    name = f"{one.title} by chance"
+    name = "by chance" if len(ran) == 1 else "chosen attack by chance"
     series = [Series(radii, np.asarray(one.control), name, colour=CONTROL, look={"dashed": True})]
     series += [
         Series(radii, [one.value for one in line.recall], line.title, colour=colour)

@@ -72,20 +72,6 @@ def a_run(line: ArenaLine, total: float) -> str:
     return f"{mean:.0f}" if mean >= NO_DIGITS else f"{mean:.2g}"
 
 
-def one_run(found: int) -> str:
-    """Return what the run of Attack recovered, beside the mean of several."""
-    return f"in Attack: {found}"
-
-
-def why_unlike(line: ArenaLine, found: int, n: int) -> str:
-    """Return why the run of Attack and the mean of a row differ."""
-    runs = count(line.runs, "run")
-    return (
-        f"The run of 3 Attack recovered {found} of {n} points. This row is the mean of {runs} on "
-        "the same weights, each from a start of its own: some starts lead farther than others."
-    )
-
-
 def below(lines: Sequence[ArenaLine]) -> str:
     """Return what stands below `title` on the page: the rest is in `numbers`."""
     ran = [line for line in lines if line.runs]

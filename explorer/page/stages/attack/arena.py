@@ -38,7 +38,7 @@ RUN_TIP = "Run the ticked attacks on these weights; what is done stays"
 SEEDS_TIP = "Each from other seeds; their spread makes the interval, from three on"
 HEAD = ("recovered", "claims right", "by chance", "seconds")
 WAITING = ("what it does",)  # the columns before a run
-NOTE = "{} · line: 95% · grey: by chance"
+NOTE = "{} · line: 95% · mark: by chance"
 ROWS = 4  # attacks that always stand before the last row, beside those ticked; arbitrary
 WITHIN_TIP = (
     "Distance within which a claim counts, as a click on the curve sets it; the sentence on top "
@@ -217,16 +217,7 @@ class Arena(Panel):
         words = refused or ("running …" if self.running == key else entry.in_short * waits)
         if line is None or not line.runs:
             return {**row, "words": line.message if line is not None and line.message else words}
-        return {**row, **cells_of(line), **self._one_run(line), "drawn": True}
-
-    def _one_run(self, line: ArenaLine) -> dict[str, str]:
-        """Return what the run on screen in the attack stage recovered, where it is of this row."""
-        part = self.session.frame.attack
-        made = part.verdict if part.name == line.key else None
-        if made is None or made.radius != line.radius:
-            return {}
-        return {"under": arena_words.one_run(made.found),
-                "under_tip": arena_words.why_unlike(line, made.found, made.n)}  # fmt: skip
+        return {**row, **cells_of(line), "drawn": True}
 
     def _choose(self, key: str) -> None:
         """Draw what a row stands for."""

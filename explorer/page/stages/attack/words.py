@@ -21,7 +21,7 @@ from explorer.engine.statement import Action, Judged, Statement
 from explorer.page.frame import Frame
 from explorer.page.plane.marks import second_claims
 from explorer.page.words.screen import ASK, COMPARE, exact_action
-from explorer.page.words.statement import ON_THE_WAY, is_on_its_way, what_is_left
+from explorer.page.words.statement import NOT_AT_END, is_on_its_way, what_is_left
 from explorer.research.runs import AS_WELL, judged_places
 from explorer.research.scenarios import failing_example
 from explorer.research.words import verdicts
@@ -56,15 +56,16 @@ def outcome(frame: Frame, running: bool) -> Statement:
         title = f"{_met_words(part.verdict)} so far"  # its step, in the fold, is not that on screen
         return Statement(title, "", "", fold, order=WATCH)
     said = _verdict_statement(frame, part.verdict, running)
-    words, tone = said.words, said.tone
+    words, tone, action = said.words, said.tone, said.action
     mixed = _truth_share(frame)
     if mixed:
         words, tone = f"It began with {mixed}, which no attacker has. {words}", "warn"
     if not _homogeneous(frame):
-        words, tone = f"{words} No theorem covers these biases.", "warn"
+        words = f"{words} No theorem covers these biases, so nothing can be proven."
+        action = action or (None if running or _at_work(frame) else COMPARE)
     if tone != "good" and not _at_work(frame):
         words = f"{words}{_as_meant(frame, words)}"
-    return Statement(said.title, words, tone, fold, said.action)
+    return Statement(said.title, words, tone, fold, action)
 
 
 def _as_meant(frame: Frame, said: str) -> str:
@@ -254,9 +255,9 @@ def _reason(frame: Frame, made: Verdict) -> tuple[str, Action | None]:
         if decay:
             return f"{why}: with weight decay training stops short of a KKT point.", None
         on_the_way = known.light is Light.APPROACHING
-        how = f"is {ON_THE_WAY}" if on_the_way else "has not come near a KKT point"
+        how = NOT_AT_END if on_the_way else "training has not come near a KKT point"
         end = exact_action(frame) if on_the_way else None
-        return f"{why}: training {how}.", end or Action("train", "Train on")
+        return f"{why}: {how}.", end or Action("train", "Train on")
     apart = _elsewhere(frame, known)
     if made.kind is Kind.NOT_RECOVERABLE and made.in_reach is not None:
         gone = made.n - made.in_reach
