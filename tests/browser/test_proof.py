@@ -32,11 +32,11 @@ def drawn(page: Page, name: str) -> int:
     return int(page.evaluate(SHOWN, name))
 
 
-# Every step that the opening tells of, until the page is there.
+# Every title that the opening has, until the page is there.
 TOLD = """() => new Promise(done => {
   const all = new Set();
   const look = () => {
-    const e = document.querySelector('.mx-opening-step');
+    const e = document.querySelector('.mx-opening-title');
     if (!e && document.querySelector('.mx-plane')) return done([...all]);
     if (e?.innerText) all.add(e.innerText);
     requestAnimationFrame(look);
@@ -51,7 +51,7 @@ def test_without_motion_the_last_frame_leads_to_rings_the_truth_and_an_argument(
     page = new_page(reduced_motion="reduce")
     page.goto(voila_server.url, wait_until="commit")
     told = page.evaluate(TOLD)
-    assert len(told) == 1 and "2,000" in told[0]
+    assert len(told) == 1 and "20 of 20" in told[0]
     page.locator(".lm-Widget.mx-app").wait_for(state="attached")
     expect(page.locator("#opening")).to_have_count(0)
     app = Explorer(page)

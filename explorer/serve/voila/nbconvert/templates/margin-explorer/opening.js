@@ -16,7 +16,6 @@ const playOpening = (root, address) => {
   const told = (picture, i) => {
     write(".mx-opening-title", picture.title);
     write(".mx-opening-words", picture.words);
-    write(".mx-opening-step", picture.step);
     find(".mx-opening-now").className = `mx-opening-now ${picture.scene === "end" ? picture.tone : ""}`;
     const stage = picture.scene === "end" ? "attack" : picture.scene;
     for (const tab of root.querySelectorAll("[data-scene]")) tab.classList.toggle("now", tab.dataset.scene === stage);
@@ -58,7 +57,6 @@ const playOpening = (root, address) => {
     player.clear();
     write(".mx-opening-title", "");
     write(".mx-opening-words", "");
-    write(".mx-opening-step", "");
     leave();
   };
   const tabs = [...root.querySelectorAll(".mx-tab")];
