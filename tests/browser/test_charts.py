@@ -136,6 +136,7 @@ def the_line_of_recall_decides_what_counts(app: Explorer) -> None:
     pull(app, plot, 0.5, 0.02)
     expect(plot).to_have_attribute("aria-valuenow", re.compile(r"^0\.00"))
     near = plot.get_attribute("aria-valuenow")
+    expect(note).to_contain_text("average")  # at 0.03 the headline says it
     few = _chance(note)
     pull(app, plot, 0.1, 0.8)
     met = re.compile(rf"average {few:g}( |$)")
