@@ -213,23 +213,6 @@ def test_a_stage_in_a_file_of_before_keeps_its_name_and_not_its_number() -> None
         assert [stage for stage in STAGES if goal.is_met(Frame(stage, History(())))] == [key]
 
 
-def test_the_menu_learns_of_a_lesson_when_all_of_its_steps_are_done() -> None:
-    app = App()
-    header, session = app.panels["Header"], app.session
-    session.show()
-    assert header.view.state["finished"] == -1
-    send(header.view, kind="lesson", value=10)
-    put(session)
-    course.turn(session, 1)
-    course.note_done(session)
-    assert header.view.state["finished"] == -1, "its first step is not done"
-    course.turn(session, 0)
-    put(session)
-    STUDENTS[10][0](session)
-    course.check(session)
-    assert header.view.state["finished"] == 10
-
-
 def test_the_course_has_fifteen_lessons_that_say_what_they_show() -> None:
     assert len(packaged_lessons()) == len(STUDENTS) == 15
     assert contents() == tuple((lesson.title, lesson.line) for lesson in packaged_lessons())

@@ -36,11 +36,14 @@ const lessonsOf = (state, send) => {
   ], opened);
   // Which are done, the browser keeps: a tick before the name.
   const done = () => attempt(() => JSON.parse(localStorage.getItem("mx-lessons") || "[]"), []);
-  lessons.tick = (i) => {
-    const every = [...new Set([...done(), ...(i >= 0 ? [i] : [])])];
-    if (i >= 0) attempt(() => localStorage.setItem("mx-lessons", JSON.stringify(every))); // else ticks of this page alone
+  const tick = (...more) => {
+    const every = [...new Set([...done(), ...more])];
+    if (more.length) attempt(() => localStorage.setItem("mx-lessons", JSON.stringify(every))); // else ticks of this page alone
     for (const k of every) if (rows[k]) put(rows[k].lastChild, "textContent", `✓ ${k} ${state.lessons[k].title}`);
   };
+  tick();
+  const close = listen(document, "mx-lesson-done", (e) => tick(e.detail)), closed = lessons.close;
+  lessons.close = () => { close(); closed(); };
   return lessons;
 };
 
@@ -68,15 +71,13 @@ const build = (el, send, onClose, onMessage) => {
     help.button.setAttribute("aria-label", "Help");
     right.append(examples.root, lessons.root, share, presentOf("mx-ghost", false), look.button, help.root);
     for (const one of [examples, lessons, help]) onClose(one.close);
-    tick = lessons.tick;
     return help.box.firstChild;
   };
-  let text = null, tick = null;
+  let text = null;
   return (state) => {
     if (!state.stages) return;
     tabs.update(state.stages, state.now);
     if (!built) text = menus(state);
-    tick(state.finished ?? -1);
     const rows = [state.about, ...state.keys.map(([k, words]) => `<kbd>${k}</kbd> ${words}`)];
     put(text, "innerHTML", rows.map((row) => `<p>${row}</p>`).join(""));
   };

@@ -1,4 +1,15 @@
 // A step of a lesson: its words, a goal that ticks itself off, then a question with a folded answer.
+// The browser keeps which steps were done at any time, and in head.js which lessons.
+const DONE = "mx-steps";
+const everDone = (place, steps) => {
+  if (place === null) return steps;
+  const all = attempt(() => JSON.parse(localStorage.getItem(DONE) || "{}"), {}), before = all[place] || [];
+  const ever = steps.map((now, i) => now || before.includes(i));
+  const every = ever.flatMap((now, i) => (now ? [i] : []));
+  if (every.length > before.length) attempt(() => localStorage.setItem(DONE, JSON.stringify({ ...all, [place]: every })));
+  if (every.length === steps.length) document.dispatchEvent(new CustomEvent("mx-lesson-done", { detail: place }));
+  return ever;
+};
 const SMALLEST = 14, LARGEST = 24; // px of the words
 const build = (el, send, onClose) => {
   const number = make("div", "mx-lesson-number"), title = make("h2", "mx-lesson-title");
@@ -89,7 +100,7 @@ const build = (el, send, onClose) => {
       const i = dots.children.length;
       dots.append(makeButton("mx-lesson-dot", undefined, undefined, () => send("turn", i)));
     }
-    state.steps.forEach((done, i) => {
+    everDone(state.place ?? null, state.steps).forEach((done, i) => {
       const dot = dots.children[i], said = done ? ", done" : "";
       put(dot, "textContent", done ? "✓" : String(i + 1));
       put(dot, "title", `Step ${i + 1}${said}`);

@@ -225,15 +225,6 @@ def step_of(held: object) -> object:
     return (held.lesson, held.at) if isinstance(held, Walk) else type(held)
 
 
-def finished_lesson(session: Session) -> int:
-    """Return the number of the lesson of the course whose steps are all done; -1 for none."""
-    walk = session.lesson
-    place = place_of(walk) if isinstance(walk, Walk) else None
-    if place is None or len(walk.done) < len(walk.lesson.steps):
-        return -1
-    return place
-
-
 # --- walking ------------------------------------------------------------------------------------
 def begin(session: Session, lesson: Lesson, draft: Draft | None = None) -> None:
     """Open a lesson at its first step; `putting` then puts the page there."""

@@ -174,7 +174,7 @@ def _steps(walk: Walk) -> dict[str, Any]:
     count, preview = len(walk.lesson.steps), walk.draft is not None
     return {
         "title": words.FINISHED_TITLE if walk.over else walk.lesson.title,
-        "number": words.number(course.place_of(walk), preview),
+        "number": words.number(course.place_of(walk), preview), "place": course.place_of(walk),
         "at": count if walk.over else walk.at, "steps": [i in walk.done for i in range(count)],
         "leave": words.leaving(preview),
         "wide": any(WIDE & {*step.cards} for step in walk.lesson.steps),

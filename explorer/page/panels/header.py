@@ -126,7 +126,7 @@ class Header(Panel):
         answered = self._answered[1]
         answered |= {stage for stage, is_so in ANSWERED.items() if is_so(frame)}
         self.view.show(
-            now=frame.stage, finished=course.finished_lesson(self.session),
+            now=frame.stage,
             stages=[
                 {"key": key, "title": title, "tip": stage_tip(frame, key, tip),
                  "state": _state(frame, key, answered)}
