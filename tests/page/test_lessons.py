@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import io
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -45,7 +46,7 @@ from explorer.page.stages.train import commands as train
 from explorer.page.words.headline import headline
 from explorer.research.pictures.axes import Axes
 from tests.page.pages import choose, send
-from tests.page.students import STUDENTS, done
+from tests.page.students import BLUE, STUDENTS, done
 from tests.page.test_exchange import weights_of
 
 TRAINED = "trained at least"
@@ -91,6 +92,34 @@ def test_a_student_reaches_every_goal_and_none_is_met_at_first(k: int) -> None:
             assert session.frame.attack.verdict.found <= MOST[k, i], f"step {i + 1}"
     course.turn(session, 0)
     assert len(course.walk_of(session).done) == len(acts)
+
+
+def test_a_point_on_the_wrong_side_or_inside_the_strip_does_not_end_the_task_of_lesson_2() -> None:
+    session = opened(packaged_lessons()[2])
+    course.turn(session, 1)
+    put(session)
+    edge = session.frame.dataset.x[session.frame.training.state.q.argmin()].tolist()
+    for wrong in ((edge, 1.0), (edge, -1.0)):  # one of them lies on the wrong side
+        draw.add(session, [wrong])
+        course.check(session)
+        assert not done(session)
+    BLUE(session)
+    course.check(session)
+    assert done(session)
+
+
+GUESS = re.compile(r"\bguess\b", re.IGNORECASE)
+
+
+def test_a_step_whose_words_ask_for_a_guess_has_a_field_for_it() -> None:
+    app = App()
+    panel = app.panels["LessonPanel"]
+    for lesson in packaged_lessons():
+        course.begin(app.session, lesson)
+        for k, step in enumerate(lesson.steps):
+            course.turn(app.session, k)
+            app.session.show()
+            assert panel.view.state["guesses"] == bool(GUESS.search(step.caption))
 
 
 @pytest.mark.parametrize("again", [False, True])

@@ -22,7 +22,9 @@ const build = (el, send, onClose) => {
   const fold = make("details", "mx-lesson-fold", {}, summary, answer);
   fold.addEventListener("toggle", () => { if (fold.open) fold.scrollIntoView({ block: "nearest" }); });
   const links = make("div", "mx-lesson-links");
-  const body = make("div", "mx-lesson-body", { tabIndex: 0, role: "region", "aria-label": "Words of the step" }, caption, links, goal, question, fold);
+  const guessed = make("input", "", { type: "number", min: 0, step: "any" });
+  const guess = make("label", "mx-lesson-guess", {}, "Your guess ", guessed); // it stays beside what is then seen
+  const body = make("div", "mx-lesson-body", { tabIndex: 0, role: "region", "aria-label": "Words of the step" }, caption, links, guess, goal, question, fold);
   const back = makeButton("mx-flat", "Previous", undefined, () => send("turn", Number(el.dataset.at) - 1));
   const next = makeButton("mx-flat mx-lesson-next", undefined, undefined, () => send("next"));
   el.append(make("div", "mx-lesson-head", {}, number, dots, leave), title, body, make("div", "mx-lesson-foot", {}, back, next));
@@ -84,9 +86,12 @@ const build = (el, send, onClose) => {
       answer.replaceChildren(...paragraphs(state.answer));
       put(question, "textContent", state.question);
       fold.open = false;
+      guessed.value = "";
       body.scrollTop = 0;
       fit = true;
     }
+    guess.hidden = !state.guesses;
+    guessed.disabled = state.done;
     goal.hidden = !state.goal;
     has = [!!state.question, !!state.answer];
     question.hidden = !has[0] || !asks; // it is about what was seen

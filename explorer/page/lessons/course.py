@@ -60,6 +60,7 @@ KEPT = (
 MAPPED = ("point", "split")
 COUNTED = ("draw", "train", "attack")  # where a title counts; elsewhere it judges
 PLAY = "Play"  # as the words of a step name the button
+GUESS = "Guess"  # as they ask for a number before it is seen
 UNTITLED = "A lesson without a title yet"  # stands for none while a browser keeps it
 BEGUN_ELSEWHERE = (
     "This network did not begin on these points with this seed, so the step will train one that "

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import numpy as np
 import torch
 
-from explorer.engine.certificate import holds_margin
+from explorer.engine.certificate import ON_MARGIN, holds_margin
 from explorer.engine.number_words import PLAIN, plain
 from explorer.engine.scoring import Verdict
 from explorer.engine.settings import setting, settings
@@ -107,9 +107,14 @@ def _off_margin(frame: Frame) -> int:
 
 
 def _point_beyond(frame: Frame, k: float) -> bool:
-    """Return whether there are so many points, and the newest lies farther out than the margin."""
-    q = _margins(frame)
-    return q is not None and len(q) >= k and bool(q[-1] > 1) and not bool(holds_margin(q)[-1])
+    """Return whether the newest of k points or more is farther out than the margin of the first.
+
+    Those are k - 1; others that were placed beside them, on a wrong side too, do not count.
+    """
+    state = frame.training.state
+    if state is None or len(state.q) < k:
+        return False
+    return bool(state.q[-1] > (1 + ON_MARGIN) * state.q[: max(int(k) - 1, 1)].min())
 
 
 def _all_on_margin(frame: Frame, _: float) -> bool:
@@ -258,7 +263,7 @@ KINDS: dict[str, Task] = {
     "off the margin at least": Task("At least {} points do not hold the margin",
                                     _least(_off_margin), 1, 200, 1,
                                     by=_TRAINED),
-    "point beyond the margin": Task("Place a point beyond its thin line: {} in all",
+    "point beyond the margin": Task("Place a point beyond its thin line",
                                     _point_beyond, 1, 200, 9, by=("points",)),
     "all points at the margin": Task("All points hold the margin", _all_on_margin, by=_TRAINED),
     "exact network": Task("The exact network is on screen", _is_solved, by=_TRAINED),

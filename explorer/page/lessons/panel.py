@@ -158,11 +158,11 @@ def _walk(walk: Walk) -> dict[str, Any]:
     if walk.over:
         return {**_steps(walk), "caption": words.FINISHED, "question": "", "answer": "", "goal": "",
                 "done": False, "asks": False, "next": words.OWN, "ready": True, "plays": False,
-                "links": []}  # fmt: skip
+                "links": [], "guesses": False}  # fmt: skip
     return {
         **_steps(walk),
         "caption": step.caption, "question": step.question, "answer": step.answer,
-        "asks": seen,
+        "asks": seen, "guesses": course.GUESS in step.caption,
         "goal": "" if step.goal is None else step.goal.words, "done": done,
         "next": following, "ready": seen, "plays": not seen and course.names_play(walk),
         "links": _links(walk.lesson, step),
