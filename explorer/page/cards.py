@@ -40,10 +40,10 @@ FOLDS = {
     "Tune": ("stages.attack.tuner.Tuner",),
     "Another set": ("stages.attack.other.OtherPanel",),
     SHARE: (
+        "sharing.hall_panel.HallPanel",
         "sharing.panel.SharePanel",
         "sharing.files_panel.Files",
         "keeping.panel.KeptDrawings",
-        "sharing.hall_panel.HallPanel",
         "sharing.game_panel.GamePanel",
     ),
 }

@@ -216,16 +216,35 @@ def blind_hits(net: Network, truth: Dataset, axes: Axes, within: float) -> float
         >>> 0 < blind_hits(net, data, Axes(), 0.1) < data.n / 4
         True
     """
-    line, rng = _margin_line(net, axes), np.random.default_rng(0)
+    over = np.abs(field(net, axes, FINE_SIZE)) - 1
+    line, rng = _zeros(over, axes), np.random.default_rng(0)
     if not len(line):
         return 0.0
     hands = (_with_class(net, line[rng.choice(len(line), truth.n)]) for _ in range(BLIND))
     return sum(int(score(truth, by.x, by.y, (within,)).found) for by in hands) / BLIND
 
 
-def _margin_line(net: Network, axes: Axes) -> Array:
-    """Return places (k, 2) where |Phi| is 1, about as dense everywhere along these lines."""
-    over = np.abs(field(net, axes, FINE_SIZE)) - 1
+def beside_boundary(net: Network, truth: Dataset, axes: Axes) -> tuple[float, float] | None:
+    """Return between which distances from the boundary the middle half of the points stand.
+
+    None where the plane shows no boundary.
+
+    Example:
+        >>> from explorer import maximum_margin
+        >>> data = preset("xor")
+        >>> near, far = beside_boundary(maximum_margin(data.x, data.y).net, data, Axes())
+        >>> 0 < near < far < 2
+        True
+    """
+    line = _zeros(field(net, axes, FINE_SIZE), axes)
+    if not len(line):
+        return None
+    near, far = np.quantile(cKDTree(line).query(as_array(truth.x))[0], (0.25, 0.75))
+    return float(near), float(far)
+
+
+def _zeros(over: Array, axes: Axes) -> Array:
+    """Return places (k, 2) where a field is 0, about as dense everywhere along these lines."""
     place = as_array(samples(FINE_SIZE, axes)).reshape(FINE_SIZE, FINE_SIZE, 2)
     found = []
     for value, at in ((over, place), (over.T, place.transpose(1, 0, 2))):
@@ -324,6 +343,8 @@ class HallScore:
         chance: of blind taps, on average (`blind_hits`).
         guess: the hall's places.
         each: of the taps of a phone, by its number.
+        hits: which of its taps met a point, likewise: bit k is of the tap k.
+        beside: where the points stand (`beside_boundary`).
     """
 
     machine: Verdict
@@ -331,11 +352,14 @@ class HallScore:
     chance: float
     guess: HallGuess
     each: dict[int, int]
+    hits: dict[int, int]
+    beside: tuple[float, float] | None = None
 
 
 def score_hall(
-    truth: Dataset, taps: Mapping[int, Dataset], machine: Verdict, chance: float
-) -> HallScore:
+    truth: Dataset, taps: Mapping[int, Dataset], machine: Verdict, chance: float,
+    beside: tuple[float, float] | None = None,
+) -> HallScore:  # fmt: skip
     """Score the hall and each phone, beside the machine and within the distance of its verdict.
 
     Args:
@@ -343,6 +367,7 @@ def score_hall(
         taps: of each phone (`read_taps`).
         machine: the verdict on the machine's claims.
         chance: what blind taps meet (`blind_hits`).
+        beside: where the points stand (`beside_boundary`).
 
     Example:
         >>> from explorer import control_sets, judge, preset
@@ -356,8 +381,11 @@ def score_hall(
     within = machine.radius
     guess = hall_guess(taps, truth.n, within)
 
-    def met(by: Dataset) -> int:
-        return int(score(truth, by.x, by.y, (within,)).found)
+    def met(by: Dataset) -> list[int]:
+        found = score(truth, by.x, by.y, (within,)).matches[0]
+        return [int(k) for k in found if k >= 0]
 
-    each = {n: met(by) for n, by in taps.items()}
-    return HallScore(machine, met(guess.places), chance, guess, each)
+    found = {n: met(by) for n, by in taps.items()}
+    each = {n: len(own) for n, own in found.items()}
+    hits = {n: sum(1 << k for k in own) for n, own in found.items()}
+    return HallScore(machine, len(met(guess.places)), chance, guess, each, hits, beside)

@@ -44,7 +44,7 @@ ANSWER = re.compile(r"[a-z]{1,10}")
 # What phones may see of a round, and what its values are: rows of so many numbers at most, or text.
 ROWS = {"lines": 5, "needles": 3, "claims": 3, "places": 5, "truth": 3, "guess": 3,
         "met": 3, "reach": 2}  # fmt: skip
-TEXTS = {"seal": 64, "map": 20_000, "within": 150, "sealed": 60_000, "task": 100, "how": 120,
+TEXTS = {"seal": 64, "map": 20_000, "within": 150, "sealed": 60_000, "task": 100, "how": 160,
          "question": 300, "answer": 300, "right": 10, "network": 120}  # fmt: skip
 PAGE = Path(__file__).with_name("hall.html")
 PARTS = PAGE.parents[1]
@@ -244,7 +244,7 @@ def checked_round(found: object) -> dict[str, Any] | None:
         else type(value) is int and 2 <= value <= 128 if name == "size"
         else type(value) is int and 1 <= value <= MOST_ROWS if name == "most"
         else _are_answers(value) if name == "answers"
-        else isinstance(value, dict) and _are_rows(list(value.values()), 2, far=MOST_ROWS)
+        else isinstance(value, dict) and _are_rows(list(value.values()), 3, far=2**MOST_TAPS)
         for name, value in found.items()
     )  # fmt: skip
     return dict(found) if fit and {"seal", "size", "map"} <= found.keys() else None

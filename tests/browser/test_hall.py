@@ -27,6 +27,8 @@ def test_two_phones_attack_and_all_see_the_truth(
     app.press("Jump to the exact solution")
     expect(app.where).to_have_text("exact")
     app.fold("Share")
+    begin, link = (app.button(name).bounding_box() for name in ("Let the hall attack", "Copy link"))
+    assert begin and link and begin["y"] < link["y"], "a class comes first"
     page.get_by_label("Which network the hall attacks").select_option(label=OWN)
     app.press("Let the hall attack")
     hall = page.get_by_role("dialog", name="The hall attacks")
@@ -82,7 +84,10 @@ def test_two_phones_attack_and_all_see_the_truth(
     assert whole(hall)
     for phone in phones:
         expect(phone.locator("#score")).to_have_text(re.compile(r": \d+ of 20$"))
-    expect(first.locator("#count")).to_contain_text("A tap counts")
+    expect(first.locator("#count")).to_contain_text("The machine")
+    rule = first.locator("#how").inner_text()
+    assert rule in hall.locator(".mx-hall-said[role=status]").inner_text(), "one rule"
+    before_round = first.locator("#plane").bounding_box()
     expect(hall.locator(".mx-hall-best span")).to_have_text(["iAnni"])  # the other has none
     second.close()
 
@@ -92,6 +97,8 @@ def test_two_phones_attack_and_all_see_the_truth(
     hall.get_by_role("button", name="Next round").click()
     expect(first.locator("#count")).to_have_text("0 of 24 taps")
     expect(first.locator("#network")).to_contain_text("Round 2")
+    expect(first.locator("#ask")).to_be_visible()
+    assert first.locator("#plane").bounding_box() == before_round, "no act moves it under the hand"
     expect(code).to_have_text(before)
     assert whole(hall)
     tap(first, (0.3, 0.3))
@@ -110,6 +117,8 @@ def test_two_phones_attack_and_all_see_the_truth(
     hall.get_by_role("button", name="Close").click()
     expect(hall).to_be_hidden()
     expect(first.get_by_role("button", name="Enter another code")).to_be_visible()
+    notice, plane = (first.locator(at).bounding_box() for at in ("#status", "#plane"))
+    assert notice and plane and 0 <= notice["y"] < plane["y"], "it stands on top"
     first.close()
 
 

@@ -23,7 +23,7 @@ from tests.serve.visits import PATIENCE_S, ask, connected, kernel_of, read_page
 ANN, BOB = "a" * 32, "b" * 32
 SEAL = "5" * 64
 BOARD = {"seal": SEAL, "size": 2, "map": "AAAA", "lines": [[0, 0, 1, 1, 0.5]], "needles": []}
-TRUTH = {"truth": [[0.125, 0.25, 1]], "scores": {"1": [1, 1], "2": [0, 1]}}
+TRUTH = {"truth": [[0.125, 0.25, 1]], "scores": {"1": [1, 1, 1], "2": [0, 1, 0]}}
 CLAIMS = {"claims": [[0.5, 0.5, -1]]}
 ASKED = {"question": "More?", "answers": {"more": "More", "fewer": "Fewer"}}
 
@@ -65,7 +65,7 @@ def test_a_phone_is_told_what_was_shown_once_and_no_score_but_its_own() -> None:
     assert first["round"] == BOARD and "round" not in json.loads(made.answer(ann, first["version"]))
     made.show({**BOARD, **CLAIMS, **TRUTH})
     last = [json.loads(made.answer(phone, first["version"])) for phone in (ann, bob)]
-    assert [told["score"] for told in last] == [[1, 1], [0, 1]]
+    assert [told["score"] for told in last] == [[1, 1, 1], [0, 1, 0]]
     assert [told["number"] for told in last] == [1, 2], "as the board calls them"
     assert all(told["round"]["truth"] == TRUTH["truth"] for told in last)
     assert all("scores" not in told["round"] for told in last)
@@ -240,7 +240,7 @@ def test_a_tap_comes_to_the_projector_and_nothing_that_was_not_shown_to_the_phon
     status, told = 429, {}
     while status == 429 or "score" not in told:
         status, told = post(code=projector.code, taps=[[0.9, 0.9]], seen=told.get("version", 1))
-    assert told["score"] == [1, 1] and told["counted"] == 1 and not told["open"]
+    assert told["score"] == [1, 1, 1] and told["counted"] == 1 and not told["open"]
 
 
 @pytest.mark.parametrize("sent", [

@@ -1021,7 +1021,8 @@ def of_the_hall() -> Named:
         )
         rows = hall.hall_open_rows(8, 6, score.guess)
         yield f"hall, rows before, {name}", " | ".join(cell for row in rows for cell in row)
-    yield "hall, what counts", hall.hall_rule(0.1, 3)
+    yield "hall, what counts", hall.hall_rule(0.1)
+    yield "hall, where points stood", hall.hall_closing((0.08, 0.1))
     for name, missed, gone, off in (
         ("two without a trace", 2, 2, 2), ("one without a trace", 1, 1, 1),
         ("missed some", 5, 2, 3), ("off the margin", 2, None, 2),

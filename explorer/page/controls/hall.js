@@ -46,12 +46,13 @@ const build = (el, send, onClose) => {
   const leave = makeButton("mx-flat mx-hall-leave", "", "Phones are told that it is over", () => { tell({ end: true }); dialog.close(); send("end"); });
   const open = makeButton("mx-action", "Let phones on this Wi-Fi join", "They reach their own page alone, until the server ends", () => tell({ open: true }));
   const acts = drawActs();
+  const hide = makeButton("mx-flat", "Hide the taps", "Until they are closed", () => { hide.setAttribute("aria-pressed", String(hide.getAttribute("aria-pressed") !== "true")); redraw(); }, { "aria-pressed": "false" });
   const scan = make("div", "mx-hall-scan", {}, make("div", "", {}, qr), make("div", "", {}, code, count, legend));
   const join = make("div", "mx-hall-join", {}, open, acts, where, scan);
   const dialog = make("dialog", "mx-hall-screen", { "aria-label": "The hall attacks" },
     make("div", "mx-hall-left", {}, plane, make("div", "mx-hall-said", { textContent: "The network's weights: all that the machine sees" }), needles),
     make("div", "mx-hall-right", {}, network, title, said, join, warned, scoped, scores, asked, seal, busy,
-      make("div", "mx-hall-steps", {}, next, skip, other, again, leave))); // what ends it or goes on to another is never under the hand that reveals
+      make("div", "mx-hall-steps", {}, next, skip, hide, other, again, leave))); // what ends it or goes on to another is never under the hand that reveals
   el.append(dialog);
 
   let now = {}, phones = {}, told = {}, socket = null, cloud = [], moving = 0, shown = "", seen = "";
@@ -65,7 +66,8 @@ const build = (el, send, onClose) => {
     moving = 0;
     if (!now.round || !dialog.open) return;
     const at = performance.now(), aged = cloud.map(([x, y, born]) => [x, y, (at - born) / 1000]);
-    paintHall(plane, now.round, { cloud: aged });
+    const shut = stage() === "taps" && hide.getAttribute("aria-pressed") === "true";
+    paintHall(plane, now.round, { cloud: shut ? [] : aged });
     if (aged.some(([, , age]) => age < 0.7)) redraw();
   };
   const redraw = () => { if (!moving) moving = requestAnimationFrame(paint); };
@@ -137,6 +139,7 @@ const build = (el, send, onClose) => {
     next.className = at === "taps" && told.canOpen ? "mx-flat" : "mx-action"; // phones come first
     put(next, "disabled", (at === "taps" && !now.ready.claims) || (at === "claims" && !now.ready.places));
     put(skip, "hidden", at !== "claims");
+    put(hide, "hidden", at !== "taps");
     put(leave, "textContent", at === "truth" ? "Close" : "End the round");
     for (const one of [again, other]) put(one, "hidden", at !== "truth");
     put(again, "disabled", now.waits);

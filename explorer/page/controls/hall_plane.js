@@ -30,12 +30,13 @@ const hallFrame = (canvas, round) => {
     canvas.mxMap = { seal: round.seal, data, shape: [round.size, round.size] };
   }
   return {
-    map: canvas.mxMap, neurons: isProof(round) ? undefined : tableOf(round.lines), places: tableOf(round.places), placesAre: "place",
+    map: canvas.mxMap, neurons: isProof(round) ? undefined : tableOf(round.truth ? round.lines.map(([x, y, a, b]) => [x, y, a, b, 0]) : round.lines), places: tableOf(round.places), placesAre: "place",
     points: tableOf(round.truth, [-1, 0]), hollow: true,
   };
 };
-// Paint the plane. `cloud`: [[x, y, age in seconds]] of everybody; `mine`: [[x, y]]; `aim`: a place or null.
-const paintHall = (canvas, round, { cloud = [], mine = [], aim = null } = {}) => {
+// Paint the plane. `cloud`: [[x, y, age in seconds]] of everybody; `mine`: [[x, y]], and `hits` the bits of those that met
+// a point; `aim`: a place or null.
+const paintHall = (canvas, round, { cloud = [], mine = [], hits = 0, aim = null } = {}) => {
   const [context, size] = hallCanvas(canvas), paints = colours(canvas), frame = hallFrame(canvas, round);
   const X = (x) => ((x + 1) / 2) * size.width, Y = (y) => ((1 - y) / 2) * size.height;
   const unit = Math.min(size.width, size.height) / 400, places = { X, Y, unit };
@@ -47,11 +48,12 @@ const paintHall = (canvas, round, { cloud = [], mine = [], aim = null } = {}) =>
   });
   const few = Math.min(1, Math.sqrt(100 / Math.max(1, cloud.length))); // of many taps each is paler: they add up
   const [[wide, high] = [0, 0]] = round.reach || [], met = new Set((round.met || []).map(String));
-  for (const point of round.truth || []) { // what lies in the disc of a point counts
-    const [x, y] = point, hit = met.has(String(point));
+  context.globalAlpha = round.truth ? 0.4 : 1;
+  paintPlaces(context, frame, paints, places, size);
+  for (const [x, y] of round.truth || []) { // what lies in the disc of a point counts
     context.beginPath(); context.ellipse(X(x), Y(y), (wide * size.width) / 2, (high * size.height) / 2, 0, 0, 2 * Math.PI);
     context.globalAlpha = 0.6; context.fillStyle = paints.card; context.fill();
-    context.globalAlpha = 1; context.strokeStyle = hit ? paints.ink : paints.ink2; context.lineWidth = (hit ? 3 : 1) * unit; context.stroke();
+    context.globalAlpha = 1; context.strokeStyle = paints.ink2; context.lineWidth = 1.5 * unit; context.stroke();
   }
   for (const [x, y, age] of round.truth || isProof(round) ? [] : cloud) { // a tap falls in as a ring that closes, and stays as a cross of the hand
     context.globalAlpha = (round.claims ? 0.4 : 0.9) * few;
@@ -63,12 +65,11 @@ const paintHall = (canvas, round, { cloud = [], mine = [], aim = null } = {}) =>
     context.beginPath(); circle(context, X(x), Y(y), (6 + 24 * (1 - age / 0.7)) * unit); context.stroke();
   }
   context.globalAlpha = 1;
-  paintPlaces(context, frame, paints, places, size);
   paintPoints(context, frame, paints, places);
   marks(round.claims, paints);
-  if (cloud.length && !isProof(round)) marks(round.guess, { ...paints, pos: paints.ink, neg: paints.ink }); // of the hall, as the machine's
-  for (const [x, y] of round.claims ? mine : []) plus(x, y, 6.5 * unit, 2.4);
-  for (const [x, y] of round.claims ? [] : mine) plus(x, y, 9 * unit, 2.6);
+  const guess = (x, y, hit) => (hit ? plus(x, y, 8 * unit, 4, paints.good) : plus(x, y, (round.claims ? 6.5 : 9) * unit, round.truth ? 1.2 : 2.6)); // of people
+  for (const row of cloud.length && !isProof(round) ? round.guess || [] : []) guess(row[0], row[1], met.has(String(row)));
+  mine.forEach(([x, y], k) => guess(x, y, round.truth && (hits >> k) & 1));
   if (aim) { plus(...aim, 9, 2 / unit, paints.accent); edged(context, paints.accent, 2 / unit, paints, unit, () => circle(context, X(aim[0]), Y(aim[1]), 12)); }
 };
 // The weights as needles, one a neuron, in the order of their direction: up is up.

@@ -36,6 +36,7 @@ from explorer.research.game import REVEAL, GameError, Hidden, as_guess, computer
 from explorer.research.hall import (
     HallGuess,
     HallScore,
+    beside_boundary,
     blind_hits,
     board,
     finger_radius,
@@ -140,7 +141,7 @@ def _round(
 ) -> HallRound:
     shown = board(hidden.challenge, axes) | {
         "task": words.hall_tapping(aim.truth.n), "network": words.hall_network(number, state),
-        "how": words.HALL_HOW, "most": aim.truth.n,
+        "how": words.hall_rule(finger_radius(axes)), "most": aim.truth.n,
     }  # fmt: skip
     return HallRound(number, name, hidden, aim.truth, axes, aim, state, config, shown)
 
@@ -218,21 +219,22 @@ def with_truth(held: HallRound, made: HallScore) -> HallRound:
         **held.shown,
         "truth": point_rows(held.truth, held.axes),
         "guess": point_rows(made.guess.places, held.axes),
-        "met": _points_met(held, made),
+        "met": _places_met(held, made),
         "reach": rows_of(made.machine.radius / held.axes.half[None]),
         "sealed": f"{salt[1]}\n{write_csv(held.truth)}",
         "within": words.hall_within(made),
         "network": words.hall_points(held.number, held.name, held.truth.n),
-        "scores": {str(n): [found, held.truth.n] for n, found in made.each.items()},
+        "scores": {str(n): [found, held.truth.n, made.hits[n]] for n, found in made.each.items()},
     }
     return replace(held, shown=shown, guess=made.guess, score=made)
 
 
-def _points_met(held: HallRound, made: HallScore) -> list[list[float]]:
-    """Return the points that the hall's places meet, one to one, as rows for its page."""
-    truth = held.truth
-    met = _matches_of(held, made.guess.places) >= 0
-    return point_rows(Dataset(truth.x[met], truth.y[met]), held.axes)
+def _places_met(held: HallRound, made: HallScore) -> list[list[float]]:
+    """Return the hall's places that meet a point, one to one, as rows for its page."""
+    places = made.guess.places
+    found = _matches_of(held, places)
+    found = found[found >= 0]
+    return point_rows(Dataset(places.x[found], places.y[found]), held.axes)
 
 
 def with_answer(held: HallRound) -> HallRound:
@@ -252,13 +254,18 @@ def said_of(held: HallRound) -> str:
         reach, off = in_reach(held.aim.certificate, held.truth.n), ~holds_margin(held.state.q)
         gone = None if reach is None else int((missed & ~reach).sum())
         why = words.hall_missed(int(missed.sum()), gone, int((missed & off).sum()))
-        return f"{words.hall_rule(held.score.machine.radius, held.score.hall)} {why}".rstrip()
+        said = (
+            words.hall_rule(held.score.machine.radius),
+            why,
+            words.hall_closing(held.score.beside),
+        )
+        return " ".join(filter(None, said))
     if "places" in held.shown:
         return words.hall_places(held.needed)
     if "claims" in held.shown and held.claims is not None:
         n = held.claims.n
         return words.hall_claims(held.truth.n, n - len(held.shown["claims"]))
-    return words.HALL_HOW
+    return str(held.shown["how"])
 
 
 def title_of(held: HallRound) -> str:
@@ -420,7 +427,8 @@ class HallPanel(Panel):
         def score(_: Progress) -> HallScore:
             net, within = held.hidden.challenge.net, machine.radius
             chance = blind_hits(net, held.truth, held.axes, within)
-            return score_hall(held.truth, taps, machine, chance)
+            beside = beside_boundary(net, held.truth, held.axes)
+            return score_hall(held.truth, taps, machine, chance, beside)
 
         self.scoring.begin(once(score), take)
 

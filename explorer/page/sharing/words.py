@@ -141,9 +141,6 @@ def hall_tapping(n: int) -> str:
     return f"Where are the {n} points?" if n > 1 else "Where is the point?"
 
 
-HALL_HOW = "Tap where you believe they are. Both colours have points."
-
-
 def hall_network(number: int, state: TrainState) -> str:
     """Return which round this is, and of what network: nothing of its points."""
     neurons = count(sum(state.net.widths), "neuron")
@@ -161,16 +158,27 @@ def hall_points(number: int, name: str, n: int) -> str:
 
 
 def hall_within(made: HallScore) -> str:
-    """Return to a phone which of its taps count, and what machine and chance did."""
+    """Return to a phone what machine and chance did."""
     machine = made.machine
-    others = f"{_machine_words(machine)}, chance {made.chance:.1f}"
-    return f"A tap counts within {machine.radius:g} of a point of its class. {others}."
+    return f"{_machine_words(machine)}, chance {made.chance:.1f}."
 
 
-def hall_rule(radius: float, met: int) -> str:
-    """Return what counts, for machine and hall alike, and how what the hall met is drawn."""
-    edge = " The hall met those with a black edge." if met else ""
-    return f"A mark in a disc counts, within {radius:g} of a point.{edge}"
+def hall_rule(radius: float) -> str:
+    """Return what a tap is and which counts, on projector and phones, in all acts."""
+    within = f"It counts within {radius:g} of one: green at the end."
+    return f"A tap guesses a point of the colour below it. {within}"
+
+
+def hall_closing(beside: tuple[float, float] | None) -> str:
+    """Return where points of a round stand, for the next one; "" without a boundary.
+
+    `beside`: the quartiles of their distance from it.
+    """
+    if beside is None:
+        return ""
+    low, high = (f"{distance:.2f}" for distance in beside)
+    far = low if low == high else f"{low} to {high}"
+    return f"Half of the points stand {far} from the boundary: tap there next round."
 
 
 def hall_title(places: Needed | None, claimed: int, n: int, proven: bool, revealed: bool) -> str:
@@ -226,8 +234,8 @@ def _machine_words(made: Verdict) -> str:
     return f"The machine recovered {made.found} of {count(made.n, 'point')}"
 
 
-MACHINE, HALL_ROW, PROOF = "● ▲ The machine", "● ▲ The hall", "▢ The proof"
-CHANCE, BLIND = "Chance", "blind taps on the margin"
+MACHINE, HALL_ROW, PROOF = "● ▲ The machine", "+ The hall", "▢ The proof"
+CHANCE, BLIND = "Chance", "as many taps at random along the margin line"
 NO_PLACE = "No place must hold a point"
 
 
