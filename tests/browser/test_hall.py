@@ -86,7 +86,7 @@ def test_two_phones_attack_and_all_see_the_truth(
         expect(phone.locator("#score")).to_have_text(re.compile(r": \d+ of 20$"))
     expect(first.locator("#count")).to_contain_text("The machine")
     rule = first.locator("#how").inner_text()
-    assert rule in hall.locator(".mx-hall-said[role=status]").inner_text(), "one rule"
+    assert rule and rule in hall.locator(".mx-hall-said[role=status]").inner_text(), "one rule"
     before_round = first.locator("#plane").bounding_box()
     expect(hall.locator(".mx-hall-best span")).to_have_text(["iAnni"])  # the other has none
     second.close()
