@@ -156,7 +156,7 @@ def the_line_of_recall_decides_what_counts(app: Explorer) -> None:
 
 
 def _chance(note: Locator) -> float:
-    """Unseen points that the line of recall says are hit."""
+    """Unseen points that the line of recall says are recovered."""
     return float(note.inner_text().partition("average ")[2].split()[0])
 
 

@@ -73,7 +73,7 @@ def headline(state: SampleState, known: Judged) -> Statement:
     there = int((state.off < 0.1).sum())
     return Statement(
         f"{there} of {len(state.x)} candidates hold the margin",
-        f"They hit {known.found} of {known.n} points, no more than places of the margin would.",
+        f"They recover {known.found} of {known.n} points, no more than places of the margin would.",
     )
 
 

@@ -81,7 +81,7 @@ NCC
     Tau is how near to a neuron’s kink a point must be for its slope there to be free.
 
 ^chance$|^by chance$
-    The number of points that the same claims would hit among unseen sets, on average.
+    The number of points that the same claims would recover among unseen sets, on average.
 """
 
 

@@ -85,7 +85,7 @@ def below(lines: Sequence[ArenaLine]) -> str:
     by = f"by {count(first.once[1], 'claim')}{_which_run(first)}"
     chance = first.control[first.at] * first.n
     text = (
-        f"{'Each' if first.once[0] else 'None'} within {first.radius:g}, {by}; chance hits "
+        f"{'Each' if first.once[0] else 'None'} within {first.radius:g}, {by}; chance recovers "
         f"{a_run(first, chance)}.{_more_but_false(first, max(ran, key=lambda line: line.hits))}"
         f"{_as_well(first, ran)}"
     )
@@ -140,7 +140,7 @@ def sentence(lines: Sequence[ArenaLine]) -> str:
     text = (
         f"{lead}{first.hits} of {first.n} points within {first.radius:g} over "
         f"{count(first.runs, 'run')}, {first.hits} of {first.claims} claims right; chance "
-        f"hits {chance:.2g}"
+        f"recovers {chance:.2g}"
     )
     known = first.p_value == first.p_value
     if known:

@@ -75,7 +75,7 @@ def _verdict(made: Audit) -> str:
     if isinstance(verdict, RankVerdict):
         return _by_ranks(made, best, verdict, p_value)
     numbers = (
-        f"{best.title} hits {verdict.found} within {length(made)}, and {verdict.found} of its "
+        f"{best.title} recovers {verdict.found} within {length(made)}, and {verdict.found} of its "
         f"{verdict.claims} claims are right; {chance(verdict)} ({p_value})."
     )
     known = determination(made)
@@ -90,9 +90,9 @@ def _verdict(made: Audit) -> str:
     if verdict.origin is Origin.POOLED and not verdict.chance and verdict.found:
         least = held_out_needed(verdict.found, n, LEVEL / count)
         return (
-            f"Cannot know. {numbers} None of the held-out points is hit, and yet there are too few "
-            f"of them for a p of {LEVEL:g}: with {verdict.found} of {n} recovered it takes about "
-            f"{least}. Give as many, or none.{known}"
+            f"Cannot know. {numbers} None of the held-out points is recovered, and yet there are "
+            f"too few of them for a p of {LEVEL:g}: with {verdict.found} of {n} recovered it takes "
+            f"about {least}. Give as many, or none.{known}"
         )
     begin = "Nothing more than chance was found."
     sure = sum(way in (CERTIFIED, MISSED) for way in standings(made))
@@ -146,7 +146,7 @@ def _near(verdict: RankVerdict) -> str:
 def held_out_needed(found: int, n: int, level: float) -> int:
     """Return of how many held-out points none must be met for a p of `level`.
 
-    The chance that `found` points hit, drawn from n and these, all are among the n.
+    The chance that `found` recovered points, drawn from n and these, all are among the n.
     """
     rest = 0
     while math.prod((n - k) / (n + rest - k) for k in range(found)) > level:
@@ -155,10 +155,10 @@ def held_out_needed(found: int, n: int, level: float) -> int:
 
 
 def chance(verdict: Verdict) -> str:
-    """Return how many points that stand for chance are hit."""
+    """Return how many points that stand for chance are recovered."""
     if verdict.origin is Origin.POOLED:
-        return f"of as many held-out points they hit {verdict.chance:.2g}"
-    return f"chance hits {verdict.chance:.2g}"
+        return f"of as many held-out points they recover {verdict.chance:.2g}"
+    return f"chance recovers {verdict.chance:.2g}"
 
 
 def _unknown(made: Audit, verdict: Verdict) -> str:

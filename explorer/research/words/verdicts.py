@@ -1,4 +1,4 @@
-"""Verdicts in words: how many points claims hit, and how many would by chance."""
+"""Verdicts in words: how many points claims recover, and how many would by chance."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def verdict(made: Verdict) -> str:
         return _why_not(made, made.why_not)
     text = (
         f"{made.found} of {made.n} points recovered within {made.radius:g}; "
-        f"chance hits {made.chance:.2g} ({controls(made)}, p = {made.p_value:.2g}). "
+        f"chance recovers {made.chance:.2g} ({controls(made)}, p = {made.p_value:.2g}). "
         f"{made.found} of {made.claims} claims match a point."
     )
     if made.certified is not None and made.found:
@@ -104,7 +104,7 @@ def union(made_by: Sequence[int], count: int) -> str:
 
 
 def best_start(seed: int, found: int, n: int, count: int, p_value: float) -> str:
-    """Return how many points the best of so many starts hit, with the p-value of the best."""
+    """Return how many points the best of so many starts recovers, with the p-value of the best."""
     return (
         f"{found} of {n}, by the start of seed {seed} (p = {p_value:.2g}, as the best of {count} "
         "starts)"
@@ -142,7 +142,7 @@ def _why_not(made: Verdict, why: Unknowable) -> str:
     if why is Unknowable.NO_CONTROLS:
         return "There are no controls, so chance is not measured: take `control_sets(truth)`."
     return (
-        f"{whence(made.origin).capitalize()} points alone hit {made.chance:.2g} of {made.n} "
+        f"{whence(made.origin).capitalize()} points alone recover {made.chance:.2g} of {made.n} "
         f"points within {made.radius:g}: the points lie too close for this radius. Take a smaller "
         "one."
     )

@@ -178,7 +178,7 @@ def _by_chance(made: Verdict) -> tuple[str, str] | None:
     as_many = made.chance >= made.found
     title = "no more than by chance" if as_many else "perhaps by chance"
     many = "as many" if as_many else f"{made.chance:.2g} on average"
-    return _met_words(made, f", {title}"), f"In {_sets(made)} the same claims hit {many}."
+    return _met_words(made, f", {title}"), f"In {_sets(made)} the same claims recover {many}."
 
 
 def _against(frame: Frame, made: Verdict) -> str:
@@ -188,7 +188,7 @@ def _against(frame: Frame, made: Verdict) -> str:
     chance = "none" if not made.chance else f"{made.chance:.2g} on average"
     further = _further(made.claims - made.found, second_claims(frame))
     return (
-        f"Each within {made.radius:g}{alone}.{further} In {_sets(made)} the same claims hit "
+        f"Each within {made.radius:g}{alone}.{further} In {_sets(made)} the same claims recover "
         f"{chance}."
     )
 
@@ -263,7 +263,7 @@ def _reason(frame: Frame, made: Verdict) -> tuple[str, Action | None]:
         gone = made.n - made.in_reach
         leave = "leaves" if gone == 1 else "leave"
         words = f"{gone} of {made.n} {leave} no trace."
-        met = f" Of the other {made.in_reach} the claims hit {made.reached}."
+        met = f" Of the other {made.in_reach} the claims recover {made.reached}."
         return f"{words}{REST_ELSEWHERE if apart else met}", _places(frame, ASK) or ALTERNATE
     share_left = _left_by_candidates(frame)
     if share_left is None and frame.attack.name != DEFAULT:
