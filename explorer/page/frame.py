@@ -301,6 +301,8 @@ class Training:
         plan: the run that makes these weights again, without states; None where points or settings
             changed in between, or they came in a file.
         before: the state at which training on these points began: a second snapshot.
+        kept: rows of points that the run was trained on and that are still among these, moved or
+            not, since it took its last step; None where that step was on these.
         growth: share by which the normalised margin grew over the last nine tenths of the steps up
             to `certified`; None where they are few, or that is not known.
         ended: the state at which the run was trained to the end, and what is known of it.
@@ -314,6 +316,7 @@ class Training:
     given: bool = False
     plan: Run | None = None
     before: TrainState | None = None
+    kept: frozenset[int] | None = None
     growth: float | None = None
     ended: tuple[TrainState, Finished] | None = None
 

@@ -76,6 +76,22 @@ def test_erasing_point_by_point_keeps_the_network_and_loses_nothing() -> None:
     assert session.frame.dataset.n == 1
 
 
+def test_points_of_which_none_was_trained_on_start_anew_and_moved_ones_go_on() -> None:
+    session = trained(20, "two-points")
+    for i in range(2):
+        draw.edit(session, session.frame.dataset.with_point_at(i, (0.3 * i - 0.1,)))
+    assert session.frame.training.t == 20, "moved one after the other they are the same points"
+    draw.add(session, [((0.7,), 1.0)])
+    draw.edit(session, session.frame.dataset.without([0, 1]))
+    assert session.frame.training.state is None
+    play.undo(session)
+    assert session.frame.dataset.n == 3 and session.frame.training.t == 20
+    for _ in range(3):
+        draw.edit(session, session.frame.dataset.without([0]))
+    draw.add(session, [((0.7,), 1.0)])
+    assert session.frame.training.state is None, "an emptied plane holds none of them"
+
+
 def test_a_cleared_plane_starts_anew_and_undo_brings_the_points_back() -> None:
     session = trained(20)
     draw.clear(session)

@@ -135,7 +135,7 @@ def restore(session: Session, history: History[Dataset]) -> None:
     if there:
         _come_back(session, history, there[0])
         return
-    old, new = _rows(session.frame.dataset), _rows(history.present)
+    old, new = set(_rows(session.frame.dataset)), set(_rows(history.present))
     if old and new and not old & new:
         sight.fit(session, history.present, loaded=True)
         _begin_anew(session, history)
@@ -175,9 +175,9 @@ def _come_back(session: Session, history: History[Dataset], moment: Moment) -> N
     session.show(status=standing(session, stage))
 
 
-def _rows(dataset: Dataset) -> set[tuple[float, ...]]:
+def _rows(dataset: Dataset) -> list[tuple[float, ...]]:
     """Return the points with their labels."""
-    return {(*x, y) for x, y in zip(dataset.x.tolist(), dataset.y.tolist(), strict=True)}
+    return [(*x, y) for x, y in zip(dataset.x.tolist(), dataset.y.tolist(), strict=True)]
 
 
 def _begin_anew(session: Session, history: History[Dataset]) -> None:
@@ -208,6 +208,13 @@ def _go_on(session: Session, history: History[Dataset]) -> None:
         sight.fit(session, dataset)
         _begin_anew(session, history)
         return
+    kept = _still_there(old, dataset)
+    if state is not None and state.t and dataset.n and not kept:
+        session.branch.carried = (None, None)  # no edit makes this run again
+        _keep_run(session, history)
+        sight.fit(session, dataset)
+        _begin_anew(session, history)
+        return
     stage: Stage = "train" if old.is_aimed else old.stage
     if old.is_aimed:
         session.running = False
@@ -227,11 +234,28 @@ def _go_on(session: Session, history: History[Dataset]) -> None:
     sight.fit(session, dataset)
     part = Training(
         state, weight_decay=old.training.weight_decay, loss=old.training.loss,
-        given=old.training.given, plan=known, before=state,
+        given=old.training.given, plan=known, before=state, kept=kept,
     )  # fmt: skip
     aim = old.aim if old.aim is not None and old.aim.truth.n else None
     session.branch.carried = part.state, old.attack.state
     session.show(drawing=history, training=part, stage=stage, aim=aim, status=Status.RUNNING)
+
+
+def _still_there(old: Frame, dataset: Dataset) -> frozenset[int]:
+    """Return which points of `dataset` the run was trained on; a point that moved is the same.
+
+    An edit moves where count and labels stay, and not all of several places change.
+    """
+    before, part = old.dataset, old.training
+    known = part.kept if part.state is part.before else None
+    trained = frozenset(range(before.n)) if known is None else known
+    if torch.equal(before.y, dataset.y):
+        same = (before.x == dataset.x).all(1)
+        if before.n == 1 or same.any():
+            return trained
+    rows = _rows(before)
+    there = {rows[i] for i in trained}
+    return frozenset(i for i, row in enumerate(_rows(dataset)) if row in there)
 
 
 def _begun_again(old: Training, dataset: Dataset) -> tuple[TrainState, Run] | None:
