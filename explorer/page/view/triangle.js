@@ -2,7 +2,7 @@
 // for the arrays of a frame. Beside these it has `handle`, `small`, `focused` and `enabled`.
 const SET_NAMES = ["truth", "unseen", "noise"];
 // The marks on the map are the same in both themes, as it is.
-const ON_MAP = { halo: "#10131a", path: "#ffffff", ends: ["#5ee08a", "#c9d1da", "#ff9bd2", "#ffffff", "#10131a"] };
+const ON_MAP = { halo: "#10131a", path: "#ffffff", ends: ["#5ee08a", "#c9d1da", "#7de3f4", "#ffffff", "#10131a"] };
 // px to a corner or an edge within which a place is on it: more on a large triangle, for a hand at a projector
 const snapOf = (side) => Math.min(14, Math.max(7, 0.04 * side));
 const TILTED = 0.85, TURNED = -0.45, TILT_MS = 350, ROLL_MS = 3000; // of the relief that a click makes; arbitrary
