@@ -12,7 +12,7 @@ from explorer.engine.exact import maximum_margin
 from explorer.engine.explanations.assumptions import assumed_cone
 from explorer.engine.explanations.certainty import truth_residual
 from explorer.engine.explanations.cone import Assumptions, Cone
-from explorer.engine.explanations.needed import needed_places
+from explorer.engine.explanations.needed import Needed, needed_places
 from explorer.engine.explanations.places import SIDES, Hole
 from explorer.engine.gradients import gradient
 from explorer.engine.margin import normalise
@@ -74,6 +74,16 @@ def test_needed_places_end_when_nobody_wants_them():
 
     with pytest.raises(Stopped):
         list(needed_places(of_line(210)[0], 0.02, 0.03, end))
+
+
+def test_of_two_points_in_one_place_the_nearest_stands_for_it():
+    log = np.array([[0, -1.0, 0.3, 1.0, 0.2], [1, 1.0, 0.3, -1.0, 0.15], [2, 3.0, 0.1, 1.0, 0.1]])
+    made = Needed(log, 0.1, 0.0, 0.06, 7, 7, 5.0, 1.01)  # by width: at 3, at -1, at 1
+    x, y = np.array([[-1.2], [-0.9], [1.1], [1.0]]), np.array([1.0, 1.0, -1.0, 1.0])
+    assert made.rows[:, 0].tolist() == [3.0, -1.0, 1.0]
+    assert made.points_of(x, y).tolist() == [-1, 1, 2]
+    assert made.points_of(x[:0], y[:0]).tolist() == [-1, -1, -1]
+    assert made.until(0).points_of(x, y).tolist() == []
 
 
 @pytest.mark.parametrize(("d", "seed"), [(1, 0), (1, 3), (2, 1), (2, 4)])

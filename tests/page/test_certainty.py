@@ -30,7 +30,8 @@ from explorer.page.stages.explain.panel import HIDE, ExplainPanel
 from explorer.page.stages.explain.words import LIKELY
 from explorer.page.stages.proof import commands as proof
 from explorer.page.stages.proof.commands import proofs
-from explorer.page.stages.proof.panel import gauge
+from explorer.page.stages.proof.panel import gauge, known_chart
+from explorer.page.stages.proof.words import MET, known_points
 from explorer.page.words.headline import headline
 from explorer.research.pictures.axes import Axes
 from tests.page.pages import hold_jobs, on_plane, opened, press
@@ -464,6 +465,25 @@ def test_the_opening_knows_its_places_and_says_what_holds() -> None:
     assert aim.needed.limit == pytest.approx(aim.certainty.limit)
     assert (np.diff(aim.needed.log[:, 3]) <= 1e-9).all(), "wide places first"
     assert headline(session.frame).action.key == "places"
+
+
+def test_each_point_of_the_opening_is_of_one_kind_as_the_sentence_counts() -> None:
+    session = Session()
+    open_recorded(session)
+    frame = session.frame
+    held = Proof(frame.target, frame.aim.needed, revealed=True, whole=True)
+    shown, known = known_chart(frame, held), known_points(frame, held)
+    n = frame.truth.n
+    counts = {s.name: len(s.x) for s in shown.series}
+    assert sum(counts.values()) == n
+    assert not (known.proven & (known.gone | known.met)).any()
+    assert sorted(known.place[known.proven]) == list(range(len(held.needed.rows)))
+    play.go(session, "explain")
+    session.put(asked=held)
+    said = headline(session.frame)
+    assert said.title.startswith(f"{known.proven.sum()} of {n} ")
+    assert counts[MET] == known.met.sum() == frame.attack.verdict.found - known.proven.sum()
+    assert not known_chart(frame, replace(held, revealed=False)).series, "it would tell the truth"
 
 
 def test_without_weights_there_is_nothing_to_ask() -> None:

@@ -33,7 +33,7 @@ def test_the_whole_road_by_its_buttons(app: App, monkeypatch: pytest.MonkeyPatch
     send(header.view, kind="stage", value="train")
     send(transport.view, kind="steps", value=1500)
     assert session.frame.training.state.t == 1500
-    assert "KKT" in app.panels["HeadlinePanel"].text
+    assert "unexplained" in app.panels["HeadlinePanel"].text
     send(header.view, kind="stage", value="attack")
     send(transport.view, kind="steps", value=20)
     assert session.frame.attack.state.t == 20

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from explorer.engine.arrays import Array, Flags, as_array
 from explorer.engine.data import Dataset
@@ -79,12 +80,22 @@ class Needed:
         """Return how many of the places hold one of the points: so many points are where one is."""
         return int(self.holds(as_array(points.x), as_array(points.y)).sum())
 
-    def holds(self, x: Array, y: Array) -> Flags:
-        """Return which places hold one of the points (n, d) with labels (n,), within `reach`."""
+    def points_of(self, x: Array, y: Array) -> NDArray[np.int64]:
+        """Return of each place (p,) which of the points (n, d) with labels (n,) stands for it.
+
+        That is the one of its label, within `reach`, that is nearest to its middle; -1 where none
+        is. Places of one label are apart, so no point stands for two.
+        """
         rows = self.rows
         apart = np.abs(rows[:, None, :-3] - x[None]).max(axis=2)
         near = (apart <= rows[:, -3:-2] + self.reach + 1e-9) & (rows[:, -2:-1] == y)
-        return np.asarray(near.any(axis=1))
+        if not near.size:
+            return np.full(len(rows), -1)
+        return np.where(near.any(axis=1), np.where(near, apart, np.inf).argmin(axis=1), -1)
+
+    def holds(self, x: Array, y: Array) -> Flags:
+        """Return which places hold one of the points (n, d) with labels (n,), within `reach`."""
+        return np.asarray(self.points_of(x, y) >= 0)
 
     def meets(self, centre: Sequence[float], radius: float) -> Flags:
         """Return which places, with `reach`, a ball about `centre` (d,) meets."""

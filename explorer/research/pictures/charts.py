@@ -14,7 +14,7 @@ import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
 
-from explorer.engine.arrays import Array
+from explorer.engine.arrays import Array, Flags
 from explorer.engine.certificate import ON_MARGIN, Certificate, holds_margin
 from explorer.engine.charts import (
     FEW_CELLS,
@@ -268,7 +268,7 @@ def _near_axis(radii: Sequence[float]) -> Axis:
 
 
 def dot_chart(
-    n: int, kinds: Sequence[tuple[str, str, dict[str, Any], Array]], **more: Any,  # noqa: ANN401
+    n: int, kinds: Sequence[tuple[str, str, dict[str, Any], Flags]], **more: Any,  # noqa: ANN401
 ) -> Chart:  # fmt: skip
     """Return one dot a point, in rows.
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from functools import partial
+from typing import Any
 
 import ipywidgets as w
 import numpy as np
 
+from explorer.engine.arrays import Flags
 from explorer.engine.attacks.target import Target
 from explorer.engine.charts import NOTHING, Axis, Chart, Series, next_step
 from explorer.engine.explanations.assumptions import obstacle
@@ -23,7 +25,7 @@ from explorer.page.panels.base import Panel
 from explorer.page.stages.proof import commands as proof
 from explorer.page.stages.proof import words
 from explorer.page.view.chart import ChartView
-from explorer.research.pictures.charts import class_stems
+from explorer.research.pictures.charts import class_stems, dot_chart
 
 MANY = 4  # places from which a chart compares them; the range of fewer stands under Numbers
 WIDE = 2  # the axis of the gauge over the limit; arbitrary
@@ -52,6 +54,8 @@ class ProofPanel(Panel):
             said=Item("words"),
         )
         self.gauge = ChartView(_dom_classes=["mx-gauge"])
+        self.points = ChartView(_dom_classes=["mx-dots-card"])
+        self.points.on("hover", self._point)
         self.widths = ChartView(_dom_classes=["mx-widths"])
         self.widths.on("hover", lambda i: self.session.choose(pointed=i))
         self.hand = Row(**self.button_items(
@@ -63,7 +67,8 @@ class ProofPanel(Panel):
             hide=(words.HIDE, "Put the training points out of sight again", proof.reveal),
         ))  # fmt: skip
         self.widget = w.VBox(
-            [self.row, self.gauge, self.hand, self.widths], _dom_classes=["mx-explain", "mx-proof"]
+            [self.row, self.gauge, self.hand, self.points, self.widths],
+            _dom_classes=["mx-explain", "mx-proof"],
         )
 
     def render(self, frame: Frame) -> None:
@@ -80,12 +85,21 @@ class ProofPanel(Panel):
             self.row.put(name, hidden=seen)
         self.row.put("said", value="" if self.session.lesson else words.hint(frame, held))
         self.gauge.draw(gauge(frame, held))
+        self.points.draw(known_chart(frame, held))
         self.widths.draw(widths(held))
         for name in ("wider", "narrower"):
             self.hand.put(name, hidden=held.centre is None)
         self.hand.put("hide", hidden=not held.revealed or held.centre is not None)
         offered = held.refit is not None and words.reveal_action(frame, held) is None  # on top
         self.hand.put("lift", hidden=held.centre is None or offered)
+
+    def _point(self, i: int) -> None:
+        """Mark the place for which a point stands, as long as a pointer is on its dot."""
+        held = self.session.frame.proof
+        place = -1
+        if held is not None and held.revealed and i >= 0:
+            place = int(words.known_points(self.session.frame, held).place[i])
+        self.session.choose(pointed=place)
 
     def retire(self, frame: Frame) -> None:
         """End the work of an act that was left."""
@@ -128,6 +142,31 @@ class ProofPanel(Panel):
 
         take = partial(proof.take_refit, self.session, disc)
         self.exact.begin(work, take, self._refine, gone)
+
+
+def known_chart(frame: Frame, held: Proof) -> Chart:
+    """Return one dot a training point: proven, recovered only, neither, or without trace."""
+    if held.needed is None or not held.revealed or held.centre is not None:
+        return NOTHING
+    known = words.known_points(frame, held)
+    n, size = len(known.proven), 6.0
+    rest = ~known.proven & ~known.gone & ~known.met
+    kinds: tuple[tuple[str, str, dict[str, Any], Flags], ...] = (
+        (words.NO_TRACE, "ink3", {"size": 0.4 * size}, known.gone),
+        (words.UNPROVEN, "ink3", {"size": size, "hollow": True}, rest),
+        (words.MET, "good", {"size": size, "hollow": True}, known.met),
+        (words.PROVEN, "good", {"size": size, "shape": "square"}, known.proven),
+    )
+    signs = zip("■○○·", (words.PROVEN, words.MET, words.UNPROVEN, words.NO_TRACE),
+                (known.proven, known.met, rest, known.gone), strict=True)  # fmt: skip
+    foot = "   ".join(f"{sign} {what}: {int(which.sum())}" for sign, what, which in signs
+                      if which.any())  # fmt: skip
+    tips = [
+        f"point {i + 1}: {next((what for what, _, _, which in kinds if which[i]), '')}"
+        for i in range(n)
+    ]
+    return dot_chart(n, kinds, title=words.EACH_POINT, foot=foot, tips=tips,
+                     label=f"{words.EACH_POINT}. {foot}")  # fmt: skip
 
 
 def widths(held: Proof) -> Chart:

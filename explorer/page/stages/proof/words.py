@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from dataclasses import replace
 from math import inf
+from typing import NamedTuple
 
-from explorer.engine.arrays import Array
+import numpy as np
+from numpy.typing import NDArray
+
+from explorer.engine.arrays import Array, Flags, as_array
 from explorer.engine.explanations.cone import FINE
 from explorer.engine.explanations.needed import Needed
 from explorer.engine.number_words import coarse_share, count, digits_above, percent, share
 from explorer.engine.statement import Action, Statement
 from explorer.page.frame import Frame, Proof
-from explorer.page.plane.marks import traceless_points
+from explorer.page.plane.marks import matches, traceless_points
 from explorer.page.words.screen import ASK, COMPARE
 from explorer.style import CLASSES
 
@@ -26,6 +30,10 @@ LEAST, HERE = "best set", "without a point here"
 SEARCHED = "so far"
 CLOSED_IN, WIDTH = "How wide each place is", "width"
 ENDS = ("narrowest", "widest")
+# Of each point, once the truth is shown; what is proven first.
+EACH_POINT = "What is known of each point"
+PROVEN, MET, UNPROVEN = "must be there", "recovered, not proven", "neither"
+NO_TRACE = "no trace"
 HIDE = "Hide the points"
 NEXT = Action("landscape", "Try other starts")
 NOWHERE = "No place must hold a point"
@@ -152,32 +160,62 @@ def way_on(frame: Frame) -> Action:
 
 
 def _revelation(frame: Frame, held: Proof, fold: tuple[tuple[str, str], ...]) -> Statement:
-    made, truth = held.needed, frame.truth
-    assert made is not None and truth is not None
-    right = made.count_of(truth)
+    made, known = held.needed, known_points(frame, held)
+    assert made is not None
+    right, n = int(known.proven.sum()), len(known.proven)
     words = place_words(right, len(made.rows))
-    if right < truth.n:
-        words += _others(frame, truth.n, right)
-    title = f"{right} of {truth.n} points must be in {'its' if right == 1 else 'their'} place"
+    if right < n:
+        words += _others(known)
+    title = f"{right} of {n} points must be in {'its' if right == 1 else 'their'} place"
     tone = "good" if right == len(made.rows) else "bad"
     return Statement(title, words, tone, fold, way_on(frame))
 
 
-def _others(frame: Frame, n: int, right: int) -> str:
+class KnownPoints(NamedTuple):
+    """What the act and the stages before it know of each training point; each is of one kind.
+
+    Attributes:
+        proven: which points (n,) stand for a place that must hold one.
+        gone: which others leave no trace in the weights.
+        met: which of the rest the attack recovered, more than chance does.
+        place: of each point (n,) the place that it stands for; -1 for none.
+    """
+
+    proven: Flags
+    gone: Flags
+    met: Flags
+    place: NDArray[np.int64]
+
+
+def known_points(frame: Frame, held: Proof) -> KnownPoints:
+    """Return what is known of the training points, once the places stand."""
+    made, truth, verdict = held.needed, frame.truth, frame.attack.verdict
+    assert made is not None and truth is not None
+    place = np.full(truth.n, -1)
+    stands = made.points_of(as_array(truth.x), as_array(truth.y))
+    place[stands[stands >= 0]] = np.flatnonzero(stands >= 0)
+    proven, none = place >= 0, np.zeros(truth.n, dtype=bool)
+    lost = traceless_points(frame, truth.n)
+    gone = none if lost is None else lost & ~proven
+    match = matches(frame)
+    ruled_out = verdict is not None and verdict.beyond_chance and len(match) == truth.n
+    met = (match >= 0) & ~proven & ~gone if ruled_out else none
+    return KnownPoints(proven, gone, met, place)
+
+
+def _others(known: KnownPoints) -> str:
     """Return what is known of the points without a place, though the attack recovered them."""
-    lost, made = traceless_points(frame, n), frame.attack.verdict
-    gone = 0 if lost is None else min(int(lost.sum()), n - right)
-    rest = n - right - gone
+    right, gone, met = (int(some.sum()) for some in (known.proven, known.gone, known.met))
+    rest = len(known.proven) - right - gone
     leave = "is off the margin and leaves" if gone == 1 else "are off the margin and leave"
     off = f"{gone} {leave} no trace"
     if not rest:
         return f" The other {off}."
     said = f" Of {rest if gone else f'the other {rest}'} nothing is proven"
-    if gone:
-        return f"{said}; {off}."
-    if made is None or made.found < made.n or not made.beyond_chance:
-        return f"{said}."
-    return f"{said}, though the attack recovered {'it' if rest == 1 else 'them'}, too."
+    if met:
+        them = ("it" if rest == 1 else "them") if met == rest else f"{met} of them"
+        said += f", though the attack recovered {them}, too"
+    return f"{said}; {off}." if gone else f"{said}."
 
 
 def widths_of(made: Needed) -> Array:
