@@ -32,7 +32,7 @@ CLOSED_IN, WIDTH = "How wide each place is", "width"
 ENDS = ("narrowest", "widest")
 # Of each point, once the truth is shown; what is proven first.
 EACH_POINT = "What is known of each point"
-PROVEN, MET, UNPROVEN = "must be there", "recovered, not proven", "neither"
+PROVEN, MET, UNPROVEN = "must be there", "recovered, not proven", "nothing proven"
 NO_TRACE = "no trace"
 HIDE = "Hide the points"
 NEXT = Action("landscape", "Try other starts")
