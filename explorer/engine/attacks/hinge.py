@@ -203,6 +203,7 @@ class HingeState:
 
 S = TypeVar("S", bound=HingeState)
 _GAIN = 0.995  # arbitrary: a round that lowers the residual by less than 0.5% is no progress
+_MOST = 0.5  # arbitrary: what leaves more is on its way, however little a round gains
 _FIRST = 6  # arbitrary: rounds before that is asked; the first ones only fill the set
 _TRIES = 6  # arbitrary: rounds in which the rest may make up for a candidate, in three layers
 _PROOF = 60  # arbitrary: the same in two layers, before a place is said to be at the edge
@@ -316,7 +317,7 @@ def _grow(target: Target, state: HingeState, config: HingeConfig) -> HingeState:
     now = state.explanation if state.stage == "fit" else pursuit.nothing(pool)
     after = pursuit.next_explanation(pool, now, config.batch, config.apart)
     rounds = state.t - 1
-    slow = after.residual > _GAIN * now.residual and rounds >= _FIRST
+    slow = _MOST > after.residual > _GAIN * now.residual and rounds >= _FIRST
     grown = with_fit(state, pool, after)
     if not (slow or rounds >= config.rounds or after.residual < _DUST or after is now):
         return grown
