@@ -93,7 +93,7 @@ def train_on(app: Explorer) -> None:
     app.press("Steps")
     app.page.get_by_label("n steps").fill(str(TRAINED - app.step()))
     app.press("Step × n")
-    expect(app.where).to_have_text(f"step {TRAINED:,} of {TRAINED:,}")
+    expect(app.where).to_have_text(f"step {TRAINED:,}")
     app.page.keyboard.press("Escape")  # the menu stays open for more steps
     expect(app.button("Play")).to_be_visible()
     app.page.wait_for_timeout(700)  # the last frame
