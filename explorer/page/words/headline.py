@@ -218,7 +218,7 @@ def _nearness(part: Training, state: TrainState, running: bool) -> tuple[str, st
         return f"{where[0].upper()}{where[1:]}.", tone, ready
     off = is_off_margin(made)
     if off and made.light is Light.APPROACHING:
-        where = "at the end of training none does"
+        where = "at the end of training they hold it"
     words = f"{what_is_left(made)}: {where}.{gone}"
     if still and not gone and not off:  # the sentence is long enough; Numbers tell it
         words += " The margin hardly grows any more."

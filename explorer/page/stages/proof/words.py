@@ -110,7 +110,7 @@ def _as_good(frame: Frame, held: Proof) -> str:
     assert held.needed is not None
     if held.needed.limit <= FINE:
         return f"but for {share(held.needed.limit)}"
-    return "as well" if frame.is_told else "as well as a threshold asks"
+    return "equally well" if frame.is_told else "as well as a threshold asks"
 
 
 def _numbers(frame: Frame, held: Proof) -> tuple[tuple[str, str], ...]:
