@@ -68,6 +68,7 @@ const render = ({ model, el }) => {
     if (e.target.closest?.("input, select, textarea, [contenteditable=true], .cm-editor")) return;
     if (e.key === "Escape" ? !model.get("present") : e.key.toLowerCase() !== "f") return;
     if (!app.contains(e.target) && e.target !== document.body && document.body.dataset.voila === undefined) return;
+    if (e.key === "Escape") e.preventDefault(); // it closes this alone
     turn(e.key !== "Escape" && !model.get("present"));
   };
   const dress = () => { // a page without a switch of its own

@@ -10,7 +10,7 @@ const build = (el, send, onClose) => {
   // Escape closes the drawer, wherever the hand is on the page, unless it closes something nearer.
   const escape = (e) => {
     const app = el.closest(".mx-app");
-    if (e.key !== "Escape" || !now.open || !app || app.matches(".mx-present") || document.querySelector(":popover-open")) return;
+    if (e.key !== "Escape" || e.defaultPrevented || !now.open || !app || app.matches(".mx-present") || document.querySelector(":popover-open")) return;
     if (app.contains(e.target) || e.target === document.body) send("fold", now.open);
   };
   onClose(listen(document, "keydown", escape));
