@@ -6,7 +6,8 @@ const everDone = (place, steps) => {
   const all = attempt(() => JSON.parse(localStorage.getItem(DONE) || "{}"), {}), before = all[place] || [];
   const ever = steps.map((now, i) => now || before.includes(i));
   const every = ever.flatMap((now, i) => (now ? [i] : []));
-  if (every.length > before.length) attempt(() => localStorage.setItem(DONE, JSON.stringify({ ...all, [place]: every })));
+  if (every.length === before.length) return ever; // told and kept before
+  attempt(() => localStorage.setItem(DONE, JSON.stringify({ ...all, [place]: every })));
   if (every.length === steps.length) document.dispatchEvent(new CustomEvent("mx-lesson-done", { detail: place }));
   return ever;
 };
